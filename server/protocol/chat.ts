@@ -1,0 +1,113 @@
+/** The shapes of requests and answers, named as on the wire. */
+
+import type { Attachment } from "./attachments.ts";
+
+/** Why a run ended. `stop`: the model was finished; `stopped`: the client asked for the end. */
+export type FinishReason = "stop" | "length" | "content_filter" | "max_turns" | "stopped";
+
+/** Tokens of a whole run, as the provider counts them. */
+export interface Usage {
+  input_tokens: number;
+  output_tokens: number;
+}
+
+/** A text, image or file inside a message of the history, in Chat Completions form. */
+export type ContentPart =
+  | { type: "text"; text: string }
+  | { type: "image_url"; image_url: { url: string } }
+  | { type: "file"; file: { filename: string; file_data: string } };
+
+/** A tool invocation on an assistant message. Fields that the provider added stay on it. */
+export interface HistoryToolCall {
+  id: string;
+  type: "function";
+  function: { name: string; arguments: string };
+  [extra: string]: unknown;
+}
+
+export interface UserMessage {
+  role: "user";
+  content: string | ContentPart[];
+}
+
+/** What the model said. Fields beyond these (thinking blocks, signatures) go back verbatim. */
+export interface AssistantMessage {
+  role: "assistant";
+  content: string | null;
+  tool_calls?: HistoryToolCall[];
+  [extra: string]: unknown;
+}
+
+export interface ToolMessage {
+  role: "tool";
+  tool_call_id: string;
+  content: string;
+}
+
+/** One element of `conversation_history`. */
+export type HistoryMessage = UserMessage | AssistantMessage | ToolMessage;
+
+/** The state of providers that keep the conversation on their side. */
+export interface ResponseIdState {
+  previous_response_id: string;
+}
+
+/** The state of providers that are told the whole conversation each time. */
+export interface HistoryState {
+  conversation_history: HistoryMessage[];
+  /** Present when the server signs its states. */
+  signature?: string;
+}
+
+/** An empty object means a new conversation, in both directions and for every provider. */
+export type EmptyState = Record<string, never>;
+
+/** What a client keeps between two messages and sends back untouched. */
+export type ConversationState = ResponseIdState | HistoryState | EmptyState;
+
+/** Which of the two states a provider uses. */
+export type StateKind = "previous_response_id" | "conversation_history";
+
+/** Body of `POST /api/chat`. */
+export interface ChatRequest {
+  message: string;
+  stream: boolean;
+  state?: ConversationState;
+  attachments?: Attachment[];
+}
+
+/** Answer of `POST /api/chat` with `stream: false`. */
+export interface ChatResponse {
+  response: string;
+  state: ConversationState;
+  done: true;
+  usage?: Usage;
+  finish_reason: FinishReason;
+}
+
+/** A message that a client sends on the socket. `state` wins over `previous_response_id`. */
+export type SocketRequest =
+  | {
+      message: string;
+      previous_response_id?: string;
+      state?: ConversationState;
+      attachments?: Attachment[];
+    }
+  | { type: "clear" }
+  | { type: "stop" };
+
+/** Answer of `GET /api/info`. */
+export interface AgentInfo {
+  /** Name of the application. */
+  name: string;
+  /** Name of the agent. */
+  agent: string;
+  /** Whether a key is needed to chat. */
+  auth_required: boolean;
+  /** Greeting of the empty conversation. */
+  welcome?: string;
+  /** First messages to offer. */
+  suggestions: string[];
+  /** What may be attached to a message; `media_types` is empty when the model takes no files. */
+  attachments: { media_types: string[]; max_bytes: number; max_count: number };
+}

@@ -1,0 +1,48 @@
+/** The stable error codes, with what HTTP and a client's retry logic need to know of each. */
+
+interface ErrorTraits {
+  /** HTTP status of the answer when the failure comes before the first streamed byte. */
+  status: number;
+  /** Whether sending the same message again may help. */
+  retryable: boolean;
+}
+
+export const ERRORS = {
+  invalid_request: { status: 400, retryable: false },
+  invalid_json: { status: 400, retryable: false },
+  invalid_state: { status: 400, retryable: false },
+  invalid_attachment: { status: 400, retryable: false },
+  unauthorized: { status: 401, retryable: false },
+  forbidden: { status: 403, retryable: false },
+  not_found: { status: 404, retryable: false },
+  method_not_allowed: { status: 405, retryable: false },
+  request_timeout: { status: 408, retryable: true },
+  conversation_expired: { status: 409, retryable: false },
+  run_in_progress: { status: 409, retryable: true },
+  attachment_too_large: { status: 413, retryable: false },
+  request_too_large: { status: 413, retryable: false },
+  unsupported_media_type: { status: 415, retryable: false },
+  unsupported_attachment: { status: 415, retryable: false },
+  rate_limited: { status: 429, retryable: true },
+  internal: { status: 500, retryable: true },
+  provider_error: { status: 502, retryable: true },
+  provider_auth: { status: 502, retryable: false },
+  provider_rate_limited: { status: 502, retryable: true },
+  provider_truncated: { status: 502, retryable: true },
+  provider_timeout: { status: 504, retryable: true },
+  overloaded: { status: 503, retryable: true },
+  shutting_down: { status: 503, retryable: true },
+} as const satisfies Record<string, ErrorTraits>;
+
+/** A stable name of what went wrong; clients may branch on it. */
+export type ErrorCode = keyof typeof ERRORS;
+
+/** Body of every HTTP answer with a status of 400 or above. */
+export interface ErrorBody {
+  error: {
+    code: ErrorCode;
+    message: string;
+    /** JSON pointer to the field of the request that is wrong. */
+    param?: string;
+  };
+}

@@ -1,0 +1,91 @@
+/** What a client sees of a run: the same events over SSE, over WebSocket and, collected, as JSON. */
+
+import type { ConversationState, FinishReason, Usage } from "./chat.ts";
+import type { ErrorCode } from "./errors.ts";
+
+/** A piece of the answer's text. */
+export interface TokenEvent {
+  type: "token";
+  data: string;
+}
+
+/** A piece of the model's reasoning, where the provider shows it. */
+export interface ThinkingEvent {
+  type: "thinking";
+  data: string;
+}
+
+/** A tool invocation that starts now. */
+export interface ToolCallEvent {
+  type: "tool_call";
+  data: {
+    /** Pairs this call with its `tool_result`; parallel calls finish in any order. */
+    id: string;
+    tool: string;
+    /** One complete JSON text, as the model wrote it. */
+    arguments: string;
+    status: "running";
+  };
+}
+
+/** The end of a tool invocation. A failed one is told to the model too, and the run goes on. */
+export interface ToolResultEvent {
+  type: "tool_result";
+  data: {
+    id: string;
+    tool: string;
+    output: string;
+    status: "completed" | "failed";
+    /** Milliseconds from the start of the tool to its end. */
+    duration_ms: number;
+  };
+}
+
+/** The run succeeded. Terminal: nothing follows. */
+export interface DoneEvent {
+  type: "done";
+  /** The text of the last model turn: the `response` of the JSON form. */
+  data: string;
+  /** To be sent back with the next message. */
+  state: ConversationState;
+  /** Summed over the run's model requests; absent where the provider does not report it. */
+  usage?: Usage;
+  finish_reason: FinishReason;
+}
+
+/** The run failed. Terminal: nothing follows. */
+export interface ErrorEvent {
+  type: "error";
+  /** A sentence for a person: no stack, path, key or provider body. */
+  data: string;
+  code: ErrorCode;
+  /** Whether sending the same message again may help. */
+  retryable: boolean;
+  /** The last good state, when there is one: continue from here. */
+  state?: ConversationState;
+  /** Seconds to wait before a retry, where the model's side named them. */
+  retry_after?: number;
+}
+
+/** Answers the socket message `clear`. */
+export interface ClearedEvent {
+  type: "cleared";
+  data: "";
+}
+
+/** Everything that a run can say. The last event is exactly one `done` or `error`. */
+export type StreamEvent =
+  | TokenEvent
+  | ThinkingEvent
+  | ToolCallEvent
+  | ToolResultEvent
+  | DoneEvent
+  | ErrorEvent;
+
+/** Everything that the server can say on a socket. */
+export type SocketEvent = StreamEvent | ClearedEvent;
+
+/** Closes a `switch` over a union: a new member that a switch forgets no longer compiles. */
+export function unreachable(value: never): never {
+  throw new Error(`unexpected value: ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,117 @@
+/** Server-Sent Events, both directions: how we write them, and a decoder that is right at every split. */
+
+import type { StreamEvent } from "./events.ts";
+
+/** One frame. The JSON says everything, so a client that reads only `data:` lines works. */
+export function encodeEvent(event: StreamEvent): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+/** A comment frame: keeps proxies from cutting a silent stream, means nothing to a client. */
+export const KEEP_ALIVE_FRAME = ": keep-alive\n\n";
+
+/** One dispatched event of a stream. */
+export interface SseMessage {
+  /** The `event:` field; "message" where there is none (WHATWG HTML, 9.2.6). */
+  event: string;
+  data: string;
+}
+
+/**
+ * Decodes an event stream that arrives in any pieces: feed it text, get the events that became complete.
+ * An event that no blank line has ended is discarded, as WHATWG HTML 9.2.6 demands.
+ * Throws `RangeError` when one event grows beyond `maxChars`, so that an endless line cannot fill the memory.
+ */
+export class SseDecoder {
+  readonly #maxChars: number;
+  #rest: string[] = [];
+  #restChars = 0;
+  #dataChars = 0;
+  #data: string[] = [];
+  #event = "";
+  #atStart = true;
+  #afterCarriageReturn = false;
+
+  constructor({ maxChars = 16 * 1024 * 1024 } = {}) {
+    this.#maxChars = maxChars;
+  }
+
+  feed(chunk: string): SseMessage[] {
+    const messages: SseMessage[] = [];
+    let text = chunk;
+    if (text === "") return messages;
+    if (this.#atStart) {
+      this.#atStart = false;
+      if (text.startsWith("\uFEFF")) text = text.slice(1);
+    }
+    // A CRLF that was cut in two ends one line, not two.
+    if (this.#afterCarriageReturn && text.startsWith("\n")) text = text.slice(1);
+    this.#afterCarriageReturn = chunk.endsWith("\r");
+
+    // Almost every stream ends its lines with LF alone; asking once spares the search for CR in each line.
+    const nextLineEnd = text.includes("\r") ? nextLineFeedOrCarriageReturn : nextLineFeed;
+    let from = 0;
+    for (let at = nextLineEnd(text, 0); at !== -1; at = nextLineEnd(text, from)) {
+      const line = this.#takeRest(text.slice(from, at));
+      from = text.charCodeAt(at) === 13 && text.charCodeAt(at + 1) === 10 ? at + 2 : at + 1;
+      const message = this.#line(line);
+      if (message !== undefined) messages.push(message);
+    }
+    if (from < text.length) {
+      this.#rest.push(text.slice(from));
+      this.#restChars += text.length - from;
+    }
+    if (this.#restChars + this.#dataChars > this.#maxChars) {
+      throw new RangeError(`an event is longer than ${this.#maxChars} characters`);
+    }
+    return messages;
+  }
+
+  /** Pieces of an unfinished line are joined once, when it ends: joining at each chunk would be quadratic. */
+  #takeRest(end: string): string {
+    if (this.#rest.length === 0) return end;
+    const line = this.#rest.join("") + end;
+    this.#rest = [];
+    this.#restChars = 0;
+    return line;
+  }
+
+  #line(line: string): SseMessage | undefined {
+    if (line === "") return this.#dispatch();
+    const colon = line.indexOf(":");
+    if (colon === 0) return undefined;
+    const field = colon === -1 ? line : line.slice(0, colon);
+    const start = line.charCodeAt(colon + 1) === 32 ? colon + 2 : colon + 1;
+    const value = colon === -1 ? "" : line.slice(start);
+    if (field === "data") {
+      this.#data.push(value);
+      this.#dataChars += value.length;
+    } else if (field === "event") {
+      this.#event = value;
+    }
+    return undefined;
+  }
+
+  #dispatch(): SseMessage | undefined {
+    const message =
+      this.#data.length > 0
+        ? { event: this.#event || "message", data: this.#data.join("\n") }
+        : undefined;
+    this.#data = [];
+    this.#dataChars = 0;
+    this.#event = "";
+    return message;
+  }
+}
+
+function nextLineFeed(text: string, from: number): number {
+  return text.indexOf("\n", from);
+}
+
+function nextLineFeedOrCarriageReturn(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    const char = text.charCodeAt(at);
+    if (char === 10 || char === 13) return at;
+  }
+  return -1;
+}

@@ -1,0 +1,126 @@
+/**
+ * The seam between the run and the models. A provider is one file and one row in `index.ts`.
+ * Providers never see wire names of ours; clients never see wire names of theirs.
+ */
+
+import type { Attachment, MediaType } from "../protocol/attachments.ts";
+import type {
+  AssistantMessage,
+  ConversationState,
+  FinishReason,
+  HistoryMessage,
+  StateKind,
+  Usage,
+} from "../protocol/chat.ts";
+
+/** What a model said, in the order in which it said it. */
+export type ProviderEvent =
+  | { type: "text"; delta: string }
+  | { type: "thinking"; delta: string }
+  /** A whole tool call. The run starts it only after `end`. */
+  | { type: "call"; call: ToolCall }
+  /** Exactly one, and the last. A stream that ends without it was cut: `provider_truncated`. */
+  | { type: "end"; finish: TurnFinish; usage?: Usage };
+
+/** Why one model turn ended. Whether tools are to run is told by the calls, not by this. */
+export type TurnFinish = Extract<FinishReason, "stop" | "length" | "content_filter">;
+
+export interface ToolCall {
+  /** Never empty and unique within the conversation; minted where the provider gives none. */
+  id: string;
+  name: string;
+  /** One complete JSON text as the model wrote it; may be invalid JSON, "{}" where it wrote nothing. */
+  arguments: string;
+}
+
+/** What a tool answered. */
+export interface ToolAnswer {
+  id: string;
+  name: string;
+  output: string;
+  failed: boolean;
+}
+
+/** A tool as a model is told about it. */
+export interface ToolSpec {
+  name: string;
+  description: string;
+  /** JSON Schema of an object. */
+  parameters: Record<string, unknown>;
+}
+
+/** What does not change during a run. */
+export interface ConversationSetup {
+  instructions: string;
+  tools: readonly ToolSpec[];
+  /** Validated state to continue from; empty for a new conversation. */
+  state: ConversationState;
+  message: string;
+  attachments: readonly Attachment[];
+}
+
+/**
+ * One conversation during one run: it holds what the provider must be told.
+ * Order of calls: `ask`, then either the run is over or `answer` and `ask` again.
+ */
+export interface Conversation {
+  /**
+   * One model request. Ends with exactly one `end` event, or throws `ProviderError`.
+   * Aborting the signal closes the upstream connection and ends the iteration, with or without an exception.
+   */
+  ask(signal: AbortSignal): AsyncIterable<ProviderEvent>;
+  /** Answers every call of the last turn. */
+  answer(answers: readonly ToolAnswer[]): void;
+  /**
+   * Ends the run before the model was finished. `said` is the text of the unfinished turn (may be empty).
+   * Whatever calls are still open are closed, so that `state()` can be continued.
+   */
+  interrupt(said: string): void;
+  /** A state that can be continued: every tool call in it is answered. `{}` when there is none yet. */
+  state(): ConversationState;
+}
+
+/** A model that is served, with its settings resolved. */
+export interface Provider {
+  /** As in the model string, for logs and for binding signed states: "openai". */
+  readonly id: string;
+  /** For sentences: "OpenAI". */
+  readonly label: string;
+  readonly stateKind: StateKind;
+  /** Which attachments the model takes; others are refused before the call. */
+  readonly mediaTypes: readonly MediaType[];
+  open(setup: ConversationSetup): Conversation;
+}
+
+/** A model API that is told the whole conversation each time: all but OpenAI's Responses. */
+export interface ChatModel {
+  /** As `Conversation.ask`, and the `end` event brings the assistant's message to keep in the history. */
+  stream(request: ChatModelRequest, signal: AbortSignal): AsyncIterable<ChatModelEvent>;
+}
+
+export interface ChatModelRequest {
+  instructions: string;
+  tools: readonly ToolSpec[];
+  messages: readonly HistoryMessage[];
+}
+
+export type ChatModelEvent =
+  | Exclude<ProviderEvent, { type: "end" }>
+  | { type: "end"; finish: TurnFinish; usage?: Usage; message: AssistantMessage };
+
+/** Milliseconds. */
+export interface ProviderTimes {
+  /** From the request to the first byte of the answer's stream. */
+  firstChunk: number;
+  /** Between two pieces of the stream. */
+  idle: number;
+}
+
+/** What a row of the provider table is given to build a `Provider`. */
+export interface ProviderSetup {
+  /** The model's name without the provider's prefix. */
+  model: string;
+  /** Environment variables: the process's and the project's `.env`. */
+  env: Readonly<Record<string, string | undefined>>;
+  times: ProviderTimes;
+}
