@@ -1,3 +1,4 @@
+import { ApiError, type ApiErrorOptions } from "../protocol/api-error.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
 
 /** Codes that a provider's failure can have. */
@@ -16,23 +17,11 @@ export type ProviderErrorCode = Extract<
  * The model's side failed. `message` is for people and written by us: nothing of the provider's body
  * goes into it, for that may hold keys or prompts. The cause is for the log.
  */
-export class ProviderError extends Error {
-  readonly code: ProviderErrorCode;
-  /** Seconds that the provider asked to wait. */
-  readonly retryAfter: number | undefined;
-  /** Overrides what the code says of retrying. */
-  readonly retryable: boolean | undefined;
+export class ProviderError extends ApiError {
+  override readonly name = "ProviderError";
 
-  constructor(
-    code: ProviderErrorCode,
-    message: string,
-    options: { cause?: unknown; retryAfter?: number; retryable?: boolean } = {},
-  ) {
-    super(message, { cause: options.cause });
-    this.name = "ProviderError";
-    this.code = code;
-    this.retryAfter = options.retryAfter;
-    this.retryable = options.retryable;
+  constructor(code: ProviderErrorCode, message: string, options: ApiErrorOptions = {}) {
+    super(code, message, options);
   }
 }
 

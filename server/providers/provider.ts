@@ -72,11 +72,16 @@ export interface Conversation {
   /** Answers every call of the last turn. */
   answer(answers: readonly ToolAnswer[]): void;
   /**
-   * Ends the run before the model was finished. `said` is the text of the unfinished turn (may be empty).
-   * Whatever calls are still open are closed, so that `state()` can be continued.
+   * Ends the run before the model was finished, so that `state()` can be continued: calls without an
+   * answer are answered as cancelled. `said` is what the user was shown instead of, or as, the end of the
+   * answer and becomes the model's last message; it may be empty, and text that came with the last turn's
+   * calls is not kept twice.
    */
   interrupt(said: string): void;
-  /** A state that can be continued: every tool call in it is answered. `{}` when there is none yet. */
+  /**
+   * A state that can be continued: every tool call in it is answered. Until the run was ended by an answer
+   * without calls or by `interrupt`, the one that it came with. `{}` when there is none yet.
+   */
   state(): ConversationState;
 }
 

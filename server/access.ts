@@ -1,0 +1,84 @@
+/** Who may chat: keys and origins, judged in one place for REST and for the socket. */
+
+import { createHash, timingSafeEqual } from "node:crypto";
+import { hasKeys, type KeyKind, type KeyPools } from "./config.ts";
+import { judgeOrigin, type OriginPolicy, type OriginVerdict } from "./origins.ts";
+import { ApiError } from "./protocol/api-error.ts";
+
+export interface AccessPolicy {
+  readonly keys: KeyPools;
+  readonly origins: OriginPolicy;
+}
+
+export interface Visitor {
+  transport: "rest" | "socket";
+  key: string | undefined;
+  origin: string | undefined;
+  /** The request's `Host`. */
+  host: string | undefined;
+}
+
+/** Where each kind of key opens, by the page that the request comes from. */
+const OPENS: Record<Visitor["transport"], Record<KeyKind, readonly OriginVerdict[]>> = {
+  rest: {
+    api: ["none", "own", "allowed"],
+    // The chat page always sends its Origin with a POST; a program does not, and is not the chat page.
+    chat: ["own"],
+    widget: ["own", "allowed"],
+  },
+  socket: {
+    api: ["none", "own", "allowed"],
+    chat: ["none", "own"],
+    widget: ["none", "own", "allowed"],
+  },
+};
+
+/** @throws ApiError `unauthorized` or `forbidden`. */
+export function authorize(policy: AccessPolicy, visitor: Visitor): void {
+  const verdict = judgeOrigin(policy.origins, visitor.origin, visitor.host);
+  if (!hasKeys(policy.keys)) {
+    if (verdict === "refused") throw originRefused(visitor.origin);
+    return;
+  }
+  if (visitor.key === undefined) throw new ApiError("unauthorized", "A key is needed to chat.");
+  const kinds = kindsOf(policy.keys, visitor.key);
+  if (kinds.length === 0) throw new ApiError("unauthorized", "This key is not known.");
+  if (kinds.some((kind) => OPENS[visitor.transport][kind].includes(verdict))) return;
+  if (verdict === "refused") throw originRefused(visitor.origin);
+  throw new ApiError("forbidden", placeOf(kinds));
+}
+
+/**
+ * Every kind that a key belongs to. Hashing makes the lengths equal, and every key is compared: neither
+ * length nor position of a match shows in the time.
+ */
+export function kindsOf(keys: KeyPools, given: string): KeyKind[] {
+  const wanted = digest(given);
+  return (Object.keys(keys) as KeyKind[]).filter(
+    (kind) =>
+      keys[kind].map((key) => timingSafeEqual(digest(key), wanted)).filter(Boolean).length > 0,
+  );
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+/** Says which setting would let the site in. */
+export function originRefused(origin: string | undefined): ApiError {
+  return new ApiError(
+    "forbidden",
+    `Pages of ${origin} may not use this server. Its operator can allow them with PARLEY_ALLOWED_ORIGINS.`,
+  );
+}
+
+function placeOf(kinds: readonly KeyKind[]): string {
+  return kinds.includes("chat")
+    ? "This key works only from the chat page of this server."
+    : "This key works only from web pages that may use this server.";
+}
+
+/** The token of `Authorization: Bearer …`; the scheme's case does not matter (RFC 9110, 11.1). */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
+}

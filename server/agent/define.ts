@@ -1,0 +1,198 @@
+/** What the author of an agent project writes, and how it is checked. */
+
+import { SetupError } from "../providers/provider-error.ts";
+import {
+  type JsonSchema,
+  type ParameterSchema,
+  readParameters,
+  type StandardSchema,
+} from "./schema.ts";
+
+/** What a tool is given besides its arguments. */
+export interface ToolContext {
+  /** Aborted when the client is gone, the run is stopped, or the tool's time is over. */
+  signal: AbortSignal;
+  /** Id of this call, as in `tool_call` and `tool_result`. */
+  callId: string;
+}
+
+/** A tool as an author defines it. */
+export interface ToolDefinition<Arguments = never> {
+  /** 1 to 64 of `a-z A-Z 0-9 _ -`: what every provider accepts. */
+  name: string;
+  /** Tells the model what the tool does and when to use it. */
+  description: string;
+  /** A zod 4 object, any other Standard Schema that describes itself as JSON Schema, or a JSON Schema object. */
+  parameters: StandardSchema<Arguments> | JsonSchema;
+  /**
+   * Does the work. A string goes to the model as it is, anything else as JSON. What it throws is told
+   * to the model as a failed result (the message only), and the run goes on.
+   */
+  execute(args: Arguments, context: ToolContext): unknown;
+  /** Milliseconds until the call counts as failed. Default 30,000. */
+  timeoutMs?: number;
+}
+
+/** A tool whose arguments have no static type: as it sits in an agent's list. */
+// biome-ignore lint/suspicious/noExplicitAny: argument types differ from tool to tool; `check` proves them at run time.
+export type AnyToolDefinition = ToolDefinition<any>;
+
+/** An agent as an author defines it. */
+export interface AgentDefinition {
+  /** Name of the application: `name` of `/api/info`. */
+  name: string;
+  /** Name of the agent. Default: the application's name. */
+  agent?: string;
+  /** `provider/model`, such as `openai/gpt-5.2`; `demo` needs no key and no network. */
+  model: string;
+  /** The system prompt. It never leaves the server but to the model's provider. */
+  instructions?: string;
+  tools?: AnyToolDefinition[];
+  /** Most model requests in one run, 1 to 1,000. Default 10. */
+  maxTurns?: number;
+  /** What the chat page shows before the first message. */
+  chat?: { welcome?: string; suggestions?: string[] };
+}
+
+/** A checked tool, ready to run. */
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: ParameterSchema;
+  readonly timeoutMs: number;
+  execute(args: unknown, context: ToolContext): unknown;
+}
+
+/** A checked agent, ready to be served. */
+export interface Agent {
+  readonly name: string;
+  readonly agent: string;
+  readonly model: string;
+  readonly instructions: string;
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly maxTurns: number;
+  readonly welcome: string | undefined;
+  readonly suggestions: readonly string[];
+}
+
+/** Gives an agent its type; `export default` it from `agent.ts`. */
+export function defineAgent(agent: AgentDefinition): AgentDefinition {
+  return agent;
+}
+
+/** Gives a tool the type of its arguments, inferred from a zod object. */
+export function tool<Output>(
+  definition: ToolDefinition<Output> & { parameters: StandardSchema<Output> },
+): ToolDefinition<Output>;
+/** Gives a tool its type; with a JSON Schema the arguments' type is the author's to state. */
+export function tool<Arguments = Record<string, unknown>>(
+  definition: ToolDefinition<Arguments> & { parameters: JsonSchema },
+): ToolDefinition<Arguments>;
+export function tool<Arguments>(definition: ToolDefinition<Arguments>): ToolDefinition<Arguments> {
+  return definition;
+}
+
+const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
+const DEFAULT_MAX_TURNS = 10;
+
+/** Checks what a project exports. @throws SetupError that names the field and what would be right. */
+export function checkAgent(exported: unknown): Agent {
+  if (!isRecord(exported)) {
+    throw new SetupError("The default export must be an agent: export default defineAgent({ … }).");
+  }
+  const { chat, maxTurns = DEFAULT_MAX_TURNS, tools = [] } = exported;
+  const name = text(exported, "name");
+  if (
+    typeof maxTurns !== "number" ||
+    !Number.isInteger(maxTurns) ||
+    maxTurns < 1 ||
+    maxTurns > 1000
+  ) {
+    throw new SetupError("maxTurns must be a whole number from 1 to 1000.");
+  }
+  if (!Array.isArray(tools)) throw new SetupError("tools must be an array of tool({ … }).");
+  if (chat !== undefined && !isRecord(chat)) throw new SetupError("chat must be an object.");
+  return Object.freeze({
+    name,
+    agent: optionalText(exported, "agent") ?? name,
+    model: text(exported, "model"),
+    instructions: optionalText(exported, "instructions") ?? "",
+    tools: checkTools(tools),
+    maxTurns,
+    welcome: chat && optionalText(chat, "welcome", "chat.welcome"),
+    suggestions: checkSuggestions(chat?.suggestions),
+  });
+}
+
+function checkTools(tools: readonly unknown[]): ReadonlyMap<string, Tool> {
+  const checked = new Map<string, Tool>();
+  for (const [index, definition] of tools.entries()) {
+    const tool = checkTool(definition, `tools[${index}]`);
+    if (checked.has(tool.name)) throw new SetupError(`Two tools are named "${tool.name}".`);
+    checked.set(tool.name, tool);
+  }
+  return checked;
+}
+
+function checkTool(definition: unknown, at: string): Tool {
+  if (!isRecord(definition)) throw new SetupError(`${at} must be an object: tool({ … }).`);
+  const { execute, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition;
+  const name = text(definition, "name", `${at}.name`);
+  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
+    throw new SetupError(
+      `${at}.name must be 1 to 64 letters, digits, "_" or "-", but is "${name}".`,
+    );
+  }
+  if (typeof execute !== "function") {
+    throw new SetupError(`The tool "${name}" has no execute function.`);
+  }
+  if (typeof timeoutMs !== "number" || !(timeoutMs > 0 && timeoutMs < 2 ** 31)) {
+    throw new SetupError(
+      `timeoutMs of the tool "${name}" must be a number of milliseconds above 0.`,
+    );
+  }
+  return {
+    name,
+    description: text(definition, "description", `description of the tool "${name}"`),
+    parameters: checkParameters(definition.parameters, name),
+    timeoutMs,
+    execute: (args, context) => execute.call(definition, args, context),
+  };
+}
+
+function checkParameters(parameters: unknown, toolName: string): ParameterSchema {
+  try {
+    return readParameters(parameters);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new SetupError(`parameters of the tool "${toolName}" ${problem}.`);
+  }
+}
+
+function checkSuggestions(suggestions: unknown): readonly string[] {
+  if (suggestions === undefined) return [];
+  if (Array.isArray(suggestions) && suggestions.every((item) => typeof item === "string")) {
+    return suggestions;
+  }
+  throw new SetupError("chat.suggestions must be an array of strings.");
+}
+
+function text(from: Record<string, unknown>, field: string, called = field): string {
+  const value = optionalText(from, field, called);
+  if (value === undefined || value.trim() === "") throw new SetupError(`${called} is missing.`);
+  return value;
+}
+
+function optionalText(
+  from: Record<string, unknown>,
+  field: string,
+  called = field,
+): string | undefined {
+  const value = from[field];
+  if (value === undefined || typeof value === "string") return value;
+  throw new SetupError(`${called} must be a string.`);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

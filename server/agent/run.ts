@@ -1,0 +1,125 @@
+import type { Usage } from "../protocol/chat.ts";
+import type { StreamEvent } from "../protocol/events.ts";
+import type { Conversation, ToolCall, TurnFinish } from "../providers/provider.ts";
+import { ProviderError } from "../providers/provider-error.ts";
+import { RunAbort } from "./run-abort.ts";
+import { cutShort, failed, finish, NOTHING_SAID } from "./run-end.ts";
+import type { Progress, Runner, RunRequest } from "./runner.ts";
+import { runTools } from "./tools.ts";
+
+/** What one model turn came to. */
+interface Turn {
+  said: string;
+  calls: ToolCall[];
+  finish: TurnFinish;
+}
+
+/**
+ * Runs the agent on one message: model, tools, model again, until the answer. Every transport only encodes
+ * what this yields. The last event is exactly one `done` or `error`; after an abort of the kind "gone"
+ * there is none. It does not throw.
+ */
+export async function* runAgent(
+  runner: Runner,
+  request: RunRequest,
+  clientSignal: AbortSignal,
+): AsyncGenerator<StreamEvent, void> {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(new RunAbort("timeout")), runner.maxRunMs);
+  const signal = AbortSignal.any([clientSignal, limit.signal]);
+  const progress: Progress = { said: "", unfinished: "", usage: undefined };
+  let conversation: Conversation | undefined;
+  try {
+    conversation = openConversation(runner, request);
+    yield* takeTurns(runner, conversation, progress, signal);
+  } catch (error) {
+    if (!signal.aborted) {
+      runner.report(error);
+      yield failed(runner, request, error);
+    } else if (conversation !== undefined) {
+      yield* cutShort(runner, request, conversation, progress, signal);
+    }
+  } finally {
+    clearTimeout(timer);
+    // Whoever stops reading in the middle ends the model request and the tools too.
+    limit.abort(new RunAbort("gone"));
+  }
+}
+
+function openConversation({ agent, provider }: Runner, request: RunRequest): Conversation {
+  const tools = [...agent.tools.values()].map(({ name, description, parameters }) => ({
+    name,
+    description,
+    parameters: parameters.json,
+  }));
+  return provider.open({ ...request, instructions: agent.instructions, tools });
+}
+
+async function* takeTurns(
+  runner: Runner,
+  conversation: Conversation,
+  progress: Progress,
+  signal: AbortSignal,
+): AsyncGenerator<StreamEvent, void> {
+  const { agent } = runner;
+  for (let left = agent.maxTurns - 1; ; left--) {
+    const turn = yield* takeTurn(conversation, progress, signal);
+    if (turn.calls.length === 0) {
+      const said = turn.finish === "stop" ? answered(turn.said) : turn.said;
+      return yield* finish(runner, conversation, progress, said, turn.finish);
+    }
+    if (left === 0) {
+      const said = turn.said.trim() === "" ? NOTHING_SAID.max_turns : turn.said;
+      conversation.interrupt(said);
+      return yield* finish(runner, conversation, progress, turn.said, "max_turns");
+    }
+    const answers = yield* runTools(agent.tools, turn.calls, signal);
+    conversation.answer(answers);
+    signal.throwIfAborted();
+  }
+}
+
+/** One model request. Throws when it was aborted, also where the provider then ends quietly. */
+async function* takeTurn(
+  conversation: Conversation,
+  progress: Progress,
+  signal: AbortSignal,
+): AsyncGenerator<StreamEvent, Turn> {
+  let said = "";
+  const calls: ToolCall[] = [];
+  for await (const event of conversation.ask(signal)) {
+    switch (event.type) {
+      case "text":
+        said += event.delta;
+        progress.said = said;
+        progress.unfinished = said;
+        yield { type: "token", data: event.delta };
+        break;
+      case "thinking":
+        yield { type: "thinking", data: event.delta };
+        break;
+      case "call":
+        calls.push(event.call);
+        break;
+      case "end":
+        progress.unfinished = "";
+        progress.usage = addUsage(progress.usage, event.usage);
+        return { said, calls, finish: event.finish };
+    }
+  }
+  signal.throwIfAborted();
+  throw new ProviderError("provider_truncated", "The model's answer broke off. Please try again.");
+}
+
+function answered(said: string): string {
+  if (said.trim() !== "") return said;
+  throw new ProviderError("provider_error", "The model gave an empty answer. Please try again.");
+}
+
+function addUsage(sum: Usage | undefined, more: Usage | undefined): Usage | undefined {
+  if (sum === undefined || more === undefined) return sum ?? more;
+  return {
+    input_tokens: sum.input_tokens + more.input_tokens,
+    output_tokens: sum.output_tokens + more.output_tokens,
+  };
+}

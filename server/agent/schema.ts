@@ -1,0 +1,97 @@
+/** Tool parameters: any Standard Schema with a JSON Schema of itself (zod 4), or a JSON Schema object. */
+
+import { Validator } from "@cfworker/json-schema";
+
+/** A JSON Schema (2020-12) of an object. */
+export type JsonSchema = Record<string, unknown>;
+
+/** What we use of https://standardschema.dev and of its JSON Schema companion. */
+export interface StandardSchema<Output = unknown> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly jsonSchema?: {
+      readonly input: (options: { target: "draft-2020-12" }) => JsonSchema;
+    };
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+  };
+}
+
+type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** Arguments that fit, or sentences that tell the model what does not. */
+export type CheckedArguments = { ok: true; value: unknown } | { ok: false; problems: string[] };
+
+export interface ParameterSchema {
+  /** As the model is told. */
+  readonly json: JsonSchema;
+  check(value: unknown): Promise<CheckedArguments>;
+}
+
+/** @throws Error that says what `parameters` must be. */
+export function readParameters(parameters: unknown): ParameterSchema {
+  if (isStandardSchema(parameters)) return fromStandardSchema(parameters);
+  if (isJsonSchemaOfObject(parameters)) return fromJsonSchema(parameters);
+  throw new Error('must be a zod object or a JSON Schema with "type": "object"');
+}
+
+function isStandardSchema(value: unknown): value is StandardSchema {
+  // ArkType's schemas are functions.
+  const holder = typeof value === "object" || typeof value === "function" ? value : null;
+  return holder !== null && "~standard" in holder;
+}
+
+function isJsonSchemaOfObject(value: unknown): value is JsonSchema {
+  return typeof value === "object" && value !== null && "type" in value && value.type === "object";
+}
+
+function fromStandardSchema(schema: StandardSchema): ParameterSchema {
+  const standard = schema["~standard"];
+  const convert = standard.jsonSchema?.input;
+  if (convert === undefined) {
+    throw new Error(
+      `is a schema of ${standard.vendor} that cannot describe itself as JSON Schema; use zod 4 or write the JSON Schema`,
+    );
+  }
+  const { $schema: _dialect, ...json } = convert({ target: "draft-2020-12" });
+  if (!isJsonSchemaOfObject(json)) throw new Error("must describe an object");
+  return {
+    json,
+    async check(value) {
+      const result = await standard.validate(value);
+      if (result.issues === undefined) return { ok: true, value: result.value };
+      return { ok: false, problems: result.issues.map(describeIssue) };
+    },
+  };
+}
+
+function describeIssue(issue: StandardIssue): string {
+  const path = (issue.path ?? []).map((step) => String(typeof step === "object" ? step.key : step));
+  return `/${path.join("/")}: ${issue.message}`;
+}
+
+function fromJsonSchema(schema: JsonSchema): ParameterSchema {
+  const validator = new Validator(schema, "2020-12", false);
+  // An unresolvable $ref or a bad pattern shows now, not in front of a user.
+  validator.validate({});
+  return {
+    json: schema,
+    async check(value) {
+      const result = validator.validate(value);
+      if (result.valid) return { ok: true, value };
+      return { ok: false, problems: result.errors.map(describeError) };
+    },
+  };
+}
+
+function describeError(error: { instanceLocation: string; error: string }): string {
+  return `${error.instanceLocation.replace(/^#/, "") || "/"}: ${error.error}`;
+}

@@ -1,0 +1,108 @@
+/** Client-held state: nothing in it is trusted. Read on the way in, sealed on the way out. */
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { ApiError } from "../protocol/api-error.ts";
+import type { ConversationState, HistoryMessage, StateKind } from "../protocol/chat.ts";
+import { checkHistory } from "./history-check.ts";
+
+/** What a state is bound to: it opens no conversation with another agent or provider. */
+export interface StateBinding {
+  readonly kind: StateKind;
+  readonly agent: string;
+  /** Id of the provider. */
+  readonly provider: string;
+  /** The first signs, all verify; empty: states are not signed. */
+  readonly secrets: readonly string[];
+}
+
+const NEW_CONVERSATION: ConversationState = {};
+
+/** @throws ApiError `invalid_state`, or `invalid_request` when it is no object at all. */
+export function readState(value: unknown, binding: StateBinding): ConversationState {
+  if (value === undefined || value === null) return NEW_CONVERSATION;
+  if (typeof value !== "object" || Array.isArray(value)) {
+    throw new ApiError("invalid_request", "state must be an object.", { param: "/state" });
+  }
+  const fields = new Map(Object.entries(value));
+  if (fields.size === 0) return NEW_CONVERSATION;
+  refuseOtherKind(fields, binding.kind);
+  return binding.kind === "previous_response_id"
+    ? readResponseId(fields.get("previous_response_id"), binding)
+    : readHistory(fields.get("conversation_history"), fields.get("signature"), binding);
+}
+
+function refuseOtherKind(fields: ReadonlyMap<string, unknown>, kind: StateKind): void {
+  const other = kind === "previous_response_id" ? "conversation_history" : "previous_response_id";
+  if (fields.has(kind) && !fields.has(other)) return;
+  throw invalidState(
+    "/state",
+    `state must be as this server returned it: {} or an object with ${kind}.`,
+  );
+}
+
+function readResponseId(value: unknown, binding: StateBinding): ConversationState {
+  const param = "/state/previous_response_id";
+  if (typeof value !== "string" || !/^[\x21-\x7e]{1,512}$/.test(value)) {
+    throw invalidState(param, "previous_response_id must be a string that this server returned.");
+  }
+  if (binding.secrets.length === 0) return { previous_response_id: value };
+  const dot = value.lastIndexOf(".");
+  const id = value.slice(0, Math.max(dot, 0));
+  if (id === "" || !isSigned(id, value.slice(dot + 1), binding)) throw altered(param);
+  return { previous_response_id: id };
+}
+
+function readHistory(value: unknown, signature: unknown, binding: StateBinding): ConversationState {
+  const history: HistoryMessage[] = checkHistory(value);
+  if (history.length === 0) return NEW_CONVERSATION;
+  if (binding.secrets.length > 0) {
+    const given = typeof signature === "string" ? signature : "";
+    if (!isSigned(canonicalJson(history), given, binding)) throw altered("/state");
+  }
+  return { conversation_history: history };
+}
+
+/** Adds the signature, where the server signs. */
+export function sealState(state: ConversationState, binding: StateBinding): ConversationState {
+  const [secret] = binding.secrets;
+  if (secret === undefined) return state;
+  if ("previous_response_id" in state) {
+    const id = state.previous_response_id;
+    return { previous_response_id: `${id}.${sign(id, secret, binding)}` };
+  }
+  if ("conversation_history" in state) {
+    const signature = sign(canonicalJson(state.conversation_history), secret, binding);
+    return { conversation_history: state.conversation_history, signature };
+  }
+  return state;
+}
+
+function isSigned(text: string, signature: string, binding: StateBinding): boolean {
+  const given = Buffer.from(signature);
+  return binding.secrets.some((secret) => {
+    const right = Buffer.from(sign(text, secret, binding));
+    return right.length === given.length && timingSafeEqual(right, given);
+  });
+}
+
+function sign(text: string, secret: string, { agent, provider }: StateBinding): string {
+  const bound = JSON.stringify(["parley-state-1", agent, provider, text]);
+  return createHmac("sha256", secret).update(bound).digest("base64url");
+}
+
+/** Clients may store a state in something that sorts keys, so the order of keys is not signed. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, item: unknown) =>
+    typeof item === "object" && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : item,
+  );
+}
+
+function altered(param: string): ApiError {
+  return invalidState(param, "state was not signed by this server, or it was altered.");
+}
+
+function invalidState(param: string, message: string): ApiError {
+  return new ApiError("invalid_state", message, { param });
+}

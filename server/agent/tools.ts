@@ -1,0 +1,115 @@
+import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
+import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
+import type { Tool } from "./define.ts";
+import { aborted } from "./run-abort.ts";
+
+/** Longest output that goes to the model and to clients, in UTF-16 units; the rest is cut with a note. */
+const MAX_OUTPUT = 100_000;
+
+const STOPPED = "Stopped before it finished.";
+
+interface Outcome {
+  output: string;
+  failed: boolean;
+}
+
+/**
+ * Runs the calls of one turn in parallel: every `tool_call` first, each `tool_result` when it is there.
+ * Returns the answers in the order of the calls. After an abort the open calls count as failed at once.
+ */
+export async function* runTools(
+  tools: ReadonlyMap<string, Tool>,
+  calls: readonly ToolCall[],
+  signal: AbortSignal,
+): AsyncGenerator<ToolCallEvent | ToolResultEvent, ToolAnswer[]> {
+  for (const { id, name, arguments: args } of calls) {
+    yield { type: "tool_call", data: { id, tool: name, arguments: args, status: "running" } };
+  }
+  const running = new Map(
+    calls.map((call) => [call.id, timedCall(tools.get(call.name), call, signal)] as const),
+  );
+  const results = new Map<string, ToolResultEvent["data"]>();
+  while (running.size > 0) {
+    const result = await Promise.race(running.values());
+    running.delete(result.id);
+    results.set(result.id, result);
+    yield { type: "tool_result", data: result };
+  }
+  return calls.flatMap(({ id, name }) => {
+    const result = results.get(id);
+    if (result === undefined) return [];
+    return [{ id, name, output: result.output, failed: result.status === "failed" }];
+  });
+}
+
+async function timedCall(
+  tool: Tool | undefined,
+  call: ToolCall,
+  signal: AbortSignal,
+): Promise<ToolResultEvent["data"]> {
+  const start = performance.now();
+  const { output, failed } = tool
+    ? await callTool(tool, call, signal)
+    : { output: `There is no tool named "${call.name}".`, failed: true };
+  return {
+    id: call.id,
+    tool: call.name,
+    output: cut(output),
+    status: failed ? "failed" : "completed",
+    duration_ms: Math.round(performance.now() - start),
+  };
+}
+
+/** Never rejects: whatever a tool does becomes a result that the model can act on. */
+async function callTool(tool: Tool, call: ToolCall, runSignal: AbortSignal): Promise<Outcome> {
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), tool.timeoutMs);
+  const signal = AbortSignal.any([runSignal, timeout.signal]);
+  const abort = aborted(signal);
+  try {
+    return await Promise.race([attempt(tool, call, signal), abort.promise]);
+  } catch (error) {
+    if (runSignal.aborted) return { output: STOPPED, failed: true };
+    if (timeout.signal.aborted) {
+      return { output: `Timed out after ${tool.timeoutMs} ms.`, failed: true };
+    }
+    return { output: messageOf(error), failed: true };
+  } finally {
+    clearTimeout(timer);
+    abort.forget();
+  }
+}
+
+async function attempt(tool: Tool, call: ToolCall, signal: AbortSignal): Promise<Outcome> {
+  const checked = await tool.parameters.check(parseArguments(call.arguments));
+  if (!checked.ok) {
+    return { output: `The arguments do not fit:\n${checked.problems.join("\n")}`, failed: true };
+  }
+  const value = await tool.execute(checked.value, { signal, callId: call.id });
+  return { output: stringify(value), failed: false };
+}
+
+function parseArguments(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error("The arguments are not valid JSON.");
+  }
+}
+
+function stringify(value: unknown): string {
+  if (typeof value === "string") return value;
+  // JSON has no word for undefined; null tells the model the same.
+  return JSON.stringify(value ?? null) ?? String(value);
+}
+
+function messageOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message || "The tool failed without a message.";
+}
+
+function cut(output: string): string {
+  if (output.length <= MAX_OUTPUT) return output.toWellFormed();
+  const kept = output.slice(0, MAX_OUTPUT).toWellFormed();
+  return `${kept}\n[cut: ${output.length - MAX_OUTPUT} more characters]`;
+}

@@ -1,0 +1,45 @@
+/** Cross-Origin Resource Sharing, driven by the one origin policy. Never with credentials. */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { originRefused, type Visitor } from "./access.ts";
+import { judgeOrigin, type OriginPolicy } from "./origins.ts";
+
+/** How long a browser may remember a preflight, in seconds: the most that Chromium keeps. */
+const MAX_AGE_SECONDS = 7200;
+
+/** Lets the pages of an allowed origin read the answer; a refused or absent origin gets nothing. */
+export function corsHeaders(policy: OriginPolicy, visitor: Visitor): Record<string, string> {
+  if (policy.kind === "any") {
+    return { "access-control-allow-origin": "*", ...EXPOSED };
+  }
+  const verdict = judgeOrigin(policy, visitor.origin, visitor.host);
+  if (visitor.origin === undefined || verdict === "refused") return { vary: "origin" };
+  return { "access-control-allow-origin": visitor.origin, vary: "origin", ...EXPOSED };
+}
+
+const EXPOSED = { "access-control-expose-headers": "x-request-id, retry-after" };
+
+export function isPreflight(req: IncomingMessage): boolean {
+  return (
+    req.headers.origin !== undefined && req.headers["access-control-request-method"] !== undefined
+  );
+}
+
+/** Answers `OPTIONS`. @throws ApiError `forbidden` for a preflight from an origin that is not allowed. */
+export function sendPreflight(
+  res: ServerResponse,
+  policy: OriginPolicy,
+  visitor: Visitor,
+  methods: readonly string[],
+  preflight: boolean,
+): void {
+  if (preflight && judgeOrigin(policy, visitor.origin, visitor.host) === "refused") {
+    throw originRefused(visitor.origin);
+  }
+  res.writeHead(204, {
+    "access-control-allow-methods": methods.join(", "),
+    "access-control-allow-headers": "authorization, content-type, x-request-id",
+    "access-control-max-age": String(MAX_AGE_SECONDS),
+  });
+  res.end();
+}

@@ -1,0 +1,36 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+/** One request with its answer, and what every handler needs to know of them. */
+export interface Exchange {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  /** Given by the client or minted; goes out as `x-request-id` and into the log. */
+  readonly requestId: string;
+  /** Raw path without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+/** Longest `x-request-id` that is taken over from a client. */
+const MAX_REQUEST_ID = 128;
+
+/** Keeps a client's id when it can stand in a header and a log line, else mints one. */
+export function requestIdOf(req: IncomingMessage): string {
+  const given = req.headers["x-request-id"];
+  const usable = typeof given === "string" && /^[\x21-\x7e]+$/.test(given);
+  return usable ? given.slice(0, MAX_REQUEST_ID) : randomUUID();
+}
+
+/** Splits the raw request target by hand: it is compared, never decoded or joined. */
+export function splitTarget(target: string): { path: string; query: URLSearchParams } {
+  const mark = target.indexOf("?");
+  return mark === -1
+    ? { path: target, query: new URLSearchParams() }
+    : { path: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) };
+}
+
+export function header(req: IncomingMessage, name: string): string | undefined {
+  const value = req.headers[name];
+  return typeof value === "string" ? value : undefined;
+}

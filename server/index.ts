@@ -1,0 +1,120 @@
+/** The only place that builds the parts of a server and joins them. */
+
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Agent } from "./agent/define.ts";
+import { sealState } from "./agent/state.ts";
+import { type Config, hasKeys } from "./config.ts";
+import { SocketServer } from "./http/socket-server.ts";
+import type { Log } from "./log.ts";
+import { frameAncestors } from "./origins.ts";
+import { CLOSE } from "./protocol/close-codes.ts";
+import type { Provider } from "./providers/provider.ts";
+import { routesFor, socketsFor } from "./routes/index.ts";
+import type { Service } from "./routes/service.ts";
+import { Runs } from "./runs.ts";
+import { serveRequests } from "./serve-requests.ts";
+import { serveSockets } from "./serve-sockets.ts";
+
+export interface AgentServerOptions {
+  agent: Agent;
+  provider: Provider;
+  config: Config;
+  log: Log;
+  /** Folder of the built chat page and widget. */
+  publicFolder: string;
+}
+
+/** A server for one agent. */
+export interface AgentServer {
+  /** Resolves with the page's URL once connections are taken. Rejects when the address cannot be had. */
+  listen(): Promise<string>;
+  /** Refuses new runs, lets those in progress finish within the drain time, then closes everything. */
+  close(): Promise<void>;
+}
+
+export function createAgentServer(options: AgentServerOptions): AgentServer {
+  const { config } = options;
+  const runs = new Runs();
+  const service = createService(options, runs);
+  const sockets = new SocketServer(config.maxBodyBytes);
+  const http = createHttpServer();
+  serveRequests(http, options, routesFor(service));
+  serveSockets(http, options, socketsFor(service), sockets);
+  return {
+    listen: () => listen(http, config),
+    async close() {
+      await runs.drain(config.times.drain);
+      const closed = new Promise((resolve) => http.close(resolve));
+      await sockets.closeAll(CLOSE.SHUTTING_DOWN, "shutting_down");
+      http.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function createService(
+  { agent, provider, config, log, publicFolder }: AgentServerOptions,
+  runs: Runs,
+): Service {
+  const state = {
+    kind: provider.stateKind,
+    agent: agent.name,
+    provider: provider.id,
+    secrets: config.stateSecrets,
+  };
+  return {
+    runner: {
+      agent,
+      provider,
+      maxRunMs: config.times.run,
+      seal: (unsealed) => sealState(unsealed, state),
+      report: (error) => log.failure(error),
+    },
+    rules: {
+      state,
+      attachments: {
+        maxCount: config.maxAttachments,
+        mediaTypes: provider.mediaTypes,
+        label: provider.label,
+      },
+    },
+    authRequired: hasKeys(config.keys),
+    maxBodyBytes: config.maxBodyBytes,
+    keepAliveMs: config.times.keepAlive,
+    publicFolder,
+    frameAncestors: frameAncestors(config.origins),
+    begin: () => runs.begin(),
+    draining: () => runs.draining,
+  };
+}
+
+/** Node's own defaults changed between majors, so every figure is ours. */
+function createHttpServer(): Server {
+  return createServer({
+    maxHeaderSize: 16 * 1024,
+    headersTimeout: 20_000,
+    // The whole request with its body: 64 MiB at about 5 Mbit/s.
+    requestTimeout: 120_000,
+    // Above the idle time of common load balancers, or they reuse a connection that we just closed.
+    keepAliveTimeout: 75_000,
+    connectionsCheckingInterval: 5_000,
+    noDelay: true,
+  });
+}
+
+function listen(http: Server, { port, host }: Config): Promise<string> {
+  return new Promise((resolve, reject) => {
+    http.once("error", reject);
+    http.listen(port, host, () => {
+      http.off("error", reject);
+      resolve(urlOf(http.address() as AddressInfo));
+    });
+  });
+}
+
+/** A wildcard address cannot be opened in a browser, so the loopback name stands for it. */
+function urlOf({ address, port }: AddressInfo): string {
+  const host = address === "0.0.0.0" || address === "::" ? "localhost" : address;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}/`;
+}

@@ -1,0 +1,10 @@
+/** The package `parley-agent`, as agent projects import it. */
+
+export {
+  type AgentDefinition,
+  defineAgent,
+  type ToolContext,
+  type ToolDefinition,
+  tool,
+} from "./agent/define.ts";
+export type { JsonSchema, StandardSchema } from "./agent/schema.ts";

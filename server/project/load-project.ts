@@ -1,0 +1,79 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { type Agent, checkAgent } from "../agent/define.ts";
+import { SetupError } from "../providers/provider-error.ts";
+import { importModule } from "./import-module.ts";
+
+const AGENT_FILES = ["agent.ts", "agent.mts", "agent.js", "agent.mjs"];
+
+/** Finds a project's folder, by path or by name in the working directory. @throws SetupError */
+export function findProject(project: string): string {
+  const folder = resolve(project);
+  if (!existsSync(folder)) {
+    throw new SetupError(
+      `There is no project "${project}". Give the path of a folder that holds an agent.ts.`,
+    );
+  }
+  if (!statSync(folder).isDirectory()) {
+    throw new SetupError(`"${project}" is a file. Give the folder that holds it.`);
+  }
+  return folder;
+}
+
+/**
+ * Reads the project's `.env` into `env`; what is set already stays. The agent's module reads `process.env`
+ * while it is imported, so this comes before `loadAgent`. @throws SetupError
+ */
+export function loadEnvFile(folder: string, env: NodeJS.ProcessEnv): void {
+  const file = join(folder, ".env");
+  if (!existsSync(file)) return;
+  for (const [name, value] of Object.entries(parseEnv(readText(file)))) {
+    if (env[name] === undefined) env[name] = value;
+  }
+}
+
+/** Imports and checks the agent of a project. @throws SetupError that names the file and what to do. */
+export async function loadAgent(folder: string): Promise<Agent> {
+  const file = AGENT_FILES.map((name) => join(folder, name)).find((path) => existsSync(path));
+  if (file === undefined) {
+    throw new SetupError(
+      `${folder} holds no agent. Write an agent.ts there that exports defineAgent({ … }) as default.`,
+    );
+  }
+  const exported = await importAgent(file);
+  try {
+    return checkAgent(exported);
+  } catch (error) {
+    if (error instanceof SetupError) throw new SetupError(`${file}: ${error.message}`);
+    throw error;
+  }
+}
+
+async function importAgent(file: string): Promise<unknown> {
+  try {
+    const module = await importModule(file);
+    if (module.default === undefined) {
+      throw new SetupError("nothing is exported as default: export default defineAgent({ … }).");
+    }
+    return module.default;
+  } catch (error) {
+    throw new SetupError(`${file} cannot be loaded: ${firstProblem(error)}`, { cause: error });
+  }
+}
+
+/** One line out of whatever an import throws: esbuild's "file:line:column: ERROR: …", or the message. */
+function firstProblem(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const located = /^(.+:\d+:\d+): ERROR: (.+)$/m.exec(message);
+  if (located !== null) return `${basename(located[1] ?? "")}: ${located[2]}`;
+  return message.split("\n", 1)[0] ?? message;
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new SetupError(`${file} cannot be read: check its permissions.`, { cause: error });
+  }
+}

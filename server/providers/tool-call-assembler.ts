@@ -1,0 +1,99 @@
+import { randomUUID } from "node:crypto";
+import type { HistoryToolCall } from "../protocol/chat.ts";
+import { ExtraFields } from "./extra-fields.ts";
+import { isRecord, text } from "./json.ts";
+
+interface PartialCall {
+  id: string;
+  name: string;
+  arguments: string;
+  extra: ExtraFields;
+  functionExtra: ExtraFields;
+}
+
+/**
+ * Puts streamed tool-call pieces together. Servers differ in how they tell calls apart, so a piece goes
+ * to the call with its id, else to the one at its index, else to the latest. A new id under an old index
+ * is a new call.
+ */
+export class ToolCallAssembler {
+  readonly #calls: PartialCall[] = [];
+  readonly #byId = new Map<string, PartialCall>();
+  readonly #byIndex = new Map<number, PartialCall>();
+
+  /** Takes one element of `delta.tool_calls`. */
+  add(piece: Record<string, unknown>): void {
+    const call = this.#find(piece);
+    const fn = isRecord(piece.function) ? piece.function : {};
+    call.name ||= text(fn.name);
+    // Some servers send the arguments as the object itself.
+    call.arguments += isRecord(fn.arguments) ? JSON.stringify(fn.arguments) : text(fn.arguments);
+    call.extra.add(piece, CALL_FIELDS);
+    call.functionExtra.add(fn, FUNCTION_FIELDS);
+  }
+
+  /** The whole calls, in the order in which they began. `taken` are the ids of the conversation so far. */
+  finish(taken: ReadonlySet<string>): HistoryToolCall[] {
+    const used = new Set(taken);
+    return this.#calls.map((call) => {
+      // A server that counts from zero in each turn would give the same id to two calls of a conversation.
+      const id = call.id === "" || used.has(call.id) ? mintId(used) : call.id;
+      used.add(id);
+      const written = call.arguments.trim() === "" ? "{}" : call.arguments;
+      return {
+        ...call.extra.toObject(),
+        id,
+        type: "function",
+        function: { ...call.functionExtra.toObject(), name: call.name, arguments: written },
+      };
+    });
+  }
+
+  #find(piece: Record<string, unknown>): PartialCall {
+    const id = text(piece.id);
+    const index = typeof piece.index === "number" ? piece.index : undefined;
+    let call = id === "" ? this.#withoutId(piece, index) : this.#withId(id, index);
+    if (call === undefined) {
+      call = {
+        id,
+        name: "",
+        arguments: "",
+        extra: new ExtraFields(),
+        functionExtra: new ExtraFields(),
+      };
+      this.#calls.push(call);
+    }
+    if (id !== "") {
+      call.id = id;
+      this.#byId.set(id, call);
+    }
+    if (index !== undefined) this.#byIndex.set(index, call);
+    return call;
+  }
+
+  #withId(id: string, index: number | undefined): PartialCall | undefined {
+    const known = this.#byId.get(id);
+    if (known !== undefined || index === undefined) return known;
+    const atIndex = this.#byIndex.get(index);
+    return atIndex?.id === "" ? atIndex : undefined;
+  }
+
+  #withoutId(piece: Record<string, unknown>, index: number | undefined): PartialCall | undefined {
+    if (index !== undefined) return this.#byIndex.get(index);
+    const latest = this.#calls.at(-1);
+    // With neither id nor index, a second name is the only sign of a second call.
+    const names = isRecord(piece.function) && text(piece.function.name) !== "";
+    return names && latest?.name ? undefined : latest;
+  }
+}
+
+const CALL_FIELDS = new Set(["id", "index", "type", "function"]);
+const FUNCTION_FIELDS = new Set(["name", "arguments"]);
+
+/** Nine letters and digits: Mistral's models take no other form, and all others take this one. */
+function mintId(used: ReadonlySet<string>): string {
+  for (;;) {
+    const id = randomUUID().replaceAll("-", "").slice(0, 9);
+    if (!used.has(id)) return id;
+  }
+}

@@ -1,0 +1,53 @@
+import { runAgent } from "../agent/run.ts";
+import { RunAbort } from "../agent/run-abort.ts";
+import { readJson } from "../http/body.ts";
+import { sendEventStream } from "../http/event-stream.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { sendJson } from "../http/respond.ts";
+import { ApiError } from "../protocol/api-error.ts";
+import type { ChatResponse } from "../protocol/chat.ts";
+import type { DoneEvent, ErrorEvent, StreamEvent } from "../protocol/events.ts";
+import { parseChat } from "./parse-chat.ts";
+import type { Service } from "./service.ts";
+
+/** `POST /api/chat`: one message, answered as JSON or as Server-Sent Events. */
+export const chat =
+  (service: Service) =>
+  async ({ req, res }: Exchange): Promise<void> => {
+    const body = await readJson(req, res, service.maxBodyBytes);
+    const { stream, request } = parseChat(body, service.rules);
+    const run = service.begin();
+    // The request's own "close" comes as soon as its body is read; only the response's tells who left.
+    res.once("close", () => run.controller.abort(new RunAbort("gone")));
+    try {
+      const events = runAgent(service.runner, request, run.controller.signal);
+      if (stream) await sendEventStream(res, events, service.keepAliveMs);
+      else await answerWhole(res, events);
+    } finally {
+      run.end();
+    }
+  };
+
+async function answerWhole(
+  res: Exchange["res"],
+  events: AsyncIterable<StreamEvent>,
+): Promise<void> {
+  const last = await lastEvent(events);
+  if (last === undefined || res.destroyed) return;
+  if (last.type === "error") {
+    throw new ApiError(last.code, last.data, { retryAfter: last.retry_after });
+  }
+  const { data, state, usage, finish_reason } = last;
+  const body: ChatResponse = { response: data, state, done: true, finish_reason };
+  if (usage !== undefined) body.usage = usage;
+  sendJson(res, 200, body);
+}
+
+async function lastEvent(
+  events: AsyncIterable<StreamEvent>,
+): Promise<DoneEvent | ErrorEvent | undefined> {
+  for await (const event of events) {
+    if (event.type === "done" || event.type === "error") return event;
+  }
+  return undefined;
+}

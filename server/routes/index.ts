@@ -1,0 +1,26 @@
+/** All endpoints: method, path, who may enter, handler. Read this first. */
+
+import type { Exchange } from "../http/exchange.ts";
+import { keyed, open, type Route, type RouteTable } from "../http/router.ts";
+import { chat } from "./chat.ts";
+import { type ChatSocket, chatSocket, speaksWebSocket } from "./chat-socket.ts";
+import { health, ready } from "./health.ts";
+import { info } from "./info.ts";
+import type { Service } from "./service.ts";
+import { page, widgetScript } from "./ui.ts";
+
+export type HttpHandler = (exchange: Exchange) => void | Promise<void>;
+
+export const routesFor = (service: Service): RouteTable<HttpHandler> => ({
+  "GET /": open(page(service)),
+  "GET /api/info": open(info(service)),
+  "GET /health": open(health),
+  "GET /health/ready": open(ready(service)),
+  "GET /widget.js": open(widgetScript(service)),
+  "GET /ws/chat": open(speaksWebSocket),
+  "POST /api/chat": keyed(chat(service)),
+});
+
+export const socketsFor = (service: Service): Readonly<Record<string, Route<ChatSocket>>> => ({
+  "/ws/chat": keyed(chatSocket(service)),
+});

@@ -1,0 +1,26 @@
+import type { Runner } from "../agent/runner.ts";
+import type { ChatRules } from "./parse-chat.ts";
+
+/** What the endpoints work with; built once, in `server/index.ts`. */
+export interface Service {
+  readonly runner: Runner;
+  readonly rules: ChatRules;
+  readonly authRequired: boolean;
+  readonly maxBodyBytes: number;
+  /** Silence on an SSE stream, in milliseconds, before a comment is sent. */
+  readonly keepAliveMs: number;
+  /** Folder of the built chat page and widget. */
+  readonly publicFolder: string;
+  /** Value of the CSP directive `frame-ancestors` for the embedded page. */
+  readonly frameAncestors: string;
+  /** Registers a run, so that a shutdown can wait for it. @throws ApiError `shutting_down` */
+  begin(): RunHandle;
+  draining(): boolean;
+}
+
+export interface RunHandle {
+  /** Its signal ends the run; abort it with a `RunAbort`. */
+  readonly controller: AbortController;
+  /** Must be called when the run is over, however it ended. */
+  end(): void;
+}

@@ -1,0 +1,88 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { authorize, bearerToken, type Visitor } from "./access.ts";
+import type { Config } from "./config.ts";
+import { corsHeaders, isPreflight, sendPreflight } from "./cors.ts";
+import { answerClientError } from "./http/client-error.ts";
+import { type Exchange, header, requestIdOf, splitTarget } from "./http/exchange.ts";
+import { COMMON_HEADERS, sendError } from "./http/respond.ts";
+import { findRoute, methodsOf, type RouteTable } from "./http/router.ts";
+import type { Log } from "./log.ts";
+import { ApiError, toApiError } from "./protocol/api-error.ts";
+import type { HttpHandler } from "./routes/index.ts";
+
+interface Serving {
+  config: Config;
+  log: Log;
+}
+
+/** Takes every request through the route table: headers, route, access, handler, and one exit for failures. */
+export function serveRequests(
+  http: Server,
+  serving: Serving,
+  routes: RouteTable<HttpHandler>,
+): void {
+  const serve = (req: IncomingMessage, res: ServerResponse) => {
+    const requestId = requestIdOf(req);
+    const exchange: Exchange = { req, res, requestId, ...splitTarget(req.url ?? "/") };
+    logWhenAnswered(exchange, serving.log);
+    answer(exchange, serving.config, routes).catch((error: unknown) => {
+      fail(exchange, error, serving.log);
+    });
+  };
+  http.on("request", serve);
+  // Without these Node answers "Expect" itself, before key and length are judged.
+  http.on("checkContinue", serve);
+  http.on("checkExpectation", serve);
+  http.on("clientError", answerClientError);
+}
+
+async function answer(
+  exchange: Exchange,
+  config: Config,
+  routes: RouteTable<HttpHandler>,
+): Promise<void> {
+  const { req, res, path } = exchange;
+  const visitor: Visitor = {
+    transport: "rest",
+    key: bearerToken(header(req, "authorization")),
+    origin: header(req, "origin"),
+    host: header(req, "host"),
+  };
+  setHeaders(res, { ...COMMON_HEADERS, "x-request-id": exchange.requestId });
+  setHeaders(res, corsHeaders(config.origins, visitor));
+
+  const method = req.method ?? "";
+  const route = findRoute(routes, method, path);
+  if (route === undefined) {
+    const methods = methodsOf(routes, path);
+    if (methods.length === 0) throw new ApiError("not_found", "There is nothing at this address.");
+    res.setHeader("allow", [...methods, "OPTIONS"].join(", "));
+    if (method !== "OPTIONS") {
+      throw new ApiError("method_not_allowed", `This address answers ${methods.join(" and ")}.`);
+    }
+    sendPreflight(res, config.origins, visitor, methods, isPreflight(req));
+    return;
+  }
+  if (route.access === "chat") authorize(config, visitor);
+  await route.handle(exchange);
+}
+
+function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+}
+
+/** The one exit of everything that was refused, or went wrong before the answer began. */
+function fail({ res }: Exchange, error: unknown, log: Log): void {
+  const failure = toApiError(error);
+  if (failure.code === "internal") log.failure(error);
+  if (res.headersSent || res.destroyed) res.destroy();
+  else sendError(res, failure);
+}
+
+function logWhenAnswered({ req, res, requestId, path }: Exchange, log: Log): void {
+  const start = performance.now();
+  res.once("close", () => {
+    const ms = Math.round(performance.now() - start);
+    log.request({ requestId, method: req.method ?? "", path, status: res.statusCode, ms });
+  });
+}

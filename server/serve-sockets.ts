@@ -1,0 +1,47 @@
+import type { IncomingMessage, Server } from "node:http";
+import type { Duplex } from "node:stream";
+import { authorize, bearerToken } from "./access.ts";
+import type { Config } from "./config.ts";
+import { header, splitTarget } from "./http/exchange.ts";
+import type { Route } from "./http/router.ts";
+import { refuseUpgrade, type SocketServer } from "./http/socket-server.ts";
+import type { Log } from "./log.ts";
+import { ApiError, toApiError } from "./protocol/api-error.ts";
+import type { ChatSocket } from "./routes/chat-socket.ts";
+
+interface Serving {
+  config: Config;
+  log: Log;
+}
+
+/** Takes every upgrade through the table of sockets: route, access, handshake, handler. */
+export function serveSockets(
+  http: Server,
+  { config, log }: Serving,
+  table: Readonly<Record<string, Route<ChatSocket>>>,
+  sockets: SocketServer,
+): void {
+  http.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => socket.destroy());
+    const { path, query } = splitTarget(req.url ?? "/");
+    const route = Object.entries(table).find(([name]) => name === path)?.[1];
+    if (route === undefined) {
+      const error = new ApiError("not_found", "There is no WebSocket at this address.");
+      refuseUpgrade(socket, error);
+      return;
+    }
+    const key = query.get("key") ?? bearerToken(header(req, "authorization"));
+    try {
+      if (route.access === "chat") authorize(config, { transport: "socket", key, ...pageOf(req) });
+    } catch (error) {
+      if (!(error instanceof ApiError)) log.failure(error);
+      sockets.acceptAndRefuse(req, socket, head, toApiError(error));
+      return;
+    }
+    sockets.accept(req, socket, head, route.handle);
+  });
+}
+
+function pageOf(req: IncomingMessage): { origin: string | undefined; host: string | undefined } {
+  return { origin: header(req, "origin"), host: header(req, "host") };
+}
