@@ -1,5 +1,6 @@
 /** Builds dist/: the command, the package's entry for agent projects, and the browser's files. */
 
+import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build, context } from "esbuild";
@@ -24,6 +25,50 @@ const node = {
   define,
 };
 
+/** White space and comments inside css`` and html`` are text to esbuild: they would go over the wire. */
+const compactTemplates = {
+  name: "compact-templates",
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]widget[\\/].*\.ts$/ }, ({ path }) => {
+      const source = readFileSync(path, "utf8").replace(/\n\s+/g, "\n");
+      return { contents: source.replace(/css`([^`]*)`/g, compactCss), loader: "ts" };
+    });
+  },
+};
+
+function compactCss(_, rules) {
+  const compact = rules
+    .replace(/\/\*[\s\S]*?\*\//g, "")
+    .replace(/\s+/g, " ")
+    .replace(/\s*([{};,>])\s*/g, "$1")
+    .replace(/: /g, ":")
+    .replace(/;}/g, "}");
+  return `css\`${compact}\``;
+}
+
+/**
+ * Only marked's lexer is used. Its bundle ends by building a whole `Marked`, which keeps its parser and HTML renderer
+ * alive; without that end, esbuild drops them (3 kB on the wire).
+ */
+const markedLexerOnly = {
+  name: "marked-lexer-only",
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]marked\.esm\.js$/ }, ({ path }) => {
+      const [, kept, exported] =
+        /^([\s\S]*;)var \w+=new \w+;function [\s\S]*export\{([^}]*)\};/.exec(
+          readFileSync(path, "utf8"),
+        ) ?? [];
+      const names = exported?.split(",").filter((name) => /as (Lexer|Tokenizer)$/.test(name));
+      if (names?.length !== 2) {
+        throw new Error(
+          "marked's bundle has a new form: adapt markedLexerOnly in esbuild.config.mjs.",
+        );
+      }
+      return { contents: `${kept}export{${names}};`, loader: "js" };
+    });
+  },
+};
+
 /** A classic script, so that a plain <script src> works on any site. */
 const browser = {
   entryPoints: { widget: "widget/embed.ts" },
@@ -35,6 +80,7 @@ const browser = {
   minify: !watching,
   legalComments: "linked",
   sourcemap: watching ? "inline" : false,
+  plugins: watching ? [] : [compactTemplates, markedLexerOnly],
   define,
 };
 
@@ -63,6 +109,8 @@ pages();
 
 if (watching) {
   for (const options of [node, browser]) await (await context(options)).watch();
+  const args = process.argv.slice(2).filter((argument) => argument !== "--watch");
+  spawn(process.execPath, ["--watch", "dist/cli.js", "start", ...args], { stdio: "inherit" });
 } else {
   await Promise.all([build(node), build(browser)]);
   const size = compress("dist/public/widget.js");

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { authorize, bearerToken } from "./access.ts";
 import type { Config } from "./config.ts";
-import { header, splitTarget } from "./http/exchange.ts";
+import { header, requestIdOf, splitTarget } from "./http/exchange.ts";
 import type { Route } from "./http/router.ts";
 import { refuseUpgrade, type SocketServer } from "./http/socket-server.ts";
 import type { Log } from "./log.ts";
@@ -24,21 +24,27 @@ export function serveSockets(
   http.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     const { path, query } = splitTarget(req.url ?? "/");
+    const logged = (status: number) =>
+      log.request({ requestId: requestIdOf(req), method: "WS", path, status, ms: 0 });
     const route = Object.entries(table).find(([name]) => name === path)?.[1];
     if (route === undefined) {
       const error = new ApiError("not_found", "There is no WebSocket at this address.");
-      refuseUpgrade(socket, error);
+      refuseUpgrade(req, socket, error);
+      logged(error.status);
       return;
     }
     const key = query.get("key") ?? bearerToken(header(req, "authorization"));
     try {
       if (route.access === "chat") authorize(config, { transport: "socket", key, ...pageOf(req) });
     } catch (error) {
-      if (!(error instanceof ApiError)) log.failure(error);
-      sockets.acceptAndRefuse(req, socket, head, toApiError(error));
+      const failure = toApiError(error);
+      if (failure.code === "internal") log.failure(error);
+      sockets.acceptAndRefuse(req, socket, head, failure);
+      logged(failure.status);
       return;
     }
     sockets.accept(req, socket, head, route.handle);
+    logged(101);
   });
 }
 

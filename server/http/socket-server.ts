@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { ApiError } from "../protocol/api-error.ts";
 import { CLOSE } from "../protocol/close-codes.ts";
+import { requestIdOf } from "./exchange.ts";
 import { errorBody } from "./respond.ts";
 import { SocketLine } from "./socket-line.ts";
 
@@ -19,8 +20,11 @@ export class SocketServer {
 
   constructor(maxPayload: number) {
     this.#server = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false });
-    this.#server.on("wsClientError", (error, socket) => {
-      refuseUpgrade(socket, new ApiError("invalid_request", `${error.message}.`));
+    this.#server.on("headers", (headers, req) => {
+      headers.push(`x-request-id: ${requestIdOf(req)}`);
+    });
+    this.#server.on("wsClientError", (error, socket, req) => {
+      refuseUpgrade(req, socket, new ApiError("invalid_request", `${error.message}.`));
     });
     this.#ping = setInterval(() => this.#pingAll(), PING_MS).unref();
   }
@@ -70,12 +74,13 @@ export class SocketServer {
 }
 
 /** Answers an upgrade request over plain HTTP. */
-export function refuseUpgrade(socket: Duplex, error: ApiError): void {
+export function refuseUpgrade(req: IncomingMessage, socket: Duplex, error: ApiError): void {
   const body = JSON.stringify(errorBody(error));
   socket.end(
     [
       `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
       "connection: close",
+      `x-request-id: ${requestIdOf(req)}`,
       "content-type: application/json; charset=utf-8",
       `content-length: ${Buffer.byteLength(body)}`,
       "",

@@ -22,12 +22,17 @@ export async function createClient(address: UpstreamAddress, timeoutMs: number):
   const { apiKey } = address;
   return new OpenAI({
     baseURL: address.baseUrl,
-    // The package demands a key; without one the header that would carry it is taken out.
+    // The package demands a key; the header that carries it is set below.
     apiKey: apiKey ?? "none",
-    ...(apiKey === undefined ? { defaultHeaders: { Authorization: null } } : {}),
     adminAPIKey: null,
-    organization: address.organization ?? null,
-    project: address.project ?? null,
+    organization: null,
+    project: null,
+    // Here, and not in the fields above, because `OPENAI_CUSTOM_HEADERS` would win over those.
+    defaultHeaders: {
+      Authorization: apiKey === undefined ? null : `Bearer ${apiKey}`,
+      "OpenAI-Organization": address.organization ?? null,
+      "OpenAI-Project": address.project ?? null,
+    },
     webhookSecret: null,
     logLevel: "off",
     maxRetries: 0,

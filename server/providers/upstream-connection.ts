@@ -51,20 +51,18 @@ export class UpstreamConnection {
 
   /** The next events of the stream; `undefined` at its end. */
   async read(): Promise<SseMessage[] | undefined> {
-    while (this.#reader !== undefined) {
-      const timer = this.#watch();
-      const { value, done } = await this.#reader.read().finally(() => clearTimeout(timer));
-      // A cut ends a pending read quietly.
+    for (;;) {
+      const bytes = await this.#readBytes();
+      // A cut may end a pending read quietly.
       this.#signal.throwIfAborted();
       if (this.#timeout !== undefined) throw this.#timeout;
-      if (done) {
+      if (bytes === undefined) {
         this.#closed = true;
         return undefined;
       }
-      const messages = this.#decode(value);
+      const messages = this.#decode(bytes);
       if (messages.length > 0) return messages;
     }
-    return undefined;
   }
 
   /** Must be called in the end, whatever happened before. */
@@ -73,6 +71,17 @@ export class UpstreamConnection {
     if (this.#closed) return;
     if (this.#reader === undefined) this.#cut();
     else void this.#linger(this.#reader);
+  }
+
+  async #readBytes(): Promise<Uint8Array | undefined> {
+    const timer = this.#watch();
+    try {
+      return (await this.#reader?.read())?.value;
+    } catch (error) {
+      throw this.#timeout ?? error;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   #decode(bytes: Uint8Array): SseMessage[] {

@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readRetryAfter } from "../../server/providers/retry-after.ts";
+import { ask, chatProvider, failureOf, open } from "../support/upstream-conversation.ts";
+import { eventStream, jsonReply, startUpstream } from "../support/upstream-server.ts";
+
+/** How providers say it; `[status, body, code, whether a retry may help, a word of our sentence]`. */
+const REFUSALS: [number, unknown, string, boolean, RegExp][] = [
+  [
+    400,
+    { error: { message: "Invalid image", param: "messages[0].content[1]" } },
+    "invalid_request",
+    false,
+    /does not take this message/,
+  ],
+  [
+    400,
+    { object: "error", message: "bad image", type: "BadRequestError", code: 400 },
+    "invalid_request",
+    false,
+    /does not take/,
+  ],
+  [400, { error: { code: "context_length_exceeded" } }, "invalid_request", false, /too long/],
+  [
+    400,
+    { error: { message: "This model's maximum context length is 4096 tokens." } },
+    "invalid_request",
+    false,
+    /too long/,
+  ],
+  [
+    400,
+    { error: { type: "exceed_context_size_error", code: 400 } },
+    "invalid_request",
+    false,
+    /too long/,
+  ],
+  [400, { error: { code: "content_policy_violation" } }, "invalid_request", false, /usage policy/],
+  [
+    400,
+    { error: { code: "unknown_parameter", param: "tools[0].strict" } },
+    "provider_error",
+    false,
+    /settings of this agent/,
+  ],
+  [
+    400,
+    { error: { message: "/chat/completions: Invalid model name passed in model=x" } },
+    "provider_error",
+    false,
+    /does not know the model/,
+  ],
+  [
+    400,
+    [{ error: { code: 400, message: "Bad part", status: "INVALID_ARGUMENT" } }],
+    "invalid_request",
+    false,
+    /does not take/,
+  ],
+  [413, "<h1>413 Request Entity Too Large</h1>", "invalid_request", false, /this large/],
+  [
+    422,
+    { detail: [{ loc: ["body", "messages"], msg: "field required" }] },
+    "invalid_request",
+    false,
+    /does not take/,
+  ],
+  [
+    401,
+    { error: { message: "Incorrect API key provided: sk-secret" } },
+    "provider_auth",
+    false,
+    /API key/,
+  ],
+  [403, "forbidden", "provider_auth", false, /API key/],
+  [402, { error: { message: "Insufficient credits" } }, "provider_rate_limited", false, /quota/],
+  [404, { error: { code: "model_not_found" } }, "provider_error", false, /does not know the model/],
+  [404, "404 page not found", "provider_error", false, /base URL/],
+  [429, { error: { code: "insufficient_quota" } }, "provider_rate_limited", false, /quota/],
+  [418, "teapot", "provider_error", false, /settings of this agent/],
+];
+
+for (const [status, body, code, retryable, sentence] of REFUSALS) {
+  test(`${status} ${JSON.stringify(body).slice(0, 70)} is ${code} and is not tried again`, async () => {
+    await using upstream = await startUpstream(jsonReply(status, body));
+    const failure = failureOf(await ask(open(chatProvider(upstream))));
+    assert.equal(failure.code, code);
+    assert.equal(failure.retryable, retryable);
+    assert.match(failure.message, sentence);
+    assert.doesNotMatch(failure.message, /secret|127\.0\.0\.1/);
+    assert.equal(upstream.calls.length, 1);
+  });
+}
+
+for (const [status, code, sentence] of [
+  [408, "provider_timeout", /took too long/],
+  [429, "provider_rate_limited", /too many requests/],
+  [500, "provider_error", /internal error/],
+  [502, "provider_error", /internal error/],
+  [503, "provider_error", /overloaded/],
+  [504, "provider_timeout", /took too long/],
+] as const) {
+  test(`${status} is tried three times and then is ${code}`, async () => {
+    const reply = jsonReply(status, { error: { message: "sk-secret" } });
+    await using upstream = await startUpstream(reply, reply, reply, { body: [] });
+    const failure = failureOf(await ask(open(chatProvider(upstream))));
+    assert.equal(failure.code, code);
+    assert.equal(failure.retryable, true);
+    assert.match(failure.message, sentence);
+    assert.doesNotMatch(failure.message, /secret/);
+    assert.equal(upstream.calls.length, 3);
+  });
+}
+
+test("Retry-After of up to 2 seconds is waited for; a longer one is passed on at once", async () => {
+  const limited = (seconds: string) => jsonReply(429, {}, { "retry-after": seconds });
+  const ok = {
+    body: [eventStream({ choices: [{ delta: { content: "ok" }, finish_reason: "stop" }] })],
+  };
+  await using upstream = await startUpstream(limited("2"), ok, limited("3"), ok);
+  const provider = chatProvider(upstream);
+  assert.equal((await ask(open(provider))).error, undefined);
+  assert.equal(upstream.calls.length, 2);
+  const failure = failureOf(await ask(open(provider)));
+  assert.equal(failure.retryAfter, 3);
+  assert.equal(upstream.calls.length, 3);
+});
+
+test("x-should-retry: false is obeyed", async () => {
+  await using upstream = await startUpstream(jsonReply(500, {}, { "x-should-retry": "false" }));
+  failureOf(await ask(open(chatProvider(upstream))));
+  assert.equal(upstream.calls.length, 1);
+});
+
+test("Retry-After is read as seconds, as a date, and in OpenAI's milliseconds", () => {
+  const now = Date.parse("2026-01-01T00:00:00Z");
+  const read = (headers: Record<string, string>) => readRetryAfter(new Headers(headers), now);
+  assert.equal(read({ "retry-after": "7" }), 7);
+  assert.equal(read({ "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT" }), 30);
+  assert.equal(read({ "retry-after": "Wed, 31 Dec 2025 23:59:00 GMT" }), 0);
+  assert.equal(read({ "retry-after-ms": "1200", "retry-after": "9" }), 2);
+  assert.equal(read({ "retry-after": "soon" }), undefined);
+  assert.equal(read({}), undefined);
+});
+
+test("the log gets the status and the body; a body of 10 MB is read to 64 KiB", async () => {
+  const megabyte = "x".repeat(1_000_000);
+  await using upstream = await startUpstream({ status: 400, body: Array(10).fill(megabyte) });
+  const { cause } = failureOf(await ask(open(chatProvider(upstream))));
+  assert.ok(cause instanceof Error && "body" in cause && typeof cause.body === "string");
+  assert.match(cause.message, /HTTP status 400/);
+  assert.ok(cause.body.length >= 64 * 1024 && cause.body.length < 1_000_000);
+});
+
+for (const [error, code] of [
+  [{ code: "429", message: "x" }, "provider_rate_limited"],
+  [{ code: 401, message: "x" }, "provider_auth"],
+  [{ type: "overloaded_error", message: "x" }, "provider_error"],
+  [{ type: "invalid_request_error", message: "x" }, "invalid_request"],
+  [{ code: "context_length_exceeded", message: "x" }, "invalid_request"],
+  ["just a sentence", "provider_error"],
+] as const) {
+  test(`an error in the stream, ${JSON.stringify(error)}, is ${code}`, async () => {
+    await using upstream = await startUpstream({ body: [eventStream({ error })] });
+    assert.equal(failureOf(await ask(open(chatProvider(upstream)))).code, code);
+  });
+}

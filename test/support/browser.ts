@@ -1,0 +1,78 @@
+/** A real Chromium for tests: the system's where there is one, else the one of `@sparticuz/chromium`. */
+
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+const SYSTEM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+/** Unpacked once and kept between runs, since it takes seconds. */
+const CACHE = "node_modules/.cache/parley-chromium";
+
+async function executable(): Promise<string> {
+  const system = [process.env.CHROMIUM_PATH ?? "", ...SYSTEM].find((path) => existsSync(path));
+  return system ?? join(await unpacked(), "chromium");
+}
+
+/** Test files run at the same time: each unpacks into a folder of its own, and the first to finish wins. */
+async function unpacked(): Promise<string> {
+  if (existsSync(CACHE)) return CACHE;
+  mkdirSync("node_modules/.cache", { recursive: true });
+  const folder = mkdtempSync(`${CACHE}-`);
+  // The package unpacks into the folder for temporary files.
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = folder;
+  try {
+    const { default: packed } = await import("@sparticuz/chromium");
+    await packed.executablePath();
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  }
+  try {
+    renameSync(folder, CACHE);
+  } catch {
+    // Somebody else was first; theirs is as good.
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return CACHE;
+}
+
+/** Launches a browser that closes with the test. */
+export async function launchBrowser(t: Pick<TestContext, "after">): Promise<Browser> {
+  const browser = await chromium.launch({
+    executablePath: await executable(),
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-dev-shm-usage",
+      "--disable-background-networking",
+    ],
+  });
+  t.after(() => browser.close());
+  return browser;
+}
+
+/** What a page complained of: script errors, console errors, refusals by its Content-Security-Policy. */
+export interface WatchedPage {
+  page: Page;
+  complaints: string[];
+}
+
+/** Opens a page in a fresh profile, and gathers its complaints. */
+export async function openPage(
+  t: Pick<TestContext, "after">,
+  browser: Browser,
+  options: BrowserContextOptions = {},
+): Promise<WatchedPage> {
+  const context = await browser.newContext(options);
+  t.after(() => context.close());
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  return { page, complaints };
+}

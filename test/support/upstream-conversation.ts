@@ -1,0 +1,81 @@
+/** Conversations with a scripted upstream, for the tests of providers. */
+
+import { createChatCompletions } from "../../server/providers/chat-completions.ts";
+import type {
+  Conversation,
+  ConversationSetup,
+  Provider,
+  ProviderEvent,
+  ProviderTimes,
+} from "../../server/providers/provider.ts";
+import { ProviderError } from "../../server/providers/provider-error.ts";
+import { createResponses } from "../../server/providers/responses.ts";
+import type { UpstreamServer } from "./upstream-server.ts";
+
+interface TestProvider {
+  times?: ProviderTimes;
+  model?: string;
+  apiKey?: string | undefined;
+}
+
+/** Far longer than any test: a time-out is only seen where a test asks for one. */
+const PATIENT: ProviderTimes = { firstChunk: 20_000, idle: 20_000 };
+
+/** Never waits between two tries. */
+export const INSTANT_CLOCK = { wait: async () => {}, random: () => 0.5 };
+
+export function responsesProvider(upstream: UpstreamServer, options: TestProvider = {}): Provider {
+  return createResponses({ ...common(upstream, options), id: "openai", label: "OpenAI" });
+}
+
+export function chatProvider(upstream: UpstreamServer, options: TestProvider = {}): Provider {
+  return createChatCompletions({ ...common(upstream, options), id: "litellm", label: "LiteLLM" });
+}
+
+function common(upstream: UpstreamServer, options: TestProvider) {
+  const { times = PATIENT, model = "gpt-4o", apiKey = "sk-test" } = options;
+  return { baseUrl: upstream.url, apiKey, model, times, clock: INSTANT_CLOCK };
+}
+
+/** A conversation that says "Hi" and has no tools, unless told otherwise. */
+export function open(provider: Provider, setup: Partial<ConversationSetup> = {}): Conversation {
+  return provider.open({
+    instructions: "Be brief.",
+    tools: [],
+    state: {},
+    message: "Hi",
+    attachments: [],
+    ...setup,
+  });
+}
+
+/** One turn's events, and what the turn threw. */
+export interface Turn {
+  events: ProviderEvent[];
+  error: unknown;
+}
+
+/** Asks once and gathers what comes, also where it fails. */
+export async function ask(
+  conversation: Conversation,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Turn> {
+  const events: ProviderEvent[] = [];
+  try {
+    for await (const event of conversation.ask(signal)) events.push(event);
+    return { events, error: undefined };
+  } catch (error) {
+    return { events, error };
+  }
+}
+
+/** The failure of a turn that must have failed, as clients see it. */
+export function failureOf({ error }: Turn): ProviderError {
+  if (error instanceof ProviderError) return error;
+  throw new Error("the turn did not fail with a ProviderError", { cause: error });
+}
+
+/** All text of a turn. */
+export function said({ events }: Turn, type: "text" | "thinking" = "text"): string {
+  return events.map((event) => (event.type === type ? event.delta : "")).join("");
+}
