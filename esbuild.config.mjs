@@ -6,7 +6,7 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build, context } from "esbuild";
 
 /** Most that `/widget.js` may weigh on the wire; the build fails above it. */
-const WIDGET_BUDGET_GZIP_BYTES = 45 * 1024;
+const WIDGET_BUDGET_GZIP_BYTES = 50 * 1024;
 
 const watching = process.argv.includes("--watch");
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));

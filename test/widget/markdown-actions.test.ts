@@ -1,0 +1,94 @@
+import "../support/dom.ts";
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type TestContext, test } from "node:test";
+import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+
+function mounted(text: string) {
+  const root = document.createElement("div");
+  document.body.replaceChildren(root);
+  const stream = new MarkdownStream(root);
+  stream.update(text, true);
+  const click = (selector: string) => root.querySelector<HTMLElement>(selector)?.click();
+  return { root, stream, click };
+}
+
+/** Resolves when the element's children change. */
+function changed(node: Element | null): Promise<void> {
+  return new Promise((resolve) => {
+    if (node === null) throw new Error("there is no such element");
+    new MutationObserver((_, observer) => {
+      observer.disconnect();
+      resolve();
+    }).observe(node, { childList: true, characterData: true, subtree: true });
+  });
+}
+
+function replaceClipboard(t: TestContext, writeText: (text: string) => Promise<void>): void {
+  const original = Object.getOwnPropertyDescriptor(navigator, "clipboard");
+  Object.defineProperty(navigator, "clipboard", { configurable: true, value: { writeText } });
+  t.after(() => {
+    if (original) Object.defineProperty(navigator, "clipboard", original);
+    else Reflect.deleteProperty(navigator, "clipboard");
+  });
+}
+
+test("the copy button copies the code and says so, also while more comes in", async (t) => {
+  const copied: string[] = [];
+  replaceClipboard(t, async (text) => void copied.push(text));
+  const { root, stream, click } = mounted("```\nline 1\nline 2\n");
+  const button = root.querySelector(".copy");
+  const said = changed(button);
+  click(".copy");
+  await said;
+  assert.deepEqual(copied, ["line 1\nline 2"]);
+  stream.update("```\nline 1\nline 2\nline 3", true);
+  assert.equal(root.querySelector(".copy"), button);
+  assert.equal(button?.textContent, "Copied");
+});
+
+test("a long code block is copied whole", async (t) => {
+  const copied: string[] = [];
+  replaceClipboard(t, async (text) => void copied.push(text));
+  const code = "const value = 42;\n".repeat(1000);
+  const { root, click } = mounted(`\`\`\`js\n${code}\`\`\`\n\nend`);
+  const said = changed(root.querySelector(".copy"));
+  click(".copy");
+  await said;
+  assert.deepEqual(copied, [code.trimEnd()]);
+});
+
+test("copying that is refused says so", async (t) => {
+  replaceClipboard(t, () => Promise.reject(new Error("refused")));
+  document.execCommand = () => false;
+  const { root, click } = mounted("```\nx\n```");
+  const said = changed(root.querySelector(".copy"));
+  click(".copy");
+  await said;
+  assert.equal(root.querySelector(".copy")?.textContent, "Copying failed");
+  assert.equal(root.querySelector("textarea"), null);
+});
+
+test("an external image is requested by a click, without a referrer, and stays while more comes in", () => {
+  const { root, stream, click } = mounted("![a cat](https://img.example/x.png) and");
+  click("button.image");
+  const image = root.querySelector("img");
+  assert.equal(image?.getAttribute("src"), "https://img.example/x.png");
+  assert.equal(image?.getAttribute("referrerpolicy"), "no-referrer");
+  assert.equal(image?.getAttribute("alt"), "a cat");
+  stream.update("![a cat](https://img.example/x.png) and **more", true);
+  stream.update("![a cat](https://img.example/x.png) and **more**\n\nend", false);
+  assert.equal(root.querySelector("img"), image);
+  assert.equal(root.querySelector("button.image"), null);
+});
+
+test("an image that cannot be loaded becomes its text and a note", async () => {
+  const { root, click } = mounted("![a cat](https://img.example/x.png)");
+  click("button.image");
+  const image = root.querySelector("img");
+  assert.ok(image);
+  const failed = once(image, "error");
+  image.dispatchEvent(new Event("error"));
+  await failed;
+  assert.equal(root.textContent, "a cat (The image could not be loaded)");
+});

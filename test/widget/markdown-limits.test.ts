@@ -1,0 +1,81 @@
+import "../support/dom.ts";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  collectLinks,
+  InlineLexer,
+  lexBlocks,
+  noLinks,
+} from "../../widget/markdown/markdown-lexer.ts";
+import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+
+const length = 50_000;
+const filled = (part: string) => part.repeat(Math.ceil(length / part.length));
+
+/** Texts on which a lexer without ceilings takes seconds, or runs out of stack. */
+const hostile: Readonly<Record<string, string>> = {
+  stars: filled("*"),
+  "opening stars": filled("**a "),
+  "stars in words": filled("a**b"),
+  "underscores in words": filled("a_"),
+  "emphasis after no-break spaces": filled("\u00a0*a"),
+  tildes: filled("~~a "),
+  brackets: filled("["),
+  "image brackets": filled("!["),
+  "unclosed destinations": filled("[a](b"),
+  "nested links": "[".repeat(length / 2) + "](a)".repeat(length / 8),
+  "escaped brackets": filled("[\\]"),
+  backticks: filled("`a"),
+  "unclosed comments": filled("a <!--"),
+  "unclosed instructions": filled("a <?"),
+  "unclosed attributes": filled("<a b='"),
+  addresses: filled("a@b."),
+  ampersands: filled("&"),
+  quotes: filled(">"),
+  "quotes and lists": filled("> - "),
+  "lazy quotes": filled("> a\nb\n"),
+  "lazy lists in quotes": filled("> - a\nb\n"),
+  "nested lists": filled("- "),
+  "a lazy list item": `- ${filled("a\n")}`,
+  "a half lazy list item": `- ${filled("a\n  b\n")}`,
+  "lines that look like tables": filled("a\n-|-\n"),
+  "lines that look like wider tables": filled("a|b|c\n-|-\n"),
+  "titles of definitions": filled('[a]: b "'),
+  "labels of definitions": `[${filled("a\n")}`,
+  underlines: filled("a\n=\n"),
+  fences: filled("```\na\n"),
+  "combining marks": `a${filled("\u0301")}`,
+};
+
+/** marked alone needs 0.5 to 5 s for a third of these; the bound leaves room for a busy machine. */
+const bound = 500;
+
+for (const [name, text] of Object.entries(hostile)) {
+  test(`50 kB of ${name} are lexed in well under a second`, () => {
+    const start = performance.now();
+    const { tokens, inline } = lexBlocks(text);
+    const links = noLinks();
+    collectLinks(tokens, links);
+    const lexer = new InlineLexer(links);
+    for (const source of inline.values()) lexer.lex(source);
+    assert.ok(performance.now() - start < bound, `${Math.round(performance.now() - start)} ms`);
+  });
+}
+
+test("the cost of a piece does not grow with the message", () => {
+  const section =
+    "## Title\n\nSome **text** with `code`.\n\n- one\n- two\n\n```js\nlet a = 1;\n```\n\n| a |\n|---|\n| b |\n\n";
+  const root = document.createElement("div");
+  const stream = new MarkdownStream(root);
+  const cost = (from: number, to: number) => {
+    const start = performance.now();
+    for (let end = from; end < to; end += 8) stream.update(text.slice(0, end), true);
+    return performance.now() - start;
+  };
+  const text = section.repeat(400);
+  cost(0, 4000);
+  const early = cost(4000, 8000);
+  stream.update(text.slice(0, text.length - 4000), true);
+  const late = cost(text.length - 4000, text.length);
+  assert.ok(late < early * 5 + 100, `${Math.round(early)} ms early, ${Math.round(late)} ms late`);
+});

@@ -1,0 +1,146 @@
+import "../support/dom.ts";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { html, render } from "lit";
+import { markdown } from "../../widget/markdown/markdown-directive.ts";
+import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+
+function rendered(text: string): HTMLElement {
+  const root = document.createElement("div");
+  document.body.replaceChildren(root);
+  new MarkdownStream(root).update(text, false);
+  return root;
+}
+
+const names = (root: Element, selector: string) =>
+  [...root.querySelectorAll(selector)].map((node) => node.textContent);
+
+test("inline marks become elements", () => {
+  const root = rendered("**b** *i* ~~d~~ `c` ***both***");
+  assert.deepEqual(names(root, "strong"), ["b", "both"]);
+  assert.deepEqual(names(root, "em"), ["i", "both"]);
+  assert.deepEqual(names(root, "del"), ["d"]);
+  assert.deepEqual(names(root, "code"), ["c"]);
+});
+
+test("headings of six levels have no id", () => {
+  const root = rendered("# 1\n## 2\n### 3\n#### 4\n##### 5\n###### 6\n\nSetext\n===");
+  assert.deepEqual(
+    [...root.children].map((node) => node.localName),
+    ["h1", "h2", "h3", "h4", "h5", "h6", "h1"],
+  );
+  assert.equal(root.querySelector("[id]"), null);
+});
+
+test("a fenced block shows its language, a copy button and its text", () => {
+  const root = rendered("```TypeScript title=x\nconst a = 1 < 2;\n\n  b\n```");
+  assert.deepEqual(names(root, ".code-language"), ["TypeScript"]);
+  assert.equal(root.querySelector("button.copy")?.textContent, "Copy");
+  assert.equal(root.querySelector("code")?.textContent, "const a = 1 < 2;\n\n  b");
+  assert.equal(root.querySelector("code")?.className, "language-typescript");
+});
+
+test("an info string becomes a class only when it is a plain name", () => {
+  for (const info of ['js" onload="x', "a.b", "x".repeat(31), "ж", "a&quot;b"]) {
+    assert.equal(
+      rendered(`\`\`\`${info}\nx\n\`\`\``)
+        .querySelector("code")
+        ?.className.match(/[^a-z-]/),
+      null,
+    );
+  }
+  for (const info of ["c++", "c#", "objective-c", "x".repeat(30)]) {
+    const code = rendered(`\`\`\`${info}\nx\n\`\`\``).querySelector("code");
+    assert.equal(code?.className, `language-${info}`);
+  }
+});
+
+test("indented code is a code block without a language", () => {
+  const root = rendered("    let x\n      y");
+  assert.deepEqual(names(root, ".code-language"), ["Code"]);
+  assert.equal(root.querySelector("code")?.textContent, "let x\n  y");
+});
+
+test("lists nest, keep their start number and say whether they are loose", () => {
+  const root = rendered("3. a\n   - b\n     - c\n4. d");
+  assert.equal(root.querySelector("ol")?.getAttribute("start"), "3");
+  assert.equal(root.querySelectorAll("ol > li").length, 2);
+  assert.equal(root.querySelectorAll("ol > li > ul > li > ul > li").length, 1);
+  assert.equal(root.querySelector("ol")?.className, "tight");
+  assert.equal(rendered("- a\n\n- b").querySelector("ul")?.className, "loose");
+});
+
+test("a task is a disabled checkbox that says whether it is done", () => {
+  for (const text of ["- [x] done\n- [ ] open", "- [x] done\n\n- [ ] open"]) {
+    const boxes = [...rendered(text).querySelectorAll<HTMLInputElement>("li.task > p > input")];
+    assert.deepEqual(
+      boxes.map((box) => [box.type, box.disabled, box.checked, box.getAttribute("aria-label")]),
+      [
+        ["checkbox", true, true, "Completed task"],
+        ["checkbox", true, false, "Open task"],
+      ],
+    );
+  }
+});
+
+test("a table is aligned by class inside a named scroll box that takes the focus", () => {
+  const root = rendered("| a | b | c | d |\n|:--|:-:|--:|---|\n| 1 | *2* | 3 | 4 |");
+  const box = root.querySelector(".table");
+  assert.equal(box?.getAttribute("tabindex"), "0");
+  assert.equal(box?.getAttribute("role"), "region");
+  assert.equal(box?.getAttribute("aria-label"), "Table");
+  assert.deepEqual(
+    [...root.querySelectorAll("td")].map((cell) => cell.className),
+    ["align-left", "align-center", "align-right", ""],
+  );
+  assert.deepEqual(names(root, "th[scope=col]"), ["a", "b", "c", "d"]);
+  assert.deepEqual(names(root, "td em"), ["2"]);
+});
+
+test("quotes, rules and hard breaks", () => {
+  const root = rendered("> a\n> > b\n\n***\n\nline  \nnext\\\nlast");
+  assert.equal(root.querySelector("blockquote > blockquote > p")?.textContent, "b");
+  assert.equal(root.querySelectorAll("hr").length, 1);
+  assert.equal(root.querySelectorAll("p > br").length, 2);
+});
+
+test("references to characters are resolved in text, and left alone in code", () => {
+  const root = rendered("&copy; &#169; &#xA9; &amp;lt; \\&amp; &unknown; `&copy;`\n\n    &copy;");
+  assert.equal(root.querySelector("p")?.textContent, "© © © &lt; &amp; &unknown; &copy;");
+  assert.equal(root.querySelector("pre")?.textContent, "&copy;");
+});
+
+test("links, addresses and references become links", () => {
+  const root = rendered(
+    '[a](/x "t") <https://b.example/?q=&amp;> www.c.example d@e.example [f][g]\n\n[g]: tel:+1',
+  );
+  assert.deepEqual(
+    [...root.querySelectorAll("a")].map((link) => link.getAttribute("href")),
+    ["/x", "https://b.example/?q=&amp;", "http://www.c.example/", "mailto:d@e.example", "tel:+1"],
+  );
+});
+
+test("each block finds its own direction", () => {
+  const root = rendered("# a\n\nb\n\n- c\n\n> d\n\n| e |\n|---|\n| f |\n\n```\ng\n```");
+  const directions = [...root.querySelectorAll("h1, p, ul, blockquote, th, td")];
+  assert.ok(directions.every((node) => node.getAttribute("dir") === "auto"));
+  assert.equal(root.querySelector("pre")?.getAttribute("dir"), "ltr");
+});
+
+test("the directive fills the element that it stands in and keeps it across renders", () => {
+  const host = document.createElement("div");
+  const view = (text: string, streaming: boolean) =>
+    html`<div class="markdown" ${markdown(text, streaming, { strings: { copy: "Kopieren" } })}></div>`;
+  render(view("# Title\n\nsome **te", true), host);
+  const title = host.querySelector("h1");
+  assert.equal(host.querySelector("strong")?.textContent, "te");
+  render(view("# Title\n\nsome **text**\n\n```\ncode\n```", false), host);
+  assert.equal(host.querySelector("h1"), title);
+  assert.equal(host.querySelector(".markdown > p > strong")?.textContent, "text");
+  assert.equal(host.querySelector("button.copy")?.textContent, "Kopieren");
+});
+
+test("the directive says where it belongs", () => {
+  const host = document.createElement("div");
+  assert.throws(() => render(html`<div>${markdown("x", false)}</div>`, host), /inside the tag/);
+});

@@ -1,0 +1,101 @@
+/** Puts `<agent-chat>` into the page and waits for what it draws. */
+
+import "./browser-globals.ts";
+import type { TestContext } from "node:test";
+import type { LitElement } from "lit";
+import type { AgentChat } from "../../widget/agent-chat.ts";
+
+const { defineElements } = await import("../../widget/define.ts");
+defineElements();
+
+/** Resolves with what `find` gives, as soon as an update of the element makes it give something. */
+export async function until<T>(
+  element: LitElement,
+  find: () => T | null | undefined | false,
+): Promise<T> {
+  for (;;) {
+    const found = find();
+    if (found) return found;
+    await new Promise<void>((resolve) => {
+      const controller = {
+        hostUpdated() {
+          element.removeController(controller);
+          resolve();
+        },
+      };
+      element.addController(controller);
+    });
+  }
+}
+
+export class ChatPage {
+  readonly chat: AgentChat;
+
+  constructor(chat: AgentChat) {
+    this.chat = chat;
+  }
+
+  find<T extends Element = HTMLElement>(selector: string): T | null {
+    return this.chat.renderRoot.querySelector<T>(selector);
+  }
+
+  all(selector: string): Element[] {
+    return [...this.chat.renderRoot.querySelectorAll(selector)];
+  }
+
+  text(selector: string): string {
+    return this.find(selector)?.textContent?.replace(/\s+/g, " ").trim() ?? "";
+  }
+
+  /** Waits until the selector matches, and gives what it matches. */
+  shown<T extends Element = HTMLElement>(selector: string): Promise<T> {
+    return until(this.chat, () => this.find<T>(selector));
+  }
+
+  async click(selector: string): Promise<void> {
+    (await this.shown(selector)).click();
+    await this.chat.updateComplete;
+  }
+
+  async type(text: string): Promise<HTMLTextAreaElement> {
+    const input = await this.shown<HTMLTextAreaElement>("textarea");
+    input.value = text;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    await this.chat.updateComplete;
+    return input;
+  }
+
+  async press(init: KeyboardEventInit & { keyCode?: number }): Promise<KeyboardEvent> {
+    const input = await this.shown<HTMLTextAreaElement>("textarea");
+    const event = new KeyboardEvent("keydown", {
+      bubbles: true,
+      composed: true,
+      cancelable: true,
+      ...init,
+    });
+    input.dispatchEvent(event);
+    await this.chat.updateComplete;
+    return event;
+  }
+
+  async enterKey(key: string): Promise<void> {
+    const input = await this.shown<HTMLInputElement>("#key");
+    input.value = key;
+    input.form?.requestSubmit();
+  }
+}
+
+/** Mounts the element and waits until the server has said who the agent is. */
+export async function mount(
+  t: TestContext,
+  properties: Partial<Pick<AgentChat, "server" | "apiKey" | "theme" | "page">>,
+): Promise<ChatPage> {
+  const chat = document.createElement("agent-chat");
+  Object.assign(chat, properties);
+  const ready = new Promise((resolve) => chat.addEventListener("agent-chat-ready", resolve));
+  document.body.append(chat);
+  t.after(() => chat.remove());
+  await ready;
+  await chat.updateComplete;
+  return new ChatPage(chat);
+}

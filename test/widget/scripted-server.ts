@@ -1,0 +1,190 @@
+/** A chat server whose answers a test scripts, event by event. Real HTTP and WebSocket on a free port. */
+
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { TestContext } from "node:test";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { AgentInfo } from "../../server/protocol/chat.ts";
+import type { SocketEvent, StreamEvent } from "../../server/protocol/events.ts";
+import { encodeEvent } from "../../server/protocol/sse.ts";
+
+export const INFO: AgentInfo = {
+  name: "Acme Support",
+  agent: "Concierge",
+  auth_required: false,
+  welcome: "Hi! What can I do for you?",
+  suggestions: ["What can you do?"],
+  attachments: {
+    media_types: ["image/png", "application/pdf"],
+    max_bytes: 20 * 1024 * 1024,
+    max_count: 2,
+  },
+};
+
+export interface ScriptOptions {
+  info?: Partial<AgentInfo>;
+  /** The key to ask for; none lets everybody in. */
+  key?: string;
+  /** `false` refuses every upgrade, as a proxy that knows no WebSocket does. */
+  socket?: boolean;
+}
+
+/** One message that the server received, and the means to answer it. */
+export interface Turn {
+  body: Record<string, unknown>;
+  over: "socket" | "http";
+  authorization: string | undefined;
+  send(...events: StreamEvent[]): void;
+  /** Cuts the line without a word. */
+  cut(): void;
+  /** Resolves when the client has gone (HTTP) or has sent this message (socket). */
+  gone: Promise<unknown>;
+}
+
+export interface ScriptedServer {
+  url: string;
+  /** The next message that is not taken yet. */
+  turn(): Promise<Turn>;
+  /** The next `stop` or `clear` on a socket. */
+  control(): Promise<string>;
+  /** Keys with which sockets were opened. */
+  readonly dialled: (string | null)[];
+  /** Cuts all sockets, as a restart would. */
+  cutSockets(): Promise<void>;
+}
+
+export const token = (data: string): StreamEvent => ({ type: "token", data });
+
+export const done = (data: string, state = {}): StreamEvent => ({
+  type: "done",
+  data,
+  state,
+  finish_reason: "stop",
+});
+
+export async function startScriptedServer(
+  t: TestContext,
+  options: ScriptOptions = {},
+): Promise<ScriptedServer> {
+  const turns = channel<Turn>();
+  const controls = channel<string>();
+  const dialled: (string | null)[] = [];
+  const isRight = (key: string | null | undefined) =>
+    options.key === undefined || key === options.key;
+
+  const http = createServer((req, res) => {
+    res.setHeader("access-control-allow-origin", "*");
+    if (req.url === "/api/info") {
+      const auth_required = options.key !== undefined;
+      res.end(JSON.stringify({ ...INFO, auth_required, ...options.info }));
+    } else if (isRight(req.headers.authorization?.replace("Bearer ", ""))) {
+      void answerHttp(req, res, turns.push);
+    } else {
+      const error = { code: "unauthorized", message: "a key is needed" };
+      res.writeHead(401).end(JSON.stringify({ error }));
+    }
+  });
+  const sockets = new WebSocketServer({ noServer: true });
+  http.on("upgrade", (req, stream, head) => {
+    if (options.socket === false) {
+      stream.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n");
+      return;
+    }
+    sockets.handleUpgrade(req, stream, head, (socket) => {
+      const key = new URL(req.url ?? "/", "http://x").searchParams.get("key");
+      dialled.push(key);
+      if (isRight(key)) answerSocket(socket, turns.push, controls.push);
+      else refuse(socket);
+    });
+  });
+  http.listen(0, "127.0.0.1");
+  await once(http, "listening");
+  t.after(() => {
+    for (const socket of sockets.clients) socket.terminate();
+    http.closeAllConnections();
+    http.close();
+  });
+  const { port } = http.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    turn: turns.next,
+    control: controls.next,
+    dialled,
+    async cutSockets() {
+      const closed = [...sockets.clients].map((socket) => once(socket, "close"));
+      for (const socket of sockets.clients) socket.terminate();
+      await Promise.all(closed);
+    },
+  };
+}
+
+function refuse(socket: WebSocket): void {
+  const event = { type: "error", data: "a key is needed", code: "unauthorized", retryable: false };
+  socket.send(JSON.stringify(event));
+  socket.close(4401);
+}
+
+function answerSocket(
+  socket: WebSocket,
+  onTurn: (turn: Turn) => void,
+  onControl: (type: string) => void,
+): void {
+  const send = (event: SocketEvent) => socket.send(JSON.stringify(event));
+  socket.on("message", (data) => {
+    const body = JSON.parse(String(data));
+    if (body.type === "clear") send({ type: "cleared", data: "" });
+    if (body.type !== undefined) {
+      onControl(body.type);
+      return;
+    }
+    onTurn({
+      body,
+      over: "socket",
+      authorization: undefined,
+      send: (...events) => events.forEach(send),
+      cut: () => socket.terminate(),
+      gone: once(socket, "close"),
+    });
+  });
+}
+
+async function answerHttp(
+  req: IncomingMessage,
+  res: ServerResponse,
+  onTurn: (turn: Turn) => void,
+): Promise<void> {
+  let text = "";
+  for await (const chunk of req) text += chunk;
+  res.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
+  res.flushHeaders();
+  onTurn({
+    body: JSON.parse(text),
+    over: "http",
+    authorization: req.headers.authorization,
+    send(...events) {
+      for (const event of events) res.write(encodeEvent(event));
+      if (events.some(({ type }) => type === "done" || type === "error")) res.end();
+    },
+    cut: () => res.destroy(),
+    gone: once(res, "close"),
+  });
+}
+
+function channel<T>(): { push: (value: T) => void; next: () => Promise<T> } {
+  const values: T[] = [];
+  const readers: ((value: T) => void)[] = [];
+  return {
+    push(value) {
+      const reader = readers.shift();
+      if (reader) reader(value);
+      else values.push(value);
+    },
+    next: () =>
+      new Promise((resolve) => {
+        const value = values.shift();
+        if (value === undefined) readers.push(resolve);
+        else resolve(value);
+      }),
+  };
+}

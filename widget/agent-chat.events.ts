@@ -1,0 +1,61 @@
+/** What `<agent-chat>` tells its page. All bubble and cross shadow roots. */
+
+import type { AgentInfo, FinishReason } from "../server/protocol/chat.ts";
+import type { Failure } from "./transcript.ts";
+
+const ACROSS = { bubbles: true, composed: true };
+
+/** The server has said who the agent is; the chat can be used. */
+export class AgentChatReadyEvent extends Event {
+  readonly info: AgentInfo;
+
+  constructor(info: AgentInfo) {
+    super("agent-chat-ready", ACROSS);
+    this.info = info;
+  }
+}
+
+/** The person sent a message. */
+export class AgentChatMessageEvent extends Event {
+  readonly text: string;
+  readonly attachmentCount: number;
+
+  constructor(text: string, attachmentCount: number) {
+    super("agent-chat-message", ACROSS);
+    this.text = text;
+    this.attachmentCount = attachmentCount;
+  }
+}
+
+/** An answer ended; `finishReason` is `stopped` when the person stopped it. */
+export class AgentChatDoneEvent extends Event {
+  readonly text: string;
+  readonly finishReason: FinishReason;
+
+  constructor(text: string, finishReason: FinishReason) {
+    super("agent-chat-done", ACROSS);
+    this.text = text;
+    this.finishReason = finishReason;
+  }
+}
+
+/** An answer failed. */
+export class AgentChatErrorEvent extends Event {
+  readonly code: Failure["code"];
+  readonly message: string;
+
+  constructor({ code, message }: Failure) {
+    super("agent-chat-error", ACROSS);
+    this.code = code;
+    this.message = message;
+  }
+}
+
+declare global {
+  interface GlobalEventHandlersEventMap {
+    "agent-chat-ready": AgentChatReadyEvent;
+    "agent-chat-message": AgentChatMessageEvent;
+    "agent-chat-done": AgentChatDoneEvent;
+    "agent-chat-error": AgentChatErrorEvent;
+  }
+}

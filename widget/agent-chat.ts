@@ -1,0 +1,212 @@
+import { LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { property } from "lit/decorators.js";
+import { AgentChatMessageEvent, AgentChatReadyEvent } from "./agent-chat.events.ts";
+import { ChatClient } from "./chat-client.ts";
+import { ChatScreen } from "./chat-screen.ts";
+import type { ChatSession, OutgoingMessage } from "./chat-session.ts";
+import { nextFrame } from "./frame.ts";
+import { ReplyWatcher } from "./reply-watcher.ts";
+import { scriptTag } from "./script-tag.ts";
+import { parseServer } from "./server-url.ts";
+import { agentChatStyles } from "./styles/agent-chat.styles.ts";
+import { isDark, rememberedTheme, rememberTheme, type Theme } from "./theme.ts";
+
+/**
+ * A conversation with the agent of one Parley server.
+ *
+ * @tagname agent-chat
+ * @attr {string} server - Base URL of the server. Default: where the script was loaded from.
+ * @attr {string} api-key - A key that the site brings. Anybody who sees the page can read it. Never stored.
+ * @attr {boolean} page - Fills the viewport.
+ * @attr {boolean} embed - Leaves out the title and borders, for a frame that has its own.
+ * @attr {"auto"|"light"|"dark"} theme - `auto` follows the system, until the person chooses.
+ * @fires {AgentChatReadyEvent} agent-chat-ready - The server has said who the agent is.
+ * @fires {AgentChatMessageEvent} agent-chat-message - The person sent a message.
+ * @fires {AgentChatDoneEvent} agent-chat-done - An answer ended.
+ * @fires {AgentChatErrorEvent} agent-chat-error - An answer failed.
+ * @slot header-start - Before the agent's name.
+ * @slot header-end - After the header's buttons.
+ * @slot empty - Replaces the greeting of an empty conversation.
+ * @slot footer - Below the composer.
+ * @csspart header - The bar at the top.
+ * @csspart theme-toggle - The button between light and dark.
+ * @csspart reset - The button for a new conversation.
+ * @csspart forget-key - The button that forgets the saved key.
+ * @csspart messages - The scrolling transcript.
+ * @csspart message - One message; with `user` or `assistant`.
+ * @csspart user - A message of the person.
+ * @csspart assistant - A message of the agent.
+ * @csspart markdown - The text of an answer.
+ * @csspart thinking - A collapsible thinking trace.
+ * @csspart tool - A collapsible tool call.
+ * @csspart note - A sentence about an answer that did not end by itself.
+ * @csspart error - A failure.
+ * @csspart retry - The button to try again.
+ * @csspart copy - A button that copies.
+ * @csspart empty - The greeting.
+ * @csspart suggestions - The list of first messages.
+ * @csspart suggestion - One of them.
+ * @csspart jump - The button to the newest text.
+ * @csspart composer - The card with the text field.
+ * @csspart input - The text field.
+ * @csspart attach - The button for files.
+ * @csspart attachments - The files of the message being written.
+ * @csspart attachment - One file.
+ * @csspart refusals - Why files were not taken.
+ * @csspart send - The button that sends.
+ * @csspart stop - The button that stops the answer.
+ * @csspart key-form - The form that asks for a key.
+ * @cssprop --agent-chat-bg - Background.
+ * @cssprop --agent-chat-surface - Background of the person's messages and the composer.
+ * @cssprop --agent-chat-sunken - Background of code and tool data.
+ * @cssprop --agent-chat-text - Text.
+ * @cssprop --agent-chat-muted - Secondary text.
+ * @cssprop --agent-chat-subtle - Placeholder and times.
+ * @cssprop --agent-chat-border - Separating lines.
+ * @cssprop --agent-chat-border-strong - Outlines of fields.
+ * @cssprop --agent-chat-accent - Buttons, focus ring.
+ * @cssprop --agent-chat-on-accent - Text on the accent.
+ * @cssprop --agent-chat-link - Links.
+ * @cssprop --agent-chat-danger - Failures.
+ * @cssprop --agent-chat-danger-bg - Background of failures.
+ * @cssprop --agent-chat-success - The mark of a completed tool call.
+ * @cssprop --agent-chat-radius - Corners of code and cards.
+ * @cssprop --agent-chat-font - Font family.
+ * @cssprop --agent-chat-font-mono - Font family of code.
+ * @cssprop --agent-chat-column - Width of the reading column.
+ */
+export class AgentChat extends LitElement {
+  static override styles = agentChatStyles;
+
+  @property() server = scriptTag.server;
+
+  @property({ attribute: "api-key" }) apiKey = "";
+
+  @property({ type: Boolean, reflect: true }) page = false;
+
+  @property({ type: Boolean, reflect: true }) embed = false;
+
+  @property({ reflect: true }) theme: Theme = "auto";
+
+  readonly #screen = new ChatScreen(this, {
+    send: (message) => this.#send(message),
+    stop: () => this.stop(),
+    reset: () => this.reset(),
+    toggleTheme: () => {
+      this.theme = isDark(this.theme) ? "light" : "dark";
+      rememberTheme(this.theme);
+    },
+  });
+  readonly #watcher = new ReplyWatcher(this, this.#screen.announcer);
+  #client: ChatClient | undefined;
+  #promptShown = false;
+  #hadFocus = false;
+
+  /** Sends a message as if the person had typed it; resolves when the answer has ended. */
+  async send(text: string): Promise<void> {
+    await this.updateComplete;
+    if (text.trim() === "") throw new TypeError("send: text must not be empty");
+    await this.#send({ text: text.trim(), attachments: [], files: [] });
+  }
+
+  /** Stops the running answer; what was said so far stays. */
+  stop(): void {
+    this.#client?.session.stop();
+  }
+
+  /** Starts a new conversation. */
+  async reset(): Promise<void> {
+    for (const message of this.#session?.messages ?? []) {
+      if (message.role !== "user") continue;
+      for (const { url } of message.files) if (url !== undefined) URL.revokeObjectURL(url);
+    }
+    this.#screen.clear();
+    await this.#client?.session.reset();
+  }
+
+  /** Puts the cursor where the person goes on: the text field, or the field for the key. */
+  focusComposer(): void {
+    this.#screen.focus();
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.theme = rememberedTheme() ?? this.theme;
+    window.addEventListener("online", this.#online);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    window.removeEventListener("online", this.#online);
+    // An element that is only moved is connected again by then.
+    queueMicrotask(() => {
+      if (!this.isConnected) this.#client?.hangUp();
+    });
+  }
+
+  /** Tokens come faster than the screen draws: while an answer streams, once per frame is enough. */
+  protected override async scheduleUpdate(): Promise<void> {
+    if (this.#session?.busy) await nextFrame();
+    super.scheduleUpdate();
+  }
+
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    this.#hadFocus = Boolean(this.shadowRoot?.activeElement);
+    if (changed.has("server")) this.#connect();
+    else if (changed.has("apiKey")) this.#client?.giveKey(this.apiKey);
+  }
+
+  protected override firstUpdated(): void {
+    // On touch screens a focused field would open the keyboard over the greeting.
+    if (this.page && !this.embed && matchMedia("(pointer: fine)").matches) this.focusComposer();
+  }
+
+  protected override updated(): void {
+    const prompted = this.#client?.keyPrompt !== undefined;
+    if (prompted === this.#promptShown) return;
+    this.#promptShown = prompted;
+    // The field that had the focus is gone; its successor takes over.
+    if (this.page || this.#hadFocus) this.focusComposer();
+  }
+
+  protected override render(): TemplateResult | typeof nothing {
+    return this.#client ? this.#screen.render(this.#client, isDark(this.theme)) : nothing;
+  }
+
+  get #session(): ChatSession | undefined {
+    return this.#client?.session;
+  }
+
+  #connect(): void {
+    this.#client?.hangUp();
+    const client = new ChatClient({
+      server: parseServer(this.server),
+      givenKey: this.apiKey,
+      onChange: () => {
+        this.requestUpdate();
+        if (this.#client === client) this.#watcher.watch(client.session.messages);
+      },
+      onReady: (info) => this.dispatchEvent(new AgentChatReadyEvent(info)),
+    });
+    this.#client = client;
+    void client.load();
+  }
+
+  async #send(message: OutgoingMessage): Promise<void> {
+    if (!this.#session) throw new Error("send: the element is not in a page");
+    const sent = this.#session.send(message);
+    this.#screen.follow();
+    this.dispatchEvent(new AgentChatMessageEvent(message.text, message.attachments.length));
+    await sent;
+  }
+
+  readonly #online = () => {
+    if (this.#client?.phase === "unreachable") void this.#client.load();
+  };
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "agent-chat": AgentChat;
+  }
+}

@@ -1,0 +1,42 @@
+/** `GET /api/info`: who the agent is and what it takes. */
+
+import type { AgentInfo } from "../server/protocol/chat.ts";
+import { isObject } from "./transport/parse-event.ts";
+
+const ANSWER_WITHIN_MS = 10_000;
+
+/** Asks the server. Rejects when it cannot be reached or does not answer like one of ours. */
+export async function fetchAgentInfo(server: URL): Promise<AgentInfo> {
+  const response = await fetch(new URL("api/info", server), {
+    credentials: "omit",
+    signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+  });
+  if (!response.ok) throw new Error(`GET /api/info answered ${response.status}`);
+  return parseAgentInfo(await response.json());
+}
+
+/** Only the specification's three fields are required: the others are our server's additions. */
+export function parseAgentInfo(value: unknown): AgentInfo {
+  if (!isObject(value)) throw new TypeError("the answer of /api/info is not an object");
+  const { name, agent, auth_required, welcome, suggestions, attachments } = value;
+  if (typeof name !== "string" || typeof agent !== "string") {
+    throw new TypeError("the answer of /api/info has no name and agent");
+  }
+  const limits = isObject(attachments) ? attachments : {};
+  return {
+    name,
+    agent,
+    auth_required: auth_required === true,
+    ...(typeof welcome === "string" ? { welcome } : {}),
+    suggestions: stringsOf(suggestions),
+    attachments: {
+      media_types: stringsOf(limits.media_types),
+      max_bytes: typeof limits.max_bytes === "number" ? limits.max_bytes : 0,
+      max_count: typeof limits.max_count === "number" ? limits.max_count : 0,
+    },
+  };
+}
+
+function stringsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}

@@ -1,0 +1,48 @@
+/** The key of one server: given by the site, or typed by the person and kept in this browser. */
+
+import { forget, recall, remember } from "./storage.ts";
+
+export class ApiKey {
+  readonly #storageName: string;
+  #given: string | undefined;
+  #typed: string | undefined;
+
+  constructor(server: URL) {
+    this.#storageName = `agent-chat-key:${server.origin}`;
+    this.#typed = recall(this.#storageName);
+  }
+
+  /** The key to send; a given one wins. */
+  get value(): string | undefined {
+    return this.#given ?? this.#typed;
+  }
+
+  /** Whether the site brought the key. Such a key is never stored and visitors are not asked for another. */
+  get isGiven(): boolean {
+    return this.#given !== undefined;
+  }
+
+  /** Whether there is a typed key to forget. */
+  get isTyped(): boolean {
+    return this.#given === undefined && this.#typed !== undefined;
+  }
+
+  give(key: string): void {
+    this.#given = key === "" ? undefined : key;
+  }
+
+  /** Takes a key that the person typed, for this page. */
+  type(key: string): void {
+    this.#typed = key;
+  }
+
+  /** Stores the typed key for later visits; done once the server has taken it. */
+  keep(): void {
+    if (this.#typed !== undefined) remember(this.#storageName, this.#typed);
+  }
+
+  forget(): void {
+    this.#typed = undefined;
+    forget(this.#storageName);
+  }
+}

@@ -1,0 +1,140 @@
+/** The files of the message that is being written: what may be attached, and why a file may not. */
+
+import {
+  type Attachment,
+  isMediaType,
+  MEDIA_TYPES,
+  type MediaType,
+  SNIFF_BYTES,
+  sniffMediaType,
+} from "../server/protocol/attachments.ts";
+import type { AgentInfo } from "../server/protocol/chat.ts";
+import { formatBytes, strings } from "./strings.ts";
+
+/** A file that will go with the message. */
+export interface DraftFile {
+  readonly id: number;
+  readonly name: string;
+  readonly size: number;
+  readonly mediaType: MediaType;
+  /** An object URL, for images. Whoever shows it last revokes it. */
+  readonly url?: string;
+  readonly attachment: Attachment;
+}
+
+export interface AttachmentLimits {
+  readonly agent: string;
+  readonly attachments: AgentInfo["attachments"];
+}
+
+export class AttachmentDraft {
+  readonly #onChange: () => void;
+  #files: readonly DraftFile[] = [];
+  #refusals: readonly string[] = [];
+  #count = 0;
+  #reading = 0;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  get files(): readonly DraftFile[] {
+    return this.#files;
+  }
+
+  /** One sentence for each file that was not taken, until they are dismissed. */
+  get refusals(): readonly string[] {
+    return this.#refusals;
+  }
+
+  /** Whether files are still being read. */
+  get reading(): boolean {
+    return this.#reading > 0;
+  }
+
+  /** Checks and reads files, and keeps those that may be attached. Resolves to what was refused. */
+  async add(files: readonly File[], limits: AttachmentLimits): Promise<readonly string[]> {
+    const refusals: string[] = [];
+    this.#reading += 1;
+    this.#refusals = [];
+    this.#onChange();
+    for (const file of files) {
+      const refusal = await this.#addOne(file, limits);
+      if (refusal !== undefined) refusals.push(refusal);
+    }
+    this.#reading -= 1;
+    this.#refusals = [...this.#refusals, ...refusals];
+    this.#onChange();
+    return refusals;
+  }
+
+  remove(id: number): void {
+    const removed = this.#files.find((file) => file.id === id);
+    if (removed?.url !== undefined) URL.revokeObjectURL(removed.url);
+    this.#files = this.#files.filter((file) => file !== removed);
+    this.#onChange();
+  }
+
+  dismissRefusals(): void {
+    this.#refusals = [];
+    this.#onChange();
+  }
+
+  /** Hands the files over, with their object URLs, and starts an empty draft. */
+  take(): readonly DraftFile[] {
+    const files = this.#files;
+    this.#files = [];
+    this.#refusals = [];
+    this.#onChange();
+    return files;
+  }
+
+  async #addOne(file: File, { agent, attachments }: AttachmentLimits): Promise<string | undefined> {
+    const { media_types, max_bytes, max_count } = attachments;
+    if (media_types.length === 0) return strings.noFilesTaken(agent);
+    if (this.#files.length >= max_count) return strings.tooManyFiles(file.name, max_count);
+    if (file.size > max_bytes) return strings.fileTooLarge(file.name, formatBytes(max_bytes));
+    if (file.size === 0) return strings.fileEmpty(file.name);
+    try {
+      const head = new Uint8Array(await file.slice(0, SNIFF_BYTES).arrayBuffer());
+      const mediaType = sniffMediaType(head);
+      if (mediaType === undefined || !media_types.includes(mediaType)) {
+        const claimed = mediaType === undefined && isMediaType(file.type) ? file.type : undefined;
+        return claimed !== undefined
+          ? strings.fileTypeFalse(file.name, claimed)
+          : strings.fileTypeRefused(file.name, media_types);
+      }
+      this.#keep(file, mediaType, await readBase64(file));
+      return undefined;
+    } catch {
+      // The file was moved, or the system denies reading it.
+      return strings.fileUnreadable(file.name);
+    }
+  }
+
+  #keep(file: File, mediaType: MediaType, data: string): void {
+    const { type } = MEDIA_TYPES[mediaType];
+    const { name, size } = file;
+    this.#count += 1;
+    const preview = type === "image" ? { url: URL.createObjectURL(file) } : {};
+    // The proven type, not the claimed one: a WebP that is called .jpg is a fine WebP.
+    const attachment: Attachment = { type, name, mime_type: mediaType, data };
+    this.#files = [
+      ...this.#files,
+      { id: this.#count, name, size, mediaType, attachment, ...preview },
+    ];
+    this.#onChange();
+  }
+}
+
+function readBase64(file: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => {
+      const url = String(reader.result);
+      resolve(url.slice(url.indexOf(",") + 1));
+    };
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}

@@ -1,0 +1,126 @@
+import { Tokenizer, type Tokens } from "marked";
+
+/** Quotes and lists inside each other, and marks inside each other, up to this depth; what is deeper stays text. */
+export const maxNesting = 32;
+
+/** Lines that continue a list item or a quote without its indent or marker. marked's time grows with their square. */
+const maxLazyLines = 100;
+
+/** No definition is longer, and marked would search a whole message for the end of its title. */
+const maxDefinition = 4096;
+
+const bullet = /^ {0,3}(?:[*+-]|\d{1,9}[.)])(?=\s|$)/;
+
+/** marked's tokenizer with ceilings, so that hostile text costs neither the stack nor seconds. */
+export class BoundedTokenizer extends Tokenizer {
+  #blocks = 0;
+  #inlines = 0;
+
+  override blockquote(src: string): Tokens.Blockquote | undefined {
+    if (this.#blocks >= maxNesting || !/^ {0,3}>/.test(src)) return undefined;
+    return this.#nestBlock(() => super.blockquote(src.slice(0, quoteEnd(src))));
+  }
+
+  override list(src: string): Tokens.List | undefined {
+    if (this.#blocks >= maxNesting || !bullet.test(src)) return undefined;
+    return this.#nestBlock(() => super.list(src.slice(0, listEnd(src))));
+  }
+
+  override table(src: string): Tokens.Table | undefined {
+    // The head decides, so a table that it refuses is not read to its end first.
+    const secondLine = src.indexOf("\n", src.indexOf("\n") + 1);
+    if (secondLine > 0 && super.table(src.slice(0, secondLine)) === undefined) return undefined;
+    return super.table(src);
+  }
+
+  override def(src: string): Tokens.Def | undefined {
+    if (!/^ {0,3}\[/.test(src)) return undefined;
+    // Neither label nor title goes past a blank line.
+    const blank = src.slice(0, maxDefinition).search(/\n[ \t]*\n/);
+    if (blank !== -1) return super.def(src.slice(0, blank));
+    if (src.length <= maxDefinition) return super.def(src);
+    return super.def(src.slice(0, src.lastIndexOf("\n", maxDefinition) + 1));
+  }
+
+  override emStrong(
+    src: string,
+    maskedSrc: string,
+    prevChar?: string,
+  ): Tokens.Em | Tokens.Strong | undefined {
+    return this.#nestInline(() => super.emStrong(src, maskedSrc, prevChar));
+  }
+
+  override del(src: string, maskedSrc: string, prevChar?: string): Tokens.Del | undefined {
+    return this.#nestInline(() => super.del(src, maskedSrc, prevChar));
+  }
+
+  override link(src: string): Tokens.Link | Tokens.Image | undefined {
+    return this.#nestInline(() => super.link(src));
+  }
+
+  override reflink(
+    src: string,
+    links: Parameters<Tokenizer["reflink"]>[1],
+  ): Tokens.Link | Tokens.Image | Tokens.Text | undefined {
+    return this.#nestInline(() => super.reflink(src, links));
+  }
+
+  #nestBlock<Result>(tokenize: () => Result): Result {
+    this.#blocks += 1;
+    try {
+      return tokenize();
+    } finally {
+      this.#blocks -= 1;
+    }
+  }
+
+  #nestInline<Result>(tokenize: () => Result): Result | undefined {
+    if (this.#inlines >= maxNesting) return undefined;
+    this.#inlines += 1;
+    try {
+      return tokenize();
+    } finally {
+      this.#inlines -= 1;
+    }
+  }
+}
+
+/** Where to stop reading a list: before a line too many that belongs to an item only by laziness. */
+function listEnd(src: string): number {
+  const indent = (bullet.exec(src)?.[0].length ?? 1) + 1;
+  let lazy = 0;
+  let afterBlank = false;
+  for (const { start, line } of linesOf(src)) {
+    const isBlank = line.trim() === "";
+    if (bullet.test(line)) lazy = 0;
+    else if (!isBlank && line.search(/\S/) < indent) {
+      // After a blank line nothing is lazy: the list is over.
+      if (afterBlank) return src.length;
+      lazy += 1;
+      if (lazy > maxLazyLines) return start;
+    }
+    afterBlank = isBlank;
+  }
+  return src.length;
+}
+
+/** Where to stop reading a quote: before a line too many without its marker. */
+function quoteEnd(src: string): number {
+  let lazy = 0;
+  for (const { start, line } of linesOf(src)) {
+    if (line.trim() === "") return src.length;
+    if (!/^ {0,3}>/.test(line)) lazy += 1;
+    if (lazy > maxLazyLines) return start;
+  }
+  return src.length;
+}
+
+function* linesOf(src: string): Generator<{ start: number; line: string }> {
+  let start = 0;
+  while (start < src.length) {
+    const end = src.indexOf("\n", start);
+    const line = src.slice(start, end === -1 ? src.length : end);
+    yield { start, line };
+    start += line.length + 1;
+  }
+}

@@ -1,0 +1,180 @@
+import type { MarkedToken, Token, Tokens } from "marked";
+import { appendText, type Drawing, drawInline, element } from "./draw-inline.ts";
+import { decodeEntities } from "./entities.ts";
+
+/** Shortest chunk of a code block: long enough to be rare, short enough to be laid out in no time. */
+const codeChunkLength = 4096;
+
+const languageName = /^[a-z0-9+#-]{1,30}$/;
+
+/** Draws block tokens into a parent. Spaces and reference definitions show nothing. */
+export function drawBlocks(parent: Node, tokens: readonly Token[], drawing: Drawing): void {
+  for (const token of tokens) {
+    const node = drawBlock(token as MarkedToken, drawing);
+    if (node !== undefined) parent.appendChild(node);
+  }
+}
+
+/** Draws one block token, or nothing for a token that shows nothing. */
+export function drawBlock(token: MarkedToken, drawing: Drawing): HTMLElement | undefined {
+  switch (token.type) {
+    case "space":
+    case "def":
+    case "checkbox":
+      return undefined;
+    case "heading":
+      return drawText(headingElement(token.depth, drawing), token.tokens, drawing);
+    case "paragraph":
+    case "text":
+      return drawText(element(drawing, "p"), token.tokens ?? [], drawing);
+    case "hr":
+      return element(drawing, "hr");
+    case "blockquote": {
+      const quote = directed(element(drawing, "blockquote"));
+      drawBlocks(quote, token.tokens, drawing);
+      return quote;
+    }
+    case "code":
+      return drawCode(token, drawing);
+    case "list":
+      return drawList(token, drawing);
+    case "table":
+      return drawTable(token, drawing);
+    default:
+      return drawSource(token.raw, drawing);
+  }
+}
+
+/** Each block finds its own direction, so that one Arabic paragraph does not turn an English list around. */
+function directed<Node extends HTMLElement>(node: Node): Node {
+  node.setAttribute("dir", "auto");
+  return node;
+}
+
+function drawText(node: HTMLElement, tokens: readonly Token[], drawing: Drawing): HTMLElement {
+  drawInline(directed(node), drawing.inline(tokens), drawing);
+  return node;
+}
+
+function headingElement(depth: number, drawing: Drawing): HTMLElement {
+  switch (depth) {
+    case 1:
+      return element(drawing, "h1");
+    case 2:
+      return element(drawing, "h2");
+    case 3:
+      return element(drawing, "h3");
+    case 4:
+      return element(drawing, "h4");
+    case 5:
+      return element(drawing, "h5");
+    default:
+      return element(drawing, "h6");
+  }
+}
+
+/** Raw HTML and whatever else is shown exactly as it was written. */
+function drawSource(source: string, drawing: Drawing): HTMLElement {
+  const node = directed(element(drawing, "p", "source"));
+  appendText(node, source.replace(/\n+$/, ""));
+  return node;
+}
+
+/**
+ * The text of a code token, without the line break that ends its last line, in chunks of whole lines. Each becomes a box
+ * of its own, so that a browser lays out only the last one again while a long program streams in.
+ */
+export function codeChunks(token: Tokens.Code): string[] {
+  const text = token.text.replace(/\n$/, "");
+  const chunks: string[] = [];
+  let start = 0;
+  for (;;) {
+    const end = text.indexOf("\n", start + codeChunkLength) + 1;
+    if (end === 0) break;
+    chunks.push(text.slice(start, end));
+    start = end;
+  }
+  chunks.push(text.slice(start));
+  return chunks;
+}
+
+function drawCode(token: Tokens.Code, drawing: Drawing): HTMLElement {
+  const label = decodeEntities(token.lang ?? "").split(/\s/, 1)[0] ?? "";
+  const language = label.toLowerCase();
+  const box = element(drawing, "div", "code");
+  const header = box.appendChild(element(drawing, "div", "code-header"));
+  appendText(
+    header.appendChild(element(drawing, "span", "code-language")),
+    label.slice(0, 30) || drawing.strings.code,
+  );
+  const copy = header.appendChild(element(drawing, "button", "copy"));
+  copy.type = "button";
+  appendText(copy, drawing.strings.copy);
+  const pre = box.appendChild(element(drawing, "pre"));
+  pre.setAttribute("dir", "ltr");
+  // What scrolls must be reachable by keyboard.
+  pre.setAttribute("tabindex", "0");
+  const code = element(drawing, "code", languageName.test(language) ? `language-${language}` : "");
+  pre.append(code);
+  for (const chunk of codeChunks(token)) {
+    appendText(code.appendChild(element(drawing, "span", "code-chunk")), chunk);
+  }
+  return box;
+}
+
+function drawList(token: Tokens.List, drawing: Drawing): HTMLElement {
+  const name = token.ordered ? "ol" : "ul";
+  const list = directed(element(drawing, name, token.loose ? "loose" : "tight"));
+  if (token.ordered && token.start !== 1) list.setAttribute("start", String(token.start));
+  for (const item of token.items) list.append(drawItem(item, drawing));
+  return list;
+}
+
+/**
+ * Draws a list item. Its text is always a paragraph, in tight lists too (a class takes the gaps away): so an item that
+ * is finished stays as it is when a later blank line makes the whole list loose.
+ */
+export function drawItem(item: Tokens.ListItem, drawing: Drawing): HTMLElement {
+  const node = element(drawing, "li", item.task ? "task" : "");
+  drawBlocks(node, item.tokens, drawing);
+  if (!item.task) return node;
+  const box = element(drawing, "input");
+  box.setAttribute("type", "checkbox");
+  box.setAttribute("disabled", "");
+  if (item.checked) box.setAttribute("checked", "");
+  box.setAttribute(
+    "aria-label",
+    item.checked ? drawing.strings.taskDone : drawing.strings.taskOpen,
+  );
+  const first = node.firstElementChild;
+  (first?.localName === "p" ? first : node).prepend(box);
+  return node;
+}
+
+function drawTable(token: Tokens.Table, drawing: Drawing): HTMLElement {
+  const box = element(drawing, "div", "table");
+  box.setAttribute("tabindex", "0");
+  box.setAttribute("role", "region");
+  box.setAttribute("aria-label", drawing.strings.table);
+  const table = box.appendChild(element(drawing, "table"));
+  table.appendChild(element(drawing, "thead")).append(drawRow(token.header, drawing));
+  const body = table.appendChild(element(drawing, "tbody"));
+  for (const row of token.rows) body.append(drawRow(row, drawing));
+  return box;
+}
+
+/** Draws a table row. */
+export function drawRow(cells: readonly Tokens.TableCell[], drawing: Drawing): HTMLElement {
+  const row = element(drawing, "tr");
+  for (const cell of cells) {
+    const node = element(
+      drawing,
+      cell.header ? "th" : "td",
+      cell.align === null ? "" : `align-${cell.align}`,
+    );
+    if (cell.header) node.setAttribute("scope", "col");
+    drawText(node, cell.tokens, drawing);
+    row.append(node);
+  }
+  return row;
+}

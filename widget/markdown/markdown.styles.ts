@@ -1,0 +1,149 @@
+import { css } from "lit";
+import { markdownBoxStyles } from "./markdown-boxes.styles.ts";
+
+const markdownTextStyles = css`
+  .markdown {
+    color: var(--agent-chat-text);
+    overflow-wrap: anywhere;
+    text-wrap: pretty;
+  }
+
+  .markdown > * {
+    margin-block: 0 12px;
+  }
+
+  .markdown > :last-child {
+    margin-block-end: 0;
+  }
+
+  .markdown :is(h1, h2, h3, h4, h5, h6) {
+    font-size: 1em;
+    font-weight: 600;
+    line-height: 1.35;
+    margin-block: 20px 8px;
+    text-wrap: balance;
+  }
+
+  .markdown h1 {
+    font-size: 1.25em;
+  }
+
+  .markdown h2 {
+    font-size: 1.125em;
+  }
+
+  .markdown :is(h5, h6) {
+    color: var(--agent-chat-muted);
+  }
+
+  .markdown > :is(h1, h2, h3, h4, h5, h6):first-child {
+    margin-block-start: 0;
+  }
+
+  .markdown :is(strong, th) {
+    font-weight: 600;
+  }
+
+  .markdown del {
+    color: var(--agent-chat-muted);
+  }
+
+  .markdown a {
+    border-radius: 2px;
+    color: var(--agent-chat-link);
+    text-decoration: underline;
+    text-decoration-color: color-mix(in oklab, currentcolor 40%, transparent);
+    text-decoration-thickness: from-font;
+    text-underline-offset: 0.2em;
+  }
+
+  .markdown a:hover {
+    text-decoration-color: currentcolor;
+  }
+
+  .markdown :is(a, button, pre, .table):focus-visible {
+    outline: 2px solid var(--agent-chat-accent);
+    outline-offset: 2px;
+  }
+
+  .markdown hr {
+    border: 0;
+    border-block-start: 1px solid var(--agent-chat-border);
+    margin-block: 20px;
+  }
+
+  .markdown blockquote {
+    border-inline-start: 3px solid var(--agent-chat-border);
+    color: var(--agent-chat-muted);
+    margin-inline: 0;
+    padding-inline-start: 14px;
+  }
+
+  .markdown :is(blockquote, li) > * {
+    margin-block: 0 8px;
+  }
+
+  .markdown :is(blockquote, li) > :last-child {
+    margin-block-end: 0;
+  }
+
+  .markdown :is(ul, ol) {
+    padding-inline-start: 1.625em;
+  }
+
+  .markdown li + li {
+    margin-block-start: 4px;
+  }
+
+  .markdown .loose > li + li {
+    margin-block-start: 12px;
+  }
+
+  .markdown .tight > li > p {
+    margin-block-end: 4px;
+  }
+
+  .markdown .tight > li > p:last-child {
+    margin-block-end: 0;
+  }
+
+  .markdown li::marker {
+    color: var(--agent-chat-muted);
+    font-variant-numeric: tabular-nums;
+  }
+
+  .markdown .task {
+    list-style: none;
+  }
+
+  .markdown .task input {
+    accent-color: var(--agent-chat-accent);
+    block-size: 1em;
+    inline-size: 1em;
+    margin-block: 0;
+    margin-inline: -1.5em 0.5em;
+    vertical-align: -0.125em;
+  }
+
+  .markdown .source {
+    white-space: pre-wrap;
+  }
+
+  .markdown code {
+    background: var(--agent-chat-sunken);
+    border-radius: 5px;
+    font-family: var(--agent-chat-font-mono);
+    font-size: 0.875em;
+    padding-block: 0.125em;
+    padding-inline: 0.3em;
+  }
+`;
+
+/**
+ * Looks of rendered Markdown: everything below an element with the class `markdown`. Colours and sizes come from the
+ * host's `--agent-chat-*` variables.
+ */
+export const markdownStyles = css`
+  ${markdownTextStyles}
+  ${markdownBoxStyles}
+`;

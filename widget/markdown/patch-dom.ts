@@ -1,0 +1,59 @@
+/**
+ * Makes the children of `live` from index `from` on equal to those of `fresh`, keeping every node that can stay: so a
+ * selection, a scroll position and the focus survive while text streams in. `fresh` is used up.
+ */
+export function patchChildren(live: Node, fresh: Node, from = 0): void {
+  let current: ChildNode | null = live.childNodes[from] ?? null;
+  let wanted = fresh.firstChild;
+  while (wanted !== null) {
+    const next: ChildNode | null = wanted.nextSibling;
+    if (current === null) {
+      live.appendChild(wanted);
+    } else {
+      const following: ChildNode | null = current.nextSibling;
+      if (!patchNode(current, wanted)) live.replaceChild(wanted, current);
+      current = following;
+    }
+    wanted = next;
+  }
+  while (current !== null) {
+    const following: ChildNode | null = current.nextSibling;
+    live.removeChild(current);
+    current = following;
+  }
+}
+
+/** Makes `live` equal to `fresh` and says so, or answers false when only replacing it would do. */
+export function patchNode(live: Node, fresh: Node): boolean {
+  if (live.nodeName !== fresh.nodeName) return false;
+  if (live instanceof Text) {
+    patchText(live, fresh.nodeValue ?? "");
+    return true;
+  }
+  if (!(live instanceof Element && fresh instanceof Element)) return false;
+  // What a button says changes when it is pressed ("Copied"), and an image must not be requested twice.
+  if (live.localName === "button" || live.localName === "img") {
+    return live.cloneNode(false).isEqualNode(fresh.cloneNode(false));
+  }
+  patchAttributes(live, fresh);
+  patchChildren(live, fresh);
+  return true;
+}
+
+function patchText(live: Text, wanted: string): void {
+  const shown = live.data;
+  if (shown === wanted) return;
+  // Appending leaves a selection in the text alone; assigning would collapse it.
+  if (wanted.startsWith(shown)) live.appendData(wanted.slice(shown.length));
+  else live.data = wanted;
+}
+
+/** Gives `live` the attributes of `fresh`, writing only those that differ. */
+export function patchAttributes(live: Element, fresh: Element): void {
+  for (const { name } of [...live.attributes]) {
+    if (!fresh.hasAttribute(name)) live.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (live.getAttribute(name) !== value) live.setAttribute(name, value);
+  }
+}

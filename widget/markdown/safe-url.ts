@@ -1,0 +1,70 @@
+/** A destination that may become a link: what to write into `href`, and the host (or address) to show for it. */
+export interface SafeLink {
+  readonly href: string;
+  /** Empty for a link relative to the page. */
+  readonly host: string;
+}
+
+/** An image that may be shown, at once when its bytes are in the URL (`host` is empty), else after a click. */
+export interface SafeImage {
+  readonly src: string;
+  readonly host: string;
+}
+
+const linkSchemes = new Set(["http:", "https:", "mailto:", "tel:"]);
+const rasterData = /^data:image\/(?:png|jpeg|gif|webp);base64,[a-z0-9+/]+={0,2}$/i;
+
+// What a browser or a reader may skip over: controls, zero-width and bidi marks, every white space.
+const unseen = /[\p{Cc}\p{Cf}\p{Z}]/gu;
+
+// Only a page-relative destination resolves to this reserved name (RFC 2606), so it tells relative from absolute.
+const relativeBase = "https://relative.invalid/";
+
+function parse(destination: string): URL | undefined {
+  try {
+    return new URL(destination, relativeBase);
+  } catch {
+    // Not a URL by the browser's own parser: the caller shows text instead.
+    return undefined;
+  }
+}
+
+function percentEncode(destination: string): string | undefined {
+  try {
+    return encodeURI(destination.replace(/\p{Cc}/gu, "").trim()).replace(/%25/g, "%");
+  } catch {
+    // A lone surrogate has no encoding, so there is nothing that could be requested.
+    return undefined;
+  }
+}
+
+/** Judges a decoded link destination: http, https, mailto, tel and relative ones pass, everything else is undefined. */
+export function safeLink(destination: string): SafeLink | undefined {
+  const href = percentEncode(destination);
+  const judged = parse(destination.replace(unseen, ""));
+  const url = href === undefined ? undefined : parse(href);
+  if (href === undefined || judged === undefined || url === undefined) return undefined;
+  // Both readings must pass, so that no difference between our reading and a browser's opens a door.
+  if (!linkSchemes.has(judged.protocol) || !linkSchemes.has(url.protocol)) return undefined;
+  if (url.href.startsWith(relativeBase)) return { href, host: "" };
+  return { href: url.href, host: url.host || decodedPath(url) };
+}
+
+function decodedPath(url: URL): string {
+  try {
+    return decodeURIComponent(url.pathname);
+  } catch {
+    // Malformed percent signs: the raw path says as much.
+    return url.pathname;
+  }
+}
+
+/** Judges a decoded image source: raster `data:` URLs and absolute http(s) ones pass, everything else is undefined. */
+export function safeImage(source: string): SafeImage | undefined {
+  const compact = source.replace(unseen, "");
+  if (rasterData.test(compact)) return { src: compact, host: "" };
+  const link = safeLink(source);
+  // A relative image would be a request to the page's own server that nobody asked for.
+  if (link === undefined || !/^https?:/.test(link.href)) return undefined;
+  return { src: link.href, host: link.host };
+}

@@ -1,0 +1,50 @@
+/** Notices when a reply has ended: tells the page by an event, and whoever listens by voice. */
+
+import type { LitElement } from "lit";
+import { AgentChatDoneEvent, AgentChatErrorEvent } from "./agent-chat.events.ts";
+import { type Announcer, spokenText } from "./announcer.ts";
+import { strings } from "./strings.ts";
+import { type Message, type Reply, replyText } from "./transcript.ts";
+
+export class ReplyWatcher {
+  readonly #host: LitElement;
+  readonly #announcer: Announcer;
+  #streaming: string | undefined;
+
+  constructor(host: LitElement, announcer: Announcer) {
+    this.#host = host;
+    this.#announcer = announcer;
+  }
+
+  /** To be called after every change of the transcript. */
+  watch(messages: readonly Message[]): void {
+    const last = messages.at(-1);
+    if (last?.role !== "assistant") {
+      this.#streaming = undefined;
+    } else if (last.status !== "streaming") {
+      if (this.#streaming === last.id) this.#ended(last);
+      this.#streaming = undefined;
+    } else if (this.#streaming !== last.id) {
+      this.#streaming = last.id;
+      this.#announcer.say(strings.answering);
+    }
+  }
+
+  #ended(reply: Reply): void {
+    const { failure, finishReason } = reply;
+    if (failure) {
+      this.#host.dispatchEvent(new AgentChatErrorEvent(failure));
+      this.#announcer.interrupt(failure.message);
+      return;
+    }
+    this.#host.dispatchEvent(new AgentChatDoneEvent(replyText(reply), finishReason ?? "stop"));
+    // What is spoken is what is drawn: Markdown's marks are gone from it.
+    void this.#host.updateComplete.then(() => this.#announcer.say(this.#drawnText()));
+  }
+
+  #drawnText(): string {
+    const message = [...this.#host.renderRoot.querySelectorAll(".message.assistant")].at(-1);
+    const texts = [...(message?.querySelectorAll(".markdown, .note") ?? [])];
+    return texts.map(spokenText).join("\n");
+  }
+}

@@ -1,0 +1,190 @@
+/** What every part stands on: resets, buttons, focus, icons. */
+
+import { css } from "lit";
+
+export const baseStyles = css`
+  *,
+  *::before,
+  *::after {
+    box-sizing: border-box;
+  }
+
+  [hidden] {
+    display: none !important;
+  }
+
+  button {
+    margin: 0;
+    padding: 0;
+    border: 0;
+    background: none;
+    color: inherit;
+    font: inherit;
+    text-align: inherit;
+    cursor: pointer;
+    touch-action: manipulation;
+    -webkit-tap-highlight-color: transparent;
+  }
+
+  button:disabled {
+    cursor: default;
+  }
+
+  /* Named, because lists and paragraphs of Markdown are not ours to reset. */
+  :where(p, h2, .suggestions, .draft-files, .sent-files, .reasons) {
+    margin: 0;
+  }
+
+  :where(.suggestions, .draft-files, .sent-files, .reasons) {
+    padding: 0;
+    list-style: none;
+  }
+
+  :focus-visible {
+    outline: 2px solid var(--agent-chat-accent);
+    outline-offset: 2px;
+  }
+
+  .icon {
+    display: block;
+    flex: none;
+    inline-size: 20px;
+    block-size: 20px;
+    fill: none;
+    stroke: currentColor;
+    stroke-width: 1.75;
+    stroke-linecap: round;
+    stroke-linejoin: round;
+  }
+
+  .icon.solid {
+    fill: currentColor;
+    stroke: none;
+  }
+
+  .icon-button {
+    display: grid;
+    flex: none;
+    place-items: center;
+    inline-size: 36px;
+    block-size: 36px;
+    border-radius: 10px;
+    color: var(--agent-chat-muted);
+    transition:
+      background-color 150ms,
+      color 150ms;
+  }
+
+  .icon-button:disabled {
+    opacity: 0.4;
+  }
+
+  .visually-hidden {
+    position: absolute;
+    inline-size: 1px;
+    block-size: 1px;
+    margin: -1px;
+    overflow: hidden;
+    clip-path: inset(50%);
+    white-space: nowrap;
+  }
+
+  .avatar {
+    display: grid;
+    flex: none;
+    place-items: center;
+    inline-size: 28px;
+    block-size: 28px;
+    border-radius: 50%;
+    background: var(--agent-chat-accent);
+    color: var(--agent-chat-on-accent);
+  }
+
+  .avatar .icon {
+    inline-size: 16px;
+    block-size: 16px;
+  }
+
+  .avatar.large {
+    inline-size: 44px;
+    block-size: 44px;
+  }
+
+  .avatar.large .icon {
+    inline-size: 26px;
+    block-size: 26px;
+  }
+
+  .small-button {
+    display: inline-flex;
+    flex: none;
+    align-items: center;
+    gap: 6px;
+    min-block-size: 32px;
+    padding: 4px 12px;
+    border: 1px solid color-mix(in oklab, currentColor 40%, transparent);
+    border-radius: 999px;
+    font-size: 13px;
+    font-weight: 500;
+    transition: background-color 150ms;
+  }
+
+  .small-button .icon {
+    inline-size: 16px;
+    block-size: 16px;
+  }
+
+  .spinner {
+    animation: spin 800ms linear infinite;
+  }
+
+  .spinner .track {
+    opacity: 0.25;
+  }
+
+  @keyframes spin {
+    to {
+      rotate: 1turn;
+    }
+  }
+
+  @media (hover: hover) {
+    .icon-button:not(:disabled):hover,
+    .small-button:hover {
+      background: color-mix(in oklab, currentColor 10%, transparent);
+    }
+
+    .icon-button:not(:disabled):hover {
+      color: var(--agent-chat-text);
+    }
+  }
+
+  @media (pointer: coarse) {
+    .icon-button {
+      inline-size: 44px;
+      block-size: 44px;
+    }
+
+    .small-button {
+      min-block-size: 44px;
+    }
+  }
+
+  @media (prefers-reduced-motion: reduce) {
+    *,
+    *::before,
+    *::after {
+      animation: none !important;
+      transition: none !important;
+      scroll-behavior: auto !important;
+    }
+  }
+
+  @media (forced-colors: active) {
+    .icon-button,
+    .avatar {
+      forced-color-adjust: auto;
+      border: 1px solid ButtonText;
+    }
+  }
+`;

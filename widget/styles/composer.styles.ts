@@ -1,0 +1,104 @@
+/** The card with the text field. */
+
+import { css } from "lit";
+
+export const composerStyles = css`
+  .composer {
+    padding: 8px;
+    border: 1px solid var(--agent-chat-border-strong);
+    border-radius: 26px;
+    background: var(--agent-chat-bg);
+    box-shadow: 0 1px 2px #0000000a, 0 4px 16px #0000000a;
+    transition:
+      border-color 150ms,
+      box-shadow 150ms;
+  }
+
+  .composer:has(textarea:focus) {
+    border-color: var(--agent-chat-accent);
+    box-shadow: 0 0 0 3px color-mix(in oklab, var(--agent-chat-accent) 18%, transparent);
+  }
+
+  .composer-row {
+    display: flex;
+    align-items: flex-end;
+    gap: 4px;
+  }
+
+  textarea {
+    flex: 1;
+    min-inline-size: 0;
+    max-block-size: 192px;
+    margin: 0;
+    padding: 5px 8px;
+    overflow-y: auto;
+    border: 0;
+    outline: 0;
+    background: none;
+    color: inherit;
+    /* Below 16 px iOS zooms into a focused field. */
+    font: 16px / 24px var(--agent-chat-font);
+    resize: none;
+    field-sizing: content;
+    scrollbar-width: thin;
+  }
+
+  /* The card around it shows the focus. */
+  textarea:focus-visible {
+    outline: 0;
+  }
+
+  textarea::placeholder {
+    overflow: hidden;
+    color: var(--agent-chat-subtle);
+    opacity: 1;
+    text-overflow: ellipsis;
+    white-space: nowrap;
+  }
+
+  .round {
+    display: grid;
+    flex: none;
+    place-items: center;
+    inline-size: 34px;
+    block-size: 34px;
+    border-radius: 50%;
+    color: var(--agent-chat-muted);
+    transition:
+      background-color 150ms,
+      opacity 150ms;
+  }
+
+  .round.filled {
+    background: var(--agent-chat-accent);
+    color: var(--agent-chat-on-accent);
+  }
+
+  .round.filled:disabled {
+    background: var(--agent-chat-surface);
+    color: var(--agent-chat-subtle);
+  }
+
+  @media (hover: hover) {
+    .round:not(.filled):hover {
+      background: var(--agent-chat-surface);
+      color: var(--agent-chat-text);
+    }
+  }
+
+  @media (pointer: coarse) {
+    .round {
+      inline-size: 44px;
+      block-size: 44px;
+    }
+
+    textarea {
+      padding-block: 10px;
+    }
+
+    .composer {
+      padding: 4px;
+      border-radius: 28px;
+    }
+  }
+`;

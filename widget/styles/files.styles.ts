@@ -1,0 +1,148 @@
+/** Files of a message, and why some were not taken. */
+
+import { css } from "lit";
+
+export const fileStyles = css`
+  .draft-files,
+  .sent-files {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 8px;
+  }
+
+  .draft-files {
+    padding: 4px 4px 10px;
+  }
+
+  .sent-files {
+    align-items: flex-end;
+    justify-content: flex-end;
+  }
+
+  .chip {
+    position: relative;
+    display: flex;
+    align-items: center;
+    gap: 10px;
+    max-inline-size: 240px;
+    min-block-size: 56px;
+    padding: 8px 14px 8px 8px;
+    border: 1px solid var(--agent-chat-border);
+    border-radius: 14px;
+    background: var(--agent-chat-bg);
+  }
+
+  .chip.picture {
+    padding: 0;
+  }
+
+  .chip img {
+    display: block;
+    inline-size: 56px;
+    block-size: 56px;
+    border-radius: 13px;
+    object-fit: cover;
+  }
+
+  .sent-files .chip img {
+    inline-size: auto;
+    max-inline-size: 100%;
+    block-size: auto;
+    max-block-size: 200px;
+    min-block-size: 56px;
+  }
+
+  .file-icon {
+    display: grid;
+    flex: none;
+    place-items: center;
+    inline-size: 40px;
+    block-size: 40px;
+    border-radius: 9px;
+    background: var(--agent-chat-surface);
+    color: var(--agent-chat-muted);
+  }
+
+  .file-text {
+    display: grid;
+    min-inline-size: 0;
+    line-height: 1.35;
+  }
+
+  .file-name {
+    overflow: hidden;
+    font-size: 14px;
+    font-weight: 500;
+    text-overflow: ellipsis;
+    white-space: nowrap;
+  }
+
+  .file-kind {
+    color: var(--agent-chat-subtle);
+    font-size: 12.5px;
+  }
+
+  .remove {
+    position: absolute;
+    inset-block-start: -8px;
+    inset-inline-end: -8px;
+    display: grid;
+    place-items: center;
+    inline-size: 24px;
+    block-size: 24px;
+    border: 2px solid var(--agent-chat-bg);
+    border-radius: 50%;
+    background: var(--agent-chat-text);
+    color: var(--agent-chat-bg);
+  }
+
+  .remove .icon {
+    inline-size: 14px;
+    block-size: 14px;
+    stroke-width: 2.5;
+  }
+
+  /* A finger needs more than the eye. */
+  .remove::after {
+    position: absolute;
+    inset: -10px;
+    content: "";
+  }
+
+  .refusals {
+    display: flex;
+    align-items: flex-start;
+    gap: 8px;
+    margin: 0 0 8px;
+    padding: 8px 4px 8px 12px;
+    border-radius: 18px;
+    background: var(--agent-chat-danger-bg);
+    color: var(--agent-chat-danger);
+    font-size: 13.5px;
+    line-height: 1.45;
+  }
+
+  .refusals > .icon {
+    margin-block-start: 1px;
+    inline-size: 18px;
+    block-size: 18px;
+  }
+
+  .reasons {
+    flex: 1;
+    min-inline-size: 0;
+    overflow-wrap: anywhere;
+  }
+
+  .refusals .icon-button {
+    inline-size: 28px;
+    block-size: 28px;
+    margin-block: -4px;
+    color: inherit;
+  }
+
+  .refusals .icon-button .icon {
+    inline-size: 16px;
+    block-size: 16px;
+  }
+`;

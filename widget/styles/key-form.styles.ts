@@ -1,0 +1,108 @@
+/** The form that asks for the key. */
+
+import { css } from "lit";
+
+export const keyFormStyles = css`
+  .key-form {
+    display: grid;
+    inline-size: 100%;
+    max-inline-size: 400px;
+    margin-inline: auto;
+    padding: 8px;
+  }
+
+  .key-form .avatar {
+    justify-self: center;
+    margin-block-end: 16px;
+    background: var(--agent-chat-surface);
+    color: var(--agent-chat-muted);
+  }
+
+  .key-form h2 {
+    font-size: 20px;
+    font-weight: 600;
+    line-height: 1.3;
+    text-align: center;
+  }
+
+  .key-form p {
+    margin-block: 6px 0;
+    color: var(--agent-chat-muted);
+    font-size: 14px;
+    line-height: 1.5;
+    text-align: center;
+    text-wrap: balance;
+  }
+
+  .key-form label {
+    margin-block: 20px 6px;
+    font-size: 14px;
+    font-weight: 500;
+  }
+
+  .key-form input {
+    inline-size: 100%;
+    min-block-size: 44px;
+    padding: 8px 14px;
+    border: 1px solid var(--agent-chat-border-strong);
+    border-radius: var(--agent-chat-radius);
+    background: var(--agent-chat-bg);
+    color: inherit;
+    font: 16px / 24px var(--agent-chat-font);
+  }
+
+  .key-form input:focus-visible {
+    border-color: var(--agent-chat-accent);
+    outline: 3px solid color-mix(in oklab, var(--agent-chat-accent) 18%, transparent);
+    outline-offset: 0;
+  }
+
+  .key-form input[aria-invalid="true"] {
+    border-color: var(--agent-chat-danger);
+  }
+
+  .key-form .problem {
+    color: var(--agent-chat-danger);
+    text-align: start;
+  }
+
+  .key-form .problem:empty {
+    display: none;
+  }
+
+  .primary {
+    display: flex;
+    align-items: center;
+    justify-content: center;
+    gap: 8px;
+    min-block-size: 44px;
+    margin-block-start: 16px;
+    padding: 8px 16px;
+    border-radius: var(--agent-chat-radius);
+    background: var(--agent-chat-accent);
+    color: var(--agent-chat-on-accent);
+    font-size: 15px;
+    font-weight: 600;
+    transition: background-color 150ms;
+  }
+
+  @media (hover: hover) {
+    .round.filled:enabled:hover,
+    .primary:enabled:hover {
+      background: color-mix(in oklab, var(--agent-chat-accent), black 12%);
+    }
+  }
+
+  @media (forced-colors: active) {
+    .composer:has(textarea:focus),
+    .key-form input:focus-visible {
+      outline: 2px solid Highlight;
+    }
+
+    .round,
+    .remove,
+    .primary {
+      border: 1px solid ButtonText;
+    }
+  }
+`;

@@ -1,0 +1,86 @@
+/** What a conversation without messages shows. */
+
+import { css } from "lit";
+
+export const startStyles = css`
+  .is-empty .column {
+    display: grid;
+    align-items: center;
+  }
+
+  .is-empty .dock {
+    flex-direction: column-reverse;
+  }
+
+  .greeting {
+    display: grid;
+    justify-items: center;
+    gap: 16px;
+    text-align: center;
+  }
+
+  .welcome {
+    max-inline-size: 32rem;
+    font-size: 22px;
+    font-weight: 600;
+    line-height: 1.3;
+    letter-spacing: -0.01em;
+    text-wrap: balance;
+    white-space: pre-line;
+  }
+
+  .suggestions {
+    display: flex;
+    flex-wrap: wrap;
+    justify-content: center;
+    gap: 8px;
+  }
+
+  .pill {
+    min-block-size: 36px;
+    padding: 6px 14px;
+    border: 1px solid var(--agent-chat-border);
+    border-radius: 999px;
+    color: var(--agent-chat-muted);
+    font-size: 14px;
+    line-height: 1.4;
+    text-align: center;
+    text-wrap: balance;
+    transition:
+      background-color 150ms,
+      color 150ms;
+  }
+
+  @container agent-chat (width >= 640px) {
+    .welcome {
+      font-size: 28px;
+    }
+
+    /* With room to spare, a new conversation starts in the middle of the page. */
+    .is-empty .scroller {
+      flex: 0 1 auto;
+      margin-block-start: auto;
+    }
+
+    .is-empty .dock {
+      flex-direction: column;
+      gap: 20px;
+      margin-block-end: auto;
+      padding-block-end: 12vh;
+    }
+  }
+
+  @media (hover: hover) {
+    .pill:hover {
+      background: var(--agent-chat-surface);
+      color: var(--agent-chat-text);
+    }
+  }
+
+  @media (pointer: coarse) {
+    .pill,
+    .jump {
+      min-block-size: 44px;
+    }
+  }
+`;

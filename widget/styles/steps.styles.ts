@@ -1,0 +1,169 @@
+/** Thinking and tool calls: rows that open. */
+
+import { css } from "lit";
+
+export const stepStyles = css`
+  .message.assistant > .step + .step {
+    margin-block-start: 2px;
+  }
+
+  .step-row {
+    display: flex;
+    align-items: center;
+    gap: 8px;
+    max-inline-size: 100%;
+    min-block-size: 32px;
+    margin-inline-start: -6px;
+    padding: 4px 6px;
+    border-radius: 8px;
+    color: var(--agent-chat-muted);
+    font-size: 14px;
+    line-height: 1.4;
+    transition: color 150ms;
+  }
+
+  .step-row .icon {
+    inline-size: 16px;
+    block-size: 16px;
+    stroke-width: 2;
+  }
+
+  .step-name {
+    overflow: hidden;
+    font-weight: 500;
+    text-overflow: ellipsis;
+    white-space: nowrap;
+  }
+
+  [data-status="completed"] .step-icon {
+    color: var(--agent-chat-success);
+  }
+
+  [data-status="failed"] .step-icon {
+    color: var(--agent-chat-danger);
+  }
+
+  .duration {
+    flex: none;
+    color: var(--agent-chat-subtle);
+    font-size: 13px;
+    font-variant-numeric: tabular-nums;
+  }
+
+  .chevron {
+    transition: rotate 150ms cubic-bezier(0.32, 0.72, 0, 1);
+  }
+
+  .step-row[aria-expanded="true"] .chevron {
+    rotate: 90deg;
+  }
+
+  .shimmer {
+    animation: breathe 1.6s ease-in-out infinite;
+  }
+
+  .step-body {
+    margin-block: 4px 8px;
+    animation: appear 150ms ease-out;
+  }
+
+  /* Reversed, so that the newest thoughts stay in view without a script. */
+  .thoughts {
+    display: flex;
+    flex-direction: column-reverse;
+    max-block-size: 256px;
+    margin-inline-start: 7px;
+    padding-inline-start: 15px;
+    overflow: auto;
+    border-inline-start: 2px solid var(--agent-chat-border);
+    color: var(--agent-chat-muted);
+    font-size: 14px;
+    line-height: 1.6;
+    white-space: pre-wrap;
+    scrollbar-width: thin;
+  }
+
+  .details {
+    display: grid;
+    overflow: hidden;
+    border: 1px solid var(--agent-chat-border);
+    border-radius: var(--agent-chat-radius);
+    background: var(--agent-chat-sunken);
+  }
+
+  .data {
+    min-inline-size: 0;
+  }
+
+  .data + .data {
+    border-block-start: 1px solid var(--agent-chat-border);
+  }
+
+  .data-head {
+    display: flex;
+    align-items: center;
+    justify-content: space-between;
+    padding: 4px 4px 0 14px;
+    color: var(--agent-chat-muted);
+    font-size: 12.5px;
+    font-weight: 500;
+  }
+
+  .data-head .icon-button {
+    inline-size: 28px;
+    block-size: 28px;
+    border-radius: 8px;
+  }
+
+  .data-head .icon-button .icon,
+  .answer-actions .icon {
+    inline-size: 16px;
+    block-size: 16px;
+  }
+
+  .data pre {
+    max-block-size: 256px;
+    margin: 0;
+    padding: 2px 14px 12px;
+    overflow: auto;
+    font: 13px / 1.55 var(--agent-chat-font-mono);
+    white-space: pre-wrap;
+    overflow-wrap: anywhere;
+    scrollbar-width: thin;
+  }
+
+  .data pre:focus-visible,
+  .thoughts:focus-visible {
+    outline-offset: -2px;
+  }
+
+  @keyframes breathe {
+    50% {
+      opacity: 0.5;
+    }
+  }
+
+  @keyframes appear {
+    from {
+      opacity: 0;
+    }
+  }
+
+  @media (hover: hover) {
+    .step-row:hover {
+      color: var(--agent-chat-text);
+    }
+  }
+
+  @media (pointer: coarse) {
+    .step-row {
+      min-block-size: 44px;
+    }
+
+    .answer-actions .icon-button,
+    .data-head .icon-button {
+      inline-size: 44px;
+      block-size: 44px;
+    }
+  }
+`;

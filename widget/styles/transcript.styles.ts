@@ -1,0 +1,128 @@
+/** Messages and failures. */
+
+import { css } from "lit";
+
+export const transcriptStyles = css`
+  .message {
+    display: flow-root;
+    /* Containment clips at this padding, which leaves room for focus rings. */
+    margin-inline: -6px;
+    padding: 6px;
+  }
+
+  .message:not(:nth-last-child(-n + 2)) {
+    content-visibility: auto;
+    contain-intrinsic-size: auto 200px;
+  }
+
+  .message.user {
+    display: grid;
+    justify-items: end;
+    gap: 8px;
+    padding-inline-start: 10%;
+  }
+
+  .message.user + .message.assistant {
+    margin-block-start: 12px;
+  }
+
+  .message.assistant + .message.user {
+    margin-block-start: 20px;
+  }
+
+  .bubble {
+    max-inline-size: 100%;
+    padding: 8px 16px;
+    border-radius: 18px;
+    background: var(--agent-chat-surface);
+    white-space: pre-wrap;
+    overflow-wrap: anywhere;
+  }
+
+  .message.assistant > * + * {
+    margin-block-start: 12px;
+  }
+
+  .message.assistant > .visually-hidden + * {
+    margin-block-start: 0;
+  }
+
+  .waiting {
+    display: flex;
+    align-items: center;
+    min-block-size: 26px;
+  }
+
+  .waiting span {
+    inline-size: 10px;
+    block-size: 10px;
+    border-radius: 50%;
+    background: var(--agent-chat-muted);
+    animation: pulse 1.2s ease-in-out infinite;
+  }
+
+  .note {
+    color: var(--agent-chat-muted);
+    font-size: 14px;
+  }
+
+  .failure {
+    display: flex;
+    flex-wrap: wrap;
+    align-items: center;
+    gap: 8px 10px;
+    padding: 10px 14px;
+    border-radius: var(--agent-chat-radius);
+    background: var(--agent-chat-danger-bg);
+    color: var(--agent-chat-danger);
+    font-size: 14px;
+    line-height: 1.5;
+    text-align: start;
+  }
+
+  .failure p {
+    flex: 1 1 12rem;
+  }
+
+  .message.assistant > .answer-actions {
+    display: flex;
+    margin-block: 6px -2px;
+    margin-inline-start: -8px;
+  }
+
+  .answer-actions .icon-button {
+    inline-size: 32px;
+    block-size: 32px;
+  }
+
+  @keyframes pulse {
+    50% {
+      opacity: 0.4;
+      scale: 0.75;
+    }
+  }
+
+  @media (hover: hover) {
+    .message.assistant .answer-actions {
+      opacity: 0;
+      transition: opacity 150ms;
+    }
+
+    .message.assistant:hover .answer-actions,
+    .message.assistant:last-child .answer-actions,
+    .message.assistant .answer-actions:focus-within {
+      opacity: 1;
+    }
+  }
+
+  @media (forced-colors: active) {
+    .bubble,
+    .failure {
+      border: 1px solid CanvasText;
+    }
+
+    .waiting span {
+      background: CanvasText;
+    }
+  }
+`;

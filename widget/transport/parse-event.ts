@@ -1,0 +1,111 @@
+/** Unknown JSON to an event. The server is ours, but a proxy's page or a newer version may speak instead. */
+
+import type { ConversationState, FinishReason, Usage } from "../../server/protocol/chat.ts";
+import { ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
+import type { SocketEvent } from "../../server/protocol/events.ts";
+import { TransportError } from "./transport.ts";
+
+type Fields = Record<string, unknown>;
+
+/**
+ * Reads one event. An unknown type gives `undefined`, so that a newer server can add kinds;
+ * anything else that does not fit throws.
+ */
+export function parseEvent(text: string): SocketEvent | undefined {
+  const event = parseObject(text);
+  const { type, data } = event;
+  switch (type) {
+    case "token":
+    case "thinking":
+      return { type, data: string(data) };
+    case "tool_call": {
+      const call = object(data);
+      const [id, tool, args] = [string(call.id), string(call.tool), string(call.arguments)];
+      return { type, data: { id, tool, arguments: args, status: "running" } };
+    }
+    case "tool_result":
+      return { type, data: toolResult(object(data)) };
+    case "done": {
+      const usage = event.usage === undefined ? {} : { usage: usageOf(object(event.usage)) };
+      const finish_reason = finishReason(event.finish_reason);
+      return { type, data: string(data), state: state(event.state), ...usage, finish_reason };
+    }
+    case "error":
+      return {
+        type,
+        data: string(data),
+        code: errorCode(event.code),
+        retryable: event.retryable === true,
+        ...(event.state === undefined ? {} : { state: state(event.state) }),
+        ...(typeof event.retry_after === "number" ? { retry_after: event.retry_after } : {}),
+      };
+    case "cleared":
+      return { type, data: "" };
+    default:
+      return undefined;
+  }
+}
+
+/** The error code that a text names; `internal` for one that this version does not know. */
+export function errorCode(value: unknown): ErrorCode {
+  return isErrorCode(value) ? value : "internal";
+}
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === "string" && Object.hasOwn(ERRORS, value);
+}
+
+function parseObject(text: string): Fields {
+  try {
+    return object(JSON.parse(text));
+  } catch (cause) {
+    throw new TransportError("unreadable", { cause });
+  }
+}
+
+function object(value: unknown): Fields {
+  if (!isObject(value)) throw new TransportError("unreadable");
+  return value;
+}
+
+function string(value: unknown): string {
+  if (typeof value !== "string") throw new TransportError("unreadable");
+  return value;
+}
+
+function state(value: unknown): ConversationState {
+  // Opaque to a client: it goes back as it came.
+  return object(value) as unknown as ConversationState;
+}
+
+function toolResult(data: Fields) {
+  const status = data.status === "failed" ? "failed" : "completed";
+  const duration = data.duration_ms;
+  return {
+    id: string(data.id),
+    tool: string(data.tool),
+    output: string(data.output),
+    status,
+    duration_ms: typeof duration === "number" ? duration : 0,
+  } as const;
+}
+
+function usageOf({ input_tokens, output_tokens }: Fields): Usage {
+  return { input_tokens: Number(input_tokens), output_tokens: Number(output_tokens) };
+}
+
+function finishReason(value: unknown): FinishReason {
+  switch (value) {
+    case "length":
+    case "content_filter":
+    case "max_turns":
+    case "stopped":
+      return value;
+    default:
+      return "stop";
+  }
+}

@@ -1,0 +1,114 @@
+/** One WebSocket, from its opening to its end. */
+
+import type { SocketRequest } from "../../server/protocol/chat.ts";
+import { CLOSE } from "../../server/protocol/close-codes.ts";
+import type { ErrorCode } from "../../server/protocol/errors.ts";
+import { ERRORS } from "../../server/protocol/errors.ts";
+import type { ErrorEvent, SocketEvent } from "../../server/protocol/events.ts";
+import { strings } from "../strings.ts";
+import { parseEvent } from "./parse-event.ts";
+import { TransportError } from "./transport.ts";
+
+/** A proxy that swallows the upgrade answers nothing at all: give up and try HTTP. */
+const OPEN_WITHIN_MS = 6_000;
+
+/** Who hears what the line says. */
+export interface LineListener {
+  onEvent(event: SocketEvent): void;
+  /** Called once. The end is an event when the server named its reason, else an error of ours. */
+  onEnd(end: ErrorEvent | TransportError): void;
+}
+
+export class SocketLine {
+  readonly #socket: WebSocket;
+  readonly #listener: LineListener;
+  #end: ErrorEvent | TransportError | undefined;
+  /** The last error event: a refusal comes as an event and as a close code. */
+  #lastError: ErrorEvent | undefined;
+
+  private constructor(socket: WebSocket, listener: LineListener) {
+    this.#socket = socket;
+    this.#listener = listener;
+    socket.addEventListener("message", ({ data }) => this.#receive(data));
+    socket.addEventListener("close", ({ code }) => this.#finish(endOf(code, this.#lastError)));
+  }
+
+  /** Dials. Rejects with `unreachable` when the line cannot be opened. */
+  static open(url: URL, listener: LineListener): Promise<SocketLine> {
+    return new Promise((resolve, reject) => {
+      let socket: WebSocket;
+      try {
+        socket = new WebSocket(url);
+      } catch (cause) {
+        // A page on HTTPS may not dial ws://: the browser throws at once.
+        reject(new TransportError("unreachable", { cause }));
+        return;
+      }
+      const fail = () => {
+        clearTimeout(timer);
+        reject(new TransportError("unreachable"));
+        socket.close();
+      };
+      const timer = setTimeout(fail, OPEN_WITHIN_MS);
+      socket.addEventListener("error", fail, { once: true });
+      socket.addEventListener("open", () => {
+        clearTimeout(timer);
+        resolve(line);
+      });
+      const line = new SocketLine(socket, listener);
+    });
+  }
+
+  /** Why the line is over; `undefined` while it is open, and while it closes. */
+  get end(): ErrorEvent | TransportError | undefined {
+    return this.#end;
+  }
+
+  get isOpen(): boolean {
+    return this.#end === undefined && this.#socket.readyState === WebSocket.OPEN;
+  }
+
+  /** A line that is closing drops it: the listener then hears of the end. */
+  send(request: SocketRequest): void {
+    this.#socket.send(JSON.stringify(request));
+  }
+
+  close(): void {
+    this.#finish(new TransportError("connection_lost"));
+    this.#socket.close();
+  }
+
+  #receive(data: unknown): void {
+    if (this.#end) return;
+    try {
+      const event = parseEvent(String(data));
+      if (event?.type === "error") this.#lastError = event;
+      if (event) this.#listener.onEvent(event);
+    } catch (error) {
+      this.#finish(error instanceof TransportError ? error : new TransportError("unreadable"));
+      this.#socket.close();
+    }
+  }
+
+  #finish(end: ErrorEvent | TransportError): void {
+    if (this.#end) return;
+    this.#end = end;
+    this.#listener.onEnd(end);
+  }
+}
+
+const REASONS: Record<number, { code: ErrorCode; message: string }> = {
+  [CLOSE.UNAUTHORIZED]: { code: "unauthorized", message: strings.keyRefused },
+  [CLOSE.FORBIDDEN]: { code: "forbidden", message: strings.siteForbidden },
+  [CLOSE.RATE_LIMITED]: { code: "rate_limited", message: strings.rateLimited },
+  [CLOSE.TOO_LARGE]: { code: "request_too_large", message: strings.requestTooLarge },
+  [CLOSE.SHUTTING_DOWN]: { code: "shutting_down", message: strings.shuttingDown },
+};
+
+function endOf(closeCode: number, lastError: ErrorEvent | undefined): ErrorEvent | TransportError {
+  const reason = REASONS[closeCode];
+  if (!reason) return new TransportError("connection_lost");
+  if (lastError?.code === reason.code) return lastError;
+  const { code, message } = reason;
+  return { type: "error", data: message, code, retryable: ERRORS[code].retryable };
+}

@@ -1,0 +1,136 @@
+/** Runs over `WS /ws/chat`. Dials on first need, and again when the line broke between two runs. */
+
+import type { ErrorEvent, SocketEvent, StreamEvent } from "../../server/protocol/events.ts";
+import { EventQueue } from "./event-queue.ts";
+import { SocketLine } from "./socket-line.ts";
+import {
+  type ChatTransport,
+  type ChatTurn,
+  type Endpoint,
+  isTerminal,
+  TransportError,
+} from "./transport.ts";
+
+/** How long the server may take to answer `stop` and `clear` before the line counts as dead. */
+const ANSWER_WITHIN_MS = 5_000;
+
+export class SocketTransport implements ChatTransport {
+  readonly #endpoint: Endpoint;
+  #line: Promise<SocketLine> | undefined;
+  #run: EventQueue<StreamEvent> | undefined;
+  #clearing: { settle: (refusal?: ErrorEvent) => void } | undefined;
+
+  constructor(endpoint: Endpoint) {
+    this.#endpoint = endpoint;
+  }
+
+  /** Opens the line unless it is open. Rejects with `unreachable` when that is impossible. */
+  async connect(): Promise<SocketLine> {
+    const existing = await this.#line?.catch(() => undefined);
+    if (existing?.isOpen) return existing;
+    const dialled = SocketLine.open(this.#url(), {
+      onEvent: (event) => this.#receive(event),
+      onEnd: (end) => {
+        if (this.#line === dialled) this.#line = undefined;
+        this.#endRun(end);
+        this.#clearing?.settle(end instanceof TransportError ? undefined : end);
+      },
+    });
+    this.#line = dialled;
+    dialled.catch(() => {
+      if (this.#line === dialled) this.#line = undefined;
+    });
+    return dialled;
+  }
+
+  async *run(turn: ChatTurn, signal: AbortSignal): AsyncGenerator<StreamEvent> {
+    const line = await this.connect();
+    if (signal.aborted) return;
+    const run = new EventQueue<StreamEvent>();
+    this.#run = run;
+    let deadline: ReturnType<typeof setTimeout> | undefined;
+    const stop = () => {
+      line.send({ type: "stop" });
+      deadline = setTimeout(() => {
+        run.end();
+        line.close();
+      }, ANSWER_WITHIN_MS);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      if (line.end) this.#endRun(line.end);
+      else
+        line.send({ message: turn.message, state: turn.state, attachments: [...turn.attachments] });
+      yield* run;
+    } finally {
+      clearTimeout(deadline);
+      signal.removeEventListener("abort", stop);
+      if (this.#run === run) this.#run = undefined;
+    }
+  }
+
+  async clear(): Promise<void> {
+    this.#run?.end();
+    this.#run = undefined;
+    // A line that is not open has nothing to forget.
+    if (this.#line) await this.#askToClear(await this.#line.catch(() => undefined));
+  }
+
+  async check(): Promise<ErrorEvent | undefined> {
+    // `cleared` is the one answer that a socket gives without a run, so it proves that the key opened it.
+    return this.#askToClear(await this.connect());
+  }
+
+  close(): void {
+    const line = this.#line;
+    this.#line = undefined;
+    line?.then((opened) => opened.close()).catch(() => undefined);
+  }
+
+  #askToClear(line: SocketLine | undefined): Promise<ErrorEvent | undefined> {
+    if (!line) return Promise.resolve(undefined);
+    if (line.end) {
+      return Promise.resolve(line.end instanceof TransportError ? undefined : line.end);
+    }
+    return new Promise((resolve) => {
+      const deadline = setTimeout(() => line.close(), ANSWER_WITHIN_MS);
+      const clearing = {
+        settle: (refusal?: ErrorEvent) => {
+          clearTimeout(deadline);
+          this.#clearing = undefined;
+          resolve(refusal);
+        },
+      };
+      this.#clearing?.settle();
+      this.#clearing = clearing;
+      line.send({ type: "clear" });
+    });
+  }
+
+  #receive(event: SocketEvent): void {
+    if (event.type === "cleared") {
+      this.#clearing?.settle();
+      return;
+    }
+    this.#run?.push(event);
+    if (isTerminal(event)) this.#run?.end();
+  }
+
+  #endRun(end: ErrorEvent | TransportError): void {
+    if (end instanceof TransportError) {
+      this.#run?.end(end);
+    } else {
+      this.#run?.push(end);
+      this.#run?.end();
+    }
+  }
+
+  #url(): URL {
+    const url = new URL("ws/chat", this.#endpoint.server);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    const key = this.#endpoint.key();
+    // [api] A browser cannot set headers on a socket: the key travels in the query.
+    if (key !== undefined) url.searchParams.set("key", key);
+    return url;
+  }
+}

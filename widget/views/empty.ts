@@ -1,0 +1,50 @@
+import { html, nothing, type TemplateResult } from "lit";
+import { strings } from "../strings.ts";
+import { retryButton } from "./failure.ts";
+import { icons } from "./icons.ts";
+
+/** The greeting of a conversation without messages. */
+export function greetingView(welcome: string | undefined): TemplateResult {
+  return html`
+    <div part="empty" class="greeting">
+      <slot name="empty">
+        <span class="avatar large">${icons.spark}</span>
+        <p class="welcome" dir="auto">${welcome ?? strings.welcome}</p>
+      </slot>
+    </div>
+  `;
+}
+
+/** First messages to send with one click. */
+export function suggestionsView(
+  suggestions: readonly string[],
+  onPick: (text: string) => void,
+): TemplateResult | typeof nothing {
+  if (suggestions.length === 0) return nothing;
+  return html`
+    <ul part="suggestions" class="suggestions" aria-label=${strings.suggestions}>
+      ${suggestions.map(
+        (text) => html`
+          <li>
+            <button type="button" part="suggestion" class="pill" @click=${() => onPick(text)}>
+              ${text}
+            </button>
+          </li>
+        `,
+      )}
+    </ul>
+  `;
+}
+
+/** Shown instead of the greeting when the server does not answer. */
+export function unreachableView(onRetry: () => void): TemplateResult {
+  return html`
+    <div class="greeting">
+      <div part="error" class="failure" role="alert">
+        ${icons.alert}
+        <p>${strings.unreachable}</p>
+        ${retryButton(strings.retry, onRetry)}
+      </div>
+    </div>
+  `;
+}

@@ -1,0 +1,54 @@
+import { html, nothing, type TemplateResult } from "lit";
+import type { KeyPrompt } from "../chat-client.ts";
+import { strings } from "../strings.ts";
+import { icons } from "./icons.ts";
+
+export interface KeyFormModel {
+  readonly name: string;
+  readonly prompt: KeyPrompt;
+  readonly checking: boolean;
+  /** Whether a message waits for the key. */
+  readonly waiting: boolean;
+  readonly onSubmit: (key: string) => void;
+}
+
+const PROBLEMS: Record<KeyPrompt, string> = {
+  required: "",
+  refused: strings.keyRefused,
+  forbidden: strings.keyForbidden,
+};
+
+/** Asks for the key, says why, and says what was wrong with the last one. */
+export function keyFormView(model: KeyFormModel): TemplateResult {
+  const problem = model.checking ? "" : PROBLEMS[model.prompt];
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const key = new FormData(event.currentTarget).get("key");
+    if (typeof key === "string" && key.trim() !== "") model.onSubmit(key.trim());
+  };
+  return html`
+    <form part="key-form" class="key-form" @submit=${submit}>
+      <span class="avatar large">${icons.key}</span>
+      <h2>${strings.keyTitle}</h2>
+      <p id="key-why">${strings.keyWhy(model.name)}</p>
+      <label for="key">${strings.keyLabel}</label>
+      <input
+        id="key"
+        name="key"
+        type="password"
+        required
+        autocomplete="off"
+        autocapitalize="off"
+        spellcheck="false"
+        aria-describedby="key-why key-problem"
+        aria-invalid=${problem !== ""}
+      />
+      <p id="key-problem" class="problem" role="alert">${problem}</p>
+      ${model.waiting && problem === "" ? html`<p class="hint">${strings.keyWaiting}</p>` : nothing}
+      <button type="submit" class="primary" ?disabled=${model.checking}>
+        ${model.checking ? html`${icons.spinner}${strings.keyChecking}` : strings.keySubmit}
+      </button>
+    </form>
+  `;
+}

@@ -1,0 +1,42 @@
+import { html, nothing, type TemplateResult } from "lit";
+import { formatDuration, strings } from "../strings.ts";
+import type { ThinkingBlock } from "../transcript.ts";
+import type { ViewState } from "../view-state.ts";
+import { icons } from "./icons.ts";
+
+/** The model's reasoning: open while it streams, closed afterwards, unless the reader decided otherwise. */
+export function thinkingView(block: ThinkingBlock, view: ViewState): TemplateResult {
+  const { id, text, startedAt, endedAt } = block;
+  const running = endedAt === undefined;
+  const open = view.isOpen(id, running);
+  const label = running ? strings.thinking : thoughtFor(endedAt - startedAt);
+  return html`
+    <section part="thinking" class="step">
+      <button
+        type="button"
+        class="step-row"
+        aria-expanded=${open}
+        aria-controls=${`body-${id}`}
+        @click=${() => view.toggle(id, open)}
+      >
+        ${icons.bulb}
+        <span class=${running ? "step-name shimmer" : "step-name"}>${label}</span>
+        <span class="chevron">${icons.chevron}</span>
+      </button>
+      <div id=${`body-${id}`} class="step-body" ?hidden=${!open}>
+        ${
+          open
+            ? html`<div class="thoughts" tabindex="0" role="group" aria-label=${strings.thinking}>
+                <div dir="auto">${text.trim()}</div>
+              </div>`
+            : nothing
+        }
+      </div>
+    </section>
+  `;
+}
+
+function thoughtFor(milliseconds: number): string {
+  if (milliseconds < 1000) return strings.thoughtBriefly;
+  return strings.thoughtFor(formatDuration(milliseconds));
+}
