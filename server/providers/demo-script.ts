@@ -62,7 +62,7 @@ function thinkAloud(): DemoStep[] {
 }
 
 function useTools(calls: readonly ToolCall[]): DemoStep[] {
-  const names = [...new Set(calls.map(({ name }) => `\`${name}\``))].join(" and ");
+  const names = [...new Set(calls.map(({ name }) => name))].join(" and ");
   const times = calls.length > 1 ? `${calls.length} calls, which can run in parallel` : "one call";
   return [
     { type: "thinking", text: `This needs ${names}: ${times}.` },

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { codeBlocks, readMarkdown, tableRows } from "../support/markdown-file.ts";
+import { REPOSITORY } from "../support/spawned-server.ts";
+
+const docs = readMarkdown("docs/widget.md");
+const source = (path: string) => readFileSync(join(REPOSITORY, "widget", path), "utf8");
+const element = source("agent-chat.ts");
+const launcher = source("agent-chat-launcher.ts");
+
+/** Names after a tag of an element's doc block, whose completeness the element's own tests prove. */
+function documented(code: string, tag: string): string[] {
+  return [...code.matchAll(new RegExp(`^ \\* @${tag} (?:\\{[^}]*\\} )?([\\w-]+)`, "gm"))].map(
+    ([, name = ""]) => name,
+  );
+}
+
+function listed(header: string): string[] {
+  return tableRows(docs, header).map(([name = ""]) => name);
+}
+
+for (const [header, tag] of [
+  ["attribute", "attr"],
+  ["event", "fires"],
+  ["slot", "slot"],
+  ["part", "csspart"],
+  ["variable", "cssprop"],
+] as const) {
+  test(`docs/widget.md lists every ${header} of <agent-chat> and no other`, () => {
+    const names = documented(element, tag);
+    assert.ok(names.length > 0);
+    assert.deepEqual(listed(header), names);
+  });
+}
+
+test("docs/widget.md lists the public methods of <agent-chat> with their parameters", () => {
+  const own = [...element.matchAll(/^ {2}(?:async )?(\w+)\(((?:\w+: \w+)?)\)[^{]*\{$/gm)];
+  const signatures = own
+    .map(([, name, parameter = ""]) => `${name}(${parameter.split(":")[0]})`)
+    .sort();
+  assert.deepEqual(listed("method").sort(), signatures);
+});
+
+test("docs/widget.md names the fields of each event", () => {
+  const events = source("agent-chat.events.ts")
+    .split(/^export class /m)
+    .slice(1);
+  const fields = events.map((code) => [
+    /super\("([\w-]+)"/.exec(code)?.[1],
+    [...code.matchAll(/^ {2}readonly (\w+)/gm)].map(([, name = ""]) => name),
+  ]);
+  const inDocs = tableRows(docs, "event").map(([name, cell = ""]) => [
+    name,
+    cell.split(":")[0]?.split(", "),
+  ]);
+  assert.deepEqual(inDocs, fields);
+});
+
+test("docs/widget.md names the launcher with its parts and methods", () => {
+  const [parts = "", methods = ""] =
+    /with the parts (.+?), and the methods (.+?):/.exec(docs)?.slice(1) ?? [];
+  assert.deepEqual(parts.match(/(?<=`)[\w-]+(?=`)/g), documented(launcher, "csspart"));
+  for (const [, name] of methods.matchAll(/`(\w+)\(\)`/g)) {
+    assert.match(launcher, new RegExp(`^ {2}(?:async )?${name}\\(\\)`, "m"));
+  }
+});
+
+test("docs/widget.md names what the element keeps in localStorage", () => {
+  const names = [source("api-key.ts"), source("theme.ts")].map(
+    (code) => /[`"](agent-chat-[\w-]+:?)/.exec(code)?.[1],
+  );
+  const inDocs = tableRows(docs, "in `localStorage`").map(([name = ""]) =>
+    name.replace("ORIGIN", ""),
+  );
+  assert.deepEqual(inDocs, names);
+});
+
+test("the snippets of docs/widget.md and the README use attributes and variables that exist", () => {
+  const attributes = documented(element, "attr");
+  const known = new Set([...attributes, "style"]);
+  const variables = new Set(documented(element, "cssprop"));
+  for (const { language, text } of [
+    ...codeBlocks(docs),
+    ...codeBlocks(readMarkdown("README.md")),
+  ]) {
+    if (language === "html") {
+      for (const [, list = ""] of text.matchAll(/<agent-chat([^>]*)>/g)) {
+        const used = [...list.matchAll(/([\w-]+)=/g)].map(([, name = ""]) => name);
+        assert.deepEqual(
+          used.filter((name) => !known.has(name)),
+          [],
+        );
+      }
+    }
+    if (language === "css") {
+      const used = text.match(/--[\w-]+/g) ?? [];
+      assert.deepEqual(
+        used.filter((name) => !variables.has(name)),
+        [],
+      );
+    }
+  }
+});

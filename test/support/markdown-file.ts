@@ -1,0 +1,65 @@
+/** What the tests of the documentation read out of a Markdown file. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { REPOSITORY } from "./spawned-server.ts";
+
+export interface CodeBlock {
+  language: string;
+  text: string;
+}
+
+export function readMarkdown(path: string): string {
+  return readFileSync(join(REPOSITORY, path), "utf8");
+}
+
+/** Fenced blocks, in order. */
+export function codeBlocks(markdown: string): CodeBlock[] {
+  return [...markdown.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = "", text = ""]) => ({
+    language,
+    text,
+  }));
+}
+
+/** The one block of a language that holds a text. */
+export function findBlock(markdown: string, language: string, holds: string): string {
+  const found = codeBlocks(markdown).filter(
+    (block) => block.language === language && block.text.includes(holds),
+  );
+  const [block] = found;
+  if (block === undefined || found.length > 1) {
+    throw new Error(`${found.length} blocks of ${language} hold "${holds}", not one`);
+  }
+  return block.text;
+}
+
+/** The text from a heading to the next one of the same or a higher level. */
+export function section(markdown: string, heading: string): string {
+  const start = markdown.indexOf(`\n${heading}\n`);
+  if (start === -1) throw new Error(`there is no heading "${heading}"`);
+  const body = markdown.slice(start + heading.length + 2);
+  const level = heading.indexOf(" ");
+  const end = body.search(new RegExp(`^#{1,${level}} `, "m"));
+  return end === -1 ? body : body.slice(0, end);
+}
+
+/** Rows of the table whose first header cell is `header`, without the header; back-quotes are taken away. */
+export function tableRows(markdown: string, header: string): string[][] {
+  const lines = markdown.split("\n");
+  const start = lines.findIndex(
+    (line, index) =>
+      line.startsWith("|") &&
+      lines[index + 1]?.startsWith("| ---") &&
+      line.split("|")[1]?.trim() === header,
+  );
+  if (start === -1) throw new Error(`there is no table "${header}"`);
+  const end = lines.findIndex((line, index) => index > start && !line.startsWith("|"));
+  return lines.slice(start + 2, end === -1 ? undefined : end).map(cells);
+}
+
+function cells(row: string): string[] {
+  return row
+    .slice(1, -1)
+    .split("|")
+    .map((cell) => cell.trim().replaceAll("`", ""));
+}
