@@ -11,6 +11,7 @@ import { createLog } from "./server/log.ts";
 import { isLoopbackHost } from "./server/origins.ts";
 import { demoAgent } from "./server/project/demo-agent.ts";
 import { findProject, loadAgent, loadEnvFile } from "./server/project/load-project.ts";
+import { loadOptionalPackage } from "./server/project/optional-package.ts";
 import { resolveProvider } from "./server/providers/index.ts";
 import { SetupError } from "./server/providers/provider-error.ts";
 import { closeOnSignal } from "./server/shutdown.ts";
@@ -71,7 +72,12 @@ async function start(
   if (folder !== undefined) loadEnvFile(folder, env);
   const config = readConfig(flags, env);
   const agent = folder === undefined ? demoAgent() : await loadAgent(folder);
-  const provider = resolveProvider(agent.model, { env, times: config.times });
+  const provider = await resolveProvider(agent.model, {
+    env,
+    times: config.times,
+    settings: agent.settings,
+    loadPackage: (name) => loadOptionalPackage(name, folder),
+  });
   const server = createAgentServer({
     agent,
     provider,

@@ -43,7 +43,8 @@ export interface Flags {
 
 /** @throws SetupError that names the flag or variable and what would be right. */
 export function readConfig(flags: Flags, env: Environment): Config {
-  const host = flags.host ?? (env.HOST || "127.0.0.1");
+  // An empty one would listen on every address: `--host "$UNSET"` must not publish a server.
+  const host = flags.host || env.HOST || "127.0.0.1";
   const keys: KeyPools = {
     api: list(env, "PARLEY_API_KEY"),
     chat: list(env, "PARLEY_CHAT_KEY"),

@@ -99,6 +99,8 @@ function createHttpServer(): Server {
     // Above the idle time of common load balancers, or they reuse a connection that we just closed.
     keepAliveTimeout: 75_000,
     connectionsCheckingInterval: 5_000,
+    // Judged with every other request, so that the refusal looks like every other.
+    requireHostHeader: false,
     noDelay: true,
   });
 }

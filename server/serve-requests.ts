@@ -51,6 +51,10 @@ async function answer(
   setHeaders(res, { ...COMMON_HEADERS, "x-request-id": exchange.requestId });
   setHeaders(res, corsHeaders(config.origins, visitor));
 
+  // RFC 9112, 3.2. Node's own refusal would lack our headers and body.
+  if (visitor.host === undefined && req.httpVersion === "1.1") {
+    throw new ApiError("invalid_request", "The request has no Host header.");
+  }
   const method = req.method ?? "";
   const route = findRoute(routes, method, path);
   if (route === undefined) {

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { authorize, bearerToken } from "./access.ts";
 import type { Config } from "./config.ts";
 import { header, requestIdOf, splitTarget } from "./http/exchange.ts";
+import { ignoreUpgrade } from "./http/ignore-upgrade.ts";
 import type { Route } from "./http/router.ts";
 import { refuseUpgrade, type SocketServer } from "./http/socket-server.ts";
 import type { Log } from "./log.ts";
@@ -22,6 +23,10 @@ export function serveSockets(
   sockets: SocketServer,
 ): void {
   http.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (header(req, "upgrade")?.toLowerCase() !== "websocket") {
+      ignoreUpgrade(http, req, socket, head);
+      return;
+    }
     socket.on("error", () => socket.destroy());
     const { path, query } = splitTarget(req.url ?? "/");
     const logged = (status: number) =>

@@ -1,6 +1,9 @@
 /** What the author of an agent project writes, and how it is checked. */
 
+import type { ModelSettings, ReasoningEffort } from "../providers/provider.ts";
 import { SetupError } from "../providers/provider-error.ts";
+import { isRecord, optionalText, text } from "./check-fields.ts";
+import { checkSettings } from "./model-settings.ts";
 import {
   type JsonSchema,
   type ParameterSchema,
@@ -50,6 +53,14 @@ export interface AgentDefinition {
   tools?: AnyToolDefinition[];
   /** Most model requests in one run, 1 to 1,000. Default 10. */
   maxTurns?: number;
+  /** How much a reasoning model may think. Default: the provider's. */
+  reasoningEffort?: ReasoningEffort;
+  /** Randomness of the answer, from 0. Default: the provider's; most reasoning models take none. */
+  temperature?: number;
+  /** Most tokens of one model turn. Default: the provider's. */
+  maxOutputTokens?: number;
+  /** Fields that are merged last into each model request, for what Parley does not know. */
+  extraBody?: Record<string, unknown>;
   /** What the chat page shows before the first message. */
   chat?: { welcome?: string; suggestions?: string[] };
 }
@@ -71,6 +82,7 @@ export interface Agent {
   readonly instructions: string;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly maxTurns: number;
+  readonly settings: ModelSettings;
   readonly welcome: string | undefined;
   readonly suggestions: readonly string[];
 }
@@ -119,6 +131,7 @@ export function checkAgent(exported: unknown): Agent {
     instructions: optionalText(exported, "instructions") ?? "",
     tools: checkTools(tools),
     maxTurns,
+    settings: checkSettings(exported),
     welcome: chat && optionalText(chat, "welcome", "chat.welcome"),
     suggestions: checkSuggestions(chat?.suggestions),
   });
@@ -175,24 +188,4 @@ function checkSuggestions(suggestions: unknown): readonly string[] {
     return suggestions;
   }
   throw new SetupError("chat.suggestions must be an array of strings.");
-}
-
-function text(from: Record<string, unknown>, field: string, called = field): string {
-  const value = optionalText(from, field, called);
-  if (value === undefined || value.trim() === "") throw new SetupError(`${called} is missing.`);
-  return value;
-}
-
-function optionalText(
-  from: Record<string, unknown>,
-  field: string,
-  called = field,
-): string | undefined {
-  const value = from[field];
-  if (value === undefined || typeof value === "string") return value;
-  throw new SetupError(`${called} must be a string.`);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

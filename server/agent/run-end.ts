@@ -63,12 +63,15 @@ export function* cutShort(
       yield done(runner, conversation, progress, progress.said, "stopped");
       return;
     case "shutting_down":
-      yield errorEvent(
-        runner,
-        request,
-        "shutting_down",
-        "The server is stopping. Please try again.",
-      );
+      yield {
+        ...errorEvent(
+          runner,
+          request,
+          "shutting_down",
+          "The server is stopping. Please try again.",
+        ),
+        retry_after: 1,
+      };
       return;
     case "timeout":
       yield errorEvent(

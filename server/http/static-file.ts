@@ -43,8 +43,9 @@ export function sendStaticFile(
   headers: Readonly<Record<string, string>>,
 ): void {
   res.appendHeader("vary", "accept-encoding");
-  const known = (req.headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim());
-  if (known.includes(file.etag) || known.includes("*")) {
+  // Compared without W/, as RFC 9110, 13.1.2 has it: a proxy may have dropped it.
+  const known = (req.headers["if-none-match"] ?? "").split(",").map(opaqueTag);
+  if (known.includes(opaqueTag(file.etag)) || known.includes("*")) {
     res.writeHead(304, { etag: file.etag, ...headers }).end();
     return;
   }
@@ -57,6 +58,10 @@ export function sendStaticFile(
     ...headers,
   });
   res.end(bytes);
+}
+
+function opaqueTag(etag: string): string {
+  return etag.trim().replace(/^W\//, "");
 }
 
 /** The best prepared coding that the client takes; `q=0` means that it does not (RFC 9110, 12.5.3). */

@@ -63,7 +63,7 @@ export interface ErrorEvent {
   retryable: boolean;
   /** The last good state, when there is one: continue from here. */
   state?: ConversationState;
-  /** Seconds to wait before a retry, where the model's side named them. */
+  /** Seconds to wait before a retry, where the model's side named them or the server is stopping. */
   retry_after?: number;
 }
 

@@ -8,6 +8,7 @@ import type {
   ChatModel,
   ChatModelEvent,
   ChatModelRequest,
+  ModelSettings,
   Provider,
   ToolSpec,
 } from "./provider.ts";
@@ -22,12 +23,13 @@ export interface ChatCompletionsOptions extends UpstreamOptions {
   /** The model's name as the server knows it. */
   model: string;
   mediaTypes?: readonly MediaType[];
+  settings: ModelSettings;
 }
 
 /** A provider that speaks OpenAI's Chat Completions API, whoever's server it is. */
 export function createChatCompletions(options: ChatCompletionsOptions): Provider {
-  const { id, label, model, mediaTypes = ALL_MEDIA_TYPES } = options;
-  const chat = new ChatCompletionsModel(new Upstream(options), model);
+  const { id, label, mediaTypes = ALL_MEDIA_TYPES } = options;
+  const chat = new ChatCompletionsModel(new Upstream(options), options);
   return {
     id,
     label,
@@ -40,12 +42,14 @@ export function createChatCompletions(options: ChatCompletionsOptions): Provider
 class ChatCompletionsModel implements ChatModel {
   readonly #upstream: Upstream;
   readonly #model: string;
+  readonly #settings: ModelSettings;
   /** Until a server refuses the request for it. */
   #asksForUsage = true;
 
-  constructor(upstream: Upstream, model: string) {
+  constructor(upstream: Upstream, { model, settings }: ChatCompletionsOptions) {
     this.#upstream = upstream;
     this.#model = model;
+    this.#settings = settings;
   }
 
   async *stream(
@@ -81,13 +85,20 @@ class ChatCompletionsModel implements ChatModel {
 
   #params({ instructions, tools, messages }: ChatModelRequest): ChatParams {
     const system = instructions === "" ? [] : [{ role: "system", content: instructions }];
+    const { reasoningEffort, temperature, maxOutputTokens, extraBody } = this.#settings;
     return {
       model: this.#model,
       // Extra fields of earlier answers go along: the package's types know only OpenAI's own.
       messages: [...system, ...sendable(messages)] as ChatParams["messages"],
       ...(tools.length === 0 ? {} : { tools: tools.map(functionTool) }),
-      stream: true,
+      ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+      ...(temperature === undefined ? {} : { temperature }),
+      // The older name: LiteLLM maps it, and other servers may know no other.
+      ...(maxOutputTokens === undefined ? {} : { max_tokens: maxOutputTokens }),
       ...(this.#asksForUsage ? { stream_options: { include_usage: true } } : {}),
+      ...extraBody,
+      // Not the author's to change: what reads the answer reads a stream.
+      stream: true,
     };
   }
 }

@@ -10,7 +10,7 @@ import { readBaseUrl, readToken } from "./settings.ts";
 interface ProviderRow {
   /** How a model string that means this row looks, for sentences. */
   form: string;
-  create(setup: ProviderSetup): Provider;
+  create(setup: ProviderSetup): Provider | Promise<Provider>;
 }
 
 const PROVIDERS: ReadonlyMap<string, ProviderRow> = new Map([
@@ -22,9 +22,13 @@ const PROVIDERS: ReadonlyMap<string, ProviderRow> = new Map([
 
 /**
  * The provider that a model string such as "openai/gpt-5.2" means, ready to serve. A bare name is one of
- * OpenAI's. Throws `SetupError` for an unknown provider and for a missing or wrong setting.
+ * OpenAI's. Rejects with a
+ * `SetupError` for an unknown provider and for a missing or wrong setting.
  */
-export function resolveProvider(model: string, setup: Omit<ProviderSetup, "model">): Provider {
+export async function resolveProvider(
+  model: string,
+  setup: Omit<ProviderSetup, "model">,
+): Promise<Provider> {
   const [prefix, name] = splitModel(model.trim());
   const row = PROVIDERS.get(prefix);
   if (row === undefined) {
@@ -41,7 +45,7 @@ function splitModel(model: string): [prefix: string, name: string] {
   return model === "demo" ? ["demo", "demo"] : ["openai", model];
 }
 
-function createOpenAi({ model, env, times }: ProviderSetup): Provider {
+function createOpenAi({ model, env, times, settings }: ProviderSetup): Provider {
   const apiKey = readToken(env, "OPENAI_API_KEY");
   if (apiKey === undefined) {
     throw new SetupError(
@@ -57,10 +61,11 @@ function createOpenAi({ model, env, times }: ProviderSetup): Provider {
     organization: readToken(env, "OPENAI_ORG_ID"),
     project: readToken(env, "OPENAI_PROJECT_ID"),
     times,
+    settings,
   });
 }
 
-function createLiteLlm({ model, env, times }: ProviderSetup): Provider {
+function createLiteLlm({ model, env, times, settings }: ProviderSetup): Provider {
   const baseUrl = readBaseUrl(env, "LITELLM_BASE_URL");
   if (baseUrl === undefined) {
     throw new SetupError(
@@ -74,10 +79,11 @@ function createLiteLlm({ model, env, times }: ProviderSetup): Provider {
     baseUrl,
     apiKey: readToken(env, "LITELLM_API_KEY"),
     times,
+    settings,
   });
 }
 
-function createCompatible({ model, env, times }: ProviderSetup): Provider {
+function createCompatible({ model, env, times, settings }: ProviderSetup): Provider {
   const baseUrl = readBaseUrl(env, "COMPATIBLE_BASE_URL");
   if (baseUrl === undefined) {
     throw new SetupError(
@@ -91,5 +97,6 @@ function createCompatible({ model, env, times }: ProviderSetup): Provider {
     baseUrl,
     apiKey: readToken(env, "COMPATIBLE_API_KEY"),
     times,
+    settings,
   });
 }

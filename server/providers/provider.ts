@@ -121,6 +121,19 @@ export interface ProviderTimes {
   idle: number;
 }
 
+/** How much a reasoning model may think before it answers; what a model does not know it refuses. */
+export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh";
+
+/** How an agent's author wants the model to work. What is absent is left to the provider's default. */
+export interface ModelSettings {
+  readonly reasoningEffort?: ReasoningEffort;
+  readonly temperature?: number;
+  /** Most tokens of one model turn, reasoning included where the provider counts it so. */
+  readonly maxOutputTokens?: number;
+  /** Merged last into each request's body, for what Parley does not know. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
+}
+
 /** What a row of the provider table is given to build a `Provider`. */
 export interface ProviderSetup {
   /** The model's name without the provider's prefix. */
@@ -128,4 +141,16 @@ export interface ProviderSetup {
   /** Environment variables: the process's and the project's `.env`. */
   env: Readonly<Record<string, string | undefined>>;
   times: ProviderTimes;
+  settings: ModelSettings;
+  /**
+   * Loads an official SDK that only some models need, and that is therefore not installed with Parley.
+   * Rejects with a `SetupError` that says how to install it.
+   */
+  loadPackage(name: OptionalPackage): Promise<unknown>;
 }
+
+/** The optional peer dependencies of package.json. */
+export type OptionalPackage =
+  | "@anthropic-ai/sdk"
+  | "@aws-sdk/client-bedrock-runtime"
+  | "google-auth-library";

@@ -6,6 +6,7 @@ import { text } from "./json.ts";
 import type {
   Conversation,
   ConversationSetup,
+  ModelSettings,
   Provider,
   ProviderEvent,
   ToolAnswer,
@@ -24,11 +25,12 @@ type InputContent = OpenAI.Responses.ResponseInputContent;
 export interface ResponsesOptions extends UpstreamOptions {
   id: string;
   model: string;
+  settings: ModelSettings;
 }
 
 /** OpenAI's Responses API: it keeps the conversation, and the state is the id of its last response. */
 export function createResponses(options: ResponsesOptions): Provider {
-  const model = new ResponsesModel(new Upstream(options), options.model);
+  const model = new ResponsesModel(new Upstream(options), options);
   return {
     id: options.id,
     label: options.label,
@@ -42,21 +44,34 @@ export function createResponses(options: ResponsesOptions): Provider {
 class ResponsesModel {
   readonly upstream: Upstream;
   readonly #name: string;
+  readonly #settings: ModelSettings;
   /** Until the API refuses the request for it: other models, and accounts that are not verified. */
   #asksForSummary: boolean;
 
-  constructor(upstream: Upstream, name: string) {
+  constructor(upstream: Upstream, { model, settings }: ResponsesOptions) {
     this.upstream = upstream;
-    this.#name = name;
-    this.#asksForSummary = isReasoningModel(name);
+    this.#name = model;
+    this.#settings = settings;
+    this.#asksForSummary = isReasoningModel(model);
   }
 
-  /** Without a request for summaries, reasoning models think in silence. */
-  params(): Pick<ResponseParams, "model" | "reasoning"> {
+  params(): Pick<ResponseParams, "model" | "reasoning" | "temperature" | "max_output_tokens"> {
+    const { reasoningEffort, temperature, maxOutputTokens } = this.#settings;
+    const reasoning = {
+      // Without a request for summaries, reasoning models think in silence.
+      ...(this.#asksForSummary ? { summary: "auto" as const } : {}),
+      ...(reasoningEffort === undefined ? {} : { effort: reasoningEffort }),
+    };
     return {
       model: this.#name,
-      ...(this.#asksForSummary ? { reasoning: { summary: "auto" } } : {}),
+      ...(Object.keys(reasoning).length === 0 ? {} : { reasoning }),
+      ...(temperature === undefined ? {} : { temperature }),
+      ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
     };
+  }
+
+  extraBody(): Readonly<Record<string, unknown>> {
+    return this.#settings.extraBody ?? {};
   }
 
   adapt(failure: ProviderError): boolean {
@@ -142,6 +157,8 @@ class ResponsesConversation implements Conversation {
       ...(tools.length === 0 ? {} : { tools: tools.map(functionTool) }),
       ...(this.#previousId === undefined ? {} : { previous_response_id: this.#previousId }),
       store: true,
+      ...this.#model.extraBody(),
+      // Not the author's to change: what reads the answer reads a stream.
       stream: true,
     };
   }

@@ -24,7 +24,9 @@ export const chat =
       if (stream) await sendEventStream(res, events, service.keepAliveMs);
       else await answerWhole(res, events);
     } finally {
-      run.end();
+      // Not before the last byte has left: a shutdown that waits for runs would cut the rest off.
+      if (res.closed) run.end();
+      else res.once("close", () => run.end());
     }
   };
 

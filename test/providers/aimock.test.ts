@@ -45,12 +45,11 @@ before(async () => {
     LITELLM_BASE_URL: `${mock.url}/v1`,
   };
   const times = { firstChunk: 20_000, idle: 20_000 };
-  providers = new Map(
-    ["openai/gpt-5.2", "litellm/gpt-5.2"].map((model) => [
-      model,
-      resolveProvider(model, { env, times }),
-    ]),
-  );
+  const loadPackage = (name: string) => import(name);
+  providers = new Map();
+  for (const model of ["openai/gpt-5.2", "litellm/gpt-5.2"]) {
+    providers.set(model, await resolveProvider(model, { env, times, settings: {}, loadPackage }));
+  }
 });
 
 after(() => mock.stop());

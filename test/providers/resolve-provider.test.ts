@@ -7,70 +7,70 @@ import { fixture, startUpstream, type UpstreamReply } from "../support/upstream-
 
 const times = { firstChunk: 20_000, idle: 20_000 };
 const resolve = (model: string, env: Record<string, string | undefined> = {}) =>
-  resolveProvider(model, { env, times });
+  resolveProvider(model, { env, times, settings: {}, loadPackage: (name) => import(name) });
 
 const chat = (): UpstreamReply => ({ body: [fixture("chat-completions/text-and-usage")] });
 const responses = (): UpstreamReply => ({ body: [fixture("responses/text")] });
 
-function refuses(model: string, env: Record<string, string | undefined>, sentence: RegExp) {
-  assert.throws(
+async function refuses(model: string, env: Record<string, string | undefined>, sentence: RegExp) {
+  await assert.rejects(
     () => resolve(model, env),
     (error: unknown) => error instanceof SetupError && sentence.test(error.message),
   );
 }
 
-test("openai/NAME and a bare NAME are OpenAI's Responses API", () => {
+test("openai/NAME and a bare NAME are OpenAI's Responses API", async () => {
   for (const model of ["openai/gpt-5.2", "gpt-5.2", " gpt-5.2 "]) {
-    const provider = resolve(model, { OPENAI_API_KEY: "sk-1" });
+    const provider = await resolve(model, { OPENAI_API_KEY: "sk-1" });
     assert.equal(provider.id, "openai");
     assert.equal(provider.stateKind, "previous_response_id");
   }
 });
 
-test("litellm, compatible and demo keep a history; demo needs no setting", () => {
+test("litellm, compatible and demo keep a history; demo needs no setting", async () => {
   const env = {
     LITELLM_BASE_URL: "http://127.0.0.1:4000",
     COMPATIBLE_BASE_URL: "http://[::1]:8000/v1",
   };
   for (const model of ["litellm/a/b", "compatible/m", "demo"]) {
-    assert.equal(resolve(model, env).stateKind, "conversation_history");
+    assert.equal((await resolve(model, env)).stateKind, "conversation_history");
   }
 });
 
-test("an unknown provider is refused with the list of the known ones", () => {
-  refuses("acme/x", {}, /"acme\/x".*openai\/NAME, litellm\/NAME, compatible\/NAME/);
-  refuses("constructor/x", {}, /names no known provider/);
-  refuses("openai/", {}, /names no model/);
-  refuses("", { OPENAI_API_KEY: "sk" }, /names no model/);
+test("an unknown provider is refused with the list of the known ones", async () => {
+  await refuses("acme/x", {}, /"acme\/x".*openai\/NAME, litellm\/NAME, compatible\/NAME/);
+  await refuses("constructor/x", {}, /names no known provider/);
+  await refuses("openai/", {}, /names no model/);
+  await refuses("", { OPENAI_API_KEY: "sk" }, /names no model/);
 });
 
-test("a missing key or base URL names its variable; an empty one is missing", () => {
-  refuses("gpt-5.2", {}, /OPENAI_API_KEY/);
-  refuses("openai/gpt-5.2", { OPENAI_API_KEY: "  " }, /OPENAI_API_KEY/);
-  refuses("litellm/x", { LITELLM_API_KEY: "sk" }, /LITELLM_BASE_URL/);
-  refuses("compatible/x", {}, /COMPATIBLE_BASE_URL/);
+test("a missing key or base URL names its variable; an empty one is missing", async () => {
+  await refuses("gpt-5.2", {}, /OPENAI_API_KEY/);
+  await refuses("openai/gpt-5.2", { OPENAI_API_KEY: "  " }, /OPENAI_API_KEY/);
+  await refuses("litellm/x", { LITELLM_API_KEY: "sk" }, /LITELLM_BASE_URL/);
+  await refuses("compatible/x", {}, /COMPATIBLE_BASE_URL/);
 });
 
-test("a base URL that cannot work is refused without being repeated", () => {
+test("a base URL that cannot work is refused without being repeated", async () => {
   for (const url of [
     "localhost:4000",
     "ftp://x/v1",
     "http://u:geheim@x/v1",
     "http://x/v1?a=geheim",
   ]) {
-    refuses("litellm/x", { LITELLM_BASE_URL: url }, /^LITELLM_BASE_URL must(?!.*geheim)/);
+    await refuses("litellm/x", { LITELLM_BASE_URL: url }, /^LITELLM_BASE_URL must(?!.*geheim)/);
   }
-  refuses("x", { OPENAI_API_KEY: "sk", OPENAI_BASE_URL: "nonsense" }, /^OPENAI_BASE_URL/);
+  await refuses("x", { OPENAI_API_KEY: "sk", OPENAI_BASE_URL: "nonsense" }, /^OPENAI_BASE_URL/);
 });
 
-test("a key that cannot travel in a header is refused without being repeated", () => {
-  refuses("x", { OPENAI_API_KEY: "sk-1\nsk-2" }, /^OPENAI_API_KEY must(?!.*sk-)/);
-  refuses("x", { OPENAI_API_KEY: "schlüssel" }, /^OPENAI_API_KEY/);
+test("a key that cannot travel in a header is refused without being repeated", async () => {
+  await refuses("x", { OPENAI_API_KEY: "sk-1\nsk-2" }, /^OPENAI_API_KEY must(?!.*sk-)/);
+  await refuses("x", { OPENAI_API_KEY: "schlüssel" }, /^OPENAI_API_KEY/);
 });
 
 test("key and base URL are taken without the white space around them; a slash at the end is fine", async () => {
   await using upstream = await startUpstream(chat());
-  const provider = resolve("litellm/m", {
+  const provider = await resolve("litellm/m", {
     LITELLM_BASE_URL: ` ${upstream.url}/\n`,
     LITELLM_API_KEY: " sk-lite ",
   });
@@ -108,7 +108,7 @@ test("without a key no Authorization header is sent, and nothing of OpenAI's goe
   const env = { LITELLM_BASE_URL: upstream.url, COMPATIBLE_BASE_URL: upstream.url };
   await withAmbient(async () => {
     for (const model of ["litellm/m", "compatible/m"]) {
-      assert.equal((await ask(open(resolve(model, env)))).error, undefined);
+      assert.equal((await ask(open(await resolve(model, env)))).error, undefined);
     }
   });
   for (const { headers } of upstream.calls) {
@@ -125,7 +125,7 @@ test("OpenAI gets the settings that the project was given, not those of the proc
     OPENAI_ORG_ID: "org-1",
     OPENAI_PROJECT_ID: "proj-1",
   };
-  await withAmbient(async () => ask(open(resolve("gpt-4o", env))));
+  await withAmbient(async () => ask(open(await resolve("gpt-4o", env))));
   const headers = upstream.calls[0]?.headers;
   assert.equal(headers?.authorization, "Bearer sk-project");
   assert.equal(headers?.["openai-organization"], "org-1");

@@ -59,6 +59,7 @@ test("an abort while waiting for the next try ends the wait, and there is no nex
     baseUrl: upstream.url,
     apiKey: undefined,
     times: { firstChunk: 20_000, idle: 20_000 },
+    settings: {},
     clock: {
       ...INSTANT_CLOCK,
       wait: async (ms, signal) => {

@@ -4,6 +4,7 @@ import { createChatCompletions } from "../../server/providers/chat-completions.t
 import type {
   Conversation,
   ConversationSetup,
+  ModelSettings,
   Provider,
   ProviderEvent,
   ProviderTimes,
@@ -16,6 +17,7 @@ interface TestProvider {
   times?: ProviderTimes;
   model?: string;
   apiKey?: string | undefined;
+  settings?: ModelSettings;
 }
 
 /** Far longer than any test: a time-out is only seen where a test asks for one. */
@@ -33,8 +35,8 @@ export function chatProvider(upstream: UpstreamServer, options: TestProvider = {
 }
 
 function common(upstream: UpstreamServer, options: TestProvider) {
-  const { times = PATIENT, model = "gpt-4o", apiKey = "sk-test" } = options;
-  return { baseUrl: upstream.url, apiKey, model, times, clock: INSTANT_CLOCK };
+  const { times = PATIENT, model = "gpt-4o", apiKey = "sk-test", settings = {} } = options;
+  return { baseUrl: upstream.url, apiKey, model, times, settings, clock: INSTANT_CLOCK };
 }
 
 /** A conversation that says "Hi" and has no tools, unless told otherwise. */
