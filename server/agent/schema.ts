@@ -1,6 +1,6 @@
 /** Tool parameters: any Standard Schema with a JSON Schema of itself (zod 4), or a JSON Schema object. */
 
-import { Validator } from "@cfworker/json-schema";
+import { dereference, Validator } from "@cfworker/json-schema";
 
 /** A JSON Schema (2020-12) of an object. */
 export type JsonSchema = Record<string, unknown>;
@@ -79,8 +79,8 @@ function describeIssue(issue: StandardIssue): string {
 }
 
 function fromJsonSchema(schema: JsonSchema): ParameterSchema {
+  checkParts(schema);
   const validator = new Validator(schema, "2020-12", false);
-  // An unresolvable $ref or a bad pattern shows now, not in front of a user.
   validator.validate({});
   return {
     json: schema,
@@ -90,6 +90,31 @@ function fromJsonSchema(schema: JsonSchema): ParameterSchema {
       return { ok: false, problems: result.errors.map(describeError) };
     },
   };
+}
+
+/** An unresolvable `$ref` or a bad pattern, however deep, shows now and not in front of a user. */
+function checkParts(schema: JsonSchema): void {
+  const known = dereference(schema);
+  for (const part of Object.values(known)) {
+    if (typeof part !== "object") continue;
+    const { $ref, __absolute_ref__: target = $ref, pattern, patternProperties = {} } = part;
+    if (target !== undefined && known[target] === undefined) {
+      throw new Error(`refer to "${$ref}", which they do not hold`);
+    }
+    const patterns = Object.keys(patternProperties);
+    for (const source of pattern === undefined ? patterns : [pattern, ...patterns]) {
+      if (!isPattern(source)) throw new Error(`have a pattern that cannot be read: ${source}`);
+    }
+  }
+}
+
+function isPattern(source: string): boolean {
+  try {
+    new RegExp(source, "u");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function describeError(error: { instanceLocation: string; error: string }): string {

@@ -52,13 +52,27 @@ export async function loadAgent(folder: string): Promise<Agent> {
 
 async function importAgent(file: string): Promise<unknown> {
   try {
-    const module = await importModule(file);
+    const module = await settled(importModule(file));
     if (module.default === undefined) {
       throw new SetupError("nothing is exported as default: export default defineAgent({ … }).");
     }
     return module.default;
   } catch (error) {
     throw new SetupError(`${file} cannot be loaded: ${firstProblem(error)}`, { cause: error });
+  }
+}
+
+/** Node ends without a word, and with exit code 0, when a module awaits what nothing will ever settle. */
+async function settled<Value>(loading: Promise<Value>): Promise<Value> {
+  let listener = () => {};
+  const idle = new Promise<never>((_resolve, reject) => {
+    listener = () => reject(new Error("it awaits something that never comes."));
+    process.once("beforeExit", listener);
+  });
+  try {
+    return await Promise.race([loading, idle]);
+  } finally {
+    process.off("beforeExit", listener);
   }
 }
 

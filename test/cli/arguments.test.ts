@@ -1,0 +1,132 @@
+/** `parley` as it is typed: help, version, and every mistake told in one sentence. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { test } from "node:test";
+import { run, start } from "../support/command.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
+
+const AGENT = { "agent.ts": 'export default { name: "Here", model: "demo" };' };
+
+for (const args of [[], ["--help"], ["-h"], ["help"], ["start", "--help"]]) {
+  test(`parley ${args.join(" ")} prints the help and ends with 0`, async () => {
+    const { code, stdout, stderr } = await run(args);
+    assert.deepEqual([code, stderr], [0, ""]);
+    for (const word of ["parley start [project]", "--port", "--host", "--help", "--version"]) {
+      assert.ok(stdout.includes(word), word);
+    }
+  });
+}
+
+for (const flag of ["--version", "-v"]) {
+  test(`parley ${flag} prints the version of package.json alone`, async () => {
+    const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+    assert.deepEqual(await run([flag]), { code: 0, stdout: `${version}\n`, stderr: "" });
+  });
+}
+
+const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][] = [
+  [["serve"], {}, /^parley: There is no command "serve"\. See parley --help\.\n$/],
+  [["start", "a", "b"], {}, /one project/],
+  [["start", "--prot", "80"], {}, /'--prot'.*parley --help/],
+  [["start", "--port"], {}, /--port.*parley --help/],
+  [["start", "nowhere"], {}, /no project "nowhere"/],
+  [["start", "--port", "http"], {}, /--port must be a number from 0 to 65535, but is "http"/],
+  [["start", "--port", "65536"], {}, /--port must be/],
+  [["start", "--port", "-1"], {}, /--port/],
+  [["start", "--port", "80.5"], {}, /--port must be/],
+  [["start"], { PORT: "many" }, /PORT must be a number from 0 to 65535, but is "many"/],
+  [["start", "--host", "no.such.host.invalid"], {}, /"no\.such\.host\.invalid" is not an address/],
+  [["start", "--host", "192.0.2.1"], {}, /"192\.0\.2\.1" is not an address of this machine/],
+  [["start"], { PARLEY_API_KEY: " , " }, /PARLEY_API_KEY is set but empty/],
+  [["start"], { PARLEY_CHAT_KEY: "" }, /PARLEY_CHAT_KEY is set but empty/],
+  [["start"], { PARLEY_STATE_SECRET: "" }, /PARLEY_STATE_SECRET is set but empty/],
+  [
+    ["start"],
+    { PARLEY_ALLOWED_ORIGINS: "shop.example" },
+    /PARLEY_ALLOWED_ORIGINS .*https:\/\/.*"shop\.example"/,
+  ],
+  [["start"], { PARLEY_ALLOWED_ORIGINS: "https://a.example/path" }, /PARLEY_ALLOWED_ORIGINS/],
+  [["start"], { PARLEY_MAX_BODY_BYTES: "64 MB" }, /PARLEY_MAX_BODY_BYTES must be a whole number/],
+  [["start"], { PARLEY_MAX_ATTACHMENTS: "-1" }, /PARLEY_MAX_ATTACHMENTS must be/],
+  [["start"], { PARLEY_DRAIN_SECONDS: "soon" }, /PARLEY_DRAIN_SECONDS must be a number/],
+  [["start"], { PARLEY_KEEP_ALIVE_SECONDS: "0" }, /PARLEY_KEEP_ALIVE_SECONDS must be/],
+  [["start"], { PARLEY_RUN_SECONDS: "99999999" }, /PARLEY_RUN_SECONDS must be .* to 2147483/],
+];
+
+for (const [args, env, sentence] of MISTAKES) {
+  const set = Object.entries(env).map(([name, value]) => `${name}=${JSON.stringify(value)} `);
+  test(`${set.join("")}parley ${args.join(" ")} is one sentence and exit code 1`, async () => {
+    const { code, stdout, stderr } = await run(args, { env: { PORT: "0", ...env } });
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, sentence);
+    assert.match(stderr, /^parley: [^\n]+\.\n$/, "one sentence on one line");
+    assert.doesNotMatch(stderr, /^\s+at /m);
+  });
+}
+
+test("a busy port is one sentence that says what to do", async (t) => {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  t.after(() => other.close());
+  const address = other.address();
+  assert.ok(typeof address === "object" && address !== null);
+  const { code, stderr } = await run(["start", "--port", String(address.port)]);
+  assert.equal(code, 1);
+  assert.match(stderr, new RegExp(`^parley: Port ${address.port} is in use\\. [^\\n]+\\n$`));
+});
+
+test("the last line on standard output is the page's URL, and standard error is silent", async (t) => {
+  const { command, url } = await start(t, []);
+  assert.match(command.stdout, /\nhttp:\/\/127\.0\.0\.1:\d+\/\n$/);
+  assert.equal(command.stderr, "");
+  assert.match(await (await fetch(`${url}/`)).text(), /<!doctype html>/i);
+});
+
+test("the start says name, agent, model and which kinds of key are set, never the keys", async (t) => {
+  const env = { PARLEY_API_KEY: "hush-hush", PARLEY_WIDGET_KEY: "psst-psst" };
+  const folder = temporaryProject(t, {
+    "agent.ts": 'export default { name: "Acme", agent: "Bo", model: "demo" };',
+  });
+  const { command } = await start(t, [folder], { env });
+  assert.match(command.stdout, /name +Acme\n +agent +Bo\n +model +demo\n +keys +api, widget\n/);
+  assert.doesNotMatch(command.stdout + command.stderr, /hush|psst/);
+});
+
+test("a project is found by its name in the working directory, and flags win over PORT and HOST", async (t) => {
+  const cwd = temporaryProject(t, { "my-agent/agent.ts": AGENT["agent.ts"] });
+  const env = { PORT: "1", HOST: "192.0.2.1" };
+  const args = ["my-agent", "--port", "0", "--host", "127.0.0.1"];
+  const { url } = await start(t, args, { cwd, env });
+  assert.equal(JSON.parse(await (await fetch(`${url}/api/info`)).text()).name, "Here");
+});
+
+test("HOST is the environment's name of --host", async (t) => {
+  const { url } = await start(t, [], { env: { HOST: "localhost" } });
+  assert.match(url, /^http:\/\/(?:127\.0\.0\.1|\[::1\]):\d+$/);
+});
+
+for (const [args, env] of [
+  [["--host", "0.0.0.0"], {}],
+  [[], { HOST: "0.0.0.0" }],
+] as const) {
+  test(`a public address without a key prints a warning (${args.join(" ") || "HOST"})`, async (t) => {
+    const { command, url } = await start(t, args, { env });
+    await command.printed("stderr", /^Warning: 0\.0\.0\.0 .*PARLEY_API_KEY.*\n$/);
+    assert.match(url, /^http:\/\/localhost:\d+$/);
+    assert.equal((await fetch(`${url}/health`)).status, 200);
+  });
+}
+
+for (const [name, args, env] of [
+  ["with a key", ["--host", "0.0.0.0"], { PARLEY_CHAT_KEY: "k" }],
+  ["on a loopback address", ["--host", "127.0.0.2"], {}],
+  ["with an empty --host, which is none", ["--host", ""], {}],
+] as const) {
+  test(`there is no warning ${name}`, async (t) => {
+    const { command, url } = await start(t, args, { env });
+    assert.equal(command.stderr, "");
+    if (args[1] === "") assert.match(url, /127\.0\.0\.1/);
+  });
+}

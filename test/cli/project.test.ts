@@ -1,0 +1,133 @@
+/** Projects as people write them, in folders outside this repository. */
+
+import assert from "node:assert/strict";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { post } from "../support/chat-transports.ts";
+import { start } from "../support/command.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
+
+const info = async (url: string) => JSON.parse(await (await fetch(`${url}/api/info`)).text());
+
+const PROJECTS: [name: string, files: Record<string, string>][] = [
+  ["agent.ts with defineAgent", { "agent.ts": agent() }],
+  ["agent.mts", { "agent.mts": agent() }],
+  ["agent.js", { "agent.js": agent() }],
+  ["agent.mjs", { "agent.mjs": agent() }],
+  [
+    "agent.ts under a package.json that says commonjs",
+    { "agent.ts": agent(), "package.json": '{"type":"commonjs"}' },
+  ],
+  ["agent.js of CommonJS", { "agent.js": 'module.exports = { name: "Mine", model: "demo" };' }],
+  ["a plain object", { "agent.ts": 'export default { name: "Mine", model: "demo" };' }],
+  [
+    "top-level await and a relative import without types",
+    {
+      "agent.ts": `
+        import { name } from "./parts/name.ts";
+        const model = await Promise.resolve("demo");
+        export default { name: await name(), model };`,
+      "parts/name.ts": 'export const name = async (): Promise<string> => "Mine";',
+    },
+  ],
+  [
+    "a relative import by .js that is a .ts, as tsc writes it",
+    {
+      "agent.ts": 'import { name } from "./name.js"; export default { name, model: "demo" };',
+      "name.ts": 'export const name = "Mine";',
+    },
+  ],
+  [
+    "enums, decorators' metadata and JSON: what only a compiler can read",
+    {
+      "agent.ts":
+        'import { name } from "./name.json"; enum Model { Demo = "demo" } export default { name, model: Model.Demo };',
+      "name.json": '{"name":"Mine"}',
+    },
+  ],
+  [
+    "a folder with spaces and other characters",
+    { "agent.ts": agent(), "ä b#c%20/agent.ts": agent() },
+  ],
+];
+
+for (const [name, files] of PROJECTS) {
+  test(`${name} is served`, async (t) => {
+    const folder = temporaryProject(t, files);
+    const nested = Object.keys(files).find((file) => file.endsWith("/agent.ts"));
+    const { url } = await start(t, [nested === undefined ? folder : join(folder, "ä b#c%20")]);
+    assert.equal((await info(url)).name, "Mine");
+  });
+}
+
+test("of several agent files the first of ts, mts, js, mjs is taken", async (t) => {
+  const named = (name: string) => `export default { name: "${name}", model: "demo" };`;
+  const files = { "agent.mjs": named("mjs"), "agent.mts": named("mts"), "agent.js": named("js") };
+  const { url } = await start(t, [temporaryProject(t, files)]);
+  assert.equal((await info(url)).name, "mts");
+});
+
+test("a tool of the project runs, with its relative imports, zod from its own node_modules", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts": `
+      import { defineAgent, tool } from "parley-agent";
+      import { z } from "zod";
+      import { price } from "./price.ts";
+      const get_price = tool({
+        name: "get_price", description: "Price.",
+        parameters: z.object({ product: z.string() }),
+        execute: async ({ product }) => price(product.toUpperCase()),
+      });
+      export default defineAgent({ name: "Mine", model: "demo", tools: [get_price] });`,
+    "price.ts": "export const price = (of: string): string => of.concat(' costs 5');",
+    "node_modules/.keep": "",
+  });
+  symlinkSync(join(process.cwd(), "node_modules/zod"), join(folder, "node_modules/zod"));
+  const { url } = await start(t, [folder]);
+  const answer = await post({ url }, { message: "The price of Tea please", stream: false });
+  assert.match(JSON.parse(await answer.text()).response, /TEA costs 5/);
+});
+
+test(".env is read before the agent, does not override what is set, and its keys stay out of the output", async (t) => {
+  const folder = temporaryProject(t, {
+    ".env": [
+      "# a comment",
+      "TITLE='From the file'",
+      "MODEL=demo",
+      "SET=from the file",
+      "PARLEY_API_KEY=key-of-the-file",
+    ].join("\n"),
+    "agent.ts":
+      "const { TITLE, SET, MODEL } = process.env; export default { name: [TITLE, SET].join('/'), model: MODEL };",
+  });
+  const { url, command } = await start(t, [folder], { env: { SET: "from outside" } });
+  const { name, auth_required } = await info(url);
+  assert.deepEqual([name, auth_required], ["From the file/from outside", true]);
+  assert.doesNotMatch(command.stdout + command.stderr, /key-of-the-file/);
+  const headers = { authorization: "Bearer key-of-the-file" };
+  const answer = await post({ url }, { message: "Hi", stream: false }, { headers });
+  assert.equal(answer.status, 200);
+});
+
+test("the .env of the working directory is not the project's", async (t) => {
+  const cwd = temporaryProject(t, {
+    ".env": "TITLE=Wrong",
+    "mine/agent.ts": 'export default { name: process.env.TITLE ?? "Right", model: "demo" };',
+  });
+  const { url } = await start(t, ["mine"], { cwd });
+  assert.equal((await info(url)).name, "Right");
+});
+
+test("parley-agent is this very package, and another package.json nearby does not matter", async (t) => {
+  const folder = temporaryProject(t, {
+    "package.json": '{"name":"mine","dependencies":{"parley-agent":"^99.0.0"}}',
+    "agent.ts": agent(),
+  });
+  const { url } = await start(t, [folder]);
+  assert.equal((await info(url)).name, "Mine");
+});
+
+function agent(): string {
+  return 'import { defineAgent } from "parley-agent";\nexport default defineAgent({ name: "Mine", model: "demo" });\n';
+}

@@ -1,0 +1,76 @@
+/** SIGTERM and SIGINT on the built command. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { post, readEventStream } from "../support/chat-transports.ts";
+import { start } from "../support/command.ts";
+import { connect } from "../support/socket-client.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
+
+/** A tool that ends when somebody asks for its address, so that the test says how long a run takes. */
+const PROJECT = {
+  "agent.ts": `
+    import { createServer } from "node:http";
+    let finish;
+    const finished = new Promise((resolve) => { finish = resolve; });
+    const gate = createServer((_req, res) => { finish("the tool ended"); res.end(); });
+    await new Promise((resolve) => gate.listen(0, "127.0.0.1", resolve));
+    export default {
+      name: "http://127.0.0.1:" + gate.address().port, model: "demo",
+      tools: [{ name: "hold", description: "Waits.", parameters: { type: "object" }, execute: () => finished }],
+    };`,
+};
+
+async function startHeld(t: Parameters<typeof start>[0], env: Record<string, string> = {}) {
+  const started = await start(t, [temporaryProject(t, PROJECT)], { env });
+  const { name: gate } = JSON.parse(await (await fetch(`${started.url}/api/info`)).text());
+  const client = await connect(t, started.socketUrl);
+  client.send({ message: "Please hold" });
+  await client.until("tool_call");
+  return { ...started, client, release: () => fetch(gate) };
+}
+
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  test(`${signal} with nothing running ends the process at once with 0`, async (t) => {
+    const { command, socketUrl } = await start(t, []);
+    const client = await connect(t, socketUrl);
+    command.kill(signal);
+    assert.equal((await client.closed).code, 1001);
+    assert.equal((await command.end()).code, 0);
+  });
+
+  test(`${signal} lets a running answer finish while /health/ready says 503, then ends with 0`, async (t) => {
+    const { command, url, client, release } = await startHeld(t);
+    const stream = await post({ url }, { message: "Please hold", stream: true });
+    command.kill(signal);
+    await command.printed("stderr", /Finishing running answers/);
+    assert.equal((await fetch(`${url}/health/ready`)).status, 503);
+    assert.equal((await fetch(`${url}/health`)).status, 200);
+    assert.equal((await post({ url }, { message: "Hi", stream: false })).status, 503);
+    await release();
+    const last = (await client.until("done")).at(-1);
+    assert.match(String(last?.data), /the tool ended/);
+    assert.match(String(readEventStream(await stream.text()).at(-1)?.data), /the tool ended/);
+    assert.equal((await client.closed).code, 1001);
+    assert.equal((await command.end()).code, 0);
+  });
+}
+
+test("what still runs after PARLEY_DRAIN_SECONDS gets error shutting_down, and the exit code is 0", async (t) => {
+  const { command, client } = await startHeld(t, { PARLEY_DRAIN_SECONDS: "0.2" });
+  command.kill("SIGTERM");
+  const last = (await client.until("error")).at(-1);
+  assert.equal(last?.type === "error" && last.code, "shutting_down");
+  assert.equal((await client.closed).code, 1001);
+  assert.equal((await command.end()).code, 0);
+});
+
+test("a second signal ends the process at once, and not with 0", async (t) => {
+  const { command, client } = await startHeld(t);
+  command.kill("SIGTERM");
+  await command.printed("stderr", /Finishing running answers/);
+  command.kill("SIGINT");
+  const { code } = await command.end();
+  assert.ok(code !== 0);
+  assert.equal((await client.closed).code, 1006);
+});

@@ -1,0 +1,164 @@
+/** The open endpoints, and what every answer carries. */
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import { answerClientError } from "../../server/http/client-error.ts";
+import { post, send } from "../support/chat-transports.ts";
+import { connectRaw } from "../support/raw-connection.ts";
+import { say } from "../support/scripted-provider.ts";
+import { startServer } from "../support/start-server.ts";
+
+const read = async (url: string) => JSON.parse(await (await fetch(url)).text());
+
+test("/health is {status: ok} and /health/ready is 200 while the server serves", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  assert.deepEqual(await read(`${server.url}/health`), { status: "ok" });
+  assert.equal((await fetch(`${server.url}/health/ready`)).status, 200);
+});
+
+test("/api/info says who the agent is and what the chat page needs", async (t) => {
+  const agent = {
+    name: "Acme Support",
+    agent: "Concierge",
+    chat: { welcome: "Hi!", suggestions: ["What can you do?"] },
+  };
+  const server = await startServer(t, { turns: [], agent });
+  assert.deepEqual(await read(`${server.url}/api/info`), {
+    name: "Acme Support",
+    agent: "Concierge",
+    auth_required: false,
+    welcome: "Hi!",
+    suggestions: ["What can you do?"],
+    attachments: {
+      media_types: ["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"],
+      max_bytes: 20_971_520,
+      max_count: 10,
+    },
+  });
+});
+
+test("/api/info of the smallest agent: its name stands for both, and there is no welcome", async (t) => {
+  const server = await startServer(t, { turns: [], agent: { name: "Solo" } });
+  const { name, agent, welcome, suggestions } = await read(`${server.url}/api/info`);
+  assert.deepEqual([name, agent, welcome, suggestions], ["Solo", "Solo", undefined, []]);
+});
+
+test("instructions, model and tools are in no open answer", async (t) => {
+  const agent = { instructions: "the secret sauce" };
+  const server = await startServer(t, { turns: [], agent });
+  for (const path of ["/", "/api/info", "/health", "/health/ready"]) {
+    const text = await (await fetch(server.url + path)).text();
+    assert.doesNotMatch(text, /secret sauce|scripted/, path);
+  }
+});
+
+const PATHS = ["/", "/api/info", "/health", "/health/ready", "/widget.js", "/nowhere", "/ws/chat"];
+
+test("every answer has nosniff, no-referrer, and a request id of its own", async (t) => {
+  const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]] });
+  const answers = [
+    ...(await Promise.all(PATHS.map((path) => fetch(server.url + path)))),
+    await post(server, { message: "Hi", stream: false }),
+    await post(server, { message: "Hi", stream: true }),
+    await post(server, {}),
+  ];
+  const ids = answers.map(({ headers }) => {
+    assert.equal(headers.get("x-content-type-options"), "nosniff");
+    assert.equal(headers.get("referrer-policy"), "no-referrer");
+    return headers.get("x-request-id") ?? "";
+  });
+  assert.equal(new Set(ids).size, answers.length);
+  for (const id of ids) assert.match(id, /^[\w-]{8,}$/);
+});
+
+for (const [name, given, kept] of [
+  ["a plain one", "abc-123", "abc-123"],
+  ["one of 128 characters", "x".repeat(128), "x".repeat(128)],
+  ["a longer one, up to 128 characters", "y".repeat(500), "y".repeat(128)],
+] as const) {
+  test(`an incoming x-request-id is kept: ${name}`, async (t) => {
+    const server = await startServer(t, { turns: [[say("Fine")]] });
+    const headers = { "x-request-id": given };
+    for (const answer of [
+      await post(server, { message: "Hi", stream: false }, { headers }),
+      await post(server, {}, { headers }),
+      await fetch(`${server.url}/health`, { headers }),
+    ]) {
+      assert.equal(answer.headers.get("x-request-id"), kept);
+    }
+  });
+}
+
+test("an x-request-id that could write into a log is replaced", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  for (const id of ["two words", "", "caf\xe9", "\x1b[31m"]) {
+    const raw = await connectRaw(t, server);
+    await raw.write("GET /health HTTP/1.1", "host: x", `x-request-id: ${id}`, "", "");
+    const answer = await raw.answer();
+    assert.notEqual(answer.headers.get("x-request-id") ?? id, id);
+  }
+});
+
+test("the log has one line for each request: method, path without its query, status and id", async (t) => {
+  const server = await startServer(t, { turns: [[say("Fine")]] });
+  await post(server, { message: "Private words", stream: false });
+  await fetch(`${server.url}/nowhere?token=abc`, { headers: { "x-request-id": "id-1" } });
+  await server.close();
+  assert.equal(server.log.length, 2);
+  assert.match(server.log[0] ?? "", /^\d{4}-.*Z POST \/api\/chat 200 \d+ms [\w-]+$/);
+  assert.match(server.log[1] ?? "", /GET \/nowhere 404 \d+ms id-1$/);
+  assert.doesNotMatch(server.log.join("\n"), /Private|abc/);
+});
+
+test("a path cannot write lines or colours into the log", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const raw = await connectRaw(t, server);
+  await raw.write("GET /a\x9b31mb HTTP/1.1", "host: x", "", "");
+  await raw.answer();
+  await server.close();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there.
+  assert.doesNotMatch(server.log.join(""), /[\x00-\x1f\x7f-\x9f]/);
+});
+
+test("an offer to change to HTTP/2 is ignored, as clients of several languages make it", async (t) => {
+  const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]] });
+  const raw = await connectRaw(t, server);
+  const body = '{"message":"Hi","stream":false}';
+  const offer = ["connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAMAAABk"];
+  for (let round = 0; round < 2; round++) {
+    await raw.write("GET /health HTTP/1.1", "host: x", ...offer, "", "");
+    assert.equal((await raw.answer()).status, 200);
+    const head = ["POST /api/chat HTTP/1.1", "host: x", "content-type: application/json"];
+    await raw.write(...head, `content-length: ${body.length}`, ...offer, "", body);
+    const answer = await raw.answer();
+    assert.equal(answer.status, 200);
+    assert.match(answer.body, /Fine/);
+  }
+});
+
+test("a request that does not arrive in time is 408 request_timeout", async (t) => {
+  const slow = createServer({
+    requestTimeout: 20,
+    headersTimeout: 20,
+    connectionsCheckingInterval: 10,
+  });
+  slow.on("clientError", answerClientError);
+  t.after(() => slow.close());
+  await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
+  const address = slow.address();
+  assert.ok(typeof address === "object" && address !== null);
+  const raw = await connectRaw(t, address);
+  await raw.write("POST /api/chat HTTP/1.1", "host: x", "content-length: 5", "", "ab");
+  const answer = await raw.answer();
+  assert.deepEqual([answer.status, JSON.parse(answer.body).error.code], [408, "request_timeout"]);
+  assert.ok(answer.headers.get("x-request-id"));
+  await raw.closed;
+});
+
+test("the demo serves without key or network, and says that it is a demo", async (t) => {
+  const server = await startServer(t, { agent: { model: "demo" } });
+  const { status, last } = await send.sse(t, server, { message: "Hello" });
+  assert.equal(status, 200);
+  assert.match(last.data, /demo/);
+});

@@ -1,0 +1,170 @@
+/** Which key opens what, for which page: every cell of the contract's table. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { post } from "../support/chat-transports.ts";
+import { say } from "../support/scripted-provider.ts";
+import { connect } from "../support/socket-client.ts";
+import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
+
+const KEYS = {
+  PARLEY_API_KEY: "api-key-1, api-key-2",
+  PARLEY_CHAT_KEY: "chat-key",
+  PARLEY_WIDGET_KEY: "widget-key",
+};
+const ENV = { ...KEYS, PARLEY_ALLOWED_ORIGINS: "https://shop.example" };
+
+/** The page that a request comes from. */
+const PAGES = {
+  none: () => undefined,
+  own: (server: TestServer) => server.url,
+  allowed: () => "https://shop.example",
+  other: () => "https://evil.example",
+  sandboxed: () => "null",
+} as const;
+type Page = keyof typeof PAGES;
+type Verdict = 200 | 401 | 403;
+
+/** Columns: no Origin, our own page, an allowed site, another site, a sandboxed frame. */
+const TABLE: [transport: "rest" | "socket", key: string | undefined, ...verdicts: Verdict[]][] = [
+  ["rest", "api-key-1", 200, 200, 200, 403, 403],
+  ["rest", "api-key-2", 200, 200, 200, 403, 403],
+  ["rest", "chat-key", 403, 200, 403, 403, 403],
+  ["rest", "widget-key", 403, 200, 200, 403, 403],
+  ["rest", "unknown", 401, 401, 401, 401, 401],
+  ["rest", "api-key", 401, 401, 401, 401, 401],
+  ["rest", "api-key-1,", 401, 401, 401, 401, 401],
+  ["rest", undefined, 401, 401, 401, 401, 401],
+  ["socket", "api-key-1", 200, 200, 200, 403, 403],
+  ["socket", "api-key-2", 200, 200, 200, 403, 403],
+  ["socket", "chat-key", 200, 200, 403, 403, 403],
+  ["socket", "widget-key", 200, 200, 200, 403, 403],
+  ["socket", "unknown", 401, 401, 401, 401, 401],
+  ["socket", "", 401, 401, 401, 401, 401],
+  ["socket", undefined, 401, 401, 401, 401, 401],
+];
+
+for (const [transport, key, ...verdicts] of TABLE) {
+  const name = key === undefined ? "no key" : `the key "${key}"`;
+  test(`${name} on ${transport}: ${verdicts.join(", ")}`, async (t) => {
+    const turns = verdicts.map(() => [say("Welcome")]);
+    const server = await startServer(t, { turns, env: ENV });
+    const got: number[] = [];
+    for (const page of Object.keys(PAGES) as Page[]) {
+      const origin = PAGES[page](server);
+      got.push(
+        transport === "rest"
+          ? await askRest(server, key, origin)
+          : await askSocket(t, server, key, origin),
+      );
+    }
+    assert.deepEqual(got, verdicts);
+  });
+}
+
+/** The answer's status, with what must go with it. */
+async function askRest(server: TestServer, key: string | undefined, origin: string | undefined) {
+  const headers = {
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+    ...(origin === undefined ? {} : { origin }),
+  };
+  const answer = await post(server, { message: "Hi", stream: false }, { headers });
+  const body = JSON.parse(await answer.text());
+  assert.equal(answer.headers.get("www-authenticate"), answer.status === 401 ? "Bearer" : null);
+  const code = { 200: undefined, 401: "unauthorized", 403: "forbidden" }[answer.status];
+  assert.equal(body.error?.code, code);
+  return answer.status;
+}
+
+/** The same as the status of REST: 4401 is 401, 4403 is 403. */
+async function askSocket(
+  t: Cleanup,
+  server: TestServer,
+  key: string | undefined,
+  origin: string | undefined,
+) {
+  const query = key === undefined ? "" : `?key=${encodeURIComponent(key)}`;
+  const options = origin === undefined ? {} : { origin };
+  const client = await connect(t, server.socketUrl + query, options);
+  const event = (await client.run({ message: "Hi" })).at(-1);
+  if (event?.type === "done") return 200;
+  const { code } = await client.closed;
+  assert.ok(event?.type === "error");
+  assert.equal(event.code, code === 4401 ? "unauthorized" : "forbidden");
+  assert.deepEqual(client.unread, []);
+  return code - 4000;
+}
+
+test("on the socket the key may come in the header instead of the query", async (t) => {
+  const server = await startServer(t, { turns: [[say("Welcome")]], env: KEYS });
+  const headers = { authorization: "bearer api-key-1" };
+  const client = await connect(t, server.socketUrl, { headers });
+  assert.equal((await client.run({ message: "Hi" })).at(-1)?.data, "Welcome");
+});
+
+test("REST takes no key from the query, a cookie or another scheme", async (t) => {
+  const server = await startServer(t, { turns: [], env: KEYS });
+  const body = { message: "Hi", stream: false };
+  for (const headers of [
+    { cookie: "key=api-key-1" },
+    { "x-api-key": "api-key-1" },
+    { authorization: "api-key-1" },
+    { authorization: "Basic api-key-1" },
+    { authorization: "Bearer" },
+  ]) {
+    assert.equal((await post(server, body, { headers })).status, 401);
+  }
+  const answer = await fetch(`${server.url}/api/chat?key=api-key-1`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  assert.equal(answer.status, 401);
+});
+
+test("the key is judged before the body", async (t) => {
+  const server = await startServer(t, { turns: [], env: KEYS });
+  assert.equal(
+    (await post(server, "{", { headers: { "content-type": "text/plain" } })).status,
+    401,
+  );
+});
+
+for (const path of ["/", "/?embed=1", "/api/info", "/health", "/health/ready", "/widget.js"]) {
+  test(`${path} needs no key, whatever page asks`, async (t) => {
+    const server = await startServer(t, { turns: [], env: ENV });
+    for (const origin of ["https://evil.example", server.url]) {
+      assert.equal((await fetch(server.url + path, { headers: { origin } })).status, 200);
+    }
+  });
+}
+
+for (const [name, env, required] of [
+  ["without a key", {}, false],
+  ["with an API key", { PARLEY_API_KEY: "k" }, true],
+  ["with a chat key only", { PARLEY_CHAT_KEY: "k" }, true],
+  ["with a widget key only", { PARLEY_WIDGET_KEY: "k" }, true],
+] as const) {
+  test(`${name}, auth_required of /api/info is ${required}`, async (t) => {
+    const server = await startServer(t, { turns: [], env });
+    const answer = await fetch(`${server.url}/api/info`);
+    assert.equal(JSON.parse(await answer.text()).auth_required, required);
+  });
+}
+
+test("one key in two pools opens what either opens", async (t) => {
+  const env = { PARLEY_CHAT_KEY: "both", PARLEY_API_KEY: "both" };
+  const server = await startServer(t, { turns: [[say("Welcome")]], env });
+  assert.equal(await askRest(server, "both", undefined), 200);
+});
+
+test("no key shows in the log, whatever was asked with it", async (t) => {
+  const server = await startServer(t, { turns: [[say("Welcome")]], env: KEYS });
+  await askSocket(t, server, "api-key-1", undefined);
+  await askRest(server, "chat-key", undefined);
+  await fetch(`${server.url}/nowhere?key=widget-key`);
+  await fetch(`${server.url}/api-key-2`);
+  await server.close();
+  assert.ok(server.log.length >= 4);
+  assert.doesNotMatch(server.log.join("\n"), /(?:api|chat|widget)-key/);
+});

@@ -1,0 +1,121 @@
+/** The socket below its messages: handshake, pings, frames, the end. */
+
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { test } from "node:test";
+import { WebSocket } from "ws";
+import { within } from "../support/deadline.ts";
+import { endlessTurn, settled } from "../support/endless-turn.ts";
+import { connectRaw } from "../support/raw-connection.ts";
+import { hang, say } from "../support/scripted-provider.ts";
+import { connect } from "../support/socket-client.ts";
+import { startServer } from "../support/start-server.ts";
+
+const handshake = (path = "/ws/chat", ...more: string[]) => [
+  `GET ${path} HTTP/1.1`,
+  "host: 127.0.0.1",
+  "connection: Upgrade",
+  "upgrade: websocket",
+  "sec-websocket-version: 13",
+  `sec-websocket-key: ${randomBytes(16).toString("base64")}`,
+  ...more,
+  "",
+  "",
+];
+
+test("the handshake answers with the request's id", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const raw = await connectRaw(t, server);
+  await raw.write(...handshake("/ws/chat", "x-request-id: abc"));
+  const answer = await raw.answer();
+  assert.deepEqual([answer.status, answer.headers.get("x-request-id")], [101, "abc"]);
+  raw.socket.destroy();
+});
+
+test("an upgrade at any other address is 404 in JSON", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  for (const path of ["/", "/ws", "/ws/chat/", "/api/chat"]) {
+    const raw = await connectRaw(t, server);
+    await raw.write(...handshake(path));
+    const answer = await raw.answer();
+    assert.deepEqual([answer.status, JSON.parse(answer.body).error.code], [404, "not_found"]);
+    assert.ok(answer.headers.get("x-request-id"));
+  }
+});
+
+test("a handshake that is no WebSocket's is 400 in JSON", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const raw = await connectRaw(t, server);
+  const lines = handshake().filter((line) => !line.startsWith("sec-websocket-key"));
+  await raw.write(...lines);
+  const answer = await raw.answer();
+  assert.equal(answer.status, 400);
+  assert.equal(JSON.parse(answer.body).error.code, "invalid_request");
+  await raw.closed;
+});
+
+test("a client that leaves aborts its run", async (t) => {
+  const server = await startServer(t, { turns: [[say("Half"), hang]] });
+  const client = await connect(t, server.socketUrl);
+  client.send({ message: "Hi" });
+  await client.until("token");
+  client.socket.terminate();
+  const asked = server.model.asked[0];
+  assert.ok(asked);
+  await within(asked.aborted, "the abort of the model request", 1000);
+});
+
+const BROKEN_FRAMES: [name: string, bytes: Buffer, code: number][] = [
+  ["is not masked", Buffer.from([0x81, 0x02, 0x7b, 0x7d]), 1002],
+  ["has a reserved bit", masked(0xc1, "{}"), 1002],
+  ["is no UTF-8", masked(0x81, "\xff\xfe"), 1007],
+];
+
+for (const [name, bytes, code] of BROKEN_FRAMES) {
+  test(`a frame that ${name} closes with ${code}, and the server goes on`, async (t) => {
+    const server = await startServer(t, { turns: [[say("Fine")]] });
+    const raw = await connectRaw(t, server);
+    await raw.write(...handshake());
+    await raw.answer();
+    raw.socket.write(bytes);
+    const close = await raw.until(String.fromCharCode(code >> 8, code & 0xff));
+    assert.equal(close.charCodeAt(0), 0x88);
+    const client = await connect(t, server.socketUrl);
+    assert.equal((await client.run({ message: "Hi" })).at(-1)?.data, "Fine");
+  });
+}
+
+test("a ping goes out every 30 s; who answers stays, who does not is cut at the next", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  const server = await startServer(t, { turns: [[say("Fine")]] });
+  const lively = await connect(t, server.socketUrl);
+  const deaf = await connect(t, server.socketUrl, { autoPong: false });
+  const pinged = [once(lively.socket, "ping"), once(deaf.socket, "ping")];
+  t.mock.timers.tick(30_000);
+  await within(Promise.all(pinged), "the pings");
+  // A round trip: by its end the server has read the pong that went out before it.
+  await lively.run({ message: "Hi" });
+  t.mock.timers.tick(30_000);
+  assert.equal((await within(deaf.closed, "the cut")).code, 1006);
+  assert.equal(lively.socket.readyState, WebSocket.OPEN);
+});
+
+test("a client that does not read holds the model back, and its leaving ends the run", async (t) => {
+  const { turn, taken } = endlessTurn();
+  const server = await startServer(t, { turns: [turn] });
+  const client = await connect(t, server.socketUrl);
+  client.socket.pause();
+  client.send({ message: "Hi" });
+  const stalledAt = await settled(taken, server);
+  assert.ok(stalledAt > 0 && stalledAt < 1000, `${stalledAt} pieces of 64 KiB`);
+  client.socket.terminate();
+  await within(server.close(), "the end of the run");
+  assert.ok(taken() < stalledAt + 100, `${taken()} pieces in the end`);
+});
+
+function masked(first: number, payload: string): Buffer {
+  const bytes = Buffer.from(payload, "latin1");
+  // A mask of zeros leaves the payload as it is.
+  return Buffer.concat([Buffer.from([first, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
+}

@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { type AnyToolDefinition, tool } from "../../server/agent/define.ts";
+import type { ToolResultEvent } from "../../server/protocol/events.ts";
+import { onEveryTransport, send } from "../support/chat-transports.ts";
+import { gate } from "../support/deadline.ts";
+import { call, type ScriptedProvider, say, type Turn } from "../support/scripted-provider.ts";
+import { startServer } from "../support/start-server.ts";
+import { echo, lookup } from "../support/test-tools.ts";
+
+const parameters = { type: "object" };
+const define = (name: string, execute: AnyToolDefinition["execute"], more = {}) =>
+  tool({ name, description: "For a test.", parameters, execute, ...more });
+
+/** What the model was told that its calls answered, in the order in which it was told. */
+function answersTo(model: ScriptedProvider): string[] {
+  const last = model.asked.at(-1)?.messages ?? [];
+  return last.flatMap((message) => (message.role === "tool" ? [message.content] : []));
+}
+
+const FAILURES: { name: string; turn: Turn; tools: AnyToolDefinition[]; output: RegExp }[] = [
+  {
+    name: "throws",
+    turn: [call("c1", "broken")],
+    tools: [
+      define("broken", () => {
+        throw new Error("The shelf is empty.");
+      }),
+    ],
+    output: /^The shelf is empty\.$/,
+  },
+  {
+    name: "rejects without an error",
+    turn: [call("c1", "broken")],
+    tools: [define("broken", () => Promise.reject(undefined))],
+    output: /^undefined$/,
+  },
+  {
+    name: "takes longer than its timeoutMs",
+    turn: [call("c1", "slow")],
+    tools: [define("slow", () => new Promise(() => {}), { timeoutMs: 20 })],
+    output: /^Timed out after 20 ms\.$/,
+  },
+  {
+    name: "does not exist",
+    turn: [call("c1", "nowhere")],
+    tools: [echo],
+    output: /^There is no tool named "nowhere"\.$/,
+  },
+  {
+    name: "is called by the name of something that every object has",
+    turn: [call("c1", "constructor")],
+    tools: [echo],
+    output: /^There is no tool named "constructor"\.$/,
+  },
+  {
+    name: "gets arguments that are no JSON",
+    turn: [call("c1", "echo", '{"text": ')],
+    tools: [echo],
+    output: /^The arguments are not valid JSON\.$/,
+  },
+  {
+    name: "gets arguments that do not fit its zod schema",
+    turn: [call("c1", "echo", { text: 5 })],
+    tools: [echo],
+    output: /^The arguments do not fit:\n\/text: .*string/,
+  },
+  {
+    name: "gets arguments that do not fit its JSON Schema",
+    turn: [call("c1", "lookup", { id: "seven", more: true })],
+    tools: [lookup],
+    output: /^The arguments do not fit:\n.*\/id/s,
+  },
+  {
+    name: "returns what is no JSON",
+    turn: [call("c1", "big")],
+    tools: [define("big", () => 1n)],
+    output: /BigInt/,
+  },
+];
+
+for (const { name, turn, tools, output } of FAILURES) {
+  test(`a tool that ${name} is a failed result for model and client, and the run goes on`, async (t) => {
+    const turns = [turn, [say("Sorry")]];
+    const { sse } = await onEveryTransport(t, () => ({ turns, agent: { tools } }), {
+      message: "Hi",
+    });
+    const [result] = sse.events.flatMap((event) => (event.type === "tool_result" ? [event] : []));
+    assert.equal(result?.data.status, "failed");
+    assert.match(result?.data.output ?? "", output);
+    assert.equal(sse.last.data, "Sorry");
+
+    const server = await startServer(t, { turns, agent: { tools } });
+    await send.json(t, server, { message: "Hi" });
+    assert.deepEqual(answersTo(server.model), [`Error: ${result?.data.output}`]);
+  });
+}
+
+test("the calls of one turn run at the same time", async (t) => {
+  const [first, second] = [gate(), gate()];
+  const meet = (mine: typeof first, other: typeof first) => async () => {
+    mine.open();
+    await other.opened;
+    return "met";
+  };
+  const server = await startServer(t, {
+    turns: [[call("c1", "one"), call("c2", "two")], [say("Done")]],
+    agent: {
+      tools: [
+        define("one", meet(first, second), { timeoutMs: 5000 }),
+        define("two", meet(second, first), { timeoutMs: 5000 }),
+      ],
+    },
+  });
+  const { last } = await send.json(t, server, { message: "Hi" });
+  assert.equal(last.data, "Done");
+  assert.deepEqual(answersTo(server.model), ["met", "met"]);
+});
+
+test("every call is told before any result, results as they come, and the model in the order of its calls", async (t) => {
+  const quickIsDone = gate();
+  const server = await startServer(t, {
+    turns: [[call("c1", "slow"), call("c2", "quick")], [say("Done")]],
+    agent: {
+      tools: [
+        define("slow", async () => {
+          await quickIsDone.opened;
+          return "slow";
+        }),
+        define("quick", () => {
+          setImmediate(quickIsDone.open);
+          return "quick";
+        }),
+      ],
+    },
+  });
+  const { events } = await send.sse(t, server, { message: "Hi" });
+  const told = events.flatMap((event) =>
+    event.type === "tool_call" || event.type === "tool_result" ? [[event.type, event.data.id]] : [],
+  );
+  assert.deepEqual(told, [
+    ["tool_call", "c1"],
+    ["tool_call", "c2"],
+    ["tool_result", "c2"],
+    ["tool_result", "c1"],
+  ]);
+  assert.deepEqual(answersTo(server.model), ["slow", "quick"]);
+});
+
+test("duration_ms is how long the tool took, in whole milliseconds", async (t) => {
+  const delay = () => new Promise((resolve) => setTimeout(resolve, 30, "late"));
+  const server = await startServer(t, {
+    turns: [[call("c1", "late")], [say("Done")]],
+    agent: { tools: [define("late", delay)] },
+  });
+  const { events } = await send.socket(t, server, { message: "Hi" });
+  const result = events.find((event): event is ToolResultEvent => event.type === "tool_result");
+  const took = result?.data.duration_ms ?? 0;
+  assert.ok(Number.isInteger(took) && took >= 29 && took < 5000, `${took} ms`);
+});
+
+test("a tool gets the output of its zod schema, its own call's id, and a signal that is not aborted", async (t) => {
+  const seen: unknown[] = [];
+  const convert = tool({
+    name: "convert",
+    description: "For a test.",
+    parameters: z.object({ n: z.coerce.number().default(3) }),
+    execute: ({ n }, { callId, signal }) => {
+      seen.push(n, callId, signal.aborted);
+      return null;
+    },
+  });
+  const server = await startServer(t, {
+    turns: [[call("c9", "convert", {})], [say("Done")]],
+    agent: { tools: [convert] },
+  });
+  await send.json(t, server, { message: "Hi" });
+  assert.deepEqual(seen, [3, "c9", false]);
+  assert.deepEqual(answersTo(server.model), ["null"]);
+});
+
+test("a tool's signal is aborted when its time is over", async (t) => {
+  const aborted = gate();
+  const slow = define(
+    "slow",
+    (_args, { signal }) => {
+      signal.addEventListener("abort", aborted.open);
+      return new Promise(() => {});
+    },
+    { timeoutMs: 20 },
+  );
+  const server = await startServer(t, {
+    turns: [[call("c1", "slow")], [say("Done")]],
+    agent: { tools: [slow] },
+  });
+  await send.json(t, server, { message: "Hi" });
+  await aborted.opened;
+});
+
+test("an output beyond 100,000 characters is cut with a note for model and client", async (t) => {
+  const server = await startServer(t, {
+    turns: [[call("c1", "huge")], [say("Done")]],
+    agent: { tools: [define("huge", () => "x".repeat(100_005))] },
+  });
+  await send.json(t, server, { message: "Hi" });
+  const [answer = ""] = answersTo(server.model);
+  assert.ok(answer.endsWith("x\n[cut: 5 more characters]"));
+});
+
+test("the model is told each tool's name, description and JSON Schema", async (t) => {
+  const server = await startServer(t, { turns: [[say("Hi")]], agent: { tools: [echo, lookup] } });
+  await send.json(t, server, { message: "Hi" });
+  const [first, second] = server.model.asked[0]?.setup.tools ?? [];
+  assert.deepEqual([first?.name, second?.name], ["echo", "lookup"]);
+  assert.equal(first?.description, "Repeats a text.");
+  assert.deepEqual(first?.parameters.properties, { text: { type: "string" } });
+  assert.deepEqual(second?.parameters, lookup.parameters);
+});

@@ -1,0 +1,161 @@
+/** The same message over JSON, SSE and WebSocket, read by clients that know nothing of our code. */
+
+import assert from "node:assert/strict";
+import { createParser } from "eventsource-parser";
+import type { DoneEvent, ErrorEvent, StreamEvent } from "../../server/protocol/events.ts";
+import { DEADLINE_MS } from "./deadline.ts";
+import { connect } from "./socket-client.ts";
+import { type Cleanup, type ServerOptions, startServer, type TestServer } from "./start-server.ts";
+
+export const TRANSPORTS = ["json", "sse", "socket"] as const;
+export type TransportName = (typeof TRANSPORTS)[number];
+
+export interface ChatMessage {
+  message: string;
+  state?: unknown;
+  attachments?: unknown;
+}
+
+/** What a client learned of one run. */
+export interface Outcome {
+  /** Of the HTTP answer; 101 on the socket. */
+  status: number;
+  /** As on the wire; for JSON only the last one, rebuilt from the body. */
+  events: StreamEvent[];
+  last: DoneEvent | ErrorEvent;
+  headers: Headers;
+}
+
+/** Where a server is, whoever started it. */
+export type Address = Pick<TestServer, "url" | "socketUrl">;
+
+type Send = (t: Cleanup, server: Address, message: ChatMessage) => Promise<Outcome>;
+
+export const send: Record<TransportName, Send> = { json, sse, socket };
+
+/** Posts a chat request; whatever is not a string goes out as JSON. */
+export function post(
+  server: Pick<Address, "url">,
+  body: unknown,
+  init: Omit<RequestInit, "body" | "method"> = {},
+): Promise<Response> {
+  return fetch(`${server.url}/api/chat`, {
+    signal: AbortSignal.timeout(DEADLINE_MS),
+    ...init,
+    method: "POST",
+    headers: { "content-type": "application/json", ...init.headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+}
+
+async function json(_t: Cleanup, server: Address, message: ChatMessage): Promise<Outcome> {
+  const response = await post(server, { ...message, stream: false });
+  const body = JSON.parse(await response.text());
+  const { status, headers } = response;
+  if (status !== 200) {
+    const last = refusal(body);
+    return { status, events: [last], last, headers };
+  }
+  assert.equal(body.done, true);
+  const { response: data, done: _done, ...rest } = body;
+  const last: DoneEvent = { ...rest, type: "done", data };
+  return { status, events: [last], last, headers };
+}
+
+/** An HTTP error as the event that it would have been; HTTP does not say whether a retry may help. */
+function refusal({ error }: { error: { code: ErrorEvent["code"]; message: string } }): ErrorEvent {
+  return { type: "error", data: error.message, code: error.code, retryable: false };
+}
+
+async function sse(_t: Cleanup, server: Address, message: ChatMessage): Promise<Outcome> {
+  const response = await post(server, { ...message, stream: true });
+  const { status, headers } = response;
+  const text = await response.text();
+  if (status !== 200) {
+    const last = refusal(JSON.parse(text));
+    return { status, events: [last], last, headers };
+  }
+  const events = readEventStream(text);
+  return { status, events, last: terminal(events), headers };
+}
+
+async function socket(t: Cleanup, server: Address, message: ChatMessage): Promise<Outcome> {
+  const client = await connect(t, server.socketUrl);
+  const events: StreamEvent[] = [];
+  for (const event of await client.run(message)) {
+    assert.notEqual(event.type, "cleared");
+    if (event.type !== "cleared") events.push(event);
+  }
+  client.socket.close();
+  await client.closed;
+  assert.deepEqual(client.unread, [], "nothing follows the last event of a run");
+  return { status: 101, events, last: terminal(events), headers: new Headers() };
+}
+
+/** Decodes a whole stream; the `event:` line must say what the JSON says. */
+export function readEventStream(text: string): StreamEvent[] {
+  const events: StreamEvent[] = [];
+  const parser = createParser({
+    onEvent({ event, data }) {
+      const parsed: StreamEvent = JSON.parse(data);
+      assert.equal(event, parsed.type);
+      events.push(parsed);
+    },
+    onError(error) {
+      throw error;
+    },
+  });
+  parser.feed(text);
+  return events;
+}
+
+/** Exactly one `done` or `error`, and nothing after it. */
+export function terminal(events: readonly StreamEvent[]): DoneEvent | ErrorEvent {
+  const last = events.at(-1);
+  const ends = events.filter(({ type }) => type === "done" || type === "error");
+  assert.equal(ends.length, 1, `one terminal event, not ${JSON.stringify(ends)}`);
+  assert.ok(last?.type === "done" || last?.type === "error", "the terminal event is the last");
+  return last;
+}
+
+/**
+ * Sends one message on each transport, each time to a fresh server that is set up alike, proves that all
+ * three told the client the same, and returns what the stream told.
+ */
+export async function onEveryTransport(
+  t: Cleanup,
+  setup: () => ServerOptions | Promise<ServerOptions>,
+  message: ChatMessage,
+): Promise<Record<TransportName, Outcome>> {
+  const outcomes = {
+    json: await send.json(t, await startServer(t, await setup()), message),
+    sse: await send.sse(t, await startServer(t, await setup()), message),
+    socket: await send.socket(t, await startServer(t, await setup()), message),
+  };
+  assertSame(outcomes);
+  return outcomes;
+}
+
+export function assertSame({ json, sse, socket }: Record<TransportName, Outcome>): void {
+  if (sse.status === 200) assert.deepEqual(timeless(sse.events), timeless(socket.events));
+  if (sse.last.type === "done") {
+    assert.deepEqual(json.last, sse.last);
+    assert.deepEqual(json.last, socket.last);
+    return;
+  }
+  const told = ({ last }: Outcome) => [last.type, last.data, last.type === "error" && last.code];
+  assert.deepEqual(told(json), told(sse));
+  assert.deepEqual(told(json), told(socket));
+}
+
+/** How long a tool took differs each time. */
+export function timeless(events: readonly StreamEvent[]): unknown[] {
+  return events.map((event) =>
+    event.type === "tool_result" ? { ...event, data: without(event.data, "duration_ms") } : event,
+  );
+}
+
+function without<Value extends object, Key extends string>(value: Value, ...keys: Key[]) {
+  const entries = Object.entries(value).filter(([key]) => !keys.some((name) => name === key));
+  return Object.fromEntries(entries) as Omit<Value, Key>;
+}

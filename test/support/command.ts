@@ -1,0 +1,111 @@
+/** The built command, in a process of its own, with no settings but those of the test. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
+import { within } from "./deadline.ts";
+import type { Cleanup } from "./start-server.ts";
+
+const COMMAND = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
+
+export interface CommandOptions {
+  env?: Readonly<Record<string, string>>;
+  /** Working directory; by default one that holds no project. */
+  cwd?: string;
+}
+
+export interface CommandEnd {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A command that is running. */
+export class Command {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<CommandEnd>;
+  readonly #output = { stdout: "", stderr: "" };
+  #wake: (() => void) | undefined;
+
+  constructor(args: readonly string[], { env = {}, cwd = tmpdir() }: CommandOptions) {
+    this.#child = spawn(process.execPath, [COMMAND, ...args], {
+      cwd,
+      env: { PATH: process.env.PATH ?? "", ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    for (const name of ["stdout", "stderr"] as const) {
+      this.#child[name]?.setEncoding("utf8").on("data", (text: string) => {
+        this.#output[name] += text;
+        this.#wake?.();
+      });
+    }
+    this.#ended = once(this.#child, "close").then(([code]) => ({ code, ...this.#output }));
+  }
+
+  get stdout(): string {
+    return this.#output.stdout;
+  }
+
+  get stderr(): string {
+    return this.#output.stderr;
+  }
+
+  /** How it ended, by itself or by a signal; one that does not is killed. */
+  async end(): Promise<CommandEnd> {
+    try {
+      return await within(this.#ended, "the end of the command");
+    } finally {
+      this.kill("SIGKILL");
+    }
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** The first match in what it prints; fails when it ends without one. */
+  async printed(name: "stdout" | "stderr", pattern: RegExp): Promise<string> {
+    for (;;) {
+      const match = pattern.exec(this.#output[name]);
+      if (match !== null) return match[1] ?? match[0];
+      const woken = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      const ended = this.#ended.then((end) => {
+        throw new Error(`the command ended: ${JSON.stringify(end)}`);
+      });
+      await within(Promise.race([woken, ended]), String(pattern));
+    }
+  }
+}
+
+/** Runs a command to its end. */
+export function run(args: readonly string[], options: CommandOptions = {}): Promise<CommandEnd> {
+  return new Command(args, options).end();
+}
+
+export interface StartedCommand {
+  command: Command;
+  /** Without a slash at the end. */
+  url: string;
+  socketUrl: string;
+}
+
+/** Starts a server on a free port and waits until it listens; it is killed with the test. */
+export async function start(
+  t: Cleanup,
+  args: readonly string[],
+  options: CommandOptions = {},
+): Promise<StartedCommand> {
+  const command = new Command(["start", ...args], {
+    ...options,
+    env: { PORT: "0", ...options.env },
+  });
+  t.after(async () => {
+    command.kill("SIGKILL");
+    await command.end();
+  });
+  const url = await command.printed("stdout", /^(http:\/\/\S+)\/\n$/m);
+  return { command, url, socketUrl: `${url.replace("http", "ws")}/ws/chat` };
+}

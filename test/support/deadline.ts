@@ -1,0 +1,34 @@
+/** Far longer than anything here takes: a wait that fails tells more than a test that hangs. */
+export const DEADLINE_MS = 10_000;
+
+/** The promise's value, or a failure that says what did not come. */
+export async function within<Value>(
+  promise: Promise<Value>,
+  what: string,
+  ms = DEADLINE_MS,
+): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} did not come within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A promise and what settles it. */
+export interface Gate {
+  readonly opened: Promise<void>;
+  open(): void;
+}
+
+/** Holds something back until the test lets it go. */
+export function gate(): Gate {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open: () => open() };
+}

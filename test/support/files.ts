@@ -1,0 +1,23 @@
+/** The smallest files of each kind that may be attached, as attachments. */
+
+import type { Attachment, AttachmentType, MediaType } from "../../server/protocol/attachments.ts";
+
+const HEADS: Record<MediaType, { type: AttachmentType; name: string; head: string }> = {
+  "image/jpeg": { type: "image", name: "photo.jpg", head: "\xff\xd8\xff\xe0" },
+  "image/png": { type: "image", name: "plan.png", head: "\x89PNG\r\n\x1a\n" },
+  "image/gif": { type: "image", name: "wave.gif", head: "GIF89a" },
+  "image/webp": { type: "image", name: "cat.webp", head: "RIFF\x00\x00\x00\x00WEBP" },
+  "application/pdf": { type: "file", name: "offer.pdf", head: "%PDF-1.7\n" },
+};
+
+/** A file of that type, filled up with zeros to `bytes`. */
+export function attachment(
+  mediaType: MediaType,
+  changes: Partial<Record<keyof Attachment, unknown>> & { bytes?: number } = {},
+): Record<keyof Attachment, unknown> {
+  const { bytes, ...fields } = changes;
+  const { type, name, head } = HEADS[mediaType];
+  const content = Buffer.alloc(bytes ?? head.length);
+  content.write(head, "latin1");
+  return { type, name, mime_type: mediaType, data: content.toString("base64"), ...fields };
+}

@@ -1,0 +1,105 @@
+/** A TCP connection that sends exactly the bytes it is told: what no HTTP client would do. */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createConnection, type Socket } from "node:net";
+import { within } from "./deadline.ts";
+import type { Cleanup, TestServer } from "./start-server.ts";
+
+export interface RawAnswer {
+  status: number;
+  headers: Map<string, string>;
+  body: string;
+}
+
+export class RawConnection {
+  readonly socket: Socket;
+  /** Settles when the connection is over. */
+  readonly closed: Promise<void>;
+  /** Bytes that nobody has taken yet, one character each. */
+  #text = "";
+  #wake: (() => void) | undefined;
+  #over = false;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    socket.setEncoding("latin1");
+    socket.on("data", (text) => {
+      this.#text += text;
+      this.#wake?.();
+    });
+    // A reset is an end like any other here.
+    socket.on("error", () => {});
+    this.closed = new Promise((resolve) => {
+      socket.once("close", () => {
+        this.#over = true;
+        this.#wake?.();
+        resolve();
+      });
+    });
+  }
+
+  /** Lines are joined with CRLF; resolves when the system took them. */
+  async write(...lines: string[]): Promise<void> {
+    const { promise, settle } = written();
+    this.socket.write(lines.join("\r\n"), "latin1", settle);
+    await promise;
+  }
+
+  /** Takes what comes up to and with the mark. */
+  async until(mark: string): Promise<string> {
+    for (;;) {
+      const at = this.#text.indexOf(mark);
+      if (at !== -1) return this.#take(at + mark.length);
+      assert.ok(!this.#over, `closed after ${JSON.stringify(this.#text)}`);
+      await this.#more(mark);
+    }
+  }
+
+  /** Takes one whole answer with a `content-length`, or the head of one without. */
+  async answer(): Promise<RawAnswer> {
+    const head = (await this.until("\r\n\r\n")).trimEnd();
+    const [statusLine = "", ...lines] = head.split("\r\n");
+    const headers = new Map(
+      lines.map((line) => {
+        const colon = line.indexOf(":");
+        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+      }),
+    );
+    const length = Number(headers.get("content-length") ?? 0);
+    while (this.#text.length < length && !this.#over) await this.#more("the body");
+    return { status: Number(statusLine.split(" ")[1]), headers, body: this.#take(length) };
+  }
+
+  #take(length: number): string {
+    const taken = this.#text.slice(0, length);
+    this.#text = this.#text.slice(length);
+    return taken;
+  }
+
+  async #more(what: string): Promise<void> {
+    const woken = new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    await within(woken, JSON.stringify(what));
+  }
+}
+
+/** Connects, and cuts the connection with the test. */
+export async function connectRaw(
+  t: Cleanup,
+  { port }: Pick<TestServer, "port">,
+): Promise<RawConnection> {
+  const socket = createConnection({ port, host: "127.0.0.1" });
+  t.after(() => socket.destroy());
+  await within(once(socket, "connect"), "the connection");
+  return new RawConnection(socket);
+}
+
+function written() {
+  let settle = () => {};
+  const promise = new Promise<void>((resolve) => {
+    settle = () => resolve();
+  });
+  return { promise, settle };
+}
