@@ -78,13 +78,16 @@ async function start(
     settings: agent.settings,
     loadPackage: (name) => loadOptionalPackage(name, folder),
   });
+  const log = createLog((line) => process.stderr.write(`${line}\n`), secretsOf(env));
   const server = createAgentServer({
     agent,
     provider,
     config,
-    log: createLog((line) => process.stderr.write(`${line}\n`), secretsOf(env)),
+    log,
     publicFolder: join(dirname(fileURLToPath(import.meta.url)), "public"),
   });
+  // A tool that leaves a promise behind must not take the other conversations with it.
+  process.on("unhandledRejection", (reason) => log.failure(reason));
   const url = await listen(server, config);
   closeOnSignal(server);
   announce(agent, config, url);

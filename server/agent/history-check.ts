@@ -1,6 +1,7 @@
 /** Proves that a `conversation_history` is one that a run could have made. */
 
 import { ApiError } from "../protocol/api-error.ts";
+import { type AttachmentType, isMediaType, MEDIA_TYPES } from "../protocol/attachments.ts";
 import type { HistoryMessage } from "../protocol/chat.ts";
 
 /**
@@ -15,7 +16,19 @@ export function checkHistory(value: unknown): HistoryMessage[] {
   const open = new Set<string>();
   for (const [index, message] of value.entries()) checkMessage(message, `${root}/${index}`, open);
   if (open.size > 0) throw invalid(root, "ends with a tool call that has no result");
-  return value;
+  return value.map(withoutExtras);
+}
+
+/** What a client adds to its own and to the tools' messages is not for the provider. */
+function withoutExtras(message: HistoryMessage): HistoryMessage {
+  switch (message.role) {
+    case "user":
+      return { role: "user", content: message.content };
+    case "tool":
+      return { role: "tool", tool_call_id: message.tool_call_id, content: message.content };
+    case "assistant":
+      return message;
+  }
 }
 
 function checkMessage(message: unknown, at: string, open: Set<string>): void {
@@ -90,20 +103,23 @@ function isContentPart(part: unknown): boolean {
     case "text":
       return typeof part.text === "string";
     case "image_url":
-      return isRecord(part.image_url) && startsWith(part.image_url.url, "data:image/");
+      return isRecord(part.image_url) && isDataUrl(part.image_url.url, "image");
     case "file":
       return (
         isRecord(part.file) &&
         typeof part.file.filename === "string" &&
-        startsWith(part.file.file_data, "data:application/pdf;base64,")
+        isDataUrl(part.file.file_data, "file")
       );
     default:
       return false;
   }
 }
 
-function startsWith(value: unknown, prefix: string): boolean {
-  return typeof value === "string" && value.startsWith(prefix);
+/** Of a media type that may be attached, under the type that it goes with. */
+function isDataUrl(value: unknown, type: AttachmentType): boolean {
+  if (typeof value !== "string") return false;
+  const mediaType = /^data:([a-z/]+);base64,/.exec(value.slice(0, 100))?.[1] ?? "";
+  return isMediaType(mediaType) && MEDIA_TYPES[mediaType].type === type;
 }
 
 function invalid(param: string, problem: string): ApiError {

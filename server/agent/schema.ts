@@ -79,8 +79,10 @@ function describeIssue(issue: StandardIssue): string {
 }
 
 function fromJsonSchema(schema: JsonSchema): ParameterSchema {
-  checkParts(schema);
-  const validator = new Validator(schema, "2020-12", false);
+  // The validator writes notes of its own into what it is given: the model must not read those.
+  const own = structuredClone(schema);
+  checkParts(own);
+  const validator = new Validator(own, "2020-12", false);
   validator.validate({});
   return {
     json: schema,

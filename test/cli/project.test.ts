@@ -131,3 +131,19 @@ test("parley-agent is this very package, and another package.json nearby does no
 function agent(): string {
   return 'import { defineAgent } from "parley-agent";\nexport default defineAgent({ name: "Mine", model: "demo" });\n';
 }
+
+test("a tool that leaves a rejected promise behind ends no conversation but its own", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts": `
+      const execute = () => { void Promise.reject(new Error("left behind")); return "done"; };
+      const parameters = { type: "object" };
+      export default { name: "Mine", model: "demo",
+        tools: [{ name: "leave", description: "d", parameters, execute }] };`,
+  });
+  const server = await start(t, [folder]);
+  for (const message of ["please leave", "hello again"]) {
+    const answer = await post(server, { message, stream: false });
+    assert.equal(answer.status, 200);
+  }
+  assert.match(server.command.stderr, /left behind/);
+});

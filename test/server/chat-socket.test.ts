@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { tool } from "../../server/agent/define.ts";
 import { gate } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
-import { call, hang, say, wait } from "../support/scripted-provider.ts";
+import { call, hang, hangQuietly, say, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 
@@ -176,8 +176,8 @@ test("stop ends the run with done and stopped, what was said so far, and a state
   assert.equal((await client.run({ message: "b" })).at(-1)?.data, "Next");
 });
 
-test("stop before the first token ends the run, too", async (t) => {
-  const server = await startServer(t, { turns: [[hang], [say("Next")]] });
+test("stop before the first token ends the run, also with a model that then ends without a word", async (t) => {
+  const server = await startServer(t, { turns: [[hangQuietly], [say("Next")]] });
   const client = await connect(t, server.socketUrl);
   const asked = server.model.nextAsked();
   client.send({ message: "a" });

@@ -14,10 +14,13 @@ const STATUS: Record<ProviderErrorCode, number> = {
   provider_error: 502,
   provider_auth: 502,
   provider_rate_limited: 502,
+  provider_overloaded: 502,
   provider_truncated: 502,
   provider_timeout: 504,
   conversation_expired: 409,
   invalid_request: 400,
+  content_filtered: 400,
+  context_too_long: 400,
 };
 
 for (const code of Object.keys(STATUS) as ProviderErrorCode[]) {

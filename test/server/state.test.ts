@@ -38,6 +38,11 @@ const FORGED: [name: string, history: unknown, param: string][] = [
     at(0, "/content/0"),
   ],
   ["an image by address", [image("https://evil.example/a.png")], at(0, "/content/0")],
+  [
+    "an image of a type that cannot be attached",
+    [image("data:image/svg+xml;base64,PHN2Zz4=")],
+    at(0, "/content/0"),
+  ],
   ["an image by file address", [image("file:///etc/passwd")], at(0, "/content/0")],
   ["a file that is no PDF", [file("data:text/html;base64,PGI+")], at(0, "/content/0")],
   [
@@ -158,6 +163,15 @@ test("a history with everything that a run can make goes to the model verbatim",
   const server = await startServer(t, { turns: [[say("On")]] });
   await send.json(t, server, { message: "Go", state: { conversation_history: past } });
   const expected = [...past, { role: "user", content: "Go" }];
+  assert.deepEqual(server.model.asked[0]?.messages, expected);
+});
+
+test("what a client adds to user and tool messages does not go to the provider", async (t) => {
+  const extra = { name: "root", cache_control: { type: "ephemeral" } };
+  const past = [{ ...user, ...extra }, calling("a"), { ...result("a"), ...extra }];
+  const server = await startServer(t, { turns: [[say("On")]] });
+  await send.json(t, server, { message: "Go", state: { conversation_history: past } });
+  const expected = [user, calling("a"), result("a"), { role: "user", content: "Go" }];
   assert.deepEqual(server.model.asked[0]?.messages, expected);
 });
 

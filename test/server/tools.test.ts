@@ -217,3 +217,18 @@ test("the model is told each tool's name, description and JSON Schema", async (t
   assert.deepEqual(first?.parameters.properties, { text: { type: "string" } });
   assert.deepEqual(second?.parameters, lookup.parameters);
 });
+
+test("a JSON Schema with references reaches the model as its author wrote it, frozen or not", async (t) => {
+  const written = () => ({
+    type: "object",
+    properties: { city: { $ref: "#/$defs/city" } },
+    $defs: { city: { type: "string" } },
+  });
+  const frozen = Object.freeze(written());
+  const turns = [[call("c1", "visit", { city: 5 })], [say("ok")]];
+  const tools = [define("visit", () => "seen", { parameters: frozen })];
+  const server = await startServer(t, { turns, agent: { tools } });
+  await send.json(t, server, { message: "Go" });
+  assert.deepEqual(server.model.asked[0]?.setup.tools[0]?.parameters, written());
+  assert.match(answersTo(server.model)[0] ?? "", /\n\/city: Instance type "number" is invalid/);
+});

@@ -21,7 +21,7 @@ export type Step =
   | { type: "end"; finish: TurnFinish; usage?: Usage }
   | { type: "throw"; error: unknown }
   | { type: "wait"; for: Promise<unknown> }
-  | { type: "hang" }
+  | { type: "hang"; quiet: boolean }
   | { type: "cut" };
 
 export type Turn = Iterable<Step>;
@@ -41,7 +41,9 @@ export const fail = (error: unknown): Step => ({ type: "throw", error });
 /** Holds the turn back until the promise settles. */
 export const wait = (until: Promise<unknown>): Step => ({ type: "wait", for: until });
 /** Says nothing more until the request is aborted. */
-export const hang: Step = { type: "hang" };
+export const hang: Step = { type: "hang", quiet: false };
+/** The same, but the abort ends the stream without an exception. */
+export const hangQuietly: Step = { type: "hang", quiet: true };
 /** The stream ends without an `end`. */
 export const cut: Step = { type: "cut" };
 
@@ -120,10 +122,11 @@ async function* play(turn: Turn, signal: AbortSignal): AsyncGenerator<Played, vo
         await step.for;
         break;
       case "hang":
-        await new Promise((_resolve, reject) => {
-          signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        await new Promise((resolve) => {
+          signal.addEventListener("abort", resolve, { once: true });
         });
-        break;
+        if (step.quiet) return;
+        throw signal.reason;
       case "cut":
         return;
       default:
