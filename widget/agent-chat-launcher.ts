@@ -1,9 +1,14 @@
-import { html, LitElement, nothing, type TemplateResult } from "lit";
-import { property, state } from "lit/decorators.js";
+import { html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from "lit";
 import type { AgentChat } from "./agent-chat.ts";
-import { strings } from "./strings.ts";
+import type { ScriptTag } from "./script-tag.ts";
+import * as strings from "./strings.ts";
 import { launcherStyles } from "./styles/launcher.styles.ts";
-import { icons } from "./views/icons.ts";
+import * as icons from "./views/icons.ts";
+
+/** Parts of the chat that a page can style through the launcher: all of them. */
+const CHAT_PARTS =
+  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,thinking,tool,note,error,retry,copy," +
+  "empty,suggestions,suggestion,jump,composer,input,attach,attachments,attachment,refusals,send,stop,key-form";
 
 /**
  * A round button in the corner that opens the chat in a panel; what `/widget.js` adds to other sites' pages.
@@ -15,32 +20,39 @@ import { icons } from "./views/icons.ts";
 export class AgentChatLauncher extends LitElement {
   static override styles = launcherStyles;
 
-  @property() server = "";
+  static override properties: PropertyDeclarations = {
+    server: {},
+    apiKey: { attribute: false },
+  };
+
+  server = "";
 
   /** The site's key. A property only, so that it does not appear in the page a second time. */
-  @property({ attribute: false }) apiKey = "";
+  apiKey = "";
 
-  @state() private panelOpen = false;
+  #panelOpen = false;
 
   /** The chat is built on first opening, and stays, so that closing loses nothing. */
-  @state() private opened = false;
+  #opened = false;
 
   async open(): Promise<void> {
-    this.opened = true;
-    this.panelOpen = true;
+    this.#opened = true;
+    this.#panelOpen = true;
+    this.requestUpdate();
     await this.updateComplete;
     await this.#chat?.updateComplete;
     this.#chat?.focusComposer();
   }
 
   close(): void {
-    if (!this.panelOpen) return;
-    this.panelOpen = false;
+    if (!this.#panelOpen) return;
+    this.#panelOpen = false;
+    this.requestUpdate();
     void this.updateComplete.then(() => this.#button?.focus({ preventScroll: true }));
   }
 
   protected override render(): TemplateResult {
-    const label = this.panelOpen ? strings.closeChat : strings.openChat;
+    const label = this.#panelOpen ? strings.closeChat : strings.openChat;
     return html`
       <section
         id="panel"
@@ -48,21 +60,21 @@ export class AgentChatLauncher extends LitElement {
         class="panel"
         role="dialog"
         aria-label=${strings.chatPanel}
-        ?hidden=${!this.panelOpen}
+        ?hidden=${!this.#panelOpen}
         @keydown=${this.#keyDown}
       >
-        ${this.opened ? this.#chatView() : nothing}
+        ${this.#opened ? this.#chatView() : nothing}
       </section>
       <button
         type="button"
         part="launcher"
-        class=${this.panelOpen ? "launcher is-open" : "launcher"}
+        class=${this.#panelOpen ? "launcher is-open" : "launcher"}
         aria-label=${label}
-        aria-expanded=${this.panelOpen}
+        aria-expanded=${this.#panelOpen}
         aria-controls="panel"
-        @click=${() => (this.panelOpen ? this.close() : this.open())}
+        @click=${() => (this.#panelOpen ? this.close() : this.open())}
       >
-        ${this.panelOpen ? icons.fold : icons.chat}
+        ${this.#panelOpen ? icons.fold : icons.chat}
       </button>
     `;
   }
@@ -77,7 +89,7 @@ export class AgentChatLauncher extends LitElement {
 
   #chatView(): TemplateResult {
     return html`
-      <agent-chat .server=${this.server} .apiKey=${this.apiKey}>
+      <agent-chat exportparts=${CHAT_PARTS} .server=${this.server} .apiKey=${this.apiKey}>
         <button
           slot="header-end"
           type="button"
@@ -99,9 +111,9 @@ export class AgentChatLauncher extends LitElement {
   };
 }
 
-/** Adds the launcher, unless the page has placed the chat itself. */
-export function addLauncher({ server, key }: { server: string; key: string }): void {
-  if (document.querySelector("agent-chat, agent-chat-launcher")) return;
+/** Adds the launcher, unless the page has placed the chat itself or wants none. */
+export function addLauncher({ server, key, wantsLauncher }: ScriptTag): void {
+  if (!wantsLauncher || document.querySelector("agent-chat, agent-chat-launcher")) return;
   const launcher = new AgentChatLauncher();
   launcher.server = server;
   launcher.apiKey = key;

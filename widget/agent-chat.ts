@@ -1,5 +1,10 @@
-import { LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
-import { property } from "lit/decorators.js";
+import {
+  LitElement,
+  nothing,
+  type PropertyDeclarations,
+  type PropertyValues,
+  type TemplateResult,
+} from "lit";
 import { AgentChatMessageEvent, AgentChatReadyEvent } from "./agent-chat.events.ts";
 import { ChatClient } from "./chat-client.ts";
 import { ChatScreen } from "./chat-screen.ts";
@@ -9,7 +14,7 @@ import { ReplyWatcher } from "./reply-watcher.ts";
 import { scriptTag } from "./script-tag.ts";
 import { parseServer } from "./server-url.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
-import { isDark, rememberedTheme, rememberTheme, type Theme } from "./theme.ts";
+import { isDark, rememberedTheme, rememberTheme, systemIsDark, type Theme } from "./theme.ts";
 
 /**
  * A conversation with the agent of one Parley server.
@@ -78,15 +83,19 @@ import { isDark, rememberedTheme, rememberTheme, type Theme } from "./theme.ts";
 export class AgentChat extends LitElement {
   static override styles = agentChatStyles;
 
-  @property() server = scriptTag.server;
+  static override properties: PropertyDeclarations = {
+    server: {},
+    apiKey: { attribute: "api-key" },
+    page: { type: Boolean, reflect: true },
+    embed: { type: Boolean, reflect: true },
+    theme: { reflect: true },
+  };
 
-  @property({ attribute: "api-key" }) apiKey = "";
-
-  @property({ type: Boolean, reflect: true }) page = false;
-
-  @property({ type: Boolean, reflect: true }) embed = false;
-
-  @property({ reflect: true }) theme: Theme = "auto";
+  server = scriptTag.server;
+  apiKey = "";
+  page = false;
+  embed = false;
+  theme: Theme = "auto";
 
   readonly #screen = new ChatScreen(this, {
     send: (message) => this.#send(message),
@@ -133,11 +142,15 @@ export class AgentChat extends LitElement {
     super.connectedCallback();
     this.theme = rememberedTheme() ?? this.theme;
     window.addEventListener("online", this.#online);
+    systemIsDark.addEventListener("change", this.#systemThemeChanged);
+    // It may have changed while the element was out of the page.
+    this.#systemThemeChanged();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     window.removeEventListener("online", this.#online);
+    systemIsDark.removeEventListener("change", this.#systemThemeChanged);
     // An element that is only moved is connected again by then.
     queueMicrotask(() => {
       if (!this.isConnected) this.#client?.hangUp();
@@ -199,6 +212,11 @@ export class AgentChat extends LitElement {
     this.dispatchEvent(new AgentChatMessageEvent(message.text, message.attachments.length));
     await sent;
   }
+
+  /** The colours follow by themselves, the toggle's icon and label do not. */
+  readonly #systemThemeChanged = () => {
+    if (this.theme === "auto") this.requestUpdate();
+  };
 
   readonly #online = () => {
     if (this.#client?.phase === "unreachable") void this.#client.load();

@@ -18,8 +18,14 @@ export class Announcer implements ReactiveController {
   }
 
   hostConnected(): void {
+    this.clear();
+  }
+
+  /** Takes back what was said: a reader who browses the page would still find it. */
+  clear(): void {
     this.#polite = "";
     this.#urgent = "";
+    this.#host.requestUpdate();
   }
 
   /** Says it when the reader pauses. */

@@ -9,7 +9,8 @@ import {
   sniffMediaType,
 } from "../server/protocol/attachments.ts";
 import type { AgentInfo } from "../server/protocol/chat.ts";
-import { formatBytes, strings } from "./strings.ts";
+import { formatBytes } from "./format.ts";
+import * as strings from "./strings.ts";
 
 /** A file that will go with the message. */
 export interface DraftFile {

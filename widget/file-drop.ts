@@ -1,8 +1,8 @@
 /** Files dragged over the element: shows that they may be dropped, and takes them. */
 
 import { html, type ReactiveControllerHost, type TemplateResult } from "lit";
-import { strings } from "./strings.ts";
-import { icons } from "./views/icons.ts";
+import * as strings from "./strings.ts";
+import * as icons from "./views/icons.ts";
 
 export class FileDrop {
   readonly #host: ReactiveControllerHost;

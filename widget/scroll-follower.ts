@@ -47,7 +47,9 @@ export class ScrollFollower implements ReactiveController {
   /** Stays where it is, for a change of size that the reader asked for. */
   hold(): void {
     this.#setFollowing(false);
-    // The size changes with the next update; only then it shows whether the end is still in view.
+    // The size changes with the next update; only then it shows whether the end is still in view. A reader who
+    // was not at the end has caused no update yet, and there would be nothing to wait for.
+    this.#host.requestUpdate();
     this.#host.updateComplete.then(() => this.#setFollowing(this.#fromEnd() <= AT_END_PX));
   }
 

@@ -17,8 +17,10 @@ export function rememberTheme(theme: "light" | "dark"): void {
   remember(STORAGE_NAME, theme);
 }
 
+/** What the system asks for; tells by `change` when that changes. */
+export const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+
 /** What a theme looks like right now. */
 export function isDark(theme: Theme): boolean {
-  if (theme !== "auto") return theme === "dark";
-  return matchMedia("(prefers-color-scheme: dark)").matches;
+  return theme === "auto" ? systemIsDark.matches : theme === "dark";
 }

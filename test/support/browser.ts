@@ -2,7 +2,6 @@
 
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 const SYSTEM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -39,8 +38,19 @@ async function unpacked(): Promise<string> {
   return CACHE;
 }
 
-/** Launches a browser that closes with the test. */
-export async function launchBrowser(t: Pick<TestContext, "after">): Promise<Browser> {
+/** Every name under `.example` is this machine, so that pages come from origins that are not loopback ones. */
+const OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1";
+
+/** Far longer than anything here takes. */
+const DEADLINE_MS = 10_000;
+
+/** Runs at the end of a test, or of the file for `{ after }` of `node:test`. */
+interface Cleanup {
+  after(close: () => Promise<void>): void;
+}
+
+/** Launches a browser that closes with the test or the file. */
+export async function launchBrowser(t: Cleanup): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: await executable(),
     args: [
@@ -48,6 +58,9 @@ export async function launchBrowser(t: Pick<TestContext, "after">): Promise<Brow
       "--disable-gpu",
       "--disable-dev-shm-usage",
       "--disable-background-networking",
+      // A scroll by keyboard is then over when it has begun.
+      "--disable-smooth-scrolling",
+      OTHER_SITES,
     ],
   });
   t.after(() => browser.close());
@@ -62,12 +75,13 @@ export interface WatchedPage {
 
 /** Opens a page in a fresh profile, and gathers its complaints. */
 export async function openPage(
-  t: Pick<TestContext, "after">,
+  t: Cleanup,
   browser: Browser,
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext(options);
   t.after(() => context.close());
+  context.setDefaultTimeout(DEADLINE_MS);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(String(error)));

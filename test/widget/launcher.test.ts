@@ -9,18 +9,31 @@ const { readScriptTag } = await import("../../widget/script-tag.ts");
 
 afterEach(() => document.body.replaceChildren());
 
+const server = "https://chat.example/";
+
 const launcher = () => document.querySelector("agent-chat-launcher");
 
 test("a page without a chat gets one launcher, however often it is asked for", () => {
-  addLauncher({ server: "https://chat.example/", key: "k" });
-  addLauncher({ server: "https://chat.example/", key: "k" });
+  addLauncher({ server, key: "k", wantsLauncher: true });
+  addLauncher({ server, key: "k", wantsLauncher: true });
   assert.equal(document.querySelectorAll("agent-chat-launcher").length, 1);
 });
 
 test("a page that placed the chat itself gets no launcher", () => {
   document.body.append(document.createElement("agent-chat"));
-  addLauncher({ server: "https://chat.example/", key: "" });
+  addLauncher({ server, key: "", wantsLauncher: true });
   assert.equal(launcher(), null);
+});
+
+test("a page that will place the chat later says so on the script tag, and gets no launcher", () => {
+  const script = document.createElement("script");
+  script.setAttribute("src", "https://chat.example/widget.js");
+  script.dataset.launcher = "none";
+  addLauncher(readScriptTag(script));
+  assert.equal(launcher(), null);
+  script.dataset.launcher = "something";
+  addLauncher(readScriptTag(script));
+  assert.ok(launcher());
 });
 
 test("elements are defined once: a second script finds them and does nothing", () => {
@@ -31,13 +44,17 @@ test("the script tag says where the server is, behind a path prefix too, and bri
   const script = document.createElement("script");
   script.setAttribute("src", "https://acme.example/chat/widget.js?v=1");
   script.dataset.key = " wk ";
-  assert.deepEqual(readScriptTag(script), { server: "https://acme.example/chat/", key: "wk" });
-  assert.deepEqual(readScriptTag(null), { server: "https://chat.example/", key: "" });
+  assert.deepEqual(readScriptTag(script), {
+    server: "https://acme.example/chat/",
+    key: "wk",
+    wantsLauncher: true,
+  });
+  assert.deepEqual(readScriptTag(null), { server, key: "", wantsLauncher: true });
 });
 
 test("the panel opens with the site's key, closes on Escape, gives the focus back and keeps its chat", async (t) => {
-  const server = await startScriptedServer(t, { key: "wk" });
-  addLauncher({ server: server.url, key: "wk" });
+  const { url } = await startScriptedServer(t, { key: "wk" });
+  addLauncher({ server: url, key: "wk", wantsLauncher: true });
   const element = launcher();
   assert.ok(element);
   await element.updateComplete;

@@ -1,6 +1,5 @@
 import "../support/dom.ts";
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { type TestContext, test } from "node:test";
 import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
 
@@ -82,13 +81,32 @@ test("an external image is requested by a click, without a referrer, and stays w
   assert.equal(root.querySelector("button.image"), null);
 });
 
-test("an image that cannot be loaded becomes its text and a note", async () => {
-  const { root, click } = mounted("![a cat](https://img.example/x.png)");
+test("an image that cannot be shown becomes its text and a link to it, also while more comes in", () => {
+  const source = "![a cat](https://img.example/x.png) and";
+  const { root, stream, click } = mounted(source);
   click("button.image");
+  root.querySelector("img")?.dispatchEvent(new Event("error"));
+  const link = root.querySelector("a");
+  for (const text of [source, `${source} more`, `${source} more\n\nend`]) {
+    stream.update(text, true);
+    assert.equal(root.querySelector("a"), link);
+    assert.equal(root.querySelector("img, button.image"), null);
+  }
+  assert.equal(
+    root.querySelector("p")?.textContent,
+    "a cat (The image could not be loaded) Open image at img.example and more",
+  );
+  assert.equal(link?.getAttribute("href"), "https://img.example/x.png");
+  assert.equal(link?.getAttribute("target"), "_blank");
+  assert.equal(link?.getAttribute("rel"), "noopener noreferrer nofollow");
+  assert.equal(link?.getAttribute("title"), "img.example");
+});
+
+test("an image that fails without having been asked for is left alone", () => {
+  const { root } = mounted("![a dot](data:image/png;base64,iVBORw0KGgo=)");
   const image = root.querySelector("img");
+  image?.dispatchEvent(new Event("error"));
   assert.ok(image);
-  const failed = once(image, "error");
-  image.dispatchEvent(new Event("error"));
-  await failed;
-  assert.equal(root.textContent, "a cat (The image could not be loaded)");
+  assert.equal(root.querySelector("img"), image);
+  assert.equal(root.querySelector("a"), null);
 });

@@ -1,9 +1,12 @@
 import type { MarkedToken, Token, Tokens } from "marked";
+import * as strings from "../strings.ts";
 import { appendText, type Drawing, drawInline, element } from "./draw-inline.ts";
 import { decodeEntities } from "./entities.ts";
 
 /** Shortest chunk of a code block: long enough to be rare, short enough to be laid out in no time. */
 const codeChunkLength = 4096;
+
+const headings = ["h1", "h2", "h3", "h4", "h5", "h6"] as const;
 
 const languageName = /^[a-z0-9+#-]{1,30}$/;
 
@@ -23,25 +26,25 @@ export function drawBlock(token: MarkedToken, drawing: Drawing): HTMLElement | u
     case "checkbox":
       return undefined;
     case "heading":
-      return drawText(headingElement(token.depth, drawing), token.tokens, drawing);
+      return drawText(element(headings[token.depth - 1] ?? "h6"), token.tokens, drawing);
     case "paragraph":
     case "text":
-      return drawText(element(drawing, "p"), token.tokens ?? [], drawing);
+      return drawText(element("p"), token.tokens ?? [], drawing);
     case "hr":
-      return element(drawing, "hr");
+      return element("hr");
     case "blockquote": {
-      const quote = directed(element(drawing, "blockquote"));
+      const quote = directed(element("blockquote"));
       drawBlocks(quote, token.tokens, drawing);
       return quote;
     }
     case "code":
-      return drawCode(token, drawing);
+      return drawCode(token);
     case "list":
       return drawList(token, drawing);
     case "table":
       return drawTable(token, drawing);
     default:
-      return drawSource(token.raw, drawing);
+      return drawSource(token.raw);
   }
 }
 
@@ -56,26 +59,9 @@ function drawText(node: HTMLElement, tokens: readonly Token[], drawing: Drawing)
   return node;
 }
 
-function headingElement(depth: number, drawing: Drawing): HTMLElement {
-  switch (depth) {
-    case 1:
-      return element(drawing, "h1");
-    case 2:
-      return element(drawing, "h2");
-    case 3:
-      return element(drawing, "h3");
-    case 4:
-      return element(drawing, "h4");
-    case 5:
-      return element(drawing, "h5");
-    default:
-      return element(drawing, "h6");
-  }
-}
-
 /** Raw HTML and whatever else is shown exactly as it was written. */
-function drawSource(source: string, drawing: Drawing): HTMLElement {
-  const node = directed(element(drawing, "p", "source"));
+function drawSource(source: string): HTMLElement {
+  const node = directed(element("p", "source"));
   appendText(node, source.replace(/\n+$/, ""));
   return node;
 }
@@ -98,33 +84,33 @@ export function codeChunks(token: Tokens.Code): string[] {
   return chunks;
 }
 
-function drawCode(token: Tokens.Code, drawing: Drawing): HTMLElement {
+function drawCode(token: Tokens.Code): HTMLElement {
   const label = decodeEntities(token.lang ?? "").split(/\s/, 1)[0] ?? "";
   const language = label.toLowerCase();
-  const box = element(drawing, "div", "code");
-  const header = box.appendChild(element(drawing, "div", "code-header"));
+  const box = element("div", "code");
+  const header = box.appendChild(element("div", "code-header"));
   appendText(
-    header.appendChild(element(drawing, "span", "code-language")),
-    label.slice(0, 30) || drawing.strings.code,
+    header.appendChild(element("span", "code-language")),
+    label.slice(0, 30) || strings.code,
   );
-  const copy = header.appendChild(element(drawing, "button", "copy"));
+  const copy = header.appendChild(element("button", "copy"));
   copy.type = "button";
-  appendText(copy, drawing.strings.copy);
-  const pre = box.appendChild(element(drawing, "pre"));
+  appendText(copy, strings.copy);
+  const pre = box.appendChild(element("pre"));
   pre.setAttribute("dir", "ltr");
   // What scrolls must be reachable by keyboard.
   pre.setAttribute("tabindex", "0");
-  const code = element(drawing, "code", languageName.test(language) ? `language-${language}` : "");
+  const code = element("code", languageName.test(language) ? `language-${language}` : "");
   pre.append(code);
   for (const chunk of codeChunks(token)) {
-    appendText(code.appendChild(element(drawing, "span", "code-chunk")), chunk);
+    appendText(code.appendChild(element("span", "code-chunk")), chunk);
   }
   return box;
 }
 
 function drawList(token: Tokens.List, drawing: Drawing): HTMLElement {
   const name = token.ordered ? "ol" : "ul";
-  const list = directed(element(drawing, name, token.loose ? "loose" : "tight"));
+  const list = directed(element(name, token.loose ? "loose" : "tight"));
   if (token.ordered && token.start !== 1) list.setAttribute("start", String(token.start));
   for (const item of token.items) list.append(drawItem(item, drawing));
   return list;
@@ -135,40 +121,36 @@ function drawList(token: Tokens.List, drawing: Drawing): HTMLElement {
  * is finished stays as it is when a later blank line makes the whole list loose.
  */
 export function drawItem(item: Tokens.ListItem, drawing: Drawing): HTMLElement {
-  const node = element(drawing, "li", item.task ? "task" : "");
+  const node = element("li", item.task ? "task" : "");
   drawBlocks(node, item.tokens, drawing);
   if (!item.task) return node;
-  const box = element(drawing, "input");
+  const box = element("input");
   box.setAttribute("type", "checkbox");
   box.setAttribute("disabled", "");
   if (item.checked) box.setAttribute("checked", "");
-  box.setAttribute(
-    "aria-label",
-    item.checked ? drawing.strings.taskDone : drawing.strings.taskOpen,
-  );
+  box.setAttribute("aria-label", item.checked ? strings.taskDone : strings.taskOpen);
   const first = node.firstElementChild;
   (first?.localName === "p" ? first : node).prepend(box);
   return node;
 }
 
 function drawTable(token: Tokens.Table, drawing: Drawing): HTMLElement {
-  const box = element(drawing, "div", "table");
+  const box = element("div", "table");
   box.setAttribute("tabindex", "0");
   box.setAttribute("role", "region");
-  box.setAttribute("aria-label", drawing.strings.table);
-  const table = box.appendChild(element(drawing, "table"));
-  table.appendChild(element(drawing, "thead")).append(drawRow(token.header, drawing));
-  const body = table.appendChild(element(drawing, "tbody"));
+  box.setAttribute("aria-label", strings.table);
+  const table = box.appendChild(element("table"));
+  table.appendChild(element("thead")).append(drawRow(token.header, drawing));
+  const body = table.appendChild(element("tbody"));
   for (const row of token.rows) body.append(drawRow(row, drawing));
   return box;
 }
 
 /** Draws a table row. */
 export function drawRow(cells: readonly Tokens.TableCell[], drawing: Drawing): HTMLElement {
-  const row = element(drawing, "tr");
+  const row = element("tr");
   for (const cell of cells) {
     const node = element(
-      drawing,
       cell.header ? "th" : "td",
       cell.align === null ? "" : `align-${cell.align}`,
     );

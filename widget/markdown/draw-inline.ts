@@ -1,26 +1,26 @@
 import type { MarkedToken, Token, Tokens } from "marked";
+import * as strings from "../strings.ts";
 import { decodeEntities } from "./entities.ts";
-import type { MarkdownStrings } from "./markdown-strings.ts";
-import { safeImage, safeLink } from "./safe-url.ts";
+import { type SafeImage, type SafeLink, safeImage, safeLink } from "./safe-url.ts";
 import { visibleText } from "./visible-text.ts";
+
+/** `failed`: the image is not there, or a policy of the page forbids to show it. */
+export type ImageStatus = "requested" | "failed";
 
 /** What drawing needs besides the tokens. */
 export interface Drawing {
-  readonly document: Document;
-  readonly strings: MarkdownStrings;
-  /** External images that the reader has asked for. */
-  readonly requestedImages: ReadonlySet<string>;
+  /** What became of the external images that the reader has asked for, by source. */
+  readonly images: ReadonlyMap<string, ImageStatus>;
   /** Lexes the inline text that belongs to a block's token list. */
   inline(tokens: readonly Token[]): readonly MarkedToken[];
 }
 
 /** Creates an element with a class. Attributes that carry text from a message are set by the caller, after judging. */
 export function element<Name extends keyof HTMLElementTagNameMap>(
-  drawing: Drawing,
   name: Name,
   className = "",
 ): HTMLElementTagNameMap[Name] {
-  const node = drawing.document.createElement(name);
+  const node = document.createElement(name);
   if (className !== "") node.className = className;
   return node;
 }
@@ -53,13 +53,13 @@ function drawToken(
     case "strong":
     case "em":
     case "del":
-      drawInline(parent.appendChild(element(drawing, token.type)), token.tokens, drawing, inLink);
+      drawInline(parent.appendChild(element(token.type)), token.tokens, drawing, inLink);
       return;
     case "codespan":
-      appendText(parent.appendChild(element(drawing, "code")), token.text);
+      appendText(parent.appendChild(element("code")), token.text);
       return;
     case "br":
-      parent.append(element(drawing, "br"));
+      parent.append(element("br"));
       return;
     case "link":
       drawLink(parent, token, drawing, inLink);
@@ -94,15 +94,20 @@ function drawLink(
   const link = inLink
     ? undefined
     : safeLink(token.autolink ? token.href : decodeEntities(token.href));
-  const target = link === undefined ? parent : element(drawing, "a");
+  const target = link === undefined ? parent : linkElement(link);
   if (token.autolink) appendText(target, token.text);
   else drawInline(target, token.tokens, drawing, inLink || link !== undefined);
-  if (link === undefined) return;
-  target.setAttribute("href", link.href);
-  target.setAttribute("target", "_blank");
-  target.setAttribute("rel", "noopener noreferrer nofollow");
-  if (link.host !== "") target.setAttribute("title", link.host);
-  parent.append(target);
+  if (link !== undefined) parent.append(target);
+}
+
+/** An empty link that keeps the opened page away from ours. */
+function linkElement({ href, host }: SafeLink): HTMLAnchorElement {
+  const link = element("a");
+  link.setAttribute("href", href);
+  link.setAttribute("target", "_blank");
+  link.setAttribute("rel", "noopener noreferrer nofollow");
+  if (host !== "") link.setAttribute("title", host);
+  return link;
 }
 
 function drawImage(
@@ -114,36 +119,44 @@ function drawImage(
   const alt = plainText(token.tokens);
   const source = decodeEntities(token.href);
   const image = safeImage(source);
-  if (image !== undefined && (image.host === "" || drawing.requestedImages.has(image.src))) {
-    parent.append(imageElement(image.src, alt, drawing));
-    return;
-  }
-  // A button may not stand in a link, so there the image is its alternative text.
-  if (image === undefined || inLink) {
+  const status = image && (image.host === "" ? "requested" : drawing.images.get(image.src));
+  if (image !== undefined && status === "requested") {
+    parent.append(imageElement(image.src, alt));
+  } else if (image === undefined || inLink) {
+    // A button or a link may not stand in a link, so there the image is its alternative text.
     appendText(parent, alt || source);
-    return;
+  } else {
+    parent.append(status === "failed" ? failedImage(image, alt) : imageButton(image, alt));
   }
-  const button = element(drawing, "button", "image");
+}
+
+function imageButton({ src, host }: SafeImage, alt: string): HTMLButtonElement {
+  const button = element("button", "image");
   button.type = "button";
-  button.dataset.src = image.src;
+  button.dataset.src = src;
   button.dataset.alt = alt;
-  appendText(button, `${drawing.strings.loadImage} ${image.host}`);
+  appendText(button, `${strings.loadImage} ${host}`);
   if (alt !== "") {
     // The space keeps the two apart when they are read aloud.
     appendText(button, " ");
-    appendText(button.appendChild(element(drawing, "span", "image-alt")), alt);
+    appendText(button.appendChild(element("span", "image-alt")), alt);
   }
-  parent.append(button);
+  return button;
+}
+
+/** What stands in place of an image that cannot be shown here: its text, and a link to where it can be. */
+export function failedImage({ src, host }: SafeImage, alt: string): HTMLElement {
+  const node = element("span");
+  appendText(node, alt === "" ? strings.imageFailed : `${alt} (${strings.imageFailed})`);
+  appendText(node, " ");
+  const link = node.appendChild(linkElement({ href: src, host }));
+  appendText(link, `${strings.openImage} ${host}`);
+  return node;
 }
 
 /** An image that is requested without saying from where. */
-export function imageElement(
-  src: string,
-  alt: string,
-  drawing: Pick<Drawing, "document">,
-): HTMLImageElement {
-  const image = drawing.document.createElement("img");
-  image.className = "image";
+export function imageElement(src: string, alt: string): HTMLImageElement {
+  const image = element("img", "image");
   image.setAttribute("alt", alt);
   image.setAttribute("decoding", "async");
   // Before `src`: setting the source starts the request.

@@ -1,26 +1,25 @@
-import { imageElement } from "./draw-inline.ts";
-import type { MarkdownStrings } from "./markdown-strings.ts";
+import * as strings from "../strings.ts";
+import { failedImage, type ImageStatus, imageElement } from "./draw-inline.ts";
+import { safeImage } from "./safe-url.ts";
 
 const copiedMilliseconds = 2000;
 
 /** Answers the buttons inside rendered Markdown: copy a code block, load an external image. */
-export function listenForActions(
-  root: HTMLElement,
-  strings: MarkdownStrings,
-  requestedImages: Set<string>,
-): void {
+export function listenForActions(root: HTMLElement, images: Map<string, ImageStatus>): void {
   root.addEventListener("click", (event) => {
     const button = event.target instanceof Element ? event.target.closest("button") : null;
     if (button === null || !root.contains(button)) return;
-    if (button.classList.contains("copy")) void copyCode(button, strings);
-    if (button.classList.contains("image")) loadImage(button, strings, requestedImages);
+    if (button.classList.contains("copy")) void copyCode(button);
+    if (button.classList.contains("image")) loadImage(button, images);
   });
+  // A failure to load does not bubble, but it can be caught on its way down.
+  root.addEventListener("error", (event) => replaceFailed(event.target, images), true);
 }
 
-async function copyCode(button: HTMLButtonElement, strings: MarkdownStrings): Promise<void> {
+async function copyCode(button: HTMLButtonElement): Promise<void> {
   const code = button.closest(".code")?.querySelector("code")?.textContent ?? "";
   const copied = await writeClipboard(code, button);
-  button.textContent = copied ? strings.copied : strings.copyFailed;
+  button.textContent = copied ? strings.copied : strings.copyingFailed;
   setTimeout(() => {
     button.textContent = strings.copy;
   }, copiedMilliseconds);
@@ -37,27 +36,27 @@ async function writeClipboard(text: string, near: HTMLElement): Promise<boolean>
 }
 
 function copyBySelection(text: string, near: HTMLElement): boolean {
-  const source = near.ownerDocument.createElement("textarea");
+  const source = document.createElement("textarea");
   source.className = "copy-source";
   source.value = text;
   near.after(source);
   source.select();
-  const copied = near.ownerDocument.execCommand("copy");
+  const copied = document.execCommand("copy");
   source.remove();
   near.focus();
   return copied;
 }
 
-function loadImage(
-  button: HTMLButtonElement,
-  strings: MarkdownStrings,
-  requestedImages: Set<string>,
-): void {
+function loadImage(button: HTMLButtonElement, images: Map<string, ImageStatus>): void {
   const { src = "", alt = "" } = button.dataset;
-  requestedImages.add(src);
-  const image = imageElement(src, alt, { document: button.ownerDocument });
-  image.addEventListener("error", () => {
-    image.replaceWith(alt === "" ? strings.imageFailed : `${alt} (${strings.imageFailed})`);
-  });
-  button.replaceWith(image);
+  images.set(src, "requested");
+  button.replaceWith(imageElement(src, alt));
+}
+
+function replaceFailed(target: EventTarget | null, images: Map<string, ImageStatus>): void {
+  if (!(target instanceof HTMLImageElement)) return;
+  const image = safeImage(target.src);
+  if (image === undefined || !images.has(image.src)) return;
+  images.set(image.src, "failed");
+  target.replaceWith(failedImage(image, target.alt));
 }

@@ -3,15 +3,15 @@ import { css } from "lit";
 /** Looks of the boxes inside rendered Markdown: code blocks, tables, images. */
 export const markdownBoxStyles = css`
   .markdown .code {
-    background: var(--agent-chat-sunken);
-    border: 1px solid var(--agent-chat-border);
-    border-radius: var(--agent-chat-radius);
+    background: var(--_sunken);
+    border: 1px solid var(--_border);
+    border-radius: var(--_radius);
     overflow: hidden;
   }
 
   .markdown .code-header {
     align-items: center;
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
     display: flex;
     font-size: 13px;
     gap: 8px;
@@ -42,7 +42,7 @@ export const markdownBoxStyles = css`
 
   .markdown :is(.copy, .image):hover {
     background: color-mix(in oklab, currentcolor 10%, transparent);
-    color: var(--agent-chat-text);
+    color: var(--_text);
   }
 
   .markdown pre {
@@ -73,8 +73,8 @@ export const markdownBoxStyles = css`
   }
 
   .markdown .table {
-    border: 1px solid var(--agent-chat-border);
-    border-radius: var(--agent-chat-radius);
+    border: 1px solid var(--_border);
+    border-radius: var(--_radius);
     overflow-x: auto;
   }
 
@@ -94,12 +94,12 @@ export const markdownBoxStyles = css`
   }
 
   .markdown th {
-    background: var(--agent-chat-sunken);
+    background: var(--_sunken);
     white-space: nowrap;
   }
 
   .markdown tbody tr {
-    border-block-start: 1px solid var(--agent-chat-border);
+    border-block-start: 1px solid var(--_border);
   }
 
   .markdown .align-left {
@@ -116,10 +116,10 @@ export const markdownBoxStyles = css`
 
   .markdown button.image {
     align-items: baseline;
-    background: var(--agent-chat-sunken);
-    border: 1px solid var(--agent-chat-border);
+    background: var(--_sunken);
+    border: 1px solid var(--_border);
     border-radius: 8px;
-    color: var(--agent-chat-text);
+    color: var(--_text);
     cursor: pointer;
     display: inline-flex;
     flex-wrap: wrap;
@@ -134,7 +134,7 @@ export const markdownBoxStyles = css`
   }
 
   .markdown .image-alt {
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
   }
 
   .markdown img.image {

@@ -1,13 +1,6 @@
 import { noChange } from "lit";
 import { Directive, directive, type ElementPart, type PartInfo, PartType } from "lit/directive.js";
 import { MarkdownStream } from "./markdown-stream.ts";
-import type { MarkdownStrings } from "./markdown-strings.ts";
-
-/** What a host may set besides the text. */
-export interface MarkdownOptions {
-  /** Replaces strings of `markdownStrings`. Read once, when the element is first rendered. */
-  readonly strings?: Partial<MarkdownStrings>;
-}
 
 class MarkdownDirective extends Directive {
   #stream: MarkdownStream | undefined;
@@ -21,15 +14,15 @@ class MarkdownDirective extends Directive {
     }
   }
 
-  override render(_text: string, _streaming: boolean, _options?: MarkdownOptions): unknown {
+  override render(_text: string, _streaming: boolean): unknown {
     return noChange;
   }
 
   override update(
     part: ElementPart,
-    [text, streaming, options]: [text: string, streaming: boolean, options?: MarkdownOptions],
+    [text, streaming]: [text: string, streaming: boolean],
   ): unknown {
-    this.#stream ??= new MarkdownStream(part.element as HTMLElement, options?.strings);
+    this.#stream ??= new MarkdownStream(part.element as HTMLElement);
     this.#stream.update(text, streaming);
     return noChange;
   }

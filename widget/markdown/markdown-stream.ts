@@ -1,6 +1,6 @@
 import type { MarkedToken } from "marked";
 import { drawBlock, drawBlocks, drawItem, drawRow } from "./draw-block.ts";
-import type { Drawing } from "./draw-inline.ts";
+import type { Drawing, ImageStatus } from "./draw-inline.ts";
 import { listenForActions } from "./markdown-actions.ts";
 import {
   collectLinks,
@@ -10,7 +10,6 @@ import {
   noLinks,
   normalizedLabels,
 } from "./markdown-lexer.ts";
-import { type MarkdownStrings, markdownStrings } from "./markdown-strings.ts";
 import { adoptPart, type PartBlock, partBody } from "./open-block.ts";
 import { patchChildren, patchNode } from "./patch-dom.ts";
 import { presentable } from "./presentable.ts";
@@ -31,8 +30,7 @@ interface Redrawable {
  */
 export class MarkdownStream {
   readonly #root: HTMLElement;
-  readonly #strings: MarkdownStrings;
-  readonly #requestedImages = new Set<string>();
+  readonly #images = new Map<string, ImageStatus>();
 
   #text = "";
   #streaming = false;
@@ -46,10 +44,9 @@ export class MarkdownStream {
   #open: PartBlock | undefined;
   #redrawables: Redrawable[] = [];
 
-  constructor(root: HTMLElement, strings: Partial<MarkdownStrings> = {}) {
+  constructor(root: HTMLElement) {
     this.#root = root;
-    this.#strings = { ...markdownStrings, ...strings };
-    listenForActions(root, this.#strings, this.#requestedImages);
+    listenForActions(root, this.#images);
   }
 
   /** Shows `text`, the whole of it so far. While `streaming`, what is unfinished at its end is shown with care. */
@@ -134,7 +131,7 @@ export class MarkdownStream {
     const inline =
       collectLinks(shownBlocks.tokens, links).length > 0 ? new InlineLexer(links) : this.#inline;
     const drawing = this.#drawing(shownBlocks, inline, []);
-    const fresh = this.#root.ownerDocument.createDocumentFragment();
+    const fresh = document.createDocumentFragment();
     drawBlocks(fresh, shownBlocks.tokens, drawing);
     let from = this.#settled;
     const live = this.#root.childNodes[from];
@@ -204,9 +201,7 @@ export class MarkdownStream {
 
   #drawing(blocks: LexedBlocks, inline: InlineLexer, sources: string[]): Drawing {
     return {
-      document: this.#root.ownerDocument,
-      strings: this.#strings,
-      requestedImages: this.#requestedImages,
+      images: this.#images,
       inline: (tokens) => {
         const source = blocks.inline.get(tokens) ?? "";
         sources.push(source);

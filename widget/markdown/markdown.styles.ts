@@ -1,9 +1,9 @@
-import { css } from "lit";
+import { type CSSResultGroup, css } from "lit";
 import { markdownBoxStyles } from "./markdown-boxes.styles.ts";
 
 const markdownTextStyles = css`
   .markdown {
-    color: var(--agent-chat-text);
+    color: var(--_text);
     overflow-wrap: anywhere;
     text-wrap: pretty;
   }
@@ -33,7 +33,7 @@ const markdownTextStyles = css`
   }
 
   .markdown :is(h5, h6) {
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
   }
 
   .markdown > :is(h1, h2, h3, h4, h5, h6):first-child {
@@ -45,12 +45,12 @@ const markdownTextStyles = css`
   }
 
   .markdown del {
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
   }
 
   .markdown a {
     border-radius: 2px;
-    color: var(--agent-chat-link);
+    color: var(--_link);
     text-decoration: underline;
     text-decoration-color: color-mix(in oklab, currentcolor 40%, transparent);
     text-decoration-thickness: from-font;
@@ -62,19 +62,19 @@ const markdownTextStyles = css`
   }
 
   .markdown :is(a, button, pre, .table):focus-visible {
-    outline: 2px solid var(--agent-chat-accent);
+    outline: 2px solid var(--_accent);
     outline-offset: 2px;
   }
 
   .markdown hr {
     border: 0;
-    border-block-start: 1px solid var(--agent-chat-border);
+    border-block-start: 1px solid var(--_border);
     margin-block: 20px;
   }
 
   .markdown blockquote {
-    border-inline-start: 3px solid var(--agent-chat-border);
-    color: var(--agent-chat-muted);
+    border-inline-start: 3px solid var(--_border);
+    color: var(--_muted);
     margin-inline: 0;
     padding-inline-start: 14px;
   }
@@ -108,7 +108,7 @@ const markdownTextStyles = css`
   }
 
   .markdown li::marker {
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
     font-variant-numeric: tabular-nums;
   }
 
@@ -117,7 +117,7 @@ const markdownTextStyles = css`
   }
 
   .markdown .task input {
-    accent-color: var(--agent-chat-accent);
+    accent-color: var(--_accent);
     block-size: 1em;
     inline-size: 1em;
     margin-block: 0;
@@ -130,9 +130,9 @@ const markdownTextStyles = css`
   }
 
   .markdown code {
-    background: var(--agent-chat-sunken);
+    background: var(--_sunken);
     border-radius: 5px;
-    font-family: var(--agent-chat-font-mono);
+    font-family: var(--_font-mono);
     font-size: 0.875em;
     padding-block: 0.125em;
     padding-inline: 0.3em;
@@ -141,9 +141,6 @@ const markdownTextStyles = css`
 
 /**
  * Looks of rendered Markdown: everything below an element with the class `markdown`. Colours and sizes come from the
- * host's `--agent-chat-*` variables.
+ * host's private variables (`tokens.styles.ts`).
  */
-export const markdownStyles = css`
-  ${markdownTextStyles}
-  ${markdownBoxStyles}
-`;
+export const markdownStyles: CSSResultGroup = [markdownTextStyles, markdownBoxStyles];

@@ -41,7 +41,7 @@ export const baseStyles = css`
   }
 
   :focus-visible {
-    outline: 2px solid var(--agent-chat-accent);
+    outline: 2px solid var(--_accent);
     outline-offset: 2px;
   }
 
@@ -69,7 +69,7 @@ export const baseStyles = css`
     inline-size: 36px;
     block-size: 36px;
     border-radius: 10px;
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
     transition:
       background-color 150ms,
       color 150ms;
@@ -96,8 +96,8 @@ export const baseStyles = css`
     inline-size: 28px;
     block-size: 28px;
     border-radius: 50%;
-    background: var(--agent-chat-accent);
-    color: var(--agent-chat-on-accent);
+    background: var(--_accent);
+    color: var(--_on-accent);
   }
 
   .avatar .icon {
@@ -155,7 +155,7 @@ export const baseStyles = css`
     }
 
     .icon-button:not(:disabled):hover {
-      color: var(--agent-chat-text);
+      color: var(--_text);
     }
   }
 

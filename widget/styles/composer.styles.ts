@@ -5,9 +5,9 @@ import { css } from "lit";
 export const composerStyles = css`
   .composer {
     padding: 8px;
-    border: 1px solid var(--agent-chat-border-strong);
+    border: 1px solid var(--_border-strong);
     border-radius: 26px;
-    background: var(--agent-chat-bg);
+    background: var(--_bg);
     box-shadow: 0 1px 2px #0000000a, 0 4px 16px #0000000a;
     transition:
       border-color 150ms,
@@ -15,8 +15,8 @@ export const composerStyles = css`
   }
 
   .composer:has(textarea:focus) {
-    border-color: var(--agent-chat-accent);
-    box-shadow: 0 0 0 3px color-mix(in oklab, var(--agent-chat-accent) 18%, transparent);
+    border-color: var(--_accent);
+    box-shadow: 0 0 0 3px color-mix(in oklab, var(--_accent) 18%, transparent);
   }
 
   .composer-row {
@@ -37,7 +37,7 @@ export const composerStyles = css`
     background: none;
     color: inherit;
     /* Below 16 px iOS zooms into a focused field. */
-    font: 16px / 24px var(--agent-chat-font);
+    font: 16px / 24px var(--_font);
     resize: none;
     field-sizing: content;
     scrollbar-width: thin;
@@ -50,7 +50,7 @@ export const composerStyles = css`
 
   textarea::placeholder {
     overflow: hidden;
-    color: var(--agent-chat-subtle);
+    color: var(--_subtle);
     opacity: 1;
     text-overflow: ellipsis;
     white-space: nowrap;
@@ -63,26 +63,26 @@ export const composerStyles = css`
     inline-size: 34px;
     block-size: 34px;
     border-radius: 50%;
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
     transition:
       background-color 150ms,
       opacity 150ms;
   }
 
   .round.filled {
-    background: var(--agent-chat-accent);
-    color: var(--agent-chat-on-accent);
+    background: var(--_accent);
+    color: var(--_on-accent);
   }
 
   .round.filled:disabled {
-    background: var(--agent-chat-surface);
-    color: var(--agent-chat-subtle);
+    background: var(--_surface);
+    color: var(--_subtle);
   }
 
   @media (hover: hover) {
     .round:not(.filled):hover {
-      background: var(--agent-chat-surface);
-      color: var(--agent-chat-text);
+      background: var(--_surface);
+      color: var(--_text);
     }
   }
 

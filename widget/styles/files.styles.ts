@@ -27,9 +27,9 @@ export const fileStyles = css`
     max-inline-size: 240px;
     min-block-size: 56px;
     padding: 8px 14px 8px 8px;
-    border: 1px solid var(--agent-chat-border);
+    border: 1px solid var(--_border);
     border-radius: 14px;
-    background: var(--agent-chat-bg);
+    background: var(--_bg);
   }
 
   .chip.picture {
@@ -59,8 +59,8 @@ export const fileStyles = css`
     inline-size: 40px;
     block-size: 40px;
     border-radius: 9px;
-    background: var(--agent-chat-surface);
-    color: var(--agent-chat-muted);
+    background: var(--_surface);
+    color: var(--_muted);
   }
 
   .file-text {
@@ -78,7 +78,7 @@ export const fileStyles = css`
   }
 
   .file-kind {
-    color: var(--agent-chat-subtle);
+    color: var(--_subtle);
     font-size: 12.5px;
   }
 
@@ -90,10 +90,10 @@ export const fileStyles = css`
     place-items: center;
     inline-size: 24px;
     block-size: 24px;
-    border: 2px solid var(--agent-chat-bg);
+    border: 2px solid var(--_bg);
     border-radius: 50%;
-    background: var(--agent-chat-text);
-    color: var(--agent-chat-bg);
+    background: var(--_text);
+    color: var(--_bg);
   }
 
   .remove .icon {
@@ -116,8 +116,8 @@ export const fileStyles = css`
     margin: 0 0 8px;
     padding: 8px 4px 8px 12px;
     border-radius: 18px;
-    background: var(--agent-chat-danger-bg);
-    color: var(--agent-chat-danger);
+    background: var(--_danger-bg);
+    color: var(--_danger);
     font-size: 13.5px;
     line-height: 1.45;
   }

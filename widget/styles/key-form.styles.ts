@@ -14,8 +14,8 @@ export const keyFormStyles = css`
   .key-form .avatar {
     justify-self: center;
     margin-block-end: 16px;
-    background: var(--agent-chat-surface);
-    color: var(--agent-chat-muted);
+    background: var(--_surface);
+    color: var(--_muted);
   }
 
   .key-form h2 {
@@ -27,7 +27,7 @@ export const keyFormStyles = css`
 
   .key-form p {
     margin-block: 6px 0;
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
     font-size: 14px;
     line-height: 1.5;
     text-align: center;
@@ -44,25 +44,25 @@ export const keyFormStyles = css`
     inline-size: 100%;
     min-block-size: 44px;
     padding: 8px 14px;
-    border: 1px solid var(--agent-chat-border-strong);
-    border-radius: var(--agent-chat-radius);
-    background: var(--agent-chat-bg);
+    border: 1px solid var(--_border-strong);
+    border-radius: var(--_radius);
+    background: var(--_bg);
     color: inherit;
-    font: 16px / 24px var(--agent-chat-font);
+    font: 16px / 24px var(--_font);
   }
 
   .key-form input:focus-visible {
-    border-color: var(--agent-chat-accent);
-    outline: 3px solid color-mix(in oklab, var(--agent-chat-accent) 18%, transparent);
+    border-color: var(--_accent);
+    outline: 3px solid color-mix(in oklab, var(--_accent) 18%, transparent);
     outline-offset: 0;
   }
 
   .key-form input[aria-invalid="true"] {
-    border-color: var(--agent-chat-danger);
+    border-color: var(--_danger);
   }
 
   .key-form .problem {
-    color: var(--agent-chat-danger);
+    color: var(--_danger);
     text-align: start;
   }
 
@@ -78,9 +78,9 @@ export const keyFormStyles = css`
     min-block-size: 44px;
     margin-block-start: 16px;
     padding: 8px 16px;
-    border-radius: var(--agent-chat-radius);
-    background: var(--agent-chat-accent);
-    color: var(--agent-chat-on-accent);
+    border-radius: var(--_radius);
+    background: var(--_accent);
+    color: var(--_on-accent);
     font-size: 15px;
     font-weight: 600;
     transition: background-color 150ms;
@@ -89,7 +89,7 @@ export const keyFormStyles = css`
   @media (hover: hover) {
     .round.filled:enabled:hover,
     .primary:enabled:hover {
-      background: color-mix(in oklab, var(--agent-chat-accent), black 12%);
+      background: color-mix(in oklab, var(--_accent), black 12%);
     }
   }
 

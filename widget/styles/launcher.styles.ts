@@ -8,6 +8,7 @@ const panelStyles = css`
   /* Important, because a page's rule for every element would win otherwise. */
   :host {
     all: initial !important;
+    color-scheme: light dark !important;
     position: fixed !important;
     inset-block-end: calc(20px + env(safe-area-inset-bottom)) !important;
     inset-inline-end: calc(20px + env(safe-area-inset-right)) !important;
@@ -21,8 +22,8 @@ const panelStyles = css`
     inline-size: 56px;
     block-size: 56px;
     border-radius: 50%;
-    background: var(--agent-chat-accent);
-    color: var(--agent-chat-on-accent);
+    background: var(--_accent);
+    color: var(--_on-accent);
     box-shadow: 0 1px 2px #0000001f, 0 6px 24px #00000033;
     transition: scale 150ms cubic-bezier(0.32, 0.72, 0, 1);
   }
@@ -44,7 +45,7 @@ const panelStyles = css`
     block-size: min(680px, calc(100dvh - 104px));
     overflow: hidden;
     border-radius: 16px;
-    background: var(--agent-chat-bg);
+    background: var(--_bg);
     box-shadow: 0 0 0 1px #00000014, 0 1px 2px #0000000f, 0 12px 40px #0000002e;
     transform-origin: bottom right;
     animation: open 200ms cubic-bezier(0.32, 0.72, 0, 1);

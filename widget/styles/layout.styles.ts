@@ -10,12 +10,7 @@ export const layoutStyles = css`
     min-block-size: 0;
     block-size: 100%;
     overflow: hidden;
-    background: var(--agent-chat-bg);
-    color: var(--agent-chat-text);
-    font: 16px / 1.625 var(--agent-chat-font);
-    text-size-adjust: 100%;
-    -webkit-text-size-adjust: 100%;
-    -webkit-font-smoothing: antialiased;
+    background: var(--_bg);
   }
 
   :host([hidden]) {
@@ -24,17 +19,26 @@ export const layoutStyles = css`
 
   :host([page]) {
     position: fixed;
-    inset: 0;
-    block-size: auto;
+    inset: 0 0 auto;
+    block-size: 100dvh;
   }
 
+  /* A page's rule for every element wins over :host, and what it sets would be inherited from there. */
   .chat {
+    all: initial;
+    color-scheme: inherit;
+    visibility: inherit;
     container: agent-chat / inline-size;
     position: absolute;
     inset: 0;
     display: flex;
     flex-direction: column;
     overflow-wrap: break-word;
+    color: var(--_text);
+    font: 16px / 1.625 var(--_font);
+    text-size-adjust: 100%;
+    -webkit-text-size-adjust: 100%;
+    -webkit-font-smoothing: antialiased;
   }
 
   .header {
@@ -45,7 +49,7 @@ export const layoutStyles = css`
     min-block-size: 56px;
     padding-block: calc(8px + env(safe-area-inset-top)) 8px;
     padding-inline: 16px 10px;
-    border-block-end: 1px solid var(--agent-chat-border);
+    border-block-end: 1px solid var(--_border);
   }
 
   .who {
@@ -75,7 +79,7 @@ export const layoutStyles = css`
   }
 
   .app {
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
     font-size: 12.5px;
   }
 
@@ -101,12 +105,14 @@ export const layoutStyles = css`
   }
 
   .scroller {
+    /* What is positioned inside, such as hidden text, scrolls along instead of making the frame scrollable. */
+    position: relative;
     flex: 1 1 0;
     min-block-size: 0;
     overflow: hidden auto;
     overscroll-behavior: contain;
     scrollbar-width: thin;
-    scrollbar-color: color-mix(in oklab, var(--agent-chat-text) 25%, transparent) transparent;
+    scrollbar-color: color-mix(in oklab, var(--_text) 25%, transparent) transparent;
   }
 
   .scroller:focus-visible {
@@ -115,7 +121,7 @@ export const layoutStyles = css`
 
   .column {
     display: flow-root;
-    max-inline-size: calc(var(--agent-chat-column) + 2 * var(--gutter));
+    max-inline-size: calc(var(--_column) + 2 * var(--gutter));
     min-block-size: 100%;
     margin-inline: auto;
     padding: 20px var(--gutter) 12px;
@@ -132,7 +138,7 @@ export const layoutStyles = css`
     flex-direction: column;
     gap: 12px;
     inline-size: 100%;
-    max-inline-size: calc(var(--agent-chat-column) + 2 * var(--gutter));
+    max-inline-size: calc(var(--_column) + 2 * var(--gutter));
     margin-inline: auto;
     padding: 4px var(--gutter) calc(16px + env(safe-area-inset-bottom));
   }
@@ -148,9 +154,9 @@ export const layoutStyles = css`
     min-block-size: 36px;
     margin-inline: auto;
     padding: 4px 14px 4px 10px;
-    border: 1px solid var(--agent-chat-border);
+    border: 1px solid var(--_border);
     border-radius: 999px;
-    background: var(--agent-chat-bg);
+    background: var(--_bg);
     box-shadow: 0 4px 16px #0000001f;
     font-size: 13px;
     font-weight: 500;
@@ -168,7 +174,7 @@ export const layoutStyles = css`
     z-index: 1;
     display: grid;
     padding: 12px;
-    background: color-mix(in oklab, var(--agent-chat-bg) 85%, transparent);
+    background: color-mix(in oklab, var(--_bg) 85%, transparent);
     backdrop-filter: blur(4px);
     pointer-events: none;
   }
@@ -178,9 +184,9 @@ export const layoutStyles = css`
     align-items: center;
     justify-content: center;
     gap: 10px;
-    border: 2px dashed var(--agent-chat-accent);
-    border-radius: var(--agent-chat-radius);
-    background: color-mix(in oklab, var(--agent-chat-accent) 8%, transparent);
+    border: 2px dashed var(--_accent);
+    border-radius: var(--_radius);
+    background: color-mix(in oklab, var(--_accent) 8%, transparent);
     font-weight: 600;
   }
 
@@ -211,7 +217,7 @@ export const layoutStyles = css`
 
   @media (hover: hover) {
     .jump:hover {
-      background: var(--agent-chat-surface);
+      background: var(--_surface);
     }
   }
 `;

@@ -20,7 +20,7 @@ export const startStyles = css`
   }
 
   .welcome {
-    max-inline-size: 32rem;
+    max-inline-size: 512px;
     font-size: 22px;
     font-weight: 600;
     line-height: 1.3;
@@ -39,9 +39,9 @@ export const startStyles = css`
   .pill {
     min-block-size: 36px;
     padding: 6px 14px;
-    border: 1px solid var(--agent-chat-border);
+    border: 1px solid var(--_border);
     border-radius: 999px;
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
     font-size: 14px;
     line-height: 1.4;
     text-align: center;
@@ -72,8 +72,8 @@ export const startStyles = css`
 
   @media (hover: hover) {
     .pill:hover {
-      background: var(--agent-chat-surface);
-      color: var(--agent-chat-text);
+      background: var(--_surface);
+      color: var(--_text);
     }
   }
 

@@ -16,7 +16,7 @@ export const stepStyles = css`
     margin-inline-start: -6px;
     padding: 4px 6px;
     border-radius: 8px;
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
     font-size: 14px;
     line-height: 1.4;
     transition: color 150ms;
@@ -36,16 +36,16 @@ export const stepStyles = css`
   }
 
   [data-status="completed"] .step-icon {
-    color: var(--agent-chat-success);
+    color: var(--_success);
   }
 
   [data-status="failed"] .step-icon {
-    color: var(--agent-chat-danger);
+    color: var(--_danger);
   }
 
   .duration {
     flex: none;
-    color: var(--agent-chat-subtle);
+    color: var(--_subtle);
     font-size: 13px;
     font-variant-numeric: tabular-nums;
   }
@@ -75,8 +75,8 @@ export const stepStyles = css`
     margin-inline-start: 7px;
     padding-inline-start: 15px;
     overflow: auto;
-    border-inline-start: 2px solid var(--agent-chat-border);
-    color: var(--agent-chat-muted);
+    border-inline-start: 2px solid var(--_border);
+    color: var(--_muted);
     font-size: 14px;
     line-height: 1.6;
     white-space: pre-wrap;
@@ -86,9 +86,9 @@ export const stepStyles = css`
   .details {
     display: grid;
     overflow: hidden;
-    border: 1px solid var(--agent-chat-border);
-    border-radius: var(--agent-chat-radius);
-    background: var(--agent-chat-sunken);
+    border: 1px solid var(--_border);
+    border-radius: var(--_radius);
+    background: var(--_sunken);
   }
 
   .data {
@@ -96,7 +96,7 @@ export const stepStyles = css`
   }
 
   .data + .data {
-    border-block-start: 1px solid var(--agent-chat-border);
+    border-block-start: 1px solid var(--_border);
   }
 
   .data-head {
@@ -104,7 +104,7 @@ export const stepStyles = css`
     align-items: center;
     justify-content: space-between;
     padding: 4px 4px 0 14px;
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
     font-size: 12.5px;
     font-weight: 500;
   }
@@ -126,7 +126,7 @@ export const stepStyles = css`
     margin: 0;
     padding: 2px 14px 12px;
     overflow: auto;
-    font: 13px / 1.55 var(--agent-chat-font-mono);
+    font: 13px / 1.55 var(--_font-mono);
     white-space: pre-wrap;
     overflow-wrap: anywhere;
     scrollbar-width: thin;
@@ -151,7 +151,7 @@ export const stepStyles = css`
 
   @media (hover: hover) {
     .step-row:hover {
-      color: var(--agent-chat-text);
+      color: var(--_text);
     }
   }
 

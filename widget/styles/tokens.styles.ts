@@ -1,65 +1,44 @@
-/** The colours and measures that a site may set, in light and dark. Contrast: WCAG AA, most of it AAA. */
+/**
+ * The colours and measures that a site may set, in light and dark. Contrast: WCAG AA, most of it AAA.
+ *
+ * Rules read the private names. The public ones are never set here, so that what a site gives to an ancestor (`:root`, a
+ * launcher) comes through.
+ */
 
 import { css } from "lit";
 
-const light = css`
-  color-scheme: light;
-  --agent-chat-bg: #ffffff;
-  --agent-chat-surface: #f4f4f5;
-  --agent-chat-sunken: #f7f7f8;
-  --agent-chat-text: #18181b;
-  --agent-chat-muted: #52525b;
-  --agent-chat-subtle: #6b6b75;
-  --agent-chat-border: #e4e4e7;
-  --agent-chat-border-strong: #8a8a93;
-  --agent-chat-accent: #2563eb;
-  --agent-chat-on-accent: #ffffff;
-  --agent-chat-link: #1d4ed8;
-  --agent-chat-danger: #b42318;
-  --agent-chat-danger-bg: #fef3f2;
-  --agent-chat-success: #067647;
-`;
-
-const dark = css`
-  color-scheme: dark;
-  --agent-chat-bg: #131316;
-  --agent-chat-surface: #1f1f24;
-  --agent-chat-sunken: #1a1a1e;
-  --agent-chat-text: #ececf1;
-  --agent-chat-muted: #a9a9b4;
-  --agent-chat-subtle: #90909b;
-  --agent-chat-border: #2e2e35;
-  --agent-chat-border-strong: #73737d;
-  --agent-chat-accent: #3366e6;
-  --agent-chat-on-accent: #ffffff;
-  --agent-chat-link: #8ab4ff;
-  --agent-chat-danger: #ff9a94;
-  --agent-chat-danger-bg: #3a1614;
-  --agent-chat-success: #5ad58d;
-`;
-
 export const tokenStyles = css`
   :host {
-    ${light}
-    --agent-chat-radius: 12px;
-    --agent-chat-column: 46rem;
-    --agent-chat-font:
-      system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", Arial, sans-serif;
-    --agent-chat-font-mono:
-      ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace;
-  }
-
-  @media (prefers-color-scheme: dark) {
-    :host {
-      ${dark}
-    }
+    /* Important, because a page's rule for every element would decide between light and dark otherwise. */
+    color-scheme: light dark !important;
+    --_bg: var(--agent-chat-bg, light-dark(#ffffff, #131316));
+    --_surface: var(--agent-chat-surface, light-dark(#f4f4f5, #1f1f24));
+    --_sunken: var(--agent-chat-sunken, light-dark(#f7f7f8, #1a1a1e));
+    --_text: var(--agent-chat-text, light-dark(#18181b, #ececf1));
+    --_muted: var(--agent-chat-muted, light-dark(#52525b, #a9a9b4));
+    --_subtle: var(--agent-chat-subtle, light-dark(#6b6b75, #90909b));
+    --_border: var(--agent-chat-border, light-dark(#e4e4e7, #2e2e35));
+    --_border-strong: var(--agent-chat-border-strong, light-dark(#8a8a93, #73737d));
+    --_accent: var(--agent-chat-accent, light-dark(#2563eb, #3366e6));
+    --_on-accent: var(--agent-chat-on-accent, #ffffff);
+    --_link: var(--agent-chat-link, light-dark(#1d4ed8, #8ab4ff));
+    --_danger: var(--agent-chat-danger, light-dark(#b42318, #ff9a94));
+    --_danger-bg: var(--agent-chat-danger-bg, light-dark(#fef3f2, #3a1614));
+    --_success: var(--agent-chat-success, light-dark(#067647, #5ad58d));
+    --_radius: var(--agent-chat-radius, 12px);
+    --_font: var(--agent-chat-font, system-ui, sans-serif);
+    --_font-mono: var(
+      --agent-chat-font-mono,
+      ui-monospace, Menlo, Consolas, "Liberation Mono", monospace
+    );
+    --_column: var(--agent-chat-column, 736px);
   }
 
   :host([theme="light"]) {
-    ${light}
+    color-scheme: light !important;
   }
 
   :host([theme="dark"]) {
-    ${dark}
+    color-scheme: dark !important;
   }
 `;

@@ -34,7 +34,7 @@ export const transcriptStyles = css`
     max-inline-size: 100%;
     padding: 8px 16px;
     border-radius: 18px;
-    background: var(--agent-chat-surface);
+    background: var(--_surface);
     white-space: pre-wrap;
     overflow-wrap: anywhere;
   }
@@ -57,12 +57,12 @@ export const transcriptStyles = css`
     inline-size: 10px;
     block-size: 10px;
     border-radius: 50%;
-    background: var(--agent-chat-muted);
+    background: var(--_muted);
     animation: pulse 1.2s ease-in-out infinite;
   }
 
   .note {
-    color: var(--agent-chat-muted);
+    color: var(--_muted);
     font-size: 14px;
   }
 
@@ -72,16 +72,16 @@ export const transcriptStyles = css`
     align-items: center;
     gap: 8px 10px;
     padding: 10px 14px;
-    border-radius: var(--agent-chat-radius);
-    background: var(--agent-chat-danger-bg);
-    color: var(--agent-chat-danger);
+    border-radius: var(--_radius);
+    background: var(--_danger-bg);
+    color: var(--_danger);
     font-size: 14px;
     line-height: 1.5;
     text-align: start;
   }
 
   .failure p {
-    flex: 1 1 12rem;
+    flex: 1 1 192px;
   }
 
   .message.assistant > .answer-actions {

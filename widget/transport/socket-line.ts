@@ -5,7 +5,7 @@ import { CLOSE } from "../../server/protocol/close-codes.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { ERRORS } from "../../server/protocol/errors.ts";
 import type { ErrorEvent, SocketEvent } from "../../server/protocol/events.ts";
-import { strings } from "../strings.ts";
+import * as strings from "../strings.ts";
 import { parseEvent } from "./parse-event.ts";
 import { TransportError } from "./transport.ts";
 

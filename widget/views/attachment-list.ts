@@ -1,10 +1,10 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { repeat } from "lit/directives/repeat.js";
 import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import type { AttachmentDraft, DraftFile } from "../attachment-draft.ts";
-import { formatBytes, strings } from "../strings.ts";
+import { formatBytes } from "../format.ts";
+import * as strings from "../strings.ts";
 import type { SentFile } from "../transcript.ts";
-import { icons } from "./icons.ts";
+import * as icons from "./icons.ts";
 
 /** The files of the message that is being written. */
 export function draftFilesView(
@@ -14,9 +14,7 @@ export function draftFilesView(
   if (files.length === 0) return nothing;
   return html`
     <ul part="attachments" class="draft-files" aria-label=${strings.attachedFiles}>
-      ${repeat(
-        files,
-        ({ id }) => id,
+      ${files.map(
         (file) => html`
           <li part="attachment" class=${file.url === undefined ? "chip" : "chip picture"}>
             ${file.url === undefined ? fileLabel(file) : thumbnail(file.name, file.url)}
@@ -63,7 +61,7 @@ export function refusalsView(draft: AttachmentDraft): TemplateResult | typeof no
       </ul>
       <button
         type="button"
-        class="icon-button small"
+        class="icon-button"
         aria-label=${strings.dismiss}
         title=${strings.dismiss}
         @click=${() => draft.dismissRefusals()}

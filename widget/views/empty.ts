@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { strings } from "../strings.ts";
+import * as strings from "../strings.ts";
 import { retryButton } from "./failure.ts";
-import { icons } from "./icons.ts";
+import * as icons from "./icons.ts";
 
 /** The greeting of a conversation without messages. */
 export function greetingView(welcome: string | undefined): TemplateResult {

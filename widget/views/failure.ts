@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { strings } from "../strings.ts";
+import * as strings from "../strings.ts";
 import type { Failure } from "../transcript.ts";
-import { icons } from "./icons.ts";
+import * as icons from "./icons.ts";
 
 /** Why an answer failed, and the way on where there is one. */
 export function failureView(

@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { FileDrop } from "../file-drop.ts";
-import { strings } from "../strings.ts";
-import { icons } from "./icons.ts";
+import * as strings from "../strings.ts";
+import * as icons from "./icons.ts";
 
 export interface FrameModel {
   /** Whether the conversation has no messages: what is there then moves to the middle. */

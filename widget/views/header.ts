@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { strings } from "../strings.ts";
-import { icons } from "./icons.ts";
+import * as strings from "../strings.ts";
+import * as icons from "./icons.ts";
 
 export interface HeaderModel {
   readonly name: string;

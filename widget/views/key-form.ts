@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { KeyPrompt } from "../chat-client.ts";
-import { strings } from "../strings.ts";
-import { icons } from "./icons.ts";
+import * as strings from "../strings.ts";
+import * as icons from "./icons.ts";
 
 export interface KeyFormModel {
   readonly name: string;

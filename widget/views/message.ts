@@ -1,13 +1,12 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { repeat } from "lit/directives/repeat.js";
 import { markdown } from "../markdown/markdown-directive.ts";
-import { strings } from "../strings.ts";
+import * as strings from "../strings.ts";
 import { type Block, type Question, type Reply, replyText } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
 import { sentFilesView } from "./attachment-list.ts";
 import { failureView } from "./failure.ts";
 import { iconButton } from "./header.ts";
-import { icons } from "./icons.ts";
+import * as icons from "./icons.ts";
 import { thinkingView } from "./thinking.ts";
 import { toolView } from "./tool.ts";
 
@@ -36,14 +35,10 @@ export function replyView(reply: Reply, context: ReplyContext): TemplateResult {
   return html`
     <article part="message assistant" class="message assistant" aria-busy=${streaming}>
       <span class="visually-hidden">${strings.agentSaid(context.agent)}</span>
-      ${repeat(
-        reply.blocks,
-        (block) => block.id,
-        (block, index) => {
-          const live = streaming && index === reply.blocks.length - 1;
-          return blockView(block, live, context.view);
-        },
-      )}
+      ${reply.blocks.map((block, index) => {
+        const live = streaming && index === reply.blocks.length - 1;
+        return blockView(block, live, context.view);
+      })}
       ${streaming && isSilent(reply) ? waiting : nothing}
       ${streaming ? nothing : outcomeView(reply, context)}
     </article>

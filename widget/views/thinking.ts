@@ -1,8 +1,9 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { formatDuration, strings } from "../strings.ts";
+import { formatDuration } from "../format.ts";
+import * as strings from "../strings.ts";
 import type { ThinkingBlock } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
-import { icons } from "./icons.ts";
+import * as icons from "./icons.ts";
 
 /** The model's reasoning: open while it streams, closed afterwards, unless the reader decided otherwise. */
 export function thinkingView(block: ThinkingBlock, view: ViewState): TemplateResult {

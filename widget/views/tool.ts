@@ -1,9 +1,10 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { formatDuration, strings } from "../strings.ts";
+import { formatDuration } from "../format.ts";
+import * as strings from "../strings.ts";
 import type { ToolBlock } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
 import { iconButton } from "./header.ts";
-import { icons } from "./icons.ts";
+import * as icons from "./icons.ts";
 
 const STATUS = {
   running: { icon: icons.spinner, label: strings.toolRunning },

@@ -1,0 +1,32 @@
+/** White space and comments inside css`` and html`` are text to esbuild: they would go over the wire. */
+
+import { readFile } from "node:fs/promises";
+import { transform } from "esbuild";
+
+const cssTemplate = /css`([^`]*)`/g;
+
+/** Minifies what stands in css`` and removes indentation from html``. */
+export const compactTemplates = {
+  name: "compact-templates",
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]widget[\\/].*\.ts$/ }, async ({ path }) => {
+      const source = await minifyCss(await readFile(path, "utf8"));
+      // One attribute per line is for readers of the source.
+      const contents = source.replace(/\n\s+(?=[@.?]?[\w-]+=)/g, " ").replace(/\n\s+/g, "\n");
+      return { contents, loader: "ts" };
+    });
+  },
+};
+
+async function minifyCss(source) {
+  const rules = [...source.matchAll(cssTemplate)].map(([, css]) => css);
+  if (rules.some((css) => /\$\{|\\/.test(css))) {
+    throw new Error(
+      "a css`` holds an expression or a backslash, which compact-templates cannot minify: use an array of styles",
+    );
+  }
+  const minified = await Promise.all(
+    rules.map(async (css) => (await transform(css, { loader: "css", minify: true })).code.trim()),
+  );
+  return source.replace(cssTemplate, () => `css\`${minified.shift()}\``);
+}

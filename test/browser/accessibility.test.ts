@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { ProviderError } from "../../server/providers/provider-error.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { call, fail, hang, say, think } from "../support/scripted-provider.ts";
+import { echo } from "../support/test-tools.ts";
+import { isFocused, openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const RICH = [
+  [think("Hm."), call("c1", "echo", { text: "ping" })],
+  [
+    say(
+      "# Result\n\n**Pong**, see [the page](https://example.org).\n\n```js\nx\n```\n\n- [x] done",
+    ),
+  ],
+] as const;
+
+/** Every control as a screen reader is told of it. */
+async function controlsOf(page: Page): Promise<{ role: string; name: string }[]> {
+  const device = await page.context().newCDPSession(page);
+  const { nodes } = await device.send("Accessibility.getFullAXTree");
+  const roles = new Set([
+    "button",
+    "textbox",
+    "link",
+    "checkbox",
+    "log",
+    "img",
+    "dialog",
+    "heading",
+  ]);
+  return nodes
+    .map(({ role, name }) => ({ role: String(role?.value), name: String(name?.value ?? "") }))
+    .filter(({ role }) => roles.has(role));
+}
+
+/** What has the keyboard's focus, through shadow roots: its name, and whether that can be seen. */
+function focused(page: Page): Promise<{ name: string; visible: boolean }> {
+  return page.evaluate(() => {
+    let element = document.activeElement;
+    while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+    if (element === null) return { name: "", visible: false };
+    const name = element.getAttribute("aria-label") ?? element.textContent?.trim() ?? "";
+    const { outlineStyle, outlineWidth } = getComputedStyle(element);
+    const visible = outlineStyle !== "none" && outlineWidth !== "0px";
+    return { name: name.replace(/\s+/g, " "), visible };
+  });
+}
+
+test("every control has a role and a name, in the greeting and in a conversation", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo], chat: { suggestions: ["Ping"] } },
+    turns: RICH,
+  });
+  await chat.greeting.waitFor();
+  const before = await controlsOf(chat.page);
+  await chat.page.getByRole("button", { name: "Ping" }).click();
+  await chat.replies.getByText("Pong").waitFor();
+  await chat.send.waitFor();
+  for (const row of await chat.replies.locator("[aria-expanded]").all()) await row.click();
+  const after = await controlsOf(chat.page);
+  const nameless = [...before, ...after].filter(
+    ({ role, name }) => name === "" && role !== "checkbox",
+  );
+  assert.deepEqual(nameless, []);
+  const named = (role: string) => after.filter((it) => it.role === role).map(({ name }) => name);
+  assert.deepEqual(named("log"), ["Conversation"]);
+  assert.deepEqual(named("textbox"), ["Message"]);
+  assert.deepEqual(named("link"), ["the page"]);
+  assert.equal(await chat.page.locator("html").getAttribute("lang"), "en");
+});
+
+test("a whole conversation is possible with the keyboard alone, and the focus is always seen", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo] },
+    turns: [...RICH, [say("Bye.")]],
+  });
+  await chat.input.waitFor();
+  await chat.page.keyboard.type("Ping");
+  await chat.page.keyboard.press("Enter");
+  await chat.replies.getByText("Pong").waitFor();
+  await chat.send.waitFor();
+  const stops: string[] = [];
+  while (stops.at(-1) !== "New conversation" && stops.length < 20) {
+    await chat.page.keyboard.press("Shift+Tab");
+    const { name, visible } = await focused(chat.page);
+    assert.equal(visible, true, `the focus on "${name}" is not seen`);
+    stops.push(name);
+    if (/^echo/.test(name)) {
+      await chat.page.keyboard.press("Enter");
+      await chat.tools.locator("pre").first().waitFor();
+    }
+  }
+  const expected = ["Copy answer", "Copy", "the page", /^echo/, "Thought briefly", "Conversation"];
+  for (const name of expected) {
+    assert.ok(
+      stops.some((stop) => (name instanceof RegExp ? name.test(stop) : stop === name)),
+      `${name} is not among ${stops.join(", ")}`,
+    );
+  }
+  await chat.page.keyboard.press("Enter");
+  await chat.greeting.waitFor();
+  assert.equal(await isFocused(chat.input), true, "a new conversation starts in the text field");
+  await chat.page.keyboard.type("Bye");
+  await chat.page.keyboard.press("Enter");
+  await chat.replies.getByText("Bye.").waitFor();
+});
+
+test("the card around the text field shows that the cursor is in it", async (t) => {
+  const chat = await openChat(t, browser, { browser: { reducedMotion: "reduce" } });
+  await chat.input.focus();
+  const border = () =>
+    chat.page.locator('[part="composer"]').evaluate((card) => getComputedStyle(card).borderColor);
+  const focusedBorder = await border();
+  await chat.input.blur();
+  assert.notEqual(await border(), focusedBorder);
+});
+
+test("a finished answer is spoken once, without Markdown's marks; the transcript itself is silent", async (t) => {
+  const chat = await openChat(t, browser, { agent: { tools: [echo] }, turns: RICH });
+  await chat.greeting.waitFor();
+  const spoken: string[] = [];
+  await chat.page.exposeFunction("heard", (text: string) => spoken.push(text));
+  await chat.page.getByRole("status").evaluate((region) => {
+    new MutationObserver(() => window.heard(region.textContent ?? "")).observe(region, {
+      childList: true,
+      characterData: true,
+      subtree: true,
+    });
+  });
+  await chat.say("Ping");
+  await chat.page
+    .getByRole("status")
+    .getByText("Pong, see the page.")
+    .waitFor({ state: "attached" });
+  assert.equal(spoken.length, 2, spoken.join(" | "));
+  assert.equal(spoken[0], "Answering…");
+  assert.match(spoken[1] ?? "", /^Result\nPong, see the page\.\n/);
+  assert.equal(await chat.messages.getAttribute("aria-live"), "off");
+});
+
+test("a failure is spoken at once", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[fail(new ProviderError("provider_error", "The model is ill."))]],
+  });
+  await chat.say("Hi");
+  await chat.page.getByRole("alert").getByText("The model is ill.").waitFor({ state: "attached" });
+});
+
+test("who prefers reduced motion sees none, while others see a spinner turn", async (t) => {
+  const moving = (page: Page) =>
+    page
+      .locator("agent-chat")
+      .evaluate((element) => element.shadowRoot?.getAnimations().length ?? 0);
+  for (const [reducedMotion, expected] of [
+    ["no-preference", true],
+    ["reduce", false],
+  ] as const) {
+    const chat = await openChat(t, browser, {
+      turns: [[think("Hm."), hang]],
+      browser: { reducedMotion },
+    });
+    await chat.say("Hi");
+    await chat.thinking.getByText("Hm.").waitFor();
+    assert.equal((await moving(chat.page)) > 0, expected, reducedMotion);
+  }
+});
+
+test("the key form is named, says what is wrong, and takes the focus", async (t) => {
+  const chat = await openChat(t, browser, { turns: [], env: { PARLEY_CHAT_KEY: "c-1" } });
+  await chat.keyField.waitFor();
+  assert.equal(await isFocused(chat.keyField), true);
+  await chat.page.keyboard.type("wrong");
+  await chat.page.keyboard.press("Enter");
+  await chat.page.getByRole("alert").getByText("That key was not accepted.").waitFor();
+  assert.equal(await chat.keyField.getAttribute("aria-invalid"), "true");
+  assert.deepEqual(
+    (await controlsOf(chat.page)).filter(({ name }) => name === ""),
+    [],
+  );
+});
+
+declare global {
+  interface Window {
+    heard: (text: string) => void;
+  }
+}

@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { tool } from "../../server/agent/define.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { call, say, think, wait } from "../support/scripted-provider.ts";
+import { openChat, shown } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const MARKDOWN = `# Title
+
+**bold**, *italic*, ~~struck~~, \`inline\` and [a link](https://example.org/a?b=1).
+
+1. one
+   - nested
+     - deeper
+2. two
+
+- [x] done
+- [ ] open
+
+\`\`\`ts
+const a = "<b>";
+\`\`\`
+
+| Left | Right |
+|:-----|------:|
+| a | 1 |
+
+> quoted
+
+---
+
+### Smaller
+`;
+
+/** Cut where no word ends, as models do. */
+function inPieces(text: string, length: number): ReturnType<typeof say>[] {
+  return text.match(new RegExp(`[^]{1,${length}}`, "g"))?.map(say) ?? [];
+}
+
+/** Waits for the test before it answers. */
+function waitingTool(name: string, until: Promise<void>, answer: () => unknown) {
+  return tool<Record<string, unknown>>({
+    name,
+    description: "Waits.",
+    parameters: { type: "object" },
+    execute: async () => {
+      await until;
+      return answer();
+    },
+  });
+}
+
+test("every kind of Markdown becomes an element of its own", async (t) => {
+  const chat = await openChat(t, browser, { turns: [inPieces(MARKDOWN, 7)] });
+  await chat.say("Show me");
+  await chat.answer.locator("h3").waitFor();
+  const expected = {
+    h1: "Title",
+    h3: "Smaller",
+    strong: "bold",
+    em: "italic",
+    del: "struck",
+    "p code": "inline",
+    "ol > li:nth-child(2)": "two",
+    "ol ul ul li": "deeper",
+    blockquote: "quoted",
+    "pre code": 'const a = "<b>";',
+    "th:nth-child(2)": "Right",
+    "td:nth-child(2)": "1",
+  };
+  for (const [selector, text] of Object.entries(expected)) {
+    assert.equal((await chat.answer.locator(selector).textContent())?.trim(), text, selector);
+  }
+  assert.equal(await chat.answer.locator("hr").count(), 1);
+  const boxes = await chat.answer.getByRole("checkbox").all();
+  assert.deepEqual(await Promise.all(boxes.map((box) => box.isChecked())), [true, false]);
+  const alignment = chat.answer.locator("td:nth-child(2)");
+  assert.equal(await alignment.evaluate((cell) => getComputedStyle(cell).textAlign), "right");
+});
+
+test("a link opens elsewhere and tells the other site nothing", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say(MARKDOWN)]] });
+  await chat.say("Show me");
+  const link = chat.answer.getByRole("link", { name: "a link" });
+  assert.equal(await link.getAttribute("href"), "https://example.org/a?b=1");
+  assert.equal(await link.getAttribute("target"), "_blank");
+  const rel = (await link.getAttribute("rel"))?.split(" ") ?? [];
+  assert.ok(rel.includes("noopener") && rel.includes("noreferrer"), `rel is ${rel.join(" ")}`);
+});
+
+test("a code block's button copies exactly the code", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say(MARKDOWN)]],
+    browser: { permissions: ["clipboard-read", "clipboard-write"] },
+  });
+  await chat.say("Show me");
+  await chat.answer.getByRole("button", { name: "Copy" }).click();
+  await chat.answer.getByRole("button", { name: "Copied" }).waitFor();
+  assert.equal(await chat.page.evaluate(() => navigator.clipboard.readText()), 'const a = "<b>";');
+});
+
+test("parallel tools spin until each has its own result, in any order", async (t) => {
+  const [fast, slow] = [gate(), gate()];
+  const chat = await openChat(t, browser, {
+    agent: {
+      tools: [
+        waitingTool("slow", slow.opened, () => "late"),
+        waitingTool("fast", fast.opened, () => "early"),
+      ],
+    },
+    turns: [[say("Looking."), call("c1", "slow"), call("c2", "fast")], [say("Both are here.")]],
+  });
+  await chat.say("Look");
+  const running = chat.page.locator('[part="tool"][data-status="running"]');
+  await running.nth(1).waitFor();
+  const spinner = chat.tools.first().locator(".spinner");
+  assert.equal(
+    await spinner.evaluate((icon) => icon.getAnimations().length > 0),
+    true,
+    "the spinner moves",
+  );
+  fast.open();
+  const completed = chat.page.locator('[part="tool"][data-status="completed"]');
+  await completed.waitFor();
+  assert.match(await shown(completed), /^fast\s+completed\s+\d+ ms$/);
+  assert.equal(await running.getByRole("button", { name: "slow" }).count(), 1);
+  slow.open();
+  await chat.replies.getByText("Both are here.").waitFor();
+  assert.equal(await running.count(), 0);
+  assert.equal(await chat.page.locator(".spinner").count(), 0);
+});
+
+test("a tool row opens by keyboard and shows arguments and output as text", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { tools: [waitingTool("peek", Promise.resolve(), () => ({ html: "<b>x</b>" }))] },
+    turns: [[call("c1", "peek", { query: "**not bold**" })], [say("Done.")]],
+  });
+  await chat.say("Peek");
+  await chat.replies.getByText("Done.").waitFor();
+  const row = chat.tools.getByRole("button", { name: "peek" });
+  assert.equal(await row.getAttribute("aria-expanded"), "false");
+  await row.focus();
+  await row.press("Enter");
+  assert.equal(await row.getAttribute("aria-expanded"), "true");
+  const details = await chat.tools.locator("pre").allTextContents();
+  assert.deepEqual(details, ['{\n  "query": "**not bold**"\n}', '{\n  "html": "<b>x</b>"\n}']);
+  await row.press("Space");
+  assert.equal(await row.getAttribute("aria-expanded"), "false");
+  assert.equal(await chat.tools.locator("pre").count(), 0);
+});
+
+test("a failed tool is marked and its reason can be read", async (t) => {
+  const broken = waitingTool("broken", Promise.resolve(), () => {
+    throw new Error("No such city.");
+  });
+  const chat = await openChat(t, browser, {
+    agent: { tools: [broken] },
+    turns: [[call("c1", "broken")], [say("Sorry.")]],
+  });
+  await chat.say("Try");
+  await chat.replies.getByText("Sorry.").waitFor();
+  assert.equal(await chat.tools.getAttribute("data-status"), "failed");
+  await chat.tools.getByRole("button", { name: /broken\s*failed/ }).click();
+  assert.match(await shown(chat.tools), /Error\s+No such city\./);
+});
+
+test("Stop ends a running tool, and its row says so", async (t) => {
+  const never = gate();
+  const chat = await openChat(t, browser, {
+    agent: { tools: [waitingTool("endless", never.opened, () => "")] },
+    turns: [[call("c1", "endless")], [say("Go on.")]],
+  });
+  await chat.say("Start");
+  await chat.page.locator('[part="tool"][data-status="running"]').waitFor();
+  await chat.stop.click();
+  await chat.page.locator('[part="tool"]:not([data-status="running"])').waitFor();
+  await chat.replies.getByText("You stopped this answer.").waitFor();
+  assert.equal(await chat.page.locator(".spinner").count(), 0);
+  await chat.ask("And now?", "Go on.");
+  never.open();
+});
+
+test("thinking is open while it streams and closes when the answer begins", async (t) => {
+  const rest = gate();
+  const chat = await openChat(t, browser, {
+    turns: [[think("Let me *see*."), wait(rest.opened), say("I see.")]],
+  });
+  await chat.say("Think");
+  const row = chat.thinking.getByRole("button", { name: "Thinking" });
+  await chat.thinking.getByText("Let me *see*.").waitFor();
+  assert.equal(await row.getAttribute("aria-expanded"), "true");
+  rest.open();
+  await chat.replies.getByText("I see.").waitFor();
+  const closed = chat.thinking.getByRole("button", { name: "Thought briefly" });
+  assert.equal(await closed.getAttribute("aria-expanded"), "false");
+  await closed.click();
+  await chat.thinking.getByText("Let me *see*.").waitFor();
+});
+
+test("thinking that the reader has opened again stays open", async (t) => {
+  const rest = gate();
+  const chat = await openChat(t, browser, {
+    turns: [[think("Hm."), wait(rest.opened), say("I see.")]],
+  });
+  await chat.say("Think");
+  const row = chat.thinking.getByRole("button", { name: "Thinking" });
+  await row.click();
+  await row.and(chat.page.locator('[aria-expanded="false"]')).waitFor();
+  await row.click();
+  await row.and(chat.page.locator('[aria-expanded="true"]')).waitFor();
+  rest.open();
+  await chat.replies.getByText("I see.").waitFor();
+  assert.equal(await chat.thinking.getByText("Hm.").isVisible(), true);
+});

@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { MAX_ATTACHMENT_BYTES } from "../../server/protocol/attachments.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { say } from "../support/scripted-provider.ts";
+import { type ChatPage, openChat, shown } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+/** A red pixel. */
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==",
+  "base64",
+);
+const PDF = Buffer.concat([Buffer.from("%PDF-1.7\n"), randomBytes(100_000)]);
+
+const picture = { name: "red.png", mimeType: "image/png", buffer: PNG };
+const document = { name: "offer.pdf", mimeType: "application/pdf", buffer: PDF };
+
+const drafts = (chat: ChatPage) => chat.page.locator('[part="composer"] [part="attachment"]');
+const refusals = (chat: ChatPage) => chat.page.locator('[part="refusals"]');
+const received = (chat: ChatPage) => chat.server.model.asked.at(-1)?.setup.attachments;
+
+/** Files as a drag or a paste carries them. */
+function transferOf(
+  page: Page,
+  files: readonly { name: string; mimeType: string; buffer: Buffer }[],
+) {
+  const plain = files.map(({ name, mimeType, buffer }) => ({ name, mimeType, data: [...buffer] }));
+  return page.evaluateHandle((items) => {
+    const transfer = new DataTransfer();
+    for (const { name, mimeType, data } of items) {
+      transfer.items.add(new File([new Uint8Array(data)], name, { type: mimeType }));
+    }
+    return transfer;
+  }, plain);
+}
+
+/** A file of that size, made in the page: sending it there would take longer than the test. */
+async function dropLargePdf(chat: ChatPage, name: string, size: number): Promise<void> {
+  const file = { name, size };
+  const dataTransfer = await chat.page.evaluateHandle((made) => {
+    const bytes = new Uint8Array(made.size);
+    bytes.set(new TextEncoder().encode("%PDF-"));
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([bytes], made.name, { type: "application/pdf" }));
+    return transfer;
+  }, file);
+  await chat.messages.dispatchEvent("drop", { dataTransfer });
+}
+
+test("picked files show as thumbnail and name, and arrive as they are", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Received.")]] });
+  await chat.files.setInputFiles([picture, document]);
+  const thumbnail = drafts(chat).getByRole("img", { name: "red.png" });
+  await thumbnail.waitFor();
+  await drafts(chat).getByText("offer.pdf").waitFor();
+  const source = await thumbnail.getAttribute("src");
+  assert.match(source ?? "", /^blob:/);
+  await chat.page.waitForFunction(
+    (image) => image instanceof HTMLImageElement && image.naturalWidth === 1,
+    await thumbnail.elementHandle(),
+  );
+  await chat.ask("Look", "Received.");
+  assert.deepEqual(received(chat), [
+    { type: "image", name: "red.png", mime_type: "image/png", data: PNG.toString("base64") },
+    { type: "file", name: "offer.pdf", mime_type: "application/pdf", data: PDF.toString("base64") },
+  ]);
+  assert.equal(await drafts(chat).count(), 0, "the next message starts without files");
+  await chat.questions.getByRole("img", { name: "red.png" }).waitFor();
+  await chat.questions.getByText("offer.pdf").waitFor();
+});
+
+test("the attach button opens the picker for the kinds that the model takes", async (t) => {
+  const chat = await openChat(t, browser, { turns: [], mediaTypes: ["image/png"] });
+  const opened = chat.page.waitForEvent("filechooser");
+  await chat.page.getByRole("button", { name: "Attach files" }).click();
+  const chooser = await opened;
+  assert.equal(chooser.isMultiple(), true);
+  assert.equal(await chat.files.getAttribute("accept"), "image/png");
+  await chooser.setFiles(picture);
+  await drafts(chat).getByRole("img", { name: "red.png" }).waitFor();
+});
+
+test("a model that takes no files has no attach button, and a dropped file is refused", async (t) => {
+  const chat = await openChat(t, browser, { turns: [], mediaTypes: [], agent: { agent: "Ann" } });
+  await chat.input.waitFor();
+  await chat.page.getByText("Ann").first().waitFor();
+  assert.equal(await chat.page.getByRole("button", { name: "Attach files" }).count(), 0);
+  const dataTransfer = await transferOf(chat.page, [picture]);
+  await chat.messages.dispatchEvent("drop", { dataTransfer });
+  await refusals(chat).getByText("Ann does not take files.").waitFor();
+});
+
+test("a file alone is a message", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("A red dot.")]] });
+  await chat.files.setInputFiles(picture);
+  await drafts(chat).waitFor();
+  await chat.send.click();
+  await chat.replies.getByText("A red dot.").waitFor();
+  assert.equal(chat.server.model.asked[0]?.setup.message, "");
+  assert.equal(received(chat)?.length, 1);
+});
+
+test("files can be dropped anywhere on the chat, which shows that they may", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Caught.")]] });
+  const dataTransfer = await transferOf(chat.page, [picture, document]);
+  const overlay = chat.page.getByText("Drop files to attach them");
+  await chat.messages.dispatchEvent("dragover", { dataTransfer });
+  await overlay.waitFor();
+  await chat.messages.dispatchEvent("drop", { dataTransfer });
+  await overlay.waitFor({ state: "hidden" });
+  await drafts(chat).nth(1).waitFor();
+  await chat.ask("Catch", "Caught.");
+  assert.deepEqual(
+    received(chat)?.map(({ data }) => data),
+    [PNG, PDF].map((bytes) => bytes.toString("base64")),
+  );
+});
+
+test("a picture is pasted as a file, and text beside a picture as text", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Pasted.")]] });
+  const paste = async (text: string) =>
+    chat.input.evaluate(
+      (field, [transfer, plain]) => {
+        if (plain !== "") transfer.setData("text/plain", plain);
+        const event = new ClipboardEvent("paste", {
+          clipboardData: transfer,
+          bubbles: true,
+          cancelable: true,
+        });
+        return field.dispatchEvent(event);
+      },
+      [await transferOf(chat.page, [picture]), text] as const,
+    );
+  assert.equal(await paste("a table's cells"), true, "left to the browser, which inserts the text");
+  assert.equal(await drafts(chat).count(), 0);
+  assert.equal(await paste(""), false);
+  await drafts(chat).getByRole("img", { name: "red.png" }).waitFor();
+  await chat.ask("See", "Pasted.");
+  assert.equal(received(chat)?.[0]?.data, PNG.toString("base64"));
+});
+
+test("a file can be taken out again", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One file.")]] });
+  await chat.files.setInputFiles([picture, document]);
+  await drafts(chat).nth(1).waitFor();
+  await chat.page.getByRole("button", { name: "Remove red.png" }).click();
+  await drafts(chat).nth(1).waitFor({ state: "detached" });
+  await chat.ask("Look", "One file.");
+  assert.deepEqual(
+    received(chat)?.map(({ name }) => name),
+    ["offer.pdf"],
+  );
+});
+
+test("each refused file has its reason, the good ones stay, and the reasons can be dismissed", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Fine.")]] });
+  await chat.files.setInputFiles([
+    { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") },
+    { name: "fake.png", mimeType: "image/png", buffer: Buffer.from("<svg onload=alert(1)>") },
+    { name: "empty.pdf", mimeType: "application/pdf", buffer: Buffer.alloc(0) },
+    picture,
+  ]);
+  await drafts(chat).getByRole("img", { name: "red.png" }).waitFor();
+  const reasons = (await shown(refusals(chat).getByRole("list"))).split("\n").filter(Boolean);
+  assert.equal(reasons.length, 3);
+  assert.match(reasons[0] ?? "", /^notes\.txt .*JPEG, PNG, GIF, WebP and PDF/);
+  assert.match(reasons[1] ?? "", /^fake\.png .*not a PNG/);
+  assert.match(reasons[2] ?? "", /^empty\.pdf .*empty/);
+  await chat.page.getByRole("button", { name: "Dismiss" }).click();
+  await refusals(chat).waitFor({ state: "detached" });
+  await chat.ask("Go", "Fine.");
+  assert.equal(received(chat)?.length, 1);
+});
+
+test("a file of exactly 20 MiB is taken and arrives whole, one byte more is refused", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Big.")]] });
+  await dropLargePdf(chat, "huge.pdf", MAX_ATTACHMENT_BYTES + 1);
+  await refusals(chat).getByText("huge.pdf is larger than 20 MB.").waitFor();
+  await dropLargePdf(chat, "big.pdf", MAX_ATTACHMENT_BYTES);
+  await drafts(chat).getByText("20 MB").waitFor();
+  await chat.ask("Big one", "Big.");
+  const bytes = Buffer.from(received(chat)?.[0]?.data ?? "", "base64");
+  const sent = Buffer.alloc(MAX_ATTACHMENT_BYTES);
+  sent.write("%PDF-");
+  assert.equal(bytes.equals(sent), true);
+});
+
+test("one file more than the server takes is refused with the limit", async (t) => {
+  const chat = await openChat(t, browser, { turns: [], env: { PARLEY_MAX_ATTACHMENTS: "2" } });
+  await chat.files.setInputFiles([picture, document, { ...picture, name: "third.png" }]);
+  await refusals(chat)
+    .getByText("third.png was not attached: a message takes at most 2 files.")
+    .waitFor();
+  assert.equal(await drafts(chat).count(), 2);
+});
+
+test("a picture that is called something else is taken for what its bytes are", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("A PNG.")]] });
+  await chat.files.setInputFiles({ name: "photo.jpg", mimeType: "image/jpeg", buffer: PNG });
+  await drafts(chat).waitFor();
+  await chat.ask("What is it?", "A PNG.");
+  assert.equal(received(chat)?.[0]?.mime_type, "image/png");
+});

@@ -1,0 +1,141 @@
+/** The chat page of a real server in a real browser, and what a person does with it. */
+
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import type { Browser, BrowserContextOptions, Frame, Locator, Page } from "playwright-core";
+import { openPage } from "../support/browser.ts";
+import { type ProxyOptions, startProxy, type TestProxy } from "../support/proxy.ts";
+import { type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
+
+/** The text as a person sees it: with line breaks between blocks, without what is hidden. */
+export async function shown(locator: Locator): Promise<string> {
+  await locator.waitFor();
+  const [text = ""] = await locator.allInnerTexts();
+  return text.trim();
+}
+
+/** One `<agent-chat>`, found by what a person sees or by its public parts. */
+export interface ChatElement {
+  readonly input: Locator;
+  readonly send: Locator;
+  readonly stop: Locator;
+  readonly retry: Locator;
+  readonly greeting: Locator;
+  readonly error: Locator;
+  readonly questions: Locator;
+  readonly replies: Locator;
+  /** The text of the last answer. */
+  readonly answer: Locator;
+  readonly tools: Locator;
+  readonly thinking: Locator;
+  readonly messages: Locator;
+  readonly keyField: Locator;
+  /** Where the file picker puts what was picked. */
+  readonly files: Locator;
+  /** Types a message and presses Enter. */
+  say(text: string): Promise<void>;
+  /** Sends a message and waits until its answer has ended with this text. */
+  ask(text: string, answer: string): Promise<void>;
+}
+
+/** Finds the parts of the chat inside a page, a frame or an element. */
+export function chatIn(root: Page | Frame | Locator): ChatElement {
+  const part = (name: string) => root.locator(`[part~="${name}"]`);
+  const input = root.getByRole("textbox", { name: "Message" });
+  const replies = part("assistant");
+  const say = async (text: string) => {
+    await input.fill(text);
+    await input.press("Enter");
+  };
+  return {
+    input,
+    send: root.getByRole("button", { name: "Send message" }),
+    stop: root.getByRole("button", { name: "Stop answering" }),
+    retry: root.getByRole("button", { name: "Try again" }),
+    greeting: part("empty"),
+    error: part("error"),
+    questions: part("user"),
+    replies,
+    answer: replies.last().locator('[part="markdown"]').last(),
+    tools: part("tool"),
+    thinking: part("thinking"),
+    messages: part("messages"),
+    keyField: root.getByLabel("Access key"),
+    files: root.locator('input[type="file"]'),
+    say,
+    ask: async (text, answer) => {
+      const number = await replies.count();
+      await say(text);
+      await replies.nth(number).and(root.locator('[aria-busy="false"]')).waitFor();
+      assert.equal(await shown(replies.nth(number).locator('[part="markdown"]')), answer);
+    },
+  };
+}
+
+export interface ChatPage extends ChatElement {
+  readonly page: Page;
+  readonly server: TestServer;
+  /** What stands between browser and server, where the test asked for it. */
+  readonly proxy: TestProxy;
+  /** Errors and warnings of the console. */
+  readonly complaints: string[];
+}
+
+export interface ChatPageOptions extends ServerOptions {
+  path?: string;
+  browser?: BrowserContextOptions;
+  proxy?: ProxyOptions;
+  /** What the browser may write to the console; anything else fails the test. */
+  expectedComplaints?: RegExp;
+}
+
+/** Starts a server and opens its page. A complaint that nobody expected fails the test. */
+export async function openChat(
+  t: TestContext,
+  browser: Browser,
+  {
+    path = "/",
+    browser: context = {},
+    proxy: between,
+    expectedComplaints,
+    ...options
+  }: ChatPageOptions = {},
+): Promise<ChatPage> {
+  const server = await startServer(t, options);
+  const { page, complaints } = await openPage(t, browser, context);
+  failOnComplaints(t, complaints, expectedComplaints);
+  const proxy = await startProxy(t, server.port, between);
+  await page.goto((between ? proxy.url : server.url) + path);
+  return { page, server, proxy, complaints, ...chatIn(page) };
+}
+
+/** Fails the test for whatever the page complained of and nobody expected. */
+export function failOnComplaints(
+  t: TestContext,
+  complaints: readonly string[],
+  expected?: RegExp,
+): void {
+  t.after(() => {
+    const others = complaints.filter((text) => expected === undefined || !expected.test(text));
+    assert.deepEqual(others, [], "the page complained");
+  });
+}
+
+/** Every address that a page has asked for from now on. */
+export function watchAddresses(page: Page): { requests: string[]; sockets: string[] } {
+  const requests: string[] = [];
+  const sockets: string[] = [];
+  page.on("request", (request) => requests.push(request.url()));
+  page.on("websocket", (socket) => sockets.push(socket.url()));
+  return { requests, sockets };
+}
+
+/** Whether the keyboard's focus is on exactly this element. */
+export function isFocused(locator: Locator): Promise<boolean> {
+  return locator.evaluate((element) => {
+    const root = element.getRootNode();
+    return (
+      (root instanceof Document || root instanceof ShadowRoot) && root.activeElement === element
+    );
+  });
+}

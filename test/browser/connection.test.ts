@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import { launchBrowser } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { call, hang, say, think, wait } from "../support/scripted-provider.ts";
+import { echo } from "../support/test-tools.ts";
+import { type ChatPage, type ChatPageOptions, openChat, watchAddresses } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+/** Opens the page through a proxy. What the browser says about lost connections is expected. */
+async function openThrough(
+  t: TestContext,
+  upgrades: "pass" | "refuse",
+  options: ChatPageOptions,
+): Promise<ChatPage & { seen: ReturnType<typeof watchAddresses> }> {
+  const chat = await openChat(t, browser, {
+    ...options,
+    proxy: { upgrades },
+    expectedComplaints: /^WebSocket connection to|^Failed to load resource: net::/,
+  });
+  return { ...chat, seen: watchAddresses(chat.page) };
+}
+
+const contents = ({ server }: ChatPage, turn: number) =>
+  server.model.asked[turn]?.messages.map(({ content }) => content);
+
+test("the page talks WebSocket, and one line serves the whole conversation", async (t) => {
+  const chat = await openThrough(t, "pass", { turns: [[say("One.")], [say("Two.")]] });
+  await chat.ask("First", "One.");
+  await chat.ask("Second", "Two.");
+  assert.equal(chat.seen.sockets.length, 1);
+  assert.deepEqual(
+    chat.seen.requests.filter((url) => url.includes("/api/chat")),
+    [],
+  );
+});
+
+test("where WebSocket is blocked, the conversation goes over HTTP with thinking and tools", async (t) => {
+  const chat = await openThrough(t, "refuse", {
+    agent: { tools: [echo] },
+    turns: [
+      [think("Hm."), call("c1", "echo", { text: "ping" })],
+      [say("Pong.")],
+      [say("Remembered.")],
+    ],
+  });
+  await chat.say("Ping");
+  await chat.replies.getByText("Pong.").waitFor();
+  assert.equal(await chat.thinking.count(), 1);
+  assert.equal(await chat.tools.getAttribute("data-status"), "completed");
+  await chat.ask("And?", "Remembered.");
+  assert.equal(chat.seen.sockets.length, 1, "a blocked socket is not tried again");
+  assert.deepEqual(contents(chat, 2)?.filter(Boolean), ["Ping", "ping", "Pong.", "And?"]);
+});
+
+test("over HTTP the text streams, and Stop ends the model's request and keeps the partial answer", async (t) => {
+  const chat = await openThrough(t, "refuse", { turns: [[say("Partial"), hang], [say("On.")]] });
+  await chat.say("Long story");
+  await chat.replies.getByText("Partial").waitFor();
+  await chat.stop.click();
+  await chat.replies.getByText("You stopped this answer.").waitFor();
+  await chat.server.model.asked[0]?.aborted;
+  await chat.ask("Go on", "On.");
+});
+
+test("a line that was lost between two messages is opened again, with the conversation", async (t) => {
+  const chat = await openThrough(t, "pass", { turns: [[say("One.")], [say("Two.")]] });
+  const closed = chat.page
+    .waitForEvent("websocket")
+    .then((socket) => socket.waitForEvent("close", { timeout: 10_000 }));
+  await chat.ask("First", "One.");
+  chat.proxy.cut();
+  await closed;
+  await chat.ask("Second", "Two.");
+  assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
+  assert.equal(chat.seen.sockets.length, 2);
+  assert.equal(await chat.error.count(), 0);
+});
+
+test("a line lost in the middle of an answer keeps the partial text, and Try again goes on", async (t) => {
+  const chat = await openThrough(t, "pass", {
+    turns: [[say("One.")], [say("Half of"), hang], [say("Two.")]],
+  });
+  await chat.ask("First", "One.");
+  await chat.say("Second");
+  await chat.replies.getByText("Half of").waitFor();
+  chat.proxy.cut();
+  await chat.error.getByText("The connection was lost").waitFor();
+  assert.equal(await chat.replies.getByText("Half of").isVisible(), true);
+  await chat.server.model.asked[1]?.aborted;
+  await chat.retry.click();
+  await chat.replies.getByText("Two.").waitFor();
+  assert.equal(await chat.questions.count(), 2);
+  assert.deepEqual(contents(chat, 2), ["First", "One.", "Second"]);
+});
+
+test("over HTTP a lost connection keeps the partial text as well", async (t) => {
+  const chat = await openThrough(t, "refuse", { turns: [[say("Half of"), hang], [say("Whole.")]] });
+  await chat.say("First");
+  await chat.replies.getByText("Half of").waitFor();
+  chat.proxy.cut();
+  await chat.error.getByText("The connection was lost").waitFor();
+  assert.equal(await chat.replies.getByText("Half of").isVisible(), true);
+  await chat.retry.click();
+  await chat.replies.getByText("Whole.").waitFor();
+});
+
+test("a server that is down is said to be, and once it is up the message goes through", async (t) => {
+  const chat = await openThrough(t, "pass", { turns: [[say("One.")], [say("Back.")]] });
+  await chat.ask("First", "One.");
+  await chat.proxy.down();
+  await chat.say("Second");
+  await chat.error.getByText("cannot be reached").waitFor();
+  await chat.proxy.up();
+  await chat.retry.click();
+  await chat.replies.getByText("Back.").waitFor();
+  assert.equal(await chat.error.count(), 0);
+  assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
+});
+
+test("a page that meets its server down offers to try again, and then greets", async (t) => {
+  const chat = await openThrough(t, "pass", {
+    turns: [],
+    agent: { chat: { welcome: "Here I am." } },
+  });
+  await chat.page.route("**/api/info", (route) => route.abort());
+  await chat.page.reload();
+  await chat.error.getByText("cannot be reached").waitFor();
+  await chat.page.unroute("**/api/info");
+  await chat.retry.click();
+  await chat.greeting.getByText("Here I am.").waitFor();
+});
+
+test("a server that shuts down in the middle of an answer says so, and the text stays", async (t) => {
+  const never = gate();
+  const chat = await openThrough(t, "pass", { turns: [[say("Half of"), wait(never.opened)]] });
+  await chat.say("First");
+  await chat.replies.getByText("Half of").waitFor();
+  const closed = chat.server.close();
+  await chat.error.waitFor();
+  assert.equal(await chat.replies.getByText("Half of").isVisible(), true);
+  assert.equal(await chat.retry.isVisible(), true);
+  never.open();
+  await closed;
+});

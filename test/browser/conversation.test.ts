@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { ProviderError } from "../../server/providers/provider-error.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { fail, hang, say, wait } from "../support/scripted-provider.ts";
+import { openChat, shown } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+test("the page greets with the agent's name, its welcome and its suggestions", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("Fine.")]],
+    agent: { agent: "Concierge", chat: { welcome: "Ask away!", suggestions: ["How are you?"] } },
+  });
+  await chat.page.getByText("Concierge").waitFor();
+  assert.equal(await shown(chat.greeting), "Ask away!");
+  assert.equal(await chat.page.title(), "Acme Support");
+  await chat.page.getByRole("button", { name: "How are you?" }).click();
+  await chat.replies.getByText("Fine.").waitFor();
+  assert.equal(await shown(chat.questions), "You said:\nHow are you?");
+  assert.equal(await chat.greeting.count(), 0);
+  assert.equal(await chat.page.locator('[part="suggestions"]').count(), 0);
+});
+
+test("Enter sends, the button sends, and the conversation goes on", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]] });
+  assert.equal(await chat.send.isDisabled(), true, "nothing to send yet");
+  await chat.ask("First", "One.");
+  await chat.input.fill("Second");
+  await chat.send.click();
+  await chat.replies.getByText("Two.").waitFor();
+  assert.equal(await chat.input.inputValue(), "");
+  const contents = chat.server.model.asked[1]?.messages.map(({ content }) => content);
+  assert.deepEqual(contents, ["First", "One.", "Second"]);
+});
+
+test("the text field has the cursor when the page has loaded and keeps it after a message", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Hello.")]] });
+  await chat.input.waitFor();
+  await chat.page.keyboard.type("Hi");
+  await chat.page.keyboard.press("Enter");
+  await chat.replies.getByText("Hello.").waitFor();
+  await chat.page.keyboard.type("again");
+  assert.equal(await chat.input.inputValue(), "again");
+});
+
+test("text is on the screen before the answer has ended", async (t) => {
+  const rest = gate();
+  const chat = await openChat(t, browser, {
+    turns: [[say("The first **half"), wait(rest.opened), say("** and the rest.")]],
+  });
+  await chat.say("Go");
+  await chat.replies.getByText("half").waitFor();
+  assert.equal(await chat.stop.isVisible(), true);
+  assert.equal(await shown(chat.answer), "The first half", "an open mark is not shown raw");
+  rest.open();
+  await chat.replies.getByText("and the rest.").waitFor();
+  assert.equal(
+    await chat.answer.innerHTML().then((html) => /<strong>half<\/strong>/.test(html)),
+    true,
+  );
+});
+
+test("Stop keeps what was said, says so, ends the model's request, and the next message works", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("Partial"), hang], [say("Still here.")]],
+  });
+  await chat.say("Long story");
+  await chat.replies.getByText("Partial").waitFor();
+  await chat.stop.click();
+  await chat.replies.getByText("You stopped this answer.").waitFor();
+  await chat.server.model.asked[0]?.aborted;
+  assert.equal(await shown(chat.answer), "Partial");
+  await chat.ask("And now?", "Still here.");
+  const contents = chat.server.model.asked[1]?.messages.map(({ content }) => content);
+  assert.deepEqual(contents, ["Long story", "Partial", "And now?"]);
+});
+
+test("Escape stops a running answer", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Partial"), hang]] });
+  await chat.say("Long story");
+  await chat.replies.getByText("Partial").waitFor();
+  await chat.input.press("Escape");
+  await chat.replies.getByText("You stopped this answer.").waitFor();
+});
+
+test("a failed answer keeps its text, says why, and Try again replaces it", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [
+      [say("Half an answer"), fail(new ProviderError("provider_error", "The model is ill."))],
+      [say("The whole answer.")],
+    ],
+  });
+  await chat.say("Question");
+  await chat.error.getByText("The model is ill.").waitFor();
+  assert.equal(await shown(chat.answer), "Half an answer");
+  await chat.retry.click();
+  await chat.replies.getByText("The whole answer.").waitFor();
+  assert.equal(await chat.error.count(), 0);
+  assert.equal(await chat.replies.count(), 1);
+  assert.equal(await chat.questions.count(), 1);
+  const contents = chat.server.model.asked[1]?.messages.map(({ content }) => content);
+  assert.deepEqual(contents, ["Question"], "the question is not told twice");
+});
+
+test("New conversation forgets everything that was said", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Noted.")], [say("Fresh.")]] });
+  await chat.ask("My name is Ann", "Noted.");
+  await chat.page.getByRole("button", { name: "New conversation" }).click();
+  await chat.greeting.waitFor();
+  assert.equal(await chat.page.getByText("Noted.").count(), 0);
+  await chat.ask("Who am I?", "Fresh.");
+  assert.deepEqual(
+    chat.server.model.asked[1]?.messages.map(({ content }) => content),
+    ["Who am I?"],
+  );
+});
+
+test("New conversation ends a running answer", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Endless"), hang], [say("Fresh.")]] });
+  await chat.say("Old");
+  await chat.replies.getByText("Endless").waitFor();
+  await chat.page.getByRole("button", { name: "New conversation" }).click();
+  await chat.greeting.waitFor();
+  await chat.server.model.asked[0]?.aborted;
+  await chat.ask("New", "Fresh.");
+});
+
+test("the next message can be typed while an answer runs, and Enter does not lose it", async (t) => {
+  const rest = gate();
+  const chat = await openChat(t, browser, {
+    turns: [[say("Thinking"), wait(rest.opened), say(" done.")], [say("Second.")]],
+  });
+  await chat.say("First");
+  await chat.replies.getByText("Thinking").waitFor();
+  await chat.say("Second");
+  assert.equal(await chat.input.inputValue(), "Second");
+  rest.open();
+  await chat.send.waitFor();
+  assert.equal(await chat.input.inputValue(), "Second");
+  await chat.input.press("Enter");
+  await chat.replies.getByText("Second.").waitFor();
+  assert.equal(await chat.questions.count(), 2);
+});
+
+test("Shift+Enter makes a new line, which the field and the bubble show", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Two lines.")]] });
+  await chat.input.focus();
+  const before = await chat.input.boundingBox();
+  await chat.page.keyboard.type("one");
+  await chat.page.keyboard.press("Shift+Enter");
+  await chat.page.keyboard.type("two");
+  assert.equal(await chat.input.inputValue(), "one\ntwo");
+  const grown = await chat.input.boundingBox();
+  assert.ok((grown?.height ?? 0) > (before?.height ?? 0) + 10, "the field grows with its text");
+  await chat.input.press("Enter");
+  await chat.replies.getByText("Two lines.").waitFor();
+  assert.equal(await shown(chat.questions), "You said:\none\ntwo");
+});
+
+test("Enter that ends an input method's composition does not send", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("はい。")]] });
+  const device = await chat.page.context().newCDPSession(chat.page);
+  await chat.input.focus();
+  await device.send("Input.imeSetComposition", {
+    text: "にほん",
+    selectionStart: 3,
+    selectionEnd: 3,
+  });
+  const enter = { type: "rawKeyDown", key: "Enter", code: "Enter" } as const;
+  await device.send("Input.dispatchKeyEvent", { ...enter, windowsVirtualKeyCode: 13 });
+  await device.send("Input.insertText", { text: "日本" });
+  // Safari sends the key after the composition has ended, with the code 229.
+  await device.send("Input.dispatchKeyEvent", { ...enter, windowsVirtualKeyCode: 229 });
+  assert.equal(await chat.input.inputValue(), "日本");
+  assert.equal(await chat.questions.count(), 0);
+  await chat.input.press("Enter");
+  await chat.replies.getByText("はい。").waitFor();
+});
+
+test("white space alone is not sent", async (t) => {
+  const chat = await openChat(t, browser, { turns: [] });
+  await chat.say("  \n ");
+  assert.equal(await chat.send.isDisabled(), true);
+  assert.equal(await chat.questions.count(), 0);
+});

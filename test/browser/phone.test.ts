@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { BrowserContextOptions, Locator, Page } from "playwright-core";
+import { MARKDOWN_SAMPLE } from "../../server/providers/demo-markdown.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { call, say } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { echo } from "../support/test-tools.ts";
+import { chatIn, failOnComplaints, openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const phone = (width: number, height: number): BrowserContextOptions => ({
+  viewport: { width, height },
+  isMobile: true,
+  hasTouch: true,
+  deviceScaleFactor: 2,
+});
+
+const WIDE = `${MARKDOWN_SAMPLE}\n\n${"Donaudampfschifffahrt".repeat(12)} https://example.org/${"long/".repeat(40)}\n\n| ${"wide column | ".repeat(12)}\n|${"---|".repeat(12)}\n| ${"some cell | ".repeat(12)}\n`;
+
+/** How far things reach beyond the screen; code and tables scroll in boxes of their own. */
+function overflow(page: Page): Promise<{ document: number; transcript: number }> {
+  return page.locator('[part="messages"]').evaluate((scroller) => ({
+    document: document.documentElement.scrollWidth - innerWidth,
+    transcript: scroller.scrollWidth - scroller.clientWidth,
+  }));
+}
+
+/** Whether the element, or the box around it, moves when it is scrolled to the side. */
+function scrollsAside(wide: Locator): Promise<boolean> {
+  return wide.evaluate((element) =>
+    [element, element.parentElement].some((box) => {
+      box?.scrollTo({ left: 40 });
+      return box !== null && box.scrollLeft > 0 && getComputedStyle(box).overflowX === "auto";
+    }),
+  );
+}
+
+for (const [width, height] of [
+  [390, 844],
+  [320, 568],
+] as const) {
+  test(`at ${width} px nothing is wider than the screen and the composer is in view`, async (t) => {
+    const chat = await openChat(t, browser, {
+      agent: {
+        tools: [echo],
+        chat: { suggestions: ["A first message that is rather long for a button"] },
+      },
+      turns: [[call("c1", "echo", { text: "x".repeat(300) })], [say(WIDE)]],
+      browser: phone(width, height),
+    });
+    await chat.greeting.waitFor();
+    assert.deepEqual(await overflow(chat.page), { document: 0, transcript: 0 });
+    await chat.say("w".repeat(200));
+    await chat.replies.getByText("some cell").first().waitFor();
+    await chat.send.waitFor();
+    await chat.tools.getByRole("button").tap();
+    await chat.tools.locator("pre").first().waitFor();
+    assert.deepEqual(await overflow(chat.page), { document: 0, transcript: 0 });
+    for (const wide of [chat.answer.locator("pre").first(), chat.answer.locator("table").last()]) {
+      assert.equal(await scrollsAside(wide), true, "what is wide can be scrolled by itself");
+    }
+    for (const control of [chat.input, chat.send]) {
+      const box = await control.boundingBox();
+      assert.ok(box && box.x >= 0 && box.x + box.width <= width && box.y + box.height <= height);
+    }
+  });
+}
+
+test("on a touch screen buttons are large enough, and the text field does not make the page zoom", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Hi.")]], browser: phone(390, 844) });
+  await chat.ask("Hi", "Hi.");
+  const small = await chat.page.locator("agent-chat button:visible").evaluateAll((buttons) =>
+    buttons
+      .map((button) => ({
+        name: button.getAttribute("aria-label"),
+        box: button.getBoundingClientRect(),
+      }))
+      .filter(({ box }) => box.width < 24 || box.height < 24)
+      .map(({ name }) => name),
+  );
+  // WCAG 2.2, 2.5.8.
+  assert.deepEqual(small, []);
+  const size = await chat.input.evaluate((field) =>
+    Number.parseFloat(getComputedStyle(field).fontSize),
+  );
+  // Safari on iOS zooms into fields with smaller text.
+  assert.ok(size >= 16, `the text field has ${size} px`);
+});
+
+test("on a phone the widget's panel fills the screen and closes by its own button", async (t) => {
+  const server = await startServer(t, { turns: [[say(WIDE)]] });
+  const site = await startSite(t, {
+    "/": sitePage(`<script src="${server.url}/widget.js"></script>`),
+  });
+  const { page, complaints } = await openPage(t, browser, phone(390, 844));
+  failOnComplaints(t, complaints);
+  await page.goto(site.url);
+  await page.getByRole("button", { name: "Open chat" }).tap();
+  const panel = page.getByRole("dialog", { name: "Chat" });
+  const chat = chatIn(page.locator("agent-chat"));
+  await chat.say("Wide");
+  await chat.replies.getByText("some cell").first().waitFor();
+  await chat.send.waitFor();
+  // The opening animation ends here.
+  await panel.evaluate((it) => Promise.all(it.getAnimations().map(({ finished }) => finished)));
+  assert.deepEqual(await panel.boundingBox(), { x: 0, y: 0, width: 390, height: 844 });
+  assert.deepEqual(await overflow(page), { document: 0, transcript: 0 });
+  await page.getByRole("button", { name: "Close chat" }).tap();
+  await panel.waitFor({ state: "hidden" });
+  assert.equal(await page.getByRole("button", { name: "Open chat" }).isVisible(), true);
+});

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Locator } from "playwright-core";
+import { launchBrowser } from "../support/browser.ts";
+import { type Gate, gate } from "../support/deadline.ts";
+import { type Step, say, wait } from "../support/scripted-provider.ts";
+import { type ChatPage, openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const PARAGRAPHS = Array.from({ length: 30 }, (_, index) => `Paragraph ${index + 1}.\n\n`);
+
+/** A long answer that stops in the middle until the gate opens. */
+function longAnswer(middle: Gate): Step[] {
+  return [...PARAGRAPHS.map(say), wait(middle.opened), ...PARAGRAPHS.map(say), say("The end.")];
+}
+
+async function openLong(t: Parameters<typeof openChat>[0], middle: Gate): Promise<ChatPage> {
+  const chat = await openChat(t, browser, {
+    turns: [longAnswer(middle), [say("Second answer.")]],
+    browser: { viewport: { width: 800, height: 500 } },
+  });
+  await chat.say("Long");
+  await chat.replies.getByText("Paragraph 30.").first().waitFor();
+  return chat;
+}
+
+const position = (scroller: Locator) => scroller.evaluate((box) => box.scrollTop);
+const fromEnd = (scroller: Locator) =>
+  scroller.evaluate((box) => Math.round(box.scrollHeight - box.clientHeight - box.scrollTop));
+
+/** Turns the wheel over the transcript and waits until that has moved it. */
+async function wheel(chat: ChatPage, pixels: number): Promise<void> {
+  const before = await position(chat.messages);
+  await chat.messages.hover();
+  await chat.page.mouse.wheel(0, pixels);
+  const scroller = await chat.messages.elementHandle();
+  await chat.page.waitForFunction(([box, top]) => box?.scrollTop !== top, [
+    scroller,
+    before,
+  ] as const);
+}
+
+test("the newest text stays in view while the reader is at the end", async (t) => {
+  const middle = gate();
+  const chat = await openLong(t, middle);
+  assert.ok((await fromEnd(chat.messages)) <= 2);
+  middle.open();
+  await chat.replies.getByText("The end.").waitFor();
+  assert.ok((await fromEnd(chat.messages)) <= 2);
+  assert.equal(await chat.page.locator('[part="jump"]').count(), 0);
+});
+
+test("a reader who has scrolled up is left in peace, and jumps back with one click", async (t) => {
+  const middle = gate();
+  const chat = await openLong(t, middle);
+  await wheel(chat, -200);
+  const place = await position(chat.messages);
+  middle.open();
+  await chat.send.waitFor();
+  assert.equal(await chat.replies.getByText("The end.").count(), 1);
+  assert.equal(await position(chat.messages), place, "the text did not move");
+  await chat.page.getByRole("button", { name: "Jump to latest" }).click();
+  await chat.page.locator('[part="jump"]').waitFor({ state: "detached" });
+  assert.ok((await fromEnd(chat.messages)) <= 2);
+});
+
+test("scrolling back to the end by hand follows again", async (t) => {
+  const middle = gate();
+  const chat = await openLong(t, middle);
+  await wheel(chat, -200);
+  await chat.page.locator('[part="jump"]').waitFor();
+  await wheel(chat, 1000);
+  await chat.page.locator('[part="jump"]').waitFor({ state: "detached" });
+  middle.open();
+  await chat.send.waitFor();
+  assert.ok((await fromEnd(chat.messages)) <= 2);
+});
+
+test("the arrow keys leave the end as the wheel does", async (t) => {
+  const middle = gate();
+  const chat = await openLong(t, middle);
+  await chat.messages.focus();
+  await chat.page.keyboard.press("PageUp");
+  await chat.page.locator('[part="jump"]').waitFor();
+  const place = await position(chat.messages);
+  middle.open();
+  await chat.send.waitFor();
+  assert.equal(await position(chat.messages), place);
+});
+
+test("sending a message shows it, wherever the reader was", async (t) => {
+  const middle = gate();
+  middle.open();
+  const chat = await openLong(t, middle);
+  await chat.send.waitFor();
+  await wheel(chat, -1000);
+  await chat.ask("Next", "Second answer.");
+  assert.ok((await fromEnd(chat.messages)) <= 2);
+});
+
+test("opening a long thinking row holds its place under the pointer", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [
+      [{ type: "thinking", delta: "A thought.\n".repeat(60) }, ...PARAGRAPHS.slice(0, 8).map(say)],
+    ],
+    browser: { viewport: { width: 800, height: 500 } },
+  });
+  await chat.say("Think");
+  await chat.replies.getByText("Paragraph 8.").waitFor();
+  await chat.send.waitFor();
+  const row = chat.thinking.getByRole("button");
+  await row.scrollIntoViewIfNeeded();
+  const before = (await row.boundingBox())?.y;
+  await row.click();
+  await chat.thinking.getByText("A thought.").waitFor();
+  const after = (await row.boundingBox())?.y;
+  assert.ok(Math.abs((after ?? 0) - (before ?? 1e9)) <= 2, `moved from ${before} to ${after}`);
+});
+
+test("only the transcript scrolls, also when the browser brings something into view", async (t) => {
+  const middle = gate();
+  middle.open();
+  const chat = await openLong(t, middle);
+  await chat.send.waitFor();
+  await chat.ask("Next", "Second answer.");
+  // As finding text in the page does.
+  await chat.replies
+    .getByText("Paragraph 9.")
+    .first()
+    .evaluate((text) => text.scrollIntoView());
+  const header = await chat.page.locator('[part="header"]').boundingBox();
+  assert.equal(header?.y, 0, "the header stays where it is");
+  const composer = await chat.input.boundingBox();
+  assert.ok(composer && composer.y > 400, "and so does the text field");
+});

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import type { Frame } from "playwright-core";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { say } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { type ChatPage, chatIn, failOnComplaints, openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const LIGHT = "rgb(255, 255, 255)";
+
+const background = (chat: ChatPage) =>
+  chat.page.locator("agent-chat").evaluate((element) => getComputedStyle(element).backgroundColor);
+
+test("the theme starts from the system's choice and follows it", async (t) => {
+  const chat = await openChat(t, browser, { browser: { colorScheme: "dark" } });
+  await chat.greeting.waitFor();
+  const dark = await background(chat);
+  assert.notEqual(dark, LIGHT);
+  await chat.page.emulateMedia({ colorScheme: "light" });
+  assert.equal(await background(chat), LIGHT);
+});
+
+test("the toggle changes the theme, and the choice outlives a reload and the system's", async (t) => {
+  const chat = await openChat(t, browser, { browser: { colorScheme: "light" } });
+  await chat.page.getByRole("button", { name: "Switch to dark theme" }).click();
+  const back = chat.page.getByRole("button", { name: "Switch to light theme" });
+  await back.waitFor();
+  const dark = await background(chat);
+  assert.notEqual(dark, LIGHT);
+  await chat.page.reload();
+  await back.waitFor();
+  assert.equal(await background(chat), dark);
+  await back.click();
+  await chat.page.emulateMedia({ colorScheme: "dark" });
+  await chat.page.reload();
+  await chat.greeting.waitFor();
+  assert.equal(await background(chat), LIGHT);
+});
+
+for (const path of ["/", "/?embed=1"]) {
+  test(`${path} fills the viewport without a border or a scrollbar of the document`, async (t) => {
+    const chat = await openChat(t, browser, {
+      path,
+      browser: { viewport: { width: 500, height: 400 } },
+    });
+    await chat.greeting.waitFor();
+    const box = await chat.page.locator("agent-chat").boundingBox();
+    assert.deepEqual(box, { x: 0, y: 0, width: 500, height: 400 });
+    const size = await chat.page.evaluate(() => {
+      const { scrollWidth, scrollHeight } = document.documentElement;
+      const [element] = document.getElementsByTagName("agent-chat");
+      return [scrollWidth, scrollHeight, element && getComputedStyle(element).borderWidth];
+    });
+    assert.deepEqual(size, [500, 400, "0px"]);
+  });
+}
+
+test("embedded, the chat leaves its title to the frame's page", async (t) => {
+  const chat = await openChat(t, browser, { path: "/?embed=1", agent: { agent: "Concierge" } });
+  await chat.greeting.waitFor();
+  assert.equal(
+    await chat.page.locator('[part="header"]').getByText("Concierge").isVisible(),
+    false,
+  );
+});
+
+/** Shows an address of the server in a frame of another site. */
+async function openFramed(
+  t: TestContext,
+  {
+    path,
+    allowed,
+    key,
+  }: { path: string; allowed?: "SITE" | "https://other.example"; key?: string },
+): Promise<{ frame: Frame | undefined; refused: string[] }> {
+  const pages: Record<string, string> = {};
+  const site = await startSite(t, pages);
+  const origins = allowed === "SITE" ? site.publicUrl : allowed;
+  const server = await startServer(t, {
+    turns: [[say("From the frame.")]],
+    env: {
+      ...(origins === undefined ? {} : { PARLEY_ALLOWED_ORIGINS: origins }),
+      ...(key === undefined ? {} : { PARLEY_CHAT_KEY: key }),
+    },
+  });
+  pages["/"] = sitePage(`<iframe src="${server.url}${path}" width="400" height="500"></iframe>`);
+  const { page, complaints } = await openPage(t, browser);
+  const policy = /frame-ancestors|Content Security Policy/;
+  failOnComplaints(t, complaints, policy);
+  await page.goto(site.publicUrl);
+  const frame = page.frames().find((it) => it.url().startsWith(server.url));
+  return { frame, refused: complaints.filter((text) => policy.test(text)) };
+}
+
+test("a named site may show the embedded chat in a frame, and it works there", async (t) => {
+  const { frame, refused } = await openFramed(t, { path: "/?embed=1", allowed: "SITE" });
+  assert.deepEqual(refused, []);
+  assert.ok(frame);
+  await chatIn(frame).ask("Hi", "From the frame.");
+});
+
+test("with keys and no list, any site may show the embedded chat, which asks for the key", async (t) => {
+  const { frame } = await openFramed(t, { path: "/?embed=1", key: "c-1" });
+  assert.ok(frame);
+  const chat = chatIn(frame);
+  await chat.keyField.fill("c-1");
+  await chat.keyField.press("Enter");
+  await chat.ask("Hi", "From the frame.");
+});
+
+for (const [path, allowed] of [
+  ["/?embed=1", "https://other.example"],
+  ["/?embed=1", undefined],
+  ["/", "SITE"],
+] as const) {
+  test(`${path} is refused in a frame where ${allowed ?? "nobody"} is allowed`, async (t) => {
+    const { frame, refused } = await openFramed(t, { path, ...(allowed && { allowed }) });
+    assert.equal(refused.length > 0, true);
+    assert.equal(frame, undefined);
+  });
+}

@@ -1,0 +1,66 @@
+/** Claude with a scripted upstream, for the tests of the Messages API. */
+
+import { Anthropic } from "@anthropic-ai/sdk";
+import type { HistoryMessage } from "../../server/protocol/chat.ts";
+import { createMessagesProvider } from "../../server/providers/anthropic.ts";
+import type { ModelSettings, Provider, ProviderTimes } from "../../server/providers/provider.ts";
+import { ask, INSTANT_CLOCK, open } from "./upstream-conversation.ts";
+import {
+  fixture,
+  startUpstream,
+  type UpstreamReply,
+  type UpstreamServer,
+} from "./upstream-server.ts";
+
+interface TestClaude {
+  model?: string;
+  settings?: ModelSettings;
+  times?: ProviderTimes;
+}
+
+/** A model that thinks without being asked to, so that thinking goes back, unless told otherwise. */
+export function claude(upstream: UpstreamServer, options: TestClaude = {}): Provider {
+  const { model = "claude-sonnet-5", settings = {} } = options;
+  const { times = { firstChunk: 20_000, idle: 20_000 } } = options;
+  return createMessagesProvider({
+    sdk: Anthropic,
+    model,
+    // The package adds `/v1` itself.
+    baseUrl: upstream.url.replace(/\/v1$/, ""),
+    apiKey: "sk-ant-test",
+    times,
+    settings,
+    clock: INSTANT_CLOCK,
+  });
+}
+
+/** An answer with the bytes of `test/fixtures/providers/anthropic/<name>.sse`. */
+export function stream(name: string): UpstreamReply {
+  return { body: [fixture(`anthropic/${name}`)] };
+}
+
+export const WEATHER = {
+  name: "get_weather",
+  description: "Weather of a city.",
+  parameters: {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    type: "object",
+    properties: { city: { type: "string" } },
+  },
+};
+
+interface Sending extends TestClaude {
+  tools?: (typeof WEATHER)[];
+}
+
+/** The body that goes up for this history and the message "Next", without its cache points. */
+export async function sentWith(history: HistoryMessage[], sending: Sending = {}) {
+  const { tools = [WEATHER], ...options } = sending;
+  await using upstream = await startUpstream(stream("text"));
+  const state = { conversation_history: history };
+  const { error } = await ask(open(claude(upstream, options), { state, tools, message: "Next" }));
+  if (error !== undefined) throw error;
+  const body = upstream.calls[0]?.json;
+  for (const { content } of body.messages) for (const block of content) delete block.cache_control;
+  return body;
+}

@@ -1,0 +1,100 @@
+/** Bedrock with a scripted upstream, and AWS's event-stream framing written without AWS's own package. */
+
+import { readFileSync } from "node:fs";
+import { crc32 } from "node:zlib";
+import { createBedrock } from "../../server/providers/bedrock.ts";
+import type { ModelSettings, Provider, ProviderTimes } from "../../server/providers/provider.ts";
+import type { RetryClock } from "../../server/providers/retry.ts";
+import { INSTANT_CLOCK } from "./upstream-conversation.ts";
+import type { UpstreamReply, UpstreamServer } from "./upstream-server.ts";
+
+interface TestBedrock {
+  model?: string;
+  settings?: ModelSettings;
+  times?: ProviderTimes;
+  env?: Record<string, string>;
+  clock?: RetryClock;
+}
+
+export const CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
+
+/** Claude with an API key of Bedrock, unless told otherwise. */
+export function bedrock(upstream: UpstreamServer, options: TestBedrock = {}): Promise<Provider> {
+  const { model = CLAUDE, settings = {}, clock = INSTANT_CLOCK } = options;
+  const { times = { firstChunk: 20_000, idle: 20_000 } } = options;
+  const env = {
+    AWS_REGION: "us-east-1",
+    AWS_BEARER_TOKEN_BEDROCK: "bedrock-api-key-test",
+    // The package adds the path itself.
+    BEDROCK_BASE_URL: upstream.url.replace(/\/v1$/, ""),
+    ...options.env,
+  };
+  return createBedrock({ model, settings, times, env, loadPackage: (name) => import(name) }, clock);
+}
+
+/** One frame: `{"messageStart": {...}}`, or an exception, which ends in that word. */
+export type Frame = Readonly<Record<string, unknown>>;
+
+/** An answer with the frames of `test/fixtures/providers/bedrock/<name>.jsonl`. */
+export function stream(name: string): UpstreamReply {
+  return frames(...fixtureFrames(name));
+}
+
+/** The frames of a fixture, to be changed or cut; lines that begin with "#" name the source. */
+export function fixtureFrames(name: string): Frame[] {
+  const url = new URL(`../fixtures/providers/bedrock/${name}.jsonl`, import.meta.url);
+  const lines = readFileSync(url, "utf8").split("\n");
+  return lines.filter((line) => /^[^#]/.test(line)).map((line) => JSON.parse(line) as Frame);
+}
+
+/** An answer with these frames. */
+export function frames(...list: readonly Frame[]): UpstreamReply {
+  return { headers: EVENT_STREAM, body: list.map(encodeFrame) };
+}
+
+export const EVENT_STREAM = { "content-type": "application/vnd.amazon.eventstream" };
+
+/** How Bedrock refuses over HTTP. */
+export function refuse(status: number, type: string, message: string, headers = {}): UpstreamReply {
+  return {
+    status,
+    headers: {
+      "content-type": "application/json",
+      "x-amzn-errortype": `${type}:http://x/`,
+      ...headers,
+    },
+    body: [JSON.stringify({ message })],
+  };
+}
+
+/**
+ * Total length, length of the headers, their checksum; headers of strings; the payload; a checksum over all.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
+ */
+export function encodeFrame(frame: Frame): Buffer {
+  const [name = "", payload] = Object.entries(frame)[0] ?? [];
+  const kind = name.endsWith("Exception") ? "exception" : "event";
+  const headers = Buffer.concat([
+    stringHeader(`:${kind}-type`, name),
+    stringHeader(":content-type", "application/json"),
+    stringHeader(":message-type", kind),
+  ]);
+  const body = Buffer.from(JSON.stringify(payload));
+  const prelude = Buffer.alloc(8);
+  prelude.writeUInt32BE(16 + headers.length + body.length, 0);
+  prelude.writeUInt32BE(headers.length, 4);
+  const message = Buffer.concat([prelude, checksum(prelude), headers, body]);
+  return Buffer.concat([message, checksum(message)]);
+}
+
+function stringHeader(name: string, value: string): Buffer {
+  const head = Buffer.from([name.length, ...Buffer.from(name), 7, 0, 0]);
+  head.writeUInt16BE(value.length, head.length - 2);
+  return Buffer.concat([head, Buffer.from(value)]);
+}
+
+function checksum(bytes: Buffer): Buffer {
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32BE(crc32(bytes));
+  return sum;
+}

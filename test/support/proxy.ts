@@ -1,0 +1,83 @@
+/** What may stand between a browser and the server: passes everything on, until the test says otherwise. */
+
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+
+export interface ProxyOptions {
+  /** Whether WebSockets get through. */
+  upgrades?: "pass" | "refuse";
+}
+
+export interface TestProxy {
+  /** Without a slash at the end. */
+  readonly url: string;
+  /** Cuts every connection, as a network does that goes away. */
+  cut(): void;
+  /** Cuts every connection and takes no new one. */
+  down(): Promise<void>;
+  /** Listens again, on the same port. */
+  up(): Promise<void>;
+}
+
+/** Starts a proxy on a free port in front of a server's port on this machine. */
+export async function startProxy(
+  t: { after(close: () => Promise<void>): void },
+  target: number,
+  { upgrades = "pass" }: ProxyOptions = {},
+): Promise<TestProxy> {
+  const sockets = new Set<Socket>();
+  const proxy = createServer((req, res) => passOn(req, res, target));
+  proxy.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+  });
+  proxy.on("upgrade", (req: IncomingMessage, socket: Socket, head: Buffer) => {
+    if (upgrades === "pass") passUpgradeOn(req, socket, head, target);
+    else socket.end("HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+  });
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const down = async () => {
+    if (!proxy.listening) return;
+    const closed = once(proxy, "close");
+    proxy.close();
+    cut();
+    await closed;
+  };
+  const listen = async (port: number) => {
+    proxy.listen(port, "127.0.0.1");
+    await once(proxy, "listening");
+  };
+  await listen(0);
+  t.after(down);
+  const { port } = proxy.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, cut, down, up: () => listen(port) };
+}
+
+function passOn(req: IncomingMessage, res: ServerResponse, port: number): void {
+  const { method, url, headers } = req;
+  const onward = request({ host: "127.0.0.1", port, method, path: url, headers, agent: false });
+  onward.on("response", (answer) => {
+    res.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(res);
+    answer.on("error", () => res.destroy());
+  });
+  onward.on("error", () => res.destroy());
+  res.on("close", () => onward.destroy());
+  req.pipe(onward);
+}
+
+function passUpgradeOn(req: IncomingMessage, socket: Socket, head: Buffer, port: number): void {
+  const lines = req.rawHeaders.reduce(
+    (text, part, index) => text + part + (index % 2 === 0 ? ": " : "\r\n"),
+    `${req.method} ${req.url} HTTP/1.1\r\n`,
+  );
+  const onward = connect(port, "127.0.0.1");
+  onward.write(`${lines}\r\n`);
+  onward.write(head);
+  onward.pipe(socket).pipe(onward);
+  onward.on("error", () => socket.destroy()).on("close", () => socket.destroy());
+  socket.on("error", () => onward.destroy()).on("close", () => onward.destroy());
+}

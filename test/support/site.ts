@@ -1,0 +1,46 @@
+/** A web site of somebody else: pages on an origin that is not the chat server's. */
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { TestContext } from "node:test";
+
+/** A page's HTML, and the headers that it comes with. */
+export type SitePage = string | { html: string; headers: Record<string, string> };
+
+export interface Site {
+  /** Origin on a loopback address, without a slash at the end. */
+  readonly url: string;
+  /** The same site under a name that is not a loopback one: `shop.example` and all of `.example` lead here. */
+  readonly publicUrl: string;
+}
+
+/** Serves the pages by path on a free port until the test is over. */
+export async function startSite(
+  t: Pick<TestContext, "after">,
+  pages: Record<string, SitePage>,
+): Promise<Site> {
+  const server = createServer(({ url }, res) => {
+    const page = Object.hasOwn(pages, url ?? "") ? pages[url ?? ""] : undefined;
+    if (page === undefined) {
+      // Browsers ask for an icon of their own accord; that it is missing must not be an error in the console.
+      res.writeHead(url === "/favicon.ico" ? 204 : 404).end();
+      return;
+    }
+    const { html, headers } = typeof page === "string" ? { html: page, headers: {} } : page;
+    res.writeHead(200, { "content-type": "text/html; charset=utf-8", ...headers }).end(html);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, publicUrl: `http://shop.example:${port}` };
+}
+
+/** A plain page of a site, with something in its body. */
+export function sitePage(body: string, head = ""): string {
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title>${head}</head><body><h1>Shop</h1><p>Flowers for sale.</p>${body}</body></html>`;
+}

@@ -1,0 +1,76 @@
+/** The elements' doc blocks name their parts, slots and variables: here they are compared with templates and styles. */
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+
+const folder = new URL("../../widget/", import.meta.url);
+const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
+  .filter((path) => path.endsWith(".ts"))
+  .map((path) => ({ path, code: readFileSync(new URL(path, folder), "utf8") }));
+const source = (path: string) => files.find((file) => file.path === path)?.code ?? "";
+
+const element = source("agent-chat.ts");
+const launcher = source("agent-chat-launcher.ts");
+const views = files.filter(({ path }) => path !== "agent-chat-launcher.ts");
+
+function documented(code: string, tag: string): string[] {
+  return [...code.matchAll(new RegExp(`^ \\* @${tag} ([\\w-]+)`, "gm"))].map(
+    ([, name = ""]) => name,
+  );
+}
+
+/** Names that `pattern` captures in these files; one capture may hold several. */
+function found(sources: readonly { code: string }[], pattern: RegExp): string[] {
+  const names = sources.flatMap(({ code }) =>
+    [...code.matchAll(pattern)].flatMap(([, list = ""]) => list.split(/[\s,]+/)),
+  );
+  return [...new Set(names)].sort();
+}
+
+const part = /(?:\bpart="|iconButton\(\s*")([^"]+)"/g;
+
+test("every part of <agent-chat> that is documented is in a view, and the other way round", () => {
+  const names = documented(element, "csspart");
+  assert.ok(names.length > 20);
+  assert.deepEqual(found(views, part), names.sort());
+});
+
+test("every slot of <agent-chat> that is documented is in a view, and the other way round", () => {
+  assert.deepEqual(found(views, /<slot name="([^"]+)"/g), documented(element, "slot").sort());
+});
+
+test("the launcher has the parts that it documents, and hands on all parts of the chat", () => {
+  const own = found([{ code: launcher }], part);
+  assert.deepEqual(own, documented(launcher, "csspart").sort());
+  const list = /CHAT_PARTS =\s*([^;]*);/.exec(launcher)?.[1] ?? "";
+  const exported = [...list.matchAll(/[\w-]+/g)].map(([name]) => name);
+  assert.deepEqual(exported.sort(), documented(element, "csspart").sort());
+});
+
+test("every documented variable is read in one place, and no style sets one", () => {
+  const names = [...element.matchAll(/@cssprop --agent-chat-([\w-]+)/g)].map(([, name]) => name);
+  const tokens = source("styles/tokens.styles.ts");
+  const read = [...tokens.matchAll(/--_([\w-]+):\s*var\(\s*--agent-chat-([\w-]+),/g)];
+  assert.deepEqual(
+    read.map(([, own]) => own),
+    names,
+  );
+  for (const [, own, name] of read) assert.equal(own, name);
+  const mentions = files.flatMap(({ path, code }) =>
+    code.includes("var(--agent-chat-") ? [path] : [],
+  );
+  assert.deepEqual(mentions, ["styles/tokens.styles.ts"]);
+  for (const { path, code } of files) assert.doesNotMatch(code, /--agent-chat-[\w-]+:/, path);
+});
+
+test("every private variable that a rule reads is set", () => {
+  const styles = files.filter(({ path }) => path.endsWith(".styles.ts"));
+  const read = found(styles, /var\(--([\w-]+)\)/g);
+  const set = new Set(found(styles, /--([\w-]+):/g));
+  assert.ok(read.length > 15);
+  assert.deepEqual(
+    read.filter((name) => !set.has(name)),
+    [],
+  );
+});

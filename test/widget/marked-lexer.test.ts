@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { Lexer } from "marked";
+import { lexerOnly } from "../../build/marked-lexer.mjs";
+
+const bundle = readFileSync(fileURLToPath(import.meta.resolve("marked")), "utf8");
+const cut = await lexerOnly(bundle);
+const built: { Lexer: typeof Lexer } = await import(
+  `data:text/javascript,${encodeURIComponent(cut)}`
+);
+
+function read(path: string): string {
+  return readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+}
+
+function examples(file: string): { markdown: string }[] {
+  return JSON.parse(read(`test/fixtures/markdown/${file}`)).examples;
+}
+
+test("the lexer that is built into the widget answers as the whole package does", () => {
+  const sources = [
+    ...examples("commonmark-0.31.2.json").map(({ markdown }) => markdown),
+    ...examples("gfm-0.29-extensions.json").map(({ markdown }) => markdown),
+    ...["README.md", "docs/api.md", "docs/widget.md"].map(read),
+  ];
+  assert.ok(sources.length > 680);
+  for (const source of sources) {
+    const tokens = new built.Lexer({ gfm: true }).lex(source);
+    assert.deepEqual(tokens, new Lexer({ gfm: true }).lex(source), source);
+  }
+});
+
+test("its rules are those of the package, so that ours can be made of them", () => {
+  for (const kind of ["block", "inline"] as const) {
+    assert.deepEqual(
+      Object.values(built.Lexer.rules[kind].gfm).map(String),
+      Object.values(Lexer.rules[kind].gfm).map(String),
+    );
+  }
+});
+
+test("a bundle of a new form stops the build instead of being cut in the wrong place", async () => {
+  for (const changed of [
+    bundle.replaceAll("this.options.pedantic", "this.settings.pedantic"),
+    bundle.replace(/export\{[^}]*\}/, "export{}"),
+    bundle.replace("pedantic:nt", "other:nt"),
+    bundle.replace('"address|', '"ADDRESS|'),
+  ]) {
+    assert.notEqual(changed, bundle);
+    await assert.rejects(lexerOnly(changed), /marked's bundle has a new form/);
+  }
+});
