@@ -72,7 +72,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
 /** Everything in the environment that must never be written down: keys, tokens and secrets, ours and others'. */
 export function secretsOf(env: Environment): string[] {
   return Object.entries(env)
-    .filter(([name]) => /(?:_KEY|_TOKEN|_SECRET)$/.test(name))
+    .filter(([name]) => /_(?:KEY|TOKEN|SECRET|PASSWORD)(?:_|$)/.test(name))
     .flatMap(([, value = ""]) => [value, ...value.split(",")])
     .map((value) => value.trim())
     .filter((value) => value.length >= MIN_SECRET_CHARS);

@@ -1,6 +1,6 @@
 /** What the author of an agent project writes, and how it is checked. */
 
-import type { ModelSettings, ReasoningEffort } from "../providers/provider.ts";
+import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
 import { SetupError } from "../providers/provider-error.ts";
 import { isRecord, optionalText, text } from "./check-fields.ts";
 import { checkSettings } from "./model-settings.ts";
@@ -61,6 +61,10 @@ export interface AgentDefinition {
   maxOutputTokens?: number;
   /** Fields that are merged last into each model request, for what Parley does not know. */
   extraBody?: Record<string, unknown>;
+  /** OpenAI: `false` has nothing of a conversation kept there; the client holds all of it. Default true. */
+  store?: boolean;
+  /** OpenAI: tools that run there. An object passes its further fields on, such as `vector_store_ids`. */
+  hostedTools?: ("web_search" | "code_interpreter" | HostedTool)[];
   /** What the chat page shows before the first message. */
   chat?: { welcome?: string; suggestions?: string[] };
 }

@@ -1,17 +1,20 @@
 import type { ModelSettings, ReasoningEffort } from "../providers/provider.ts";
 import { SetupError } from "../providers/provider-error.ts";
 import { isRecord } from "./check-fields.ts";
+import { checkHostedTools } from "./hosted-tools.ts";
 
 const EFFORTS: readonly ReasoningEffort[] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 
 /** Reads the model settings of an agent. @throws SetupError that names the field and what would be right. */
 export function checkSettings(agent: Record<string, unknown>): ModelSettings {
-  const { reasoningEffort, temperature, maxOutputTokens, extraBody } = agent;
+  const { reasoningEffort, temperature, maxOutputTokens, extraBody, store, hostedTools } = agent;
   return {
     ...(reasoningEffort === undefined ? {} : { reasoningEffort: checkEffort(reasoningEffort) }),
     ...(temperature === undefined ? {} : { temperature: checkTemperature(temperature) }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens: checkTokens(maxOutputTokens) }),
     ...(extraBody === undefined ? {} : { extraBody: checkBody(extraBody) }),
+    ...(store === undefined ? {} : { store: checkStore(store) }),
+    ...(hostedTools === undefined ? {} : { hostedTools: checkHostedTools(hostedTools) }),
   };
 }
 
@@ -34,4 +37,9 @@ function checkTokens(value: unknown): number {
 function checkBody(value: unknown): Record<string, unknown> {
   if (isRecord(value)) return value;
   throw new SetupError("extraBody must be an object.");
+}
+
+function checkStore(value: unknown): boolean {
+  if (typeof value === "boolean") return value;
+  throw new SetupError("store must be true or false.");
 }

@@ -2,6 +2,7 @@ import type { Usage } from "../protocol/chat.ts";
 import type { StreamEvent } from "../protocol/events.ts";
 import type { Conversation, ToolCall, TurnFinish } from "../providers/provider.ts";
 import { ProviderError } from "../providers/provider-error.ts";
+import { HostedCalls } from "./hosted-calls.ts";
 import { RunAbort } from "./run-abort.ts";
 import { cutShort, failed, finish, NOTHING_SAID } from "./run-end.ts";
 import type { Progress, Runner, RunRequest } from "./runner.ts";
@@ -87,28 +88,45 @@ async function* takeTurn(
 ): AsyncGenerator<StreamEvent, Turn> {
   let said = "";
   const calls: ToolCall[] = [];
-  for await (const event of conversation.ask(signal)) {
-    switch (event.type) {
-      case "text":
-        said += event.delta;
-        progress.said = said;
-        progress.unfinished = said;
-        yield { type: "token", data: event.delta };
-        break;
-      case "thinking":
-        yield { type: "thinking", data: event.delta };
-        break;
-      case "call":
-        calls.push(event.call);
-        break;
-      case "end":
-        progress.unfinished = "";
-        progress.usage = addUsage(progress.usage, event.usage);
-        return { said, calls, finish: event.finish };
+  const hosted = new HostedCalls();
+  try {
+    for await (const event of conversation.ask(signal)) {
+      switch (event.type) {
+        case "text":
+          said += event.delta;
+          progress.said = said;
+          progress.unfinished = said;
+          yield { type: "token", data: event.delta };
+          break;
+        case "thinking":
+          yield { type: "thinking", data: event.delta };
+          break;
+        case "call":
+          calls.push(event.call);
+          break;
+        case "hosted_call":
+          yield hosted.begin(event.call);
+          break;
+        case "hosted_result":
+          yield hosted.end(event.answer, event.durationMs);
+          break;
+        case "end":
+          yield* hosted.giveUp();
+          progress.unfinished = "";
+          progress.usage = addUsage(progress.usage, event.usage);
+          return { said, calls, finish: event.finish };
+      }
     }
+    signal.throwIfAborted();
+    throw new ProviderError(
+      "provider_truncated",
+      "The model's answer broke off. Please try again.",
+    );
+  } catch (error) {
+    // Whoever saw a call begin must see how it ended.
+    yield* hosted.giveUp();
+    throw error;
   }
-  signal.throwIfAborted();
-  throw new ProviderError("provider_truncated", "The model's answer broke off. Please try again.");
 }
 
 function answered(said: string): string {

@@ -57,7 +57,8 @@ function readHistory(value: unknown, signature: unknown, binding: StateBinding):
   if (history.length === 0) return NEW_CONVERSATION;
   if (binding.secrets.length > 0) {
     const given = typeof signature === "string" ? signature : "";
-    if (!isSigned(canonicalJson(history), given, binding)) throw altered("/state");
+    // As it came: what was added to it makes it another one.
+    if (!isSigned(canonicalJson(value), given, binding)) throw altered("/state");
   }
   return { conversation_history: history };
 }

@@ -54,7 +54,7 @@ async function timedCall(
   return {
     id: call.id,
     tool: call.name,
-    output: cut(output),
+    output: cutOutput(output),
     status: failed ? "failed" : "completed",
     duration_ms: Math.round(performance.now() - start),
   };
@@ -108,7 +108,8 @@ function messageOf(error: unknown): string {
   return message || "The tool failed without a message.";
 }
 
-function cut(output: string): string {
+/** The output as it leaves the server: well-formed, and not endless. */
+export function cutOutput(output: string): string {
   if (output.length <= MAX_OUTPUT) return output.toWellFormed();
   const kept = output.slice(0, MAX_OUTPUT).toWellFormed();
   return `${kept}\n[cut: ${output.length - MAX_OUTPUT} more characters]`;

@@ -1,8 +1,8 @@
 /** The model that is built in: no key, no network, the same answer every time, and honest about it. */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { ALL_MEDIA_TYPES } from "../protocol/attachments.ts";
 import type { HistoryToolCall } from "../protocol/chat.ts";
+import { mediaTypesOf } from "./capabilities.ts";
 import { planDemo } from "./demo-script.ts";
 import { openHistory } from "./history.ts";
 import type {
@@ -23,7 +23,7 @@ export function createDemoProvider(_setup: ProviderSetup): Provider {
     id: "demo",
     label: "The demo",
     stateKind: "conversation_history",
-    mediaTypes: ALL_MEDIA_TYPES,
+    mediaTypes: mediaTypesOf("demo"),
     open: (setup) => openHistory(demoModel, setup),
   };
 }

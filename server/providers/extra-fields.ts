@@ -24,9 +24,17 @@ export class ExtraFields {
 /** The strings that come in pieces. Any other string is a value that a later one replaces. */
 const STREAMED_TEXT = new Set(["reasoning_content", "reasoning"]);
 
+/** Lists whose elements come in pieces, too. */
+const BLOCKS = new Map([
+  ["thinking_blocks", mergeThinkingBlocks],
+  ["thinking_parts", mergeThinkingParts],
+  ["reasoning_details", mergeReasoningDetails],
+]);
+
 function merge(name: string, before: unknown, value: unknown): unknown {
-  if (name === "thinking_blocks" && Array.isArray(value)) {
-    return mergeThinkingBlocks(Array.isArray(before) ? before : [], value);
+  const mergeBlocks = BLOCKS.get(name);
+  if (mergeBlocks !== undefined && Array.isArray(value)) {
+    return mergeBlocks(Array.isArray(before) ? before : [], value);
   }
   if (STREAMED_TEXT.has(name) && typeof value === "string") return text(before) + value;
   if (Array.isArray(before) && Array.isArray(value)) return [...before, ...value];
@@ -59,4 +67,55 @@ function mergeThinkingBlocks(before: readonly unknown[], pieces: readonly unknow
 
 function isThinking(block: unknown): block is Record<string, unknown> {
   return isRecord(block) && block.type === "thinking";
+}
+
+/** Mistral's thinking parts: each piece brings a list with the next piece of the text. */
+function mergeThinkingParts(before: readonly unknown[], pieces: readonly unknown[]): unknown[] {
+  const parts = [...before];
+  for (const piece of pieces) {
+    const open = parts.at(-1);
+    if (!isThinking(open) || !isThinking(piece) || open.closed === true) {
+      parts.push(piece);
+      continue;
+    }
+    const thought = textOfParts(open.thinking) + textOfParts(piece.thinking);
+    parts[parts.length - 1] = { ...open, ...piece, thinking: [{ type: "text", text: thought }] };
+  }
+  return parts;
+}
+
+/** The texts of a list of parts, joined. */
+export function textOfParts(parts: unknown): string {
+  if (!Array.isArray(parts)) return "";
+  return parts.map((part: unknown) => (isRecord(part) ? text(part.text) : "")).join("");
+}
+
+/**
+ * OpenRouter streams a detail as many with the same type and index. It asks for the whole ones back;
+ * an encrypted one comes whole.
+ */
+function mergeReasoningDetails(before: readonly unknown[], pieces: readonly unknown[]): unknown[] {
+  const details = [...before];
+  for (const piece of pieces) {
+    const open = details.at(-1);
+    const field = isRecord(piece) ? DETAIL_TEXT.get(text(piece.type)) : undefined;
+    if (field === undefined || !isRecord(open) || !isRecord(piece) || !isSameDetail(open, piece)) {
+      details.push(piece);
+      continue;
+    }
+    const whole = new Map(Object.entries(open));
+    for (const [name, value] of Object.entries(piece)) if (value !== null) whole.set(name, value);
+    whole.set(field, text(open[field]) + text(piece[field]));
+    details[details.length - 1] = Object.fromEntries(whole);
+  }
+  return details;
+}
+
+const DETAIL_TEXT = new Map([
+  ["reasoning.text", "text"],
+  ["reasoning.summary", "summary"],
+]);
+
+function isSameDetail(a: Record<string, unknown>, b: Record<string, unknown>): boolean {
+  return a.type === b.type && a.index === b.index;
 }

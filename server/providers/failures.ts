@@ -1,8 +1,9 @@
 /** Every way in which the model's side fails, told in our own words. Bodies, keys and URLs stay in `cause`. */
 
-import { ProviderError, type ProviderErrorCode } from "./provider-error.ts";
+import { classify, statusOf } from "./classify-failure.ts";
+import { ProviderError } from "./provider-error.ts";
 import { readRetryAfter } from "./retry-after.ts";
-import { type FailureDetail, UpstreamFailure, UpstreamRefusal } from "./upstream-refusal.ts";
+import { UpstreamFailure, UpstreamRefusal } from "./upstream-refusal.ts";
 
 /** The upstream sent nothing for too long. */
 export class UpstreamTimeout extends Error {
@@ -71,118 +72,6 @@ function fromRefusal(label: string, refusal: UpstreamRefusal): ProviderError {
     );
   }
   return classify(label, { status, detail, retryAfter: readRetryAfter(headers), cause: refusal });
-}
-
-interface Failure {
-  status: number;
-  detail: FailureDetail;
-  retryAfter?: number | undefined;
-  cause: unknown;
-}
-
-function classify(label: string, failure: Failure): ProviderError {
-  const { status, detail, retryAfter, cause } = failure;
-  const as = (code: ProviderErrorCode, message: string, retryable?: boolean) =>
-    new ProviderError(code, message, { cause, retryable, retryAfter });
-  if (isExpired(status, detail)) {
-    return as("conversation_expired", `${label} no longer has this conversation. Start a new one.`);
-  }
-  if (status === 402 || says(detail, "insufficient_quota")) {
-    const message = `${label} reports that the account of this server has used up its quota or credit.`;
-    return as("provider_rate_limited", message, false);
-  }
-  if (isTooLong(detail) && status < 500) {
-    const message = "The conversation is too long for the model. Start a new one, or send less.";
-    return as("invalid_request", message);
-  }
-  if (status === 401 || status === 403) {
-    return as(
-      "provider_auth",
-      `${label} refused the API key of this server, or the key may not use this model.`,
-    );
-  }
-  if (status === 404 || isUnknownModel(detail)) {
-    const message = `${label} does not know the model that this agent is set to, or its base URL is wrong.`;
-    return as("provider_error", message, false);
-  }
-  if (status === 429) {
-    const message = `${label} is getting too many requests right now. Please try again in a while.`;
-    return as("provider_rate_limited", message);
-  }
-  if (status === 408 || status === 504) {
-    return as("provider_timeout", `${label} took too long to answer. Please try again.`);
-  }
-  if (status === 503 || status === 529) {
-    return as("provider_error", `${label} is overloaded right now. Please try again in a while.`);
-  }
-  if (status >= 500)
-    return as("provider_error", `${label} had an internal error. Please try again.`);
-  const [code, message] = blame(label, status, detail);
-  return as(code, message, false);
-}
-
-/** Whose fault a status of the 400s is: the message's, or that of how the agent is set up. */
-function blame(
-  label: string,
-  status: number,
-  detail: FailureDetail,
-): ["invalid_request" | "provider_error", string] {
-  if (status === 413) {
-    return ["invalid_request", `${label} cannot take a message with attachments this large.`];
-  }
-  if (says(detail, "content_policy_violation", "content_filter", "invalid_prompt")) {
-    return ["invalid_request", `${label} refused this message under its usage policy.`];
-  }
-  const blamesInput = detail.param === "" || /^(?:messages|input)\b/.test(detail.param);
-  const blamesSetup = says(detail, ...SETUP_CODES) && !/^(?:messages|input)\b/.test(detail.param);
-  if ((status === 400 || status === 422) && blamesInput && !blamesSetup) {
-    return ["invalid_request", `${label} does not take this message or one of its attachments.`];
-  }
-  return [
-    "provider_error",
-    `${label} refused the request: the settings of this agent do not suit it.`,
-  ];
-}
-
-const SETUP_CODES = [
-  "unsupported_parameter",
-  "unknown_parameter",
-  "unsupported_value",
-  "invalid_function_parameters",
-];
-
-function says({ code, type }: FailureDetail, ...names: string[]): boolean {
-  return names.includes(code) || names.includes(type);
-}
-
-function isExpired(status: number, detail: FailureDetail): boolean {
-  if (says(detail, "previous_response_not_found")) return true;
-  return detail.param === "previous_response_id" && status < 500 && !says(detail, ...SETUP_CODES);
-}
-
-/** OpenAI and LiteLLM have a code for it, llama.cpp another; vLLM and others only a sentence. */
-function isTooLong(detail: FailureDetail): boolean {
-  if (says(detail, "context_length_exceeded", "exceed_context_size_error")) return true;
-  return /maximum context length|ContextWindowExceeded|prompt is too long/i.test(detail.text);
-}
-
-/** A LiteLLM proxy answers 400 for a model that it has no route for. */
-function isUnknownModel(detail: FailureDetail): boolean {
-  return says(detail, "model_not_found") || /^[^{]*invalid model name/i.test(detail.text);
-}
-
-/** The HTTP status that an error without one would have had. */
-function statusOf({ code, type }: FailureDetail): number {
-  const status = Number(code);
-  if (Number.isInteger(status) && status >= 400 && status < 600) return status;
-  const name = `${code} ${type}`;
-  if (/rate_limit|too_many_requests|throttl/i.test(name)) return 429;
-  if (/overloaded|unavailable/i.test(name)) return 503;
-  if (/authentication|invalid_api_key|permission/i.test(name)) return 401;
-  if (/not_found/i.test(name)) return 404;
-  if (/timeout/i.test(name)) return 504;
-  if (/invalid|image|context_length|content_policy|content_filter/i.test(name)) return 400;
-  return 500;
 }
 
 function fromConnection(label: string, cause: unknown, started: boolean): ProviderError {

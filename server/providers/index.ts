@@ -1,11 +1,17 @@
 /** The table of providers. A new one is a file and a row. */
 
+import { createAnthropic } from "./anthropic.ts";
+import { createBedrock } from "./bedrock.ts";
+import { isProviderId, mediaTypesOf, type ProviderId, refuseSettings } from "./capabilities.ts";
 import { createChatCompletions } from "./chat-completions.ts";
 import { createDemoProvider } from "./demo.ts";
+import { createGemini } from "./gemini.ts";
+import { createOllama } from "./ollama.ts";
+import { createOpenAi } from "./openai.ts";
 import type { Provider, ProviderSetup } from "./provider.ts";
 import { SetupError } from "./provider-error.ts";
-import { createResponses } from "./responses.ts";
 import { readBaseUrl, readToken } from "./settings.ts";
+import { createVertex } from "./vertex.ts";
 
 interface ProviderRow {
   /** How a model string that means this row looks, for sentences. */
@@ -13,12 +19,17 @@ interface ProviderRow {
   create(setup: ProviderSetup): Provider | Promise<Provider>;
 }
 
-const PROVIDERS: ReadonlyMap<string, ProviderRow> = new Map([
-  ["openai", { form: "openai/NAME", create: createOpenAi }],
-  ["litellm", { form: "litellm/NAME", create: createLiteLlm }],
-  ["compatible", { form: "compatible/NAME", create: createCompatible }],
-  ["demo", { form: "demo", create: createDemoProvider }],
-]);
+const PROVIDERS: Readonly<Record<ProviderId, ProviderRow>> = {
+  openai: { form: "openai/NAME", create: createOpenAi },
+  litellm: { form: "litellm/NAME", create: createLiteLlm },
+  anthropic: { form: "anthropic/NAME", create: createAnthropic },
+  gemini: { form: "gemini/NAME", create: createGemini },
+  vertex: { form: "vertex/NAME", create: createVertex },
+  ollama: { form: "ollama/NAME", create: createOllama },
+  bedrock: { form: "bedrock/NAME", create: createBedrock },
+  compatible: { form: "compatible/NAME", create: createCompatible },
+  demo: { form: "demo", create: createDemoProvider },
+};
 
 /**
  * The provider that a model string such as "openai/gpt-5.2" means, ready to serve. A bare name is one of
@@ -30,12 +41,15 @@ export async function resolveProvider(
   setup: Omit<ProviderSetup, "model">,
 ): Promise<Provider> {
   const [prefix, name] = splitModel(model.trim());
-  const row = PROVIDERS.get(prefix);
-  if (row === undefined) {
-    const known = [...PROVIDERS.values()].map(({ form }) => form).join(", ");
+  if (!isProviderId(prefix)) {
+    const known = Object.values(PROVIDERS)
+      .map(({ form }) => form)
+      .join(", ");
     throw new SetupError(`model "${model}" names no known provider. Use one of: ${known}.`);
   }
+  const row = PROVIDERS[prefix];
   if (name === "") throw new SetupError(`model "${model}" names no model. Use ${row.form}.`);
+  refuseSettings(prefix, setup.settings);
   return row.create({ ...setup, model: name });
 }
 
@@ -43,26 +57,6 @@ function splitModel(model: string): [prefix: string, name: string] {
   const slash = model.indexOf("/");
   if (slash !== -1) return [model.slice(0, slash), model.slice(slash + 1)];
   return model === "demo" ? ["demo", "demo"] : ["openai", model];
-}
-
-function createOpenAi({ model, env, times, settings }: ProviderSetup): Provider {
-  const apiKey = readToken(env, "OPENAI_API_KEY");
-  if (apiKey === undefined) {
-    throw new SetupError(
-      `model "${model}" needs OPENAI_API_KEY: set it to a key of your OpenAI account.`,
-    );
-  }
-  return createResponses({
-    id: "openai",
-    label: "OpenAI",
-    model,
-    baseUrl: readBaseUrl(env, "OPENAI_BASE_URL") ?? "https://api.openai.com/v1",
-    apiKey,
-    organization: readToken(env, "OPENAI_ORG_ID"),
-    project: readToken(env, "OPENAI_PROJECT_ID"),
-    times,
-    settings,
-  });
 }
 
 function createLiteLlm({ model, env, times, settings }: ProviderSetup): Provider {
@@ -76,6 +70,7 @@ function createLiteLlm({ model, env, times, settings }: ProviderSetup): Provider
     id: "litellm",
     label: "LiteLLM",
     model,
+    mediaTypes: mediaTypesOf("litellm"),
     baseUrl,
     apiKey: readToken(env, "LITELLM_API_KEY"),
     times,
@@ -94,6 +89,7 @@ function createCompatible({ model, env, times, settings }: ProviderSetup): Provi
     id: "compatible",
     label: "The model server",
     model,
+    mediaTypes: mediaTypesOf("compatible"),
     baseUrl,
     apiKey: readToken(env, "COMPATIBLE_API_KEY"),
     times,

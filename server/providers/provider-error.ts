@@ -7,10 +7,13 @@ export type ProviderErrorCode = Extract<
   | "provider_error"
   | "provider_auth"
   | "provider_rate_limited"
+  | "provider_overloaded"
   | "provider_truncated"
   | "provider_timeout"
   | "conversation_expired"
   | "invalid_request"
+  | "content_filtered"
+  | "context_too_long"
 >;
 
 /**

@@ -19,8 +19,15 @@ export type ProviderEvent =
   | { type: "thinking"; delta: string }
   /** A whole tool call. The run starts it only after `end`. */
   | { type: "call"; call: ToolCall }
+  /** The provider runs a tool of its own: for showing only, the run has nothing to do. */
+  | { type: "hosted_call"; call: ToolCall }
+  /** What became of a hosted call. `durationMs` counts from where the provider began with it. */
+  | { type: "hosted_result"; answer: ToolAnswer; durationMs: number }
   /** Exactly one, and the last. A stream that ends without it was cut: `provider_truncated`. */
   | { type: "end"; finish: TurnFinish; usage?: Usage };
+
+/** All events but the last. */
+export type SpokenEvent = Exclude<ProviderEvent, { type: "end" }>;
 
 /** Why one model turn ended. Whether tools are to run is told by the calls, not by this. */
 export type TurnFinish = Extract<FinishReason, "stop" | "length" | "content_filter">;
@@ -110,7 +117,7 @@ export interface ChatModelRequest {
 }
 
 export type ChatModelEvent =
-  | Exclude<ProviderEvent, { type: "end" }>
+  | SpokenEvent
   | { type: "end"; finish: TurnFinish; usage?: Usage; message: AssistantMessage };
 
 /** Milliseconds. */
@@ -132,7 +139,19 @@ export interface ModelSettings {
   readonly maxOutputTokens?: number;
   /** Merged last into each request's body, for what Parley does not know. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
+  /** Whether the provider keeps the conversation; `false` makes the state a `conversation_history`. */
+  readonly store?: boolean;
+  /** Tools that the provider runs itself, as its API takes them. */
+  readonly hostedTools?: readonly HostedTool[];
 }
+
+/** A tool that the provider runs; fields beyond `type` are its API's. */
+export interface HostedTool {
+  readonly type: HostedToolType;
+  readonly [field: string]: unknown;
+}
+
+export type HostedToolType = "web_search" | "file_search" | "code_interpreter";
 
 /** What a row of the provider table is given to build a `Provider`. */
 export interface ProviderSetup {

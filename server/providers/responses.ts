@@ -1,83 +1,63 @@
-import type { OpenAI } from "openai";
-import { ALL_MEDIA_TYPES, type Attachment } from "../protocol/attachments.ts";
 import type { ConversationState } from "../protocol/chat.ts";
-import { truncated } from "./failures.ts";
-import { text } from "./json.ts";
+import { mediaTypesOf } from "./capabilities.ts";
+import { openHistory } from "./history.ts";
 import type {
+  ChatModel,
+  ChatModelEvent,
+  ChatModelRequest,
   Conversation,
   ConversationSetup,
-  ModelSettings,
   Provider,
   ProviderEvent,
   ToolAnswer,
-  ToolSpec,
 } from "./provider.ts";
-import type { ProviderError } from "./provider-error.ts";
-import { ResponsesReader } from "./responses-reader.ts";
+import { callOutput, toInput } from "./responses-input.ts";
+import { type InputItem, ResponsesModel, type ResponsesOptions } from "./responses-model.ts";
+import type { FinishedResponse } from "./responses-reader.ts";
 import { toolOutput } from "./tool-output.ts";
-import { readMessage, Upstream, type UpstreamOptions } from "./upstream.ts";
-import { blamesParameter } from "./upstream-refusal.ts";
+import { userMessage } from "./user-message.ts";
 
-type ResponseParams = OpenAI.Responses.ResponseCreateParamsStreaming;
-type InputItem = OpenAI.Responses.ResponseInputItem;
-type InputContent = OpenAI.Responses.ResponseInputContent;
-
-export interface ResponsesOptions extends UpstreamOptions {
-  id: string;
-  model: string;
-  settings: ModelSettings;
-}
-
-/** OpenAI's Responses API: it keeps the conversation, and the state is the id of its last response. */
+/**
+ * OpenAI's Responses API. It keeps the conversation, and the state is the id of its last response; with
+ * `store: false` it keeps nothing, and the state is the whole history.
+ */
 export function createResponses(options: ResponsesOptions): Provider {
-  const model = new ResponsesModel(new Upstream(options), options);
+  const { id, label, settings } = options;
+  const model = new ResponsesModel(options);
+  const provider = { id, label, mediaTypes: mediaTypesOf("openai") };
+  if (settings.store === false) {
+    const chat = new StatelessResponses(model);
+    return {
+      ...provider,
+      stateKind: "conversation_history",
+      open: (setup) => openHistory(chat, setup),
+    };
+  }
   return {
-    id: options.id,
-    label: options.label,
+    ...provider,
     stateKind: "previous_response_id",
-    mediaTypes: ALL_MEDIA_TYPES,
     open: (setup) => new ResponsesConversation(model, setup),
   };
 }
 
-/** What all conversations with one model share. */
-class ResponsesModel {
-  readonly upstream: Upstream;
-  readonly #name: string;
-  readonly #settings: ModelSettings;
-  /** Until the API refuses the request for it: other models, and accounts that are not verified. */
-  #asksForSummary: boolean;
+/** The API without its memory: told everything with each request. */
+class StatelessResponses implements ChatModel {
+  readonly #model: ResponsesModel;
 
-  constructor(upstream: Upstream, { model, settings }: ResponsesOptions) {
-    this.upstream = upstream;
-    this.#name = model;
-    this.#settings = settings;
-    this.#asksForSummary = isReasoningModel(model);
+  constructor(model: ResponsesModel) {
+    this.#model = model;
   }
 
-  params(): Pick<ResponseParams, "model" | "reasoning" | "temperature" | "max_output_tokens"> {
-    const { reasoningEffort, temperature, maxOutputTokens } = this.#settings;
-    const reasoning = {
-      // Without a request for summaries, reasoning models think in silence.
-      ...(this.#asksForSummary ? { summary: "auto" as const } : {}),
-      ...(reasoningEffort === undefined ? {} : { effort: reasoningEffort }),
-    };
-    return {
-      model: this.#name,
-      ...(Object.keys(reasoning).length === 0 ? {} : { reasoning }),
-      ...(temperature === undefined ? {} : { temperature }),
-      ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
-    };
-  }
-
-  extraBody(): Readonly<Record<string, unknown>> {
-    return this.#settings.extraBody ?? {};
-  }
-
-  adapt(failure: ProviderError): boolean {
-    if (!this.#asksForSummary || !blamesParameter(failure.cause, "reasoning")) return false;
-    this.#asksForSummary = false;
-    return true;
+  stream(
+    { instructions, tools, messages }: ChatModelRequest,
+    signal: AbortSignal,
+  ): AsyncIterable<ChatModelEvent> {
+    const turn = { instructions, tools, input: toInput(messages), store: false };
+    return this.#model.ask(
+      turn,
+      (finished) => ({ ...endOf(finished), message: finished.message }),
+      signal,
+    );
   }
 }
 
@@ -95,44 +75,25 @@ class ResponsesConversation implements Conversation {
     const { state } = setup;
     this.#model = model;
     this.#setup = setup;
-    this.#input = [userItem(setup.message, setup.attachments)];
+    this.#input = toInput([userMessage(setup.message, setup.attachments)]);
     this.#settledId = "previous_response_id" in state ? state.previous_response_id : undefined;
     this.#previousId = this.#settledId;
   }
 
-  async *ask(signal: AbortSignal): AsyncGenerator<ProviderEvent, void> {
-    const { upstream } = this.#model;
-    const reader = new ResponsesReader(upstream.label);
-    const batches = upstream.messages(
-      {
-        send: (client, options) => client.responses.create(this.#params(), options),
-        adapt: (failure) => this.#model.adapt(failure),
-      },
-      signal,
-    );
-    reading: for await (const batch of batches) {
-      for (const message of batch) {
-        const event = readMessage(message, upstream.label);
-        if (event === undefined) break reading;
-        for (const said of reader.read(text(event.type) || message.event, event)) yield said;
-        if (reader.outcome !== undefined) break reading;
-      }
-    }
-    signal.throwIfAborted();
-    const { outcome } = reader;
-    if (outcome === undefined) throw truncated(upstream.label);
-    this.#previousId = outcome.id;
-    if (reader.calls.length === 0) this.#settledId = outcome.id;
-    const { finish, usage } = outcome;
-    yield { type: "end", finish, ...(usage === undefined ? {} : { usage }) };
+  ask(signal: AbortSignal): AsyncIterable<ProviderEvent> {
+    const { instructions, tools } = this.#setup;
+    const turn = {
+      instructions,
+      tools,
+      input: this.#input,
+      store: true,
+      previousId: this.#previousId,
+    };
+    return this.#model.ask(turn, (finished) => this.#end(finished), signal);
   }
 
   answer(answers: readonly ToolAnswer[]): void {
-    this.#input = answers.map((answer) => ({
-      type: "function_call_output",
-      call_id: answer.id,
-      output: toolOutput(answer),
-    }));
+    this.#input = answers.map((answer) => callOutput(answer.id, toolOutput(answer)));
   }
 
   /**
@@ -143,44 +104,17 @@ class ResponsesConversation implements Conversation {
     this.#input = [];
   }
 
+  #end(finished: FinishedResponse) {
+    this.#previousId = finished.id;
+    if (finished.calls.length === 0) this.#settledId = finished.id;
+    return endOf(finished);
+  }
+
   state(): ConversationState {
     return this.#settledId === undefined ? {} : { previous_response_id: this.#settledId };
   }
-
-  #params(): ResponseParams {
-    const { instructions, tools } = this.#setup;
-    return {
-      ...this.#model.params(),
-      // The API does not carry instructions over from the previous response.
-      ...(instructions === "" ? {} : { instructions }),
-      input: this.#input,
-      ...(tools.length === 0 ? {} : { tools: tools.map(functionTool) }),
-      ...(this.#previousId === undefined ? {} : { previous_response_id: this.#previousId }),
-      store: true,
-      ...this.#model.extraBody(),
-      // Not the author's to change: what reads the answer reads a stream.
-      stream: true,
-    };
-  }
 }
 
-/** Models that take `reasoning`; all others answer 400 to it, which costs one request and is remembered. */
-function isReasoningModel(name: string): boolean {
-  return /(?:^|[/:])(?:o\d|gpt-[5-9]|codex)(?!.*chat)/.test(name);
-}
-
-function functionTool({ name, description, parameters }: ToolSpec): OpenAI.Responses.FunctionTool {
-  return { type: "function", name, description, parameters, strict: false };
-}
-
-function userItem(message: string, attachments: readonly Attachment[]): InputItem {
-  const said: InputContent[] = message === "" ? [] : [{ type: "input_text", text: message }];
-  return { role: "user", content: [...said, ...attachments.map(inputPart)] };
-}
-
-function inputPart({ type, name, mime_type, data }: Attachment): InputContent {
-  const url = `data:${mime_type};base64,${data}`;
-  return type === "image"
-    ? { type: "input_image", image_url: url, detail: "auto" }
-    : { type: "input_file", filename: name, file_data: url };
+function endOf({ finish, usage }: FinishedResponse) {
+  return { type: "end" as const, finish, ...(usage === undefined ? {} : { usage }) };
 }

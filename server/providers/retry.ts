@@ -20,7 +20,7 @@ export const realRetryClock: RetryClock = {
   random: Math.random,
 };
 
-const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504]);
+const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504, 529]);
 const RETRIED_CODES = new Set([
   "ECONNREFUSED",
   "ECONNRESET",

@@ -3,6 +3,8 @@ import type { HistoryToolCall } from "../protocol/chat.ts";
 import { ExtraFields } from "./extra-fields.ts";
 import { isRecord, text } from "./json.ts";
 
+type Piece = Readonly<Record<string, unknown>>;
+
 interface PartialCall {
   id: string;
   name: string;
@@ -14,7 +16,7 @@ interface PartialCall {
 /**
  * Puts streamed tool-call pieces together. Servers differ in how they tell calls apart, so a piece goes
  * to the call with its id, else to the one at its index, else to the latest. A new id under an old index
- * is a new call.
+ * is a new call, and so is a name after whole arguments.
  */
 export class ToolCallAssembler {
   readonly #calls: PartialCall[] = [];
@@ -22,7 +24,7 @@ export class ToolCallAssembler {
   readonly #byIndex = new Map<number, PartialCall>();
 
   /** Takes one element of `delta.tool_calls`. */
-  add(piece: Record<string, unknown>): void {
+  add(piece: Piece): void {
     const call = this.#find(piece);
     const fn = isRecord(piece.function) ? piece.function : {};
     call.name ||= text(fn.name);
@@ -49,10 +51,10 @@ export class ToolCallAssembler {
     });
   }
 
-  #find(piece: Record<string, unknown>): PartialCall {
+  #find(piece: Piece): PartialCall {
     const id = text(piece.id);
     const index = typeof piece.index === "number" ? piece.index : undefined;
-    let call = id === "" ? this.#withoutId(piece, index) : this.#withId(id, index);
+    let call = id === "" ? this.#withoutId(piece, index) : this.#withId(id, piece, index);
     if (call === undefined) {
       call = {
         id,
@@ -71,19 +73,39 @@ export class ToolCallAssembler {
     return call;
   }
 
-  #withId(id: string, index: number | undefined): PartialCall | undefined {
+  #withId(id: string, piece: Piece, index: number | undefined): PartialCall | undefined {
     const known = this.#byId.get(id);
     if (known !== undefined || index === undefined) return known;
     const atIndex = this.#byIndex.get(index);
-    return atIndex?.id === "" ? atIndex : undefined;
+    return atIndex?.id === "" && !beginsAnother(atIndex, piece) ? atIndex : undefined;
   }
 
-  #withoutId(piece: Record<string, unknown>, index: number | undefined): PartialCall | undefined {
-    if (index !== undefined) return this.#byIndex.get(index);
+  #withoutId(piece: Piece, index: number | undefined): PartialCall | undefined {
+    if (index !== undefined) {
+      const atIndex = this.#byIndex.get(index);
+      return atIndex && beginsAnother(atIndex, piece) ? undefined : atIndex;
+    }
     const latest = this.#calls.at(-1);
     // With neither id nor index, a second name is the only sign of a second call.
-    const names = isRecord(piece.function) && text(piece.function.name) !== "";
-    return names && latest?.name ? undefined : latest;
+    return isNamed(piece) && latest?.name ? undefined : latest;
+  }
+}
+
+function isNamed({ function: fn }: Piece): boolean {
+  return isRecord(fn) && text(fn.name) !== "";
+}
+
+/**
+ * Whether the piece cannot belong to the call, although id and index allow it: it brings a name, and the
+ * arguments are whole. Servers that send whole calls may number them all 0.
+ */
+function beginsAnother(call: PartialCall, piece: Piece): boolean {
+  if (call.name === "" || !isNamed(piece)) return false;
+  try {
+    return isRecord(JSON.parse(call.arguments));
+  } catch {
+    // Not whole yet: a server that repeats the name in each piece.
+    return false;
   }
 }
 

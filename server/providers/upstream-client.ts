@@ -5,8 +5,8 @@ import { MAX_REFUSAL_BYTES, UpstreamRefusal } from "./upstream-refusal.ts";
 export interface UpstreamAddress {
   /** As the `openai` package takes it: mostly ends in `/v1`. */
   baseUrl: string;
-  /** No `Authorization` header is sent without one. */
-  apiKey: string | undefined;
+  /** No `Authorization` header is sent without one. A function is asked before each request. */
+  apiKey: string | (() => Promise<string>) | undefined;
   organization?: string | undefined;
   project?: string | undefined;
 }
@@ -23,13 +23,13 @@ export async function createClient(address: UpstreamAddress, timeoutMs: number):
   return new OpenAI({
     baseURL: address.baseUrl,
     // The package demands a key; the header that carries it is set below.
-    apiKey: apiKey ?? "none",
+    apiKey: typeof apiKey === "string" ? apiKey : "none",
     adminAPIKey: null,
     organization: null,
     project: null,
     // Here, and not in the fields above, because `OPENAI_CUSTOM_HEADERS` would win over those.
     defaultHeaders: {
-      Authorization: apiKey === undefined ? null : `Bearer ${apiKey}`,
+      Authorization: typeof apiKey === "string" ? `Bearer ${apiKey}` : null,
       "OpenAI-Organization": address.organization ?? null,
       "OpenAI-Project": address.project ?? null,
     },
@@ -47,17 +47,23 @@ export async function createClient(address: UpstreamAddress, timeoutMs: number):
 const SENT_HEADERS =
   /^(?:accept|authorization|content-type|openai-organization|openai-project|user-agent|x-stainless-.*)$/;
 
+/** The `fetch` that the package is given. */
+function fetchEventStream(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  return fetchStream(input, init, SENT_HEADERS);
+}
+
 /**
- * The `fetch` that the package is given. It refuses whatever is no event stream: the package would read
- * an error's body without a bound and keep only its `error` field, and would take an HTML page for an
- * empty stream.
+ * A `fetch` for packages that sends only the named headers, and refuses whatever is no event stream: the
+ * packages would read an error's body without a bound and keep only a part of it, and would take an HTML
+ * page for an empty stream.
  */
-async function fetchEventStream(
+export async function fetchStream(
   input: string | URL | Request,
-  init?: RequestInit,
+  init: RequestInit | undefined,
+  sentHeaders: RegExp,
 ): Promise<Response> {
   const headers = new Headers(init?.headers);
-  for (const name of [...headers.keys()]) if (!SENT_HEADERS.test(name)) headers.delete(name);
+  for (const name of [...headers.keys()]) if (!sentHeaders.test(name)) headers.delete(name);
   const response = await fetch(input, { ...init, headers });
   const type = response.headers.get("content-type") ?? "";
   if (response.ok && /^text\/event-stream\b/i.test(type)) return response;

@@ -2,26 +2,25 @@ import type { OpenAI } from "openai";
 import type { SseMessage } from "../protocol/sse.ts";
 import { toProviderError, UpstreamGarbage } from "./failures.ts";
 import { isRecord } from "./json.ts";
-import type { ProviderTimes } from "./provider.ts";
 import type { ProviderError } from "./provider-error.ts";
-import { type RetryClock, realRetryClock, retryDelay } from "./retry.ts";
 import { createClient, type UpstreamAddress } from "./upstream-client.ts";
-import { UpstreamConnection } from "./upstream-connection.ts";
 import { UpstreamFailure } from "./upstream-refusal.ts";
+import { type ExplainFailure, type StreamOptions, streamMessages } from "./upstream-stream.ts";
+
+/** What the package is told of one request, to be passed on to it as it is. */
+export interface SendOptions {
+  signal: AbortSignal;
+  headers?: Record<string, string>;
+}
 
 /** A streamed request of the `openai` package. */
 export interface UpstreamRequest {
-  send(client: OpenAI, options: { signal: AbortSignal }): { asResponse(): Promise<Response> };
+  send(client: OpenAI, options: SendOptions): { asResponse(): Promise<Response> };
   /** Told that the upstream refused the request; `true` when `send` will now send another one. */
   adapt(failure: ProviderError): boolean;
 }
 
-export interface UpstreamOptions extends UpstreamAddress {
-  /** The provider's name in sentences. */
-  label: string;
-  times: ProviderTimes;
-  clock?: RetryClock;
-}
+export interface UpstreamOptions extends UpstreamAddress, StreamOptions {}
 
 /**
  * The one place where requests to OpenAI-compatible APIs are made. The package builds and sends the
@@ -30,65 +29,31 @@ export interface UpstreamOptions extends UpstreamAddress {
 export class Upstream {
   readonly label: string;
   readonly #options: UpstreamOptions;
-  readonly #clock: RetryClock;
   #client: Promise<OpenAI> | undefined;
 
   constructor(options: UpstreamOptions) {
     this.label = options.label;
     this.#options = options;
-    this.#clock = options.clock ?? realRetryClock;
   }
 
-  /**
-   * Sends the request and yields the events of its stream, those of one chunk at a time: a generator
-   * that yielded each alone would cost more than reading them. Throws `ProviderError`, or the signal's
-   * reason. Leaving the iteration closes the connection.
-   */
-  async *messages(
-    request: UpstreamRequest,
-    signal: AbortSignal,
-  ): AsyncGenerator<SseMessage[], void> {
-    const { connection, first } = await this.#open(request, signal);
-    try {
-      let messages = first;
-      while (messages !== undefined) {
-        yield messages;
-        messages = await connection.read();
-      }
-    } catch (error) {
-      signal.throwIfAborted();
-      throw toProviderError(this.label, error, true);
-    } finally {
-      connection.close();
-    }
-  }
-
-  /** Tries until a first event is there: up to then another try cannot be noticed. */
-  async #open(request: UpstreamRequest, signal: AbortSignal) {
-    const deadline = performance.now() + this.#options.times.firstChunk;
-    for (let tried = 1; ; tried++) {
-      signal.throwIfAborted();
-      const connection = new UpstreamConnection(this.#options.times, deadline, signal);
-      try {
-        await connection.start((own) => this.#send(request, own));
-        return { connection, first: await connection.read() };
-      } catch (error) {
-        connection.close();
-        signal.throwIfAborted();
-        const failure = toProviderError(this.label, error);
-        if (request.adapt(failure)) continue;
-        const delay = retryDelay(failure, tried, this.#clock.random);
-        if (delay === undefined || performance.now() + delay >= deadline) throw failure;
-        await this.#clock.wait(delay, signal);
-      }
-    }
+  /** The events of the request's stream, as `streamMessages` yields them. */
+  messages(request: UpstreamRequest, signal: AbortSignal): AsyncGenerator<SseMessage[], void> {
+    const stream = {
+      send: (own: AbortSignal) => this.#send(request, own),
+      adapt: (failure: ProviderError) => request.adapt(failure),
+    };
+    return streamMessages(stream, this.#options, signal);
   }
 
   async #send(request: UpstreamRequest, signal: AbortSignal): Promise<Response> {
     this.#client ??= createClient(this.#options, this.#options.times.firstChunk);
     const client = await this.#client;
+    const { apiKey } = this.#options;
+    const headers =
+      typeof apiKey === "function" ? { Authorization: `Bearer ${await apiKey()}` } : undefined;
     try {
-      return await request.send(client, { signal }).asResponse();
+      const options = { signal, ...(headers === undefined ? {} : { headers }) };
+      return await request.send(client, options).asResponse();
     } catch (error) {
       // The package wraps what its `fetch` throws; what we threw there tells more.
       throw error instanceof Error && error.cause instanceof Error ? error.cause : error;
@@ -103,6 +68,7 @@ export class Upstream {
 export function readMessage(
   { event, data }: SseMessage,
   label: string,
+  explain?: ExplainFailure,
 ): Record<string, unknown> | undefined {
   if (data === "[DONE]") return undefined;
   const json = parse(data, label);
@@ -111,7 +77,10 @@ export function readMessage(
     event === "error" ||
     json.type === "error" ||
     json.object === "error";
-  if (isError) throw toProviderError(label, new UpstreamFailure(json));
+  if (isError) {
+    const failure = new UpstreamFailure(json);
+    throw explain?.(failure) ?? toProviderError(label, failure);
+  }
   return json;
 }
 
@@ -122,8 +91,10 @@ function parse(data: string, label: string): Record<string, unknown> {
   } catch (cause) {
     throw toProviderError(label, new UpstreamGarbage("an event is not JSON", { cause }));
   }
-  if (!isRecord(json)) {
+  // Google wraps its errors in a list.
+  const event: unknown = Array.isArray(json) && json.length === 1 ? json[0] : json;
+  if (!isRecord(event)) {
     throw toProviderError(label, new UpstreamGarbage("an event is not a JSON object"));
   }
-  return json;
+  return event;
 }

@@ -20,22 +20,45 @@ const REFUSALS: [number, unknown, string, boolean, RegExp][] = [
     false,
     /does not take/,
   ],
-  [400, { error: { code: "context_length_exceeded" } }, "invalid_request", false, /too long/],
+  [400, { error: { code: "context_length_exceeded" } }, "context_too_long", false, /too long/],
   [
     400,
     { error: { message: "This model's maximum context length is 4096 tokens." } },
-    "invalid_request",
+    "context_too_long",
     false,
     /too long/,
   ],
   [
     400,
     { error: { type: "exceed_context_size_error", code: 400 } },
-    "invalid_request",
+    "context_too_long",
     false,
     /too long/,
   ],
-  [400, { error: { code: "content_policy_violation" } }, "invalid_request", false, /usage policy/],
+  [
+    400,
+    [{ error: { message: "The input token count (9) exceeds the maximum number of tokens" } }],
+    "context_too_long",
+    false,
+    /too long/,
+  ],
+  [
+    400,
+    { error: { message: "litellm.BadRequestError: BedrockException - Input is too long" } },
+    "context_too_long",
+    false,
+    /too long/,
+  ],
+  [400, { error: { code: "content_policy_violation" } }, "content_filtered", false, /usage policy/],
+  [400, { error: { code: "content_filter" } }, "content_filtered", false, /usage policy/],
+  [400, { error: { code: "invalid_prompt" } }, "content_filtered", false, /usage policy/],
+  [
+    400,
+    { error: { message: "litellm.ContentPolicyViolationError: AzureException", type: null } },
+    "content_filtered",
+    false,
+    /usage policy/,
+  ],
   [
     400,
     { error: { code: "unknown_parameter", param: "tools[0].strict" } },
@@ -97,7 +120,7 @@ for (const [status, code, sentence] of [
   [429, "provider_rate_limited", /too many requests/],
   [500, "provider_error", /internal error/],
   [502, "provider_error", /internal error/],
-  [503, "provider_error", /overloaded/],
+  [503, "provider_overloaded", /overloaded/],
   [504, "provider_timeout", /took too long/],
 ] as const) {
   test(`${status} is tried three times and then is ${code}`, async () => {
@@ -124,6 +147,19 @@ test("Retry-After of up to 2 seconds is waited for; a longer one is passed on at
   const failure = failureOf(await ask(open(provider)));
   assert.equal(failure.retryAfter, 3);
   assert.equal(upstream.calls.length, 3);
+});
+
+test("an overload is passed on with its Retry-After, and 529 means one too", async () => {
+  await using upstream = await startUpstream(
+    jsonReply(503, { error: { code: "server_is_overloaded" } }, { "retry-after": "20" }),
+    jsonReply(529, { type: "error", error: { type: "overloaded_error" } }, { "retry-after": "30" }),
+  );
+  for (const seconds of [20, 30]) {
+    const failure = failureOf(await ask(open(chatProvider(upstream))));
+    assert.equal(failure.code, "provider_overloaded");
+    assert.equal(failure.retryable, true);
+    assert.equal(failure.retryAfter, seconds);
+  }
 });
 
 test("x-should-retry: false is obeyed", async () => {
@@ -155,9 +191,14 @@ test("the log gets the status and the body; a body of 10 MB is read to 64 KiB", 
 for (const [error, code] of [
   [{ code: "429", message: "x" }, "provider_rate_limited"],
   [{ code: 401, message: "x" }, "provider_auth"],
-  [{ type: "overloaded_error", message: "x" }, "provider_error"],
+  [{ type: "overloaded_error", message: "x" }, "provider_overloaded"],
+  [{ code: "server_is_overloaded", message: "x" }, "provider_overloaded"],
+  [{ code: "500", message: "AnthropicException - Overloaded" }, "provider_overloaded"],
+  [{ code: "slow_down", message: "x" }, "provider_rate_limited"],
+  [{ code: "invalid_prompt", message: "x" }, "content_filtered"],
+  [{ code: "image_content_policy_violation", message: "x" }, "content_filtered"],
   [{ type: "invalid_request_error", message: "x" }, "invalid_request"],
-  [{ code: "context_length_exceeded", message: "x" }, "invalid_request"],
+  [{ code: "context_length_exceeded", message: "x" }, "context_too_long"],
   ["just a sentence", "provider_error"],
 ] as const) {
   test(`an error in the stream, ${JSON.stringify(error)}, is ${code}`, async () => {

@@ -68,6 +68,7 @@ for (const [field, value, sentence] of [
   ["temperature", 3, "temperature must be a number from 0 to 2."],
   ["maxOutputTokens", 0.5, "maxOutputTokens must be a whole number above 0."],
   ["extraBody", "x", "extraBody must be an object."],
+  ["store", "no", "store must be true or false."],
 ] as const) {
   test(`an agent with a wrong ${field} is refused with what would be right`, () => {
     const agent = { name: "A", model: "demo", [field]: value };

@@ -38,7 +38,7 @@ test("litellm, compatible and demo keep a history; demo needs no setting", async
 });
 
 test("an unknown provider is refused with the list of the known ones", async () => {
-  await refuses("acme/x", {}, /"acme\/x".*openai\/NAME, litellm\/NAME, compatible\/NAME/);
+  await refuses("acme/x", {}, /"acme\/x".*openai\/NAME, litellm\/NAME,.* compatible\/NAME, demo\./);
   await refuses("constructor/x", {}, /names no known provider/);
   await refuses("openai/", {}, /names no model/);
   await refuses("", { OPENAI_API_KEY: "sk" }, /names no model/);

@@ -170,6 +170,13 @@ test("response.failed, which the package only yields, is an error in our words",
   assert.equal(failureOf(turn).message, "OpenAI had an internal error. Please try again.");
 });
 
+test("an overload that the stream reports is provider_overloaded", async () => {
+  await using upstream = await startUpstream({ body: [fixture("responses/overloaded")] });
+  const failure = failureOf(await ask(open(responsesProvider(upstream))));
+  assert.equal(failure.code, "provider_overloaded");
+  assert.equal(failure.retryable, true);
+});
+
 test("an error event inside the stream is mapped by its code", async () => {
   await using upstream = await startUpstream({ body: [fixture("responses/error-event")] });
   const failure = failureOf(await ask(open(responsesProvider(upstream))));
@@ -207,37 +214,4 @@ test("an unknown previous response is conversation_expired, and no new conversat
   assert.equal(failure.code, "conversation_expired");
   assert.equal(failure.retryable, false);
   assert.equal(upstream.calls.length, 1);
-});
-
-test("only reasoning models are asked for summaries", async () => {
-  for (const [model, asks] of [
-    ["gpt-5.2", true],
-    ["o4-mini", true],
-    ["codex-mini-latest", true],
-    ["ft:o4-mini:acme::1", true],
-    ["gpt-4o", false],
-    ["gpt-5-chat-latest", false],
-    ["llama3", false],
-  ] as const) {
-    await using upstream = await startUpstream(text());
-    await ask(open(responsesProvider(upstream, { model })));
-    const wanted = asks ? { summary: "auto" } : undefined;
-    assert.deepEqual(upstream.calls[0]?.json.reasoning, wanted, model);
-  }
-});
-
-test("a 400 that names reasoning leads to one request without it, and the provider remembers", async () => {
-  const error = {
-    message: "Your organization must be verified to generate reasoning summaries.",
-    param: "reasoning.summary",
-    code: "unsupported_value",
-  };
-  await using upstream = await startUpstream(jsonReply(400, { error }), text(), text());
-  const provider = responsesProvider(upstream, { model: "gpt-5.2" });
-  assert.equal((await ask(open(provider))).error, undefined);
-  assert.equal((await ask(open(provider))).error, undefined);
-  assert.deepEqual(
-    upstream.calls.map((call) => call.json.reasoning),
-    [{ summary: "auto" }, undefined, undefined],
-  );
 });

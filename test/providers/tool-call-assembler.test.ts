@@ -115,3 +115,14 @@ test("ids that are names of Object.prototype are ordinary ids", () => {
     ids,
   );
 });
+
+test("whole calls under one index without ids are calls of their own, also when an id comes with one", () => {
+  assert.deepEqual(
+    brief(
+      { index: 0, function: fn("f", '{"x":1}') },
+      { index: 0, function: fn("f", '{"x":2}') },
+      { id: "a", index: 0, function: fn("g", "{}") },
+    ),
+    ['f{"x":1}', 'f{"x":2}', "g{}"],
+  );
+});

@@ -1,0 +1,37 @@
+import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
+import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
+import { cutOutput } from "./tools.ts";
+
+/** Shows the tools that a provider runs itself as a client sees all tools. */
+export class HostedCalls {
+  /** Calls without a result yet, and when each was told, as `performance.now()`. */
+  readonly #open = new Map<string, { call: ToolCall; told: number }>();
+
+  begin(call: ToolCall): ToolCallEvent {
+    this.#open.set(call.id, { call, told: performance.now() });
+    const { id, name, arguments: args } = call;
+    return { type: "tool_call", data: { id, tool: name, arguments: args, status: "running" } };
+  }
+
+  end({ id, name, output, failed }: ToolAnswer, durationMs: number): ToolResultEvent {
+    this.#open.delete(id);
+    return {
+      type: "tool_result",
+      data: {
+        id,
+        tool: name,
+        output: cutOutput(output),
+        status: failed ? "failed" : "completed",
+        duration_ms: durationMs,
+      },
+    };
+  }
+
+  /** A turn that ended leaves no call running. */
+  *giveUp(): Generator<ToolResultEvent, void> {
+    for (const { call, told } of [...this.#open.values()]) {
+      const answer = { id: call.id, name: call.name, output: "It was not finished.", failed: true };
+      yield this.end(answer, Math.round(performance.now() - told));
+    }
+  }
+}

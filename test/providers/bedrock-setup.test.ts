@@ -1,0 +1,247 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { createHash, createHmac } from "node:crypto";
+import { before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { resolveProvider } from "../../server/providers/index.ts";
+import type { ModelSettings } from "../../server/providers/provider.ts";
+import { SetupError } from "../../server/providers/provider-error.ts";
+import { bedrock, CLAUDE, stream } from "../support/bedrock.ts";
+import { ask, open } from "../support/upstream-conversation.ts";
+import { startUpstream, type UpstreamCall } from "../support/upstream-server.ts";
+
+const times = { firstChunk: 20_000, idle: 20_000 };
+const loadPackage = (name: string) => import(name);
+
+before(() => {
+  // Whatever AWS settings the machine has are not the tests' own.
+  for (const name of Object.keys(process.env))
+    if (name.startsWith("AWS_")) delete process.env[name];
+  process.env.AWS_CONFIG_FILE = "/dev/null";
+  process.env.AWS_SHARED_CREDENTIALS_FILE = "/dev/null";
+  process.env.AWS_EC2_METADATA_DISABLED = "true";
+});
+
+async function refuses(
+  sentence: RegExp,
+  { env = {}, model = CLAUDE, settings = {} }: { env?: object; model?: string; settings?: object },
+) {
+  await assert.rejects(
+    () => resolveProvider(`bedrock/${model}`, { env: { ...env }, times, settings, loadPackage }),
+    (error: unknown) => error instanceof SetupError && sentence.test(error.message),
+  );
+}
+
+const TOKEN = { AWS_REGION: "us-east-1", AWS_BEARER_TOKEN_BEDROCK: "key" };
+
+test("bedrock/NAME keeps a history and takes images and PDFs", async () => {
+  const setup = { env: TOKEN, times, settings: {}, loadPackage };
+  const provider = await resolveProvider(`bedrock/${CLAUDE}`, setup);
+  assert.equal(provider.id, "bedrock");
+  assert.equal(provider.stateKind, "conversation_history");
+  assert.deepEqual(provider.mediaTypes, [
+    "image/jpeg",
+    "image/png",
+    "image/gif",
+    "image/webp",
+    "application/pdf",
+  ]);
+});
+
+test("a missing region, missing credentials and a wrong base URL each name their variable", async () => {
+  await refuses(/AWS_REGION/, { env: { AWS_BEARER_TOKEN_BEDROCK: "key" } });
+  await refuses(/AWS_BEARER_TOKEN_BEDROCK.*AWS_ACCESS_KEY_ID.*AWS_PROFILE/, {
+    env: { AWS_REGION: "us-east-1" },
+  });
+  await refuses(/AWS_BEARER_TOKEN_BEDROCK must be one line/, {
+    env: { AWS_REGION: "us-east-1", AWS_BEARER_TOKEN_BEDROCK: "a b" },
+  });
+  await refuses(/BEDROCK_BASE_URL must be/, { env: { ...TOKEN, BEDROCK_BASE_URL: "x" } });
+});
+
+test("without a base URL the region's own address is asked", async () => {
+  const asked: string[] = [];
+  const real = globalThis.fetch;
+  globalThis.fetch = async (input) => {
+    asked.push(String(input));
+    throw new TypeError("fetch failed");
+  };
+  try {
+    const env = { ...TOKEN, AWS_REGION: "eu-central-1" };
+    const setup = { env, times, settings: {}, loadPackage };
+    await ask(open(await resolveProvider("bedrock/amazon.nova-pro-v1:0", setup)));
+  } finally {
+    globalThis.fetch = real;
+  }
+  const path = "/model/amazon.nova-pro-v1%3A0/converse-stream";
+  assert.equal(asked[0], `https://bedrock-runtime.eu-central-1.amazonaws.com${path}`);
+});
+
+test("with access keys a request is signed for exactly what goes over the line", async () => {
+  await using upstream = await startUpstream(stream("text"));
+  const env = {
+    AWS_BEARER_TOKEN_BEDROCK: "",
+    AWS_ACCESS_KEY_ID: "AKIDEXAMPLE",
+    AWS_SECRET_ACCESS_KEY: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+    AWS_SESSION_TOKEN: "session",
+  };
+  const { error } = await ask(open(await bedrock(upstream, { env })));
+  assert.equal(error, undefined);
+  const [call] = upstream.calls;
+  assert.ok(call);
+  assert.equal(call.headers["x-amz-security-token"], "session");
+  assert.equal(call.headers.authorization, signature(call, env.AWS_SECRET_ACCESS_KEY));
+});
+
+/** Signature Version 4, by https://docs.aws.amazon.com/IAM/latest/UserGuide/create-signed-request.html */
+function signature({ method, path, headers, body }: UpstreamCall, secret: string): string {
+  const given = headers.authorization ?? "";
+  const names = /SignedHeaders=([^,]+)/.exec(given)?.[1] ?? "";
+  assert.match(names, /(?:^|;)host(?:;|$)/);
+  const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+  const hmac = (key: string | Buffer, text: string) =>
+    createHmac("sha256", key).update(text).digest();
+  const canonicalPath = path.split("/").map(encodeURIComponent).join("/");
+  const lines = names.split(";").map((name) => `${name}:${headers[name]}\n`);
+  const request = [method, canonicalPath, "", lines.join(""), names, sha256(body)].join("\n");
+  const time = String(headers["x-amz-date"]);
+  const scope = `${time.slice(0, 8)}/us-east-1/bedrock/aws4_request`;
+  const key = scope.split("/").reduce<string | Buffer>(hmac, `AWS4${secret}`);
+  const toSign = ["AWS4-HMAC-SHA256", time, scope, sha256(request)].join("\n");
+  const signed = hmac(key, toSign).toString("hex");
+  return `AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/${scope}, SignedHeaders=${names}, Signature=${signed}`;
+}
+
+test("nothing is printed while a model of Bedrock is set up and asked", () => {
+  const script = `
+    import { resolveProvider } from "./server/providers/index.ts";
+    const env = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b",
+      BEDROCK_BASE_URL: "http://127.0.0.1:9" };
+    const times = { firstChunk: 100, idle: 100 };
+    const setup = { env, times, settings: {}, loadPackage: (name) => import(name) };
+    const provider = await resolveProvider("bedrock/${CLAUDE}", setup);
+    const conversation = provider.open({ instructions: "", tools: [], state: {}, message: "Hi", attachments: [] });
+    try { for await (const _ of conversation.ask(new AbortController().signal)); } catch {}
+    if ("AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED" in process.env) console.log("left behind");
+  `;
+  const { stdout, stderr, status } = spawnSync(
+    process.execPath,
+    ["--import", "tsx", "--input-type=module", "--eval", script],
+    { cwd: fileURLToPath(new URL("../../", import.meta.url)), encoding: "utf8", env: process.env },
+  );
+  assert.deepEqual({ stdout, stderr, status }, { stdout: "", stderr: "", status: 0 });
+});
+
+/** The settings' part of the request. */
+async function sent(model: string, settings: ModelSettings) {
+  await using upstream = await startUpstream(stream("text"));
+  const { error } = await ask(
+    open(await bedrock(upstream, { model, settings }), { instructions: "" }),
+  );
+  assert.equal(error, undefined);
+  const { messages: _messages, ...rest } = upstream.calls[0]?.json ?? {};
+  return rest;
+}
+
+test("temperature and maxOutputTokens are the API's own", async () => {
+  assert.deepEqual(await sent(CLAUDE, { temperature: 0.5, maxOutputTokens: 300 }), {
+    inferenceConfig: { maxTokens: 300, temperature: 0.5 },
+  });
+});
+
+test("extraBody sets fields of Converse where it has them, and the model's own otherwise", async () => {
+  const guardrailConfig = { guardrailIdentifier: "g", guardrailVersion: "1" };
+  const extraBody = {
+    guardrailConfig,
+    inferenceConfig: { topP: 0.9 },
+    anthropic_beta: ["x"],
+    thinking: { type: "enabled", budget_tokens: 9000 },
+    additionalModelRequestFields: { top_k: 5 },
+  };
+  assert.deepEqual(
+    await sent(CLAUDE, { reasoningEffort: "low", maxOutputTokens: 4096, extraBody }),
+    {
+      guardrailConfig,
+      inferenceConfig: { maxTokens: 4096, topP: 0.9 },
+      additionalModelRequestFields: {
+        thinking: { type: "enabled", budget_tokens: 9000 },
+        anthropic_beta: ["x"],
+        top_k: 5,
+      },
+    },
+  );
+});
+
+const VISIBLE = { type: "adaptive", display: "summarized" };
+for (const [model, reasoningEffort, fields] of [
+  [CLAUDE, undefined, undefined],
+  [CLAUDE, "none", undefined],
+  [CLAUDE, "minimal", { thinking: { type: "enabled", budget_tokens: 1024 } }],
+  [CLAUDE, "high", { thinking: { type: "enabled", budget_tokens: 8192 } }],
+  [
+    "anthropic.claude-3-7-sonnet-20250219-v1:0",
+    "low",
+    { thinking: { type: "enabled", budget_tokens: 2048 } },
+  ],
+  [
+    "anthropic.claude-opus-4-20250514-v1:0",
+    "xhigh",
+    { thinking: { type: "enabled", budget_tokens: 16_384 } },
+  ],
+  [
+    "us.anthropic.claude-opus-4-6-v1",
+    "medium",
+    { thinking: { type: "adaptive" }, output_config: { effort: "medium" } },
+  ],
+  ["anthropic.claude-opus-4-7", "xhigh", { thinking: VISIBLE, output_config: { effort: "xhigh" } }],
+  [
+    "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-sonnet-5",
+    "minimal",
+    { thinking: VISIBLE, output_config: { effort: "low" } },
+  ],
+  ["anthropic.claude-opus-5", undefined, { thinking: VISIBLE }],
+  ["anthropic.claude-opus-5", "none", { thinking: { type: "disabled" } }],
+  ["anthropic.claude-sonnet-5-5", "none", { thinking: { type: "between_tools" } }],
+  [
+    "us.amazon.nova-2-lite-v1:0",
+    "low",
+    { reasoningConfig: { type: "enabled", maxReasoningEffort: "low" } },
+  ],
+  ["us.amazon.nova-2-lite-v1:0", "none", { reasoningConfig: { type: "disabled" } }],
+  ["openai.gpt-oss-120b-1:0", "xhigh", { reasoning_effort: "high" }],
+] as const) {
+  test(`${model} is told the effort ${reasoningEffort ?? "of its own"}`, async () => {
+    const settings = reasoningEffort === undefined ? {} : { reasoningEffort };
+    const { additionalModelRequestFields } = await sent(model, settings);
+    assert.deepEqual(additionalModelRequestFields, fields);
+  });
+}
+
+test("a budget leaves room for the answer within maxOutputTokens, and sets it where nobody did", async () => {
+  const narrow = await sent(CLAUDE, { reasoningEffort: "high", maxOutputTokens: 2000 });
+  assert.equal(narrow.additionalModelRequestFields.thinking.budget_tokens, 1500);
+  const wide = await sent(CLAUDE, { reasoningEffort: "high" });
+  assert.deepEqual(wide.inferenceConfig, { maxTokens: 32_000 });
+});
+
+for (const [model, settings, sentence] of [
+  ["anthropic.claude-3-haiku-20240307-v1:0", { reasoningEffort: "low" }, /has no reasoning/],
+  ["amazon.nova-pro-v1:0", { reasoningEffort: "low" }, /has no reasoning/],
+  ["meta.llama3-3-70b-instruct-v1:0", { reasoningEffort: "low" }, /no known form.*extraBody/],
+  ["us.anthropic.claude-opus-4-6-v1", { reasoningEffort: "xhigh" }, /use "high"/],
+  ["anthropic.claude-fable-5", { reasoningEffort: "none" }, /cannot be switched off/],
+  ["openai.gpt-oss-20b-1:0", { reasoningEffort: "none" }, /cannot be switched off/],
+  [CLAUDE, { reasoningEffort: "low", temperature: 0.2 }, /temperature cannot be set/],
+  [CLAUDE, { reasoningEffort: "low", maxOutputTokens: 1024 }, /maxOutputTokens must be above 1024/],
+  [CLAUDE, { temperature: 1.5 }, /temperature must be a number from 0 to 1/],
+  ["anthropic.claude-opus-5", { temperature: 0.2 }, /temperature is not taken/],
+  [CLAUDE, { extraBody: { inferenceConfig: 1 } }, /extraBody.inferenceConfig must be an object/],
+  [
+    "us.amazon.nova-2-lite-v1:0",
+    { reasoningEffort: "high", maxOutputTokens: 9 },
+    /maxOutputTokens cannot/,
+  ],
+] as const) {
+  test(`${model} with ${JSON.stringify(settings)} stops the start with a sentence`, () =>
+    refuses(sentence, { env: TOKEN, model, settings }));
+}

@@ -1,0 +1,191 @@
+/** Google's OpenAI-compatible API: what goes up, and what comes out of its streams. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { historyOf, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
+import { ask, open, said } from "../support/upstream-conversation.ts";
+import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
+
+const gemini = (upstream: UpstreamServer, settings = {}, model = "gemini-3-flash-preview") =>
+  serve(
+    `gemini/${model}`,
+    { GEMINI_API_KEY: "AIza-test", GEMINI_BASE_URL: upstream.url },
+    settings,
+  );
+
+const SIGNED = { extra_content: { google: { thought_signature: "CsQBsig" } } };
+const THOUGHTS = { google: { thinking_config: { include_thoughts: true } } };
+
+test("gemini: a text answer streams, brings its usage, and makes a history", async () => {
+  await using upstream = await startUpstream(stream("gemini/text"));
+  const conversation = open(await gemini(upstream));
+  const { events } = await ask(conversation);
+  assert.deepEqual(events, [
+    { type: "text", delta: "Hel" },
+    { type: "text", delta: "lo 👋" },
+    { type: "end", finish: "stop", usage: { input_tokens: 9, output_tokens: 3 } },
+  ]);
+  assert.deepEqual(historyOf(conversation.state()), [
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: "Hello 👋" },
+  ]);
+});
+
+test("gemini: the request asks for thoughts, carries the key, and names the model as it is", async () => {
+  await using upstream = await startUpstream(stream("gemini/text"));
+  await ask(
+    open(await gemini(upstream, { temperature: 0.5, maxOutputTokens: 300 }), { tools: [WEATHER] }),
+  );
+  const [call] = upstream.calls;
+  assert.equal(call?.path, "/v1/chat/completions");
+  assert.equal(call?.headers.authorization, "Bearer AIza-test");
+  assert.deepEqual(call?.json, {
+    model: "gemini-3-flash-preview",
+    messages: [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "Hi" },
+    ],
+    tools: [{ type: "function", function: WEATHER }],
+    temperature: 0.5,
+    max_tokens: 300,
+    extra_body: THOUGHTS,
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+});
+
+test("gemini: thoughts in tags are thinking, the tags go, and a tag that the answer is about stays", async () => {
+  await using upstream = await startUpstream(stream("gemini/thoughts-in-tags"), ok());
+  const conversation = open(await gemini(upstream));
+  const turn = await ask(conversation);
+  assert.equal(said(turn, "thinking"), "**Comparing numbers**\n9.8 < 9.11? No.");
+  assert.equal(said(turn), "9.8 is larger. <thought> is a tag.");
+  const state = conversation.state();
+  await ask(open(await gemini(upstream), { state }));
+  // The signature goes back; the flag would make the answer a thought.
+  assert.deepEqual(upstream.calls[1]?.json.messages[2], {
+    extra_content: { google: { thought_signature: "CtYBtextsig" } },
+    role: "assistant",
+    content: "9.8 is larger. <thought> is a tag.",
+  });
+});
+
+test("gemini: thoughts that are only flagged are thinking, too", async () => {
+  await using upstream = await startUpstream(stream("gemini/thoughts-flagged"));
+  const turn = await ask(open(await gemini(upstream)));
+  assert.equal(said(turn, "thinking"), "Let me compare.");
+  assert.equal(said(turn), "9.8");
+});
+
+test("gemini: one tool with a thought: the signature goes back with the call, the thought does not", async () => {
+  await using upstream = await startUpstream(stream("gemini/thought-and-call"), ok());
+  const [first, second] = await runTools(open(await gemini(upstream), { tools: [WEATHER] }));
+  assert.deepEqual(first.events, [
+    { type: "thinking", delta: "I need the weather." },
+    { type: "call", call: { id: "jm4owj31", name: "get_weather", arguments: '{"city":"Lima"}' } },
+    { type: "end", finish: "stop", usage: { input_tokens: 50, output_tokens: 20 } },
+  ]);
+  assert.equal(said(second), "ok");
+  assert.deepEqual(upstream.calls[1]?.json.messages.slice(2), [
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [
+        {
+          ...SIGNED,
+          id: "jm4owj31",
+          type: "function",
+          function: { name: "get_weather", arguments: '{"city":"Lima"}' },
+        },
+      ],
+    },
+    { role: "tool", tool_call_id: "jm4owj31", content: "mild" },
+  ]);
+});
+
+test("gemini: parallel calls come one per chunk without an index; only the first is signed, and stays so", async () => {
+  await using upstream = await startUpstream(stream("gemini/parallel-calls"), ok());
+  const [first] = await runTools(open(await gemini(upstream), { tools: [WEATHER] }));
+  const calls = first.events.flatMap((event) => (event.type === "call" ? [event.call] : []));
+  assert.deepEqual(
+    calls.map((call) => call.arguments),
+    ['{"city":"Lima"}', '{"city":"Oslo"}'],
+  );
+  const [one, two] = upstream.calls[1]?.json.messages[2].tool_calls ?? [];
+  assert.deepEqual(one.extra_content, SIGNED.extra_content);
+  assert.equal("extra_content" in two, false);
+});
+
+test("gemini: an image and a PDF both travel as image_url with a data URL", async () => {
+  await using upstream = await startUpstream(ok());
+  await ask(
+    open(await gemini(upstream), {
+      attachments: [
+        { type: "image", name: "a.png", mime_type: "image/png", data: "iVBORw0=" },
+        { type: "file", name: "b.pdf", mime_type: "application/pdf", data: "JVBERi0=" },
+      ],
+    }),
+  );
+  assert.deepEqual(upstream.calls[0]?.json.messages[1].content, [
+    { type: "text", text: "Hi" },
+    { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0=" } },
+    { type: "image_url", image_url: { url: "data:application/pdf;base64,JVBERi0=" } },
+  ]);
+});
+
+for (const [model, effort, config] of [
+  ["gemini-3-flash-preview", "minimal", { thinking_level: "minimal" }],
+  ["gemini-3.1-pro-preview", "xhigh", { thinking_level: "high" }],
+  ["gemini-flash-latest", "low", { thinking_level: "low" }],
+  ["gemini-2.5-pro", "low", { thinking_budget: 1024 }],
+  ["gemini-2.5-flash", "medium", { thinking_budget: 8192 }],
+  ["gemini-2.5-flash", "high", { thinking_budget: 24_576 }],
+] as const) {
+  test(`gemini: effort ${effort} of ${model} is told inside thinking_config, never beside it`, async () => {
+    await using upstream = await startUpstream(ok());
+    await ask(open(await gemini(upstream, { reasoningEffort: effort }, model)));
+    const { extra_body, reasoning_effort } = upstream.calls[0]?.json ?? {};
+    const thinking_config = { ...config, include_thoughts: true };
+    assert.deepEqual(extra_body, { google: { thinking_config } });
+    assert.equal(reasoning_effort, undefined);
+  });
+}
+
+test("gemini: effort none and an effort in extraBody go as reasoning_effort, and no thoughts are asked for", async () => {
+  await using upstream = await startUpstream(ok(), ok());
+  await ask(open(await gemini(upstream, { reasoningEffort: "none" })));
+  await ask(open(await gemini(upstream, { extraBody: { reasoning_effort: "low", n: 1 } })));
+  const bodies = upstream.calls.map(({ json }) => [json.reasoning_effort, json.extra_body, json.n]);
+  assert.deepEqual(bodies, [
+    ["none", undefined, undefined],
+    ["low", undefined, 1],
+  ]);
+});
+
+test("gemini: an author's Google settings stand beside ours, and an own thinking_config replaces it", async () => {
+  await using upstream = await startUpstream(ok(), ok());
+  const google = (fields: object) => ({ extraBody: { extra_body: { google: fields } } });
+  await ask(open(await gemini(upstream, google({ cached_content: "c" }))));
+  const own = { thinking_config: { thinking_budget: 0 } };
+  await ask(open(await gemini(upstream, { ...google(own), reasoningEffort: "low" })));
+  assert.deepEqual(
+    upstream.calls.map(({ json }) => json.extra_body.google),
+    [{ ...THOUGHTS.google, cached_content: "c" }, own],
+  );
+  assert.equal("reasoning_effort" in (upstream.calls[1]?.json ?? {}), false);
+});
+
+test("gemini: a model that cannot think is asked again without thoughts, and from then on", async () => {
+  const message = "Thinking is not enabled for models/gemma-3-27b-it";
+  const refusal = jsonReply(400, [{ error: { code: 400, message, status: "INVALID_ARGUMENT" } }]);
+  await using upstream = await startUpstream(refusal, ok(), ok());
+  const provider = await gemini(upstream, { reasoningEffort: "low" }, "gemma-3-27b-it");
+  assert.equal(said(await ask(open(provider))), "ok");
+  assert.equal(said(await ask(open(provider))), "ok");
+  const sent = upstream.calls.map(({ json }) => ["extra_body" in json, json.reasoning_effort]);
+  assert.deepEqual(sent, [
+    [true, undefined],
+    [false, "low"],
+    [false, "low"],
+  ]);
+});

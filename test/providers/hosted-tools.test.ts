@@ -1,0 +1,210 @@
+/** Tools that OpenAI runs itself: what is asked for, and what of them is shown. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type {
+  HostedTool,
+  ProviderEvent,
+  ToolAnswer,
+  ToolCall,
+} from "../../server/providers/provider.ts";
+import { gate } from "../support/deadline.ts";
+import { ask, open, responsesProvider, said } from "../support/upstream-conversation.ts";
+import { eventStream, fixture, startUpstream } from "../support/upstream-server.ts";
+
+const HOSTED: HostedTool[] = [
+  { type: "web_search" },
+  { type: "code_interpreter", container: { type: "auto" } },
+  { type: "file_search", vector_store_ids: ["vs_1"] },
+];
+
+const reply = (name: string) => ({ body: [fixture(`responses/${name}`)] });
+const settings = { hostedTools: HOSTED };
+
+/** What a turn shows of hosted tools, without durations. */
+function shown(events: readonly ProviderEvent[]): (ToolCall | ToolAnswer)[] {
+  return events.flatMap((event): (ToolCall | ToolAnswer)[] => {
+    if (event.type === "hosted_call") return [event.call];
+    return event.type === "hosted_result" ? [event.answer] : [];
+  });
+}
+
+test("hosted tools are asked for after the agent's own, with what came of them", async () => {
+  await using upstream = await startUpstream(reply("text"));
+  const own = { name: "own", description: "Own.", parameters: { type: "object" } };
+  await ask(open(responsesProvider(upstream, { settings }), { tools: [own] }));
+  const { tools, include } = upstream.calls[0]?.json ?? {};
+  assert.deepEqual(tools, [{ type: "function", ...own, strict: false }, ...HOSTED]);
+  assert.deepEqual(include, [
+    "web_search_call.action.sources",
+    "code_interpreter_call.outputs",
+    "file_search_call.results",
+  ]);
+});
+
+test("a web search shows its query and its sources, an opened page its address", async () => {
+  await using upstream = await startUpstream(reply("web-search"));
+  const { events } = await ask(open(responsesProvider(upstream, { settings })));
+  assert.deepEqual(shown(events), [
+    {
+      id: "ws_1",
+      name: "web_search",
+      arguments: '{"type":"search","query":"Lima news today","queries":["Lima news today"]}',
+    },
+    {
+      id: "ws_1",
+      name: "web_search",
+      output: "https://example.com/lima\nhttps://example.org/weather",
+      failed: false,
+    },
+    {
+      id: "ws_2",
+      name: "web_search",
+      arguments: '{"type":"open_page","url":"https://example.com/lima"}',
+    },
+    { id: "ws_2", name: "web_search", output: "OpenAI reports no output.", failed: false },
+  ]);
+});
+
+test("what is cited but not linked in the text is listed after it, once, and cannot break the Markdown", async () => {
+  await using upstream = await startUpstream(reply("web-search"), reply("file-search"));
+  const provider = responsesProvider(upstream, { settings });
+  assert.equal(
+    said(await ask(open(provider))),
+    "Lima is calm. ([example.com](https://example.com/lima))\n\nSources:\n\n" +
+      "- [Weather \\[live\\] \\& more](https://example.org/weather_%28lima%29)",
+  );
+  assert.equal(said(await ask(open(provider))), "30 days.\n\nSources:\n\n- terms.pdf");
+});
+
+test("a citation that is no web address never becomes a link", async () => {
+  const annotation = { type: "url_citation", title: "x", url: "javascript:alert(1)" };
+  const content = [{ type: "output_text", text: "Hi", annotations: [annotation] }];
+  const response = { id: "r", status: "completed", output: [{ type: "message", content }] };
+  await using upstream = await startUpstream({
+    body: [eventStream({ type: "response.completed", response })],
+  });
+  assert.equal(said(await ask(open(responsesProvider(upstream)))), "Hi");
+});
+
+test("a file search shows its queries and what it found", async () => {
+  await using upstream = await startUpstream(reply("file-search"));
+  const { events } = await ask(open(responsesProvider(upstream, { settings })));
+  assert.deepEqual(shown(events), [
+    { id: "fs_1", name: "file_search", arguments: '{"queries":["refund period","returns"]}' },
+    {
+      id: "fs_1",
+      name: "file_search",
+      output: "terms.pdf (score 0.9312)\nRefunds within 30 days.\n\nfaq.pdf (score 0.41)\nAsk us.",
+      failed: false,
+    },
+  ]);
+});
+
+test("code is shown while it still runs, and then what it printed", async () => {
+  const whole = fixture("responses/code-interpreter");
+  const at = whole.indexOf("event: response.code_interpreter_call.completed");
+  const held = gate();
+  await using upstream = await startUpstream({
+    body: [whole.slice(0, at), held.opened, whole.slice(at)],
+  });
+  const events: ProviderEvent[] = [];
+  const conversation = open(responsesProvider(upstream, { settings }));
+  for await (const event of conversation.ask(new AbortController().signal)) {
+    events.push(event);
+    if (event.type === "hosted_call") held.open();
+  }
+  assert.deepEqual(shown(events), [
+    { id: "ci_1", name: "code_interpreter", arguments: '{"code":"print(6 * 7)"}' },
+    {
+      id: "ci_1",
+      name: "code_interpreter",
+      output: "42\n\n[an image, which is not shown]",
+      failed: false,
+    },
+  ]);
+  assert.equal(
+    events.findIndex(({ type }) => type === "hosted_call"),
+    0,
+  );
+});
+
+test("a hosted call that failed is a failed result", async () => {
+  const item = { type: "web_search_call", id: "ws_1", status: "failed" };
+  await using upstream = await startUpstream({
+    body: [
+      eventStream(
+        { type: "response.output_item.done", output_index: 0, item },
+        { type: "response.completed", response: { id: "resp_1", status: "completed" } },
+      ),
+    ],
+  });
+  const { events } = await ask(open(responsesProvider(upstream, { settings })));
+  assert.deepEqual(shown(events), [
+    { id: "ws_1", name: "web_search", arguments: "{}" },
+    { id: "ws_1", name: "web_search", output: "OpenAI says that this failed.", failed: true },
+  ]);
+});
+
+test("with store: false hosted calls go back, but not their pictures and lists of sources", async () => {
+  await using upstream = await startUpstream(
+    reply("web-search"),
+    reply("code-interpreter"),
+    reply("file-search"),
+    reply("text"),
+  );
+  const provider = responsesProvider(upstream, {
+    model: "gpt-5.2",
+    settings: { ...settings, store: false },
+  });
+  let state = {};
+  for (const message of ["search", "calculate", "look up", "thanks"]) {
+    const conversation = open(provider, { message, state });
+    assert.equal((await ask(conversation)).error, undefined);
+    state = conversation.state();
+  }
+  const input: { type?: string; content?: unknown }[] = upstream.calls[3]?.json.input;
+  assert.deepEqual(
+    input.filter(({ type }) => type !== undefined),
+    [
+      {
+        type: "web_search_call",
+        id: "ws_1",
+        status: "completed",
+        action: { type: "search", query: "Lima news today", queries: ["Lima news today"] },
+      },
+      {
+        type: "web_search_call",
+        id: "ws_2",
+        status: "completed",
+        action: { type: "open_page", url: "https://example.com/lima" },
+      },
+      {
+        type: "code_interpreter_call",
+        id: "ci_1",
+        status: "completed",
+        code: "print(6 * 7)",
+        container_id: "cntr_1",
+        outputs: [{ type: "logs", logs: "42\n" }],
+      },
+      {
+        type: "file_search_call",
+        id: "fs_1",
+        status: "completed",
+        queries: ["refund period", "returns"],
+        results: [
+          {
+            attributes: {},
+            file_id: "file-1",
+            filename: "terms.pdf",
+            score: 0.9312,
+            text: "Refunds within 30 days.",
+          },
+          { attributes: {}, file_id: "file-2", filename: "faq.pdf", score: 0.41, text: "Ask us." },
+        ],
+      },
+    ],
+  );
+  // The list of sources is ours: the model gets back what it wrote itself.
+  assert.ok(input.some(({ content }) => content === "30 days."));
+});
