@@ -28,8 +28,9 @@ export class Announcer implements ReactiveController {
     this.#host.requestUpdate();
   }
 
-  /** Says it when the reader pauses. */
+  /** Says it when the reader pauses. An alert from before is over then. */
   say(text: string): void {
+    this.#urgent = "";
     this.#polite = different(text, this.#polite);
     this.#host.requestUpdate();
   }

@@ -68,7 +68,8 @@ function parseAttachment(item: unknown, index: number, rules: AttachmentRules): 
   }
   if (!rules.mediaTypes.includes(mediaType)) {
     const taken = listMediaTypes(rules.mediaTypes);
-    const problem = `is ${MEDIA_TYPES[mediaType].label}; ${rules.label} takes ${taken} files`;
+    const onlyImages = rules.mediaTypes.every((known) => MEDIA_TYPES[known].type === "image");
+    const problem = `is ${MEDIA_TYPES[mediaType].label}; ${rules.label} takes ${taken} ${onlyImages ? "images" : "files"}`;
     throw refuse("unsupported_attachment", index, "mime_type", problem);
   }
   checkData(data, mediaType, index);

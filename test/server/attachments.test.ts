@@ -183,7 +183,7 @@ test("a model that takes no PDF refuses one by its name, and /api/info says what
   assert.equal(answer.status, 415);
   const { error } = JSON.parse(await answer.text());
   assert.equal(error.code, "unsupported_attachment");
-  assert.match(error.message, /PDF; The scripted model takes PNG and JPEG files/);
+  assert.match(error.message, /PDF; The scripted model takes PNG and JPEG images/);
   const info = await (await fetch(`${server.url}/api/info`)).text();
   assert.deepEqual(JSON.parse(info).attachments, {
     media_types: mediaTypes,

@@ -72,7 +72,15 @@ export const markdownBoxStyles = css`
     display: block;
   }
 
+  /* A shadow at each edge that hides columns; the covers scroll along and hide it at the ends. */
   .markdown .table {
+    --_cover: linear-gradient(var(--_bg), var(--_bg));
+    --_shade: color-mix(in oklab, var(--_text) 22%, transparent);
+    background:
+      var(--_cover) left / 16px 100% no-repeat local,
+      var(--_cover) right / 16px 100% no-repeat local,
+      linear-gradient(to right, var(--_shade), transparent) left / 12px 100% no-repeat scroll,
+      linear-gradient(to left, var(--_shade), transparent) right / 12px 100% no-repeat scroll;
     border: 1px solid var(--_border);
     border-radius: var(--_radius);
     overflow-x: auto;
@@ -94,7 +102,11 @@ export const markdownBoxStyles = css`
   }
 
   .markdown th {
-    background: var(--_sunken);
+    background: color-mix(in oklab, var(--_text) 4%, transparent);
+    white-space: nowrap;
+  }
+
+  .markdown td code {
     white-space: nowrap;
   }
 

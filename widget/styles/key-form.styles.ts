@@ -64,6 +64,7 @@ export const keyFormStyles = css`
   .key-form .problem {
     color: var(--_danger);
     text-align: start;
+    text-wrap: pretty;
   }
 
   .key-form .problem:empty {
