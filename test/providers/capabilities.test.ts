@@ -68,7 +68,7 @@ test("a file that the provider does not take is refused in words before any requ
   assert.equal(last.type === "error" && last.code, "unsupported_attachment");
   assert.equal(
     last.data,
-    "attachments[0].mime_type is PDF; Ollama takes JPEG, PNG and WebP files.",
+    "attachments[0].mime_type is PDF; Ollama takes JPEG, PNG and WebP images.",
   );
 });
 
