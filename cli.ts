@@ -14,7 +14,7 @@ import { findProject, loadAgent, loadEnvFile } from "./server/project/load-proje
 import { loadOptionalPackage } from "./server/project/optional-package.ts";
 import { resolveProvider } from "./server/providers/index.ts";
 import { SetupError } from "./server/providers/provider-error.ts";
-import { closeOnSignal } from "./server/shutdown.ts";
+import { closeWithProcess } from "./server/shutdown.ts";
 
 /** Replaced by the build with the version of package.json. */
 declare const PARLEY_VERSION: string;
@@ -86,10 +86,8 @@ async function start(
     log,
     publicFolder: join(dirname(fileURLToPath(import.meta.url)), "public"),
   });
-  // A tool that leaves a promise behind must not take the other conversations with it.
-  process.on("unhandledRejection", (reason) => log.failure(reason));
   const url = await listen(server, config);
-  closeOnSignal(server);
+  closeWithProcess(server, log);
   announce(agent, config, url);
 }
 

@@ -46,9 +46,9 @@ export function readConfig(flags: Flags, env: Environment): Config {
   // An empty one would listen on every address: `--host "$UNSET"` must not publish a server.
   const host = flags.host || env.HOST || "127.0.0.1";
   const keys: KeyPools = {
-    api: list(env, "PARLEY_API_KEY"),
-    chat: list(env, "PARLEY_CHAT_KEY"),
-    widget: list(env, "PARLEY_WIDGET_KEY"),
+    api: keyList(env, "PARLEY_API_KEY"),
+    chat: keyList(env, "PARLEY_CHAT_KEY"),
+    widget: keyList(env, "PARLEY_WIDGET_KEY"),
   };
   const openByDefault = hasKeys(keys) || !isLoopbackHost(host);
   return Object.freeze({
@@ -108,6 +108,15 @@ function list(env: Environment, name: string): readonly string[] {
     throw new SetupError(`${name} is set but empty. Give it a value, or remove it.`);
   }
   return items;
+}
+
+/** Keys travel in a header, which carries visible ASCII only: any other would never be accepted. */
+function keyList(env: Environment, name: string): readonly string[] {
+  const keys = list(env, name);
+  if (keys.every((key) => /^[\x21-\x7e]+$/.test(key))) return keys;
+  throw new SetupError(
+    `${name} must hold keys of visible ASCII characters without spaces, separated by commas.`,
+  );
 }
 
 /** Longest time that a Node timer can wait: a longer one would fire at once. */

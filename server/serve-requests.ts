@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
 import { authorize, bearerToken, type Visitor } from "./access.ts";
 import type { Config } from "./config.ts";
 import { corsHeaders, isPreflight, sendPreflight } from "./cors.ts";
@@ -21,7 +22,9 @@ export function serveRequests(
   serving: Serving,
   routes: RouteTable<HttpHandler>,
 ): void {
+  const current = new WeakMap<Duplex, ServerResponse>();
   const serve = (req: IncomingMessage, res: ServerResponse) => {
+    current.set(req.socket, res);
     const requestId = requestIdOf(req);
     const exchange: Exchange = { req, res, requestId, ...splitTarget(req.url ?? "/") };
     logWhenAnswered(exchange, serving.log);
@@ -33,7 +36,7 @@ export function serveRequests(
   // Without these Node answers "Expect" itself, before key and length are judged.
   http.on("checkContinue", serve);
   http.on("checkExpectation", serve);
-  http.on("clientError", answerClientError);
+  http.on("clientError", (error, socket) => answerClientError(error, socket, current.get(socket)));
 }
 
 async function answer(

@@ -38,7 +38,7 @@ export function serveSockets(
       logged(error.status);
       return;
     }
-    const key = query.get("key") ?? bearerToken(header(req, "authorization"));
+    const key = query.get("key") || bearerToken(header(req, "authorization"));
     try {
       if (route.access === "chat") authorize(config, { transport: "socket", key, ...pageOf(req) });
     } catch (error) {

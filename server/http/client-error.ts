@@ -1,42 +1,34 @@
 import { randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { ApiError } from "../protocol/api-error.ts";
-import { errorBody } from "./respond.ts";
+import { endWithError } from "./raw-answer.ts";
 
-/** Answers what Node's parser refused before there was a request, in the same JSON as everything else. */
-export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
+/**
+ * Answers what Node's parser refused before there was a request, in the same JSON as everything else.
+ * `current` is the last response of the connection: into one that has begun nothing may be written.
+ */
+export function answerClientError(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  current: ServerResponse | undefined,
+): void {
+  const answering = current?.headersSent === true && !current.writableFinished;
+  if (error.code === "ECONNRESET" || !socket.writable || answering) {
     socket.destroy();
     return;
   }
   const [status, failure] = failureOf(error.code);
-  const body = JSON.stringify(errorBody(failure));
-  socket.end(
-    [
-      `HTTP/1.1 ${status}`,
-      "connection: close",
-      `x-request-id: ${randomUUID()}`,
-      "content-type: application/json; charset=utf-8",
-      `content-length: ${Buffer.byteLength(body)}`,
-      "",
-      body,
-    ].join("\r\n"),
-  );
+  endWithError(socket, status, randomUUID(), failure);
 }
 
-function failureOf(code: string | undefined): [status: string, failure: ApiError] {
+function failureOf(code: string | undefined): [status: number, failure: ApiError] {
   switch (code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return [
-        "408 Request Timeout",
-        new ApiError("request_timeout", "The request did not arrive in time."),
-      ];
+      return [408, new ApiError("request_timeout", "The request did not arrive in time.")];
     case "HPE_HEADER_OVERFLOW":
-      return [
-        "431 Request Header Fields Too Large",
-        new ApiError("invalid_request", "The request's headers are too large."),
-      ];
+      return [431, new ApiError("invalid_request", "The request's headers are too large.")];
     default:
-      return ["400 Bad Request", new ApiError("invalid_request", "This is not valid HTTP.")];
+      return [400, new ApiError("invalid_request", "This is not valid HTTP.")];
   }
 }

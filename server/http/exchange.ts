@@ -24,10 +24,11 @@ export function requestIdOf(req: IncomingMessage): string {
 
 /** Splits the raw request target by hand: it is compared, never decoded or joined. */
 export function splitTarget(target: string): { path: string; query: URLSearchParams } {
-  const mark = target.indexOf("?");
-  return mark === -1
-    ? { path: target, query: new URLSearchParams() }
-    : { path: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) };
+  // RFC 9112, 3.2.2: a client may name the whole address, as it does to a proxy.
+  const local = target.replace(/^https?:\/\/[^/?]*/i, "");
+  const mark = local.indexOf("?");
+  const path = (mark === -1 ? local : local.slice(0, mark)) || "/";
+  return { path, query: new URLSearchParams(mark === -1 ? "" : local.slice(mark + 1)) };
 }
 
 export function header(req: IncomingMessage, name: string): string | undefined {

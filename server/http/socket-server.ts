@@ -1,10 +1,10 @@
-import { type IncomingMessage, STATUS_CODES } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { ApiError } from "../protocol/api-error.ts";
 import { CLOSE } from "../protocol/close-codes.ts";
 import { requestIdOf } from "./exchange.ts";
-import { errorBody } from "./respond.ts";
+import { endWithError } from "./raw-answer.ts";
 import { SocketLine } from "./socket-line.ts";
 
 const PING_MS = 30_000;
@@ -15,17 +15,14 @@ const CLOSE_GRACE_MS = 2_000;
 /** Accepts WebSockets for the server, keeps them alive and closes them at the end. */
 export class SocketServer {
   readonly #server: WebSocketServer;
+  /** For those who may not enter: nothing of what they send is kept. */
+  readonly #refusing: WebSocketServer;
   readonly #answered = new WeakSet<WebSocket>();
   readonly #ping: NodeJS.Timeout;
 
   constructor(maxPayload: number) {
-    this.#server = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false });
-    this.#server.on("headers", (headers, req) => {
-      headers.push(`x-request-id: ${requestIdOf(req)}`);
-    });
-    this.#server.on("wsClientError", (error, socket, req) => {
-      refuseUpgrade(req, socket, new ApiError("invalid_request", `${error.message}.`));
-    });
+    this.#server = handshakes(maxPayload);
+    this.#refusing = handshakes(MAX_REFUSED_PAYLOAD);
     this.#ping = setInterval(() => this.#pingAll(), PING_MS).unref();
   }
 
@@ -46,9 +43,11 @@ export class SocketServer {
   /** A browser cannot read the status of a failed upgrade, so the refusal is said on the socket. */
   acceptAndRefuse(req: IncomingMessage, socket: Duplex, head: Buffer, error: ApiError): void {
     const code = error.code === "unauthorized" ? CLOSE.UNAUTHORIZED : CLOSE.FORBIDDEN;
-    this.accept(req, socket, head, (line) => {
+    this.#refusing.handleUpgrade(req, socket, head, (refused) => {
+      const line = new SocketLine(refused);
       void line.send({ type: "error", data: error.message, code: error.code, retryable: false });
       line.close(code, error.code);
+      setTimeout(() => refused.terminate(), CLOSE_GRACE_MS).unref();
     });
   }
 
@@ -73,18 +72,21 @@ export class SocketServer {
   }
 }
 
+/** Frames that a refused peer sends before it reads our close frame are read to their end, so they stay small. */
+const MAX_REFUSED_PAYLOAD = 1024;
+
+function handshakes(maxPayload: number): WebSocketServer {
+  const server = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false });
+  server.on("headers", (headers, req) => {
+    headers.push(`x-request-id: ${requestIdOf(req)}`);
+  });
+  server.on("wsClientError", (error, socket, req) => {
+    refuseUpgrade(req, socket, new ApiError("invalid_request", `${error.message}.`));
+  });
+  return server;
+}
+
 /** Answers an upgrade request over plain HTTP. */
 export function refuseUpgrade(req: IncomingMessage, socket: Duplex, error: ApiError): void {
-  const body = JSON.stringify(errorBody(error));
-  socket.end(
-    [
-      `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
-      "connection: close",
-      `x-request-id: ${requestIdOf(req)}`,
-      "content-type: application/json; charset=utf-8",
-      `content-length: ${Buffer.byteLength(body)}`,
-      "",
-      body,
-    ].join("\r\n"),
-  );
+  endWithError(socket, error.status, requestIdOf(req), error);
 }

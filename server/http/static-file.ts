@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import type { Exchange } from "./exchange.ts";
 
 /** A file that is served from memory, in each coding that was prepared. */
@@ -24,6 +24,7 @@ export function readStaticFile(path: string, contentType: string): StaticFile {
 export function staticText(text: string, contentType: string): StaticFile {
   const bytes = Buffer.from(text);
   const codings = new Map([
+    ["br", brotliCompressSync(bytes)],
     ["gzip", gzipSync(bytes, { level: 9 })],
     ["identity", bytes],
   ]);

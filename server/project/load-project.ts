@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { type Agent, checkAgent } from "../agent/define.ts";
@@ -18,7 +18,8 @@ export function findProject(project: string): string {
   if (!statSync(folder).isDirectory()) {
     throw new SetupError(`"${project}" is a file. Give the folder that holds it.`);
   }
-  return folder;
+  // Imports resolve to real paths, so that is where the project is.
+  return realpathSync(folder);
 }
 
 /**
@@ -28,7 +29,7 @@ export function findProject(project: string): string {
 export function loadEnvFile(folder: string, env: NodeJS.ProcessEnv): void {
   const file = join(folder, ".env");
   if (!existsSync(file)) return;
-  for (const [name, value] of Object.entries(parseEnv(readText(file)))) {
+  for (const [name, value] of Object.entries(parseEnv(readText(file).replace(/^\uFEFF/, "")))) {
     if (env[name] === undefined) env[name] = value;
   }
 }
@@ -62,17 +63,23 @@ async function importAgent(file: string): Promise<unknown> {
   }
 }
 
-/** Node ends without a word, and with exit code 0, when a module awaits what nothing will ever settle. */
+/**
+ * Node ends without a word, and with exit code 0, when a module awaits what nothing will ever settle; and with
+ * a stack trace, when a module leaves a rejected promise behind.
+ */
 async function settled<Value>(loading: Promise<Value>): Promise<Value> {
-  let listener = () => {};
-  const idle = new Promise<never>((_resolve, reject) => {
-    listener = () => reject(new Error("it awaits something that never comes."));
-    process.once("beforeExit", listener);
+  let giveUp = (_reason: unknown) => {};
+  const failed = new Promise<never>((_resolve, reject) => {
+    giveUp = reject;
   });
+  const onIdle = () => giveUp(new Error("it awaits something that never comes."));
+  process.once("beforeExit", onIdle);
+  process.once("unhandledRejection", giveUp);
   try {
-    return await Promise.race([loading, idle]);
+    return await Promise.race([loading, failed]);
   } finally {
-    process.off("beforeExit", listener);
+    process.off("beforeExit", onIdle);
+    process.off("unhandledRejection", giveUp);
   }
 }
 
@@ -81,7 +88,7 @@ function firstProblem(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const located = /^(.+:\d+:\d+): ERROR: (.+)$/m.exec(message);
   if (located !== null) return `${basename(located[1] ?? "")}: ${located[2]}`;
-  return message.split("\n", 1)[0] ?? message;
+  return message.split("\n", 1)[0] || "it throws an error without a message.";
 }
 
 function readText(file: string): string {

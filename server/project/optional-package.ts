@@ -4,6 +4,13 @@ import { pathToFileURL } from "node:url";
 import type { OptionalPackage } from "../providers/provider.ts";
 import { SetupError } from "../providers/provider-error.ts";
 
+/** With the version where the newest one does not fit: google-auth-library 11 needs Node 22. */
+const INSTALL: Record<OptionalPackage, string> = {
+  "@anthropic-ai/sdk": "@anthropic-ai/sdk",
+  "@aws-sdk/client-bedrock-runtime": "@aws-sdk/client-bedrock-runtime",
+  "google-auth-library": "google-auth-library@10",
+};
+
 /**
  * Imports a package that only some models need: from the project's `node_modules` if it is there, so that a
  * project can bring its own, else from where Parley is installed.
@@ -20,7 +27,7 @@ export async function loadOptionalPackage(
   } catch (error) {
     if (!isMissing(error, name)) throw error;
     throw new SetupError(
-      `This model needs the package ${name}, which is not installed. Run this in the project's folder: npm install ${name}`,
+      `This model needs the package ${name}, which is not installed. Run this in the project's folder: npm install ${INSTALL[name]}`,
       { cause: error },
     );
   }

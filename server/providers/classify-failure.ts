@@ -51,7 +51,8 @@ function blameAccount(label: string, status: number, detail: FailureDetail): Ver
     const message = `${label} reports that the account of this server has used up its quota or credit.`;
     return ["provider_rate_limited", message, false];
   }
-  if (status === 401 || status === 403) {
+  // A LiteLLM proxy without a database says of a wrong key that it cannot look it up, as a 400.
+  if (status === 401 || status === 403 || says(detail, "no_db_connection")) {
     const message = `${label} refused the API key of this server, or the key may not use this model.`;
     return ["provider_auth", message];
   }

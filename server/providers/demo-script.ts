@@ -1,5 +1,6 @@
 /** What the demo model says to which message. */
 
+import { decodedBytes } from "../protocol/attachments.ts";
 import type { ContentPart, HistoryMessage, ToolMessage } from "../protocol/chat.ts";
 import { MARKDOWN_SAMPLE } from "./demo-markdown.ts";
 import { chooseCalls } from "./demo-tools.ts";
@@ -112,7 +113,7 @@ function describeFiles(files: readonly Exclude<ContentPart, { type: "text" }>[])
     const url = part.type === "file" ? part.file.file_data : part.image_url.url;
     const [, mediaType = "unknown type", data = ""] = /^data:([^;]+);base64,(.*)$/s.exec(url) ?? [];
     const name = part.type === "file" ? `**${part.file.filename}**` : "an image";
-    return `- ${name}: \`${mediaType}\`, ${Math.floor((data.length * 3) / 4).toLocaleString("en")} bytes`;
+    return `- ${name}: \`${mediaType}\`, ${decodedBytes(data).toLocaleString("en")} bytes`;
   });
   return [
     {

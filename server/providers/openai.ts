@@ -8,7 +8,7 @@ export function createOpenAi({ model, env, times, settings }: ProviderSetup): Pr
   const apiKey = readToken(env, "OPENAI_API_KEY");
   if (apiKey === undefined) {
     throw new SetupError(
-      `model "${model}" needs OPENAI_API_KEY: set it to a key of your OpenAI account.`,
+      `model "openai/${model}" needs OPENAI_API_KEY: set it to a key of your OpenAI account.`,
     );
   }
   if (settings.extraBody !== undefined && "store" in settings.extraBody) {

@@ -3,7 +3,9 @@ export function readRetryAfter(headers: Headers, now = Date.now()): number | und
   const milliseconds = headers.get("retry-after-ms")?.trim();
   if (milliseconds && /^\d+(\.\d+)?$/.test(milliseconds))
     return Math.ceil(Number(milliseconds) / 1000);
-  const value = headers.get("retry-after")?.trim();
+  // A LiteLLM proxy hands its provider's headers on under this prefix.
+  const given = headers.get("retry-after") ?? headers.get("llm_provider-retry-after");
+  const value = given?.trim();
   if (!value) return undefined;
   if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value));
   const date = Date.parse(value);

@@ -59,8 +59,8 @@ function parseAttachment(item: unknown, index: number, rules: AttachmentRules): 
     throw refuse("invalid_attachment", index, "type", 'must be "image" or "file"');
   }
   if (!isMediaType(mediaType)) {
-    const known = listMediaTypes(ALL_MEDIA_TYPES);
-    throw refuse("unsupported_attachment", index, "mime_type", `must be that of ${known}`);
+    const known = ALL_MEDIA_TYPES.join(", ");
+    throw refuse("unsupported_attachment", index, "mime_type", `must be one of ${known}`);
   }
   if (MEDIA_TYPES[mediaType].type !== type) {
     const right = MEDIA_TYPES[mediaType].type;
@@ -76,6 +76,10 @@ function parseAttachment(item: unknown, index: number, rules: AttachmentRules): 
   return { type, name, mime_type: mediaType, data };
 }
 
+/** RFC 4648, 3.5: four characters, or two or three of which the last has no bits to spare. */
+const LAST_QUANTUM =
+  /^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$/;
+
 function checkData(data: string, mediaType: MediaType, index: number): void {
   if (data.startsWith("data:")) {
     throw refuse("invalid_attachment", index, "data", "must be bare base64, not a data: URL");
@@ -86,7 +90,8 @@ function checkData(data: string, mediaType: MediaType, index: number): void {
     throw refuse("attachment_too_large", index, "data", `is larger than ${limit}`);
   }
   if (data === "") throw refuse("invalid_attachment", index, "data", "is empty");
-  if (data.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(data)) {
+  const isBase64 = data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
+  if (!isBase64 || !LAST_QUANTUM.test(data.slice(-4))) {
     throw refuse("invalid_attachment", index, "data", "is not base64");
   }
   const head = Buffer.from(data.slice(0, Math.ceil(SNIFF_BYTES / 3) * 4), "base64");

@@ -172,6 +172,7 @@ test("Retry-After is read as seconds, as a date, and in OpenAI's milliseconds", 
   const now = Date.parse("2026-01-01T00:00:00Z");
   const read = (headers: Record<string, string>) => readRetryAfter(new Headers(headers), now);
   assert.equal(read({ "retry-after": "7" }), 7);
+  assert.equal(read({ "llm_provider-retry-after": "8" }), 8);
   assert.equal(read({ "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT" }), 30);
   assert.equal(read({ "retry-after": "Wed, 31 Dec 2025 23:59:00 GMT" }), 0);
   assert.equal(read({ "retry-after-ms": "1200", "retry-after": "9" }), 2);

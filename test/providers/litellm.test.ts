@@ -88,6 +88,7 @@ test("LiteLLM: the exceptions of the providers behind it have their codes", asyn
       "provider_rate_limited",
     ],
     [401, { type: "auth_error", code: "401" }, {}, "provider_auth"],
+    [400, { type: "no_db_connection", message: "No connected db." }, {}, "provider_auth"],
     [400, { message: "litellm.ContextWindowExceededError: too long" }, {}, "context_too_long"],
     [400, { message: "litellm.ContentPolicyViolationError: no" }, {}, "content_filtered"],
     [

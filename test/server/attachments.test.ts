@@ -89,6 +89,12 @@ const REFUSED: [name: string, attachments: unknown, code: ErrorCode, param: stri
     "invalid_attachment",
     "/attachments/0/data",
   ],
+  [
+    "spare bits before the padding",
+    png({ data: "iVBORw0KGgp=" }),
+    "invalid_attachment",
+    "/attachments/0/data",
+  ],
   ["too much padding", png({ data: "iVBORw0KGg===" }), "invalid_attachment", "/attachments/0/data"],
   [
     "a type that is not taken",

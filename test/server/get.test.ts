@@ -143,7 +143,7 @@ test("a request that does not arrive in time is 408 request_timeout", async (t) 
     headersTimeout: 20,
     connectionsCheckingInterval: 10,
   });
-  slow.on("clientError", answerClientError);
+  slow.on("clientError", (error, socket) => answerClientError(error, socket, undefined));
   t.after(() => slow.close());
   await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
   const address = slow.address();

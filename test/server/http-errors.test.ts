@@ -120,7 +120,6 @@ const NOWHERE = [
   "/%2e%2e/package.json",
   "/../package.json",
   "/health%00",
-  "http://127.0.0.1/health",
 ];
 
 for (const path of NOWHERE) {

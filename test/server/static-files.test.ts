@@ -35,7 +35,7 @@ const CODINGS: [path: string, accept: string | undefined, coding: keyof typeof D
   ["/widget.js", "gzip;q=0", "identity"],
   ["/widget.js", undefined, "identity"],
   ["/", "gzip", "gzip"],
-  ["/", "br", "identity"],
+  ["/", "br", "br"],
 ];
 
 for (const [path, accept, coding] of CODINGS) {

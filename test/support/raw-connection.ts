@@ -71,6 +71,11 @@ export class RawConnection {
     return { status: Number(statusLine.split(" ")[1]), headers, body: this.#take(length) };
   }
 
+  /** What has come and nobody has taken. */
+  get rest(): string {
+    return this.#text;
+  }
+
   #take(length: number): string {
     const taken = this.#text.slice(0, length);
     this.#text = this.#text.slice(length);

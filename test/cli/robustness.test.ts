@@ -1,0 +1,68 @@
+/** What a fault beside the conversations does to the command. */
+
+import assert from "node:assert/strict";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { post } from "../support/chat-transports.ts";
+import { run, start } from "../support/command.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
+
+const AGENT = `
+  const name = await Promise.resolve("Mine");
+  export default { name, model: "demo" };`;
+
+test("a project that is reached through a link starts like any other", async (t) => {
+  const folder = temporaryProject(t, { "real/agent.ts": AGENT });
+  symlinkSync(join(folder, "real"), join(folder, "linked"));
+  const { url } = await start(t, [join(folder, "linked")]);
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+});
+
+test("a .env that begins with a byte order mark gives its first variable, too", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts": "export default { name: process.env.FIRST, model: 'demo' };",
+    ".env": "\uFEFFFIRST=Mine\n",
+  });
+  const { url } = await start(t, [folder]);
+  const info = JSON.parse(await (await fetch(`${url}/api/info`)).text());
+  assert.equal(info.name, "Mine");
+});
+
+test("a tool that throws where nobody catches ends the server with exit code 1, after it said why", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts": `
+      const execute = () => { setTimeout(() => { throw new Error("late boom"); }, 1); return "ok"; };
+      export default { name: "Mine", model: "demo",
+        tools: [{ name: "leave", description: "d", parameters: { type: "object" }, execute }] };`,
+  });
+  const { url, command } = await start(t, [folder]);
+  const answer = await post({ url }, { message: "please leave", stream: false });
+  assert.equal(answer.status, 200);
+  const { code, stderr } = await command.end();
+  assert.equal(code, 1);
+  assert.match(stderr, /late boom/);
+});
+
+for (const [name, source, sentence] of [
+  [
+    "leaves a rejected promise behind while it loads",
+    "Promise.reject(new Error('too late')); await new Promise((resolve) => setTimeout(resolve, 1000)); export default {};",
+    /too late/,
+  ],
+  ["throws an error without a message", "throw new Error('');", /an error without a message/],
+] as const) {
+  test(`a project that ${name} is one sentence, exit code 1, no stack`, async (t) => {
+    const folder = temporaryProject(t, { "agent.ts": source });
+    const { code, stderr } = await run(["start", folder]);
+    assert.equal(code, 1);
+    assert.match(stderr, sentence);
+    assert.doesNotMatch(stderr, /\n\s+at /);
+  });
+}
+
+test("a key that no header can carry stops the start", async () => {
+  const { code, stderr } = await run(["start"], { env: { PARLEY_API_KEY: "my secret" } });
+  assert.equal(code, 1);
+  assert.match(stderr, /PARLEY_API_KEY must hold keys of visible ASCII/);
+});
