@@ -1,0 +1,132 @@
+/** The providers behind a LiteLLM proxy: how LiteLLM is set up for each, and how to read what each was told. */
+
+import type { ResponseOverrides } from "@copilotkit/aimock";
+import type { LiteLlmModel } from "./litellm-proxy.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: a provider's own JSON; a wrong reading fails the test.
+type Json = any;
+
+/** A provider's request in words that are the same for all. */
+export interface Told {
+  /** The content of images and PDFs, as base64. */
+  files: string[];
+  /** What went back of earlier thinking. */
+  thoughts: unknown[];
+  results: string[];
+}
+
+export interface ProviderRow {
+  /** The name that Parley says to LiteLLM. */
+  name: string;
+  /** What the name that LiteLLM says to the provider begins with. */
+  model: string;
+  params(url: string): LiteLlmModel["litellm_params"];
+  path: string;
+  takesPdf: boolean;
+  /** Whether aimock's thinking gets through LiteLLM. */
+  thinks: boolean;
+  /** What aimock's thinking "Two cities." is when it comes back. */
+  replayed: readonly unknown[];
+  /** In the names that aimock takes for this provider; it has none for Ollama. */
+  usage: NonNullable<ResponseOverrides["usage"]>;
+  told(json: Json): Told;
+}
+
+/** Every value that a reader finds in the parts of all messages. */
+function each<Value>(lists: Json[], read: (part: Json) => Value | undefined): Value[] {
+  return lists.flat().flatMap((part) => {
+    const value = read(part);
+    return value === undefined ? [] : [value];
+  });
+}
+
+const ANTHROPIC: ProviderRow = {
+  name: "claude",
+  model: "claude-sonnet-4-5",
+  params: (url) => ({ model: "anthropic/claude-sonnet-4-5", api_key: "mock", api_base: url }),
+  path: "/v1/messages",
+  takesPdf: true,
+  thinks: true,
+  replayed: [
+    { type: "thinking", thinking: "Two cities.", signature: "aimock-placeholder-signature" },
+  ],
+  usage: { input_tokens: 30, output_tokens: 12 },
+  told({ messages }) {
+    const parts = messages.map(({ content }: Json) => content);
+    return {
+      files: each(parts, (part) => part.source?.data),
+      thoughts: each(parts, (part) => (part.type === "thinking" ? part : undefined)),
+      results: each(parts, (part) => (part.type === "tool_result" ? part.content : undefined)),
+    };
+  },
+};
+
+const GEMINI: ProviderRow = {
+  name: "gemini",
+  model: "gemini-2.5-pro",
+  params: (url) => ({
+    model: "gemini/gemini-2.5-pro",
+    api_key: "mock",
+    api_base: `${url}/v1beta`,
+  }),
+  path: "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse",
+  takesPdf: true,
+  thinks: true,
+  replayed: [{ thought: true, text: "Two cities." }],
+  usage: { promptTokenCount: 30, candidatesTokenCount: 12, totalTokenCount: 42 },
+  told({ contents }) {
+    const parts = contents.map((content: Json) => content.parts);
+    return {
+      files: each(parts, (part) => part.inline_data?.data),
+      thoughts: each(parts, (part) => (part.thought === true ? part : undefined)),
+      results: each(parts, (part) => part.function_response?.response.content),
+    };
+  },
+};
+
+const BEDROCK: ProviderRow = {
+  name: "bedrock",
+  model: "us.anthropic.claude-sonnet-4-5",
+  params: (url) => ({
+    model: "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    aws_access_key_id: "mock",
+    aws_secret_access_key: "mock",
+    aws_region_name: "us-east-1",
+    aws_bedrock_runtime_endpoint: url,
+  }),
+  path: "/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse-stream",
+  takesPdf: true,
+  thinks: true,
+  // aimock signs no thinking of Bedrock, and LiteLLM turns what is not signed into text.
+  replayed: [],
+  usage: { input_tokens: 30, output_tokens: 12 },
+  told({ messages }) {
+    const parts = messages.map(({ content }: Json) => content);
+    return {
+      files: each(parts, (part) => (part.image ?? part.document)?.source.bytes),
+      thoughts: each(parts, (part) => part.reasoningContent),
+      results: each(parts, (part) => part.toolResult?.content[0].text),
+    };
+  },
+};
+
+const OLLAMA: ProviderRow = {
+  name: "ollama",
+  model: "qwen3-vl",
+  params: (url) => ({ model: "ollama_chat/qwen3-vl", api_base: url }),
+  path: "/api/chat",
+  takesPdf: false,
+  // aimock says `reasoning_content`, which LiteLLM does not know: Ollama itself says `thinking`.
+  thinks: false,
+  replayed: [],
+  usage: {},
+  told({ messages }) {
+    return {
+      files: each(messages, ({ images }) => images[0]),
+      thoughts: each(messages, ({ thinking }) => thinking),
+      results: each(messages, ({ role, content }) => (role === "tool" ? content : undefined)),
+    };
+  },
+};
+
+export const PROVIDER_ROWS: readonly ProviderRow[] = [ANTHROPIC, GEMINI, BEDROCK, OLLAMA];
