@@ -170,7 +170,7 @@ test("docs/api.md lists exactly the events, close codes and attachment types", (
   assert.ok(api.includes(`${MAX_ATTACHMENT_BYTES.toLocaleString("en")} bytes`));
 });
 
-/** Every environment variable that the server's sources name. */
+/** Every environment variable that the server's sources read. */
 function variablesInCode(): string[] {
   const files = readdirSync(join(REPOSITORY, "server"), { recursive: true, encoding: "utf8" });
   const code = [
@@ -179,8 +179,8 @@ function variablesInCode(): string[] {
   ]
     .map(source)
     .join("\n");
-  const named = code.match(/"(?:PARLEY|OPENAI|LITELLM|COMPATIBLE)_[A-Z_]+"/g) ?? [];
-  return sorted([...named.map((name) => name.slice(1, -1)), "PORT", "HOST"]);
+  const read = code.matchAll(/\(\s*env,\s*"([A-Z_]+)"/g);
+  return sorted([...[...read].map(([, name = ""]) => name), "PORT", "HOST"]);
 }
 
 test("docs/api.md and the README name exactly the settings that the code reads", () => {

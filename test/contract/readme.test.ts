@@ -114,6 +114,7 @@ test("every link and image between the project's documents leads to a file and a
     ...examples,
     "docs/api.md",
     "docs/architecture.md",
+    "docs/providers.md",
     "docs/widget.md",
   ];
   const broken = documents.flatMap((path) =>
