@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { LLMock } from "@copilotkit/aimock";
 import { resolveProvider } from "../../server/providers/index.ts";
 import type { Provider } from "../../server/providers/provider.ts";
+import { assertFaultsAreErrors } from "../support/aimock-chaos.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
 
 const mock = new LLMock({ port: 0 });
@@ -102,5 +103,11 @@ for (const model of ["openai/gpt-5.2", "litellm/gpt-5.2"]) {
   test(`${model}: a stream that the fake cuts is truncated`, async () => {
     const failure = failureOf(await ask(open(provider(model), { message: "cut" })));
     assert.equal(failure.code, "provider_truncated");
+  });
+}
+
+for (const model of ["openai/gpt-5.2", "litellm/gpt-5.2"]) {
+  test(`${model}: the fake's faults are one proper error each`, async () => {
+    await assertFaultsAreErrors(mock, provider(model));
   });
 }

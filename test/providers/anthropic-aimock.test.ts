@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { LLMock } from "@copilotkit/aimock";
 import { resolveProvider } from "../../server/providers/index.ts";
 import type { ModelSettings, Provider } from "../../server/providers/provider.ts";
+import { assertFaultsAreErrors } from "../support/aimock-chaos.ts";
 import { WEATHER } from "../support/anthropic.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
 
@@ -93,4 +94,8 @@ test("anthropic by aimock: 429 brings its Retry-After", async () => {
 test("anthropic by aimock: a stream that the fake cuts is truncated", async () => {
   const failure = failureOf(await ask(open(await provider(), { message: "cut" })));
   assert.equal(failure.code, "provider_truncated");
+});
+
+test("anthropic by aimock: its faults are one proper error each", async () => {
+  await assertFaultsAreErrors(mock, await provider());
 });

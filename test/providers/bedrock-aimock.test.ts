@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { LLMock } from "@copilotkit/aimock";
 import { resolveProvider } from "../../server/providers/index.ts";
 import type { Provider } from "../../server/providers/provider.ts";
+import { assertFaultsAreErrors } from "../support/aimock-chaos.ts";
 import { CLAUDE } from "../support/bedrock.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
 
@@ -90,4 +91,8 @@ test("429 brings its Retry-After, and a stream that the fake cuts is truncated",
   assert.equal(limited.retryAfter, 30);
   const cut = failureOf(await ask(open(provider, { message: "cut" })));
   assert.equal(cut.code, "provider_truncated");
+});
+
+test("its faults are one proper error each", async () => {
+  await assertFaultsAreErrors(mock, provider);
 });

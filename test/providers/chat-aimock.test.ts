@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { LLMock } from "@copilotkit/aimock";
 import type { Provider } from "../../server/providers/provider.ts";
+import { assertFaultsAreErrors } from "../support/aimock-chaos.ts";
 import { runTools, serve, WEATHER } from "../support/chat-servers.ts";
-import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { ask, open, said } from "../support/upstream-conversation.ts";
 
 const mock = new LLMock({ port: 0 });
 
@@ -76,18 +77,6 @@ for (const [name, provider] of PROVIDERS) {
   });
 
   test(`aimock as ${name}: its faults are one proper error each`, async () => {
-    for (const [chaos, code] of [
-      [{ rateLimitRate: 1 }, "provider_rate_limited"],
-      [{ malformedRate: 1 }, "provider_error"],
-      [{ disconnectRate: 1 }, "provider_error"],
-    ] as const) {
-      mock.setChaos(chaos);
-      try {
-        const failure = failureOf(await ask(open(await provider(), { message: "hello" })));
-        assert.equal(failure.code, code);
-      } finally {
-        mock.clearChaos();
-      }
-    }
+    await assertFaultsAreErrors(mock, await provider());
   });
 }
