@@ -11,6 +11,16 @@ export const keyFormStyles = css`
     padding: 8px;
   }
 
+  /* Before the first message the form stands in the middle, on a phone as well. */
+  .is-empty:has(.key-form) .scroller {
+    flex: 0 1 auto;
+    margin-block-start: auto;
+  }
+
+  .is-empty:has(.key-form) .dock {
+    margin-block-end: auto;
+  }
+
   .key-form .avatar {
     justify-self: center;
     margin-block-end: 16px;
