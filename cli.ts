@@ -12,8 +12,8 @@ import { isLoopbackHost } from "./server/origins.ts";
 import { demoAgent } from "./server/project/demo-agent.ts";
 import { findProject, loadAgent, loadEnvFile } from "./server/project/load-project.ts";
 import { loadOptionalPackage } from "./server/project/optional-package.ts";
+import { SetupError } from "./server/providers/failures/provider-error.ts";
 import { resolveProvider } from "./server/providers/index.ts";
-import { SetupError } from "./server/providers/provider-error.ts";
 import { closeWithProcess } from "./server/shutdown.ts";
 
 /** Replaced by the build with the version of package.json. */

@@ -1,7 +1,7 @@
 /** Flags and environment become one frozen `Config`, once, at the start. Mistakes stop the start. */
 
 import { isLoopbackHost, type OriginPolicy, parseOrigins } from "./origins.ts";
-import { SetupError } from "./providers/provider-error.ts";
+import { SetupError } from "./providers/failures/provider-error.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,6 +1,6 @@
 /** Which web sites may use the server: one policy for CORS, the socket's check and `frame-ancestors`. */
 
-import { SetupError } from "./providers/provider-error.ts";
+import { SetupError } from "./providers/failures/provider-error.ts";
 
 /**
  * `any`: every site. `listed`: these origins and our own. `loopback`: only pages of this machine, so that

@@ -1,6 +1,6 @@
 /** Reading fields of what a project exports. */
 
-import { SetupError } from "../providers/provider-error.ts";
+import { SetupError } from "../providers/failures/provider-error.ts";
 
 /** A string that is not empty. @throws SetupError */
 export function text(from: Record<string, unknown>, field: string, called = field): string {

@@ -1,7 +1,7 @@
 /** What the author of an agent project writes, and how it is checked. */
 
+import { SetupError } from "../providers/failures/provider-error.ts";
 import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
-import { SetupError } from "../providers/provider-error.ts";
 import { isRecord, optionalText, text } from "./check-fields.ts";
 import { checkSettings } from "./model-settings.ts";
 import {

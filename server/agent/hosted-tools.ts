@@ -1,5 +1,5 @@
+import { SetupError } from "../providers/failures/provider-error.ts";
 import type { HostedTool, HostedToolType } from "../providers/provider.ts";
-import { SetupError } from "../providers/provider-error.ts";
 import { isRecord } from "./check-fields.ts";
 
 const TYPES: readonly HostedToolType[] = ["web_search", "file_search", "code_interpreter"];

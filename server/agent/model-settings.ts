@@ -1,5 +1,5 @@
+import { SetupError } from "../providers/failures/provider-error.ts";
 import type { ModelSettings, ReasoningEffort } from "../providers/provider.ts";
-import { SetupError } from "../providers/provider-error.ts";
 import { isRecord } from "./check-fields.ts";
 import { checkHostedTools } from "./hosted-tools.ts";
 

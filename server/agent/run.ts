@@ -1,7 +1,7 @@
 import type { Usage } from "../protocol/chat.ts";
 import type { StreamEvent } from "../protocol/events.ts";
+import { ProviderError } from "../providers/failures/provider-error.ts";
 import type { Conversation, ToolCall, TurnFinish } from "../providers/provider.ts";
-import { ProviderError } from "../providers/provider-error.ts";
 import { HostedCalls } from "./hosted-calls.ts";
 import { RunAbort } from "./run-abort.ts";
 import { cutShort, failed, finish, NOTHING_SAID } from "./run-end.ts";

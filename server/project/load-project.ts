@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { type Agent, checkAgent } from "../agent/define.ts";
-import { SetupError } from "../providers/provider-error.ts";
+import { SetupError } from "../providers/failures/provider-error.ts";
 import { importModule } from "./import-module.ts";
 
 const AGENT_FILES = ["agent.ts", "agent.mts", "agent.js", "agent.mjs"];

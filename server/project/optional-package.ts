@@ -1,8 +1,8 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { SetupError } from "../providers/failures/provider-error.ts";
 import type { OptionalPackage } from "../providers/provider.ts";
-import { SetupError } from "../providers/provider-error.ts";
 
 /** With the version where the newest one does not fit: google-auth-library 11 needs Node 22. */
 const INSTALL: Record<OptionalPackage, string> = {

@@ -1,8 +1,8 @@
 /** The one place that says what each provider takes; everything else is refused in words before a call. */
 
 import { ALL_MEDIA_TYPES, type MediaType } from "../protocol/attachments.ts";
+import { SetupError } from "./failures/provider-error.ts";
 import type { ModelSettings } from "./provider.ts";
-import { SetupError } from "./provider-error.ts";
 
 /** What a provider can be given. A model of it may take less: what it refuses then is a 400. */
 interface Capabilities {

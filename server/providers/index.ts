@@ -1,17 +1,17 @@
 /** The table of providers. A new one is a file and a row. */
 
-import { createAnthropic } from "./anthropic.ts";
-import { createBedrock } from "./bedrock.ts";
+import { createAnthropic } from "./anthropic/anthropic.ts";
+import { createBedrock } from "./bedrock/bedrock.ts";
 import { isProviderId, mediaTypesOf, type ProviderId, refuseSettings } from "./capabilities.ts";
-import { createChatCompletions } from "./chat-completions.ts";
-import { createDemoProvider } from "./demo.ts";
-import { createGemini } from "./gemini.ts";
-import { createOllama } from "./ollama.ts";
-import { createOpenAi } from "./openai.ts";
+import { createChatCompletions } from "./chat/chat-completions.ts";
+import { createOllama } from "./chat/ollama.ts";
+import { createDemoProvider } from "./demo/demo.ts";
+import { SetupError } from "./failures/provider-error.ts";
+import { createGemini } from "./gemini/gemini.ts";
+import { createVertex } from "./gemini/vertex.ts";
 import type { Provider, ProviderSetup } from "./provider.ts";
-import { SetupError } from "./provider-error.ts";
+import { createOpenAi } from "./responses/openai.ts";
 import { readBaseUrl, readToken } from "./settings.ts";
-import { createVertex } from "./vertex.ts";
 
 interface ProviderRow {
   /** How a model string that means this row looks, for sentences. */

@@ -1,7 +1,7 @@
 /** Reads a provider's environment variables; a mistake in one becomes a `SetupError` that names it. */
 
+import { SetupError } from "./failures/provider-error.ts";
 import type { ProviderSetup } from "./provider.ts";
-import { SetupError } from "./provider-error.ts";
 
 type Env = ProviderSetup["env"];
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { ProviderError } from "../../server/providers/provider-error.ts";
+import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { call, fail, hang, say, think } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { ProviderError } from "../../server/providers/provider-error.ts";
+import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { fail, hang, say, wait } from "../support/scripted-provider.ts";

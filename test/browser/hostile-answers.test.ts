@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
-import { ProviderError } from "../../server/providers/provider-error.ts";
+import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { HEAVY_ANSWERS, HOSTILE_ANSWERS, type HostileAnswer } from "../fixtures/hostile-answers.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { call, fail, type Step, say, think } from "../support/scripted-provider.ts";

@@ -11,9 +11,9 @@ import {
   type ProviderId,
   refuseSettings,
 } from "../../server/providers/capabilities.ts";
+import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
 import type { ModelSettings, Provider } from "../../server/providers/provider.ts";
-import { SetupError } from "../../server/providers/provider-error.ts";
 import { readMarkdown, section, tableRows } from "../support/markdown-file.ts";
 import { REPOSITORY } from "../support/spawned-server.ts";
 
@@ -53,7 +53,9 @@ function variablesIn(text: string): string[] {
 /** Every variable that the providers' code reads. */
 function variablesInCode(): string[] {
   const folder = join(REPOSITORY, "server/providers");
-  const code = readdirSync(folder).map((file) => readFileSync(join(folder, file), "utf8"));
+  const code = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => readFileSync(join(folder, file), "utf8"));
   const reads = code.join("\n").matchAll(/\bread[A-Z]\w*\(\s*env,\s*"([A-Z_]+)"/g);
   return sorted([...reads].map(([, name = ""]) => name));
 }

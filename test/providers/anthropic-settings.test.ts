@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
-import { SetupError } from "../../server/providers/provider-error.ts";
 import { claude, stream } from "../support/anthropic.ts";
 import { ask, open } from "../support/upstream-conversation.ts";
 import { startUpstream } from "../support/upstream-server.ts";

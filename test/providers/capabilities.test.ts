@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mediaTypesOf, type ProviderId } from "../../server/providers/capabilities.ts";
+import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
-import { SetupError } from "../../server/providers/provider-error.ts";
 import { send } from "../support/chat-transports.ts";
 import { attachment } from "../support/files.ts";
 import { startServer } from "../support/start-server.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readRetryAfter } from "../../server/providers/retry-after.ts";
+import { readRetryAfter } from "../../server/providers/upstream/retry-after.ts";
 import { ask, chatProvider, failureOf, open } from "../support/upstream-conversation.ts";
 import { eventStream, jsonReply, startUpstream } from "../support/upstream-server.ts";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SetupError } from "../../server/providers/provider-error.ts";
+import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import { serve, stream } from "../support/chat-servers.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
 import {

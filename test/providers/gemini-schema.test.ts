@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { geminiSchema } from "../../server/providers/gemini-schema.ts";
+import { geminiSchema } from "../../server/providers/gemini/schema.ts";
 
 test("what OpenAPI's schema does not have is left out, and what it has stays", () => {
   const schema = {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AssistantMessage, HistoryMessage } from "../../server/protocol/chat.ts";
-import { openHistory } from "../../server/providers/history.ts";
+import { openHistory } from "../../server/providers/history/history.ts";
+import { slimHistory } from "../../server/providers/history/slim-history.ts";
 import type {
   ChatModel,
   ChatModelEvent,
   ConversationSetup,
 } from "../../server/providers/provider.ts";
-import { slimHistory } from "../../server/providers/slim-history.ts";
 import { ask } from "../support/upstream-conversation.ts";
 
 /** A model that answers with these messages in turn and records what it was shown. */

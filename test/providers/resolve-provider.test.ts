@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
-import { SetupError } from "../../server/providers/provider-error.ts";
 import { ask, open } from "../support/upstream-conversation.ts";
 import { fixture, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 

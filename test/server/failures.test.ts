@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../server/protocol/api-error.ts";
 import { ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
-import { ProviderError, type ProviderErrorCode } from "../../server/providers/provider-error.ts";
+import {
+  ProviderError,
+  type ProviderErrorCode,
+} from "../../server/providers/failures/provider-error.ts";
 import { assertSame, onEveryTransport, post, send } from "../support/chat-transports.ts";
 import { call, cut, fail, hang, say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";

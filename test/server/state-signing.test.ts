@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StateKind } from "../../server/protocol/chat.ts";
-import { ProviderError } from "../../server/providers/provider-error.ts";
+import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { fail, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";

@@ -2,7 +2,7 @@
 
 import { Anthropic } from "@anthropic-ai/sdk";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
-import { createMessagesProvider } from "../../server/providers/anthropic.ts";
+import { createMessagesProvider } from "../../server/providers/anthropic/anthropic.ts";
 import type { ModelSettings, Provider, ProviderTimes } from "../../server/providers/provider.ts";
 import { ask, INSTANT_CLOCK, open } from "./upstream-conversation.ts";
 import {

@@ -2,9 +2,9 @@
 
 import { readFileSync } from "node:fs";
 import { crc32 } from "node:zlib";
-import { createBedrock } from "../../server/providers/bedrock.ts";
+import { createBedrock } from "../../server/providers/bedrock/bedrock.ts";
 import type { ModelSettings, Provider, ProviderTimes } from "../../server/providers/provider.ts";
-import type { RetryClock } from "../../server/providers/retry.ts";
+import type { RetryClock } from "../../server/providers/upstream/retry.ts";
 import { INSTANT_CLOCK } from "./upstream-conversation.ts";
 import type { UpstreamReply, UpstreamServer } from "./upstream-server.ts";
 

@@ -2,7 +2,7 @@
 
 import { ALL_MEDIA_TYPES, type MediaType } from "../../server/protocol/attachments.ts";
 import type { ConversationState, StateKind, Usage } from "../../server/protocol/chat.ts";
-import { openHistory } from "../../server/providers/history.ts";
+import { openHistory } from "../../server/providers/history/history.ts";
 import type {
   ChatModelEvent,
   ChatModelRequest,

@@ -1,6 +1,7 @@
 /** Conversations with a scripted upstream, for the tests of providers. */
 
-import { createChatCompletions } from "../../server/providers/chat-completions.ts";
+import { createChatCompletions } from "../../server/providers/chat/chat-completions.ts";
+import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import type {
   Conversation,
   ConversationSetup,
@@ -9,8 +10,7 @@ import type {
   ProviderEvent,
   ProviderTimes,
 } from "../../server/providers/provider.ts";
-import { ProviderError } from "../../server/providers/provider-error.ts";
-import { createResponses } from "../../server/providers/responses.ts";
+import { createResponses } from "../../server/providers/responses/responses.ts";
 import type { UpstreamServer } from "./upstream-server.ts";
 
 interface TestProvider {

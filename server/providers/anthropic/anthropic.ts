@@ -1,0 +1,197 @@
+import type { Anthropic } from "@anthropic-ai/sdk";
+import type { AssistantMessage, HistoryMessage } from "../../protocol/chat.ts";
+import { mediaTypesOf } from "../capabilities.ts";
+import { truncated } from "../failures/failures.ts";
+import { SetupError } from "../failures/provider-error.ts";
+import { openHistory } from "../history/history.ts";
+import type {
+  ChatModel,
+  ChatModelEvent,
+  ChatModelRequest,
+  ModelSettings,
+  Provider,
+  ProviderSetup,
+  ToolSpec,
+} from "../provider.ts";
+import { readBaseUrl, readToken } from "../settings.ts";
+import { type StreamOptions, type StreamRequest, streamMessages } from "../upstream/stream.ts";
+import { readMessage } from "../upstream/upstream.ts";
+import { type AnthropicClass, AnthropicClient } from "./client.ts";
+import { toMessages, toolName } from "./messages.ts";
+import { type ModelParams, mayThink, modelParams } from "./models.ts";
+import { AnthropicReader } from "./reader.ts";
+import { explainRefusal, refusesThinking, wantsThinking } from "./refusal.ts";
+
+const LABEL = "Anthropic";
+
+/** The row `anthropic/NAME`: Claude through Anthropic's Messages API, by its own package. */
+export async function createAnthropic(setup: ProviderSetup): Promise<Provider> {
+  const { model, env, times, settings } = setup;
+  const apiKey = readToken(env, "ANTHROPIC_API_KEY");
+  if (apiKey === undefined) {
+    throw new SetupError(
+      `model "anthropic/${model}" needs ANTHROPIC_API_KEY: set it to a key of your Anthropic account.`,
+    );
+  }
+  const baseUrl = readBaseUrl(env, "ANTHROPIC_BASE_URL") ?? "https://api.anthropic.com";
+  const sdk = (await setup.loadPackage("@anthropic-ai/sdk")) as typeof import("@anthropic-ai/sdk");
+  return createMessagesProvider({ sdk: sdk.Anthropic, model, baseUrl, apiKey, times, settings });
+}
+
+export interface MessagesOptions extends Pick<StreamOptions, "times" | "clock"> {
+  sdk: AnthropicClass;
+  model: string;
+  baseUrl: string;
+  apiKey: string;
+  settings: ModelSettings;
+}
+
+/** A provider that speaks the Messages API. @throws SetupError for settings that do not suit the model */
+export function createMessagesProvider(options: MessagesOptions): Provider {
+  const chat = new MessagesModel(options);
+  return {
+    id: "anthropic",
+    label: LABEL,
+    stateKind: "conversation_history",
+    mediaTypes: mediaTypesOf("anthropic"),
+    open: (setup) => openHistory(chat, setup),
+  };
+}
+
+class MessagesModel implements ChatModel {
+  readonly #client: AnthropicClient;
+  readonly #stream: StreamOptions;
+  readonly #model: string;
+  readonly #params: ModelParams;
+  readonly #extraBody: Readonly<Record<string, unknown>>;
+  /** Messages whose thinking the API has refused to take back. */
+  readonly #forgotten = new WeakSet<AssistantMessage>();
+
+  constructor({ sdk, model, baseUrl, apiKey, times, clock, settings }: MessagesOptions) {
+    this.#client = new AnthropicClient(sdk, { baseUrl, apiKey }, times.firstChunk);
+    this.#stream = { label: LABEL, times, ...(clock === undefined ? {} : { clock }) };
+    this.#model = model;
+    this.#params = modelParams(model, settings);
+    this.#extraBody = settings.extraBody ?? {};
+  }
+
+  async *stream(
+    request: ChatModelRequest,
+    signal: AbortSignal,
+  ): AsyncGenerator<ChatModelEvent, void> {
+    const reader = new AnthropicReader();
+    const batches = streamMessages(this.#request(request), this.#stream, signal);
+    reading: for await (const batch of batches) {
+      for (const message of batch) {
+        const event = readMessage(message, LABEL);
+        if (event === undefined || event.type === "message_stop") break reading;
+        for (const said of reader.read(event)) yield said;
+      }
+    }
+    signal.throwIfAborted();
+    if (!reader.finished) throw truncated(LABEL);
+    for (const event of reader.end(callIds(request.messages), LABEL)) yield event;
+  }
+
+  /**
+   * Thinking goes back whenever the API takes it. It does not when something before it has changed (the
+   * agent's instructions, its tools, an attachment that the history had no room for) or another account
+   * made it; then the conversation goes on without. And where thinking is missing from a turn with calls
+   * (another model's, or one without), older models refuse to go on thinking in it.
+   */
+  #request(request: ChatModelRequest): StreamRequest {
+    let params = this.#params;
+    return {
+      send: (signal) =>
+        this.#client.send(this.#body(request, params), signal).catch(explainRefusal),
+      adapt: ({ cause }) => {
+        if (refusesThinking(cause) && this.#forgetThinking(request.messages)) return true;
+        if (!wantsThinking(cause) || params.thinking === undefined) return false;
+        const { thinking: _thinking, ...rest } = params;
+        params = rest;
+        return true;
+      },
+    };
+  }
+
+  /** `false` when there was none. */
+  #forgetThinking(history: readonly HistoryMessage[]): boolean {
+    const messages = history.filter(
+      (message): message is AssistantMessage =>
+        message.role === "assistant" && message.thinking_blocks !== undefined,
+    );
+    const known = messages.filter((message) => !this.#forgotten.has(message));
+    for (const message of known) this.#forgotten.add(message);
+    return known.length > 0;
+  }
+
+  #body(
+    { instructions, tools, messages }: ChatModelRequest,
+    params: ModelParams,
+  ): Record<string, unknown> {
+    const thinks = mayThink(this.#model, this.#extraBody.thinking ?? params.thinking);
+    const turns = toMessages(messages, (message) => thinks && !this.#forgotten.has(message));
+    return {
+      model: this.#model,
+      ...params,
+      ...(instructions.trim() === "" ? {} : { system: [cached(systemBlock(instructions))] }),
+      messages: withCachePoint(turns),
+      ...toolParams(tools, messages),
+      ...this.#extraBody,
+      // Not the author's to change: what reads the answer reads a stream.
+      stream: true,
+    };
+  }
+}
+
+function systemBlock(text: string): Anthropic.TextBlockParam {
+  return { type: "text", text };
+}
+
+/**
+ * Two points up to which the API keeps what it has read: tools and instructions, which all conversations
+ * share, and all of this one, which its next request begins with.
+ */
+function withCachePoint(turns: Anthropic.MessageParam[]): Anthropic.MessageParam[] {
+  const last = turns.at(-1);
+  const block = Array.isArray(last?.content) ? last.content.at(-1) : undefined;
+  if (last?.role !== "user" || !Array.isArray(last.content) || block === undefined) return turns;
+  const content = [...last.content.slice(0, -1), cached(block)];
+  return [...turns.slice(0, -1), { ...last, content }];
+}
+
+function cached<Block extends Anthropic.ContentBlockParam>(block: Block): Block {
+  return { ...block, cache_control: { type: "ephemeral" } };
+}
+
+/** A history with calls needs tools in the request: where the agent has none left, none may be called. */
+function toolParams(
+  tools: readonly ToolSpec[],
+  history: readonly HistoryMessage[],
+): { tools?: Anthropic.Tool[]; tool_choice?: Anthropic.ToolChoiceNone } {
+  if (tools.length > 0) return { tools: tools.map(toolParam) };
+  const names = new Set<string>();
+  for (const message of history) {
+    if (message.role !== "assistant") continue;
+    for (const { function: fn } of message.tool_calls ?? []) names.add(toolName(fn.name));
+  }
+  if (names.size === 0) return {};
+  const description = "No longer available.";
+  const gone = [...names].map((name) => toolParam({ name, description, parameters: {} }));
+  return { tools: gone, tool_choice: { type: "none" } };
+}
+
+function toolParam({ name, description, parameters }: ToolSpec): Anthropic.Tool {
+  // Which draft a schema follows is not the API's business.
+  const { $schema: _draft, ...schema } = parameters;
+  return { name, description, input_schema: { ...schema, type: "object" } };
+}
+
+function callIds(history: readonly HistoryMessage[]): Set<string> {
+  const ids = new Set<string>();
+  for (const message of history) {
+    if (message.role !== "assistant") continue;
+    for (const call of message.tool_calls ?? []) ids.add(call.id);
+  }
+  return ids;
+}

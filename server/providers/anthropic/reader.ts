@@ -1,0 +1,244 @@
+import type { AssistantMessage, HistoryToolCall, Usage } from "../../protocol/chat.ts";
+import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
+import { isRecord, text } from "../json.ts";
+import type { ChatModelEvent, TurnFinish } from "../provider.ts";
+import { ToolCallAssembler } from "../tool-call-assembler.ts";
+import { isPlain, type Layout, type ThinkingBlock, thinkingBlocks } from "./thinking.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Reads the events of one Messages stream. */
+export class AnthropicReader {
+  readonly #calls = new ToolCallAssembler();
+  /** By the index of their block. */
+  readonly #thinking = new Map<unknown, Record<string, unknown>>();
+  /** What each tool call has been given so far, by the index of its block. */
+  readonly #inputs = new Map<unknown, string>();
+  readonly #layout: (Layout[number] | [number, number])[] = [];
+  readonly #usage = new UsageCounter();
+  #content = "";
+  #stopReason = "";
+  /** The index of the block that thought last. */
+  #thinker: unknown;
+  /** Whether the next text is a paragraph of its own. */
+  #isNewParagraph = false;
+
+  /** Whether the model has said that it is done: a stream that ends before that was cut. */
+  get finished(): boolean {
+    return this.#stopReason !== "";
+  }
+
+  /** What one event says to a reader. */
+  read(event: Json): ChatModelEvent[] {
+    switch (event.type) {
+      case "message_start":
+        this.#usage.add(isRecord(event.message) ? event.message.usage : undefined);
+        return [];
+      case "content_block_start":
+        return isRecord(event.content_block) ? this.#start(event.index, event.content_block) : [];
+      case "content_block_delta":
+        return isRecord(event.delta) ? this.#delta(event.index, event.delta) : [];
+      case "message_delta":
+        this.#usage.add(event.usage);
+        this.#stopReason =
+          (isRecord(event.delta) && text(event.delta.stop_reason)) || this.#stopReason;
+        return [];
+      default:
+        // `ping`, `content_block_stop`, and what later versions of the API add.
+        return [];
+    }
+  }
+
+  /** What there is to say at the end of the stream. `taken` are the call ids of the conversation so far. */
+  end(taken: ReadonlySet<string>, label: string): ChatModelEvent[] {
+    const finish = turnFinish(this.#stopReason);
+    const calls = this.#wholeCalls(finish, taken);
+    if (calls.some((call) => call.function.name === "")) {
+      throw toProviderError(label, new UpstreamGarbage("a tool call has no name"));
+    }
+    const usage = this.#usage.total();
+    return [
+      ...calls.map((call): ChatModelEvent => {
+        const { name, arguments: written } = call.function;
+        return { type: "call", call: { id: call.id, name, arguments: written } };
+      }),
+      {
+        type: "end",
+        finish,
+        ...(usage === undefined ? {} : { usage }),
+        message: this.#message(calls),
+      },
+    ];
+  }
+
+  #start(index: unknown, block: Json): ChatModelEvent[] {
+    switch (block.type) {
+      case "text":
+        return this.#startText(text(block.text));
+      case "thinking": {
+        this.#layout.push("thinking");
+        this.#thinking.set(index, {
+          type: "thinking",
+          thinking: "",
+          signature: text(block.signature),
+        });
+        return this.#think(index, text(block.thinking));
+      }
+      case "redacted_thinking":
+        this.#layout.push("thinking");
+        this.#thinking.set(index, { type: "redacted_thinking", data: text(block.data) });
+        return [];
+      case "tool_use":
+        this.#layout.push("tool_use");
+        this.#startCall(index, block);
+        return [];
+      default:
+        // Blocks of tools that run on Anthropic's side: their results are in the text.
+        return [];
+    }
+  }
+
+  #delta(index: unknown, delta: Json): ChatModelEvent[] {
+    switch (delta.type) {
+      case "text_delta":
+        return this.#say(text(delta.text));
+      case "thinking_delta":
+        return this.#think(index, text(delta.thinking));
+      case "signature_delta": {
+        const block = this.#thinking.get(index);
+        if (block !== undefined) block.signature = text(delta.signature);
+        return [];
+      }
+      case "input_json_delta":
+        this.#write(index, text(delta.partial_json));
+        return [];
+      default:
+        return [];
+    }
+  }
+
+  #startText(first: string): ChatModelEvent[] {
+    // Texts that follow each other (with citations, Claude makes many) read as one, and are kept as one.
+    if (!Array.isArray(this.#layout.at(-1))) {
+      this.#isNewParagraph = this.#content !== "";
+      this.#layout.push([this.#content.length, this.#content.length]);
+    }
+    return this.#say(first);
+  }
+
+  #say(said: string): ChatModelEvent[] {
+    if (said === "") return [];
+    const delta = this.#isNewParagraph ? `\n\n${said}` : said;
+    this.#isNewParagraph = false;
+    this.#content += delta;
+    const span = this.#layout.at(-1);
+    if (Array.isArray(span)) {
+      if (span[0] === span[1]) span[0] = this.#content.length - said.length;
+      span[1] = this.#content.length;
+    }
+    return [{ type: "text", delta }];
+  }
+
+  #think(index: unknown, delta: string): ChatModelEvent[] {
+    const block = this.#thinking.get(index);
+    if (block === undefined || delta === "") return [];
+    const isNewBlock = this.#thinker !== undefined && this.#thinker !== index;
+    this.#thinker = index;
+    block.thinking = text(block.thinking) + delta;
+    return [{ type: "thinking", delta: isNewBlock ? `\n\n${delta}` : delta }];
+  }
+
+  #startCall(index: unknown, block: Json): void {
+    this.#calls.add({ index, id: block.id, function: { name: block.name } });
+    this.#inputs.set(index, "");
+    // Empty here where the input follows in pieces; some gateways have it all at once.
+    const isWhole = isRecord(block.input) && Object.keys(block.input).length > 0;
+    if (isWhole) this.#write(index, JSON.stringify(block.input));
+  }
+
+  #write(index: unknown, piece: string): void {
+    const before = this.#inputs.get(index);
+    // Tools on Anthropic's side get inputs too: those are no calls of ours.
+    if (before === undefined) return;
+    this.#inputs.set(index, before + piece);
+    this.#calls.add({ index, function: { arguments: piece } });
+  }
+
+  /** A call that the end of the answer has cut in two was never made, and a refused answer makes none. */
+  #wholeCalls(finish: TurnFinish, taken: ReadonlySet<string>): HistoryToolCall[] {
+    if (finish === "content_filter") return [];
+    const calls = this.#calls.finish(taken);
+    if (finish !== "length" || this.#layout.at(-1) !== "tool_use") return calls;
+    return isJson([...this.#inputs.values()].at(-1) ?? "") ? calls : calls.slice(0, -1);
+  }
+
+  #message(calls: HistoryToolCall[]): AssistantMessage {
+    const all: AssistantMessage = {
+      role: "assistant",
+      content: this.#content === "" && calls.length > 0 ? null : this.#content,
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      thinking_blocks: [...this.#thinking.values()],
+    };
+    const kept: ThinkingBlock[] = thinkingBlocks(all);
+    const { thinking_blocks: _all, ...message } = all;
+    if (kept.length === 0) return message;
+    const layout = this.#layout.filter((block) => typeof block === "string" || block[0] < block[1]);
+    return {
+      ...message,
+      thinking_blocks: kept,
+      ...(isPlain(layout) ? {} : { anthropic_layout: layout }),
+    };
+  }
+}
+
+function isJson(written: string): boolean {
+  try {
+    JSON.parse(written);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function turnFinish(reason: string): TurnFinish {
+  switch (reason) {
+    case "max_tokens":
+    case "model_context_window_exceeded":
+    // Only tools of Anthropic's own side make a turn pause: what was said is then not all of it.
+    case "pause_turn":
+      return "length";
+    case "refusal":
+      return "content_filter";
+    default:
+      return "stop";
+  }
+}
+
+const INPUT_FIELDS = [
+  "input_tokens",
+  "cache_creation_input_tokens",
+  "cache_read_input_tokens",
+] as const;
+
+/** The counts are cumulative, and gateways leave some of them out of the first or the last report. */
+class UsageCounter {
+  readonly #counts = new Map<string, number>();
+
+  add(usage: unknown): void {
+    if (!isRecord(usage)) return;
+    for (const field of [...INPUT_FIELDS, "output_tokens"]) {
+      const count = usage[field];
+      if (typeof count !== "number") continue;
+      this.#counts.set(field, Math.max(count, this.#counts.get(field) ?? 0));
+    }
+  }
+
+  total(): Usage | undefined {
+    const input = this.#counts.get("input_tokens");
+    const output = this.#counts.get("output_tokens");
+    if (input === undefined || output === undefined) return undefined;
+    // `input_tokens` leaves out what was read from the cache or written to it.
+    const counts = INPUT_FIELDS.map((field) => this.#counts.get(field) ?? 0);
+    return { input_tokens: counts.reduce((sum, count) => sum + count, 0), output_tokens: output };
+  }
+}

@@ -1,0 +1,182 @@
+import type { ContentBlock, ImageFormat, Message } from "@aws-sdk/client-bedrock-runtime";
+import type {
+  AssistantMessage,
+  ContentPart,
+  HistoryMessage,
+  HistoryToolCall,
+  ToolMessage,
+  UserMessage,
+} from "../../protocol/chat.ts";
+import { readLayout } from "../anthropic/thinking.ts";
+import { ProviderError } from "../failures/provider-error.ts";
+import { CANCELLED_OUTPUT } from "../history/tool-output.ts";
+import { isRecord } from "../json.ts";
+import { LABEL } from "./failures.ts";
+import { familyOf } from "./family.ts";
+import { DocumentNames, ToolUseIds, toolUseName } from "./names.ts";
+import { reasoningContent } from "./thinking.ts";
+
+/** https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api-restrictions.html */
+const MAX_DOCUMENTS = 5;
+
+/** Blank text is refused, and so is a document without a text beside it. */
+const NO_TEXT = "(no text)";
+
+/**
+ * The history as Converse takes it: user first, user and assistant in turns, nothing empty.
+ * @throws ProviderError when the newest message holds more documents than a request may
+ */
+export function converseMessages(history: readonly HistoryMessage[], model: string): Message[] {
+  const converter = new Converter(history, model);
+  const messages: { role: "user" | "assistant"; content: ContentBlock[] }[] = [];
+  for (const [index, message] of history.entries()) {
+    const role = message.role === "assistant" ? "assistant" : "user";
+    const content = converter.convert(message, index);
+    const before = messages.at(-1);
+    if (content.length === 0) continue;
+    if (before?.role === role) before.content.push(...content);
+    else messages.push({ role, content });
+  }
+  if (messages[0]?.role === "assistant") {
+    messages.unshift({ role: "user", content: [{ text: NO_TEXT }] });
+  }
+  return messages;
+}
+
+class Converter {
+  readonly #ids: ToolUseIds;
+  readonly #names = new DocumentNames();
+  readonly #dropped: ReadonlySet<ContentPart>;
+  /** Where the message begins that the model is at work on. */
+  readonly #newest: number;
+  readonly #knowsStatus: boolean;
+
+  constructor(history: readonly HistoryMessage[], model: string) {
+    const { maker } = familyOf(model);
+    this.#ids = new ToolUseIds(model);
+    this.#newest = history.findLastIndex((message) => message.role === "user");
+    this.#dropped = documentsToDrop(history, this.#newest);
+    this.#knowsStatus = maker === "claude" || maker === "nova";
+  }
+
+  convert(message: HistoryMessage, index: number): ContentBlock[] {
+    switch (message.role) {
+      case "user":
+        return this.#user(message);
+      case "assistant":
+        return this.#assistant(message, index);
+      case "tool":
+        return [this.#toolResult(message)];
+    }
+  }
+
+  #user({ content }: UserMessage): ContentBlock[] {
+    const parts: ContentPart[] =
+      typeof content === "string" ? [{ type: "text", text: content }] : content;
+    const blocks = parts.flatMap((part) => this.#part(part));
+    const hasText = blocks.some((block) => block.text !== undefined);
+    const needsText = blocks.length === 0 || blocks.some((block) => block.document !== undefined);
+    return needsText && !hasText ? [{ text: NO_TEXT }, ...blocks] : blocks;
+  }
+
+  #part(part: ContentPart): ContentBlock[] {
+    switch (part.type) {
+      case "text":
+        return textBlock(part.text);
+      case "image_url":
+        return [image(part.image_url.url)];
+      case "file": {
+        const { filename, file_data } = part.file;
+        if (this.#dropped.has(part)) {
+          return [
+            { text: `[${filename} (PDF) was attached here earlier and is no longer included]` },
+          ];
+        }
+        const name = this.#names.name(filename);
+        return [{ document: { format: "pdf", name, source: { bytes: bytesOf(file_data) } } }];
+      }
+    }
+  }
+
+  #assistant(message: AssistantMessage, index: number): ContentBlock[] {
+    const content = message.content ?? "";
+    const uses = (message.tool_calls ?? []).map((call) => this.#toolUse(call));
+    // Reasoning belongs to the tool calls that it led to. That of earlier messages has done its work, and
+    // may be of another model, whose signatures this one would refuse.
+    const thinking = index > this.#newest ? reasoningContent(message) : [];
+    const layout = thinking.length === 0 ? undefined : readLayout(message, thinking.length);
+    if (layout === undefined) return [...thinking, ...textBlock(content), ...uses];
+    return layout.flatMap((block) => {
+      if (block === "thinking") return thinking.splice(0, 1);
+      return block === "tool_use" ? uses.splice(0, 1) : textBlock(content.slice(...block));
+    });
+  }
+
+  #toolUse({ id, function: { name, arguments: written } }: HistoryToolCall): ContentBlock {
+    const toolUseId = this.#ids.begin(id);
+    return { toolUse: { toolUseId, name: toolUseName(name), input: inputOf(written) } };
+  }
+
+  #toolResult({ tool_call_id, content }: ToolMessage): ContentBlock {
+    const failed = content.startsWith("Error: ") || content === CANCELLED_OUTPUT;
+    return {
+      toolResult: {
+        toolUseId: this.#ids.answer(tool_call_id),
+        content: [{ text: content.trim() === "" ? "(no output)" : content }],
+        ...(failed && this.#knowsStatus ? { status: "error" } : {}),
+      },
+    };
+  }
+}
+
+/** The oldest documents beyond what one request may hold. Those of the newest message all have to go. */
+function documentsToDrop(history: readonly HistoryMessage[], newest: number): Set<ContentPart> {
+  const dropped = new Set<ContentPart>();
+  let count = 0;
+  for (const [index, message] of [...history.entries()].toReversed()) {
+    if (message.role !== "user" || typeof message.content === "string") continue;
+    for (const part of message.content.toReversed()) {
+      if (part.type === "file" && ++count > MAX_DOCUMENTS) dropped.add(part);
+    }
+    if (index === newest && dropped.size > 0) {
+      const limit = `${LABEL} takes at most ${MAX_DOCUMENTS} PDF files in one message.`;
+      throw new ProviderError("invalid_request", limit);
+    }
+  }
+  return dropped;
+}
+
+function textBlock(text: string): ContentBlock[] {
+  return text.trim() === "" ? [] : [{ text }];
+}
+
+const IMAGE_FORMATS: ReadonlyMap<string, ImageFormat> = new Map([
+  ["image/jpeg", "jpeg"],
+  ["image/png", "png"],
+  ["image/gif", "gif"],
+  ["image/webp", "webp"],
+]);
+
+function image(url: string): ContentBlock {
+  const format = IMAGE_FORMATS.get(/^data:([^;,]*)/.exec(url)?.[1] ?? "");
+  if (format !== undefined) return { image: { format, source: { bytes: bytesOf(url) } } };
+  return { text: "[an image of a type that is not taken was attached here]" };
+}
+
+function bytesOf(dataUrl: string): Uint8Array {
+  return Buffer.from(dataUrl.slice(dataUrl.indexOf(",") + 1), "base64");
+}
+
+type ToolInput = NonNullable<ContentBlock["toolUse"]>["input"];
+
+/** An object is demanded, also where the model wrote something else. */
+function inputOf(written: string): ToolInput {
+  try {
+    const input: unknown = JSON.parse(written);
+    // What was parsed from JSON is what the package calls a document.
+    if (isRecord(input)) return input as ToolInput;
+  } catch {
+    // Cut or broken JSON: the model is shown what it wrote.
+  }
+  return { unparsed_arguments: written };
+}

@@ -1,0 +1,214 @@
+import type {
+  ContentBlockDelta,
+  ContentBlockStart,
+  ConverseStreamOutput,
+  ReasoningContentBlockDelta,
+  StopReason,
+  TokenUsage,
+} from "@aws-sdk/client-bedrock-runtime";
+import type { AssistantMessage, HistoryToolCall, Usage } from "../../protocol/chat.ts";
+import { isPlain, type Layout } from "../anthropic/thinking.ts";
+import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
+import { ProviderError } from "../failures/provider-error.ts";
+import type { ChatModelEvent, TurnFinish } from "../provider.ts";
+import { ToolCallAssembler } from "../tool-call-assembler.ts";
+import { LABEL } from "./failures.ts";
+import { type ThinkingBlock, thinkingBlock } from "./thinking.ts";
+
+/** The blocks of an answer, in the order in which they began. */
+type Block = Reasoning | Text | { kind: "tool_use" };
+
+interface Reasoning {
+  kind: "thinking";
+  text: string;
+  signature: string;
+  redacted: Uint8Array[];
+}
+
+/** Where in the whole text it is. */
+interface Text {
+  kind: "text";
+  start: number;
+  end: number;
+}
+
+/** Reads the events of one ConverseStream answer. Its blocks may come interleaved, told apart by their index. */
+export class BedrockReader {
+  readonly #calls = new ToolCallAssembler();
+  readonly #blocks: Block[] = [];
+  readonly #reasoning = new Map<number, Reasoning>();
+  /** Calls that the provider runs by itself are no concern of ours. */
+  readonly #ignored = new Set<number>();
+  #content = "";
+  #hasThought = false;
+  #stopReason: StopReason | undefined;
+  #usage: Usage | undefined;
+  #complete = false;
+
+  /** Whether the model has said that it is done: a stream that ends before that was cut. */
+  get finished(): boolean {
+    return this.#stopReason !== undefined;
+  }
+
+  /** Whether there is nothing left to come: the usage is the last event. */
+  get complete(): boolean {
+    return this.#complete;
+  }
+
+  /** What one event says to a reader. */
+  read(event: ConverseStreamOutput): ChatModelEvent[] {
+    if (event.contentBlockStart !== undefined) {
+      const { contentBlockIndex = 0, start } = event.contentBlockStart;
+      if (start !== undefined) this.#start(contentBlockIndex, start);
+    } else if (event.contentBlockDelta !== undefined) {
+      const { contentBlockIndex = 0, delta } = event.contentBlockDelta;
+      if (delta !== undefined) return this.#delta(contentBlockIndex, delta);
+    } else if (event.messageStop !== undefined) {
+      this.#stopReason = event.messageStop.stopReason ?? "end_turn";
+    } else if (event.metadata !== undefined) {
+      this.#usage = readUsage(event.metadata.usage);
+      this.#complete = this.finished;
+    }
+    return [];
+  }
+
+  /** What there is to say at the end of the stream. `taken` are the call ids of the conversation so far. */
+  end(taken: ReadonlySet<string>): ChatModelEvent[] {
+    refuseMalformed(this.#stopReason);
+    const finish = turnFinish(this.#stopReason);
+    const calls = this.#wholeCalls(finish, taken);
+    if (calls.some((call) => call.function.name === "")) {
+      throw toProviderError(LABEL, new UpstreamGarbage("a tool call has no name"));
+    }
+    return [
+      ...calls.map((call): ChatModelEvent => {
+        const { name, arguments: written } = call.function;
+        return { type: "call", call: { id: call.id, name, arguments: written } };
+      }),
+      {
+        type: "end",
+        finish,
+        ...(this.#usage === undefined ? {} : { usage: this.#usage }),
+        message: this.#message(calls),
+      },
+    ];
+  }
+
+  /** Without the call that the token limit cut, and without any when the answer was withheld. */
+  #wholeCalls(finish: TurnFinish, taken: ReadonlySet<string>): HistoryToolCall[] {
+    if (finish === "content_filter") return [];
+    const calls = this.#calls.finish(taken);
+    if (finish !== "length" || this.#blocks.at(-1)?.kind !== "tool_use") return calls;
+    return isJson(calls.at(-1)?.function.arguments ?? "") ? calls : calls.slice(0, -1);
+  }
+
+  #message(calls: HistoryToolCall[]): AssistantMessage {
+    const thinking: ThinkingBlock[] = [];
+    const layout: Layout[number][] = [];
+    let uses = 0;
+    for (const block of this.#blocks) {
+      if (block.kind === "text") layout.push([block.start, block.end]);
+      else if (block.kind === "tool_use" && ++uses <= calls.length) layout.push("tool_use");
+      const kept = block.kind === "thinking" ? thinkingBlock(block) : undefined;
+      if (kept === undefined) continue;
+      thinking.push(kept);
+      layout.push("thinking");
+    }
+    return {
+      ...(thinking.length === 0 ? {} : { thinking_blocks: thinking }),
+      // As Claude's own API keeps it: the reasoning must go back where it was.
+      ...(thinking.length === 0 || isPlain(layout) ? {} : { anthropic_layout: layout }),
+      role: "assistant",
+      content: this.#content === "" && calls.length > 0 ? null : this.#content,
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    };
+  }
+
+  #start(index: number, { toolUse }: ContentBlockStart): void {
+    if (toolUse === undefined) return;
+    if (toolUse.type === "server_tool_use") {
+      this.#ignored.add(index);
+      return;
+    }
+    this.#blocks.push({ kind: "tool_use" });
+    this.#calls.add({ index, id: toolUse.toolUseId, function: { name: toolUse.name } });
+  }
+
+  #delta(index: number, delta: ContentBlockDelta): ChatModelEvent[] {
+    if (delta.text !== undefined && delta.text !== "") return this.#say(delta.text);
+    if (delta.toolUse !== undefined && !this.#ignored.has(index)) {
+      this.#calls.add({ index, function: { arguments: delta.toolUse.input } });
+    }
+    return delta.reasoningContent === undefined ? [] : this.#think(index, delta.reasoningContent);
+  }
+
+  /** Texts that follow each other read as one; after another kind of block begins a new paragraph. */
+  #say(said: string): ChatModelEvent[] {
+    const last = this.#blocks.at(-1);
+    const gap = last?.kind === "text" || this.#content === "" ? "" : "\n\n";
+    const start = this.#content.length + gap.length;
+    this.#content += gap + said;
+    if (last?.kind === "text") last.end = this.#content.length;
+    else this.#blocks.push({ kind: "text", start, end: this.#content.length });
+    return [{ type: "text", delta: gap + said }];
+  }
+
+  #think(index: number, delta: ReasoningContentBlockDelta): ChatModelEvent[] {
+    const block = this.#reasoning.get(index) ?? this.#startReasoning(index);
+    block.signature += delta.signature ?? "";
+    if (delta.redactedContent !== undefined) block.redacted.push(delta.redactedContent);
+    if (delta.text === undefined || delta.text === "") return [];
+    const gap = this.#hasThought && block.text === "" ? "\n\n" : "";
+    this.#hasThought = true;
+    block.text += delta.text;
+    return [{ type: "thinking", delta: gap + delta.text }];
+  }
+
+  #startReasoning(index: number): Reasoning {
+    const block: Reasoning = { kind: "thinking", text: "", signature: "", redacted: [] };
+    this.#reasoning.set(index, block);
+    this.#blocks.push(block);
+    return block;
+  }
+}
+
+function isJson(written: string): boolean {
+  try {
+    JSON.parse(written);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function refuseMalformed(reason: StopReason | undefined): void {
+  if (reason !== "malformed_model_output" && reason !== "malformed_tool_use") return;
+  const what = reason === "malformed_tool_use" ? "a tool call" : "an answer";
+  throw new ProviderError(
+    "provider_error",
+    `The model wrote ${what} that ${LABEL} could not read. Please try again.`,
+  );
+}
+
+function turnFinish(reason: StopReason | undefined): TurnFinish {
+  switch (reason) {
+    case "max_tokens":
+    case "model_context_window_exceeded":
+      return "length";
+    case "guardrail_intervened":
+    case "content_filtered":
+      return "content_filter";
+    default:
+      return "stop";
+  }
+}
+
+/** Bedrock counts what came from its cache, or went into it, apart from the input. */
+function readUsage(usage: TokenUsage | undefined): Usage | undefined {
+  if (usage?.inputTokens === undefined || usage.outputTokens === undefined) return undefined;
+  const { inputTokens, outputTokens, cacheReadInputTokens = 0, cacheWriteInputTokens = 0 } = usage;
+  return {
+    input_tokens: inputTokens + cacheReadInputTokens + cacheWriteInputTokens,
+    output_tokens: outputTokens,
+  };
+}

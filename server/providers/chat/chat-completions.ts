@@ -1,0 +1,145 @@
+import type { OpenAI } from "openai";
+import { ALL_MEDIA_TYPES, type MediaType } from "../../protocol/attachments.ts";
+import type { HistoryMessage } from "../../protocol/chat.ts";
+import { truncated } from "../failures/failures.ts";
+import type { ProviderError } from "../failures/provider-error.ts";
+import { openHistory } from "../history/history.ts";
+import type {
+  ChatModel,
+  ChatModelEvent,
+  ChatModelRequest,
+  ModelSettings,
+  Provider,
+} from "../provider.ts";
+import {
+  readMessage,
+  Upstream,
+  type UpstreamOptions,
+  type UpstreamRequest,
+} from "../upstream/upstream.ts";
+import {
+  type ChatDialect,
+  type HistoryQuirks,
+  PLAIN_DIALECT,
+  type SettingQuirks,
+} from "./dialect.ts";
+import { type SentMessage, sentMessages } from "./messages.ts";
+import { learn, NO_HISTORY_QUIRKS, NO_SETTING_QUIRKS, type RequestQuirks } from "./quirks.ts";
+import { ChatReader } from "./reader.ts";
+
+type ChatParams = OpenAI.ChatCompletionCreateParamsStreaming;
+
+export interface ChatCompletionsOptions extends Omit<UpstreamOptions, "explain"> {
+  id: string;
+  /** The model's name as the server knows it. */
+  model: string;
+  mediaTypes?: readonly MediaType[];
+  settings: ModelSettings;
+  dialect?: ChatDialect;
+}
+
+/** A provider that speaks OpenAI's Chat Completions API, whoever's server it is. */
+export function createChatCompletions(options: ChatCompletionsOptions): Provider {
+  const { id, label, mediaTypes = ALL_MEDIA_TYPES } = options;
+  const chat = new ChatCompletionsModel(options);
+  return {
+    id,
+    label,
+    stateKind: "conversation_history",
+    mediaTypes,
+    open: (setup) => openHistory(chat, setup),
+  };
+}
+
+class ChatCompletionsModel implements ChatModel {
+  readonly #upstream: Upstream;
+  readonly #model: string;
+  readonly #settings: ModelSettings;
+  readonly #mediaTypes: readonly MediaType[];
+  readonly #dialect: ChatDialect;
+  #settingQuirks: SettingQuirks = NO_SETTING_QUIRKS;
+  /** Of each conversation alone: its history is the client's, and must not shape another's requests. */
+  readonly #historyQuirks = new WeakMap<readonly HistoryMessage[], HistoryQuirks>();
+
+  constructor(options: ChatCompletionsOptions) {
+    const { dialect = PLAIN_DIALECT } = options;
+    this.#upstream = new Upstream({ ...options, explain: dialect.explain });
+    this.#model = options.model;
+    this.#settings = options.settings;
+    this.#mediaTypes = options.mediaTypes ?? ALL_MEDIA_TYPES;
+    this.#dialect = dialect;
+  }
+
+  async *stream(
+    request: ChatModelRequest,
+    signal: AbortSignal,
+  ): AsyncGenerator<ChatModelEvent, void> {
+    const { label } = this.#upstream;
+    const reader = new ChatReader(label, this.#dialect.thinkTags);
+    reading: for await (const batch of this.#upstream.messages(this.#request(request), signal)) {
+      for (const message of batch) {
+        const chunk = readMessage(message, label, this.#dialect.explain);
+        if (chunk === undefined) break reading;
+        for (const event of reader.read(chunk)) yield event;
+      }
+    }
+    signal.throwIfAborted();
+    if (!reader.finished) throw truncated(label);
+    for (const event of reader.end(callIds(request.messages))) yield event;
+  }
+
+  #request(request: ChatModelRequest): UpstreamRequest {
+    // Others may learn at the same time: what this request was shaped by is its own.
+    let quirks: RequestQuirks = {
+      settings: this.#settingQuirks,
+      history: this.#historyQuirks.get(request.messages) ?? NO_HISTORY_QUIRKS,
+    };
+    let body = this.#body(request, quirks);
+    return {
+      // The package's types know only OpenAI's own fields.
+      send: (client, options) =>
+        client.chat.completions.create(body as unknown as ChatParams, options),
+      adapt: (failure: ProviderError) => {
+        const learned = learn(failure.cause, { ...quirks, body, dialect: this.#dialect });
+        if (learned === undefined) return false;
+        quirks = {
+          settings: { ...quirks.settings, ...learned.settings },
+          history: { ...quirks.history, ...learned.history },
+        };
+        this.#settingQuirks = { ...this.#settingQuirks, ...learned.settings };
+        this.#historyQuirks.set(request.messages, quirks.history);
+        body = this.#body(request, quirks);
+        return true;
+      },
+    };
+  }
+
+  #body({ instructions, tools, messages }: ChatModelRequest, quirks: RequestQuirks) {
+    const dialect = this.#dialect;
+    const rules = { dialect, mediaTypes: this.#mediaTypes, quirks: quirks.history };
+    const system: SentMessage[] =
+      instructions === "" ? [] : [{ role: "system", content: instructions }];
+    const functions = tools.map(({ name, description, parameters }) => ({
+      type: "function",
+      function: { name, description, parameters: dialect.parameters(parameters) },
+    }));
+    return {
+      model: this.#model,
+      ...(functions.length === 0 ? {} : { tools: functions }),
+      ...(quirks.settings.usage ? { stream_options: { include_usage: true } } : {}),
+      ...dialect.settings(this.#settings, quirks.settings),
+      // Not the author's to change: what reads the answer reads a stream of this conversation.
+      messages: [...system, ...sentMessages(messages, rules)],
+      stream: true,
+    };
+  }
+}
+
+function callIds(history: readonly HistoryMessage[]): Set<string> {
+  const ids = new Set<string>();
+  for (const message of history) {
+    if (message.role !== "assistant") continue;
+    for (const call of message.tool_calls ?? []) ids.add(call.id);
+  }
+  return ids;
+}

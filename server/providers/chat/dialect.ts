@@ -1,0 +1,79 @@
+/** What one Chat Completions API does differently from the others, as data and small functions. */
+
+import type { ContentPart } from "../../protocol/chat.ts";
+import type { ModelSettings, ToolSpec } from "../provider.ts";
+import type { ExplainFailure } from "../upstream/stream.ts";
+import { MODEL_TAGS, type ThinkTagRule } from "./think-tags.ts";
+
+export interface ChatDialect {
+  readonly thinkTags: ThinkTagRule;
+  /**
+   * The extra fields of earlier answers that this API takes back. Absent: all, since a server of which we
+   * know nothing may need any of them; those that it refuses by name are left out of a second try.
+   */
+  readonly takesBack?: ReplayedFields;
+  /** What an earlier answer's call without a signature of this API must carry instead. */
+  readonly unsignedCall?: Readonly<Record<string, unknown>>;
+  /** How an attachment travels. */
+  part(part: ContentPart): object;
+  /** The JSON Schema of a tool's parameters. */
+  parameters(schema: ToolSpec["parameters"]): Record<string, unknown>;
+  /** The fields of the body that the agent's settings ask for. */
+  settings(settings: ModelSettings, quirks: SettingQuirks): Record<string, unknown>;
+  /** Finds in a refusal that the model cannot show its thoughts. */
+  readonly thoughtsRefused?: RegExp;
+  /** What only this API's failures mean; `undefined` leaves it to the common rules. */
+  readonly explain?: ExplainFailure;
+}
+
+/** Names of fields that go back, on an assistant message and on one of its calls. */
+export interface ReplayedFields {
+  readonly message: ReadonlySet<string>;
+  readonly call: ReadonlySet<string>;
+}
+
+/** What a server turned out not to take of a request, whatever the conversation. */
+export interface SettingQuirks {
+  /** Whether it takes `stream_options`. */
+  readonly usage: boolean;
+  /** Whether the model can be asked for its thoughts. */
+  readonly thoughts: boolean;
+  /** The older name is the default: LiteLLM maps it, and other servers may know no other. */
+  readonly maxTokens: "max_tokens" | "max_completion_tokens";
+}
+
+/** What a server does not take of one conversation. */
+export interface HistoryQuirks {
+  /** Extra fields of earlier answers that it refuses. */
+  readonly refused: ReadonlySet<string>;
+  /** Signed thinking of earlier turns is not its own: the model was changed since. */
+  readonly dropsSigned: boolean;
+  /** It demands `reasoning_content` on every earlier answer. */
+  readonly wantsReasoning: boolean;
+  /** It takes call ids of nine letters and digits only. */
+  readonly shortIds: boolean;
+  /** It demands an answer between a tool's result and the user's next message. */
+  readonly closesTools: boolean;
+}
+
+/** The API as OpenAI described it, with what those who copied it share. */
+export const PLAIN_DIALECT: ChatDialect = {
+  thinkTags: MODEL_TAGS,
+  part: (part) => part,
+  // Some servers refuse the keyword that only says which draft a schema follows.
+  parameters: ({ $schema: _draft, ...schema }) => schema,
+  settings: plainSettings,
+};
+
+/** The settings under Chat Completions' own names. */
+export function plainSettings(
+  { reasoningEffort, temperature, maxOutputTokens, extraBody }: ModelSettings,
+  { maxTokens }: SettingQuirks,
+): Record<string, unknown> {
+  return {
+    ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(maxOutputTokens === undefined ? {} : { [maxTokens]: maxOutputTokens }),
+    ...extraBody,
+  };
+}

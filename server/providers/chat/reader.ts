@@ -1,0 +1,167 @@
+import type { AssistantMessage, Usage } from "../../protocol/chat.ts";
+import { ExtraFields, textOfParts } from "../extra-fields.ts";
+import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
+import { isRecord, text } from "../json.ts";
+import type { ChatModelEvent, TurnFinish } from "../provider.ts";
+import { ToolCallAssembler } from "../tool-call-assembler.ts";
+import { UpstreamFailure } from "../upstream/refusal.ts";
+import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "./think-tags.ts";
+
+/** Reads the chunks of one Chat Completions stream, as OpenAI and all who copied it send them. */
+export class ChatReader {
+  readonly #label: string;
+  readonly #calls = new ToolCallAssembler();
+  readonly #extra = new ExtraFields();
+  readonly #tags: ThinkTags;
+  #content = "";
+  #finish: string | undefined;
+  #usage: Usage | undefined;
+
+  constructor(label: string, tags: ThinkTagRule) {
+    this.#label = label;
+    this.#tags = new ThinkTags(tags);
+  }
+
+  /** Whether the model has said that it is done: a stream that ends before that was cut. */
+  get finished(): boolean {
+    return this.#finish !== undefined;
+  }
+
+  /** What one chunk says to a reader. */
+  read(chunk: Readonly<Record<string, unknown>>): ChatModelEvent[] {
+    const groq = isRecord(chunk.x_groq) ? chunk.x_groq : {};
+    this.#refuse(groq.error);
+    this.#usage = readUsage(chunk.usage) ?? readUsage(groq.usage) ?? this.#usage;
+    // The chunk with the usage has no choices; some servers write `null` there.
+    const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
+    if (!isRecord(choice)) return [];
+    this.#refuse(choice.error);
+    this.#finish = text(choice.finish_reason) || this.#finish;
+    return isRecord(choice.delta) ? this.#delta(choice.delta) : [];
+  }
+
+  /**
+   * What there is to say at the end of the stream. Calls that were gathered are made whatever the finish
+   * reason is: it says "stop" on several servers. `taken` are the call ids of the conversation so far.
+   */
+  end(taken: ReadonlySet<string>): ChatModelEvent[] {
+    const events = this.#say(this.#tags.end());
+    const calls = this.#calls.finish(taken);
+    if (calls.some((call) => call.function.name === "")) this.#garbage("a tool call has no name");
+    // Google's way to say that the model wrote a call that is none, or of a tool that it does not have.
+    if (calls.length === 0 && this.#finish?.startsWith("function_call_filter")) {
+      this.#garbage("the model's tool call was malformed");
+    }
+    if (this.#finish === "error") this.#refuse("the stream was ended by an error");
+    const message: AssistantMessage = {
+      ...this.#extra.toObject(),
+      role: "assistant",
+      content: this.#content === "" && calls.length > 0 ? null : this.#content,
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    };
+    for (const { id, function: fn } of calls) {
+      events.push({ type: "call", call: { id, name: fn.name, arguments: fn.arguments } });
+    }
+    events.push({
+      type: "end",
+      finish: turnFinish(this.#finish),
+      ...(this.#usage === undefined ? {} : { usage: this.#usage }),
+      message,
+    });
+    return events;
+  }
+
+  #delta(delta: Readonly<Record<string, unknown>>): ChatModelEvent[] {
+    const thinking = thinkingOf(delta);
+    const events = thinking === "" ? [] : this.#say({ thinking, text: "" });
+    events.push(...this.#contentOf(delta));
+    if (Array.isArray(delta.tool_calls)) {
+      for (const piece of delta.tool_calls) if (isRecord(piece)) this.#calls.add(piece);
+    }
+    this.#extra.add(delta, READ_FIELDS);
+    this.#extra.add(googleContent(delta), NO_FIELDS);
+    return events;
+  }
+
+  /** A string, or the parts of an array, as Mistral sends them. */
+  #contentOf({ content, refusal, ...delta }: Readonly<Record<string, unknown>>): ChatModelEvent[] {
+    const written = Array.isArray(content) ? "" : text(content);
+    const events = this.#say(this.#tags.push(written + text(refusal), isThought(delta)));
+    for (const part of Array.isArray(content) ? content : []) {
+      if (!isRecord(part)) continue;
+      if (part.type !== "thinking") {
+        events.push(...this.#say(this.#tags.push(text(part.text))));
+        continue;
+      }
+      this.#extra.add({ thinking_parts: [part] }, NO_FIELDS);
+      events.push(...this.#say({ thinking: textOfParts(part.thinking), text: "" }));
+    }
+    return events;
+  }
+
+  #say(said: ThinkTagPiece): ChatModelEvent[] {
+    const events: ChatModelEvent[] = [];
+    if (said.thinking !== "") events.push({ type: "thinking", delta: said.thinking });
+    if (said.text !== "") {
+      this.#content += said.text;
+      events.push({ type: "text", delta: said.text });
+    }
+    return events;
+  }
+
+  #refuse(error: unknown): void {
+    if (error === undefined || error === null) return;
+    throw toProviderError(this.#label, new UpstreamFailure({ error }));
+  }
+
+  #garbage(problem: string): never {
+    throw toProviderError(this.#label, new UpstreamGarbage(problem));
+  }
+}
+
+/** Fields of a delta that become fields of the message by themselves. `refusal` is kept as text. */
+const READ_FIELDS = new Set(["role", "content", "refusal", "tool_calls", "extra_content"]);
+const NO_FIELDS = new Set<string>();
+
+/** The same reasoning may come in two or three fields at once: only the first that is there counts. */
+function thinkingOf(delta: Readonly<Record<string, unknown>>): string {
+  const plain = text(delta.reasoning_content) || text(delta.reasoning);
+  if (plain !== "") return plain;
+  return textsOf(delta.thinking_blocks, "thinking") || textsOf(delta.reasoning_details, "text");
+}
+
+function textsOf(list: unknown, field: string): string {
+  if (!Array.isArray(list)) return "";
+  return list.map((item: unknown) => (isRecord(item) ? text(item[field]) : "")).join("");
+}
+
+/** Google flags a delta whose content is a thought, whatever server stands in between. */
+function isThought({ extra_content: extra }: Readonly<Record<string, unknown>>): boolean {
+  return isRecord(extra) && isRecord(extra.google) && extra.google.thought === true;
+}
+
+/**
+ * Google's extra content without that flag: on the whole message it would make the answer a thought.
+ */
+function googleContent({
+  extra_content: extra,
+}: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  if (!isRecord(extra) || !isRecord(extra.google))
+    return isRecord(extra) ? { extra_content: extra } : {};
+  const { thought: _flag, ...google } = extra.google;
+  const others = Object.keys(extra).length > 1 || Object.keys(google).length > 0;
+  return others ? { extra_content: { ...extra, google } } : {};
+}
+
+function readUsage(usage: unknown): Usage | undefined {
+  if (!isRecord(usage)) return undefined;
+  const { prompt_tokens: input, completion_tokens: output } = usage;
+  if (typeof input !== "number" || typeof output !== "number") return undefined;
+  return { input_tokens: input, output_tokens: output };
+}
+
+/** Google adds the kind of filter: "content_filter: PROHIBITED_CONTENT". */
+function turnFinish(reason = ""): TurnFinish {
+  if (reason.startsWith("content_filter")) return "content_filter";
+  return reason === "length" ? "length" : "stop";
+}

@@ -1,0 +1,80 @@
+/** The model that is built in: no key, no network, the same answer every time, and honest about it. */
+
+import { setTimeout as delay } from "node:timers/promises";
+import type { HistoryToolCall } from "../../protocol/chat.ts";
+import { mediaTypesOf } from "../capabilities.ts";
+import { ProviderError } from "../failures/provider-error.ts";
+import { openHistory } from "../history/history.ts";
+import type {
+  ChatModel,
+  ChatModelEvent,
+  ChatModelRequest,
+  Provider,
+  ProviderSetup,
+  ToolCall,
+} from "../provider.ts";
+import { planDemo } from "./script.ts";
+
+/** Milliseconds between two words: about the speed of a hosted model. */
+const WORD_MS = 12;
+
+export function createDemoProvider(_setup: ProviderSetup): Provider {
+  return {
+    id: "demo",
+    label: "The demo",
+    stateKind: "conversation_history",
+    mediaTypes: mediaTypesOf("demo"),
+    open: (setup) => openHistory(demoModel, setup),
+  };
+}
+
+const demoModel: ChatModel = { stream: play };
+
+/** Plays what the script plans, word by word. */
+async function* play(
+  request: ChatModelRequest,
+  signal: AbortSignal,
+): AsyncGenerator<ChatModelEvent, void> {
+  let said = "";
+  let words = 0;
+  const calls: ToolCall[] = [];
+  for (const step of planDemo(request)) {
+    switch (step.type) {
+      case "text":
+      case "thinking":
+        for (const delta of step.text.match(/\s*\S+\s*$|\s*\S+/g) ?? []) {
+          await delay(step.wordMs ?? WORD_MS, undefined, { signal });
+          if (step.type === "text") said += delta;
+          words++;
+          yield { type: step.type, delta };
+        }
+        break;
+      case "call":
+        calls.push(step.call);
+        yield step;
+        break;
+      case "fail":
+        throw new ProviderError("provider_error", step.message);
+    }
+  }
+  yield {
+    type: "end",
+    finish: "stop",
+    usage: { input_tokens: countWords(request), output_tokens: words },
+    message: {
+      role: "assistant",
+      content: said,
+      ...(calls.length > 0 ? { tool_calls: calls.map(toHistoryCall) } : {}),
+    },
+  };
+}
+
+function toHistoryCall({ id, name, arguments: args }: ToolCall): HistoryToolCall {
+  return { id, type: "function", function: { name, arguments: args } };
+}
+
+/** The demo has no tokenizer; a word counts as one token. */
+function countWords({ messages }: ChatModelRequest): number {
+  const texts = messages.map(({ content }) => (typeof content === "string" ? content : ""));
+  return texts.join(" ").split(/\s+/).filter(Boolean).length;
+}

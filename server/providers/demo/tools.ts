@@ -1,0 +1,88 @@
+/** Which tools the demo model calls: it matches words, where a model would understand. */
+
+import type { ToolCall, ToolSpec } from "../provider.ts";
+
+/** Words of tool names that say nothing about the subject. */
+const FILLERS = new Set(["get", "set", "list", "find", "the", "of", "a", "to", "my", "between"]);
+
+/**
+ * Calls every tool of which the message says a word ("weather" for `get_weather`), or all for the word
+ * "tools". Capitalised words of the message fill text arguments; a tool that takes one gets a call for each.
+ */
+export function chooseCalls(text: string, tools: readonly ToolSpec[], turn: number): ToolCall[] {
+  const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
+  const names = properNames(text);
+  const chosen = tools.filter((tool) => words.has("tools") || isMentioned(tool, words));
+  return chosen
+    .flatMap((tool) => argumentsFor(tool, names).map((args) => ({ name: tool.name, args })))
+    .map(({ name, args }, index) => ({
+      id: `demo_${turn}_${index + 1}`,
+      name,
+      arguments: JSON.stringify(args),
+    }));
+}
+
+function isMentioned({ name }: ToolSpec, words: ReadonlySet<string>): boolean {
+  const parts = name
+    .replace(/([a-z])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .split(/[_-]+/);
+  return parts.some((part) => !FILLERS.has(part) && words.has(part));
+}
+
+/** Capitalised words, but for those that begin a sentence. */
+function properNames(text: string): string[] {
+  return [...text.matchAll(/(?<![.!?]\s*|^\s*)\p{Lu}\p{Ll}+/gu)].map(([name]) => name);
+}
+
+function argumentsFor(tool: ToolSpec, names: readonly string[]): Record<string, unknown>[] {
+  const required = Array.isArray(tool.parameters.required) ? tool.parameters.required : [];
+  const fields = Object.entries(asRecord(tool.parameters.properties)).filter(([name]) =>
+    required.includes(name),
+  );
+  const textFields = fields.filter(([, schema]) => isFreeText(asRecord(schema)));
+  const rounds =
+    textFields.length === 1 && names.length > 1 ? names.map((name) => [name]) : [names];
+  return rounds.map((round) => {
+    const left = [...round];
+    return Object.fromEntries(
+      fields.map(([name, schema]) => {
+        const field = asRecord(schema);
+        const given = isFreeText(field) ? left.shift() : undefined;
+        return [name, given ?? sample(field)];
+      }),
+    );
+  });
+}
+
+function isFreeText(schema: Record<string, unknown>): boolean {
+  return schema.type === "string" && schema.enum === undefined && schema.const === undefined;
+}
+
+/** A value that the schema's author offers, else the plainest of its type. */
+function sample(schema: Record<string, unknown>): unknown {
+  const [offered] = [schema.examples, schema.enum].flatMap((list) =>
+    Array.isArray(list) ? list : [],
+  );
+  const named = schema.const ?? schema.default ?? offered;
+  if (named !== undefined) return named;
+  switch (schema.type) {
+    case "number":
+    case "integer":
+      return typeof schema.minimum === "number" ? schema.minimum : 1;
+    case "boolean":
+      return true;
+    case "array":
+      return [];
+    case "object":
+      return {};
+    default:
+      return "example";
+  }
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value))
+    : {};
+}

@@ -1,0 +1,34 @@
+import { ApiError, type ApiErrorOptions } from "../../protocol/api-error.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
+
+/** Codes that a provider's failure can have. */
+export type ProviderErrorCode = Extract<
+  ErrorCode,
+  | "provider_error"
+  | "provider_auth"
+  | "provider_rate_limited"
+  | "provider_overloaded"
+  | "provider_truncated"
+  | "provider_timeout"
+  | "conversation_expired"
+  | "invalid_request"
+  | "content_filtered"
+  | "context_too_long"
+>;
+
+/**
+ * The model's side failed. `message` is for people and written by us: nothing of the provider's body
+ * goes into it, for that may hold keys or prompts. The cause is for the log.
+ */
+export class ProviderError extends ApiError {
+  override readonly name = "ProviderError";
+
+  constructor(code: ProviderErrorCode, message: string, options: ApiErrorOptions = {}) {
+    super(code, message, options);
+  }
+}
+
+/** The project or its environment is not set up; the message says what to do. Stops the start. */
+export class SetupError extends Error {
+  override readonly name = "SetupError";
+}

@@ -1,0 +1,103 @@
+/** How Google's OpenAI-compatible API differs, on the Gemini API and on Vertex AI alike. */
+
+import type { ContentPart } from "../../protocol/chat.ts";
+import { type ChatDialect, plainSettings, type SettingQuirks } from "../chat/dialect.ts";
+import type { ThinkTagRule } from "../chat/think-tags.ts";
+import { isRecord } from "../json.ts";
+import type { ModelSettings } from "../provider.ts";
+import type { ExplainFailure } from "../upstream/stream.ts";
+import { geminiFailure } from "./failures.ts";
+import { geminiSchema } from "./schema.ts";
+
+export interface GeminiDialectOptions {
+  label: string;
+  model: string;
+  thinkTags: ThinkTagRule;
+  /** Asks the server to put thoughts in tags of this name, where it does not flag them. */
+  thoughtTag?: string;
+  explain?: ExplainFailure;
+}
+
+/** The dialect for one model. */
+export function geminiDialect(options: GeminiDialectOptions): ChatDialect {
+  const { label, model, thinkTags } = options;
+  return {
+    thinkTags,
+    // Anything else is refused: "Unknown name".
+    takesBack: { message: new Set(["extra_content"]), call: new Set(["extra_content"]) },
+    ...(takesLevels(model) ? { unsignedCall: UNSIGNED_CALL } : {}),
+    part: imagePart,
+    parameters: geminiSchema,
+    settings: (settings, quirks) => geminiSettings(options, settings, quirks),
+    thoughtsRefused:
+      /\bthinking(?:[_ ](?:config|level|budget|mode))?\b.{0,60}(?:\bnot\b|n't\b|\bonly\b)|include_?thoughts/i,
+    explain: (cause) => options.explain?.(cause) ?? geminiFailure(label, cause),
+  };
+}
+
+/**
+ * Gemini 3 refuses an earlier call without a thought signature, such as another model's. This one is
+ * documented to stand for it: https://ai.google.dev/gemini-api/docs/thought-signatures
+ */
+const UNSIGNED_CALL = {
+  extra_content: { google: { thought_signature: "skip_thought_signature_validator" } },
+};
+
+/** A `file` part is refused; an `image_url` with a PDF inside is read. */
+function imagePart(part: ContentPart): object {
+  if (part.type !== "file") return part;
+  return { type: "image_url", image_url: { url: part.file.file_data } };
+}
+
+/**
+ * Thoughts are shown only when `thinking_config` asks for them, and the API takes either that or
+ * `reasoning_effort`: so the effort is told inside of it.
+ */
+function geminiSettings(
+  { model, thoughtTag }: GeminiDialectOptions,
+  settings: ModelSettings,
+  quirks: SettingQuirks,
+): Record<string, unknown> {
+  const { reasoningEffort: effort, extraBody = {} } = settings;
+  const thinks = quirks.thoughts && effort !== "none" && !("reasoning_effort" in extraBody);
+  const { extra_body: own, ...body } = extraBody;
+  const ownGoogle = isRecord(own) && isRecord(own.google) ? own.google : {};
+  const google = {
+    ...(thinks
+      ? { thinking_config: { ...thinkingDepth(model, effort), include_thoughts: true } }
+      : {}),
+    ...(thinks && thoughtTag !== undefined ? { thought_tag_marker: thoughtTag } : {}),
+    ...ownGoogle,
+  };
+  const configured = "thinking_config" in google;
+  const { reasoningEffort: _told, ...others } = settings;
+  return {
+    ...plainSettings({ ...(configured ? others : clamped(settings)), extraBody: body }, quirks),
+    ...(own === undefined && Object.keys(google).length === 0
+      ? {}
+      : { extra_body: isRecord(own) || own === undefined ? { ...own, google } : own }),
+  };
+}
+
+/** Google's scale ends at "high". */
+function clamped(settings: ModelSettings): ModelSettings {
+  return settings.reasoningEffort === "xhigh" ? { ...settings, reasoningEffort: "high" } : settings;
+}
+
+/** Models from Gemini 3 on are told a level of thinking, and older ones a number of tokens. */
+function takesLevels(model: string): boolean {
+  const version = /gemini-(\d+)/.exec(model)?.[1];
+  // Names without a number are those of the newest models: "gemini-flash-latest".
+  return version === undefined ? /gemini/.test(model) : Number(version) >= 3;
+}
+
+type Effort = Exclude<ModelSettings["reasoningEffort"], "none">;
+
+function thinkingDepth(model: string, effort: Effort | "none"): Record<string, unknown> {
+  if (effort === undefined || effort === "none") return {};
+  if (!takesLevels(model)) return { thinking_budget: BUDGETS[effort] };
+  return { thinking_level: effort === "xhigh" ? "high" : effort };
+}
+
+/** What the API itself makes of `reasoning_effort`: https://ai.google.dev/gemini-api/docs/openai */
+const BUDGETS = { minimal: 1024, low: 1024, medium: 8192, high: 24_576, xhigh: 24_576 } as const;

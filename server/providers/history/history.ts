@@ -1,0 +1,90 @@
+import type {
+  AssistantMessage,
+  ConversationState,
+  HistoryMessage,
+  ToolMessage,
+} from "../../protocol/chat.ts";
+import type {
+  ChatModel,
+  Conversation,
+  ConversationSetup,
+  ProviderEvent,
+  ToolAnswer,
+} from "../provider.ts";
+import { slimHistory } from "./slim-history.ts";
+import { CANCELLED_OUTPUT, toolOutput } from "./tool-output.ts";
+import { userMessage } from "./user-message.ts";
+
+/** The conversation of every provider that is told all of it each time. */
+export function openHistory(model: ChatModel, setup: ConversationSetup): Conversation {
+  return new HistoryConversation(model, setup);
+}
+
+class HistoryConversation implements Conversation {
+  readonly #model: ChatModel;
+  readonly #setup: ConversationSetup;
+  readonly #messages: HistoryMessage[];
+  /** Calls of the last turn that have no answer yet. */
+  readonly #openCalls = new Set<string>();
+  /** How many of the messages make a history that can be continued. */
+  #settled: number;
+
+  constructor(model: ChatModel, setup: ConversationSetup) {
+    const { state } = setup;
+    const past = "conversation_history" in state ? state.conversation_history : [];
+    this.#model = model;
+    this.#setup = setup;
+    this.#messages = [...past, userMessage(setup.message, setup.attachments)];
+    this.#settled = past.length;
+  }
+
+  async *ask(signal: AbortSignal): AsyncGenerator<ProviderEvent, void> {
+    if (this.#openCalls.size > 0) throw new Error("a call of the last turn is not answered");
+    const { instructions, tools } = this.#setup;
+    const request = { instructions, tools, messages: this.#messages };
+    for await (const event of this.#model.stream(request, signal)) {
+      if (event.type !== "end") {
+        yield event;
+        continue;
+      }
+      const { message, ...end } = event;
+      this.#keep(message);
+      yield end;
+    }
+  }
+
+  answer(answers: readonly ToolAnswer[]): void {
+    for (const answer of answers) {
+      if (!this.#openCalls.has(answer.id)) throw new Error(`no open call has the id ${answer.id}`);
+      this.#answer(answer.id, toolOutput(answer));
+    }
+  }
+
+  interrupt(said: string): void {
+    // At the turn limit the run may hand in the text that came with the calls, which is kept already.
+    const last = this.#messages.at(-1);
+    const isKept = last?.role === "assistant" && last.content === said;
+    for (const id of [...this.#openCalls]) this.#answer(id, CANCELLED_OUTPUT);
+    if (said.trim() !== "" && !isKept) this.#messages.push({ role: "assistant", content: said });
+    this.#settled = this.#messages.length;
+  }
+
+  state(): ConversationState {
+    const history = slimHistory(this.#messages.slice(0, this.#settled));
+    return history.length === 0 ? {} : { conversation_history: history };
+  }
+
+  #keep(message: AssistantMessage): void {
+    const calls = message.tool_calls ?? [];
+    // An empty message says nothing to the model, and several APIs refuse it.
+    if (calls.length > 0 || (message.content ?? "") !== "") this.#messages.push(message);
+    for (const call of calls) this.#openCalls.add(call.id);
+    if (calls.length === 0) this.#settled = this.#messages.length;
+  }
+
+  #answer(id: string, content: string): void {
+    const message: ToolMessage = { role: "tool", tool_call_id: id, content };
+    this.#messages.push(message);
+    this.#openCalls.delete(id);
+  }
+}

@@ -1,0 +1,120 @@
+import type { ConversationState } from "../../protocol/chat.ts";
+import { mediaTypesOf } from "../capabilities.ts";
+import { openHistory } from "../history/history.ts";
+import { toolOutput } from "../history/tool-output.ts";
+import { userMessage } from "../history/user-message.ts";
+import type {
+  ChatModel,
+  ChatModelEvent,
+  ChatModelRequest,
+  Conversation,
+  ConversationSetup,
+  Provider,
+  ProviderEvent,
+  ToolAnswer,
+} from "../provider.ts";
+import { callOutput, toInput } from "./input.ts";
+import { type InputItem, ResponsesModel, type ResponsesOptions } from "./model.ts";
+import type { FinishedResponse } from "./reader.ts";
+
+/**
+ * OpenAI's Responses API. It keeps the conversation, and the state is the id of its last response; with
+ * `store: false` it keeps nothing, and the state is the whole history.
+ */
+export function createResponses(options: ResponsesOptions): Provider {
+  const { id, label, settings } = options;
+  const model = new ResponsesModel(options);
+  const provider = { id, label, mediaTypes: mediaTypesOf("openai") };
+  if (settings.store === false) {
+    const chat = new StatelessResponses(model);
+    return {
+      ...provider,
+      stateKind: "conversation_history",
+      open: (setup) => openHistory(chat, setup),
+    };
+  }
+  return {
+    ...provider,
+    stateKind: "previous_response_id",
+    open: (setup) => new ResponsesConversation(model, setup),
+  };
+}
+
+/** The API without its memory: told everything with each request. */
+class StatelessResponses implements ChatModel {
+  readonly #model: ResponsesModel;
+
+  constructor(model: ResponsesModel) {
+    this.#model = model;
+  }
+
+  stream(
+    { instructions, tools, messages }: ChatModelRequest,
+    signal: AbortSignal,
+  ): AsyncIterable<ChatModelEvent> {
+    const turn = { instructions, tools, input: toInput(messages), store: false };
+    return this.#model.ask(
+      turn,
+      (finished) => ({ ...endOf(finished), message: finished.message }),
+      signal,
+    );
+  }
+}
+
+class ResponsesConversation implements Conversation {
+  readonly #model: ResponsesModel;
+  readonly #setup: ConversationSetup;
+  /** What the API has not been told yet. */
+  #input: InputItem[];
+  /** The response to continue from within this run; its calls may be open. */
+  #previousId: string | undefined;
+  /** The last response that left no call open. Only such an id may leave: the API refuses any other. */
+  #settledId: string | undefined;
+
+  constructor(model: ResponsesModel, setup: ConversationSetup) {
+    const { state } = setup;
+    this.#model = model;
+    this.#setup = setup;
+    this.#input = toInput([userMessage(setup.message, setup.attachments)]);
+    this.#settledId = "previous_response_id" in state ? state.previous_response_id : undefined;
+    this.#previousId = this.#settledId;
+  }
+
+  ask(signal: AbortSignal): AsyncIterable<ProviderEvent> {
+    const { instructions, tools } = this.#setup;
+    const turn = {
+      instructions,
+      tools,
+      input: this.#input,
+      store: true,
+      previousId: this.#previousId,
+    };
+    return this.#model.ask(turn, (finished) => this.#end(finished), signal);
+  }
+
+  answer(answers: readonly ToolAnswer[]): void {
+    this.#input = answers.map((answer) => callOutput(answer.id, toolOutput(answer)));
+  }
+
+  /**
+   * Nothing to close: a response that was cut is not kept by the API, and one whose calls are open is
+   * never handed out. The conversation goes on from the last response that was complete.
+   */
+  interrupt(): void {
+    this.#input = [];
+  }
+
+  #end(finished: FinishedResponse) {
+    this.#previousId = finished.id;
+    if (finished.calls.length === 0) this.#settledId = finished.id;
+    return endOf(finished);
+  }
+
+  state(): ConversationState {
+    return this.#settledId === undefined ? {} : { previous_response_id: this.#settledId };
+  }
+}
+
+function endOf({ finish, usage }: FinishedResponse) {
+  return { type: "end" as const, finish, ...(usage === undefined ? {} : { usage }) };
+}
