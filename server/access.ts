@@ -1,7 +1,8 @@
 /** Who may chat: keys and origins, judged in one place for REST and for the socket. */
 
-import { createHash, timingSafeEqual } from "node:crypto";
-import { hasKeys, type KeyKind, type KeyPools } from "./config.ts";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { hasKeys, type KeyPools } from "./config.ts";
+import type { Caller, KeyKind } from "./http/caller.ts";
 import { judgeOrigin, type OriginPolicy, type OriginVerdict } from "./origins.ts";
 import { ApiError } from "./protocol/api-error.ts";
 
@@ -16,6 +17,8 @@ export interface Visitor {
   origin: string | undefined;
   /** The request's `Host`. */
   host: string | undefined;
+  /** Where the connection comes from. */
+  address: string;
 }
 
 /** Where each kind of key opens, by the page that the request comes from. */
@@ -33,23 +36,38 @@ const OPENS: Record<Visitor["transport"], Record<KeyKind, readonly OriginVerdict
   },
 };
 
-/** @throws ApiError `unauthorized` or `forbidden`. */
-export function authorize(policy: AccessPolicy, visitor: Visitor): void {
+/** Lets a visitor in and says who that is. @throws ApiError `unauthorized` or `forbidden`. */
+export function authorize(policy: AccessPolicy, visitor: Visitor): Caller {
   const verdict = judgeOrigin(policy.origins, visitor.origin, visitor.host);
   if (!hasKeys(policy.keys)) {
     if (verdict === "refused") throw originRefused(visitor.origin);
-    return;
+    return anonymous(visitor);
   }
   if (visitor.key === undefined) throw new ApiError("unauthorized", "A key is needed to chat.");
   const kinds = kindsOf(policy.keys, visitor.key);
   if (kinds.length === 0) throw new ApiError("unauthorized", "This key is not known.");
-  if (kinds.some((kind) => OPENS[visitor.transport][kind].includes(verdict))) return;
+  const kind = kinds.find((one) => OPENS[visitor.transport][one].includes(verdict));
+  if (kind !== undefined) {
+    return { kind, keyId: keyIdOf(visitor.key), address: visitor.address };
+  }
   if (verdict === "refused") throw originRefused(visitor.origin);
   throw new ApiError("forbidden", placeOf(kinds));
 }
 
+/** A visitor of whom no key was asked. */
+export function anonymous({ address }: Visitor): Caller {
+  return { kind: "none", keyId: undefined, address };
+}
+
+/** Keyed anew in each process: should an id come to light, no key can be guessed by it. */
+const ID_SECRET = randomBytes(32);
+
+function keyIdOf(key: string): string {
+  return createHmac("sha256", ID_SECRET).update(key).digest("base64url");
+}
+
 /**
- * Every kind that a key belongs to. Hashing makes the lengths equal, and every key is compared: neither
+ * Every kind that a key belongs to, the one that opens most first. Hashing makes the lengths equal, and every key is compared: neither
  * length nor position of a match shows in the time.
  */
 export function kindsOf(keys: KeyPools, given: string): KeyKind[] {

@@ -1,12 +1,10 @@
 /** Flags and environment become one frozen `Config`, once, at the start. Mistakes stop the start. */
 
+import type { KeyKind } from "./http/caller.ts";
 import { isLoopbackHost, type OriginPolicy, parseOrigins } from "./origins.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Kinds of key, named as in `PARLEY_API_KEY`, `PARLEY_CHAT_KEY` and `PARLEY_WIDGET_KEY`. */
-export type KeyKind = "api" | "chat" | "widget";
 
 export type KeyPools = Readonly<Record<KeyKind, readonly string[]>>;
 

@@ -84,7 +84,7 @@ function createService(
     keepAliveMs: config.times.keepAlive,
     publicFolder,
     frameAncestors: frameAncestors(config.origins),
-    begin: () => runs.begin(),
+    begin: (caller) => runs.begin(caller),
     draining: () => runs.draining,
   };
 }

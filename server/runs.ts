@@ -1,4 +1,5 @@
 import { RunAbort } from "./agent/run-abort.ts";
+import type { Caller } from "./http/caller.ts";
 import { ApiError } from "./protocol/api-error.ts";
 import type { RunHandle } from "./routes/service.ts";
 
@@ -12,7 +13,7 @@ export class Runs {
     return this.#draining;
   }
 
-  begin(): RunHandle {
+  begin(_caller: Caller): RunHandle {
     if (this.#draining) {
       throw new ApiError("shutting_down", "The server is stopping. Please try again.", {
         retryAfter: 1,

@@ -1,10 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { authorize, bearerToken, type Visitor } from "./access.ts";
+import { anonymous, authorize, bearerToken, type Visitor } from "./access.ts";
 import type { Config } from "./config.ts";
 import { corsHeaders, isPreflight, sendPreflight } from "./cors.ts";
 import { answerClientError } from "./http/client-error.ts";
-import { type Exchange, header, requestIdOf, splitTarget } from "./http/exchange.ts";
+import { type Arrival, addressOf, header, requestIdOf, splitTarget } from "./http/exchange.ts";
 import { COMMON_HEADERS, sendError } from "./http/respond.ts";
 import { findRoute, methodsOf, type RouteTable } from "./http/router.ts";
 import type { Log } from "./log.ts";
@@ -26,10 +26,10 @@ export function serveRequests(
   const serve = (req: IncomingMessage, res: ServerResponse) => {
     current.set(req.socket, res);
     const requestId = requestIdOf(req);
-    const exchange: Exchange = { req, res, requestId, ...splitTarget(req.url ?? "/") };
-    logWhenAnswered(exchange, serving.log);
-    answer(exchange, serving.config, routes).catch((error: unknown) => {
-      fail(exchange, error, serving.log);
+    const arrival: Arrival = { req, res, requestId, ...splitTarget(req.url ?? "/") };
+    logWhenAnswered(arrival, serving.log);
+    answer(arrival, serving.config, routes).catch((error: unknown) => {
+      fail(arrival, error, serving.log);
     });
   };
   http.on("request", serve);
@@ -40,18 +40,19 @@ export function serveRequests(
 }
 
 async function answer(
-  exchange: Exchange,
+  arrival: Arrival,
   config: Config,
   routes: RouteTable<HttpHandler>,
 ): Promise<void> {
-  const { req, res, path } = exchange;
+  const { req, res, path } = arrival;
   const visitor: Visitor = {
     transport: "rest",
     key: bearerToken(header(req, "authorization")),
     origin: header(req, "origin"),
     host: header(req, "host"),
+    address: addressOf(req),
   };
-  setHeaders(res, { ...COMMON_HEADERS, "x-request-id": exchange.requestId });
+  setHeaders(res, { ...COMMON_HEADERS, "x-request-id": arrival.requestId });
   setHeaders(res, corsHeaders(config.origins, visitor));
 
   // RFC 9112, 3.2. Node's own refusal would lack our headers and body.
@@ -70,8 +71,8 @@ async function answer(
     sendPreflight(res, config.origins, visitor, methods, isPreflight(req));
     return;
   }
-  if (route.access === "chat") authorize(config, visitor);
-  await route.handle(exchange);
+  const caller = route.access === "chat" ? authorize(config, visitor) : anonymous(visitor);
+  await route.handle({ ...arrival, caller });
 }
 
 function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string>>): void {
@@ -79,14 +80,14 @@ function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string
 }
 
 /** The one exit of everything that was refused, or went wrong before the answer began. */
-function fail({ res }: Exchange, error: unknown, log: Log): void {
+function fail({ res }: Arrival, error: unknown, log: Log): void {
   const failure = toApiError(error);
   if (failure.code === "internal") log.failure(error);
   if (res.headersSent || res.destroyed) res.destroy();
   else sendError(res, failure);
 }
 
-function logWhenAnswered({ req, res, requestId, path }: Exchange, log: Log): void {
+function logWhenAnswered({ req, res, requestId, path }: Arrival, log: Log): void {
   const start = performance.now();
   res.once("close", () => {
     const ms = Math.round(performance.now() - start);

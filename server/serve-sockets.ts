@@ -1,8 +1,9 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
-import { authorize, bearerToken } from "./access.ts";
+import { anonymous, authorize, bearerToken, type Visitor } from "./access.ts";
 import type { Config } from "./config.ts";
-import { header, requestIdOf, splitTarget } from "./http/exchange.ts";
+import type { Caller } from "./http/caller.ts";
+import { addressOf, header, requestIdOf, splitTarget } from "./http/exchange.ts";
 import { ignoreUpgrade } from "./http/ignore-upgrade.ts";
 import type { Route } from "./http/router.ts";
 import { refuseUpgrade, type SocketServer } from "./http/socket-server.ts";
@@ -38,9 +39,10 @@ export function serveSockets(
       logged(error.status);
       return;
     }
-    const key = query.get("key") || bearerToken(header(req, "authorization"));
+    const visitor = visitorOf(req, query);
+    let caller: Caller;
     try {
-      if (route.access === "chat") authorize(config, { transport: "socket", key, ...pageOf(req) });
+      caller = route.access === "chat" ? authorize(config, visitor) : anonymous(visitor);
     } catch (error) {
       const failure = toApiError(error);
       if (failure.code === "internal") log.failure(error);
@@ -48,11 +50,17 @@ export function serveSockets(
       logged(failure.status);
       return;
     }
-    sockets.accept(req, socket, head, route.handle);
+    sockets.accept(req, socket, head, (line) => route.handle(line, caller));
     logged(101);
   });
 }
 
-function pageOf(req: IncomingMessage): { origin: string | undefined; host: string | undefined } {
-  return { origin: header(req, "origin"), host: header(req, "host") };
+function visitorOf(req: IncomingMessage, query: URLSearchParams): Visitor {
+  return {
+    transport: "socket",
+    key: query.get("key") || bearerToken(header(req, "authorization")),
+    origin: header(req, "origin"),
+    host: header(req, "host"),
+    address: addressOf(req),
+  };
 }

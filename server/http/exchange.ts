@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Caller } from "./caller.ts";
 
-/** One request with its answer, and what every handler needs to know of them. */
-export interface Exchange {
+/** One request with its answer, before anybody was let in. */
+export interface Arrival {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   /** Given by the client or minted; goes out as `x-request-id` and into the log. */
@@ -10,6 +11,11 @@ export interface Exchange {
   /** Raw path without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
+}
+
+/** One request with its answer, and what every handler needs to know of them. */
+export interface Exchange extends Arrival {
+  readonly caller: Caller;
 }
 
 /** Longest `x-request-id` that is taken over from a client. */
@@ -34,4 +40,9 @@ export function splitTarget(target: string): { path: string; query: URLSearchPar
 export function header(req: IncomingMessage, name: string): string | undefined {
   const value = req.headers[name];
   return typeof value === "string" ? value : undefined;
+}
+
+/** Where the connection comes from; "" once it is gone. */
+export function addressOf(req: IncomingMessage): string {
+  return req.socket.remoteAddress ?? "";
 }

@@ -2,6 +2,7 @@ import { runAgent } from "../agent/run.ts";
 import { RunAbort } from "../agent/run-abort.ts";
 import type { RunRequest } from "../agent/runner.ts";
 import { parseJson } from "../http/body.ts";
+import type { Caller } from "../http/caller.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { SocketLine } from "../http/socket-line.ts";
 import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
@@ -11,13 +12,13 @@ import { parseSocketMessage } from "./parse-chat.ts";
 import type { RunHandle, Service } from "./service.ts";
 
 /** Serves one accepted socket until it closes. */
-export type ChatSocket = (line: SocketLine) => void;
+export type ChatSocket = (line: SocketLine, caller: Caller) => void;
 
 /** `WS /ws/chat`: any number of messages, one run at a time. */
 export const chatSocket =
   (service: Service): ChatSocket =>
-  (line) => {
-    const conversation = new SocketConversation(service, line);
+  (line, caller) => {
+    const conversation = new SocketConversation(service, line, caller);
     line.onMessage((data, isBinary) => conversation.receive(data, isBinary));
     line.onClose(() => conversation.close());
   };
@@ -35,13 +36,15 @@ export function speaksWebSocket({ res }: Exchange): void {
 class SocketConversation {
   readonly #service: Service;
   readonly #line: SocketLine;
+  readonly #caller: Caller;
   /** As the client got it; it is read again like any other. */
   #state: ConversationState = {};
   #run: RunHandle | undefined;
 
-  constructor(service: Service, line: SocketLine) {
+  constructor(service: Service, line: SocketLine, caller: Caller) {
     this.#service = service;
     this.#line = line;
+    this.#caller = caller;
   }
 
   receive(data: Buffer, isBinary: boolean): void {
@@ -71,7 +74,7 @@ class SocketConversation {
     if (this.#run !== undefined) {
       throw new ApiError("run_in_progress", "The last message is still being answered.");
     }
-    const run = this.#service.begin();
+    const run = this.#service.begin(this.#caller);
     this.#run = run;
     this.#answer(request, run).catch((error: unknown) => this.#service.runner.report(error));
   }

@@ -13,10 +13,10 @@ import type { Service } from "./service.ts";
 /** `POST /api/chat`: one message, answered as JSON or as Server-Sent Events. */
 export const chat =
   (service: Service) =>
-  async ({ req, res }: Exchange): Promise<void> => {
+  async ({ req, res, caller }: Exchange): Promise<void> => {
     const body = await readJson(req, res, service.maxBodyBytes);
     const { stream, request } = parseChat(body, service.rules);
-    const run = service.begin();
+    const run = service.begin(caller);
     // The request's own "close" comes as soon as its body is read; only the response's tells who left.
     res.once("close", () => run.controller.abort(new RunAbort("gone")));
     try {

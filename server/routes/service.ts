@@ -1,4 +1,5 @@
 import type { Runner } from "../agent/runner.ts";
+import type { Caller } from "../http/caller.ts";
 import type { ChatRules } from "./parse-chat.ts";
 
 /** What the endpoints work with; built once, in `server/index.ts`. */
@@ -13,8 +14,8 @@ export interface Service {
   readonly publicFolder: string;
   /** Value of the CSP directive `frame-ancestors` for the embedded page. */
   readonly frameAncestors: string;
-  /** Registers a run, so that a shutdown can wait for it. @throws ApiError `shutting_down` */
-  begin(): RunHandle;
+  /** Registers a run of this caller, so that a shutdown can wait for it. @throws ApiError `shutting_down` */
+  begin(caller: Caller): RunHandle;
   draining(): boolean;
 }
 
