@@ -18,6 +18,10 @@ export interface ComposerHost extends ReactiveControllerHost {
 export interface ComposerOptions {
   readonly onSend: (message: OutgoingMessage) => void;
   readonly onStop: () => void;
+  /** The text of the draft is another one, by typing or because it was sent. */
+  readonly onDraftChanged?: () => void;
+  /** ↑ in an empty field: the person wants the last message back. */
+  readonly onRecall?: () => void;
   /** Each refused file's reason, to be spoken. */
   readonly onRefused: (refusals: readonly string[]) => void;
 }
@@ -33,6 +37,9 @@ export class Composer implements ReactiveController {
   readonly #options: ComposerOptions;
   readonly #draft: AttachmentDraft;
   #state: ComposerState | undefined;
+  #text = "";
+  /** The field that shows the text: a new one appears when a key was asked for meanwhile. */
+  #field: HTMLTextAreaElement | null = null;
 
   constructor(host: ComposerHost, options: ComposerOptions) {
     this.#host = host;
@@ -42,7 +49,20 @@ export class Composer implements ReactiveController {
   }
 
   hostUpdated(): void {
+    const input = this.#input;
+    if (input && input !== this.#field) input.value = this.#text;
+    this.#field = input;
     this.#grow();
+  }
+
+  /** The text that is being written. It may be set before the field is drawn. */
+  get draft(): string {
+    return this.#text;
+  }
+
+  set draft(text: string) {
+    if (this.#field) this.#field.value = text;
+    this.#write(text);
   }
 
   focus(): void {
@@ -65,7 +85,7 @@ export class Composer implements ReactiveController {
       canSend: this.#canSend,
       files: draftFilesView(this.#draft.files, this.#remove),
       refusals: this.#draft.refusals.length > 0 ? refusalsView(this.#draft) : nothing,
-      onInput: () => this.#host.requestUpdate(),
+      onInput: () => this.#write(this.#input?.value ?? ""),
       onKeyDown: this.#keyDown,
       onPaste: this.#paste,
       onPick: this.#pick,
@@ -84,7 +104,13 @@ export class Composer implements ReactiveController {
 
   get #canSend(): boolean {
     if (this.#draft.reading) return false;
-    return this.#draft.files.length > 0 || (this.#input?.value ?? "").trim() !== "";
+    return this.#draft.files.length > 0 || this.#text.trim() !== "";
+  }
+
+  #write(text: string): void {
+    this.#text = text;
+    this.#options.onDraftChanged?.();
+    this.#host.requestUpdate();
   }
 
   readonly #remove = (id: number) => {
@@ -100,6 +126,10 @@ export class Composer implements ReactiveController {
   readonly #keyDown = (event: KeyboardEvent) => {
     // Safari ends a composition before the key that ended it; 229 is what it then reports.
     if (event.isComposing || event.keyCode === 229) return;
+    if (event.key === "ArrowUp" && this.#text === "" && this.#options.onRecall) {
+      event.preventDefault();
+      this.#options.onRecall();
+    }
     if (event.key !== "Enter" || event.shiftKey) return;
     event.preventDefault();
     this.#send();
@@ -123,11 +153,10 @@ export class Composer implements ReactiveController {
   };
 
   #send(): void {
-    const input = this.#input;
-    if (!input || !this.#canSend || this.#state?.busy !== false) return;
+    if (!this.#canSend || this.#state?.busy !== false) return;
     const files = this.#draft.take();
-    const text = input.value.trim();
-    input.value = "";
+    const text = this.#text.trim();
+    this.draft = "";
     this.#options.onSend({ text, attachments: files.map((file) => file.attachment), files });
     this.focus();
   }

@@ -163,3 +163,16 @@ test("a pasted picture is attached, but a picture beside text is not what was me
   await page.shown(".draft-files");
   assert.equal(page.all(".draft-files li").length, 1);
 });
+
+test("what was typed survives the form that asks for a key", async (t) => {
+  const { server, page } = await open(t, { key: "right" });
+  await page.enterKey("right");
+  await page.type("Half a thou");
+  await page.click("[part=forget-key]");
+  await page.shown("#key");
+  await page.enterKey("right");
+  const input = await page.shown<HTMLTextAreaElement>("textarea");
+  assert.equal(input.value, "Half a thou");
+  await page.press({ key: "Enter" });
+  assert.equal((await server.turn()).body.message, "Half a thou");
+});
