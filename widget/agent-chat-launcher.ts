@@ -1,7 +1,7 @@
 import { html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from "lit";
 import type { AgentChat } from "./agent-chat.ts";
 import type { ScriptTag } from "./script-tag.ts";
-import * as strings from "./strings.ts";
+import { strings } from "./strings.ts";
 import { launcherStyles } from "./styles/launcher.styles.ts";
 import * as icons from "./views/icons.ts";
 

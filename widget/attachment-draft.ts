@@ -9,8 +9,8 @@ import {
   sniffMediaType,
 } from "../server/protocol/attachments.ts";
 import type { AgentInfo } from "../server/protocol/chat.ts";
-import { formatBytes } from "./format.ts";
-import * as strings from "./strings.ts";
+import { formatBytes, formatMediaTypes } from "./format.ts";
+import { strings } from "./strings.ts";
 
 /** A file that will go with the message. */
 export interface DraftFile {
@@ -102,8 +102,8 @@ export class AttachmentDraft {
       if (mediaType === undefined || !media_types.includes(mediaType)) {
         const claimed = mediaType === undefined && isMediaType(file.type) ? file.type : undefined;
         return claimed !== undefined
-          ? strings.fileTypeFalse(file.name, claimed)
-          : strings.fileTypeRefused(file.name, media_types);
+          ? strings.fileTypeFalse(file.name, formatMediaTypes([claimed]))
+          : strings.fileTypeRefused(file.name, formatMediaTypes(media_types));
       }
       this.#keep(file, mediaType, await readBase64(file));
       return undefined;

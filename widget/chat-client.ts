@@ -5,7 +5,7 @@ import type { ErrorEvent } from "../server/protocol/events.ts";
 import { fetchAgentInfo } from "./agent-info.ts";
 import { ApiKey } from "./api-key.ts";
 import { ChatSession } from "./chat-session.ts";
-import * as strings from "./strings.ts";
+import { strings } from "./strings.ts";
 import { FallbackTransport } from "./transport/fallback-transport.ts";
 import type { ChatTransport } from "./transport/transport.ts";
 

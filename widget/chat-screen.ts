@@ -8,7 +8,7 @@ import type { OutgoingMessage } from "./chat-session.ts";
 import { Composer, type ComposerHost } from "./composer.ts";
 import { FileDrop } from "./file-drop.ts";
 import { ScrollFollower } from "./scroll-follower.ts";
-import * as strings from "./strings.ts";
+import { strings } from "./strings.ts";
 import { ViewState } from "./view-state.ts";
 import { greetingView, suggestionsView, unreachableView } from "./views/empty.ts";
 import { frameView } from "./views/frame.ts";

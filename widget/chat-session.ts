@@ -3,7 +3,7 @@
 import type { Attachment } from "../server/protocol/attachments.ts";
 import type { ConversationState } from "../server/protocol/chat.ts";
 import type { ErrorEvent, StreamEvent } from "../server/protocol/events.ts";
-import * as strings from "./strings.ts";
+import { strings } from "./strings.ts";
 import {
   applyEvent,
   emptyReply,

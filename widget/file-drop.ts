@@ -1,7 +1,7 @@
 /** Files dragged over the element: shows that they may be dropped, and takes them. */
 
 import { html, type ReactiveControllerHost, type TemplateResult } from "lit";
-import * as strings from "./strings.ts";
+import { strings } from "./strings.ts";
 import * as icons from "./views/icons.ts";
 
 export class FileDrop {

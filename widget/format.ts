@@ -1,17 +1,39 @@
-/** Sizes and times, as people read them. */
+/** Sizes, times and lists, as people read them in the language of the element. */
 
-/** "20 MB", "512 B", in the binary units that the limits are given in. */
+import { isMediaType, MEDIA_TYPES } from "../server/protocol/attachments.ts";
+import { strings } from "./strings.ts";
+
+/** "20 MB", "512B", in the binary units that the limits are given in. */
 export function formatBytes(bytes: number): string {
-  if (bytes < 1024) return `${bytes} B`;
-  const [divisor, unit] = bytes >= 1024 * 1024 ? [1024 * 1024, "MB"] : [1024, "kB"];
-  return `${Math.round((bytes / divisor) * 10) / 10} ${unit}`;
+  if (bytes < 1024) return format(bytes, "byte");
+  return bytes >= 1024 * 1024
+    ? format(bytes / 1024 / 1024, "megabyte")
+    : format(bytes / 1024, "kilobyte");
 }
 
-/** "340 ms", "1.2 s", "2 min 5 s". */
+/** "340ms", "1.2s", "2m 5s". */
 export function formatDuration(milliseconds: number): string {
-  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 1000) return format(Math.round(milliseconds), "millisecond");
   const seconds = milliseconds / 1000;
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 9.95) return format(seconds, "second", 1);
   const whole = Math.round(seconds);
-  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  const rest = format(whole % 60, "second");
+  return whole < 60 ? rest : `${format(Math.floor(whole / 60), "minute")} ${rest}`;
+}
+
+/** "JPEG, PNG, and PDF". A type that this version does not know is named as it is. */
+export function formatMediaTypes(types: readonly string[]): string {
+  const labels = types.map((type) => (isMediaType(type) ? MEDIA_TYPES[type].label : type));
+  return new Intl.ListFormat(strings.lang).format(labels);
+}
+
+/** One digit after the point at most, and `digits` at least. Sizes keep their space, times are written closely. */
+function format(value: number, unit: string, digits = 0): string {
+  return value.toLocaleString(strings.lang, {
+    style: "unit",
+    unit,
+    unitDisplay: /.byte/.test(unit) ? "short" : "narrow",
+    minimumFractionDigits: digits,
+    maximumFractionDigits: 1,
+  });
 }

@@ -3,7 +3,7 @@
 import type { LitElement } from "lit";
 import { AgentChatDoneEvent, AgentChatErrorEvent } from "./agent-chat.events.ts";
 import { type Announcer, spokenText } from "./announcer.ts";
-import * as strings from "./strings.ts";
+import { strings } from "./strings.ts";
 import { type Message, type Reply, replyText } from "./transcript.ts";
 
 export class ReplyWatcher {

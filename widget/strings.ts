@@ -1,98 +1,120 @@
-/** Every text that a person can read or hear, in one place. */
+/**
+ * Every text that a person can read or hear, in English, and the table that is in use.
+ *
+ * Views read `strings` while they draw, and never keep one of its texts outside of a function: it is another table when the
+ * element speaks another language.
+ */
 
-import { listMediaTypes } from "../server/protocol/attachments.ts";
+const english = {
+  /** A language tag: how numbers are written, and what screen readers are told. */
+  lang: "en",
 
-export const conversation = "Conversation";
-export const fallbackAgent = "Assistant";
-export const newConversation = "New conversation";
-export const toDark = "Switch to dark theme";
-export const toLight = "Switch to light theme";
-export const forgetKey = "Forget the saved key";
-export const openChat = "Open chat";
-export const closeChat = "Close chat";
-export const chatPanel = "Chat";
-export const welcome = "How can I help?";
+  conversation: "Conversation",
+  fallbackAgent: "Assistant",
+  newConversation: "New conversation",
+  toDark: "Switch to dark theme",
+  toLight: "Switch to light theme",
+  forgetKey: "Forget the saved key",
+  openChat: "Open chat",
+  closeChat: "Close chat",
+  chatPanel: "Chat",
+  welcome: "How can I help?",
 
-export const composerLabel = "Message";
-export const placeholder = (agent: string) => `Message ${agent}`;
-export const send = "Send message";
-export const stop = "Stop answering";
-export const attach = "Attach files";
-export const attachedFiles = "Attached files";
-export const remove = (name: string) => `Remove ${name}`;
-export const dropHere = "Drop files to attach them";
-export const dismiss = "Dismiss";
-export const jump = "Jump to latest";
-export const suggestions = "Suggestions";
+  composerLabel: "Message",
+  placeholder: (agent: string) => `Message ${agent}`,
+  send: "Send message",
+  stop: "Stop answering",
+  attach: "Attach files",
+  attachedFiles: "Attached files",
+  remove: (name: string) => `Remove ${name}`,
+  dropHere: "Drop files to attach them",
+  dismiss: "Dismiss",
+  jump: "Jump to latest",
+  suggestions: "Suggestions",
 
-export const you = "You said:";
-export const agentSaid = (agent: string) => `${agent} said:`;
-export const answering = "Answering…";
-export const thinking = "Thinking";
-export const thoughtBriefly = "Thought briefly";
-export const thoughtFor = (duration: string) => `Thought for ${duration}`;
-export const toolRunning = "running";
-export const toolCompleted = "completed";
-export const toolFailed = "failed";
-export const toolStopped = "stopped";
-export const toolArguments = "Arguments";
-export const toolOutput = "Output";
-export const toolError = "Error";
-export const emptyOutput = "(empty)";
-export const copy = "Copy";
-export const copyAnswer = "Copy answer";
-export const copied = "Copied";
-export const copyFailed = "Your browser did not allow copying.";
-export const copyingFailed = "Copying failed";
-export const retry = "Try again";
-export const startOver = "Send without the earlier messages";
+  you: "You said:",
+  agentSaid: (agent: string) => `${agent} said:`,
+  answering: "Answering…",
+  thinking: "Thinking",
+  thoughtBriefly: "Thought briefly",
+  thoughtFor: (duration: string) => `Thought for ${duration}`,
+  toolRunning: "running",
+  toolCompleted: "completed",
+  toolFailed: "failed",
+  toolStopped: "stopped",
+  toolArguments: "Arguments",
+  toolOutput: "Output",
+  toolError: "Error",
+  emptyOutput: "(empty)",
+  copy: "Copy",
+  copyAnswer: "Copy answer",
+  copied: "Copied",
+  copyFailed: "Your browser did not allow copying.",
+  copyingFailed: "Copying failed",
+  retry: "Try again",
+  startOver: "Send without the earlier messages",
 
-export const stopped = "You stopped this answer.";
-export const cutByLength = "This answer was cut off because it reached the length limit.";
-export const cutByFilter = "This answer was cut off by the content filter.";
-export const cutByTurns = "The agent stopped because it reached its limit of steps.";
-export const emptyAnswer = "The agent gave an empty answer.";
+  stopped: "You stopped this answer.",
+  cutByLength: "This answer was cut off because it reached the length limit.",
+  cutByFilter: "This answer was cut off by the content filter.",
+  cutByTurns: "The agent stopped because it reached its limit of steps.",
+  emptyAnswer: "The agent gave an empty answer.",
 
-export const keyTitle = "Enter your key";
-export const keyWhy = (name: string) =>
-  `${name} asks for an access key. It is kept in this browser only.`;
-export const keyLabel = "Access key";
-export const keySubmit = "Continue";
-export const keyChecking = "Checking…";
-export const keyRefused = "That key was not accepted. Check it and enter it again.";
-export const keyForbidden = "That key may not be used on this page. Enter another one.";
-export const keyWaiting = "Your message will be sent as soon as the key is accepted.";
-export const siteKeyRefused =
-  "This site’s chat key was not accepted. Please tell the owner of the site.";
-export const siteForbidden = "This chat may not be used on this site.";
+  keyTitle: "Enter your key",
+  keyWhy: (name: string) => `${name} asks for an access key. It is kept in this browser only.`,
+  keyLabel: "Access key",
+  keySubmit: "Continue",
+  keyChecking: "Checking…",
+  keyRefused: "That key was not accepted. Check it and enter it again.",
+  keyForbidden: "That key may not be used on this page. Enter another one.",
+  keyWaiting: "Your message will be sent as soon as the key is accepted.",
+  siteKeyRefused: "This site’s chat key was not accepted. Please tell the owner of the site.",
+  siteForbidden: "This chat may not be used on this site.",
 
-export const unreachable =
-  "The chat server cannot be reached. Check your connection and try again.";
-export const connectionLost = "The connection was lost before the answer was complete.";
-export const unreadable = "The server sent an answer that this chat cannot read.";
-export const requestTooLarge = "The message and its files are too large for this server.";
-export const shuttingDown = "The server is restarting. Try again in a moment.";
-export const rateLimited = "Too many messages in a short time. Wait a moment and try again.";
-export const serverError = "The server could not answer.";
+  unreachable: "The chat server cannot be reached. Check your connection and try again.",
+  connectionLost: "The connection was lost before the answer was complete.",
+  unreadable: "The server sent an answer that this chat cannot read.",
+  requestTooLarge: "The message and its files are too large for this server.",
+  shuttingDown: "The server is restarting. Try again in a moment.",
+  rateLimited: "Too many messages in a short time. Wait a moment and try again.",
+  serverError: "The server could not answer.",
 
-export const noFilesTaken = (agent: string) => `${agent} does not take files.`;
-export const fileTooLarge = (name: string, limit: string) => `${name} is larger than ${limit}.`;
-export const fileEmpty = (name: string) => `${name} is empty.`;
-export const fileUnreadable = (name: string) => `${name} could not be read.`;
-export const fileTypeRefused = (name: string, types: readonly string[]) =>
-  `${name} cannot be attached: only ${listMediaTypes(types)} files are taken.`;
-export const fileTypeFalse = (name: string, type: string) =>
-  `${name} cannot be attached: it is not a ${listMediaTypes([type])} file, whatever its name says.`;
-export const tooManyFiles = (name: string, limit: number) =>
-  `${name} was not attached: a message takes at most ${limit} ${limit === 1 ? "file" : "files"}.`;
+  noFilesTaken: (agent: string) => `${agent} does not take files.`,
+  fileTooLarge: (name: string, limit: string) => `${name} is larger than ${limit}.`,
+  fileEmpty: (name: string) => `${name} is empty.`,
+  fileUnreadable: (name: string) => `${name} could not be read.`,
+  /** `types` is a list in words. */
+  fileTypeRefused: (name: string, types: string) =>
+    `${name} cannot be attached: only ${types} files are taken.`,
+  fileTypeFalse: (name: string, type: string) =>
+    `${name} cannot be attached: it is not a ${type} file, whatever its name says.`,
+  tooManyFiles: (name: string, limit: number) =>
+    `${name} was not attached: a message takes at most ${limit} ${limit === 1 ? "file" : "files"}.`,
 
-/** Label of a code block without a language. */
-export const code = "Code";
-/** Stand before the host of an image. */
-export const loadImage = "Load image from";
-export const openImage = "Open image at";
-export const imageFailed = "The image could not be loaded";
-/** Accessible name of a table's scroll box. */
-export const table = "Table";
-export const taskDone = "Completed task";
-export const taskOpen = "Open task";
+  /** Label of a code block without a language. */
+  code: "Code",
+  /** Stand before the host of an image. */
+  loadImage: "Load image from",
+  openImage: "Open image at",
+  imageFailed: "The image could not be loaded",
+  /** Accessible name of a table's scroll box. */
+  table: "Table",
+  taskDone: "Completed task",
+  taskOpen: "Open task",
+};
+
+/** The texts of one language. Whatever has no parameter is a text, everything else a function that makes one. */
+export type Strings = typeof english;
+
+/** The names of texts without a parameter. */
+export type TextName = {
+  [K in keyof Strings]: Strings[K] extends string ? K : never;
+}[keyof Strings];
+
+/** The table of the element that is drawn at the moment. */
+export let strings: Readonly<Strings> = english;
+
+/** To be called before an element draws or speaks. Its own language, or English where there is none. */
+export function useStrings(table: Readonly<Strings> = english): void {
+  strings = table;
+}

@@ -115,7 +115,7 @@ const refusals: [string, File, ScriptOptions, RegExp][] = [
     "a file over the limit",
     png("big.png"),
     { info: { attachments: { ...INFO.attachments, max_bytes: 10 } } },
-    /^big\.png is larger than 10 B/,
+    /^big\.png is larger than 10B/,
   ],
   [
     "any file for an agent that takes none",

@@ -1,5 +1,5 @@
 import type { MarkedToken, Token, Tokens } from "marked";
-import * as strings from "../strings.ts";
+import { strings } from "../strings.ts";
 import { appendText, type Drawing, drawInline, element } from "./draw-inline.ts";
 import { decodeEntities } from "./entities.ts";
 

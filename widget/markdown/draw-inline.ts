@@ -1,5 +1,5 @@
 import type { MarkedToken, Token, Tokens } from "marked";
-import * as strings from "../strings.ts";
+import { strings } from "../strings.ts";
 import { decodeEntities } from "./entities.ts";
 import { type SafeImage, type SafeLink, safeImage, safeLink } from "./safe-url.ts";
 import { visibleText } from "./visible-text.ts";

@@ -1,4 +1,4 @@
-import * as strings from "../strings.ts";
+import { strings } from "../strings.ts";
 import { failedImage, type ImageStatus, imageElement } from "./draw-inline.ts";
 import { safeImage } from "./safe-url.ts";
 

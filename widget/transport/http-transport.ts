@@ -3,7 +3,7 @@
 import { ERRORS } from "../../server/protocol/errors.ts";
 import type { ErrorEvent, StreamEvent } from "../../server/protocol/events.ts";
 import { SseDecoder } from "../../server/protocol/sse.ts";
-import * as strings from "../strings.ts";
+import { strings } from "../strings.ts";
 import { errorCode, isObject, parseEvent } from "./parse-event.ts";
 import {
   type ChatTransport,

@@ -5,7 +5,7 @@ import { CLOSE } from "../../server/protocol/close-codes.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { ERRORS } from "../../server/protocol/errors.ts";
 import type { ErrorEvent, SocketEvent } from "../../server/protocol/events.ts";
-import * as strings from "../strings.ts";
+import { strings, type TextName } from "../strings.ts";
 import { parseEvent } from "./parse-event.ts";
 import { TransportError } from "./transport.ts";
 
@@ -97,18 +97,18 @@ export class SocketLine {
   }
 }
 
-const REASONS: Record<number, { code: ErrorCode; message: string }> = {
-  [CLOSE.UNAUTHORIZED]: { code: "unauthorized", message: strings.keyRefused },
-  [CLOSE.FORBIDDEN]: { code: "forbidden", message: strings.siteForbidden },
-  [CLOSE.RATE_LIMITED]: { code: "rate_limited", message: strings.rateLimited },
-  [CLOSE.TOO_LARGE]: { code: "request_too_large", message: strings.requestTooLarge },
-  [CLOSE.SHUTTING_DOWN]: { code: "shutting_down", message: strings.shuttingDown },
+const REASONS: Record<number, { code: ErrorCode; text: TextName }> = {
+  [CLOSE.UNAUTHORIZED]: { code: "unauthorized", text: "keyRefused" },
+  [CLOSE.FORBIDDEN]: { code: "forbidden", text: "siteForbidden" },
+  [CLOSE.RATE_LIMITED]: { code: "rate_limited", text: "rateLimited" },
+  [CLOSE.TOO_LARGE]: { code: "request_too_large", text: "requestTooLarge" },
+  [CLOSE.SHUTTING_DOWN]: { code: "shutting_down", text: "shuttingDown" },
 };
 
 function endOf(closeCode: number, lastError: ErrorEvent | undefined): ErrorEvent | TransportError {
   const reason = REASONS[closeCode];
   if (!reason) return new TransportError("connection_lost");
   if (lastError?.code === reason.code) return lastError;
-  const { code, message } = reason;
-  return { type: "error", data: message, code, retryable: ERRORS[code].retryable };
+  const { code, text } = reason;
+  return { type: "error", data: strings[text], code, retryable: ERRORS[code].retryable };
 }

@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import type { AttachmentDraft, DraftFile } from "../attachment-draft.ts";
 import { formatBytes } from "../format.ts";
-import * as strings from "../strings.ts";
+import { strings } from "../strings.ts";
 import type { SentFile } from "../transcript.ts";
 import * as icons from "./icons.ts";
 

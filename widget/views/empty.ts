@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit";
-import * as strings from "../strings.ts";
+import { strings } from "../strings.ts";
 import { retryButton } from "./failure.ts";
 import * as icons from "./icons.ts";
 

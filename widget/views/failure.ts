@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit";
-import * as strings from "../strings.ts";
+import { strings } from "../strings.ts";
 import type { Failure } from "../transcript.ts";
 import * as icons from "./icons.ts";
 

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { FileDrop } from "../file-drop.ts";
-import * as strings from "../strings.ts";
+import { strings } from "../strings.ts";
 import * as icons from "./icons.ts";
 
 export interface FrameModel {

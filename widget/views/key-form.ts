@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { KeyPrompt } from "../chat-client.ts";
-import * as strings from "../strings.ts";
+import { strings } from "../strings.ts";
 import * as icons from "./icons.ts";
 
 export interface KeyFormModel {
@@ -12,15 +12,12 @@ export interface KeyFormModel {
   readonly onSubmit: (key: string) => void;
 }
 
-const PROBLEMS: Record<KeyPrompt, string> = {
-  required: "",
-  refused: strings.keyRefused,
-  forbidden: strings.keyForbidden,
-};
+const problemOf = (prompt: KeyPrompt): string =>
+  ({ required: "", refused: strings.keyRefused, forbidden: strings.keyForbidden })[prompt];
 
 /** Asks for the key, says why, and says what was wrong with the last one. */
 export function keyFormView(model: KeyFormModel): TemplateResult {
-  const problem = model.checking ? "" : PROBLEMS[model.prompt];
+  const problem = model.checking ? "" : problemOf(model.prompt);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;

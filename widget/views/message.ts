@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { markdown } from "../markdown/markdown-directive.ts";
-import * as strings from "../strings.ts";
+import { strings } from "../strings.ts";
 import { type Block, type Question, type Reply, replyText } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
 import { sentFilesView } from "./attachment-list.ts";

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { formatDuration } from "../format.ts";
-import * as strings from "../strings.ts";
+import { strings } from "../strings.ts";
 import type { ThinkingBlock } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
 import * as icons from "./icons.ts";

@@ -1,17 +1,17 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { formatDuration } from "../format.ts";
-import * as strings from "../strings.ts";
+import { strings } from "../strings.ts";
 import type { ToolBlock } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
 import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
 
 const STATUS = {
-  running: { icon: icons.spinner, label: strings.toolRunning },
-  completed: { icon: icons.check, label: strings.toolCompleted },
-  failed: { icon: icons.cross, label: strings.toolFailed },
-  stopped: { icon: icons.dash, label: strings.toolStopped },
-};
+  running: { icon: icons.spinner, label: "toolRunning" },
+  completed: { icon: icons.check, label: "toolCompleted" },
+  failed: { icon: icons.cross, label: "toolFailed" },
+  stopped: { icon: icons.dash, label: "toolStopped" },
+} as const;
 
 /** A tool invocation: one line, and on request its arguments and output, as text. */
 export function toolView(block: ToolBlock, view: ViewState): TemplateResult {
@@ -29,7 +29,7 @@ export function toolView(block: ToolBlock, view: ViewState): TemplateResult {
       >
         <span class="step-icon">${icon}</span>
         <span class=${status === "running" ? "step-name shimmer" : "step-name"}>${tool}</span>
-        <span class="visually-hidden">${label}</span>
+        <span class="visually-hidden">${strings[label]}</span>
         ${
           durationMs === undefined
             ? nothing
