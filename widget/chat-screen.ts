@@ -1,7 +1,6 @@
 /** What is on the screen: joins the controllers of one element with the views that draw its client. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import type { AgentInfo } from "../server/protocol/chat.ts";
 import { Announcer } from "./announcer.ts";
 import type { ChatClient, KeyPrompt } from "./chat-client.ts";
 import type { OutgoingMessage } from "./chat-session.ts";
@@ -15,8 +14,6 @@ import { frameView } from "./views/frame.ts";
 import { headerView } from "./views/header.ts";
 import { keyFormView } from "./views/key-form.ts";
 import { transcriptView } from "./views/transcript.ts";
-
-const NO_FILES: AgentInfo["attachments"] = { media_types: [], max_bytes: 0, max_count: 0 };
 
 /** What the person can ask of the element. */
 export interface ScreenActions {
@@ -78,7 +75,7 @@ export class ChatScreen {
       empty,
       header: this.#header(client, dark),
       content: empty ? greeting(client) : transcriptView({ session, agent, view: this.#view }),
-      dock: keyPrompt ? keyForm(client, keyPrompt) : this.#composerAndMore(client, agent),
+      dock: keyPrompt ? keyForm(client, keyPrompt) : this.#composerAndMore(client),
       announcements: this.announcer.render(),
       drop: this.#drop,
       onJump: empty || this.#follower.following ? undefined : () => this.follow(),
@@ -100,10 +97,9 @@ export class ChatScreen {
   }
 
   /** One template for both cases, so that the text field and its focus survive the first message. */
-  #composerAndMore({ info, session }: ChatClient, agent: string): TemplateResult {
+  #composerAndMore({ info, session }: ChatClient): TemplateResult {
     const composer = this.#composer.render({
-      agent,
-      attachments: info?.attachments ?? NO_FILES,
+      limits: info,
       busy: session.busy,
       stopping: session.status === "stopping",
     });

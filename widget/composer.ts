@@ -27,7 +27,9 @@ export interface ComposerOptions {
 }
 
 /** What the rest of the element knows about the moment. */
-export interface ComposerState extends AttachmentLimits {
+export interface ComposerState {
+  /** What the server has said about the agent and its files; absent until it has. */
+  readonly limits: AttachmentLimits | undefined;
   readonly busy: boolean;
   readonly stopping: boolean;
 }
@@ -40,6 +42,8 @@ export class Composer implements ReactiveController {
   #text = "";
   /** The field that shows the text: a new one appears when a key was asked for meanwhile. */
   #field: HTMLTextAreaElement | null = null;
+  /** Dropped before the server has said what it takes. */
+  readonly #early: File[] = [];
 
   constructor(host: ComposerHost, options: ComposerOptions) {
     this.#host = host;
@@ -52,6 +56,7 @@ export class Composer implements ReactiveController {
     const input = this.#input;
     if (input && input !== this.#field) input.value = this.#text;
     this.#field = input;
+    if (this.#state?.limits && this.#early.length > 0) void this.addFiles(this.#early.splice(0));
     this.#grow();
   }
 
@@ -70,16 +75,20 @@ export class Composer implements ReactiveController {
   }
 
   async addFiles(files: Iterable<File>): Promise<void> {
-    if (!this.#state) return;
-    const refusals = await this.#draft.add([...files], this.#state);
+    const limits = this.#state?.limits;
+    if (!limits) {
+      this.#early.push(...files);
+      return;
+    }
+    const refusals = await this.#draft.add([...files], limits);
     if (refusals.length > 0) this.#options.onRefused(refusals);
   }
 
   render(state: ComposerState): TemplateResult {
     this.#state = state;
     return composerView({
-      agent: state.agent,
-      accept: state.attachments.media_types,
+      agent: state.limits?.agent ?? "",
+      accept: state.limits?.attachments.media_types,
       busy: state.busy,
       stopping: state.stopping,
       canSend: this.#canSend,

@@ -4,16 +4,12 @@ import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { MAX_ATTACHMENT_BYTES } from "../../server/protocol/attachments.ts";
 import { launchBrowser } from "../support/browser.ts";
+import { RED_PIXEL as PNG } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
 import { type ChatPage, openChat, shown } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
-/** A red pixel. */
-const PNG = Buffer.from(
-  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==",
-  "base64",
-);
 const PDF = Buffer.concat([Buffer.from("%PDF-1.7\n"), randomBytes(100_000)]);
 
 const picture = { name: "red.png", mimeType: "image/png", buffer: PNG };

@@ -82,11 +82,11 @@ test("a site's styles change nothing in the launcher and its panel", async (t) =
 test("the widget changes nothing in its site, open or closed", async (t) => {
   const without = await openSite(t, () => sitePage(""));
   const page = await openSite(t, (server) => sitePage(script(server)));
-  const expected = [await looksOf(without, "h1"), await looksOf(without, "body > p")];
+  const expected = [await looksOf(without, "main > h1"), await looksOf(without, "main > p")];
   await page.locator('[part="launcher"]').waitFor();
-  assert.deepEqual([await looksOf(page, "body > h1"), await looksOf(page, "body > p")], expected);
+  assert.deepEqual([await looksOf(page, "main > h1"), await looksOf(page, "main > p")], expected);
   await openPanel(page);
-  assert.deepEqual([await looksOf(page, "body > h1"), await looksOf(page, "body > p")], expected);
+  assert.deepEqual([await looksOf(page, "main > h1"), await looksOf(page, "main > p")], expected);
   const globals = await page.evaluate(() => [
     document.styleSheets.length,
     document.adoptedStyleSheets.length,

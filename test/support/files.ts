@@ -2,6 +2,12 @@
 
 import type { Attachment, AttachmentType, MediaType } from "../../server/protocol/attachments.ts";
 
+/** A red pixel, which a browser can show. */
+export const RED_PIXEL: Buffer = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==",
+  "base64",
+);
+
 const HEADS: Record<MediaType, { type: AttachmentType; name: string; head: string }> = {
   "image/jpeg": { type: "image", name: "photo.jpg", head: "\xff\xd8\xff\xe0" },
   "image/png": { type: "image", name: "plan.png", head: "\x89PNG\r\n\x1a\n" },

@@ -42,5 +42,5 @@ export async function startSite(
 
 /** A plain page of a site, with something in its body. */
 export function sitePage(body: string, head = ""): string {
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title>${head}</head><body><h1>Shop</h1><p>Flowers for sale.</p>${body}</body></html>`;
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title>${head}</head><body><main><h1>Shop</h1><p>Flowers for sale.</p></main>${body}</body></html>`;
 }

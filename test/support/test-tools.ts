@@ -23,3 +23,13 @@ export const lookup = tool<{ id: number }>({
   },
   execute: ({ id }) => ({ id, square: id * id }),
 });
+
+/** Fails each time. */
+export const broken = tool({
+  name: "broken",
+  description: "Fails.",
+  parameters: z.object({}),
+  execute: () => {
+    throw new Error("out of order");
+  },
+});

@@ -20,6 +20,7 @@ export const composerStyles = css`
   }
 
   .composer-row {
+    position: relative;
     display: flex;
     align-items: flex-end;
     gap: 4px;
@@ -41,6 +42,17 @@ export const composerStyles = css`
     resize: none;
     field-sizing: content;
     scrollbar-width: thin;
+  }
+
+  /* Over the field's padding, so that the field keeps its place when the button comes. */
+  .attach {
+    position: absolute;
+    inset-block-end: 0;
+    inset-inline-start: 0;
+  }
+
+  .attachable textarea {
+    padding-inline-start: 42px;
   }
 
   /* The card around it shows the focus. */
@@ -94,6 +106,10 @@ export const composerStyles = css`
 
     textarea {
       padding-block: 10px;
+    }
+
+    .attachable textarea {
+      padding-inline-start: 50px;
     }
 
     .composer {

@@ -56,17 +56,17 @@ export const startStyles = css`
       font-size: 28px;
     }
 
-    /* With room to spare, a new conversation starts in the middle of the page. */
-    .is-empty .scroller {
-      flex: 0 1 auto;
-      margin-block-start: auto;
+    /* With room to spare, a new conversation starts in the middle of the page. The greeting grows upward from there and
+       the suggestions downward, so that the text field has its place before the server has named them. */
+    .is-empty .column {
+      align-items: end;
+      padding-block-end: 28px;
     }
 
     .is-empty .dock {
+      flex: 1.2 1 0;
       flex-direction: column;
       gap: 20px;
-      margin-block-end: auto;
-      padding-block-end: 12vh;
     }
   }
 

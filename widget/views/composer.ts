@@ -3,9 +3,10 @@ import { strings } from "../strings.ts";
 import * as icons from "./icons.ts";
 
 export interface ComposerModel {
+  /** Empty until the server has said who it is. */
   readonly agent: string;
-  /** Media types for the file picker; empty hides it. */
-  readonly accept: readonly string[];
+  /** Media types for the file picker; empty hides it. Absent until the server has named them. */
+  readonly accept: readonly string[] | undefined;
   readonly files: TemplateResult | typeof nothing;
   readonly refusals: TemplateResult | typeof nothing;
   readonly busy: boolean;
@@ -22,11 +23,14 @@ export interface ComposerModel {
 
 /** One card: files, text, and the button that sends or stops. */
 export function composerView(model: ComposerModel): TemplateResult {
+  const { agent, accept } = model;
+  // Its place is kept until the server has answered: the text must not move under the cursor.
+  const attachable = accept === undefined || accept.length > 0;
   return html`
     <form part="composer" class="composer" @submit=${model.onSubmit}>
       ${model.refusals} ${model.files}
-      <div class="composer-row">
-        ${model.accept.length === 0 ? nothing : attachView(model)}
+      <div class=${attachable ? "composer-row attachable" : "composer-row"}>
+        ${accept?.length ? attachView(accept, model) : nothing}
         <textarea
           part="input"
           rows="1"
@@ -34,7 +38,7 @@ export function composerView(model: ComposerModel): TemplateResult {
           enterkeyhint="send"
           autocomplete="off"
           aria-label=${strings.composerLabel}
-          placeholder=${strings.placeholder(model.agent)}
+          placeholder=${agent === "" ? strings.composerLabel : strings.placeholder(agent)}
           @input=${model.onInput}
           @keydown=${model.onKeyDown}
           @paste=${model.onPaste}
@@ -45,7 +49,10 @@ export function composerView(model: ComposerModel): TemplateResult {
   `;
 }
 
-function attachView({ accept, onPick, onAttach }: ComposerModel): TemplateResult {
+function attachView(
+  accept: readonly string[],
+  { onPick, onAttach }: ComposerModel,
+): TemplateResult {
   return html`
     <input
       class="file-input"
@@ -59,7 +66,7 @@ function attachView({ accept, onPick, onAttach }: ComposerModel): TemplateResult
     <button
       type="button"
       part="attach"
-      class="round"
+      class="round attach"
       aria-label=${strings.attach}
       title=${strings.attach}
       @click=${onAttach}
