@@ -1,10 +1,14 @@
 /** Flags and environment become one frozen `Config`, once, at the start. Mistakes stop the start. */
 
+import type { ToolLimits } from "./agent/runner.ts";
 import type { KeyKind } from "./http/caller.ts";
 import { isLoopbackHost, type OriginPolicy, parseOrigins } from "./origins.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
+import { readMessageLimits, readToolLimits } from "./read-limits.ts";
+import { type Environment, keyList, list, number, seconds } from "./read-setting.ts";
+import type { MessageLimits } from "./routes/parse-chat.ts";
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type { Environment };
 
 export type KeyPools = Readonly<Record<KeyKind, readonly string[]>>;
 
@@ -17,6 +21,10 @@ export interface Config {
   readonly stateSecrets: readonly string[];
   readonly maxAttachments: number;
   readonly maxBodyBytes: number;
+  /** TCP connections, idle ones included. */
+  readonly maxConnections: number;
+  readonly message: MessageLimits;
+  readonly tools: ToolLimits;
   readonly times: Times;
 }
 
@@ -32,6 +40,10 @@ export interface Times {
   readonly idle: number;
   /** A whole run: model requests and tools. */
   readonly run: number;
+  /** For a request's headers. */
+  readonly header: number;
+  /** For a whole request with its body, and for one large socket message. */
+  readonly body: number;
 }
 
 export interface Flags {
@@ -57,14 +69,28 @@ export function readConfig(flags: Flags, env: Environment): Config {
     stateSecrets: list(env, "PARLEY_STATE_SECRET"),
     maxAttachments: number(env, "PARLEY_MAX_ATTACHMENTS", 10, { integer: true }),
     maxBodyBytes: number(env, "PARLEY_MAX_BODY_BYTES", 64 * 1024 * 1024, { integer: true, min: 1 }),
+    maxConnections: number(env, "PARLEY_MAX_CONNECTIONS", 10_000, { integer: true, min: 1 }),
+    message: readMessageLimits(env),
+    tools: readToolLimits(env),
     times: Object.freeze({
       drain: seconds(env, "PARLEY_DRAIN_SECONDS", 30, 0),
       keepAlive: seconds(env, "PARLEY_KEEP_ALIVE_SECONDS", 15),
       firstChunk: seconds(env, "PARLEY_FIRST_CHUNK_SECONDS", 60),
       idle: seconds(env, "PARLEY_IDLE_SECONDS", 60),
       run: seconds(env, "PARLEY_RUN_SECONDS", 600),
+      ...readRequestTimes(env),
     }),
   });
+}
+
+function readRequestTimes(env: Environment): Pick<Times, "header" | "body"> {
+  const header = seconds(env, "PARLEY_HEADER_SECONDS", 20);
+  // 64 MiB at about 5 Mbit/s.
+  const body = seconds(env, "PARLEY_BODY_SECONDS", 120);
+  if (header <= body) return { header, body };
+  throw new SetupError(
+    "PARLEY_HEADER_SECONDS must not be above PARLEY_BODY_SECONDS, which counts from the same moment.",
+  );
 }
 
 /** Everything in the environment that must never be written down: keys, tokens and secrets, ours and others'. */
@@ -89,52 +115,4 @@ function readPort(flags: Flags, env: Environment): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
   throw new SetupError(`${name} must be a number from 0 to 65535, but is "${text}".`);
-}
-
-/**
- * A comma-separated list. A variable that is set and holds nothing stops the start: somebody meant to
- * protect the server with it, and an empty list would leave it open.
- */
-function list(env: Environment, name: string): readonly string[] {
-  const text = env[name];
-  if (text === undefined) return [];
-  const items = text
-    .split(",")
-    .map((item) => item.trim())
-    .filter((item) => item !== "");
-  if (items.length === 0) {
-    throw new SetupError(`${name} is set but empty. Give it a value, or remove it.`);
-  }
-  return items;
-}
-
-/** Keys travel in a header, which carries visible ASCII only: any other would never be accepted. */
-function keyList(env: Environment, name: string): readonly string[] {
-  const keys = list(env, name);
-  if (keys.every((key) => /^[\x21-\x7e]+$/.test(key))) return keys;
-  throw new SetupError(
-    `${name} must hold keys of visible ASCII characters without spaces, separated by commas.`,
-  );
-}
-
-/** Longest time that a Node timer can wait: a longer one would fire at once. */
-const MAX_SECONDS = 2_147_483;
-
-function seconds(env: Environment, name: string, fallback: number, min = 0.001): number {
-  return number(env, name, fallback, { min, max: MAX_SECONDS }) * 1000;
-}
-
-function number(
-  env: Environment,
-  name: string,
-  fallback: number,
-  { min = 0, max = Number.MAX_SAFE_INTEGER, integer = false } = {},
-): number {
-  const text = env[name]?.trim();
-  if (text === undefined || text === "") return fallback;
-  const value = Number(text);
-  if (value >= min && value <= max && (!integer || Number.isInteger(value))) return value;
-  const kind = integer ? "a whole number" : "a number";
-  const limit = max === Number.MAX_SAFE_INTEGER ? "" : ` to ${max}`;
-  throw new SetupError(`${name} must be ${kind} from ${min}${limit}, but is "${text}".`);
 }

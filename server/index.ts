@@ -38,7 +38,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   const runs = new Runs();
   const service = createService(options, runs);
   const sockets = new SocketServer(config.maxBodyBytes);
-  const http = createHttpServer();
+  const http = createHttpServer(config);
   serveRequests(http, options, routesFor(service));
   serveSockets(http, options, socketsFor(service), sockets);
   return {
@@ -62,12 +62,14 @@ function createService(
     agent: agent.name,
     provider: provider.id,
     secrets: config.stateSecrets,
+    limits: config.message,
   };
   return {
     runner: {
       agent,
       provider,
       maxRunMs: config.times.run,
+      toolLimits: config.tools,
       seal: (unsealed) => sealState(unsealed, state),
       report: (error) => log.failure(error),
     },
@@ -78,6 +80,7 @@ function createService(
         mediaTypes: provider.mediaTypes,
         label: provider.label,
       },
+      limits: config.message,
     },
     authRequired: hasKeys(config.keys),
     maxBodyBytes: config.maxBodyBytes,
@@ -90,12 +93,11 @@ function createService(
 }
 
 /** Node's own defaults changed between majors, so every figure is ours. */
-function createHttpServer(): Server {
-  return createServer({
+function createHttpServer({ times, maxConnections }: Config): Server {
+  const http = createServer({
     maxHeaderSize: 16 * 1024,
-    headersTimeout: 20_000,
-    // The whole request with its body: 64 MiB at about 5 Mbit/s.
-    requestTimeout: 120_000,
+    headersTimeout: times.header,
+    requestTimeout: times.body,
     // Above the idle time of common load balancers, or they reuse a connection that we just closed.
     keepAliveTimeout: 75_000,
     connectionsCheckingInterval: 5_000,
@@ -103,6 +105,8 @@ function createHttpServer(): Server {
     requireHostHeader: false,
     noDelay: true,
   });
+  http.maxConnections = maxConnections;
+  return http;
 }
 
 function listen(http: Server, { port, host }: Config): Promise<string> {

@@ -6,6 +6,11 @@ import { cutOutput } from "./tools.ts";
 export class HostedCalls {
   /** Calls without a result yet, and when each was told, as `performance.now()`. */
   readonly #open = new Map<string, { call: ToolCall; told: number }>();
+  readonly #maxOutputChars: number;
+
+  constructor(maxOutputChars: number) {
+    this.#maxOutputChars = maxOutputChars;
+  }
 
   begin(call: ToolCall): ToolCallEvent {
     this.#open.set(call.id, { call, told: performance.now() });
@@ -20,7 +25,7 @@ export class HostedCalls {
       data: {
         id,
         tool: name,
-        output: cutOutput(output),
+        output: cutOutput(output, this.#maxOutputChars),
         status: failed ? "failed" : "completed",
         duration_ms: durationMs,
       },

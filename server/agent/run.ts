@@ -64,7 +64,7 @@ async function* takeTurns(
 ): AsyncGenerator<StreamEvent, void> {
   const { agent } = runner;
   for (let left = agent.maxTurns - 1; ; left--) {
-    const turn = yield* takeTurn(conversation, progress, signal);
+    const turn = yield* takeTurn(runner, conversation, progress, signal);
     if (turn.calls.length === 0) {
       const said = turn.finish === "stop" ? answered(turn.said) : turn.said;
       return yield* finish(runner, conversation, progress, said, turn.finish);
@@ -74,7 +74,7 @@ async function* takeTurns(
       conversation.interrupt(said);
       return yield* finish(runner, conversation, progress, turn.said, "max_turns");
     }
-    const answers = yield* runTools(agent.tools, turn.calls, signal);
+    const answers = yield* runTools(agent.tools, turn.calls, signal, runner.toolLimits);
     conversation.answer(answers);
     signal.throwIfAborted();
   }
@@ -82,13 +82,14 @@ async function* takeTurns(
 
 /** One model request. Throws when it was aborted, also where the provider then ends quietly. */
 async function* takeTurn(
+  runner: Runner,
   conversation: Conversation,
   progress: Progress,
   signal: AbortSignal,
 ): AsyncGenerator<StreamEvent, Turn> {
   let said = "";
   const calls: ToolCall[] = [];
-  const hosted = new HostedCalls();
+  const hosted = new HostedCalls(runner.toolLimits.maxOutputChars);
   try {
     for await (const event of conversation.ask(signal)) {
       switch (event.type) {

@@ -13,12 +13,21 @@ export interface RunRequest {
   state: ConversationState;
 }
 
+/** What tools may take of a run. */
+export interface ToolLimits {
+  /** Longest output that goes to the model and to clients, in UTF-16 units; the rest is cut with a note. */
+  readonly maxOutputChars: number;
+  /** Calls of one model turn that are carried out; the model is told that the others were not. */
+  readonly maxCallsPerTurn: number;
+}
+
 /** What serves every run. */
 export interface Runner {
   readonly agent: Agent;
   readonly provider: Provider;
   /** Longest run, in milliseconds. */
   readonly maxRunMs: number;
+  readonly toolLimits: ToolLimits;
   /** Makes a state ready to leave the server. */
   seal(state: ConversationState): ConversationState;
   /** Told of every failure, with its cause. */

@@ -4,6 +4,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { ApiError } from "../protocol/api-error.ts";
 import type { ConversationState, HistoryMessage, StateKind } from "../protocol/chat.ts";
 import { checkHistory } from "./history-check.ts";
+import { type HistoryLimits, refuseLargeHistory } from "./history-size.ts";
 
 /** What a state is bound to: it opens no conversation with another agent or provider. */
 export interface StateBinding {
@@ -13,6 +14,7 @@ export interface StateBinding {
   readonly provider: string;
   /** The first signs, all verify; empty: states are not signed. */
   readonly secrets: readonly string[];
+  readonly limits: HistoryLimits;
 }
 
 const NEW_CONVERSATION: ConversationState = {};
@@ -53,6 +55,7 @@ function readResponseId(value: unknown, binding: StateBinding): ConversationStat
 }
 
 function readHistory(value: unknown, signature: unknown, binding: StateBinding): ConversationState {
+  if (Array.isArray(value)) refuseLargeHistory(value, binding.limits);
   const history: HistoryMessage[] = checkHistory(value);
   if (history.length === 0) return NEW_CONVERSATION;
   if (binding.secrets.length > 0) {

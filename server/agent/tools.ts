@@ -2,9 +2,7 @@ import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Tool } from "./define.ts";
 import { aborted } from "./run-abort.ts";
-
-/** Longest output that goes to the model and to clients, in UTF-16 units; the rest is cut with a note. */
-const MAX_OUTPUT = 100_000;
+import type { ToolLimits } from "./runner.ts";
 
 const STOPPED = "Stopped before it finished.";
 
@@ -15,18 +13,26 @@ interface Outcome {
 
 /**
  * Runs the calls of one turn in parallel: every `tool_call` first, each `tool_result` when it is there.
- * Returns the answers in the order of the calls. After an abort the open calls count as failed at once.
+ * Returns the answers in the order of the calls. After an abort the open calls count as failed at once,
+ * and so do the calls beyond what one turn may make.
  */
 export async function* runTools(
   tools: ReadonlyMap<string, Tool>,
   calls: readonly ToolCall[],
   signal: AbortSignal,
+  limits: ToolLimits,
 ): AsyncGenerator<ToolCallEvent | ToolResultEvent, ToolAnswer[]> {
   for (const { id, name, arguments: args } of calls) {
     yield { type: "tool_call", data: { id, tool: name, arguments: args, status: "running" } };
   }
   const running = new Map(
-    calls.map((call) => [call.id, timedCall(tools.get(call.name), call, signal)] as const),
+    calls.map((call, index) => {
+      const work =
+        index < limits.maxCallsPerTurn
+          ? carryOut(tools.get(call.name), call, signal)
+          : tooMany(limits.maxCallsPerTurn);
+      return [call.id, timed(call, work, limits.maxOutputChars)] as const;
+    }),
   );
   const results = new Map<string, ToolResultEvent["data"]>();
   while (running.size > 0) {
@@ -42,22 +48,36 @@ export async function* runTools(
   });
 }
 
-async function timedCall(
-  tool: Tool | undefined,
+async function timed(
   call: ToolCall,
-  signal: AbortSignal,
+  work: Promise<Outcome>,
+  maxOutputChars: number,
 ): Promise<ToolResultEvent["data"]> {
   const start = performance.now();
-  const { output, failed } = tool
-    ? await callTool(tool, call, signal)
-    : { output: `There is no tool named "${call.name}".`, failed: true };
+  const { output, failed } = await work;
   return {
     id: call.id,
     tool: call.name,
-    output: cutOutput(output),
+    output: cutOutput(output, maxOutputChars),
     status: failed ? "failed" : "completed",
     duration_ms: Math.round(performance.now() - start),
   };
+}
+
+async function tooMany(max: number): Promise<Outcome> {
+  return {
+    output: `Not carried out: one turn may make ${max} tool calls. Make the rest in the next turn.`,
+    failed: true,
+  };
+}
+
+async function carryOut(
+  tool: Tool | undefined,
+  call: ToolCall,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  if (tool !== undefined) return callTool(tool, call, signal);
+  return { output: `There is no tool named "${call.name}".`, failed: true };
 }
 
 /** Never rejects: whatever a tool does becomes a result that the model can act on. */
@@ -100,17 +120,26 @@ function parseArguments(text: string): unknown {
 function stringify(value: unknown): string {
   if (typeof value === "string") return value;
   // JSON has no word for undefined; null tells the model the same.
-  return JSON.stringify(value ?? null) ?? String(value);
+  const text = JSON.stringify(value ?? null);
+  // A function or symbol, whose text would be source code.
+  if (text === undefined) throw new Error("The tool returned something that is not JSON.");
+  return text;
 }
 
+/** Of whatever was thrown; an object may have no text at all, or throw when it is asked for it. */
 function messageOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return message || "The tool failed without a message.";
+  try {
+    const message = String(error instanceof Error ? error.message : error);
+    if (message !== "") return message;
+  } catch {
+    // Said below.
+  }
+  return "The tool failed without a message.";
 }
 
 /** The output as it leaves the server: well-formed, and not endless. */
-export function cutOutput(output: string): string {
-  if (output.length <= MAX_OUTPUT) return output.toWellFormed();
-  const kept = output.slice(0, MAX_OUTPUT).toWellFormed();
-  return `${kept}\n[cut: ${output.length - MAX_OUTPUT} more characters]`;
+export function cutOutput(output: string, maxChars: number): string {
+  if (output.length <= maxChars) return output.toWellFormed();
+  const kept = output.slice(0, maxChars).toWellFormed();
+  return `${kept}\n[cut: ${output.length - maxChars} more characters]`;
 }

@@ -1,25 +1,33 @@
 /** Unknown JSON becomes a checked request; every 400 about a body or socket message is written here. */
 
+import type { HistoryLimits } from "../agent/history-size.ts";
 import type { RunRequest } from "../agent/runner.ts";
 import { readState, type StateBinding } from "../agent/state.ts";
-import { invalidRequest } from "../protocol/api-error.ts";
+import { ApiError, invalidRequest } from "../protocol/api-error.ts";
 import type { ConversationState } from "../protocol/chat.ts";
 import { type AttachmentRules, parseAttachments } from "./parse-attachments.ts";
 
-export interface ChatRules {
-  state: StateBinding;
-  attachments: AttachmentRules;
+/** How large the parts of one message may be. */
+export interface MessageLimits extends HistoryLimits {
+  /** Longest text of a message, in UTF-16 units. */
+  readonly maxMessageChars: number;
+  /** Deepest nesting of arrays and objects. */
+  readonly maxDepth: number;
 }
 
-/** Deepest nesting of arrays and objects that is looked at: what reads a body walks it recursively. */
-const MAX_DEPTH = 64;
+/** Plain data: it can be handed to another thread. */
+export interface ChatRules {
+  readonly state: StateBinding;
+  readonly attachments: AttachmentRules;
+  readonly limits: MessageLimits;
+}
 
 /** Parses the body of `POST /api/chat`. Unknown fields are ignored. @throws ApiError */
 export function parseChat(
   body: unknown,
   rules: ChatRules,
 ): { stream: boolean; request: RunRequest } {
-  const fields = asFields(body);
+  const fields = asFields(body, rules.limits);
   const { message, stream } = fields;
   if (typeof message !== "string") throw invalidRequest("/message", "message must be a string.");
   if (typeof stream !== "boolean") throw invalidRequest("/stream", "stream must be true or false.");
@@ -41,7 +49,7 @@ export function parseSocketMessage(
   remembered: ConversationState,
   rules: ChatRules,
 ): SocketCommand {
-  const fields = asFields(body);
+  const fields = asFields(body, rules.limits);
   const { type, message, previous_response_id: responseId } = fields;
   if (type === "clear" || type === "stop") return { type };
   if (typeof message !== "string") {
@@ -61,6 +69,14 @@ function parseMessage(
   attachments: unknown,
   rules: ChatRules,
 ): RunRequest {
+  const { maxMessageChars } = rules.limits;
+  if (message.length > maxMessageChars) {
+    throw new ApiError(
+      "request_too_large",
+      `message is longer than the ${maxMessageChars} characters that are allowed.`,
+      { param: "/message" },
+    );
+  }
   const files = parseAttachments(attachments, rules.attachments);
   if (message.trim() === "" && files.length === 0) {
     throw invalidRequest("/message", "message must not be empty, unless a file is attached.");
@@ -73,20 +89,20 @@ function parseMessage(
   };
 }
 
-function asFields(body: unknown): Record<string, unknown> {
+function asFields(body: unknown, { maxDepth }: MessageLimits): Record<string, unknown> {
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw invalidRequest("", "The message must be a JSON object.");
   }
-  refuseDeepNesting(body);
+  refuseDeepNesting(body, maxDepth);
   // Own fields only: what a body inherits is not what the client sent.
   return Object.assign(Object.create(null), body);
 }
 
-function refuseDeepNesting(body: object): void {
+function refuseDeepNesting(body: object, maxDepth: number): void {
   let level: object[] = [body];
   for (let depth = 1; level.length > 0; depth++) {
-    if (depth > MAX_DEPTH) {
-      throw invalidRequest("", `The message is nested deeper than ${MAX_DEPTH} levels.`);
+    if (depth > maxDepth) {
+      throw invalidRequest("", `The message is nested deeper than ${maxDepth} levels.`);
     }
     level = level.flatMap((node) => Object.values(node).filter(isNode));
   }

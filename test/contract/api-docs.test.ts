@@ -196,17 +196,27 @@ test("docs/api.md and the README name exactly the settings that the code reads",
 });
 
 test("docs/api.md and the README give the defaults that the code has", () => {
-  const { port, host, maxAttachments, maxBodyBytes, times } = readConfig({}, {});
+  const config = readConfig({}, {});
+  const { port, host, maxAttachments, maxBodyBytes, message, tools, times } = config;
   const seconds = Object.entries({
     KEEP_ALIVE: times.keepAlive,
     FIRST_CHUNK: times.firstChunk,
     IDLE: times.idle,
     RUN: times.run,
     DRAIN: times.drain,
+    HEADER: times.header,
+    BODY: times.body,
   }).map(([name, ms]) => [`PARLEY_${name}_SECONDS`, String(ms / 1000)] as const);
   const defaults = [
     ["PARLEY_MAX_ATTACHMENTS", String(maxAttachments)],
     ["PARLEY_MAX_BODY_BYTES", String(maxBodyBytes)],
+    ["PARLEY_MAX_MESSAGE_CHARS", String(message.maxMessageChars)],
+    ["PARLEY_MAX_HISTORY_ITEMS", String(message.maxHistoryItems)],
+    ["PARLEY_MAX_HISTORY_BYTES", String(message.maxHistoryBytes)],
+    ["PARLEY_MAX_JSON_DEPTH", String(message.maxDepth)],
+    ["PARLEY_MAX_TOOL_CALLS", String(tools.maxCallsPerTurn)],
+    ["PARLEY_MAX_TOOL_OUTPUT_CHARS", String(tools.maxOutputChars)],
+    ["PARLEY_MAX_CONNECTIONS", String(config.maxConnections)],
     ...seconds,
   ];
   const inApi = new Map(

@@ -70,6 +70,7 @@ test("a run that is stopped while a hosted tool works ends the call, too", async
   const runner = {
     agent: checkAgent({ name: "A", model: "demo" }),
     provider: scriptedProvider([[say("Let me search."), began, hang]]),
+    toolLimits: { maxOutputChars: 100_000, maxCallsPerTurn: 16 },
     maxRunMs: 20_000,
     seal: (state: ConversationState) => state,
     report: (error: unknown) => assert.fail(String(error)),
