@@ -2,10 +2,11 @@
 
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import { build, context, transform } from "esbuild";
+import { build, context } from "esbuild";
 import { compactTemplates } from "./build/compact-templates.mjs";
+import { litCoreOnly } from "./build/lit-core.mjs";
 import { markedLexerOnly } from "./build/marked-lexer.mjs";
+import { compress, minifyAgain } from "./build/minify.mjs";
 
 /** Most that `/widget.js` may weigh on the wire; the build fails above it. */
 const WIDGET_BUDGET_GZIP_BYTES = 45_000;
@@ -54,7 +55,7 @@ const browser = {
   mangleProps: /^on[A-Z]/,
   legalComments: "linked",
   sourcemap: watching ? "inline" : false,
-  plugins: watching ? [] : [compactTemplates, markedLexerOnly],
+  plugins: watching ? [] : [compactTemplates, litCoreOnly, markedLexerOnly],
   define,
 };
 
@@ -65,26 +66,6 @@ function pages() {
     "dist/public/embed.html",
     page.replace("<agent-chat page>", "<agent-chat page embed>"),
   );
-}
-
-/** A second pass sees one file where the first one saw modules, and finds shorter names (0.1 kB on the wire). */
-async function minifyAgain(file) {
-  const { code } = await transform(readFileSync(file), {
-    minify: true,
-    target: browser.target,
-    legalComments: "inline",
-  });
-  writeFileSync(file, code);
-}
-
-/** Compresses once, at build time, as hard as it goes. */
-function compress(file) {
-  const bytes = readFileSync(file);
-  const gzip = gzipSync(bytes, { level: 9 });
-  const brotli = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
-  writeFileSync(`${file}.gz`, gzip);
-  writeFileSync(`${file}.br`, brotli);
-  return { bytes: bytes.length, gzip: gzip.length, brotli: brotli.length };
 }
 
 rmSync("dist", { recursive: true, force: true });

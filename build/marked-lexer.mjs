@@ -36,6 +36,7 @@ export async function lexerOnly(source) {
   // The defaults of what is constant now, and the question whether the browser knows the rules' syntax: ours all do.
   code = replaced(code, /\{async:[^}]*,walkTokens:null\}/g, "{}");
   code = replaced(code, /\(\(\w+=""\)=>\{try\{.*?\}catch\{return!1\}\}\)\(\)/, "true");
+  code = replaced(code, /static lex\(.*?\}static lexInline\(.*?\}/, "");
   code = withFinishedRules(code);
   const shaken = await transform(code, { format: "esm", minifySyntax: true, treeShaking: true });
   return withShortNames(shaken.code);

@@ -117,7 +117,9 @@ test("every name of a character in HTML 4 is known, and no name is wrong", () =>
     const [name = "", code = ""] = line.split(" ");
     assert.equal(decodeEntities(`&${name};`), String.fromCodePoint(Number(code)), name);
   }
-  for (const name of ["Alpha1", "SIGMA", "sigmaF", "930", "constructor"]) {
+  // A name of HTML 5 that is two characters, and one that ends like what is not a name.
+  assert.equal(decodeEntities("&NotEqualTilde; &CounterClockwiseContourIntegral; &semi;"), "≂̸ ∳ ;");
+  for (const name of ["Alpha1", "SIGMA", "sigmaF", "930", "constructor", "notit", "ampx"]) {
     assert.equal(decodeEntities(`&${name};`), `&${name};`);
   }
 });

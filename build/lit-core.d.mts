@@ -1,0 +1,4 @@
+import type { Plugin } from "esbuild";
+
+export const litCoreOnly: Plugin;
+export function coreOnly(file: string, source: string): string;

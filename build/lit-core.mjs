@@ -1,0 +1,97 @@
+/**
+ * Of lit, the widget leaves out what its browsers never need: style sheets for browsers without `adoptedStyleSheets`,
+ * hooks for polyfills and hydration, decorators' metadata, `svg` and `mathml` templates, compiled templates (0.8 kB on
+ * the wire). It also keeps lit from writing its versions into the host page's globals. Fails when lit has a new form.
+ */
+
+import { readFile } from "node:fs/promises";
+
+/** By file: what goes, and what comes in its place. */
+const cuts = {
+  "lit-html.js": [
+    [
+      /,(\w)=\w\.litHtmlPolyfillSupport;\1\?\.\(\w,\w\),\(\w\.litHtmlVersions\?\?=\[\]\)\.push\("[\d.]+"\);/,
+      ";",
+    ],
+    [/2===(\w)\?"<svg>":3===\1\?"<math>":""/, '""'],
+    [/\+\(2===(\w)\?"<\/svg>":3===\1\?"<\/math>":""\)/, ""],
+    [/if\((this\.el=[^;]*?\.currentNode=this\.el\.content),2===\w\|\|3===\w\)\{[^}]*\}/, "$1;"],
+    [/"number"==typeof \w\?(this\._\$AC\(\w\)):\(void 0===\w\.el&&\([^;]*?\),\w\)/, "$1"],
+    // Whoever uses one of these gets an error from the build.
+    [/(export\{.*),\w as mathml\b/, "$1"],
+    [/(export\{.*),\w as svg\b/, "$1"],
+  ],
+  "reactive-element.js": [
+    [/,\w=\w\.reactiveElementPolyfillSupport\b/, ""],
+    [
+      /,\w\?\.\(\{ReactiveElement:\w\}\),\(\w\.reactiveElementVersions\?\?=\[\]\)\.push\("[\d.]+"\)/,
+      "",
+    ],
+    [/Symbol\.metadata\?\?=Symbol\("metadata"\),\w\.litPropertyMetadata\?\?=new WeakMap;/, ""],
+    [
+      /const (\w)=this\[Symbol\.metadata\];if\(null!==\1\)\{const \w=litPropertyMetadata.*?elementProperties\.set\(\w,\w\)\}/,
+      "",
+    ],
+  ],
+  "lit-element.js": [
+    [
+      /,\w\.litElementHydrateSupport\?\.\(\{LitElement:\w\}\);const (\w)=\w\.litElementPolyfillSupport;\1\?\.\(\{LitElement:\w\}\);/,
+      ";",
+    ],
+    [/\(\w\.litElementVersions\?\?=\[\]\)\.push\("[\d.]+"\);/, ""],
+  ],
+};
+
+/** In place of `css-tag.js`: the same names, for browsers that adopt style sheets, and templates without expressions. */
+const cssTag = `
+export class CSSResult {
+  constructor(cssText) { this.cssText = cssText; }
+  get styleSheet() {
+    if (!this.sheet) (this.sheet = new CSSStyleSheet()).replaceSync(this.cssText);
+    return this.sheet;
+  }
+}
+export const unsafeCSS = (text) => new CSSResult(text);
+export const css = ([text]) => new CSSResult(text);
+export const adoptStyles = (root, styles) => {
+  root.adoptedStyleSheets = styles.map((style) => style.styleSheet);
+};
+export const getCompatibleStyle = (style) => style;
+export const supportsAdoptingStyleSheets = true;
+`;
+
+const cssTagExports =
+  /export\{\w as CSSResult,\w as adoptStyles,\w as css,\w as getCompatibleStyle,\w as supportsAdoptingStyleSheets,\w as unsafeCSS\};/;
+
+/** Cuts lit's files when esbuild loads them. */
+export const litCoreOnly = {
+  name: "lit-core-only",
+  setup({ onLoad }) {
+    onLoad(
+      { filter: /[\\/](?:lit-html|lit-element|reactive-element)[\\/][a-z-]+\.js$/ },
+      async ({ path }) => {
+        const file = path.split(/[\\/]/).at(-1);
+        return { contents: coreOnly(file, await readFile(path, "utf8")) };
+      },
+    );
+  },
+};
+
+/** The source of one of lit's files without what the widget never needs; other files are given back as they are. */
+export function coreOnly(file, source) {
+  if (file === "css-tag.js") {
+    if (!cssTagExports.test(source)) throw hasChanged(file, cssTagExports);
+    return cssTag;
+  }
+  let code = source;
+  for (const [pattern, replacement] of cuts[file] ?? []) {
+    const before = code;
+    code = code.replace(pattern, replacement);
+    if (code === before) throw hasChanged(file, pattern);
+  }
+  return code;
+}
+
+function hasChanged(file, pattern) {
+  return new Error(`lit's ${file} has a new form (${pattern}): adapt build/lit-core.mjs`);
+}
