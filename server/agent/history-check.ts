@@ -2,7 +2,7 @@
 
 import { ApiError } from "../protocol/api-error.ts";
 import { type AttachmentType, isMediaType, MEDIA_TYPES } from "../protocol/attachments.ts";
-import type { HistoryMessage } from "../protocol/chat.ts";
+import type { ContentPart, HistoryMessage, UserMessage } from "../protocol/chat.ts";
 
 /**
  * Only user, assistant and tool messages of our own shape, every call answered before the conversation goes
@@ -23,11 +23,29 @@ export function checkHistory(value: unknown): HistoryMessage[] {
 function withoutExtras(message: HistoryMessage): HistoryMessage {
   switch (message.role) {
     case "user":
-      return { role: "user", content: message.content };
+      return { role: "user", content: ownContent(message.content) };
     case "tool":
       return { role: "tool", tool_call_id: message.tool_call_id, content: message.content };
     case "assistant":
       return message;
+  }
+}
+
+/** A provider may know more fields of a part than we check, such as the id or the address of a file. */
+function ownContent(content: UserMessage["content"]): UserMessage["content"] {
+  return typeof content === "string" ? content : content.map(ownPart);
+}
+
+function ownPart(part: ContentPart): ContentPart {
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image_url":
+      return { type: "image_url", image_url: { url: part.image_url.url } };
+    case "file": {
+      const { filename, file_data } = part.file;
+      return { type: "file", file: { filename, file_data } };
+    }
   }
 }
 

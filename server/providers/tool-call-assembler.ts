@@ -16,7 +16,7 @@ interface PartialCall {
 /**
  * Puts streamed tool-call pieces together. Servers differ in how they tell calls apart, so a piece goes
  * to the call with its id, else to the one at its index, else to the latest. A new id under an old index
- * is a new call, and so is a name after whole arguments.
+ * is a new call, and so is a name after whole arguments, if the index is not the same too.
  */
 export class ToolCallAssembler {
   readonly #calls: PartialCall[] = [];
@@ -34,10 +34,14 @@ export class ToolCallAssembler {
     call.functionExtra.add(fn, FUNCTION_FIELDS);
   }
 
-  /** The whole calls, in the order in which they began. `taken` are the ids of the conversation so far. */
-  finish(taken: ReadonlySet<string>): HistoryToolCall[] {
+  /**
+   * The whole calls, in the order in which they began. `taken` are the ids of the conversation so far.
+   * `isCut`: the answer was cut while the last of them was written. What is not whole then was never made;
+   * one that was cut before its arguments began would look like one that has none.
+   */
+  finish(taken: ReadonlySet<string>, isCut = false): HistoryToolCall[] {
     const used = new Set(taken);
-    return this.#calls.map((call) => {
+    return this.#wholeCalls(isCut).map((call) => {
       // A server that counts from zero in each turn would give the same id to two calls of a conversation.
       const id = call.id === "" || used.has(call.id) ? mintId(used) : call.id;
       used.add(id);
@@ -49,6 +53,14 @@ export class ToolCallAssembler {
         function: { ...call.functionExtra.toObject(), name: call.name, arguments: written },
       };
     });
+  }
+
+  #wholeCalls(isCut: boolean): PartialCall[] {
+    if (!isCut) return this.#calls;
+    const last = this.#calls.at(-1);
+    return this.#calls.filter((call) =>
+      call.arguments.trim() === "" ? call !== last : isJson(call.arguments),
+    );
   }
 
   #find(piece: Piece): PartialCall {
@@ -75,8 +87,12 @@ export class ToolCallAssembler {
 
   #withId(id: string, piece: Piece, index: number | undefined): PartialCall | undefined {
     const known = this.#byId.get(id);
-    if (known !== undefined || index === undefined) return known;
+    if (index === undefined) return known;
     const atIndex = this.#byIndex.get(index);
+    // Servers that make the id of the tool's name give the same one to parallel calls of it.
+    if (known !== undefined) {
+      return known !== atIndex && beginsAnother(known, piece) ? undefined : known;
+    }
     return atIndex?.id === "" && !beginsAnother(atIndex, piece) ? atIndex : undefined;
   }
 
@@ -105,6 +121,15 @@ function beginsAnother(call: PartialCall, piece: Piece): boolean {
     return isRecord(JSON.parse(call.arguments));
   } catch {
     // Not whole yet: a server that repeats the name in each piece.
+    return false;
+  }
+}
+
+function isJson(written: string): boolean {
+  try {
+    JSON.parse(written);
+    return true;
+  } catch {
     return false;
   }
 }

@@ -166,7 +166,7 @@ test("arguments that are no JSON stay in the state, but go upstream as JSON", as
   const call = {
     tool_calls: [{ index: 0, id: "c", function: { name: "get_weather", arguments: '{"ci' } }],
   };
-  await using upstream = await startUpstream(deltas("length", call), text());
+  await using upstream = await startUpstream(deltas("tool_calls", call), text());
   const conversation = open(chatProvider(upstream), { tools: [WEATHER] });
   await ask(conversation);
   conversation.answer([{ id: "c", name: "get_weather", output: "not JSON", failed: true }]);
@@ -193,4 +193,53 @@ test("a field called __proto__ is data like any other", async () => {
   assert.equal(said(await ask(conversation)), "ok");
   assert.equal("polluted" in {}, false);
   assert.match(JSON.stringify(conversation.state()), /"__proto__":\{"polluted":1\}/);
+});
+
+for (const [server, usage, output] of [
+  ["OpenAI counts thoughts as output", { completion_tokens: 40, total_tokens: 52 }, 40],
+  ["Gemini counts them in the total only", { completion_tokens: 3, total_tokens: 52 }, 40],
+  ["some servers have no total", { completion_tokens: 40 }, 40],
+] as const) {
+  test(`usage: ${server}`, async () => {
+    const chunk = {
+      choices: [{ index: 0, delta: { content: "ok" }, finish_reason: "stop" }],
+      usage: { prompt_tokens: 12, ...usage },
+    };
+    await using upstream = await startUpstream({ body: [eventStream(chunk)] });
+    assert.deepEqual((await ask(open(chatProvider(upstream)))).events.at(-1), {
+      type: "end",
+      finish: "stop",
+      usage: { input_tokens: 12, output_tokens: output },
+    });
+  });
+}
+
+test("a server that gives up in the middle of an answer has not finished it", async () => {
+  await using upstream = await startUpstream(
+    deltas("insufficient_system_resource", { content: "Half" }),
+    deltas("abort", { content: "Half" }),
+  );
+  for (const _server of ["DeepSeek", "vLLM"]) {
+    const turn = await ask(open(chatProvider(upstream)));
+    assert.equal(said(turn), "Half");
+    assert.equal(failureOf(turn).code, "provider_truncated");
+  }
+});
+
+test("Mistral: a full context ends the turn as length", async () => {
+  await using upstream = await startUpstream(deltas("model_length", { content: "Half" }));
+  const turn = await ask(open(chatProvider(upstream)));
+  assert.deepEqual(turn.events.at(-1), { type: "end", finish: "length" });
+});
+
+test("what Parley keeps for other APIs on a message is not sent to this one", async () => {
+  await using upstream = await startUpstream(text());
+  const kept = { openai_output: [{ type: "item", item: {} }], anthropic_layout: ["thinking"] };
+  const conversation_history: HistoryMessage[] = [
+    { role: "user", content: "Hello" },
+    { role: "assistant", content: "Hi", ...kept },
+  ];
+  await ask(open(chatProvider(upstream), { state: { conversation_history } }));
+  const sent = upstream.calls[0]?.json.messages[2];
+  assert.deepEqual(sent, { role: "assistant", content: "Hi" });
 });

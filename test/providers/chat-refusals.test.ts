@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { FOREIGN_HISTORY, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
-import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { ask, chatProvider, failureOf, open, said } from "../support/upstream-conversation.ts";
 import {
   jsonReply,
   startUpstream,
@@ -183,4 +183,22 @@ test("two requests at once that are refused for the same parameter both go throu
     turns.map((turn) => said(turn)),
     ["ok", "ok"],
   );
+});
+
+test("a refusal that comes again although it was heeded is passed on", async () => {
+  const message = "The `reasoning_content` in the thinking mode must be passed back to the API.";
+  await using upstream = await startUpstream(...Array.from({ length: 9 }, () => refusal(message)));
+  const state = { conversation_history: FOREIGN_HISTORY };
+  const failure = failureOf(await ask(open(await compatible(upstream), { state })));
+  assert.equal(failure.code, "invalid_request");
+  assert.equal(upstream.calls.length, 2);
+});
+
+test("a refusal that is not about the request's form teaches nothing, whatever words it holds", async () => {
+  const reply = jsonReply(429, { error: { message: "reasoning_content: too many tokens" } });
+  await using upstream = await startUpstream(reply, reply, reply);
+  const state = { conversation_history: FOREIGN_HISTORY };
+  failureOf(await ask(open(chatProvider(upstream), { state })));
+  const sent = upstream.calls.map((_, at) => "reasoning_content" in assistants(upstream, at)[0]);
+  assert.deepEqual(sent, [true, true, true]);
 });

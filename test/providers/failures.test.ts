@@ -207,3 +207,10 @@ for (const [error, code] of [
     assert.equal(failureOf(await ask(open(chatProvider(upstream)))).code, code);
   });
 }
+
+test("Retry-After is passed on only where waiting helps: a gateway may put it on every refusal", async () => {
+  for (const status of [400, 401, 404]) {
+    await using upstream = await startUpstream(jsonReply(status, {}, { "retry-after": "9" }));
+    assert.equal(failureOf(await ask(open(chatProvider(upstream)))).retryAfter, undefined);
+  }
+});

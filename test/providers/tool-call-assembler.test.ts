@@ -126,3 +126,15 @@ test("whole calls under one index without ids are calls of their own, also when 
     ['f{"x":1}', 'f{"x":2}', "g{}"],
   );
 });
+
+test("an id that a second call has again, under another index, is that call's too; both get ids of their own", () => {
+  const calls = assemble(
+    { id: "f", index: 0, function: fn("f", '{"x":1}') },
+    { id: "f", index: 1, function: fn("f", '{"x":2}') },
+  );
+  assert.deepEqual(
+    calls.map((call) => call.function.arguments),
+    ['{"x":1}', '{"x":2}'],
+  );
+  assert.notEqual(calls[0]?.id, calls[1]?.id);
+});

@@ -175,6 +175,25 @@ test("what a client adds to user and tool messages does not go to the provider",
   assert.deepEqual(server.model.asked[0]?.messages, expected);
 });
 
+test("nor does what it adds to a part: OpenAI would fetch a file_url, or open another user's file_id", async (t) => {
+  const parts = [
+    { type: "text", text: "Look" },
+    ...image(PIXEL).content,
+    ...file("data:application/pdf;base64,JVBERi0=").content,
+  ];
+  const extra = { file_id: "file-1", file_url: "https://evil.example/a.pdf", detail: "high" };
+  const added = parts.map((part) => ({
+    ...part,
+    ...extra,
+    ...("file" in part ? { file: { ...part.file, ...extra } } : {}),
+    ...("image_url" in part ? { image_url: { ...part.image_url, ...extra } } : {}),
+  }));
+  const server = await startServer(t, { turns: [[say("On")]] });
+  const state = { conversation_history: [{ role: "user", content: added }] };
+  await send.json(t, server, { message: "Go", state });
+  assert.deepEqual(server.model.asked[0]?.messages[0], { role: "user", content: parts });
+});
+
 test("the instructions go to the model and never into a state", async (t) => {
   const instructions = "You are a pirate.";
   const server = await startServer(t, { turns: [[say("Arr")]], agent: { instructions } });

@@ -12,8 +12,8 @@ export class AnthropicReader {
   readonly #calls = new ToolCallAssembler();
   /** By the index of their block. */
   readonly #thinking = new Map<unknown, Record<string, unknown>>();
-  /** What each tool call has been given so far, by the index of its block. */
-  readonly #inputs = new Map<unknown, string>();
+  /** The indexes of the blocks that are calls of ours. */
+  readonly #callBlocks = new Set<unknown>();
   readonly #layout: (Layout[number] | [number, number])[] = [];
   readonly #usage = new UsageCounter();
   #content = "";
@@ -150,26 +150,21 @@ export class AnthropicReader {
 
   #startCall(index: unknown, block: Json): void {
     this.#calls.add({ index, id: block.id, function: { name: block.name } });
-    this.#inputs.set(index, "");
+    this.#callBlocks.add(index);
     // Empty here where the input follows in pieces; some gateways have it all at once.
     const isWhole = isRecord(block.input) && Object.keys(block.input).length > 0;
     if (isWhole) this.#write(index, JSON.stringify(block.input));
   }
 
   #write(index: unknown, piece: string): void {
-    const before = this.#inputs.get(index);
     // Tools on Anthropic's side get inputs too: those are no calls of ours.
-    if (before === undefined) return;
-    this.#inputs.set(index, before + piece);
-    this.#calls.add({ index, function: { arguments: piece } });
+    if (this.#callBlocks.has(index)) this.#calls.add({ index, function: { arguments: piece } });
   }
 
   /** A call that the end of the answer has cut in two was never made, and a refused answer makes none. */
   #wholeCalls(finish: TurnFinish, taken: ReadonlySet<string>): HistoryToolCall[] {
     if (finish === "content_filter") return [];
-    const calls = this.#calls.finish(taken);
-    if (finish !== "length" || this.#layout.at(-1) !== "tool_use") return calls;
-    return isJson([...this.#inputs.values()].at(-1) ?? "") ? calls : calls.slice(0, -1);
+    return this.#calls.finish(taken, finish === "length" && this.#layout.at(-1) === "tool_use");
   }
 
   #message(calls: HistoryToolCall[]): AssistantMessage {
@@ -188,15 +183,6 @@ export class AnthropicReader {
       thinking_blocks: kept,
       ...(isPlain(layout) ? {} : { anthropic_layout: layout }),
     };
-  }
-}
-
-function isJson(written: string): boolean {
-  try {
-    JSON.parse(written);
-    return true;
-  } catch {
-    return false;
   }
 }
 

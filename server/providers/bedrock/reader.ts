@@ -97,9 +97,10 @@ export class BedrockReader {
   /** Without the call that the token limit cut, and without any when the answer was withheld. */
   #wholeCalls(finish: TurnFinish, taken: ReadonlySet<string>): HistoryToolCall[] {
     if (finish === "content_filter") return [];
-    const calls = this.#calls.finish(taken);
-    if (finish !== "length" || this.#blocks.at(-1)?.kind !== "tool_use") return calls;
-    return isJson(calls.at(-1)?.function.arguments ?? "") ? calls : calls.slice(0, -1);
+    return this.#calls.finish(
+      taken,
+      finish === "length" && this.#blocks.at(-1)?.kind === "tool_use",
+    );
   }
 
   #message(calls: HistoryToolCall[]): AssistantMessage {
@@ -169,15 +170,6 @@ export class BedrockReader {
     this.#reasoning.set(index, block);
     this.#blocks.push(block);
     return block;
-  }
-}
-
-function isJson(written: string): boolean {
-  try {
-    JSON.parse(written);
-    return true;
-  } catch {
-    return false;
   }
 }
 

@@ -32,6 +32,9 @@ const OF_TOOL_TURNS = new Set(["reasoning_content", "reasoning", "thinking_parts
 /** Thinking whose signature another model may not know. */
 const SIGNED = new Set(["thinking_blocks", "provider_specific_fields", "reasoning_details"]);
 
+/** Fields of our own, for providers with APIs of their own: no server of this one has a use for them. */
+const OF_OTHER_APIS = new Set(["openai_output", "anthropic_layout"]);
+
 /** The messages to send for a history. */
 export function sentMessages(history: readonly HistoryMessage[], rules: SendRules): SentMessage[] {
   const messages: SentMessage[] = [];
@@ -124,6 +127,7 @@ function sentAssistant(
   place: TurnPlace,
 ): SentMessage {
   const goesBack = (name: string) =>
+    !OF_OTHER_APIS.has(name) &&
     (rules.dialect.takesBack?.message.has(name) ?? true) &&
     !rules.quirks.refused.has(name) &&
     (place.usesTools || rules.quirks.wantsReasoning || !OF_TOOL_TURNS.has(name)) &&

@@ -81,9 +81,12 @@ function learnHistory(
   }
   if (!history.dropsSigned && /invalid\W{0,3}signature/i.test(said)) return { dropsSigned: true };
   const words = new Set(said.split(/\W+/));
-  const blamed = extraFields(body.messages).filter((name) => words.has(name));
+  const heeded = new Set([...history.refused, ...(history.wantsReasoning ? [REASONING] : [])]);
+  const blamed = extraFields(body.messages).filter((name) => words.has(name) && !heeded.has(name));
   return blamed.length === 0 ? undefined : { refused: new Set([...history.refused, ...blamed]) };
 }
+
+const REASONING = "reasoning_content";
 
 const MESSAGE_FIELDS = new Set(["role", "content", "tool_calls"]);
 const CALL_FIELDS = new Set(["id", "type", "function"]);

@@ -1,6 +1,6 @@
 import type { AssistantMessage, Usage } from "../../protocol/chat.ts";
 import { ExtraFields, textOfParts } from "../extra-fields.ts";
-import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
+import { toProviderError, truncated, UpstreamGarbage } from "../failures/failures.ts";
 import { isRecord, text } from "../json.ts";
 import type { ChatModelEvent, TurnFinish } from "../provider.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
@@ -16,6 +16,8 @@ export class ChatReader {
   #content = "";
   #finish: string | undefined;
   #usage: Usage | undefined;
+  /** Whether the answer so far ends in a tool call. */
+  #endsInCall = false;
 
   constructor(label: string, tags: ThinkTagRule) {
     this.#label = label;
@@ -41,18 +43,25 @@ export class ChatReader {
   }
 
   /**
-   * What there is to say at the end of the stream. Calls that were gathered are made whatever the finish
-   * reason is: it says "stop" on several servers. `taken` are the call ids of the conversation so far.
+   * What there is to say at the end of the stream. Calls that were gathered are made also where the finish
+   * reason is "stop", as on several servers; but not one that the token limit has cut, and none of an answer
+   * that was withheld. `taken` are the call ids of the conversation so far.
    */
   end(taken: ReadonlySet<string>): ChatModelEvent[] {
     const events = this.#say(this.#tags.end());
-    const calls = this.#calls.finish(taken);
+    const finish = turnFinish(this.#finish);
+    const isCut = finish === "length" && this.#endsInCall;
+    const calls = finish === "content_filter" ? [] : this.#calls.finish(taken, isCut);
     if (calls.some((call) => call.function.name === "")) this.#garbage("a tool call has no name");
     // Google's way to say that the model wrote a call that is none, or of a tool that it does not have.
     if (calls.length === 0 && this.#finish?.startsWith("function_call_filter")) {
       this.#garbage("the model's tool call was malformed");
     }
     if (this.#finish === "error") this.#refuse("the stream was ended by an error");
+    // DeepSeek's and vLLM's ways to say that the server gave up in the middle of the answer.
+    if (this.#finish === "insufficient_system_resource" || this.#finish === "abort") {
+      throw truncated(this.#label);
+    }
     const message: AssistantMessage = {
       ...this.#extra.toObject(),
       role: "assistant",
@@ -64,7 +73,7 @@ export class ChatReader {
     }
     events.push({
       type: "end",
-      finish: turnFinish(this.#finish),
+      finish,
       ...(this.#usage === undefined ? {} : { usage: this.#usage }),
       message,
     });
@@ -76,7 +85,11 @@ export class ChatReader {
     const events = thinking === "" ? [] : this.#say({ thinking, text: "" });
     events.push(...this.#contentOf(delta));
     if (Array.isArray(delta.tool_calls)) {
-      for (const piece of delta.tool_calls) if (isRecord(piece)) this.#calls.add(piece);
+      for (const piece of delta.tool_calls) {
+        if (!isRecord(piece)) continue;
+        this.#calls.add(piece);
+        this.#endsInCall = true;
+      }
     }
     this.#extra.add(delta, READ_FIELDS);
     this.#extra.add(googleContent(delta), NO_FIELDS);
@@ -104,6 +117,7 @@ export class ChatReader {
     if (said.thinking !== "") events.push({ type: "thinking", delta: said.thinking });
     if (said.text !== "") {
       this.#content += said.text;
+      this.#endsInCall = false;
       events.push({ type: "text", delta: said.text });
     }
     return events;
@@ -153,15 +167,20 @@ function googleContent({
   return others ? { extra_content: { ...extra, google } } : {};
 }
 
+/**
+ * Gemini and Grok count what was thought only in the total, where OpenAI's `completion_tokens` include it.
+ */
 function readUsage(usage: unknown): Usage | undefined {
   if (!isRecord(usage)) return undefined;
-  const { prompt_tokens: input, completion_tokens: output } = usage;
+  const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
   if (typeof input !== "number" || typeof output !== "number") return undefined;
-  return { input_tokens: input, output_tokens: output };
+  const all = typeof total === "number" ? total - input : output;
+  return { input_tokens: input, output_tokens: Math.max(output, all) };
 }
 
 /** Google adds the kind of filter: "content_filter: PROHIBITED_CONTENT". */
 function turnFinish(reason = ""): TurnFinish {
   if (reason.startsWith("content_filter")) return "content_filter";
-  return reason === "length" ? "length" : "stop";
+  // The second is Mistral's, for a full context.
+  return reason === "length" || reason === "model_length" ? "length" : "stop";
 }

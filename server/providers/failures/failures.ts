@@ -51,6 +51,9 @@ export function truncated(label: string, cause?: unknown): ProviderError {
   return new ProviderError("provider_truncated", message, { cause });
 }
 
+/** Statuses with which waiting helps: a gateway may put `Retry-After` on every refusal. */
+const WAITS = new Set([429, 503, 529]);
+
 function fromRefusal(label: string, refusal: UpstreamRefusal): ProviderError {
   const { status, headers, detail } = refusal;
   if (status >= 300 && status < 400) {
@@ -71,7 +74,8 @@ function fromRefusal(label: string, refusal: UpstreamRefusal): ProviderError {
       { cause: refusal, retryable: false },
     );
   }
-  return classify(label, { status, detail, retryAfter: readRetryAfter(headers), cause: refusal });
+  const retryAfter = WAITS.has(status) ? readRetryAfter(headers) : undefined;
+  return classify(label, { status, detail, retryAfter, cause: refusal });
 }
 
 function fromConnection(label: string, cause: unknown, started: boolean): ProviderError {

@@ -15,6 +15,8 @@ export interface FinishedResponse {
   finish: TurnFinish;
   usage: Usage | undefined;
   calls: readonly ToolCall[];
+  /** Ids of calls that the token limit has cut: they cannot be made, but the response is open at them. */
+  cutCalls: readonly string[];
   /** For conversations that the client keeps. */
   message: AssistantMessage;
 }
@@ -24,6 +26,7 @@ export class ResponsesReader {
   readonly #label: string;
   /** By call id, so that the final snapshot can bring what no event of its own has brought. */
   readonly #calls = new Map<string, ToolCall>();
+  readonly #cutCalls = new Set<string>();
   readonly #hosted = new HostedCalls();
   readonly #parts: OutputPart[] = [];
   /** Where the text of each item begins in `#said`. */
@@ -110,6 +113,10 @@ export class ResponsesReader {
         new UpstreamGarbage("a function call has no id or no name"),
       );
     }
+    if (item.status === "incomplete") {
+      this.#cutCalls.add(id);
+      return [];
+    }
     if (this.#calls.has(id)) return [];
     const written = text(item.arguments).trim() === "" ? "{}" : text(item.arguments);
     const call = { id, name, arguments: written };
@@ -148,6 +155,7 @@ export class ResponsesReader {
       finish: turnFinish(response),
       usage: readUsage(response.usage),
       calls,
+      cutCalls: [...this.#cutCalls],
       message: toAssistantMessage(this.#said, calls, this.#parts),
     };
     return events;

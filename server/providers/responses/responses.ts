@@ -1,7 +1,7 @@
 import type { ConversationState } from "../../protocol/chat.ts";
 import { mediaTypesOf } from "../capabilities.ts";
 import { openHistory } from "../history/history.ts";
-import { toolOutput } from "../history/tool-output.ts";
+import { CANCELLED_OUTPUT, toolOutput } from "../history/tool-output.ts";
 import { userMessage } from "../history/user-message.ts";
 import type {
   ChatModel,
@@ -68,6 +68,8 @@ class ResponsesConversation implements Conversation {
   #input: InputItem[];
   /** The response to continue from within this run; its calls may be open. */
   #previousId: string | undefined;
+  /** Its calls that were cut: nobody runs them, and yet the API wants each answered. */
+  #cutCalls: readonly string[] = [];
   /** The last response that left no call open. Only such an id may leave: the API refuses any other. */
   #settledId: string | undefined;
 
@@ -93,7 +95,10 @@ class ResponsesConversation implements Conversation {
   }
 
   answer(answers: readonly ToolAnswer[]): void {
-    this.#input = answers.map((answer) => callOutput(answer.id, toolOutput(answer)));
+    this.#input = [
+      ...answers.map((answer) => callOutput(answer.id, toolOutput(answer))),
+      ...this.#cutCalls.map((id) => callOutput(id, CANCELLED_OUTPUT)),
+    ];
   }
 
   /**
@@ -106,7 +111,9 @@ class ResponsesConversation implements Conversation {
 
   #end(finished: FinishedResponse) {
     this.#previousId = finished.id;
-    if (finished.calls.length === 0) this.#settledId = finished.id;
+    this.#cutCalls = finished.cutCalls;
+    const isOpen = finished.calls.length + finished.cutCalls.length > 0;
+    if (!isOpen) this.#settledId = finished.id;
     return endOf(finished);
   }
 
