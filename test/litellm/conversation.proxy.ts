@@ -7,10 +7,15 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type FixtureResponse, LLMock } from "@copilotkit/aimock";
 import { attachment } from "../support/files.ts";
+import { startGoogleAccount } from "../support/google-account.ts";
 import { askOnce, seen, weatherProject } from "../support/litellm-agent.ts";
 import { openLifetime } from "../support/litellm-cleanup.ts";
 import { installLiteLlm, pythonVersion } from "../support/litellm-install.ts";
-import { PROVIDER_ROWS, type ProviderRow } from "../support/litellm-provider-rows.ts";
+import {
+  conversationTitle,
+  PROVIDER_ROWS,
+  type ProviderRow,
+} from "../support/litellm-provider-rows.ts";
 import { type LiteLlm, startLiteLlm } from "../support/litellm-proxy.ts";
 import { type Recorder, startRecorder } from "../support/litellm-recorder.ts";
 
@@ -31,9 +36,10 @@ before(async () => {
   await mock.start();
   lifetime.after(() => mock.stop());
   recorder = await startRecorder(lifetime, mock.url, inCamelCase);
+  const googleCredentials = await startGoogleAccount(lifetime);
   const models = PROVIDER_ROWS.map(({ name, params }) => ({
     model_name: name,
-    litellm_params: params(recorder.url),
+    litellm_params: params({ url: recorder.url, googleCredentials }),
   }));
   litellm = await startLiteLlm(lifetime, await installLiteLlm(version), models);
 });
@@ -68,12 +74,9 @@ for (const row of PROVIDER_ROWS) {
   const files = row.takesPdf ? [IMAGE, PDF] : [IMAGE];
   const bytes = files.map(({ data }) => data);
   const thinking = (text: string) => (row.thinks ? [["thinking", text]] : []);
-  const title = row.takesPdf ? "an image and a PDF" : "an image";
 
-  test(`${row.name}: thinking, two tools, ${title}, and a restart before the second message`, {
-    skip,
-  }, async (t) => {
-    const project = weatherProject(t, row.name);
+  test(conversationTitle(row), { skip }, async (t) => {
+    const project = weatherProject(t, row.name, row.takesEffort ? undefined : {});
     const message = "Weather in Lima and Oslo?";
     const first = await askOnce(project, litellm, "sse", { message, attachments: files });
     assert.deepEqual(seen(first), [

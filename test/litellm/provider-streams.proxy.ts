@@ -8,14 +8,13 @@ import { after, before, test } from "node:test";
 import { fixtureFrames, frames } from "../support/bedrock.ts";
 import { askOnce, seen, weatherProject } from "../support/litellm-agent.ts";
 import { openLifetime } from "../support/litellm-cleanup.ts";
-import { installLiteLlm, pythonVersion } from "../support/litellm-install.ts";
-import { PROVIDER_ROWS } from "../support/litellm-provider-rows.ts";
-import { type LiteLlm, startLiteLlm } from "../support/litellm-proxy.ts";
+import { pythonVersion } from "../support/litellm-install.ts";
+import type { LiteLlm } from "../support/litellm-proxy.ts";
+import { startLiteLlmUpstream } from "../support/litellm-upstream.ts";
+import type { Cleanup } from "../support/start-server.ts";
 import {
   eventStream,
   fixture,
-  jsonReply,
-  startUpstream,
   type UpstreamReply,
   type UpstreamServer,
 } from "../support/upstream-server.ts";
@@ -29,15 +28,7 @@ let upstream: UpstreamServer;
 
 before(async () => {
   if (version === undefined) return;
-  upstream = await startUpstream();
-  lifetime.after(() => upstream.close());
-  const base = upstream.url.replace(/\/v1$/, "");
-  const models = PROVIDER_ROWS.map(({ name, params }) => ({
-    model_name: name,
-    litellm_params: params(base),
-  }));
-  const python = await installLiteLlm(version);
-  litellm = await startLiteLlm(lifetime, python, models);
+  ({ litellm, upstream } = await startLiteLlmUpstream(lifetime, version));
 });
 
 after(() => lifetime.end());
@@ -82,9 +73,17 @@ const ended = (text: string) => [
   ["done", text],
 ];
 
-test("gemini: the signature of a call and of an answer come back in their places, also after a restart", {
-  skip,
-}, async (t) => {
+for (const name of ["gemini", "vertex"]) {
+  test(
+    `${name}: the signature of a call and of an answer come back in their places, also after a restart`,
+    {
+      skip,
+    },
+    (t) => signaturesComeBack(t, name),
+  );
+}
+
+async function signaturesComeBack(t: Cleanup, name: string): Promise<void> {
   const args = { city: "Lima" };
   upstream.reply(
     gemini(
@@ -95,7 +94,7 @@ test("gemini: the signature of a call and of an answer come back in their places
     gemini([{ text: "Welcome." }]),
   );
   const from = upstream.calls.length;
-  const { seen: shown, usage } = await converse(weatherProject(t, "gemini"));
+  const { seen: shown, usage } = await converse(weatherProject(t, name));
   assert.deepEqual(shown, [
     [["thinking", "I look."], CALL, RESULT, ...ended("Mild.")],
     ended("Welcome."),
@@ -108,6 +107,38 @@ test("gemini: the signature of a call and of an answer come back in their places
   assert.equal(call.thoughtSignature, "Q0FMTA==");
   assert.deepEqual(next.contents[1], called);
   assert.deepEqual(next.contents[3].parts, [{ text: "Mild.", thoughtSignature: "VEVYVA==" }]);
+}
+
+/** LiteLLM streams no reasoning items, so that none can come back: OpenAI then reasons anew. */
+test("gpt-responses: summaries are asked for and shown, and calls come back without their reasoning", {
+  skip,
+}, async (t) => {
+  upstream.reply(
+    { body: [fixture("responses/reasoning-and-two-calls")] },
+    { body: [fixture("responses/text")] },
+    { body: [fixture("responses/text")] },
+  );
+  const from = upstream.calls.length;
+  const { seen: shown, usage } = await converse(weatherProject(t, "gpt-responses"));
+  assert.deepEqual(shown, [
+    [
+      ["thinking", "**Planning**\n\nTwo cities.**Calling**"],
+      CALL,
+      ["tool_call", "get_weather", { city: "Oslo" }],
+      RESULT,
+      ["tool_result", "It is cold in Oslo.", "completed"],
+      ...ended("Grüß Gott 👋!"),
+    ],
+    ended("Grüß Gott 👋!"),
+  ]);
+  assert.deepEqual(usage, { input_tokens: 117, output_tokens: 53 });
+  const [first, loop, next] = bodies(from);
+  assert.deepEqual(first.reasoning, { effort: "low", summary: "detailed" });
+  const types = ["message", "function_call", "function_call"];
+  const results = ["function_call_output", "function_call_output"];
+  const typesOf = ({ input }: { input: { type: string }[] }) => input.map(({ type }) => type);
+  assert.deepEqual(typesOf(loop), [...types, ...results]);
+  assert.deepEqual(next.input.slice(0, loop.input.length), loop.input);
 });
 
 test("bedrock: signed thinking comes back verbatim, also after a restart", { skip }, async (t) => {
@@ -170,50 +201,4 @@ test("claude: interleaved thoughts keep their own signatures, also after a resta
   ]);
   assert.ok(isThinking(loop.messages[1].content[0]));
   assert.deepEqual(next.messages[1], loop.messages[1]);
-});
-
-/** As Anthropic refuses. */
-const refusal = (status: number, type: string, message: string) =>
-  jsonReply(status, { type: "error", error: { type, message } });
-
-const FAILURES = [
-  {
-    title: "a rate limit, tried again",
-    replies: Array<UpstreamReply>(3).fill(refusal(429, "rate_limit_error", "slow down")),
-    expected: { status: 502, code: "provider_rate_limited" },
-  },
-  {
-    title: "a conversation that is too long",
-    replies: [refusal(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000")],
-    expected: { status: 400, code: "context_too_long" },
-  },
-  {
-    title: "a key of the provider that is refused",
-    replies: [refusal(401, "authentication_error", "invalid x-api-key")],
-    expected: { status: 502, code: "provider_auth" },
-  },
-];
-
-for (const { title, replies, expected } of FAILURES) {
-  test(`what Anthropic refuses keeps its code through LiteLLM: ${title}`, { skip }, async (t) => {
-    const from = upstream.calls.length;
-    upstream.reply(...replies);
-    const project = weatherProject(t, "claude");
-    const { status, last } = await askOnce(project, litellm, "json", { message: "Hi" });
-    assert.deepEqual({ status, code: last.type === "error" && last.code }, expected);
-    assert.equal(upstream.calls.length - from, replies.length);
-  });
-}
-
-/**
- * Only a connection that breaks: where Anthropic's stream merely ends early, LiteLLM makes up a
- * `finish_reason` of "stop", and nobody after it can tell.
- */
-test("a stream of the provider that breaks off ends in an error, not in a short answer", {
-  skip,
-}, async (t) => {
-  upstream.reply({ body: [fixture("anthropic/cut")], end: "cut" });
-  const project = weatherProject(t, "claude");
-  const { last } = await askOnce(project, litellm, "sse", { message: "Hi" });
-  assert.ok(last.type === "error" && last.code === "provider_error");
 });

@@ -97,6 +97,18 @@ test("LiteLLM: the exceptions of the providers behind it have their codes", asyn
       {},
       "provider_error",
     ],
+    [
+      400,
+      {
+        message:
+          "litellm.UnsupportedParamsError: openai does not support parameters: ['reasoning_effort'], for model=gpt-4o.",
+        type: "invalid_request_error",
+        param: null,
+        code: "400",
+      },
+      {},
+      "provider_error",
+    ],
   ] as const;
   await using upstream = await startUpstream(
     ...cases.map(([status, error, headers]) => jsonReply(status, { error }, headers)),

@@ -1,5 +1,6 @@
 /** A project whose model is behind a LiteLLM proxy, and the command that serves it. */
 
+import type { ModelSettings } from "../../server/providers/provider.ts";
 import { type ChatMessage, type Outcome, send, type TransportName } from "./chat-transports.ts";
 import { openLifetime } from "./litellm-cleanup.ts";
 import type { LiteLlm } from "./litellm-proxy.ts";
@@ -9,8 +10,12 @@ import { temporaryProject } from "./temporary-project.ts";
 
 const WEATHER = { Lima: "mild", Oslo: "cold", Cairo: "hot" };
 
-/** An agent that thinks and has one tool. */
-export function weatherProject(t: Cleanup, model: string): string {
+/** An agent with one tool, which is told to think, unless `settings` says otherwise. */
+export function weatherProject(
+  t: Cleanup,
+  model: string,
+  settings: ModelSettings = { reasoningEffort: "low" },
+): string {
   return temporaryProject(t, {
     "agent.ts": `
       import { defineAgent, tool } from "parley-agent";
@@ -19,7 +24,7 @@ export function weatherProject(t: Cleanup, model: string): string {
         name: "Weather",
         model: "litellm/${model}",
         instructions: "Use the tool.",
-        reasoningEffort: "low",
+        ...${JSON.stringify(settings)},
         tools: [tool({
           name: "get_weather",
           description: "Weather of a city.",

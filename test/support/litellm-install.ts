@@ -6,8 +6,8 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-/** Pinned: what is proved is proved of this version. */
-export const LITELLM = "litellm[proxy]==1.106.2";
+/** Pinned: what is proved is proved of these versions. LiteLLM reaches Vertex AI only with google-auth. */
+const PACKAGES = ["litellm[proxy]==1.106.2", "google-auth==2.62.2"];
 
 const INSTALL_MS = 10 * 60_000;
 
@@ -29,24 +29,25 @@ export async function pythonVersion(): Promise<string | undefined> {
  */
 export async function installLiteLlm(version: string): Promise<string> {
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "parley-test");
-  const folder = join(cache, `${LITELLM.replace(/\W+/g, "-")}-python-${version}`);
+  const names = PACKAGES.join(" ");
+  const folder = join(cache, `${names.replace(/\W+/g, "-")}-python-${version}`);
   const python = join(folder, "bin", "python");
   if (existsSync(python)) return python;
-  console.log(`Installing ${LITELLM} into ${folder}, once: this can take some minutes.`);
+  console.log(`Installing ${names} into ${folder}, once: this can take some minutes.`);
   // What is left when the Python that it was made with is gone.
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(cache, { recursive: true });
   const draft = `${folder}.${process.pid}`;
   try {
     await run("python3", ["-m", "venv", draft]);
-    const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", LITELLM];
+    const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...PACKAGES];
     await run(join(draft, "bin", "python"), pip);
     // Only a whole installation gets the name. Scripts in `bin` know the old one: use `python -m`.
     moveInto(draft, folder);
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
-  console.log(`Installed ${LITELLM}.`);
+  console.log(`Installed ${names}.`);
   return python;
 }
 

@@ -15,14 +15,24 @@ export interface Told {
   results: string[];
 }
 
+/** What stands where the provider would. */
+export interface Behind {
+  /** Without a path and without a slash at the end. */
+  url: string;
+  /** A key file of Google Cloud. */
+  googleCredentials: string;
+}
+
 export interface ProviderRow {
   /** The name that Parley says to LiteLLM. */
   name: string;
   /** What the name that LiteLLM says to the provider begins with. */
   model: string;
-  params(url: string): LiteLlmModel["litellm_params"];
+  params(upstream: Behind): LiteLlmModel["litellm_params"];
   path: string;
   takesPdf: boolean;
+  /** Whether the model can be told how much to think; LiteLLM refuses the setting for the others. */
+  takesEffort: boolean;
   /** Whether aimock's thinking gets through LiteLLM. */
   thinks: boolean;
   /** What aimock's thinking "Two cities." is when it comes back. */
@@ -40,12 +50,65 @@ function each<Value>(lists: Json[], read: (part: Json) => Value | undefined): Va
   });
 }
 
+/** The content of a data URL; nothing for other URLs. */
+const base64Of = (url: string | undefined) => /^data:[^,]*;base64,(.*)$/.exec(url ?? "")?.[1];
+
+const OPENAI: ProviderRow = {
+  name: "gpt",
+  model: "gpt-4o",
+  params: ({ url }) => ({ model: "openai/gpt-4o", api_key: "mock", api_base: `${url}/v1` }),
+  path: "/v1/chat/completions",
+  takesPdf: true,
+  takesEffort: false,
+  // Chat Completions of OpenAI tell no thoughts.
+  thinks: false,
+  replayed: [],
+  usage: { prompt_tokens: 30, completion_tokens: 12, total_tokens: 42 },
+  told({ messages }) {
+    const parts = messages.map(({ content }: Json) => (Array.isArray(content) ? content : []));
+    return {
+      files: each(parts, (part) => base64Of(part.image_url?.url ?? part.file?.file_data)),
+      thoughts: each(messages, ({ reasoning_content }) => reasoning_content),
+      results: each(messages, ({ role, content }) => (role === "tool" ? content : undefined)),
+    };
+  },
+};
+
+/** LiteLLM's way to the thoughts of OpenAI's models: it is told Chat Completions and asks for Responses. */
+const OPENAI_RESPONSES: ProviderRow = {
+  name: "gpt-responses",
+  model: "gpt-5.2",
+  params: ({ url }) => ({
+    model: "openai/responses/gpt-5.2",
+    api_key: "mock",
+    api_base: `${url}/v1`,
+  }),
+  path: "/v1/responses",
+  takesPdf: true,
+  takesEffort: true,
+  thinks: true,
+  // aimock leaves its thinking out of the whole response, and LiteLLM takes from there what is to come back.
+  replayed: [],
+  usage: { input_tokens: 30, output_tokens: 12 },
+  told({ input }) {
+    const parts = input.map(({ content }: Json) => (Array.isArray(content) ? content : []));
+    return {
+      files: each(parts, (part) => base64Of(part.image_url ?? part.file_data)),
+      thoughts: each(input, (item) => (item.type === "reasoning" ? item : undefined)),
+      results: each(input, ({ type, output }) =>
+        type === "function_call_output" ? output[0].text : undefined,
+      ),
+    };
+  },
+};
+
 const ANTHROPIC: ProviderRow = {
   name: "claude",
   model: "claude-sonnet-4-5",
-  params: (url) => ({ model: "anthropic/claude-sonnet-4-5", api_key: "mock", api_base: url }),
+  params: ({ url }) => ({ model: "anthropic/claude-sonnet-4-5", api_key: "mock", api_base: url }),
   path: "/v1/messages",
   takesPdf: true,
+  takesEffort: true,
   thinks: true,
   replayed: [
     { type: "thinking", thinking: "Two cities.", signature: "aimock-placeholder-signature" },
@@ -64,13 +127,14 @@ const ANTHROPIC: ProviderRow = {
 const GEMINI: ProviderRow = {
   name: "gemini",
   model: "gemini-2.5-pro",
-  params: (url) => ({
+  params: ({ url }) => ({
     model: "gemini/gemini-2.5-pro",
     api_key: "mock",
     api_base: `${url}/v1beta`,
   }),
   path: "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse",
   takesPdf: true,
+  takesEffort: true,
   thinks: true,
   replayed: [{ thought: true, text: "Two cities." }],
   usage: { promptTokenCount: 30, candidatesTokenCount: 12, totalTokenCount: 42 },
@@ -84,10 +148,23 @@ const GEMINI: ProviderRow = {
   },
 };
 
+const VERTEX: ProviderRow = {
+  ...GEMINI,
+  name: "vertex",
+  params: ({ url, googleCredentials }) => ({
+    model: "vertex_ai/gemini-2.5-pro",
+    api_base: url,
+    vertex_project: "acme",
+    vertex_location: "us-central1",
+    vertex_credentials: googleCredentials,
+  }),
+  path: "/v1/projects/acme/locations/us-central1/publishers/google/models/gemini-2.5-pro:streamGenerateContent?alt=sse",
+};
+
 const BEDROCK: ProviderRow = {
   name: "bedrock",
   model: "us.anthropic.claude-sonnet-4-5",
-  params: (url) => ({
+  params: ({ url }) => ({
     model: "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
     aws_access_key_id: "mock",
     aws_secret_access_key: "mock",
@@ -96,6 +173,7 @@ const BEDROCK: ProviderRow = {
   }),
   path: "/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse-stream",
   takesPdf: true,
+  takesEffort: true,
   thinks: true,
   // aimock signs no thinking of Bedrock, and LiteLLM turns what is not signed into text.
   replayed: [],
@@ -113,9 +191,10 @@ const BEDROCK: ProviderRow = {
 const OLLAMA: ProviderRow = {
   name: "ollama",
   model: "qwen3-vl",
-  params: (url) => ({ model: "ollama_chat/qwen3-vl", api_base: url }),
+  params: ({ url }) => ({ model: "ollama_chat/qwen3-vl", api_base: url }),
   path: "/api/chat",
   takesPdf: false,
+  takesEffort: true,
   // aimock says `reasoning_content`, which LiteLLM does not know: Ollama itself says `thinking`.
   thinks: false,
   replayed: [],
@@ -129,4 +208,19 @@ const OLLAMA: ProviderRow = {
   },
 };
 
-export const PROVIDER_ROWS: readonly ProviderRow[] = [ANTHROPIC, GEMINI, BEDROCK, OLLAMA];
+export const PROVIDER_ROWS: readonly ProviderRow[] = [
+  OPENAI,
+  OPENAI_RESPONSES,
+  ANTHROPIC,
+  GEMINI,
+  BEDROCK,
+  VERTEX,
+  OLLAMA,
+];
+
+/** How the test of a row's conversation is called, which docs/providers.md names. */
+export function conversationTitle({ name, thinks, takesPdf }: ProviderRow): string {
+  const files = takesPdf ? "an image and a PDF" : "an image";
+  const what = [...(thinks ? ["thinking"] : []), "two tools", files];
+  return `${name}: ${what.join(", ")}, and a restart before the second message`;
+}

@@ -79,8 +79,10 @@ function configOf(models: readonly LiteLlmModel[]): string {
   return JSON.stringify({
     model_list: models,
     // A request that fails must be seen to fail, not be tried again behind our back.
-    litellm_settings: { num_retries: 0, telemetry: false },
+    // OpenAI tells its models' thoughts, as summaries, only where they are asked for.
+    litellm_settings: { num_retries: 0, telemetry: false, reasoning_auto_summary: true },
     router_settings: { num_retries: 0, disable_cooldowns: true },
-    general_settings: { master_key: KEY },
+    // It would ask OpenAI's models for their limits, now and then, among the requests that tests count.
+    general_settings: { master_key: KEY, disable_model_info_refresh: true },
   });
 }

@@ -88,7 +88,7 @@ function blameRequest(label: string, status: number, detail: FailureDetail): Ver
     return ["invalid_request", message, false];
   }
   const blamesInput = /^(?:messages|input)\b/.test(detail.param);
-  const blamesSetup = says(detail, ...SETUP_CODES) || detail.param !== "";
+  const blamesSetup = says(detail, ...SETUP_CODES) || detail.param !== "" || isUnsupported(detail);
   if ((status === 400 || status === 422) && (blamesInput || !blamesSetup)) {
     const message = `${label} does not take this message or one of its attachments.`;
     return ["invalid_request", message, false];
@@ -117,6 +117,11 @@ function isExpired(status: number, detail: FailureDetail): boolean {
 function isTooLong(detail: FailureDetail): boolean {
   if (says(detail, "context_length_exceeded", "exceed_context_size_error")) return true;
   return TOO_LONG.test(detail.text);
+}
+
+/** LiteLLM knows of many models what they take, and names the rest only in a sentence. */
+function isUnsupported(detail: FailureDetail): boolean {
+  return /UnsupportedParamsError/.test(detail.text);
 }
 
 /** In this order: vLLM and its kin, LiteLLM, Anthropic, Gemini, Bedrock, Groq. */

@@ -1,0 +1,22 @@
+/** The tables of docs/providers.md, for the tests that compare them. */
+
+import assert from "node:assert/strict";
+import { isProviderId, type ProviderId } from "../../server/providers/capabilities.ts";
+import { readMarkdown, section, tableRows } from "./markdown-file.ts";
+
+export const PAGE = readMarkdown("docs/providers.md");
+
+/** Rows of cells, the provider's first. */
+export const MESSAGES = tableRows(section(PAGE, "### Messages"), "provider");
+export const CONVERSATION = tableRows(section(PAGE, "### Conversation"), "provider");
+/** The model's name as LiteLLM knows it is first. */
+export const THROUGH_LITELLM = tableRows(section(PAGE, "### Through LiteLLM"), "behind the proxy");
+
+/** The provider of a row: one that is set up in another way has a comma after it. */
+export function asId(label: string): ProviderId {
+  const [id = ""] = label.split(",");
+  return isProviderId(id) ? id : assert.fail(`there is no provider "${id}"`);
+}
+
+/** The text of a cell before its links. */
+export const said = (cell = "") => cell.split(": [")[0] ?? "";
