@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createHash, createHmac } from "node:crypto";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { ClientRequest } from "node:http";
 import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { SetupError } from "../../server/providers/failures/provider-error.ts";
@@ -60,21 +62,22 @@ test("a missing region, missing credentials and a wrong base URL each name their
 });
 
 test("without a base URL the region's own address is asked", async () => {
+  const env = { ...TOKEN, AWS_REGION: "eu-central-1" };
+  const setup = { env, times, settings: {}, loadPackage };
+  const provider = await resolveProvider("bedrock/amazon.nova-pro-v1:0", setup);
+  // Of the first request, before anything is sent.
+  const abort = new AbortController();
   const asked: string[] = [];
-  const real = globalThis.fetch;
-  globalThis.fetch = async (input) => {
-    asked.push(String(input));
-    throw new TypeError("fetch failed");
+  const onRequest = (message: unknown) => {
+    const { request } = message as { request: ClientRequest };
+    asked.push(`${request.protocol}//${request.host}${request.path}`);
+    abort.abort();
   };
-  try {
-    const env = { ...TOKEN, AWS_REGION: "eu-central-1" };
-    const setup = { env, times, settings: {}, loadPackage };
-    await ask(open(await resolveProvider("bedrock/amazon.nova-pro-v1:0", setup)));
-  } finally {
-    globalThis.fetch = real;
-  }
+  subscribe("http.client.request.start", onRequest);
+  await ask(open(provider), abort.signal);
+  unsubscribe("http.client.request.start", onRequest);
   const path = "/model/amazon.nova-pro-v1%3A0/converse-stream";
-  assert.equal(asked[0], `https://bedrock-runtime.eu-central-1.amazonaws.com${path}`);
+  assert.deepEqual(asked, [`https://bedrock-runtime.eu-central-1.amazonaws.com${path}`]);
 });
 
 test("with access keys a request is signed for exactly what goes over the line", async () => {

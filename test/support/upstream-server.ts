@@ -29,6 +29,8 @@ export interface UpstreamCall {
   /** The body as JSON; the tests know its shape. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads into it and fails where it is wrong.
   json: any;
+  /** The client's port: the same for two requests that came over one connection. */
+  port: number | undefined;
   /** Settles when the connection of this answer is over: "complete", or "aborted" by the other side. */
   closed: Promise<"complete" | "aborted">;
 }
@@ -58,6 +60,7 @@ export async function startUpstream(...replies: UpstreamReply[]): Promise<Upstre
       headers: req.headers,
       body,
       json: body.startsWith("{") ? JSON.parse(body) : undefined,
+      port: req.socket.remotePort,
       closed: new Promise((resolve) => {
         res.once("close", () => resolve(res.writableFinished ? "complete" : "aborted"));
       }),

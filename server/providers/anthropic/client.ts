@@ -1,5 +1,5 @@
 import type { Anthropic, ClientOptions } from "@anthropic-ai/sdk";
-import { fetchStream } from "../upstream/client.ts";
+import { fetchStream, type StreamResponse, streamOf } from "../upstream/client.ts";
 
 /** The class of `@anthropic-ai/sdk` that makes clients. */
 export type AnthropicClass = new (options: ClientOptions) => Anthropic;
@@ -32,8 +32,6 @@ export class AnthropicClient {
       logLevel: "off",
       maxRetries: 0,
       timeout: Math.max(1, Math.ceil(timeoutMs)),
-      // "error" would lose the abort signal on Node 20 after a garbage collection; a 3xx is refused.
-      fetchOptions: { redirect: "manual" },
       fetch: (input, init) => fetchStream(input, init, SENT_HEADERS),
     });
   }
@@ -42,16 +40,14 @@ export class AnthropicClient {
    * Sends a streamed request. Not through `messages.create`, which prints a warning with each request to a
    * model that Anthropic is going to retire.
    */
-  async send(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Response> {
+  async send(
+    body: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<StreamResponse> {
     const isSampling = SAMPLING_PARAMETERS.some((name) => name in body);
     const headers = { "anthropic-version": isSampling ? SAMPLING_VERSION : VERSION };
-    try {
-      const options = { body, headers, signal, stream: true };
-      return await this.#client.post("/v1/messages", options).asResponse();
-    } catch (error) {
-      // The package wraps what its `fetch` throws; what we threw there tells more.
-      throw error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    }
+    const options = { body, headers, signal, stream: true };
+    return streamOf(this.#client.post("/v1/messages", options));
   }
 }
 

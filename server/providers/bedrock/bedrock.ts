@@ -1,4 +1,4 @@
-import type { BedrockRuntimeClient, ConverseStreamOutput } from "@aws-sdk/client-bedrock-runtime";
+import type { BedrockRuntimeClient } from "@aws-sdk/client-bedrock-runtime";
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { mediaTypesOf } from "../capabilities.ts";
 import { truncated } from "../failures/failures.ts";
@@ -12,7 +12,9 @@ import type {
   ProviderSetup,
   ProviderTimes,
 } from "../provider.ts";
-import { type RetryClock, realRetryClock, retryDelay } from "../upstream/retry.ts";
+import type { UpstreamLine } from "../upstream/line.ts";
+import { type RetryClock, realRetryClock } from "../upstream/retry.ts";
+import { tryToOpen } from "../upstream/tries.ts";
 import { type BedrockPackage, createBedrockClient } from "./client.ts";
 import { BedrockConnection } from "./connection.ts";
 import { bedrockEffort } from "./effort.ts";
@@ -62,49 +64,32 @@ class BedrockModel implements ChatModel {
     request: ChatModelRequest,
     signal: AbortSignal,
   ): AsyncGenerator<ChatModelEvent, void> {
+    const { sdk, client, request: settings, times, clock } = this.#options;
     const reader = new BedrockReader();
-    const { connection, first } = await this.#open(request, signal);
+    const input = converseInput(request, settings);
+    const open = async (own: UpstreamLine) => {
+      const connection = new BedrockConnection(own);
+      await connection.start(client, new sdk.ConverseStreamCommand(input));
+      return { connection, first: await connection.read() };
+    };
+    const tries = { times, clock, explain: toBedrockError, adapt: () => false };
+    const { line, stream } = await tryToOpen(open, tries, signal);
     try {
-      let event = first;
+      let event = stream.first;
       while (event !== undefined) {
         for (const said of reader.read(event)) yield said;
         if (reader.complete) break;
-        event = await connection.read();
+        event = await stream.connection.read();
       }
     } catch (error) {
       signal.throwIfAborted();
       throw toBedrockError(error, true);
     } finally {
-      connection.close();
+      line.close();
     }
     signal.throwIfAborted();
     if (!reader.finished) throw truncated(LABEL);
     for (const event of reader.end(callIds(request.messages))) yield event;
-  }
-
-  /** Tries until a first event is there: up to then another try cannot be noticed. */
-  async #open(
-    request: ChatModelRequest,
-    signal: AbortSignal,
-  ): Promise<{ connection: BedrockConnection; first: ConverseStreamOutput | undefined }> {
-    const { sdk, client, request: settings, times, clock } = this.#options;
-    const input = converseInput(request, settings);
-    const deadline = performance.now() + times.firstChunk;
-    for (let tried = 1; ; tried++) {
-      signal.throwIfAborted();
-      const connection = new BedrockConnection(times, deadline, signal);
-      try {
-        await connection.start(client, new sdk.ConverseStreamCommand(input));
-        return { connection, first: await connection.read() };
-      } catch (error) {
-        connection.close();
-        signal.throwIfAborted();
-        const failure = toBedrockError(error);
-        const delay = retryDelay(failure, tried, clock.random);
-        if (delay === undefined || performance.now() + delay >= deadline) throw failure;
-        await clock.wait(delay, signal);
-      }
-    }
   }
 }
 

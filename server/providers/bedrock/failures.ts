@@ -50,12 +50,13 @@ const COMPLAINTS: readonly (readonly [code: string, pattern: RegExp])[] = [
 ];
 
 /** An HTTP answer that is no event stream. */
-export function httpRefusal(status: number, headers: Headers, body: string): UpstreamRefusal {
-  const json = parse(body);
+export function httpRefusal(answer: UpstreamRefusal): UpstreamRefusal {
+  const { status, headers } = answer;
+  const json = parse(answer.body);
   // "ThrottlingException:http://internal.amazon.com/…", or in the body with its name space before a "#".
   const named = headers.get("x-amzn-errortype") ?? (isRecord(json) ? text(json.__type) : "");
   const type = named.split(":")[0]?.split("#").at(-1) ?? "";
-  if (status < 400 || !isRecord(json)) return new UpstreamRefusal(status, headers, body);
+  if (status < 400 || !isRecord(json)) return answer;
   return refusal(type, text(json.message) || text(json.Message), { status, headers });
 }
 

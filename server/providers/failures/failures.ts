@@ -91,7 +91,7 @@ function fromConnection(label: string, cause: unknown, started: boolean): Provid
   });
 }
 
-/** The codes and names along an error's causes: `fetch` puts the socket's error two levels deep. */
+/** The codes and names along an error's causes: packages wrap the socket's error. */
 export function causeChain(error: unknown): string[] {
   const names: string[] = [];
   let current = error;

@@ -1,5 +1,6 @@
+import type { IncomingMessage } from "node:http";
 import type { OpenAI } from "openai";
-import { MAX_REFUSAL_BYTES, UpstreamRefusal } from "./refusal.ts";
+import { exchange, headersOf, isStream, refusalOf } from "./exchange.ts";
 
 /** Where an OpenAI-compatible API is, and who asks. */
 export interface UpstreamAddress {
@@ -37,9 +38,7 @@ export async function createClient(address: UpstreamAddress, timeoutMs: number):
     logLevel: "off",
     maxRetries: 0,
     timeout: Math.max(1, Math.ceil(timeoutMs)),
-    // "error" would lose the abort signal on Node 20 after a garbage collection; a 3xx is refused below.
-    fetchOptions: { redirect: "manual" },
-    fetch: fetchEventStream,
+    fetch: (input, init) => fetchStream(input, init, SENT_HEADERS),
   });
 }
 
@@ -47,42 +46,42 @@ export async function createClient(address: UpstreamAddress, timeoutMs: number):
 const SENT_HEADERS =
   /^(?:accept|authorization|content-type|openai-organization|openai-project|user-agent|x-stainless-.*)$/;
 
-/** The `fetch` that the package is given. */
-function fetchEventStream(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-  return fetchStream(input, init, SENT_HEADERS);
+/** What a package passes on from its `fetch`: the head of an answer, and where the stream is to be read. */
+export class StreamResponse extends Response {
+  readonly incoming: IncomingMessage;
+
+  constructor(incoming: IncomingMessage) {
+    super(null, { headers: headersOf(incoming) });
+    this.incoming = incoming;
+  }
 }
 
 /**
- * A `fetch` for packages that sends only the named headers, and refuses whatever is no event stream: the
- * packages would read an error's body without a bound and keep only a part of it, and would take an HTML
- * page for an empty stream.
+ * A `fetch` for packages that sends only the headers whose names match, and refuses whatever is no event
+ * stream: the packages would read an error's body without a bound and keep only a part of it, and would take
+ * an HTML page for an empty stream.
  */
 export async function fetchStream(
   input: string | URL | Request,
-  init: RequestInit | undefined,
+  { method = "POST", headers: given, body, signal }: RequestInit = {},
   sentHeaders: RegExp,
-): Promise<Response> {
-  const headers = new Headers(init?.headers);
-  for (const name of [...headers.keys()]) if (!sentHeaders.test(name)) headers.delete(name);
-  const response = await fetch(input, { ...init, headers });
-  const type = response.headers.get("content-type") ?? "";
-  if (response.ok && /^text\/event-stream\b/i.test(type)) return response;
-  throw new UpstreamRefusal(response.status, response.headers, await readStart(response));
+): Promise<StreamResponse> {
+  if (typeof body !== "string" || !signal) throw new TypeError("not a request of a model's API");
+  const named = [...new Headers(given)].filter(([name]) => sentHeaders.test(name));
+  const request = { method, headers: Object.fromEntries(named), body };
+  const url = new URL(input instanceof Request ? input.url : input);
+  const answer = await exchange(url, request, signal);
+  if (isStream(answer, "text/event-stream")) return new StreamResponse(answer);
+  throw await refusalOf(answer);
 }
 
-/** The first bytes of a body; the rest is not read, and its connection is closed. */
-async function readStart(response: Response): Promise<string> {
-  const reader = response.body?.getReader();
-  if (reader === undefined) return "";
-  const decoder = new TextDecoder();
-  let start = "";
-  let bytes = 0;
-  while (bytes < MAX_REFUSAL_BYTES) {
-    const { value, done } = await reader.read();
-    if (done) return start + decoder.decode();
-    bytes += value.byteLength;
-    start += decoder.decode(value, { stream: true });
+/** What a package's request came to. Rejects with what `fetchStream` threw, which the packages wrap. */
+export async function streamOf(sent: { asResponse(): Promise<Response> }): Promise<StreamResponse> {
+  try {
+    const response = await sent.asResponse();
+    if (response instanceof StreamResponse) return response;
+    throw new TypeError("the package did not pass its answer on");
+  } catch (error) {
+    throw error instanceof Error && error.cause instanceof Error ? error.cause : error;
   }
-  await reader.cancel();
-  return start;
 }

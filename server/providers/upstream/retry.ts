@@ -21,13 +21,7 @@ export const realRetryClock: RetryClock = {
 };
 
 const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504, 529]);
-const RETRIED_CODES = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "EPIPE",
-  "EAI_AGAIN",
-  "UND_ERR_SOCKET",
-]);
+const RETRIED_CODES = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "EAI_AGAIN"]);
 
 /** A person waits for the answer: beyond this the provider's own figure is passed on instead. */
 const LONGEST_WAIT_SECONDS = 2;

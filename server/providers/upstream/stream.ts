@@ -2,15 +2,18 @@ import type { SseMessage } from "../../protocol/sse.ts";
 import { toProviderError } from "../failures/failures.ts";
 import type { ProviderError } from "../failures/provider-error.ts";
 import type { ProviderTimes } from "../provider.ts";
-import { UpstreamConnection } from "./connection.ts";
-import { type RetryClock, realRetryClock, retryDelay } from "./retry.ts";
+import type { StreamResponse } from "./client.ts";
+import { SseConnection } from "./connection.ts";
+import type { UpstreamLine } from "./line.ts";
+import type { RetryClock } from "./retry.ts";
+import { tryToOpen } from "./tries.ts";
 
 /** A request that is answered by an event stream, whichever package makes it. */
 export interface StreamRequest {
   /** Sends it once. What answers with no event stream must reject, best with an `UpstreamRefusal`. */
-  send(signal: AbortSignal): Promise<Response>;
+  readonly send: (signal: AbortSignal) => Promise<StreamResponse>;
   /** Told that the upstream refused the request; `true` when `send` will now send another one. */
-  adapt(failure: ProviderError): boolean;
+  readonly adapt: (failure: ProviderError) => boolean;
 }
 
 export interface StreamOptions {
@@ -34,39 +37,27 @@ export async function* streamMessages(
   options: StreamOptions,
   signal: AbortSignal,
 ): AsyncGenerator<SseMessage[], void> {
-  const { connection, first } = await openStream(request, options, signal);
+  const { label, times, clock } = options;
+  const explain = (cause: unknown, started = false) =>
+    options.explain?.(cause) ?? toProviderError(label, cause, started);
+  const tries = { times, clock, explain, adapt: request.adapt };
+  const { line, stream } = await tryToOpen((own) => openStream(request, own), tries, signal);
   try {
-    let messages = first;
+    let messages = stream.first;
     while (messages !== undefined) {
       yield messages;
-      messages = await connection.read();
+      messages = await stream.connection.read();
     }
   } catch (error) {
     signal.throwIfAborted();
-    throw options.explain?.(error) ?? toProviderError(options.label, error, true);
+    throw explain(error, true);
   } finally {
-    connection.close();
+    line.close();
   }
 }
 
-/** Tries until a first event is there: up to then another try cannot be noticed. */
-async function openStream(request: StreamRequest, options: StreamOptions, signal: AbortSignal) {
-  const { label, times, clock = realRetryClock } = options;
-  const deadline = performance.now() + times.firstChunk;
-  for (let tried = 1; ; tried++) {
-    signal.throwIfAborted();
-    const connection = new UpstreamConnection(times, deadline, signal);
-    try {
-      await connection.start((own) => request.send(own));
-      return { connection, first: await connection.read() };
-    } catch (error) {
-      connection.close();
-      signal.throwIfAborted();
-      const failure = options.explain?.(error) ?? toProviderError(label, error);
-      if (request.adapt(failure)) continue;
-      const delay = retryDelay(failure, tried, clock.random);
-      if (delay === undefined || performance.now() + delay >= deadline) throw failure;
-      await clock.wait(delay, signal);
-    }
-  }
+async function openStream(request: StreamRequest, line: UpstreamLine) {
+  const connection = new SseConnection(line);
+  await connection.start(request.send);
+  return { connection, first: await connection.read() };
 }

@@ -3,7 +3,7 @@ import type { SseMessage } from "../../protocol/sse.ts";
 import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
 import type { ProviderError } from "../failures/provider-error.ts";
 import { isRecord } from "../json.ts";
-import { createClient, type UpstreamAddress } from "./client.ts";
+import { createClient, type StreamResponse, streamOf, type UpstreamAddress } from "./client.ts";
 import { UpstreamFailure } from "./refusal.ts";
 import { type ExplainFailure, type StreamOptions, streamMessages } from "./stream.ts";
 
@@ -45,19 +45,14 @@ export class Upstream {
     return streamMessages(stream, this.#options, signal);
   }
 
-  async #send(request: UpstreamRequest, signal: AbortSignal): Promise<Response> {
+  async #send(request: UpstreamRequest, signal: AbortSignal): Promise<StreamResponse> {
     this.#client ??= createClient(this.#options, this.#options.times.firstChunk);
     const client = await this.#client;
     const { apiKey } = this.#options;
     const headers =
       typeof apiKey === "function" ? { Authorization: `Bearer ${await apiKey()}` } : undefined;
-    try {
-      const options = { signal, ...(headers === undefined ? {} : { headers }) };
-      return await request.send(client, options).asResponse();
-    } catch (error) {
-      // The package wraps what its `fetch` throws; what we threw there tells more.
-      throw error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    }
+    const options = { signal, ...(headers === undefined ? {} : { headers }) };
+    return streamOf(request.send(client, options));
   }
 }
 

@@ -1,0 +1,72 @@
+import { type IncomingMessage, request as requestHttp } from "node:http";
+import { MAX_REFUSAL_BYTES, UpstreamRefusal } from "./refusal.ts";
+
+/** A request as it is sent. */
+export interface ExchangeRequest {
+  method: string;
+  headers: Readonly<Record<string, string>>;
+  body: string | Uint8Array;
+}
+
+/**
+ * Sends a request and resolves with the head of its answer, whose body is still to be read. Aborting the
+ * signal closes the connection, also later.
+ *
+ * Not with `fetch`: that has limits of its own, five minutes for the head and for each piece, which would
+ * bound the settings silently, and its body costs more per piece than reading what is in it.
+ */
+export async function exchange(
+  url: URL,
+  { method, headers, body }: ExchangeRequest,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  signal.throwIfAborted();
+  const isPlain = url.protocol === "http:";
+  const request = isPlain ? requestHttp : (await import("node:https")).request;
+  return new Promise((resolve, reject) => {
+    // An answer is read as it comes: none of its bytes may wait for others to be compressed with.
+    const sent = request(url, { method, headers: { "accept-encoding": "identity", ...headers } });
+    const abort = () => sent.destroy(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    sent.once("close", () => signal.removeEventListener("abort", abort));
+    sent.on("error", reject);
+    sent.once("response", (answer) => {
+      // Whoever reads is told by the end of the reading: an event that nobody listens to would end the process.
+      answer.on("error", () => {});
+      resolve(answer);
+    });
+    if (signal.aborted) abort();
+    else sent.end(body);
+  });
+}
+
+/** The headers of an answer in the form that all of our code reads. */
+export function headersOf(answer: IncomingMessage): Headers {
+  const headers = new Headers();
+  const raw = answer.rawHeaders;
+  for (let at = 0; at + 1 < raw.length; at += 2) headers.append(raw[at] ?? "", raw[at + 1] ?? "");
+  return headers;
+}
+
+/** Whether the answer is a success with a body of this media type. */
+export function isStream({ statusCode = 0, headers }: IncomingMessage, mediaType: string): boolean {
+  const type = (headers["content-type"] ?? "").split(";", 1)[0] ?? "";
+  return statusCode >= 200 && statusCode < 300 && type.trim().toLowerCase() === mediaType;
+}
+
+/** An answer that is no stream: the start of its body is read, and its connection closed after that. */
+export async function refusalOf(answer: IncomingMessage): Promise<UpstreamRefusal> {
+  return new UpstreamRefusal(answer.statusCode ?? 0, headersOf(answer), await readStart(answer));
+}
+
+async function readStart(answer: IncomingMessage): Promise<string> {
+  const decoder = new TextDecoder();
+  let start = "";
+  let bytes = 0;
+  for await (const piece of answer as AsyncIterable<Buffer>) {
+    bytes += piece.byteLength;
+    start += decoder.decode(piece, { stream: true });
+    if (bytes >= MAX_REFUSAL_BYTES) return start;
+  }
+  return start + decoder.decode();
+}

@@ -1,0 +1,64 @@
+/** How requests go over the line, whichever package builds them. */
+
+import assert from "node:assert/strict";
+import { globalAgent } from "node:http";
+import { test } from "node:test";
+import { bedrock, stream } from "../support/bedrock.ts";
+import { ok, serve } from "../support/chat-servers.ts";
+import { ask, chatProvider, open, said } from "../support/upstream-conversation.ts";
+import { fixture, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
+
+const claude = (upstream: UpstreamServer) =>
+  serve("anthropic/claude-sonnet-4-5", {
+    ANTHROPIC_API_KEY: "sk-ant-test",
+    ANTHROPIC_BASE_URL: upstream.url.replace(/\/v1$/, ""),
+  });
+/** Waits until a connection to the upstream may be used again. */
+async function isFree({ url }: UpstreamServer): Promise<void> {
+  const { host } = new URL(url);
+  for (let turn = 0; turn < 10_000; turn++) {
+    if (Object.keys(globalAgent.freeSockets).some((name) => name.startsWith(host))) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.fail("the connection was not kept");
+}
+
+const answered = { body: [fixture("anthropic/text")] };
+
+for (const [name, provider, reply] of [
+  ["openai", async (upstream: UpstreamServer) => chatProvider(upstream), ok()],
+  ["anthropic", claude, answered],
+  ["bedrock", bedrock, stream("text")],
+] as const) {
+  test(`${name}: no request goes through fetch, whose own five minutes would bound longer settings`, async (t) => {
+    t.mock.method(globalThis, "fetch", () => {
+      throw new Error("fetch was called");
+    });
+    await using upstream = await startUpstream(reply);
+    assert.notEqual(said(await ask(open(await provider(upstream)))), "");
+  });
+
+  test(`${name}: the next request uses the connection again, and no answer may be compressed`, async () => {
+    await using upstream = await startUpstream(reply, reply);
+    const served = await provider(upstream);
+    for (let request = 0; request < 2; request++) {
+      await ask(open(served));
+      await isFree(upstream);
+    }
+    const [first, second] = upstream.calls;
+    assert.equal(first?.port, second?.port);
+    assert.equal(first?.headers["accept-encoding"], "identity");
+    assert.equal(Number(first?.headers["content-length"]), Buffer.byteLength(first?.body ?? ""));
+  });
+}
+
+test("a connection that the upstream closed between two requests is replaced without a word", async () => {
+  await using upstream = await startUpstream(ok(), { headless: true, end: "cut" }, ok());
+  const provider = chatProvider(upstream);
+  assert.equal(said(await ask(open(provider))), "ok");
+  await isFree(upstream);
+  assert.equal(said(await ask(open(provider))), "ok");
+  const [kept, closed, replaced] = upstream.calls.map(({ port }) => port);
+  assert.equal(closed, kept);
+  assert.notEqual(replaced, closed);
+});
