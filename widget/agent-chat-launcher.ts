@@ -7,7 +7,7 @@ import * as icons from "./views/icons.ts";
 
 /** Parts of the chat that a page can style through the launcher: all of them. */
 const CHAT_PARTS =
-  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,thinking,tool,note,error,retry,copy," +
+  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,steps,thinking,tool,note,error,retry,copy," +
   "empty,suggestions,suggestion,jump,composer,input,attach,attachments,attachment,refusals,send,stop,key-form";
 
 /**

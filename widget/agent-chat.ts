@@ -42,6 +42,7 @@ import { isDark, rememberedTheme, rememberTheme, systemIsDark, type Theme } from
  * @csspart user - A message of the person.
  * @csspart assistant - A message of the agent.
  * @csspart markdown - The text of an answer.
+ * @csspart steps - Thoughts and tool calls in a row; from three on they fold into one line.
  * @csspart thinking - A collapsible thinking trace.
  * @csspart tool - A collapsible tool call.
  * @csspart note - A sentence about an answer that did not end by itself.

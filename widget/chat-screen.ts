@@ -39,6 +39,7 @@ export class ChatScreen {
     this.#follower = new ScrollFollower(host, () => host.renderRoot.querySelector(".scroller"));
     this.#view = new ViewState(host, {
       beforeToggle: () => this.#follower.hold(),
+      hasFocus: (id) => host.renderRoot.querySelector(`[id="body-${id}"]:focus-within`) !== null,
       onCopyFailed: () => this.announcer.interrupt(strings.copyFailed),
     });
     this.#composer = new Composer(host, {

@@ -42,6 +42,10 @@ const english = {
   toolCompleted: "completed",
   toolFailed: "failed",
   toolStopped: "stopped",
+  /** Thoughts and tool calls in a row, folded into one line. At least three. */
+  steps: (count: number) => `${count} steps`,
+  /** Of a text that is cut: its size. */
+  showAll: (size: string) => `Show all (${size})`,
   toolArguments: "Arguments",
   toolOutput: "Output",
   toolError: "Error",

@@ -4,22 +4,38 @@ import type { ReactiveController, ReactiveControllerHost } from "lit";
 
 const COPIED_FOR_MS = 2_000;
 
+/** How long what has ended stays open: long enough to see that it ended. */
+const LINGERS_FOR_MS = 1_000;
+
 export class ViewState implements ReactiveController {
   readonly #host: ReactiveControllerHost;
   readonly #beforeToggle: () => void;
   readonly #onCopyFailed: () => void;
+  readonly #hasFocus: (id: string) => boolean;
   readonly #chosen = new Map<string, boolean>();
+  /** What was open of its own accord, and the clock that closes it once it has ended. */
+  readonly #lively = new Map<string, ReturnType<typeof setTimeout> | undefined>();
   #copied: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #version = 0;
 
   constructor(
     host: ReactiveControllerHost,
-    { beforeToggle, onCopyFailed }: { beforeToggle: () => void; onCopyFailed: () => void },
+    {
+      beforeToggle,
+      onCopyFailed,
+      hasFocus,
+    }: {
+      beforeToggle: () => void;
+      onCopyFailed: () => void;
+      /** Whether the focus is in what the id opens. */
+      hasFocus: (id: string) => boolean;
+    },
   ) {
     this.#host = host;
     this.#beforeToggle = beforeToggle;
     this.#onCopyFailed = onCopyFailed;
+    this.#hasFocus = hasFocus;
     host.addController(this);
   }
 
@@ -41,9 +57,28 @@ export class ViewState implements ReactiveController {
     return this.#chosen.get(id) ?? byDefault;
   }
 
-  toggle(id: string, wasOpen: boolean): void {
+  /** Open while it goes on and for a moment after. What was over when it first appeared is closed. */
+  isOpenWhile(id: string, live: boolean): boolean {
+    if (live) {
+      clearTimeout(this.#lively.get(id));
+      this.#lively.set(id, undefined);
+    } else if (this.#lively.has(id) && this.#lively.get(id) === undefined) {
+      const close = () => {
+        this.#lively.delete(id);
+        // The focus must not fall out of a row that closes by itself.
+        if (this.#hasFocus(id)) this.#chosen.set(id, true);
+        this.#changed();
+      };
+      this.#lively.set(id, setTimeout(close, LINGERS_FOR_MS));
+    }
+    return this.isOpen(id, this.#lively.has(id));
+  }
+
+  /** The person opens or closes something; the group that it belongs to then stays as it is. */
+  toggle(id: string, wasOpen: boolean, group?: string): void {
     this.#beforeToggle();
     this.#chosen.set(id, !wasOpen);
+    if (group !== undefined) this.#chosen.set(group, true);
     this.#changed();
   }
 
@@ -71,6 +106,7 @@ export class ViewState implements ReactiveController {
   /** Forgets everything, with the conversation that it was about. */
   clear(): void {
     this.#chosen.clear();
+    this.#lively.clear();
     this.#changed();
   }
 

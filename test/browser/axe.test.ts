@@ -10,7 +10,7 @@ import { call, fail, hang, say, type Turn, think } from "../support/scripted-pro
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { broken, echo } from "../support/test-tools.ts";
-import { type ChatElement, chatIn } from "./chat-page.ts";
+import { type ChatElement, chatIn, openRows } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -51,11 +51,7 @@ async function converse(chat: ChatElement): Promise<void> {
   await chat.say("Everything");
   await chat.answer.getByText("quoted").waitFor();
   await chat.send.waitFor();
-  for (;;) {
-    const closed = chat.replies.locator('[aria-expanded="false"]');
-    if ((await closed.count()) === 0) break;
-    await closed.first().click();
-  }
+  await openRows(chat);
   await chat.say("Fail");
   await chat.retry.waitFor();
   await chat.say("Go on");

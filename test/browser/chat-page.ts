@@ -130,6 +130,12 @@ export function watchAddresses(page: Page): { requests: string[]; sockets: strin
   return { requests, sockets };
 }
 
+/** Opens everything that can be opened in the replies. Only once nothing closes by itself any more. */
+export async function openRows({ replies }: ChatElement): Promise<void> {
+  const closed = replies.locator('[aria-expanded="false"]').filter({ visible: true });
+  while ((await closed.count()) > 0) await closed.first().click();
+}
+
 /** Whether the keyboard's focus is on exactly this element. */
 export function isFocused(locator: Locator): Promise<boolean> {
   return locator.evaluate((element) => {

@@ -14,6 +14,7 @@ import {
   chatIn,
   failOnComplaints,
   openChat,
+  openRows,
 } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -180,7 +181,7 @@ test("tool names, arguments, outputs and thinking are text, whatever they hold",
   });
   await chat.say("Go");
   await chat.replies.getByText("Unharmed.").waitFor();
-  for (const row of await chat.replies.locator("[aria-expanded]").all()) await row.click();
+  await openRows(chat);
   const [args, output] = await chat.tools.first().locator("pre").allTextContents();
   assert.deepEqual(JSON.parse(args ?? ""), { text: EVERYTHING });
   assert.equal(output, EVERYTHING.toWellFormed());

@@ -3,8 +3,10 @@
 import { css } from "lit";
 
 export const stepStyles = css`
-  .message.assistant > .step + .step {
-    margin-block-start: 2px;
+  .folds > .steps-body {
+    margin-inline-start: 8px;
+    padding-inline-start: 14px;
+    border-inline-start: 1px solid var(--_border);
   }
 
   .step-row {
@@ -35,11 +37,11 @@ export const stepStyles = css`
     white-space: nowrap;
   }
 
-  [data-status="completed"] .step-icon {
+  [data-status="completed"] > .step-row .step-icon {
     color: var(--_success);
   }
 
-  [data-status="failed"] .step-icon {
+  [data-status="failed"] > .step-row .step-icon {
     color: var(--_danger);
   }
 
@@ -51,15 +53,29 @@ export const stepStyles = css`
   }
 
   .chevron {
+    color: var(--_subtle);
     transition: rotate 150ms cubic-bezier(0.32, 0.72, 0, 1);
+  }
+
+  .chevron .icon {
+    inline-size: 14px;
+    block-size: 14px;
+  }
+
+  .chevron:dir(rtl) {
+    scale: -1 1;
   }
 
   .step-row[aria-expanded="true"] .chevron {
     rotate: 90deg;
   }
 
+  /* Light that wanders over the letters: what goes on is readable all the time. */
   .shimmer {
-    animation: breathe 1.6s ease-in-out infinite;
+    background: linear-gradient(100deg, var(--_muted) 40%, var(--_border-strong) 50%, var(--_muted) 60%) 100% 0 / 300% 100%;
+    background-clip: text;
+    color: transparent;
+    animation: shimmer 2s linear infinite;
   }
 
   .step-body {
@@ -132,14 +148,25 @@ export const stepStyles = css`
     scrollbar-width: thin;
   }
 
+  .show-all {
+    inline-size: 100%;
+    min-block-size: 36px;
+    padding: 4px 14px;
+    border-block-start: 1px solid var(--_border);
+    color: var(--_muted);
+    font-size: 13px;
+    font-weight: 500;
+  }
+
+  .show-all:focus-visible,
   .data pre:focus-visible,
   .thoughts:focus-visible {
     outline-offset: -2px;
   }
 
-  @keyframes breathe {
-    50% {
-      opacity: 0.5;
+  @keyframes shimmer {
+    to {
+      background-position-x: 0;
     }
   }
 
@@ -150,13 +177,15 @@ export const stepStyles = css`
   }
 
   @media (hover: hover) {
-    .step-row:hover {
+    .step-row:hover,
+    .show-all:hover {
       color: var(--_text);
     }
   }
 
   @media (pointer: coarse) {
-    .step-row {
+    .step-row,
+    .show-all {
       min-block-size: 44px;
     }
 
@@ -164,6 +193,13 @@ export const stepStyles = css`
     .data-head .icon-button {
       inline-size: 44px;
       block-size: 44px;
+    }
+  }
+
+  @media (prefers-reduced-motion: reduce), (forced-colors: active) {
+    .shimmer {
+      background: none;
+      color: inherit;
     }
   }
 `;

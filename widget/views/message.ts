@@ -1,14 +1,12 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { markdown } from "../markdown/markdown-directive.ts";
 import { strings } from "../strings.ts";
-import { type Block, type Question, type Reply, replyText } from "../transcript.ts";
+import { type Question, type Reply, replyText } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
 import { sentFilesView } from "./attachment-list.ts";
+import { blocksView } from "./blocks.ts";
 import { failureView } from "./failure.ts";
 import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
-import { thinkingView } from "./thinking.ts";
-import { toolView } from "./tool.ts";
 
 export interface ReplyContext {
   readonly agent: string;
@@ -35,10 +33,7 @@ export function replyView(reply: Reply, context: ReplyContext): TemplateResult {
   return html`
     <article part="message assistant" class="message assistant" aria-busy=${streaming}>
       <span class="visually-hidden">${strings.agentSaid(context.agent)}</span>
-      ${reply.blocks.map((block, index) => {
-        const live = streaming && index === reply.blocks.length - 1;
-        return blockView(block, live, context.view);
-      })}
+      ${blocksView(reply, context.view)}
       ${streaming && isSilent(reply) ? waiting : nothing}
       ${streaming ? nothing : outcomeView(reply, context)}
     </article>
@@ -53,17 +48,6 @@ function isSilent({ blocks }: Reply): boolean {
   if (last?.type === "text") return last.text.trim() === "";
   if (last?.type === "thinking") return last.endedAt !== undefined;
   return !blocks.some((block) => block.type === "tool" && block.status === "running");
-}
-
-function blockView(block: Block, live: boolean, view: ViewState): TemplateResult {
-  switch (block.type) {
-    case "text":
-      return html`<div part="markdown" class="markdown" ${markdown(block.text, live)}></div>`;
-    case "thinking":
-      return thinkingView(block, view);
-    case "tool":
-      return toolView(block, view);
-  }
 }
 
 function outcomeView(reply: Reply, context: ReplyContext): TemplateResult {

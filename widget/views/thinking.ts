@@ -4,26 +4,17 @@ import { strings } from "../strings.ts";
 import type { ThinkingBlock } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
 import * as icons from "./icons.ts";
+import { stepRow } from "./step-row.ts";
 
-/** The model's reasoning: open while it streams, closed afterwards, unless the reader decided otherwise. */
-export function thinkingView(block: ThinkingBlock, view: ViewState): TemplateResult {
+/** The model's reasoning: open while it streams, closed soon afterwards, unless the reader decided otherwise. */
+export function thinkingView(block: ThinkingBlock, view: ViewState, group: string): TemplateResult {
   const { id, text, startedAt, endedAt } = block;
   const running = endedAt === undefined;
-  const open = view.isOpen(id, running);
-  const label = running ? strings.thinking : thoughtFor(endedAt - startedAt);
+  const open = view.isOpenWhile(id, running);
+  const name = running ? strings.thinking : thoughtFor(endedAt - startedAt);
   return html`
     <section part="thinking" class="step">
-      <button
-        type="button"
-        class="step-row"
-        aria-expanded=${open}
-        aria-controls=${`body-${id}`}
-        @click=${() => view.toggle(id, open)}
-      >
-        ${icons.bulb}
-        <span class=${running ? "step-name shimmer" : "step-name"}>${label}</span>
-        <span class="chevron">${icons.chevron}</span>
-      </button>
+      ${stepRow({ id, group, open, view, icon: icons.bulb, name, running })}
       <div id=${`body-${id}`} class="step-body" ?hidden=${!open}>
         ${
           open

@@ -1,10 +1,17 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { formatDuration } from "../format.ts";
+import { formatBytes, formatDuration } from "../format.ts";
 import { strings } from "../strings.ts";
 import type { ToolBlock } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
 import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
+import { stepRow } from "./step-row.ts";
+
+/** Shown at once of a longer text, in characters. The rest would hold up the page. */
+const SHOWN_AT_ONCE = 20_000;
+
+/** Nobody waits that long, and "0ms" tells nothing. */
+const SHORTEST_DURATION_MS = 50;
 
 const STATUS = {
   running: { icon: icons.spinner, label: "toolRunning" },
@@ -14,29 +21,24 @@ const STATUS = {
 } as const;
 
 /** A tool invocation: one line, and on request its arguments and output, as text. */
-export function toolView(block: ToolBlock, view: ViewState): TemplateResult {
-  const { id, tool, status, durationMs } = block;
+export function toolView(block: ToolBlock, view: ViewState, group: string): TemplateResult {
+  const { id, tool, status, durationMs = 0 } = block;
   const open = view.isOpen(id, false);
   const { icon, label } = STATUS[status];
+  const row = stepRow({
+    id,
+    group,
+    open,
+    view,
+    icon,
+    name: tool,
+    running: status === "running",
+    note: strings[label],
+    duration: durationMs < SHORTEST_DURATION_MS ? undefined : formatDuration(durationMs),
+  });
   return html`
     <section part="tool" class="step" data-status=${status}>
-      <button
-        type="button"
-        class="step-row"
-        aria-expanded=${open}
-        aria-controls=${`body-${id}`}
-        @click=${() => view.toggle(id, open)}
-      >
-        <span class="step-icon">${icon}</span>
-        <span class=${status === "running" ? "step-name shimmer" : "step-name"}>${tool}</span>
-        <span class="visually-hidden">${strings[label]}</span>
-        ${
-          durationMs === undefined
-            ? nothing
-            : html`<span class="duration">${formatDuration(durationMs)}</span>`
-        }
-        <span class="chevron">${icons.chevron}</span>
-      </button>
+      ${row}
       <div id=${`body-${id}`} class="step-body" ?hidden=${!open}>
         ${open ? detailsView(block, view) : nothing}
       </div>
@@ -45,7 +47,8 @@ export function toolView(block: ToolBlock, view: ViewState): TemplateResult {
 }
 
 function detailsView(block: ToolBlock, view: ViewState): TemplateResult {
-  const { id, arguments: args, output, status } = block;
+  const { id, status } = block;
+  const { args, output } = prettyData(block);
   const outputLabel = status === "failed" ? strings.toolError : strings.toolOutput;
   return html`
     <div class="details">
@@ -55,9 +58,10 @@ function detailsView(block: ToolBlock, view: ViewState): TemplateResult {
   `;
 }
 
-function dataView(id: string, label: string, data: string, view: ViewState): TemplateResult {
-  const text = prettyPrint(data);
+function dataView(id: string, label: string, text: string, view: ViewState): TemplateResult {
   const copied = view.isCopied(id);
+  const whole = text.length <= SHOWN_AT_ONCE || view.isOpen(id, false);
+  const shown = whole ? text : `${text.slice(0, SHOWN_AT_ONCE)}…`;
   return html`
     <div class="data">
       <div class="data-head">
@@ -69,9 +73,31 @@ function dataView(id: string, label: string, data: string, view: ViewState): Tem
           () => view.copy(id, text),
         )}
       </div>
-      <pre tabindex="0" role="group" aria-label=${label}>${text === "" ? strings.emptyOutput : text}</pre>
+      <pre tabindex="0" role="group" aria-label=${label}>${shown === "" ? strings.emptyOutput : shown}</pre>
+      ${
+        whole
+          ? nothing
+          : html`<button type="button" class="show-all" @click=${() => view.toggle(id, false)}>
+              ${strings.showAll(formatBytes(text.length))}
+            </button>`
+      }
     </div>
   `;
+}
+
+/** A call does not change once it is over, and is drawn again with each token that follows. */
+const drawn = new WeakMap<ToolBlock, { args: string; output: string | undefined }>();
+
+function prettyData(block: ToolBlock): { args: string; output: string | undefined } {
+  const known = drawn.get(block);
+  if (known) return known;
+  const { output } = block;
+  const made = {
+    args: prettyPrint(block.arguments),
+    output: output === undefined ? undefined : prettyPrint(output),
+  };
+  drawn.set(block, made);
+  return made;
 }
 
 /** JSON with line breaks; any other text as it is. */

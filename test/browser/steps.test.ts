@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import { launchBrowser } from "../support/browser.ts";
+import { type Gate, gate } from "../support/deadline.ts";
+import { call, say, think, wait } from "../support/scripted-provider.ts";
+import { broken, echo } from "../support/test-tools.ts";
+import { type ChatPage, isFocused, openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const open = '[aria-expanded="true"]';
+const closed = '[aria-expanded="false"]';
+
+/** Thinks, calls a tool, thinks again, and waits before it speaks. */
+async function openSteps(t: TestContext, rest: Gate): Promise<ChatPage> {
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo] },
+    turns: [
+      [think("First."), call("c1", "echo", { text: "ping" })],
+      [think("Second."), wait(rest.opened), say("Done.")],
+    ],
+  });
+  await chat.say("Go");
+  await chat.thinking.getByText("Second.").waitFor();
+  return chat;
+}
+
+const group = (chat: ChatPage) => chat.page.getByRole("button", { name: /^3 steps/ });
+
+test("three steps in a row fold into one line that opens, once the answer has begun", async (t) => {
+  const rest = gate();
+  const chat = await openSteps(t, rest);
+  await group(chat).and(chat.page.locator(open)).waitFor();
+  assert.equal(await chat.tools.isVisible(), true, "what goes on can be seen");
+  rest.open();
+  await chat.send.waitFor();
+  await group(chat).and(chat.page.locator(closed)).waitFor();
+  assert.equal(await chat.tools.isVisible(), false);
+  await chat.answer.waitFor();
+  await group(chat).focus();
+  await chat.page.keyboard.press("Tab");
+  assert.equal(await isFocused(chat.tools.locator("button")), false, "closed rows are no stops");
+  await group(chat).press("Enter");
+  await chat.page.keyboard.press("Tab");
+  assert.equal(await isFocused(chat.thinking.first().getByRole("button")), true);
+});
+
+test("what the reader has opened stays open, and so does the group around it", async (t) => {
+  const rest = gate();
+  const chat = await openSteps(t, rest);
+  const first = chat.thinking.first().getByRole("button");
+  await first.and(chat.page.locator(closed)).waitFor();
+  await first.click();
+  await chat.thinking.getByText("First.").waitFor();
+  rest.open();
+  await chat.send.waitFor();
+  // It closes by itself: from then on nothing else will.
+  await chat.thinking.last().getByRole("button").and(chat.page.locator(closed)).waitFor();
+  assert.equal(await chat.thinking.getByText("First.").isVisible(), true);
+  assert.equal(await group(chat).getAttribute("aria-expanded"), "true");
+});
+
+test("a group with a failed tool says so, and the focus on a row survives the line above it", async (t) => {
+  const next = gate();
+  const chat = await openChat(t, browser, {
+    agent: { tools: [broken, echo] },
+    turns: [
+      [call("c1", "broken"), call("c2", "echo", { text: "a" })],
+      [wait(next.opened), call("c3", "echo", { text: "b" })],
+      [say("Done.")],
+    ],
+  });
+  await chat.say("Go");
+  const row = chat.tools.first().locator("button");
+  await row.focus();
+  next.open();
+  await chat.page.getByRole("button", { name: /^3 steps\s*failed$/ }).waitFor();
+  assert.equal(await isFocused(row), true);
+});
+
+test("a long output is cut, shows all on request, and is copied whole", async (t) => {
+  const text = `${"0123456789 ".repeat(3_000)}the end`;
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo] },
+    turns: [[call("c1", "echo", { text })], [say("Done.")]],
+    browser: { permissions: ["clipboard-read", "clipboard-write"] },
+  });
+  await chat.ask("Go", "Done.");
+  await chat.tools.getByRole("button", { name: /^echo/ }).click();
+  const output = chat.tools.locator("pre").last();
+  assert.doesNotMatch((await output.textContent()) ?? "", /the end/);
+  const height = await output.evaluate((box) => box.clientHeight);
+  assert.ok(height <= 256, `it scrolls in a box of its own, ${height} px high`);
+  await chat.tools.getByRole("button", { name: "Copy: Output" }).click();
+  assert.equal(await chat.page.evaluate(() => navigator.clipboard.readText()), text);
+  await chat.tools
+    .getByRole("button", { name: /^Show all \(\d+(\.\d)? kB\)/ })
+    .last()
+    .click();
+  assert.equal(await output.textContent(), text);
+});

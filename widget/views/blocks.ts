@@ -1,0 +1,22 @@
+import { html, type TemplateResult } from "lit";
+import { markdown } from "../markdown/markdown-directive.ts";
+import type { Reply, TextBlock } from "../transcript.ts";
+import type { ViewState } from "../view-state.ts";
+import { type Step, stepsView } from "./steps.ts";
+
+/** What a reply is made of, in its order: texts, and between them what the agent did. */
+export function blocksView({ blocks, status }: Reply, view: ViewState): TemplateResult[] {
+  const streaming = status === "streaming";
+  const groups: (TextBlock | Step[])[] = [];
+  for (const block of blocks) {
+    const last = groups.at(-1);
+    if (block.type === "text") groups.push(block);
+    else if (Array.isArray(last)) last.push(block);
+    else groups.push([block]);
+  }
+  return groups.map((group, index) => {
+    const live = streaming && index === groups.length - 1;
+    if (Array.isArray(group)) return stepsView(group, live, view);
+    return html`<div part="markdown" class="markdown" ${markdown(group.text, live)}></div>`;
+  });
+}

@@ -1,0 +1,40 @@
+import { html, nothing, type TemplateResult } from "lit";
+import type { ViewState } from "../view-state.ts";
+import * as icons from "./icons.ts";
+
+export interface StepRowModel {
+  /** Of what the row opens: the element `body-ID`. */
+  readonly id: string;
+  /** Of the group around it, which then stays open, too. */
+  readonly group?: string;
+  readonly open: boolean;
+  readonly view: ViewState;
+  readonly icon: TemplateResult;
+  readonly name: string;
+  /** Whether it is still going on. */
+  readonly running?: boolean;
+  /** What the icon says, for those who do not see it. */
+  readonly note?: string | undefined;
+  /** How long it took, as people read it. */
+  readonly duration?: string | undefined;
+}
+
+/** The line that opens a step, or a group of them. */
+export function stepRow(model: StepRowModel): TemplateResult {
+  const { id, group, open, view, icon, name, running, note, duration } = model;
+  return html`
+    <button
+      type="button"
+      class="step-row"
+      aria-expanded=${open}
+      aria-controls=${`body-${id}`}
+      @click=${() => view.toggle(id, open, group)}
+    >
+      <span class="step-icon">${icon}</span>
+      <span class=${running ? "step-name shimmer" : "step-name"}>${name}</span>
+      ${note === undefined ? nothing : html`<span class="visually-hidden">${note}</span>`}
+      ${duration === undefined ? nothing : html`<span class="duration">${duration}</span>`}
+      <span class="chevron">${icons.chevron}</span>
+    </button>
+  `;
+}

@@ -1,0 +1,37 @@
+import { html, nothing, type TemplateResult } from "lit";
+import { strings } from "../strings.ts";
+import type { ThinkingBlock, ToolBlock } from "../transcript.ts";
+import type { ViewState } from "../view-state.ts";
+import * as icons from "./icons.ts";
+import { stepRow } from "./step-row.ts";
+import { thinkingView } from "./thinking.ts";
+import { toolView } from "./tool.ts";
+
+export type Step = ThinkingBlock | ToolBlock;
+
+/** From so many on, steps in a row fold into one line when they are over. */
+const FOLDED_FROM = 3;
+
+/**
+ * What the agent did before it spoke. `live` while another step may follow.
+ *
+ * The rows keep their elements when the line above them comes, and with them the focus.
+ */
+export function stepsView(steps: readonly Step[], live: boolean, view: ViewState): TemplateResult {
+  const folds = steps.length >= FOLDED_FROM;
+  const id = `${steps[0]?.id}.steps`;
+  // Asked in any case, so that a group which folds with its last step does so a moment later.
+  const open = view.isOpenWhile(id, live) || !folds;
+  const failed = steps.some((step) => step.type === "tool" && step.status === "failed");
+  const status = live ? "running" : failed ? "failed" : "completed";
+  const icon = { running: icons.spinner, failed: icons.cross, completed: icons.check }[status];
+  const rows = steps.map((step) =>
+    step.type === "tool" ? toolView(step, view, id) : thinkingView(step, view, id),
+  );
+  return html`
+    <div part="steps" class=${folds ? "steps folds" : "steps"} data-status=${status}>
+      ${folds ? stepRow({ id, open, view, icon, name: strings.steps(steps.length), note: failed ? strings.toolFailed : undefined }) : nothing}
+      <div id=${`body-${id}`} class="steps-body" ?hidden=${!open}>${rows}</div>
+    </div>
+  `;
+}
