@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { checkHistory } from "../../server/agent/history-check.ts";
 import type { ConversationState } from "../../server/protocol/chat.ts";
 import type { ConversationSetup, Provider } from "../../server/providers/provider.ts";
+import { onEveryTransport } from "../support/chat-transports.ts";
 import { ask, failureOf, open, responsesProvider, said } from "../support/upstream-conversation.ts";
 import {
   eventStream,
@@ -172,4 +173,30 @@ test("a stream that is cut changes nothing of the state", async () => {
   const conversation = open(stateless(upstream));
   assert.equal(failureOf(await ask(conversation)).code, "provider_truncated");
   assert.deepEqual(conversation.state(), {});
+});
+
+test("the end of a run counts the tokens of all its requests, on every transport", async (t) => {
+  const upstreams: UpstreamServer[] = [];
+  t.after(() => Promise.all(upstreams.map((upstream) => upstream.close())));
+  const { sse } = await onEveryTransport(
+    t,
+    async () => {
+      const upstream = await startUpstream(calls(), text());
+      upstreams.push(upstream);
+      const tools = [{ ...WEATHER, execute: () => "mild" }];
+      return {
+        agent: { model: "openai/gpt-5.2", store: false, tools },
+        env: { OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: upstream.url },
+      };
+    },
+    { message: "Lima and Oslo?" },
+  );
+  assert.ok(sse.last.type === "done");
+  assert.deepEqual(sse.last.usage, { input_tokens: 70 + 120, output_tokens: 40 + 12 });
+  for (const { calls: sent } of upstreams) {
+    assert.deepEqual(
+      sent.map(({ json }) => json.store),
+      [false, false],
+    );
+  }
 });

@@ -2,6 +2,7 @@
 
 import { ProviderError } from "../failures/provider-error.ts";
 import { UpstreamFailure, UpstreamRefusal } from "../upstream/refusal.ts";
+import { readRetryAfter } from "../upstream/retry-after.ts";
 
 /** A refusal that the common rules would take for something else; `undefined` for all others. */
 export function geminiFailure(label: string, cause: unknown): ProviderError | undefined {
@@ -27,9 +28,10 @@ export function geminiFailure(label: string, cause: unknown): ProviderError | un
   return undefined;
 }
 
-/** Google names the wait in the body, as `RetryInfo`, and in no header. */
+/** Google names the wait in the body, as `RetryInfo`; a gateway before it may do so in the header. */
 function retryDelay(cause: UpstreamRefusal | UpstreamFailure): number | undefined {
   const body = cause instanceof UpstreamRefusal ? cause.body : JSON.stringify(cause.body);
   const seconds = /"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1];
-  return seconds === undefined ? undefined : Math.ceil(Number(seconds));
+  if (seconds !== undefined) return Math.ceil(Number(seconds));
+  return cause instanceof UpstreamRefusal ? readRetryAfter(cause.headers) : undefined;
 }
