@@ -6,6 +6,7 @@ import { isProviderId, mediaTypesOf, type ProviderId, refuseSettings } from "./c
 import { createChatCompletions } from "./chat/chat-completions.ts";
 import { createOllama } from "./chat/ollama.ts";
 import { createDemoProvider } from "./demo/demo.ts";
+import { refuseExtraBody } from "./extra-body.ts";
 import { SetupError } from "./failures/provider-error.ts";
 import { createGemini } from "./gemini/gemini.ts";
 import { createVertex } from "./gemini/vertex.ts";
@@ -33,8 +34,7 @@ const PROVIDERS: Readonly<Record<ProviderId, ProviderRow>> = {
 
 /**
  * The provider that a model string such as "openai/gpt-5.2" means, ready to serve. A bare name is one of
- * OpenAI's. Rejects with a
- * `SetupError` for an unknown provider and for a missing or wrong setting.
+ * OpenAI's. Rejects with a `SetupError` for an unknown provider and for a missing or wrong setting.
  */
 export async function resolveProvider(
   model: string,
@@ -50,6 +50,7 @@ export async function resolveProvider(
   const row = PROVIDERS[prefix];
   if (name === "") throw new SetupError(`model "${model}" names no model. Use ${row.form}.`);
   refuseSettings(prefix, setup.settings);
+  refuseExtraBody(setup.settings.extraBody);
   return row.create({ ...setup, model: name });
 }
 

@@ -137,7 +137,7 @@ export interface ModelSettings {
   readonly temperature?: number;
   /** Most tokens of one model turn, reasoning included where the provider counts it so. */
   readonly maxOutputTokens?: number;
-  /** Merged last into each request's body, for what Parley does not know. */
+  /** Merged last into each request's body, for what Parley does not know: see `extra-body.ts`. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
   /** Whether the provider keeps the conversation; `false` makes the state a `conversation_history`. */
   readonly store?: boolean;

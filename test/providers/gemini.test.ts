@@ -154,8 +154,12 @@ for (const [model, effort, config] of [
 test("gemini: effort none and an effort in extraBody go as reasoning_effort, and no thoughts are asked for", async () => {
   await using upstream = await startUpstream(ok(), ok());
   await ask(open(await gemini(upstream, { reasoningEffort: "none" })));
-  await ask(open(await gemini(upstream, { extraBody: { reasoning_effort: "low", n: 1 } })));
-  const bodies = upstream.calls.map(({ json }) => [json.reasoning_effort, json.extra_body, json.n]);
+  await ask(open(await gemini(upstream, { extraBody: { reasoning_effort: "low", seed: 1 } })));
+  const bodies = upstream.calls.map(({ json }) => [
+    json.reasoning_effort,
+    json.extra_body,
+    json.seed,
+  ]);
   assert.deepEqual(bodies, [
     ["none", undefined, undefined],
     ["low", undefined, 1],

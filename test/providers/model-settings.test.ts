@@ -8,7 +8,7 @@ const SETTINGS = {
   reasoningEffort: "low",
   temperature: 0.5,
   maxOutputTokens: 300,
-  extraBody: { service_tier: "flex", stream: false },
+  extraBody: { service_tier: "flex" },
 } as const;
 
 test("an agent's model settings go to the Responses API under its own names", async () => {

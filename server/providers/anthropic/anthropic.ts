@@ -1,6 +1,7 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
 import type { AssistantMessage, HistoryMessage } from "../../protocol/chat.ts";
 import { mediaTypesOf } from "../capabilities.ts";
+import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import { SetupError } from "../failures/provider-error.ts";
 import { openHistory } from "../history/history.ts";
@@ -131,16 +132,15 @@ class MessagesModel implements ChatModel {
   ): Record<string, unknown> {
     const thinks = mayThink(this.#model, this.#extraBody.thinking ?? params.thinking);
     const turns = toMessages(messages, (message) => thinks && !this.#forgotten.has(message));
-    return {
+    const body = {
       model: this.#model,
       ...params,
       ...(instructions.trim() === "" ? {} : { system: [cached(systemBlock(instructions))] }),
       messages: withCachePoint(turns),
       ...toolParams(tools, messages),
-      ...this.#extraBody,
-      // Not the author's to change: what reads the answer reads a stream.
       stream: true,
     };
+    return withExtraBody(body, this.#extraBody);
   }
 }
 

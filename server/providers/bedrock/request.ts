@@ -1,5 +1,6 @@
 import type { ConverseStreamCommandInput, Tool } from "@aws-sdk/client-bedrock-runtime";
 import type { HistoryMessage } from "../../protocol/chat.ts";
+import { withExtraBody } from "../extra-body.ts";
 import { SetupError } from "../failures/provider-error.ts";
 import { isRecord } from "../json.ts";
 import type { ChatModelRequest, ModelSettings, ToolSpec } from "../provider.ts";
@@ -65,7 +66,7 @@ export function converseInput(
     ...(temperature === undefined ? {} : { temperature }),
     ...extra.inferenceConfig,
   };
-  const additional = { ...effort.fields, ...extra.modelFields };
+  const additional = withExtraBody(effort.fields, extra.modelFields);
   const declared = [...tools, ...toolsOf(messages, tools)];
   // The author's own fields are as he wrote them: the package serializes what it knows of them.
   return {

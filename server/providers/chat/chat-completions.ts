@@ -1,6 +1,7 @@
 import type { OpenAI } from "openai";
 import { ALL_MEDIA_TYPES, type MediaType } from "../../protocol/attachments.ts";
 import type { HistoryMessage } from "../../protocol/chat.ts";
+import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import type { ProviderError } from "../failures/provider-error.ts";
 import { openHistory } from "../history/history.ts";
@@ -123,14 +124,15 @@ class ChatCompletionsModel implements ChatModel {
       type: "function",
       function: { name, description, parameters: dialect.parameters(parameters) },
     }));
-    return {
+    const body = {
       model: this.#model,
       ...(functions.length === 0 ? {} : { tools: functions }),
       ...(quirks.settings.usage ? { stream_options: { include_usage: true } } : {}),
-      ...dialect.settings(this.#settings, quirks.settings),
-      // Not the author's to change: what reads the answer reads a stream of this conversation.
-      messages: [...system, ...sentMessages(messages, rules)],
       stream: true,
+    };
+    return {
+      ...withExtraBody(body, dialect.settings(this.#settings, quirks.settings)),
+      messages: [...system, ...sentMessages(messages, rules)],
     };
   }
 }

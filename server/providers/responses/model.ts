@@ -1,4 +1,5 @@
 import type { OpenAI } from "openai";
+import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import { text } from "../json.ts";
 import type { HostedToolType, ModelSettings, SpokenEvent, ToolSpec } from "../provider.ts";
@@ -108,7 +109,7 @@ export class ResponsesModel {
     const reasoning = this.#reasoning(summary);
     const tools = this.#tools(turn.tools);
     const include = this.#include(encrypted);
-    return {
+    const params = {
       model: this.#name,
       // The API does not carry instructions over from the previous response.
       ...(instructions === "" ? {} : { instructions }),
@@ -120,10 +121,10 @@ export class ResponsesModel {
       ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
       ...(previousId === undefined ? {} : { previous_response_id: previousId }),
       store,
-      ...extraBody,
-      // Not the author's to change: what reads the answer reads a stream.
       stream: true,
     };
+    // The package's types know only the fields of its own version.
+    return withExtraBody(params, extraBody) as unknown as ResponseParams;
   }
 
   #reasoning(summary: boolean): OpenAI.Reasoning {
