@@ -9,6 +9,7 @@ import { readConfig } from "../../server/config.ts";
 import { MAX_ATTACHMENT_BYTES, MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import { CLOSE } from "../../server/protocol/close-codes.ts";
 import { ERRORS } from "../../server/protocol/errors.ts";
+import { REPOSITORY, start } from "../support/command.ts";
 import {
   codeBlocks,
   findBlock,
@@ -16,7 +17,6 @@ import {
   section,
   tableRows,
 } from "../support/markdown-file.ts";
-import { REPOSITORY, spawnParley } from "../support/spawned-server.ts";
 
 const run = promisify(execFile);
 const api = readMarkdown("docs/api.md");
@@ -85,7 +85,7 @@ const shownCalls = blocks.flatMap(({ language, text }, index) => {
 });
 
 test("docs/api.md shows a real answer after each of its curl commands", async (t) => {
-  const { host } = await spawnParley(t, undefined);
+  const { host } = await start(t, []);
   assert.ok(shownCalls.length >= 5);
   for (const { command, answer } of shownCalls) {
     await t.test(command.trim(), async () => {
@@ -98,7 +98,7 @@ test("docs/api.md shows a real answer after each of its curl commands", async (t
 });
 
 test("docs/api.md shows a WebSocket conversation as it really goes", async (t) => {
-  const { host } = await spawnParley(t, undefined);
+  const { host } = await start(t, []);
   const rounds = findBlock(api, "text", '< {"type":"cleared"').split(/^> /m).slice(1);
   const socket = new WebSocket(`ws://${host}/ws/chat`);
   t.after(() => socket.terminate());
@@ -121,7 +121,7 @@ test("docs/api.md shows a WebSocket conversation as it really goes", async (t) =
 });
 
 test("docs/api.md shows the history that the demo's tool call really leaves", async (t) => {
-  const { url } = await spawnParley(t, undefined);
+  const { url } = await start(t, []);
   const response = await fetch(new URL("api/chat", url), {
     method: "POST",
     headers: { "content-type": "application/json" },

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { ChatResponse, HistoryMessage } from "../../server/protocol/chat.ts";
-import { REPOSITORY, spawnParley } from "../support/spawned-server.ts";
+import { REPOSITORY, start } from "../support/command.ts";
 
 const ORIGIN = "http://localhost:3000";
 
@@ -22,7 +22,7 @@ function historyOf({ state }: ChatResponse): HistoryMessage[] {
 }
 
 test("examples/hello-agent is served under its name and answers", async (t) => {
-  const { url } = await spawnParley(t, "examples/hello-agent");
+  const { url } = await start(t, ["examples/hello-agent"], { cwd: REPOSITORY });
   const info = await (await fetch(new URL("api/info", url))).json();
   assert.deepEqual([info.name, info.agent], ["Hello", "Friendly"]);
   assert.deepEqual(info.suggestions, ["What are you?"]);
@@ -42,12 +42,12 @@ test("examples/hello-agent starts with a real model as its comment says", async 
   writeFileSync(join(folder, "agent.ts"), source);
   writeFileSync(join(folder, ".env"), "OPENAI_API_KEY=sk-from-the-file\n");
 
-  const { output } = await spawnParley(t, folder);
-  assert.match(output, new RegExp(`model +${model}\n`));
+  const { command } = await start(t, [folder]);
+  assert.match(command.stdout, new RegExp(`model +${model}\n`));
 });
 
 test("examples/tools-agent runs its JSON Schema tool and its zod tool for one message", async (t) => {
-  const { url } = await spawnParley(t, "examples/tools-agent");
+  const { url } = await start(t, ["examples/tools-agent"], { cwd: REPOSITORY });
   const { suggestions } = await (await fetch(new URL("api/info", url))).json();
   const response = await chat(url, suggestions[0]);
   assert.equal(response.status, 200);
@@ -87,7 +87,7 @@ test("examples/embed-page loads the widget with a key that its README's settings
     name,
     value,
   ]);
-  const { url } = await spawnParley(t, undefined, Object.fromEntries(settings));
+  const { url } = await start(t, [], { env: Object.fromEntries(settings) });
 
   const script = await fetch(new URL(new URL(src).pathname, url));
   assert.equal(script.status, 200);

@@ -12,6 +12,7 @@ import {
 } from "../../server/providers/capabilities.ts";
 import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
+import { REPOSITORY } from "../support/command.ts";
 import { conversationTitle, PROVIDER_ROWS } from "../support/litellm-provider-rows.ts";
 import {
   asId,
@@ -21,7 +22,6 @@ import {
   said,
   THROUGH_LITELLM,
 } from "../support/providers-page.ts";
-import { REPOSITORY } from "../support/spawned-server.ts";
 
 const sorted = (items: Iterable<string>) => [...new Set(items)].sort();
 

@@ -8,9 +8,9 @@ import type { ProviderId } from "../../server/providers/capabilities.ts";
 import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
 import type { Provider } from "../../server/providers/provider.ts";
+import { REPOSITORY } from "../support/command.ts";
 import { readMarkdown, section, tableRows } from "../support/markdown-file.ts";
 import { asId, CONVERSATION, MESSAGES, PAGE, said } from "../support/providers-page.ts";
-import { REPOSITORY } from "../support/spawned-server.ts";
 
 const api = readMarkdown("docs/api.md");
 const readme = readMarkdown("README.md");

@@ -6,14 +6,14 @@ import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { readConfig } from "../../server/config.ts";
+import { REPOSITORY, type StartedCommand, start } from "../support/command.ts";
 import { codeBlocks, findBlock, readMarkdown, section } from "../support/markdown-file.ts";
-import { REPOSITORY, type SpawnedServer, spawnParley } from "../support/spawned-server.ts";
 
 const run = promisify(execFile);
 const readme = readMarkdown("README.md");
 
 /** A block of the README that talks to a server, turned to the one of the test. */
-function against({ host }: SpawnedServer, block: string): string {
+function against({ host }: StartedCommand, block: string): string {
   const turned = block.replaceAll("localhost:8080", host);
   assert.notEqual(turned, block);
   return turned;
@@ -36,7 +36,7 @@ function writeProject(t: TestContext, files: Record<string, string>): string {
 const ownAgent = findBlock(readme, "ts", "defineAgent");
 
 test("the agent of the README runs its tool from a folder outside the repository", async (t) => {
-  const { url } = await spawnParley(t, writeProject(t, { "agent.ts": ownAgent }));
+  const { url } = await start(t, [writeProject(t, { "agent.ts": ownAgent })]);
   const response = await fetch(new URL("api/chat", url), {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -53,17 +53,17 @@ for (const provider of ["OpenAI", "LiteLLM"]) {
     const dotEnv = findBlock(text, "ini", "=");
 
     const folder = writeProject(t, { "agent.ts": source, ".env": dotEnv });
-    const { output } = await spawnParley(t, folder);
-    assert.match(output, new RegExp(`model +${model}\n`));
+    const { command } = await start(t, [folder]);
+    assert.match(command.stdout, new RegExp(`model +${model}\n`));
 
     const [variable = ""] = dotEnv.split("=");
     const bare = writeProject(t, { "agent.ts": source });
-    await assert.rejects(spawnParley(t, bare), new RegExp(`needs ${variable}: set it`));
+    await assert.rejects(start(t, [bare]), new RegExp(`needs ${variable}: set it`));
   });
 }
 
 test("the README's curl commands bring the answer as JSON and as a stream", async (t) => {
-  const server = await spawnParley(t, undefined);
+  const server = await start(t, []);
   const commands = codeBlocks(readme).filter(({ text }) => text.startsWith("curl "));
   const [json, stream, ...others] = await Promise.all(
     commands.map(async ({ text }) => (await run("bash", ["-c", against(server, text)])).stdout),
@@ -74,14 +74,14 @@ test("the README's curl commands bring the answer as JSON and as a stream", asyn
 });
 
 test("the README's eventsource-parser client prints the answer", async (t) => {
-  const server = await spawnParley(t, undefined);
+  const server = await start(t, []);
   const script = findBlock(readme, "js", "eventsource-parser/stream");
   const printed = await runJavaScript(against(server, script));
   assert.match(printed, /^Let me look that up\.Here is what the tools answered:.*as it is\.$/s);
 });
 
 test("the README's WebSocket client prints the answer and its tool call, and ends", async (t) => {
-  const server = await spawnParley(t, undefined);
+  const server = await start(t, []);
   const script = findBlock(readme, "js", "new WebSocket");
   const printed = await runJavaScript(against(server, script));
   assert.match(printed, /^Let\n me\n look\n.*get_weather \{"city":"Paris"\}\n.* is\.\n$/s);

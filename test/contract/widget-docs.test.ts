@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { REPOSITORY } from "../support/command.ts";
 import { codeBlocks, readMarkdown, tableRows } from "../support/markdown-file.ts";
-import { REPOSITORY } from "../support/spawned-server.ts";
 
 const docs = readMarkdown("docs/widget.md");
 const source = (path: string) => readFileSync(join(REPOSITORY, "widget", path), "utf8");

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import { assertSame, type ChatMessage, type Outcome, send } from "../support/chat-transports.ts";
-import { spawnParley } from "../support/spawned-server.ts";
+import { start } from "../support/command.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 import { CHAT_COMPLETIONS, RESPONSES, type UpstreamApi } from "../support/upstream-replies.ts";
 import { startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
@@ -33,12 +33,11 @@ const CALLS = [
 ];
 
 /** A conversation of two messages over each transport in turn: three model requests each. */
-async function converse(t: Parameters<typeof spawnParley>[0], api: UpstreamApi) {
+async function converse(t: Parameters<typeof start>[0], api: UpstreamApi) {
   const upstream = await startUpstream();
   t.after(() => upstream.close());
   const folder = temporaryProject(t, project(api.model));
-  const { url } = await spawnParley(t, folder, api.env(upstream.url));
-  const address = { url: url.slice(0, -1), socketUrl: `${url.replace("http", "ws")}ws/chat` };
+  const address = await start(t, [folder], { env: api.env(upstream.url) });
   const ask = async (transport: keyof typeof send, message: ChatMessage) => {
     const outcome = await send[transport](t, address, message);
     assert.equal(outcome.last.type, "done", JSON.stringify(outcome.last));

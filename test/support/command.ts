@@ -3,11 +3,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { within } from "./deadline.ts";
 import type { Cleanup } from "./start-server.ts";
 
-const COMMAND = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
+export const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
+
+const COMMAND = join(REPOSITORY, "dist/cli.js");
 
 export interface CommandOptions {
   env?: Readonly<Record<string, string>>;
@@ -89,6 +92,8 @@ export interface StartedCommand {
   command: Command;
   /** Without a slash at the end. */
   url: string;
+  /** Host name and port. */
+  host: string;
   socketUrl: string;
 }
 
@@ -107,5 +112,6 @@ export async function start(
     await command.end();
   });
   const url = await command.printed("stdout", /^(http:\/\/\S+)\/\n$/m);
-  return { command, url, socketUrl: `${url.replace("http", "ws")}/ws/chat` };
+  const { host } = new URL(url);
+  return { command, url, host, socketUrl: `ws://${host}/ws/chat` };
 }

@@ -2,9 +2,9 @@
 
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { type ChatMessage, type Outcome, send, type TransportName } from "./chat-transports.ts";
+import { start } from "./command.ts";
 import { openLifetime } from "./litellm-cleanup.ts";
 import type { LiteLlm } from "./litellm-proxy.ts";
-import { spawnParley } from "./spawned-server.ts";
 import type { Cleanup } from "./start-server.ts";
 import { temporaryProject } from "./temporary-project.ts";
 
@@ -45,9 +45,7 @@ export async function askOnce(
   const t = openLifetime();
   try {
     const env = { LITELLM_BASE_URL: url, LITELLM_API_KEY: key };
-    const parley = await spawnParley(t, project, env);
-    const address = { url: new URL(parley.url).origin, socketUrl: `ws://${parley.host}/ws/chat` };
-    return await send[transport](t, address, message);
+    return await send[transport](t, await start(t, [project], { env }), message);
   } finally {
     await t.end();
   }

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { REPOSITORY } from "./spawned-server.ts";
+import { REPOSITORY } from "./command.ts";
 
 export interface CodeBlock {
   language: string;
