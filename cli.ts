@@ -80,12 +80,14 @@ async function start(
     loadPackage: (name) => loadOptionalPackage(name, folder),
   });
   const log = createLog((line) => process.stderr.write(`${line}\n`), secretsOf(env));
+  const built = dirname(fileURLToPath(import.meta.url));
   const server = createAgentServer({
     agent,
     provider,
     config,
     log,
-    publicFolder: join(dirname(fileURLToPath(import.meta.url)), "public"),
+    publicFolder: join(built, "public"),
+    parseWorker: join(built, "parse-worker.js"),
   });
   const url = await listen(server, config);
   closeWithProcess(server, log);

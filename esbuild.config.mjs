@@ -17,7 +17,11 @@ const define = { PARLEY_VERSION: JSON.stringify(version) };
 
 /** Packages stay outside: they are loaded on first need, and their licences travel with them. */
 const node = {
-  entryPoints: { cli: "cli.ts", "parley-agent": "server/parley-agent.ts" },
+  entryPoints: {
+    cli: "cli.ts",
+    "parley-agent": "server/parley-agent.ts",
+    "parse-worker": "server/routes/parse-worker.ts",
+  },
   outdir: "dist",
   bundle: true,
   platform: "node",

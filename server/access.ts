@@ -17,7 +17,7 @@ export interface Visitor {
   origin: string | undefined;
   /** The request's `Host`. */
   host: string | undefined;
-  /** Where the connection comes from. */
+  /** Where the client is. */
   address: string;
 }
 

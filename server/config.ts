@@ -2,9 +2,12 @@
 
 import type { ToolLimits } from "./agent/runner.ts";
 import type { KeyKind } from "./http/caller.ts";
+import type { ProxyPolicy } from "./limits/client-address.ts";
+import type { Limits } from "./limits/limits.ts";
 import { isLoopbackHost, type OriginPolicy, parseOrigins } from "./origins.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
-import { readMessageLimits, readToolLimits } from "./read-limits.ts";
+import { readLimits, readMessageLimits, readToolLimits } from "./read-limits.ts";
+import { readProxies } from "./read-proxies.ts";
 import { type Environment, keyList, list, number, seconds } from "./read-setting.ts";
 import type { MessageLimits } from "./routes/parse-chat.ts";
 
@@ -21,10 +24,14 @@ export interface Config {
   readonly stateSecrets: readonly string[];
   readonly maxAttachments: number;
   readonly maxBodyBytes: number;
+  /** How many bodies over 1 MiB are read at once. */
+  readonly maxLargeBodies: number;
   /** TCP connections, idle ones included. */
   readonly maxConnections: number;
   readonly message: MessageLimits;
   readonly tools: ToolLimits;
+  readonly limits: Limits;
+  readonly proxies: ProxyPolicy;
   readonly times: Times;
 }
 
@@ -69,9 +76,12 @@ export function readConfig(flags: Flags, env: Environment): Config {
     stateSecrets: list(env, "PARLEY_STATE_SECRET"),
     maxAttachments: number(env, "PARLEY_MAX_ATTACHMENTS", 10, { integer: true }),
     maxBodyBytes: number(env, "PARLEY_MAX_BODY_BYTES", 64 * 1024 * 1024, { integer: true, min: 1 }),
+    maxLargeBodies: number(env, "PARLEY_MAX_LARGE_BODIES", 8, { integer: true, min: 1 }),
     maxConnections: number(env, "PARLEY_MAX_CONNECTIONS", 10_000, { integer: true, min: 1 }),
     message: readMessageLimits(env),
     tools: readToolLimits(env),
+    limits: readLimits(env),
+    proxies: readProxies(env),
     times: Object.freeze({
       drain: seconds(env, "PARLEY_DRAIN_SECONDS", 30, 0),
       keepAlive: seconds(env, "PARLEY_KEEP_ALIVE_SECONDS", 15),

@@ -3,17 +3,22 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Agent } from "./agent/define.ts";
-import { sealState } from "./agent/state.ts";
+import { type StateBinding, sealState } from "./agent/state.ts";
 import { type Config, hasKeys } from "./config.ts";
+import { Door } from "./door.ts";
 import { SocketServer } from "./http/socket-server.ts";
+import { Admission } from "./limits/admission.ts";
+import { LargeBodyLine } from "./limits/large-body-line.ts";
 import type { Log } from "./log.ts";
 import { frameAncestors } from "./origins.ts";
 import { CLOSE } from "./protocol/close-codes.ts";
 import type { Provider } from "./providers/provider.ts";
 import { routesFor, socketsFor } from "./routes/index.ts";
+import { MessageParser } from "./routes/message-parser.ts";
+import type { ChatRules } from "./routes/parse-chat.ts";
 import type { Service } from "./routes/service.ts";
 import { Runs } from "./runs.ts";
-import { serveRequests } from "./serve-requests.ts";
+import { type Serving, serveRequests } from "./serve-requests.ts";
 import { serveSockets } from "./serve-sockets.ts";
 
 export interface AgentServerOptions {
@@ -23,6 +28,8 @@ export interface AgentServerOptions {
   log: Log;
   /** Folder of the built chat page and widget. */
   publicFolder: string;
+  /** The built `parse-worker.ts`. */
+  parseWorker: string;
 }
 
 /** A server for one agent. */
@@ -34,59 +41,72 @@ export interface AgentServer {
 }
 
 export function createAgentServer(options: AgentServerOptions): AgentServer {
-  const { config } = options;
+  const { config, log } = options;
+  const current = () => config;
   const runs = new Runs();
-  const service = createService(options, runs);
+  const admission = new Admission(() => current().limits);
+  const service = createService(options, current, runs, admission);
+  const serving: Serving = { config: current, door: new Door(current, admission, log), log };
   const sockets = new SocketServer(config.maxBodyBytes);
   const http = createHttpServer(config);
-  serveRequests(http, options, routesFor(service));
-  serveSockets(http, options, socketsFor(service), sockets);
+  serveRequests(http, serving, routesFor(service));
+  serveSockets(http, serving, socketsFor(service), sockets, admission);
   return {
     listen: () => listen(http, config),
     async close() {
+      admission.close();
       await runs.drain(config.times.drain);
       const closed = new Promise((resolve) => http.close(resolve));
       await sockets.closeAll(CLOSE.SHUTTING_DOWN, "shutting_down");
       http.closeAllConnections();
       await closed;
+      await service.parser.close();
     },
   };
 }
 
 function createService(
-  { agent, provider, config, log, publicFolder }: AgentServerOptions,
+  { agent, provider, config, log, publicFolder, parseWorker }: AgentServerOptions,
+  current: () => Config,
   runs: Runs,
+  admission: Admission,
 ): Service {
-  const state = {
+  const state = (): StateBinding => ({
     kind: provider.stateKind,
     agent: agent.name,
     provider: provider.id,
-    secrets: config.stateSecrets,
-    limits: config.message,
-  };
+    secrets: current().stateSecrets,
+    limits: current().message,
+  });
+  const rules = (): ChatRules => ({
+    state: state(),
+    attachments: {
+      maxCount: current().maxAttachments,
+      mediaTypes: provider.mediaTypes,
+      label: provider.label,
+    },
+    limits: current().message,
+  });
   return {
     runner: {
       agent,
       provider,
       maxRunMs: config.times.run,
       toolLimits: config.tools,
-      seal: (unsealed) => sealState(unsealed, state),
+      seal: (unsealed) => sealState(unsealed, state()),
       report: (error) => log.failure(error),
     },
-    rules: {
-      state,
-      attachments: {
-        maxCount: config.maxAttachments,
-        mediaTypes: provider.mediaTypes,
-        label: provider.label,
-      },
-      limits: config.message,
+    rules,
+    authRequired: () => hasKeys(current().keys),
+    bodies: {
+      limit: config.maxBodyBytes,
+      large: new LargeBodyLine(config.maxLargeBodies, config.times.body),
     },
-    authRequired: hasKeys(config.keys),
-    maxBodyBytes: config.maxBodyBytes,
+    parser: new MessageParser(rules, parseWorker),
+    admission,
     keepAliveMs: config.times.keepAlive,
     publicFolder,
-    frameAncestors: frameAncestors(config.origins),
+    frameAncestors: () => frameAncestors(current().origins),
     begin: (caller) => runs.begin(caller),
     draining: () => runs.draining,
   };

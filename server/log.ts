@@ -3,6 +3,8 @@
 export interface Log {
   /** One line per answered request. */
   request(entry: RequestEntry): void;
+  /** A sentence about the server itself. */
+  notice(text: string): void;
   /** A failure with its cause: a bug, or a model provider that failed. */
   failure(error: unknown): void;
 }
@@ -26,6 +28,9 @@ export function createLog(output: (line: string) => void, secrets: readonly stri
   return {
     request({ requestId, method, path, status, ms }) {
       write(`${timestamp()} ${method} ${printable(path)} ${status} ${ms}ms ${requestId}`);
+    },
+    notice(text) {
+      write(`${timestamp()} ${printable(text)}`);
     },
     failure(error) {
       write(`${timestamp()} ${printable(describe(error))}`);

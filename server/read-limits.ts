@@ -1,8 +1,35 @@
 import type { ToolLimits } from "./agent/runner.ts";
-import { type Environment, number } from "./read-setting.ts";
+import type { Limits } from "./limits/limits.ts";
+import { type Environment, number, seconds } from "./read-setting.ts";
 import type { MessageLimits } from "./routes/parse-chat.ts";
 
+const WHOLE = { integer: true };
 const FROM_ONE = { integer: true, min: 1 };
+
+/** @throws SetupError */
+export function readLimits(env: Environment): Limits {
+  return Object.freeze({
+    rates: Object.freeze({
+      perKey: number(env, "PARLEY_RATE_PER_KEY", 600, WHOLE),
+      perAddress: number(env, "PARLEY_RATE_PER_ADDRESS", 60, WHOLE),
+      widgetPerAddress: number(env, "PARLEY_WIDGET_RATE_PER_ADDRESS", 20, WHOLE),
+      wrongKeysPerAddress: number(env, "PARLEY_WRONG_KEYS_PER_ADDRESS", 20, WHOLE),
+      framesPerSocket: number(env, "PARLEY_RATE_PER_SOCKET", 120, WHOLE),
+    }),
+    runs: Object.freeze({
+      process: number(env, "PARLEY_MAX_RUNS", 256, WHOLE),
+      perKey: number(env, "PARLEY_MAX_RUNS_PER_KEY", 128, WHOLE),
+      perAddress: number(env, "PARLEY_MAX_RUNS_PER_ADDRESS", 32, WHOLE),
+      widgetPerAddress: number(env, "PARLEY_WIDGET_MAX_RUNS_PER_ADDRESS", 8, WHOLE),
+      queued: number(env, "PARLEY_MAX_QUEUED_RUNS", 64, WHOLE),
+      queueMs: seconds(env, "PARLEY_QUEUE_SECONDS", 5, 0),
+    }),
+    sockets: Object.freeze({
+      process: number(env, "PARLEY_MAX_SOCKETS", 5000, WHOLE),
+      perAddress: number(env, "PARLEY_MAX_SOCKETS_PER_ADDRESS", 100, WHOLE),
+    }),
+  });
+}
 
 /** @throws SetupError */
 export function readMessageLimits(env: Environment): MessageLimits {

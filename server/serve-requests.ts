@@ -1,18 +1,20 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { anonymous, authorize, bearerToken, type Visitor } from "./access.ts";
 import type { Config } from "./config.ts";
 import { corsHeaders, isPreflight, sendPreflight } from "./cors.ts";
+import type { Door } from "./door.ts";
 import { answerClientError } from "./http/client-error.ts";
-import { type Arrival, addressOf, header, requestIdOf, splitTarget } from "./http/exchange.ts";
+import { type Arrival, requestIdOf, splitTarget } from "./http/exchange.ts";
 import { COMMON_HEADERS, sendError } from "./http/respond.ts";
 import { findRoute, methodsOf, type RouteTable } from "./http/router.ts";
 import type { Log } from "./log.ts";
 import { ApiError, toApiError } from "./protocol/api-error.ts";
 import type { HttpHandler } from "./routes/index.ts";
 
-interface Serving {
-  config: Config;
+export interface Serving {
+  /** As they are now. */
+  config(): Config;
+  door: Door;
   log: Log;
 }
 
@@ -28,7 +30,7 @@ export function serveRequests(
     const requestId = requestIdOf(req);
     const arrival: Arrival = { req, res, requestId, ...splitTarget(req.url ?? "/") };
     logWhenAnswered(arrival, serving.log);
-    answer(arrival, serving.config, routes).catch((error: unknown) => {
+    answer(arrival, serving, routes).catch((error: unknown) => {
       fail(arrival, error, serving.log);
     });
   };
@@ -41,19 +43,14 @@ export function serveRequests(
 
 async function answer(
   arrival: Arrival,
-  config: Config,
+  { config, door }: Serving,
   routes: RouteTable<HttpHandler>,
 ): Promise<void> {
-  const { req, res, path } = arrival;
-  const visitor: Visitor = {
-    transport: "rest",
-    key: bearerToken(header(req, "authorization")),
-    origin: header(req, "origin"),
-    host: header(req, "host"),
-    address: addressOf(req),
-  };
+  const { req, res, path, query } = arrival;
+  const { origins } = config();
+  const visitor = door.visitor(req, "rest", query);
   setHeaders(res, { ...COMMON_HEADERS, "x-request-id": arrival.requestId });
-  setHeaders(res, corsHeaders(config.origins, visitor));
+  setHeaders(res, corsHeaders(origins, visitor));
 
   // RFC 9112, 3.2. Node's own refusal would lack our headers and body.
   if (visitor.host === undefined && req.httpVersion === "1.1") {
@@ -68,11 +65,10 @@ async function answer(
     if (method !== "OPTIONS") {
       throw new ApiError("method_not_allowed", `This address answers ${methods.join(" and ")}.`);
     }
-    sendPreflight(res, config.origins, visitor, methods, isPreflight(req));
+    sendPreflight(res, origins, visitor, methods, isPreflight(req));
     return;
   }
-  const caller = route.access === "chat" ? authorize(config, visitor) : anonymous(visitor);
-  await route.handle({ ...arrival, caller });
+  await route.handle({ ...arrival, caller: door.letIn(visitor, route.access) });
 }
 
 function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string>>): void {

@@ -1,27 +1,22 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
-import { anonymous, authorize, bearerToken, type Visitor } from "./access.ts";
-import type { Config } from "./config.ts";
 import type { Caller } from "./http/caller.ts";
-import { addressOf, header, requestIdOf, splitTarget } from "./http/exchange.ts";
+import { header, requestIdOf, splitTarget } from "./http/exchange.ts";
 import { ignoreUpgrade } from "./http/ignore-upgrade.ts";
 import type { Route } from "./http/router.ts";
 import { refuseUpgrade, type SocketServer } from "./http/socket-server.ts";
-import type { Log } from "./log.ts";
+import type { Admission } from "./limits/admission.ts";
 import { ApiError, toApiError } from "./protocol/api-error.ts";
 import type { ChatSocket } from "./routes/chat-socket.ts";
-
-interface Serving {
-  config: Config;
-  log: Log;
-}
+import type { Serving } from "./serve-requests.ts";
 
 /** Takes every upgrade through the table of sockets: route, access, handshake, handler. */
 export function serveSockets(
   http: Server,
-  { config, log }: Serving,
+  { door, log }: Serving,
   table: Readonly<Record<string, Route<ChatSocket>>>,
   sockets: SocketServer,
+  admission: Admission,
 ): void {
   http.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (header(req, "upgrade")?.toLowerCase() !== "websocket") {
@@ -39,28 +34,20 @@ export function serveSockets(
       logged(error.status);
       return;
     }
-    const visitor = visitorOf(req, query);
     let caller: Caller;
     try {
-      caller = route.access === "chat" ? authorize(config, visitor) : anonymous(visitor);
+      caller = door.letIn(door.visitor(req, "socket", query), route.access);
+      socket.once("close", admission.socket(caller));
     } catch (error) {
       const failure = toApiError(error);
       if (failure.code === "internal") log.failure(error);
-      sockets.acceptAndRefuse(req, socket, head, failure);
+      // There is no room for a handshake, and a browser learns as much from a connection that fails.
+      if (failure.code === "overloaded") refuseUpgrade(req, socket, failure);
+      else sockets.acceptAndRefuse(req, socket, head, failure);
       logged(failure.status);
       return;
     }
     sockets.accept(req, socket, head, (line) => route.handle(line, caller));
     logged(101);
   });
-}
-
-function visitorOf(req: IncomingMessage, query: URLSearchParams): Visitor {
-  return {
-    transport: "socket",
-    key: query.get("key") || bearerToken(header(req, "authorization")),
-    origin: header(req, "origin"),
-    host: header(req, "host"),
-    address: addressOf(req),
-  };
 }

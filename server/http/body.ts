@@ -1,25 +1,76 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ApiError } from "../protocol/api-error.ts";
+import { Blocks } from "./blocks.ts";
+
+/** From here on a body is large: it waits for its turn before it is read. */
+export const LARGE_BYTES = 1024 * 1024;
+
+/** Lets a number of large bodies in at once. Resolves with what must be called when one is done with. */
+export interface LargeBodies {
+  /** @throws ApiError `overloaded`, or the signal's reason. */
+  enter(address: string, signal: AbortSignal): Promise<() => void>;
+}
+
+export interface BodyRules {
+  /** Most bytes. */
+  readonly limit: number;
+  readonly large: LargeBodies;
+  /** Where the client is. */
+  readonly address: string;
+}
 
 /**
- * Reads a JSON body of at most `limit` bytes. Judged by `Content-Length` before a byte is read, and counted
+ * Reads a JSON body and hands its bytes to `use`. Judged by `Content-Length` before a byte is read, and counted
  * while it arrives; what is over the limit is thrown away, not kept, so that the client can read the 413.
+ * The turn of a large body lasts until `use` is done with it.
+ * @throws ApiError
  */
-export async function readJson(
+export async function withBody<Value>(
   req: IncomingMessage,
   res: ServerResponse,
-  limit: number,
-): Promise<unknown> {
+  rules: BodyRules,
+  use: (bytes: Blocks) => Promise<Value>,
+): Promise<Value> {
   refuseOtherMedia(req);
   const tooLarge = new ApiError(
     "request_too_large",
-    `The request body is larger than ${limit} bytes.`,
+    `The request body is larger than ${rules.limit} bytes.`,
   );
   const length = Number(req.headers["content-length"] ?? 0);
-  if (length > limit) throw tooLarge;
-  // A client that sent "Expect: 100-continue" waits until we want the body; by now we do.
-  if (req.headers.expect !== undefined) res.writeContinue();
-  return parseJson(await readBytes(req, limit, tooLarge));
+  if (length > rules.limit) throw tooLarge;
+  const turn = new Turn(res, rules);
+  try {
+    if (length > LARGE_BYTES) await turn.come();
+    // A client that sent "Expect: 100-continue" waits until we want the body; by now we do.
+    if (req.headers.expect !== undefined) res.writeContinue();
+    return await use(await readBlocks(req, rules.limit, tooLarge, turn));
+  } finally {
+    turn.end();
+  }
+}
+
+/** The turn of one large body; a client that goes away loses its place. */
+class Turn {
+  readonly #rules: BodyRules;
+  readonly #gone = new AbortController();
+  #leave: (() => void) | undefined;
+
+  constructor(res: ServerResponse, rules: BodyRules) {
+    this.#rules = rules;
+    res.once("close", () => this.#gone.abort(cutOff()));
+  }
+
+  async come(): Promise<void> {
+    this.#leave ??= await this.#rules.large.enter(this.#rules.address, this.#gone.signal);
+  }
+
+  get hasCome(): boolean {
+    return this.#leave !== undefined;
+  }
+
+  end(): void {
+    this.#leave?.();
+  }
 }
 
 function refuseOtherMedia(req: IncomingMessage): void {
@@ -36,23 +87,40 @@ function refuseOtherMedia(req: IncomingMessage): void {
   }
 }
 
-function readBytes(req: IncomingMessage, limit: number, tooLarge: ApiError): Promise<Buffer> {
+function readBlocks(
+  req: IncomingMessage,
+  limit: number,
+  tooLarge: ApiError,
+  turn: Turn,
+): Promise<Blocks> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
+    let blocks = new Blocks();
+    const refuse = (error: unknown) => {
+      blocks = new Blocks();
+      refused = true;
+      reject(error);
+      // The rest is thrown away as it comes.
+      req.resume();
+    };
+    let refused = false;
     req.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > limit) {
-        chunks.length = 0;
-        reject(tooLarge);
-      } else {
-        chunks.push(chunk);
+      if (refused) return;
+      if (blocks.size + chunk.length > limit) return refuse(tooLarge);
+      blocks.add(chunk);
+      // A body in chunks did not say that it is large.
+      if (blocks.size > LARGE_BYTES && !turn.hasCome) {
+        req.pause();
+        turn.come().then(() => req.resume(), refuse);
       }
     });
-    req.on("end", () => resolve(Buffer.concat(chunks)));
-    req.on("close", () => reject(new ApiError("invalid_request", "The request body was cut off.")));
+    req.on("end", () => resolve(blocks));
+    req.on("close", () => reject(cutOff()));
     req.on("error", reject);
   });
+}
+
+function cutOff(): ApiError {
+  return new ApiError("invalid_request", "The request body was cut off.");
 }
 
 /** Strict UTF-8, then JSON; both failures are the client's. */

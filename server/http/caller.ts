@@ -7,6 +7,6 @@ export interface Caller {
   readonly kind: KeyKind | "none";
   /** Stands for the key within this process, and tells nothing of it; absent where none was needed. */
   readonly keyId: string | undefined;
-  /** The address that the connection comes from. */
+  /** Where the client is, as far as that can be known behind proxies. */
   readonly address: string;
 }

@@ -41,8 +41,3 @@ export function header(req: IncomingMessage, name: string): string | undefined {
   const value = req.headers[name];
   return typeof value === "string" ? value : undefined;
 }
-
-/** Where the connection comes from; "" once it is gone. */
-export function addressOf(req: IncomingMessage): string {
-  return req.socket.remoteAddress ?? "";
-}

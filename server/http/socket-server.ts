@@ -2,7 +2,8 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { ApiError } from "../protocol/api-error.ts";
-import { CLOSE } from "../protocol/close-codes.ts";
+import { closeCodeOf } from "../protocol/close-codes.ts";
+import { toErrorEvent } from "../protocol/error-event.ts";
 import { requestIdOf } from "./exchange.ts";
 import { endWithError } from "./raw-answer.ts";
 import { SocketLine } from "./socket-line.ts";
@@ -42,10 +43,10 @@ export class SocketServer {
 
   /** A browser cannot read the status of a failed upgrade, so the refusal is said on the socket. */
   acceptAndRefuse(req: IncomingMessage, socket: Duplex, head: Buffer, error: ApiError): void {
-    const code = error.code === "unauthorized" ? CLOSE.UNAUTHORIZED : CLOSE.FORBIDDEN;
+    const code = closeCodeOf(error.code);
     this.#refusing.handleUpgrade(req, socket, head, (refused) => {
       const line = new SocketLine(refused);
-      void line.send({ type: "error", data: error.message, code: error.code, retryable: false });
+      void line.send(toErrorEvent(error));
       line.close(code, error.code);
       setTimeout(() => refused.terminate(), CLOSE_GRACE_MS).unref();
     });

@@ -1,3 +1,5 @@
+import type { ErrorCode } from "./errors.ts";
+
 /** WebSocket close codes (RFC 6455, 7.4); 4000 to 4999 are ours. */
 export const CLOSE = {
   SHUTTING_DOWN: 1001,
@@ -9,3 +11,19 @@ export const CLOSE = {
   FORBIDDEN: 4403,
   RATE_LIMITED: 4429,
 } as const;
+
+/** The code that says on a socket what an error's status says over HTTP. */
+export function closeCodeOf(code: ErrorCode): number {
+  switch (code) {
+    case "unauthorized":
+      return CLOSE.UNAUTHORIZED;
+    case "forbidden":
+      return CLOSE.FORBIDDEN;
+    case "rate_limited":
+      return CLOSE.RATE_LIMITED;
+    case "shutting_down":
+      return CLOSE.SHUTTING_DOWN;
+    default:
+      return CLOSE.INTERNAL;
+  }
+}

@@ -5,9 +5,11 @@ import { parseJson } from "../http/body.ts";
 import type { Caller } from "../http/caller.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { SocketLine } from "../http/socket-line.ts";
+import type { FrameMeter } from "../limits/admission.ts";
 import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
 import type { ConversationState } from "../protocol/chat.ts";
-import type { ErrorEvent } from "../protocol/events.ts";
+import { CLOSE } from "../protocol/close-codes.ts";
+import { toErrorEvent } from "../protocol/error-event.ts";
 import { parseSocketMessage } from "./parse-chat.ts";
 import type { RunHandle, Service } from "./service.ts";
 
@@ -40,17 +42,20 @@ class SocketConversation {
   /** As the client got it; it is read again like any other. */
   #state: ConversationState = {};
   #run: RunHandle | undefined;
+  readonly #frames: FrameMeter;
 
   constructor(service: Service, line: SocketLine, caller: Caller) {
     this.#service = service;
     this.#line = line;
     this.#caller = caller;
+    this.#frames = service.admission.frames();
   }
 
   receive(data: Buffer, isBinary: boolean): void {
     try {
+      this.#frames.count();
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-      const command = parseSocketMessage(parseJson(data), this.#state, this.#service.rules);
+      const command = parseSocketMessage(parseJson(data), this.#state, this.#service.rules());
       if (command.type === "clear") this.#clear();
       else if (command.type === "stop") this.#run?.controller.abort(new RunAbort("stopped"));
       else this.#start(command.request);
@@ -71,6 +76,7 @@ class SocketConversation {
   }
 
   #start(request: RunRequest): void {
+    this.#service.admission.message(this.#caller);
     if (this.#run !== undefined) {
       throw new ApiError("run_in_progress", "The last message is still being answered.");
     }
@@ -98,12 +104,7 @@ class SocketConversation {
   #refuse(error: unknown): void {
     const failure = toApiError(error);
     if (failure.code === "internal") this.#service.runner.report(error);
-    const event: ErrorEvent = {
-      type: "error",
-      data: failure.message,
-      code: failure.code,
-      retryable: failure.retryable,
-    };
-    void this.#line.send(event);
+    void this.#line.send(toErrorEvent(failure));
+    if (this.#frames.isAbused) this.#line.close(CLOSE.RATE_LIMITED, failure.code);
   }
 }

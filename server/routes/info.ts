@@ -7,18 +7,17 @@ import type { Service } from "./service.ts";
 /** `GET /api/info`: what a chat user interface needs before the first message. */
 export function info(service: Service): (exchange: Exchange) => void {
   const { agent, provider } = service.runner;
-  const { attachments } = service.rules;
-  const body: AgentInfo = {
+  const body = (): AgentInfo => ({
     name: agent.name,
     agent: agent.agent,
-    auth_required: service.authRequired,
+    auth_required: service.authRequired(),
     ...(agent.welcome === undefined ? {} : { welcome: agent.welcome }),
     suggestions: [...agent.suggestions],
     attachments: {
       media_types: [...provider.mediaTypes],
       max_bytes: MAX_ATTACHMENT_BYTES,
-      max_count: attachments.maxCount,
+      max_count: service.rules().attachments.maxCount,
     },
-  };
-  return ({ res }) => sendJson(res, 200, body);
+  });
+  return ({ res }) => sendJson(res, 200, body());
 }

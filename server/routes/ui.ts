@@ -20,12 +20,12 @@ export function page(service: Service): (exchange: Exchange) => void {
     embed: staticText(readPage(service, "embed.html"), HTML),
   };
   const headers = {
-    page: pageHeaders("'self'"),
-    embed: pageHeaders(service.frameAncestors),
+    page: () => pageHeaders("'self'"),
+    embed: () => pageHeaders(service.frameAncestors()),
   };
   return (exchange) => {
     const kind = exchange.query.get("embed") === "1" ? "embed" : "page";
-    sendStaticFile(exchange, files[kind], headers[kind]);
+    sendStaticFile(exchange, files[kind], headers[kind]());
   };
 }
 

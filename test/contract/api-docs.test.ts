@@ -197,7 +197,7 @@ test("docs/api.md and the README name exactly the settings that the code reads",
 
 test("docs/api.md and the README give the defaults that the code has", () => {
   const config = readConfig({}, {});
-  const { port, host, maxAttachments, maxBodyBytes, message, tools, times } = config;
+  const { port, host, maxAttachments, maxBodyBytes, message, tools, limits, times } = config;
   const seconds = Object.entries({
     KEEP_ALIVE: times.keepAlive,
     FIRST_CHUNK: times.firstChunk,
@@ -217,6 +217,21 @@ test("docs/api.md and the README give the defaults that the code has", () => {
     ["PARLEY_MAX_TOOL_CALLS", String(tools.maxCallsPerTurn)],
     ["PARLEY_MAX_TOOL_OUTPUT_CHARS", String(tools.maxOutputChars)],
     ["PARLEY_MAX_CONNECTIONS", String(config.maxConnections)],
+    ["PARLEY_MAX_LARGE_BODIES", String(config.maxLargeBodies)],
+    ["PARLEY_RATE_PER_KEY", String(limits.rates.perKey)],
+    ["PARLEY_RATE_PER_ADDRESS", String(limits.rates.perAddress)],
+    ["PARLEY_WIDGET_RATE_PER_ADDRESS", String(limits.rates.widgetPerAddress)],
+    ["PARLEY_RATE_PER_SOCKET", String(limits.rates.framesPerSocket)],
+    ["PARLEY_WRONG_KEYS_PER_ADDRESS", String(limits.rates.wrongKeysPerAddress)],
+    ["PARLEY_MAX_RUNS", String(limits.runs.process)],
+    ["PARLEY_MAX_RUNS_PER_KEY", String(limits.runs.perKey)],
+    ["PARLEY_MAX_RUNS_PER_ADDRESS", String(limits.runs.perAddress)],
+    ["PARLEY_WIDGET_MAX_RUNS_PER_ADDRESS", String(limits.runs.widgetPerAddress)],
+    ["PARLEY_MAX_QUEUED_RUNS", String(limits.runs.queued)],
+    ["PARLEY_QUEUE_SECONDS", String(limits.runs.queueMs / 1000)],
+    ["PARLEY_MAX_SOCKETS", String(limits.sockets.process)],
+    ["PARLEY_MAX_SOCKETS_PER_ADDRESS", String(limits.sockets.perAddress)],
+    ["PARLEY_FORWARDED_HEADER", config.proxies.header],
     ...seconds,
   ];
   const inApi = new Map(

@@ -1,5 +1,6 @@
 /** A real server in this process, on a free port, that closes itself with the test. */
 
+import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { type AgentDefinition, checkAgent } from "../../server/agent/define.ts";
 import { type Environment, readConfig, secretsOf } from "../../server/config.ts";
@@ -7,6 +8,7 @@ import { type AgentServer, createAgentServer } from "../../server/index.ts";
 import { createLog } from "../../server/log.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
 import type { Provider } from "../../server/providers/provider.ts";
+import { REPOSITORY } from "./command.ts";
 import {
   type ScriptedOptions,
   type ScriptedProvider,
@@ -65,6 +67,7 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     config,
     log: createLog((line) => log.push(line), secretsOf(env)),
     publicFolder: "dist/public",
+    parseWorker: join(REPOSITORY, "dist/parse-worker.js"),
   });
   const close = once(server);
   t.after(close);

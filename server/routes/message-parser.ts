@@ -1,0 +1,128 @@
+import { Worker } from "node:worker_threads";
+import type { Blocks } from "../http/blocks.ts";
+import { parseJson } from "../http/body.ts";
+import { ApiError } from "../protocol/api-error.ts";
+import type { ConversationState } from "../protocol/chat.ts";
+import { type ChatRules, parseChat, parseSocketMessage, type SocketCommand } from "./parse-chat.ts";
+import type { ParseJob, ParseOutcome } from "./parse-worker.ts";
+
+/** Far longer than 64 MiB of text and files take: only what was built to be slow takes this long. */
+const MAX_PARSE_MS = 10_000;
+
+/** After this time without a large message the thread ends and gives its memory back. */
+const IDLE_MS = 30_000;
+
+/** For the thread's heap: 64 MiB of text take about 300 MB, 64 MiB of brackets would take gigabytes. */
+const MAX_HEAP_MB = 768;
+
+/**
+ * Turns bytes into checked messages: small ones at once, large ones in a thread of their own and one after
+ * another, since parsing one cannot be interrupted and every running answer would wait for it.
+ */
+export class MessageParser {
+  readonly #rules: () => ChatRules;
+  readonly #file: string;
+  #worker: Worker | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  /**
+   * The rules are asked for with each message, since some can change while the server runs. `file` is the
+   * built `parse-worker.ts`.
+   */
+  constructor(rules: () => ChatRules, file: string) {
+    this.#rules = rules;
+    this.#file = file;
+  }
+
+  /** Parses a body of `POST /api/chat`. @throws ApiError */
+  async body(bytes: Blocks): Promise<ReturnType<typeof parseChat>> {
+    if (!bytes.isMuch) return parseChat(parseJson(bytes.join()), this.#rules());
+    // The worker runs the very same function.
+    return (await this.#inTurn(bytes, undefined)) as ReturnType<typeof parseChat>;
+  }
+
+  /** Parses a socket's text frame; `remembered` is the state that it continues from. @throws ApiError */
+  async frame(bytes: Blocks, remembered: ConversationState): Promise<SocketCommand> {
+    if (!bytes.isMuch)
+      return parseSocketMessage(parseJson(bytes.join()), remembered, this.#rules());
+    return (await this.#inTurn(bytes, remembered)) as SocketCommand;
+  }
+
+  /** Ends the thread. */
+  async close(): Promise<void> {
+    clearTimeout(this.#idle);
+    await this.#worker?.terminate();
+  }
+
+  #inTurn(bytes: Blocks, remembered: ConversationState | undefined): Promise<unknown> {
+    const job = () => this.#parse({ blocks: bytes.take(), remembered, rules: this.#rules() });
+    const result = this.#last.then(job, job);
+    this.#last = result;
+    return result;
+  }
+
+  async #parse(job: ParseJob): Promise<unknown> {
+    const outcome = await this.#ask(job);
+    if (outcome.ok) return outcome.value;
+    if ("bug" in outcome) throw new Error(`a message could not be read: ${outcome.bug}`);
+    throw new ApiError(outcome.code, outcome.message, outcome.options);
+  }
+
+  #ask(job: ParseJob): Promise<ParseOutcome> {
+    clearTimeout(this.#idle);
+    this.#worker ??= this.#start();
+    const worker = this.#worker;
+    return new Promise<ParseOutcome>((resolve, reject) => {
+      const giveUp = () => {
+        this.#drop(worker);
+        reject(tooMuchWork());
+      };
+      const timer = setTimeout(giveUp, MAX_PARSE_MS);
+      const settle = () => {
+        clearTimeout(timer);
+        worker.off("message", onMessage);
+        worker.off("error", onEnd);
+        worker.off("exit", onEnd);
+      };
+      const onMessage = (outcome: ParseOutcome) => {
+        settle();
+        this.#idle = setTimeout(() => this.#drop(worker), IDLE_MS).unref();
+        resolve(outcome);
+      };
+      // It ran out of its memory, or was ended.
+      const onEnd = () => {
+        settle();
+        giveUp();
+      };
+      worker.on("message", onMessage).on("error", onEnd).on("exit", onEnd);
+      worker.postMessage(job, transferred(job.blocks));
+    });
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#file, {
+      name: "parse-worker",
+      // It needs nothing of the environment, which holds the keys.
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    });
+    worker.unref();
+    // Whoever waits for it hears of it, too; this one is for when nobody does.
+    worker.on("error", () => this.#drop(worker));
+    return worker;
+  }
+
+  #drop(worker: Worker): void {
+    if (this.#worker === worker) this.#worker = undefined;
+    void worker.terminate();
+  }
+}
+
+function transferred(blocks: readonly Uint8Array[]): ArrayBuffer[] {
+  return blocks.map(({ buffer }) => buffer).filter((buffer) => buffer instanceof ArrayBuffer);
+}
+
+function tooMuchWork(): ApiError {
+  return new ApiError("request_too_large", "The message is too complex to be read.");
+}

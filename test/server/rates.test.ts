@@ -1,0 +1,205 @@
+/** Who sends too much waits: rates per key, per address and per socket, seen through a proxy that is trusted. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { RateLimiter } from "../../server/limits/rate-limiter.ts";
+import { post } from "../support/chat-transports.ts";
+import { say } from "../support/scripted-provider.ts";
+import { connect } from "../support/socket-client.ts";
+import { startServer, type TestServer } from "../support/start-server.ts";
+
+const PROXY = { PARLEY_TRUSTED_PROXIES: "127.0.0.1, 10.0.0.0/8" };
+const KEYS = { PARLEY_API_KEY: "api-one,api-two", PARLEY_WIDGET_KEY: "widget-key" };
+const turns = Array.from({ length: 12 }, () => [say("Fine")]);
+
+interface From {
+  key?: string;
+  address?: string;
+}
+
+function headersOf({ key, address }: From): Record<string, string> {
+  return {
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}`, origin: "https://x.example" }),
+    ...(address === undefined ? {} : { "x-forwarded-for": address }),
+  };
+}
+
+async function ask(server: TestServer, from: From): Promise<Response> {
+  const answer = await post(server, { message: "Hi", stream: false }, { headers: headersOf(from) });
+  return answer;
+}
+
+/** Each row: settings, then who asks and what he gets, in this order. */
+const CASES: [name: string, env: Record<string, string>, asks: [From, number][]][] = [
+  [
+    "a key has its own bucket",
+    { ...KEYS, PARLEY_RATE_PER_KEY: "2" },
+    [
+      [{ key: "api-one" }, 200],
+      [{ key: "api-one" }, 200],
+      [{ key: "api-one" }, 429],
+      [{ key: "api-two" }, 200],
+    ],
+  ],
+  [
+    "an address has its own bucket, whatever key it brings",
+    { ...KEYS, ...PROXY, PARLEY_RATE_PER_ADDRESS: "2" },
+    [
+      [{ key: "api-one", address: "203.0.113.1" }, 200],
+      [{ key: "api-two", address: "203.0.113.1" }, 200],
+      [{ key: "api-one", address: "203.0.113.1" }, 429],
+      [{ key: "api-one", address: "203.0.113.2" }, 200],
+    ],
+  ],
+  [
+    "a widget key is worth less from one address",
+    { ...KEYS, ...PROXY, PARLEY_WIDGET_RATE_PER_ADDRESS: "1" },
+    [
+      [{ key: "widget-key", address: "203.0.113.1" }, 200],
+      [{ key: "widget-key", address: "203.0.113.1" }, 429],
+      [{ key: "widget-key", address: "203.0.113.2" }, 200],
+      [{ key: "api-one", address: "203.0.113.1" }, 200],
+    ],
+  ],
+  [
+    "the addresses of one IPv6 /64 are one",
+    { ...PROXY, PARLEY_RATE_PER_ADDRESS: "1" },
+    [
+      [{ address: "2001:db8::1" }, 200],
+      [{ address: "2001:db8::ffff:2" }, 429],
+      [{ address: "2001:db8:0:1::1" }, 200],
+    ],
+  ],
+  [
+    "what a client writes into the header himself is not believed",
+    { ...PROXY, PARLEY_RATE_PER_ADDRESS: "1" },
+    [
+      [{ address: "198.51.100.1, 203.0.113.1" }, 200],
+      [{ address: "198.51.100.2, 203.0.113.1, 10.1.2.3" }, 429],
+    ],
+  ],
+  [
+    "a loopback address is not counted, nor is a header from where no proxy was named",
+    { PARLEY_RATE_PER_ADDRESS: "1" },
+    [
+      [{}, 200],
+      [{ address: "203.0.113.1" }, 200],
+      [{ address: "203.0.113.1" }, 200],
+    ],
+  ],
+  [
+    "0 is no limit",
+    { ...PROXY, ...KEYS, PARLEY_RATE_PER_ADDRESS: "0", PARLEY_RATE_PER_KEY: "0" },
+    Array.from({ length: 5 }, () => [{ key: "api-one", address: "203.0.113.1" }, 200]),
+  ],
+];
+
+for (const [name, env, asks] of CASES) {
+  test(`${name}: ${asks.map(([, status]) => status).join(", ")}`, async (t) => {
+    const server = await startServer(t, { turns, env });
+    const got: number[] = [];
+    for (const [from] of asks) {
+      const answer = await ask(server, from);
+      got.push(answer.status);
+      const { error } = JSON.parse(await answer.text());
+      assert.equal(error?.code, answer.status === 429 ? "rate_limited" : undefined);
+      const wait = Number(answer.headers.get("retry-after"));
+      if (answer.status === 429) assert.ok(wait >= 1 && wait <= 60, `${wait} s`);
+    }
+    assert.deepEqual(
+      got,
+      asks.map(([, status]) => status),
+    );
+    assert.equal(server.model.asked.length, got.filter((status) => status === 200).length);
+  });
+}
+
+test("Retry-After is exact: a token is there then, and not before", () => {
+  let now = 1_000;
+  const rates = new RateLimiter(() => now);
+  // Four a minute: four at once, then one each 15 seconds.
+  assert.deepEqual(
+    [1, 2, 3, 4, 5].map(() => rates.take("a", 4)),
+    [0, 0, 0, 0, 15_000],
+  );
+  now += 14_999;
+  assert.equal(Math.round(rates.take("a", 4)), 1);
+  now += 1;
+  assert.equal(rates.take("a", 4), 0);
+  assert.equal(rates.take("a", 4), 15_000);
+  now += 60_000;
+  assert.deepEqual(
+    [1, 2, 3, 4, 5].map(() => rates.take("a", 4)),
+    [0, 0, 0, 0, 15_000],
+  );
+});
+
+test("who has not come for a minute is forgotten, and the number of the remembered is bounded", () => {
+  let now = 0;
+  const rates = new RateLimiter(() => now);
+  for (let id = 0; id < 150_000; id++) rates.take(`${id}`, 10);
+  assert.ok(rates.size <= 100_001, `${rates.size}`);
+  now += 60_001;
+  rates.take("one", 10);
+  assert.equal(rates.size, 1);
+});
+
+test("a socket beyond its rate is told how long to wait, and closed with 4429 if it goes on", async (t) => {
+  const env = { PARLEY_RATE_PER_SOCKET: "3" };
+  const server = await startServer(t, { turns: [[say("Fine")]], env });
+  const client = await connect(t, server.socketUrl);
+  await client.run({ message: "Hi" });
+  for (const _ of [1, 2]) {
+    client.send({ type: "clear" });
+    assert.equal((await client.next()).type, "cleared");
+  }
+  for (let refused = 0; refused < 20; refused++) {
+    client.send({ type: "clear" });
+    const event = await client.next();
+    assert.ok(event.type === "error");
+    assert.equal(event.code, "rate_limited");
+    assert.equal(event.retryable, true);
+    assert.ok(Number(event.retry_after) >= 1 && Number(event.retry_after) <= 20);
+  }
+  assert.deepEqual(await client.closed, { code: 4429, reason: "rate_limited" });
+});
+
+test("messages of sockets and of REST come out of the same bucket", async (t) => {
+  const server = await startServer(t, {
+    turns,
+    env: { ...PROXY, PARLEY_RATE_PER_ADDRESS: "2" },
+  });
+  const headers = { "x-forwarded-for": "203.0.113.1" };
+  const client = await connect(t, server.socketUrl, { headers });
+  assert.equal((await client.run({ message: "Hi" })).at(-1)?.type, "done");
+  assert.equal((await ask(server, { address: "203.0.113.1" })).status, 200);
+  const last = (await client.run({ message: "Hi" })).at(-1);
+  assert.equal(last?.type === "error" && last.code, "rate_limited");
+  assert.equal((await client.run({ type: "clear", message: "" }).catch(() => [])).length, 0);
+});
+
+test("after too many wrong keys from an address no key is looked at, right ones included", async (t) => {
+  const server = await startServer(t, {
+    turns,
+    env: { ...KEYS, ...PROXY, PARLEY_WRONG_KEYS_PER_ADDRESS: "2" },
+  });
+  const address = "203.0.113.1";
+  const statuses: number[] = [];
+  for (const key of ["guess-1", "guess-2", "guess-3", "api-one"]) {
+    statuses.push((await ask(server, { key, address })).status);
+  }
+  assert.deepEqual(statuses, [401, 401, 429, 429]);
+  const headers = { "x-forwarded-for": address };
+  const client = await connect(t, `${server.socketUrl}?key=api-one`, { headers });
+  const event = await client.next();
+  assert.equal(event.type === "error" && event.code, "rate_limited");
+  assert.equal((await client.closed).code, 4429);
+  assert.equal((await ask(server, { key: "api-one", address: "203.0.113.2" })).status, 200);
+});
+
+test("a header of forwarding from a proxy that was not named is told to the operator, once", async (t) => {
+  const server = await startServer(t, { turns });
+  for (const _ of [1, 2]) await ask(server, { address: "203.0.113.1" });
+  const notices = server.log.filter((line) => line.includes("PARLEY_TRUSTED_PROXIES"));
+  assert.equal(notices.length, 1);
+});
