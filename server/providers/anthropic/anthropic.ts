@@ -4,6 +4,7 @@ import { mediaTypesOf } from "../capabilities.ts";
 import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import { SetupError } from "../failures/provider-error.ts";
+import { callIds, callsOf } from "../history/calls.ts";
 import { openHistory } from "../history/history.ts";
 import type {
   ChatModel,
@@ -170,11 +171,7 @@ function toolParams(
   history: readonly HistoryMessage[],
 ): { tools?: Anthropic.Tool[]; tool_choice?: Anthropic.ToolChoiceNone } {
   if (tools.length > 0) return { tools: tools.map(toolParam) };
-  const names = new Set<string>();
-  for (const message of history) {
-    if (message.role !== "assistant") continue;
-    for (const { function: fn } of message.tool_calls ?? []) names.add(toolName(fn.name));
-  }
+  const names = new Set(callsOf(history).map((call) => toolName(call.function.name)));
   if (names.size === 0) return {};
   const description = "No longer available.";
   const gone = [...names].map((name) => toolParam({ name, description, parameters: {} }));
@@ -185,13 +182,4 @@ function toolParam({ name, description, parameters }: ToolSpec): Anthropic.Tool 
   // Which draft a schema follows is not the API's business.
   const { $schema: _draft, ...schema } = parameters;
   return { name, description, input_schema: { ...schema, type: "object" } };
-}
-
-function callIds(history: readonly HistoryMessage[]): Set<string> {
-  const ids = new Set<string>();
-  for (const message of history) {
-    if (message.role !== "assistant") continue;
-    for (const call of message.tool_calls ?? []) ids.add(call.id);
-  }
-  return ids;
 }

@@ -1,8 +1,10 @@
 import type { BedrockRuntimeClient } from "@aws-sdk/client-bedrock-runtime";
 import type { HistoryMessage } from "../../protocol/chat.ts";
+import { refusesThinking, wantsThinking } from "../anthropic/refusal.ts";
 import { mediaTypesOf } from "../capabilities.ts";
 import { truncated } from "../failures/failures.ts";
-import { SetupError } from "../failures/provider-error.ts";
+import { type ProviderError, SetupError } from "../failures/provider-error.ts";
+import { callIds } from "../history/calls.ts";
 import { openHistory } from "../history/history.ts";
 import type {
   ChatModel,
@@ -19,6 +21,7 @@ import { type BedrockPackage, createBedrockClient } from "./client.ts";
 import { BedrockConnection } from "./connection.ts";
 import { bedrockEffort } from "./effort.ts";
 import { LABEL, toBedrockError } from "./failures.ts";
+import { thinkingMessages } from "./messages.ts";
 import { BedrockReader } from "./reader.ts";
 import { type BedrockModelSettings, converseInput, splitExtra } from "./request.ts";
 
@@ -55,6 +58,8 @@ interface BedrockModelOptions {
 
 class BedrockModel implements ChatModel {
   readonly #options: BedrockModelOptions;
+  /** Messages whose reasoning Claude has refused to take back. */
+  readonly #forgotten = new WeakSet<HistoryMessage>();
 
   constructor(options: BedrockModelOptions) {
     this.#options = options;
@@ -64,16 +69,8 @@ class BedrockModel implements ChatModel {
     request: ChatModelRequest,
     signal: AbortSignal,
   ): AsyncGenerator<ChatModelEvent, void> {
-    const { sdk, client, request: settings, times, clock } = this.#options;
     const reader = new BedrockReader();
-    const input = converseInput(request, settings);
-    const open = async (own: UpstreamLine) => {
-      const connection = new BedrockConnection(own);
-      await connection.start(client, new sdk.ConverseStreamCommand(input));
-      return { connection, first: await connection.read() };
-    };
-    const tries = { times, clock, explain: toBedrockError, adapt: () => false };
-    const { line, stream } = await tryToOpen(open, tries, signal);
+    const { line, stream } = await this.#open(request, signal);
     try {
       let event = stream.first;
       while (event !== undefined) {
@@ -91,12 +88,33 @@ class BedrockModel implements ChatModel {
     if (!reader.finished) throw truncated(LABEL);
     for (const event of reader.end(callIds(request.messages))) yield event;
   }
-}
 
-function callIds(history: readonly HistoryMessage[]): Set<string> {
-  return new Set(
-    history.flatMap((message) =>
-      message.role === "assistant" ? (message.tool_calls ?? []).map(({ id }) => id) : [],
-    ),
-  );
+  #open(request: ChatModelRequest, signal: AbortSignal) {
+    const { sdk, client, request: settings, times, clock } = this.#options;
+    const shape = { forgotten: this.#forgotten, thinks: true };
+    let input = converseInput(request, settings, shape);
+    const open = async (line: UpstreamLine) => {
+      const connection = new BedrockConnection(line);
+      await connection.start(client, new sdk.ConverseStreamCommand(input));
+      return { connection, first: await connection.read() };
+    };
+    const adapt = ({ cause }: ProviderError) => {
+      if (refusesThinking(cause) && this.#forgetThinking(request.messages)) {
+        input = converseInput(request, settings, shape);
+        return true;
+      }
+      if (!wantsThinking(cause) || !shape.thinks) return false;
+      shape.thinks = false;
+      input = converseInput(request, settings, shape);
+      return true;
+    };
+    return tryToOpen(open, { times, clock, explain: toBedrockError, adapt }, signal);
+  }
+
+  /** `false` when there was none. */
+  #forgetThinking(history: readonly HistoryMessage[]): boolean {
+    const known = thinkingMessages(history).filter((message) => !this.#forgotten.has(message));
+    for (const message of known) this.#forgotten.add(message);
+    return known.length > 0;
+  }
 }

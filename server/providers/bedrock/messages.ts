@@ -24,14 +24,20 @@ const NO_TEXT = "(no text)";
 
 /**
  * The history as Converse takes it: user first, user and assistant in turns, nothing empty.
+ * Reasoning of the `forgotten` messages stays behind.
  * @throws ProviderError when the newest message holds more documents than a request may
  */
-export function converseMessages(history: readonly HistoryMessage[], model: string): Message[] {
+export function converseMessages(
+  history: readonly HistoryMessage[],
+  model: string,
+  forgotten: Pick<WeakSet<HistoryMessage>, "has">,
+): Message[] {
   const converter = new Converter(history, model);
+  const thinking = new Set(thinkingMessages(history).filter((message) => !forgotten.has(message)));
   const messages: { role: "user" | "assistant"; content: ContentBlock[] }[] = [];
-  for (const [index, message] of history.entries()) {
+  for (const message of history) {
     const role = message.role === "assistant" ? "assistant" : "user";
-    const content = converter.convert(message, index);
+    const content = converter.convert(message, thinking);
     const before = messages.at(-1);
     if (content.length === 0) continue;
     if (before?.role === role) before.content.push(...content);
@@ -47,24 +53,24 @@ class Converter {
   readonly #ids: ToolUseIds;
   readonly #names = new DocumentNames();
   readonly #dropped: ReadonlySet<ContentPart>;
-  /** Where the message begins that the model is at work on. */
-  readonly #newest: number;
   readonly #knowsStatus: boolean;
 
   constructor(history: readonly HistoryMessage[], model: string) {
     const { maker } = familyOf(model);
     this.#ids = new ToolUseIds(model);
-    this.#newest = history.findLastIndex((message) => message.role === "user");
-    this.#dropped = documentsToDrop(history, this.#newest);
+    this.#dropped = documentsToDrop(
+      history,
+      history.findLastIndex((message) => message.role === "user"),
+    );
     this.#knowsStatus = maker === "claude" || maker === "nova";
   }
 
-  convert(message: HistoryMessage, index: number): ContentBlock[] {
+  convert(message: HistoryMessage, thinking: ReadonlySet<HistoryMessage>): ContentBlock[] {
     switch (message.role) {
       case "user":
         return this.#user(message);
       case "assistant":
-        return this.#assistant(message, index);
+        return this.#assistant(message, thinking.has(message));
       case "tool":
         return [this.#toolResult(message)];
     }
@@ -98,12 +104,10 @@ class Converter {
     }
   }
 
-  #assistant(message: AssistantMessage, index: number): ContentBlock[] {
+  #assistant(message: AssistantMessage, hasThinking: boolean): ContentBlock[] {
     const content = message.content ?? "";
     const uses = (message.tool_calls ?? []).map((call) => this.#toolUse(call));
-    // Reasoning belongs to the tool calls that it led to. That of earlier messages has done its work, and
-    // may be of another model, whose signatures this one would refuse.
-    const thinking = index > this.#newest ? reasoningContent(message) : [];
+    const thinking = hasThinking ? reasoningContent(message) : [];
     const layout = thinking.length === 0 ? undefined : readLayout(message, thinking.length);
     if (layout === undefined) return [...thinking, ...textBlock(content), ...uses];
     return layout.flatMap((block) => {
@@ -127,6 +131,31 @@ class Converter {
       },
     };
   }
+}
+
+/**
+ * The messages whose reasoning the model wants back: it belongs to the tool calls that it led to. That of
+ * earlier messages has done its work, and may be of another model, whose signatures this one would refuse.
+ */
+export function thinkingMessages(history: readonly HistoryMessage[]): AssistantMessage[] {
+  const start = workStart(history);
+  return history.filter(
+    (message, index): message is AssistantMessage =>
+      index > start && message.role === "assistant" && message.thinking_blocks !== undefined,
+  );
+}
+
+/**
+ * Where the message begins that the model is at work on. What the user says right after a tool's result is
+ * part of the same work: to the API both are one message, and the calls before it must keep their reasoning.
+ */
+function workStart(history: readonly HistoryMessage[]): number {
+  const isUser = (message: HistoryMessage) => message.role === "user";
+  let start = history.findLastIndex(isUser);
+  while (start > 0 && history[start - 1]?.role === "tool") {
+    start = history.slice(0, start).findLastIndex(isUser);
+  }
+  return start;
 }
 
 /** The oldest documents beyond what one request may hold. Those of the newest message all have to go. */

@@ -11,6 +11,7 @@ import { isPlain, type Layout } from "../anthropic/thinking.ts";
 import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
 import { ProviderError } from "../failures/provider-error.ts";
 import type { ChatModelEvent, TurnFinish } from "../provider.ts";
+import { MODEL_TAGS, type ThinkTagPiece, ThinkTags } from "../think-tags.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import { LABEL } from "./failures.ts";
 import { type ThinkingBlock, thinkingBlock } from "./thinking.ts";
@@ -39,8 +40,14 @@ export class BedrockReader {
   readonly #reasoning = new Map<number, Reasoning>();
   /** Calls that the provider runs by itself are no concern of ours. */
   readonly #ignored = new Set<number>();
+  /**
+   * By the index of their text. Nova thinks aloud before each call, in tags, and so do models whose server
+   * does not take it out: https://docs.aws.amazon.com/nova/latest/userguide/tool-use-invocation.html
+   */
+  readonly #tags = new Map<number, ThinkTags>();
   #content = "";
-  #hasThought = false;
+  /** The index of the block that thought last. */
+  #thinker: number | undefined;
   #stopReason: StopReason | undefined;
   #usage: Usage | undefined;
   #complete = false;
@@ -63,6 +70,8 @@ export class BedrockReader {
     } else if (event.contentBlockDelta !== undefined) {
       const { contentBlockIndex = 0, delta } = event.contentBlockDelta;
       if (delta !== undefined) return this.#delta(contentBlockIndex, delta);
+    } else if (event.contentBlockStop !== undefined) {
+      return this.#endText(event.contentBlockStop.contentBlockIndex ?? 0);
     } else if (event.messageStop !== undefined) {
       this.#stopReason = event.messageStop.stopReason ?? "end_turn";
     } else if (event.metadata !== undefined) {
@@ -75,12 +84,14 @@ export class BedrockReader {
   /** What there is to say at the end of the stream. `taken` are the call ids of the conversation so far. */
   end(taken: ReadonlySet<string>): ChatModelEvent[] {
     refuseMalformed(this.#stopReason);
+    const events = [...this.#tags.keys()].flatMap((index) => this.#endText(index));
     const finish = turnFinish(this.#stopReason);
     const calls = this.#wholeCalls(finish, taken);
     if (calls.some((call) => call.function.name === "")) {
       throw toProviderError(LABEL, new UpstreamGarbage("a tool call has no name"));
     }
     return [
+      ...events,
       ...calls.map((call): ChatModelEvent => {
         const { name, arguments: written } = call.function;
         return { type: "call", call: { id: call.id, name, arguments: written } };
@@ -136,15 +147,32 @@ export class BedrockReader {
   }
 
   #delta(index: number, delta: ContentBlockDelta): ChatModelEvent[] {
-    if (delta.text !== undefined && delta.text !== "") return this.#say(delta.text);
+    if (delta.text !== undefined) return this.#text(index, delta.text);
     if (delta.toolUse !== undefined && !this.#ignored.has(index)) {
       this.#calls.add({ index, function: { arguments: delta.toolUse.input } });
     }
     return delta.reasoningContent === undefined ? [] : this.#think(index, delta.reasoningContent);
   }
 
+  #text(index: number, piece: string): ChatModelEvent[] {
+    const tags = this.#tags.get(index) ?? new ThinkTags(MODEL_TAGS);
+    this.#tags.set(index, tags);
+    return this.#told(index, tags.push(piece));
+  }
+
+  #endText(index: number): ChatModelEvent[] {
+    const tags = this.#tags.get(index);
+    this.#tags.delete(index);
+    return tags === undefined ? [] : this.#told(index, tags.end());
+  }
+
+  #told(index: number, { thinking, text }: ThinkTagPiece): ChatModelEvent[] {
+    return [...this.#show(index, thinking), ...this.#say(text)];
+  }
+
   /** Texts that follow each other read as one; after another kind of block begins a new paragraph. */
   #say(said: string): ChatModelEvent[] {
+    if (said === "") return [];
     const last = this.#blocks.at(-1);
     const gap = last?.kind === "text" || this.#content === "" ? "" : "\n\n";
     const start = this.#content.length + gap.length;
@@ -158,11 +186,16 @@ export class BedrockReader {
     const block = this.#reasoning.get(index) ?? this.#startReasoning(index);
     block.signature += delta.signature ?? "";
     if (delta.redactedContent !== undefined) block.redacted.push(delta.redactedContent);
-    if (delta.text === undefined || delta.text === "") return [];
-    const gap = this.#hasThought && block.text === "" ? "\n\n" : "";
-    this.#hasThought = true;
-    block.text += delta.text;
-    return [{ type: "thinking", delta: gap + delta.text }];
+    block.text += delta.text ?? "";
+    return this.#show(index, delta.text ?? "");
+  }
+
+  /** Thoughts of two blocks are two paragraphs. */
+  #show(index: number, thought: string): ChatModelEvent[] {
+    if (thought === "") return [];
+    const gap = this.#thinker === undefined || this.#thinker === index ? "" : "\n\n";
+    this.#thinker = index;
+    return [{ type: "thinking", delta: gap + thought }];
   }
 
   #startReasoning(index: number): Reasoning {

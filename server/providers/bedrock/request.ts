@@ -2,6 +2,7 @@ import type { ConverseStreamCommandInput, Tool } from "@aws-sdk/client-bedrock-r
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { withExtraBody } from "../extra-body.ts";
 import { SetupError } from "../failures/provider-error.ts";
+import { callsOf } from "../history/calls.ts";
 import { isRecord } from "../json.ts";
 import type { ChatModelRequest, ModelSettings, ToolSpec } from "../provider.ts";
 import type { BedrockEffort } from "./effort.ts";
@@ -14,6 +15,14 @@ export interface BedrockModelSettings {
   settings: ModelSettings;
   effort: BedrockEffort;
   extra: BedrockExtra;
+}
+
+/** What of a request was refused. */
+export interface RequestShape {
+  /** Messages whose reasoning the model does not take back. */
+  forgotten: Pick<WeakSet<HistoryMessage>, "has">;
+  /** Whether the model may be told to think. */
+  thinks: boolean;
 }
 
 type Fields = Record<string, unknown>;
@@ -59,6 +68,7 @@ function objectOf(name: string, value: unknown = {}): Fields {
 export function converseInput(
   { instructions, tools, messages }: ChatModelRequest,
   { model, settings, effort, extra }: BedrockModelSettings,
+  { forgotten, thinks }: RequestShape,
 ): ConverseStreamCommandInput {
   const { temperature, maxOutputTokens: maxTokens = effort.maxTokens } = settings;
   const inference = {
@@ -66,12 +76,14 @@ export function converseInput(
     ...(temperature === undefined ? {} : { temperature }),
     ...extra.inferenceConfig,
   };
-  const additional = withExtraBody(effort.fields, extra.modelFields);
+  const { thinking, ...plain } = effort.fields;
+  const fields = thinks && thinking !== undefined ? { thinking, ...plain } : plain;
+  const additional = withExtraBody(fields, extra.modelFields);
   const declared = [...tools, ...toolsOf(messages, tools)];
   // The author's own fields are as he wrote them: the package serializes what it knows of them.
   return {
     modelId: model,
-    messages: converseMessages(messages, model),
+    messages: converseMessages(messages, model, forgotten),
     ...(instructions.trim() === "" ? {} : { system: [{ text: instructions }] }),
     ...(declared.length === 0 ? {} : { toolConfig: { tools: declared.map(converseTool) } }),
     ...(Object.keys(inference).length === 0 ? {} : { inferenceConfig: inference }),
@@ -83,11 +95,7 @@ export function converseInput(
 /** Calls in the history are refused without any tool: those of an agent that lost its tools are still declared. */
 function toolsOf(history: readonly HistoryMessage[], tools: readonly ToolSpec[]): ToolSpec[] {
   if (tools.length > 0) return [];
-  const names = new Set<string>();
-  for (const message of history) {
-    if (message.role !== "assistant") continue;
-    for (const call of message.tool_calls ?? []) names.add(toolUseName(call.function.name));
-  }
+  const names = new Set(callsOf(history).map((call) => toolUseName(call.function.name)));
   const description = "No longer available: do not call it.";
   return [...names].map((name) => ({ name, description, parameters: { type: "object" } }));
 }

@@ -4,6 +4,7 @@ import type { HistoryMessage } from "../../protocol/chat.ts";
 import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import type { ProviderError } from "../failures/provider-error.ts";
+import { callIds } from "../history/calls.ts";
 import { openHistory } from "../history/history.ts";
 import type {
   ChatModel,
@@ -135,13 +136,4 @@ class ChatCompletionsModel implements ChatModel {
       messages: [...system, ...sentMessages(messages, rules)],
     };
   }
-}
-
-function callIds(history: readonly HistoryMessage[]): Set<string> {
-  const ids = new Set<string>();
-  for (const message of history) {
-    if (message.role !== "assistant") continue;
-    for (const call of message.tool_calls ?? []) ids.add(call.id);
-  }
-  return ids;
 }

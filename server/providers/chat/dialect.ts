@@ -2,8 +2,8 @@
 
 import type { ContentPart } from "../../protocol/chat.ts";
 import type { ModelSettings, ToolSpec } from "../provider.ts";
+import { MODEL_TAGS, type ThinkTagRule } from "../think-tags.ts";
 import type { ExplainFailure } from "../upstream/stream.ts";
-import { MODEL_TAGS, type ThinkTagRule } from "./think-tags.ts";
 
 export interface ChatDialect {
   readonly thinkTags: ThinkTagRule;

@@ -3,9 +3,9 @@ import { ExtraFields, textOfParts } from "../extra-fields.ts";
 import { toProviderError, truncated, UpstreamGarbage } from "../failures/failures.ts";
 import { isRecord, text } from "../json.ts";
 import type { ChatModelEvent, TurnFinish } from "../provider.ts";
+import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import { UpstreamFailure } from "../upstream/refusal.ts";
-import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "./think-tags.ts";
 
 /** Reads the chunks of one Chat Completions stream, as OpenAI and all who copied it send them. */
 export class ChatReader {

@@ -1,9 +1,9 @@
 import { mediaTypesOf } from "../capabilities.ts";
 import { createChatCompletions } from "../chat/chat-completions.ts";
-import { MODEL_TAGS } from "../chat/think-tags.ts";
 import { SetupError } from "../failures/provider-error.ts";
 import type { Provider, ProviderSetup } from "../provider.ts";
 import { readBaseUrl, readToken } from "../settings.ts";
+import { MODEL_TAGS } from "../think-tags.ts";
 import { geminiDialect } from "./dialect.ts";
 
 /** Google's Gemini API, through its OpenAI-compatible form. */

@@ -9,8 +9,14 @@ export interface ThinkTagRule {
   readonly anywhere: boolean;
 }
 
-/** What Qwen, DeepSeek, MiniMax (`think`) and Gemma (`thought`) write when their server does not take it out. */
-export const MODEL_TAGS: ThinkTagRule = { names: ["think", "thought"], anywhere: false };
+/**
+ * What Qwen, DeepSeek, MiniMax (`think`), Gemma (`thought`) and Nova (`thinking`) write when their server does
+ * not take it out.
+ */
+export const MODEL_TAGS: ThinkTagRule = {
+  names: ["think", "thought", "thinking"],
+  anywhere: false,
+};
 
 /** A piece of an answer, told apart. Within one piece thinking comes before text. */
 export interface ThinkTagPiece {
