@@ -4,50 +4,56 @@ import { pathToFileURL } from "node:url";
 import { SetupError } from "../providers/failures/provider-error.ts";
 import type { OptionalPackage } from "../providers/provider.ts";
 
-/** With the version where the newest one does not fit: google-auth-library 11 needs Node 22. */
+/** With the version that Parley knows: google-auth-library 11, for one, needs Node 22. */
 const INSTALL: Record<OptionalPackage, string> = {
-  "@anthropic-ai/sdk": "@anthropic-ai/sdk",
-  "@aws-sdk/client-bedrock-runtime": "@aws-sdk/client-bedrock-runtime",
+  "@anthropic-ai/sdk": "@anthropic-ai/sdk@1",
+  "@aws-sdk/client-bedrock-runtime": "@aws-sdk/client-bedrock-runtime@3",
   "google-auth-library": "google-auth-library@10",
 };
 
 /**
  * Imports a package that only some models need: from the project's `node_modules` if it is there, so that a
  * project can bring its own, else from where Parley is installed.
- * @throws SetupError that says how to install it
+ * @throws SetupError that says how to install it, and of a broken one what is wrong with it
  */
 export async function loadOptionalPackage(
   name: OptionalPackage,
   projectFolder: string | undefined,
 ): Promise<unknown> {
-  const inProject = projectFolder && resolveFrom(projectFolder, name);
-  if (inProject) return import(pathToFileURL(inProject).href);
+  const remedy = `Run this in the project's folder: npm install ${INSTALL[name]}`;
   try {
-    return await import(name);
-  } catch (error) {
-    if (!isMissing(error, name)) throw error;
-    throw new SetupError(
-      `This model needs the package ${name}, which is not installed. Run this in the project's folder: npm install ${INSTALL[name]}`,
-      { cause: error },
-    );
+    const inProject = projectFolder && resolveFrom(projectFolder, name);
+    return await import(inProject ? pathToFileURL(inProject).href : name);
+  } catch (cause) {
+    const message = isMissing(cause, name)
+      ? `This model needs the package ${name}, which is not installed. ${remedy}`
+      : `The package ${name} cannot be loaded: ${firstLine(cause)}. ${remedy}`;
+    throw new SetupError(message, { cause });
   }
 }
 
 function resolveFrom(folder: string, name: string): string | undefined {
   try {
     return createRequire(join(folder, "agent.js")).resolve(name);
-  } catch {
+  } catch (error) {
+    if (!isMissing(error, name)) throw error;
     // Not in the project: Parley's own installation may have it.
     return undefined;
   }
 }
 
-/** A package that is there but lacks one of its own is broken, not missing. */
+/** A package that is there but lacks a file, or a package of its own, is broken and not missing. */
 function isMissing(error: unknown, name: string): boolean {
   return (
     error instanceof Error &&
     "code" in error &&
-    error.code === "ERR_MODULE_NOT_FOUND" &&
+    // As `require` and as `import` say it.
+    (error.code === "MODULE_NOT_FOUND" || error.code === "ERR_MODULE_NOT_FOUND") &&
     error.message.includes(`'${name}'`)
   );
+}
+
+function firstLine(error: unknown): string {
+  const [line = ""] = String(error instanceof Error ? error.message : error).split("\n", 1);
+  return line.replace(/\.$/, "");
 }

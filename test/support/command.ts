@@ -16,6 +16,8 @@ export interface CommandOptions {
   env?: Readonly<Record<string, string>>;
   /** Working directory; by default one that holds no project. */
   cwd?: string;
+  /** Path of the command, for one that is installed elsewhere. */
+  cli?: string;
 }
 
 export interface CommandEnd {
@@ -31,8 +33,11 @@ export class Command {
   readonly #output = { stdout: "", stderr: "" };
   #wake: (() => void) | undefined;
 
-  constructor(args: readonly string[], { env = {}, cwd = tmpdir() }: CommandOptions) {
-    this.#child = spawn(process.execPath, [COMMAND, ...args], {
+  constructor(
+    args: readonly string[],
+    { env = {}, cwd = tmpdir(), cli = COMMAND }: CommandOptions,
+  ) {
+    this.#child = spawn(process.execPath, [cli, ...args], {
       cwd,
       env: { PATH: process.env.PATH ?? "", ...env },
       stdio: ["ignore", "pipe", "pipe"],
