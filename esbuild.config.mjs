@@ -68,7 +68,7 @@ function pages() {
   writeFileSync("dist/public/page.html", page);
   writeFileSync(
     "dist/public/embed.html",
-    page.replace("<agent-chat page>", "<agent-chat page embed>"),
+    page.replace("<agent-chat page", "<agent-chat page embed"),
   );
 }
 

@@ -1,12 +1,14 @@
 import {
-  LitElement,
+  html,
   nothing,
   type PropertyDeclarations,
   type PropertyValues,
   type TemplateResult,
 } from "lit";
+import { keyed } from "lit/directives/keyed.js";
 import { AgentChatMessageEvent, AgentChatReadyEvent } from "./agent-chat.events.ts";
 import { ChatClient } from "./chat-client.ts";
+import { ChatElement } from "./chat-element.ts";
 import { ChatScreen } from "./chat-screen.ts";
 import type { ChatSession, OutgoingMessage } from "./chat-session.ts";
 import { nextFrame } from "./frame.ts";
@@ -14,7 +16,7 @@ import { ReplyWatcher } from "./reply-watcher.ts";
 import { scriptTag } from "./script-tag.ts";
 import { parseServer } from "./server-url.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
-import { isDark, rememberedTheme, rememberTheme, systemIsDark, type Theme } from "./theme.ts";
+import { isDark, rememberedTheme, rememberTheme, watchTheme } from "./theme.ts";
 
 /**
  * A conversation with the agent of one Parley server.
@@ -24,7 +26,12 @@ import { isDark, rememberedTheme, rememberTheme, systemIsDark, type Theme } from
  * @attr {string} api-key - A key that the site brings. Anybody who sees the page can read it. Never stored.
  * @attr {boolean} page - Fills the viewport.
  * @attr {boolean} embed - Leaves out the title and borders, for a frame that has its own.
- * @attr {"auto"|"light"|"dark"} theme - `auto` follows the system, until the person chooses.
+ * @attr {"auto"|"light"|"dark"} theme - `auto` follows the `color-scheme` around the element, until the person chooses.
+ * @attr {string} accent - Any CSS colour, in place of the blue. What stands on it is black or white, whichever is read better.
+ * @attr {"normal"|"compact"|"spacious"} density - How much room text and messages take.
+ * @attr {"round"|"soft"|"sharp"} corners - How round everything is.
+ * @attr {string} lang - Language of the texts. Default: the nearest `lang` around the element, then the browser's.
+ * @attr {"ltr"|"rtl"|"auto"} dir - Direction. Default: that of the language.
  * @fires {AgentChatReadyEvent} agent-chat-ready - The server has said who the agent is.
  * @fires {AgentChatMessageEvent} agent-chat-message - The person sent a message.
  * @fires {AgentChatDoneEvent} agent-chat-done - An answer ended.
@@ -81,7 +88,7 @@ import { isDark, rememberedTheme, rememberTheme, systemIsDark, type Theme } from
  * @cssprop --agent-chat-font-mono - Font family of code.
  * @cssprop --agent-chat-column - Width of the reading column.
  */
-export class AgentChat extends LitElement {
+export class AgentChat extends ChatElement {
   static override styles = agentChatStyles;
 
   static override properties: PropertyDeclarations = {
@@ -89,26 +96,25 @@ export class AgentChat extends LitElement {
     apiKey: { attribute: "api-key" },
     page: { type: Boolean, reflect: true },
     embed: { type: Boolean, reflect: true },
-    theme: { reflect: true },
   };
 
   server = scriptTag.server;
   apiKey = "";
   page = false;
   embed = false;
-  theme: Theme = "auto";
 
   readonly #screen = new ChatScreen(this, {
     send: (message) => this.#send(message),
     stop: () => this.stop(),
     reset: () => this.reset(),
     toggleTheme: () => {
-      this.theme = isDark(this.theme) ? "light" : "dark";
+      this.theme = this.#looksDark ? "light" : "dark";
       rememberTheme(this.theme);
     },
   });
   readonly #watcher = new ReplyWatcher(this, this.#screen.announcer);
   #client: ChatClient | undefined;
+  #dark = false;
   #promptShown = false;
   #hadFocus = false;
 
@@ -143,15 +149,13 @@ export class AgentChat extends LitElement {
     super.connectedCallback();
     this.theme = rememberedTheme() ?? this.theme;
     window.addEventListener("online", this.#online);
-    systemIsDark.addEventListener("change", this.#systemThemeChanged);
     // It may have changed while the element was out of the page.
-    this.#systemThemeChanged();
+    this.#readTheme();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     window.removeEventListener("online", this.#online);
-    systemIsDark.removeEventListener("change", this.#systemThemeChanged);
     // An element that is only moved is connected again by then.
     queueMicrotask(() => {
       if (!this.isConnected) this.#client?.hangUp();
@@ -161,10 +165,17 @@ export class AgentChat extends LitElement {
   /** Tokens come faster than the screen draws: while an answer streams, once per frame is enough. */
   protected override async scheduleUpdate(): Promise<void> {
     if (this.#session?.busy) await nextFrame();
-    super.scheduleUpdate();
+    await super.scheduleUpdate();
+  }
+
+  protected override createRenderRoot(): HTMLElement | DocumentFragment {
+    const root = super.createRenderRoot();
+    watchTheme(root, () => this.#readTheme());
+    return root;
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
+    super.willUpdate(changed);
     this.#hadFocus = Boolean(this.shadowRoot?.activeElement);
     if (changed.has("server")) this.#connect();
     else if (changed.has("apiKey")) this.#client?.giveKey(this.apiKey);
@@ -175,7 +186,12 @@ export class AgentChat extends LitElement {
     if (this.page && !this.embed && matchMedia("(pointer: fine)").matches) this.focusComposer();
   }
 
-  protected override updated(): void {
+  protected override updated(changed: PropertyValues<this>): void {
+    if (changed.has("theme")) this.#readTheme();
+    // The server's page: nobody knows its language before the browser is asked.
+    if (this.page && this.getAttribute("lang") === "") {
+      document.documentElement.lang = this.language.table.lang;
+    }
     const prompted = this.#client?.keyPrompt !== undefined;
     if (prompted === this.#promptShown) return;
     this.#promptShown = prompted;
@@ -184,7 +200,15 @@ export class AgentChat extends LitElement {
   }
 
   protected override render(): TemplateResult | typeof nothing {
-    return this.#client ? this.#screen.render(this.#client, isDark(this.theme)) : nothing;
+    if (!this.#client) return nothing;
+    const { table, direction } = this.language;
+    const screen = this.#screen.render(this.#client, { dark: this.#looksDark, direction });
+    // What was drawn in another language is drawn anew.
+    return html`${keyed(table, screen)}`;
+  }
+
+  get #looksDark(): boolean {
+    return this.theme === "auto" ? this.#dark : this.theme === "dark";
   }
 
   get #session(): ChatSession | undefined {
@@ -197,6 +221,7 @@ export class AgentChat extends LitElement {
       server: parseServer(this.server),
       givenKey: this.apiKey,
       onChange: () => {
+        this.language.use();
         this.requestUpdate();
         if (this.#client === client) this.#watcher.watch(client.session.messages);
       },
@@ -215,9 +240,12 @@ export class AgentChat extends LitElement {
   }
 
   /** The colours follow by themselves, the toggle's icon and label do not. */
-  readonly #systemThemeChanged = () => {
-    if (this.theme === "auto") this.requestUpdate();
-  };
+  #readTheme(): void {
+    const dark = isDark(this);
+    if (dark === this.#dark) return;
+    this.#dark = dark;
+    this.requestUpdate();
+  }
 
   readonly #online = () => {
     if (this.#client?.phase === "unreachable") void this.#client.load();

@@ -23,6 +23,12 @@ export interface ScreenActions {
   toggleTheme(): void;
 }
 
+/** What the element's surroundings decide. */
+export interface ScreenLook {
+  readonly dark: boolean;
+  readonly direction: "ltr" | "rtl";
+}
+
 export class ChatScreen {
   readonly announcer: Announcer;
   readonly #host: ComposerHost;
@@ -68,12 +74,23 @@ export class ChatScreen {
     else this.#composer.focus();
   }
 
-  render(client: ChatClient, dark: boolean): TemplateResult {
+  /** Puts a text into the text field, in place of what is there. */
+  setDraft(text: string): void {
+    this.#composer.draft = text;
+  }
+
+  /** Adds files to the message that is being written; what is refused is said in place. */
+  attach(files: Iterable<File>): Promise<void> {
+    return this.#composer.addFiles(files);
+  }
+
+  render(client: ChatClient, { dark, direction }: ScreenLook): TemplateResult {
     const { session, keyPrompt } = client;
     const empty = session.messages.length === 0;
     const agent = client.info?.agent ?? strings.fallbackAgent;
     return frameView({
       empty,
+      direction,
       header: this.#header(client, dark),
       content: empty ? greeting(client) : transcriptView({ session, agent, view: this.#view }),
       dock: keyPrompt ? keyForm(client, keyPrompt) : this.#composerAndMore(client),

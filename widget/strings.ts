@@ -5,7 +5,7 @@
  * element speaks another language.
  */
 
-const english = {
+export const english = {
   /** A language tag: how numbers are written, and what screen readers are told. */
   lang: "en",
 
@@ -110,6 +110,9 @@ const english = {
 /** The texts of one language. Whatever has no parameter is a text, everything else a function that makes one. */
 export type Strings = typeof english;
 
+/** Texts of a site's own, in place of ours. */
+export type StringsOverride = Partial<Omit<Strings, "lang">>;
+
 /** The names of texts without a parameter. */
 export type TextName = {
   [K in keyof Strings]: Strings[K] extends string ? K : never;
@@ -118,7 +121,7 @@ export type TextName = {
 /** The table of the element that is drawn at the moment. */
 export let strings: Readonly<Strings> = english;
 
-/** To be called before an element draws or speaks. Its own language, or English where there is none. */
-export function useStrings(table: Readonly<Strings> = english): void {
+/** To be called before an element draws or speaks. */
+export function useStrings(table: Readonly<Strings>): void {
   strings = table;
 }

@@ -1,11 +1,14 @@
-/** Light or dark: what the site asks for, until the person chooses. */
+/** Light or dark: as around the element, or as the site asks, until the person chooses. */
 
 import { recall, remember } from "./storage.ts";
 
-/** `auto` follows the system. */
+/** `auto` follows the `color-scheme` around the element. */
 export type Theme = "auto" | "light" | "dark";
 
 const STORAGE_NAME = "agent-chat-theme";
+
+/** Set by styles/tokens.styles.ts: black in a light element, white in a dark one. */
+const PROBE = "column-rule-color";
 
 /** The person's own choice from an earlier visit. */
 export function rememberedTheme(): "light" | "dark" | undefined {
@@ -17,10 +20,14 @@ export function rememberTheme(theme: "light" | "dark"): void {
   remember(STORAGE_NAME, theme);
 }
 
-/** What the system asks for; tells by `change` when that changes. */
-export const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+/** What an element looks like right now, whatever decided it: its theme, the site's style sheets or the system. */
+export function isDark(element: Element): boolean {
+  return getComputedStyle(element).getPropertyValue(PROBE) === "rgb(255, 255, 255)";
+}
 
-/** What a theme looks like right now. */
-export function isDark(theme: Theme): boolean {
-  return theme === "auto" ? systemIsDark.matches : theme === "dark";
+/** Calls back when what is below `root` turned light or dark. Nothing but a transition tells of it. */
+export function watchTheme(root: Node, onChange: () => void): void {
+  root.addEventListener("transitionrun", (event) => {
+    if ((event as TransitionEvent).propertyName === PROBE) onChange();
+  });
 }

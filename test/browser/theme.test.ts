@@ -14,13 +14,53 @@ const LIGHT = "rgb(255, 255, 255)";
 const background = (chat: ChatPage) =>
   chat.page.locator("agent-chat").evaluate((element) => getComputedStyle(element).backgroundColor);
 
-test("the theme starts from the system's choice and follows it", async (t) => {
+test("the chat page starts with the system's theme and follows it, toggle included", async (t) => {
   const chat = await openChat(t, browser, { browser: { colorScheme: "dark" } });
-  await chat.greeting.waitFor();
+  await chat.page.getByRole("button", { name: "Switch to light theme" }).waitFor();
   const dark = await background(chat);
   assert.notEqual(dark, LIGHT);
   await chat.page.emulateMedia({ colorScheme: "light" });
+  await chat.page.getByRole("button", { name: "Switch to dark theme" }).waitFor();
   assert.equal(await background(chat), LIGHT);
+});
+
+test("on another site it follows the site's color-scheme, live and without motion, until the site names a theme", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const site = await startSite(t, {
+    "/": sitePage(
+      `<script src="${server.url}/widget.js"></script><agent-chat style="height: 400px"></agent-chat>`,
+      "<style>.dark { color-scheme: dark } .both { color-scheme: light dark }</style>",
+    ),
+  });
+  const { page, complaints } = await openPage(t, browser, {
+    colorScheme: "dark",
+    reducedMotion: "reduce",
+  });
+  failOnComplaints(t, complaints);
+  await page.goto(site.url);
+  const chat = { page, ...chatIn(page) } as ChatPage;
+  const toggle = (to: string) => page.getByRole("button", { name: `Switch to ${to} theme` });
+  await toggle("dark").waitFor();
+  assert.equal(await background(chat), LIGHT, "a site that names no scheme is light");
+  for (const [name, next] of [
+    ["dark", "light"],
+    ["", "dark"],
+    ["both", "light"],
+  ] as const) {
+    await page.evaluate((it) => {
+      document.documentElement.className = it;
+    }, name);
+    await toggle(next).waitFor();
+    assert.equal((await background(chat)) === LIGHT, next === "dark");
+  }
+  const element = page.locator("agent-chat");
+  await element.evaluate((it) => it.setAttribute("theme", "light"));
+  await toggle("dark").waitFor();
+  await element.evaluate((it) => it.setAttribute("theme", "blue"));
+  await toggle("light").waitFor();
+  assert.deepEqual(complaints.splice(0), [
+    '<agent-chat> theme must be one of auto, light, dark, not "blue"',
+  ]);
 });
 
 test("the toggle changes the theme, and the choice outlives a reload and the system's", async (t) => {

@@ -68,7 +68,7 @@ export const baseStyles = css`
     place-items: center;
     inline-size: 36px;
     block-size: 36px;
-    border-radius: 10px;
+    border-radius: calc(10px * var(--_round));
     color: var(--_muted);
     transition:
       background-color 150ms,
@@ -95,7 +95,7 @@ export const baseStyles = css`
     place-items: center;
     inline-size: 28px;
     block-size: 28px;
-    border-radius: 50%;
+    border-radius: calc(50% * var(--_round));
     background: var(--_accent);
     color: var(--_on-accent);
   }
@@ -123,7 +123,7 @@ export const baseStyles = css`
     min-block-size: 32px;
     padding: 4px 12px;
     border: 1px solid color-mix(in oklab, currentColor 40%, transparent);
-    border-radius: 999px;
+    border-radius: var(--_pill);
     font-size: 13px;
     font-weight: 500;
     transition: background-color 150ms;

@@ -6,7 +6,7 @@ export const composerStyles = css`
   .composer {
     padding: 8px;
     border: 1px solid var(--_border-strong);
-    border-radius: 26px;
+    border-radius: calc(26px * var(--_round));
     background: var(--_bg);
     box-shadow: 0 1px 2px #0000000a, 0 4px 16px #0000000a;
     transition:
@@ -74,7 +74,7 @@ export const composerStyles = css`
     place-items: center;
     inline-size: 34px;
     block-size: 34px;
-    border-radius: 50%;
+    border-radius: calc(50% * var(--_round));
     color: var(--_muted);
     transition:
       background-color 150ms,
@@ -114,7 +114,7 @@ export const composerStyles = css`
 
     .composer {
       padding: 4px;
-      border-radius: 28px;
+      border-radius: calc(28px * var(--_round));
     }
   }
 `;

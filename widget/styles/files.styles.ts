@@ -28,7 +28,7 @@ export const fileStyles = css`
     min-block-size: 56px;
     padding: 8px 14px 8px 8px;
     border: 1px solid var(--_border);
-    border-radius: 14px;
+    border-radius: calc(14px * var(--_round));
     background: var(--_bg);
   }
 
@@ -115,7 +115,7 @@ export const fileStyles = css`
     gap: 8px;
     margin: 0 0 8px;
     padding: 8px 4px 8px 12px;
-    border-radius: 18px;
+    border-radius: calc(18px * var(--_round));
     background: var(--_danger-bg);
     color: var(--_danger);
     font-size: 13.5px;

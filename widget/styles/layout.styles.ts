@@ -35,7 +35,7 @@ export const layoutStyles = css`
     flex-direction: column;
     overflow-wrap: break-word;
     color: var(--_text);
-    font: 16px / 1.625 var(--_font);
+    font: var(--_size) / var(--_leading) var(--_font);
     text-size-adjust: 100%;
     -webkit-text-size-adjust: 100%;
     -webkit-font-smoothing: antialiased;
@@ -155,7 +155,7 @@ export const layoutStyles = css`
     margin-inline: auto;
     padding: 4px 14px 4px 10px;
     border: 1px solid var(--_border);
-    border-radius: 999px;
+    border-radius: var(--_pill);
     background: var(--_bg);
     box-shadow: 0 4px 16px #0000001f;
     font-size: 13px;
@@ -210,8 +210,8 @@ export const layoutStyles = css`
 
   @container agent-chat (width < 480px) {
     .column {
-      font-size: 15px;
-      line-height: 1.6;
+      font-size: min(15px, var(--_size));
+      line-height: min(1.6, var(--_leading));
     }
   }
 

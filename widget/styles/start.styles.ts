@@ -40,7 +40,7 @@ export const startStyles = css`
     min-block-size: 36px;
     padding: 6px 14px;
     border: 1px solid var(--_border);
-    border-radius: 999px;
+    border-radius: var(--_pill);
     color: var(--_muted);
     font-size: 14px;
     line-height: 1.4;

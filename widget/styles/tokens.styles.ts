@@ -9,8 +9,10 @@ import { css } from "lit";
 
 export const tokenStyles = css`
   :host {
-    /* Important, because a page's rule for every element would decide between light and dark otherwise. */
-    color-scheme: light dark !important;
+    /* As around the element, live. Important, because a page's rule for every element would decide otherwise. */
+    color-scheme: inherit !important;
+    /* Draws nothing: it lets the script see whether it is dark, and be told when that changes. */
+    column-rule-color: light-dark(#000, #fff) !important;
     --_bg: var(--agent-chat-bg, light-dark(#ffffff, #131316));
     --_surface: var(--agent-chat-surface, light-dark(#f4f4f5, #1f1f24));
     --_sunken: var(--agent-chat-sunken, light-dark(#f7f7f8, #1a1a1e));
@@ -20,18 +22,39 @@ export const tokenStyles = css`
     --_border: var(--agent-chat-border, light-dark(#e4e4e7, #2e2e35));
     --_border-strong: var(--agent-chat-border-strong, light-dark(#8a8a93, #73737d));
     --_accent: var(--agent-chat-accent, light-dark(#2563eb, #3366e6));
-    --_on-accent: var(--agent-chat-on-accent, #ffffff);
+    --_on-accent: var(--agent-chat-on-accent, var(--_contrast, #ffffff));
     --_link: var(--agent-chat-link, light-dark(#1d4ed8, #8ab4ff));
     --_danger: var(--agent-chat-danger, light-dark(#b42318, #ff9a94));
     --_danger-bg: var(--agent-chat-danger-bg, light-dark(#fef3f2, #3a1614));
     --_success: var(--agent-chat-success, light-dark(#067647, #5ad58d));
-    --_radius: var(--agent-chat-radius, 12px);
+    --_radius: var(--agent-chat-radius, calc(12px * var(--_round)));
     --_font: var(--agent-chat-font, system-ui, sans-serif);
     --_font-mono: var(
       --agent-chat-font-mono,
       ui-monospace, Menlo, Consolas, "Liberation Mono", monospace
     );
     --_column: var(--agent-chat-column, 736px);
+    --_round: 1;
+    --_pill: 999px;
+    --_gap: 20px;
+    --_size: 16px;
+    --_leading: 1.625;
+  }
+
+  /* Black or white, whichever differs more from the accent: 0.179 is the luminance at which both have 4.58 : 1. */
+  @supports (color: color(from red xyz-d65 x y z)) {
+    :host {
+      --_contrast: color(
+        from var(--_accent) xyz-d65 clamp(0, (0.179 - y) * 1e5, 0.9505)
+          clamp(0, (0.179 - y) * 1e5, 1) clamp(0, (0.179 - y) * 1e5, 1.089)
+      );
+    }
+  }
+
+  /* Important, so that it outlives a reset for those who want no motion: this moves nothing. */
+  .chat {
+    column-rule-color: inherit;
+    transition: column-rule-color 1ms !important;
   }
 
   :host([theme="light"]) {
@@ -40,5 +63,27 @@ export const tokenStyles = css`
 
   :host([theme="dark"]) {
     color-scheme: dark !important;
+  }
+
+  :host([corners="soft"]) {
+    --_round: 0.6;
+    --_pill: 10px;
+  }
+
+  :host([corners="sharp"]) {
+    --_round: 0.15;
+    --_pill: 3px;
+  }
+
+  :host([density="compact"]) {
+    --_gap: 12px;
+    --_size: 14px;
+    --_leading: 1.5;
+  }
+
+  :host([density="spacious"]) {
+    --_gap: 32px;
+    --_size: 17px;
+    --_leading: 1.7;
   }
 `;

@@ -23,17 +23,17 @@ export const transcriptStyles = css`
   }
 
   .message.user + .message.assistant {
-    margin-block-start: 12px;
+    margin-block-start: calc(var(--_gap) * 0.6);
   }
 
   .message.assistant + .message.user {
-    margin-block-start: 20px;
+    margin-block-start: var(--_gap);
   }
 
   .bubble {
     max-inline-size: 100%;
     padding: 8px 16px;
-    border-radius: 18px;
+    border-radius: calc(18px * var(--_round));
     background: var(--_surface);
     white-space: pre-wrap;
     overflow-wrap: anywhere;

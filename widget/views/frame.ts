@@ -6,6 +6,7 @@ import * as icons from "./icons.ts";
 export interface FrameModel {
   /** Whether the conversation has no messages: what is there then moves to the middle. */
   readonly empty: boolean;
+  readonly direction: "ltr" | "rtl";
   readonly header: TemplateResult;
   readonly content: unknown;
   readonly dock: TemplateResult;
@@ -22,6 +23,8 @@ export function frameView(model: FrameModel): TemplateResult {
   return html`
     <div
       class=${model.empty ? "chat is-empty" : "chat"}
+      lang=${strings.lang}
+      dir=${model.direction}
       @keydown=${model.onKeyDown}
       @dragover=${drop.dragOver}
       @dragleave=${drop.dragLeave}

@@ -1,0 +1,102 @@
+/** `accent`, `corners` and `density`: attributes with which a site fits the chat to itself. */
+
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import type { Page } from "playwright-core";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { failOnComplaints } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+const file = { after } as Pick<TestContext, "after">;
+const server = await startServer(file, { turns: [] });
+const site = await startSite(file, {
+  "/": sitePage(
+    `<script src="${server.url}/widget.js"></script><agent-chat style="height: 400px"></agent-chat>`,
+    "<style>html { color-scheme: light dark }</style>",
+  ),
+});
+const { page, complaints } = await openPage(file, browser, { reducedMotion: "reduce" });
+await page.goto(site.url);
+await page.locator('[part="input"]').waitFor();
+
+/** Sets attributes of the chat, and waits until it has taken them. */
+async function set(attributes: Record<string, string>): Promise<void> {
+  await page.locator("agent-chat").evaluate(async (chat, values) => {
+    for (const [name, value] of Object.entries(values)) chat.setAttribute(name, value);
+    await (chat as HTMLElement & { updateComplete: Promise<unknown> }).updateComplete;
+  }, attributes);
+}
+
+/** Red, green and blue as the browser paints them, from 0 to 255. */
+function painted(page: Page, property: string): Promise<number[]> {
+  return page.locator('[part="empty"] .avatar').evaluate((mark, name) => {
+    const canvas = document.createElement("canvas").getContext("2d");
+    if (!canvas) throw new Error("no canvas");
+    canvas.fillStyle = getComputedStyle(mark).getPropertyValue(name);
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  }, property);
+}
+
+function luminance(rgb: readonly number[]): number {
+  const [red = 0, green = 0, blue = 0] = rgb.map((value) => {
+    const part = value / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+function contrast(one: readonly number[], other: readonly number[]): number {
+  const [dark = 0, light = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+test("what stands on the accent has a contrast of 4.5 : 1, whatever the accent is, in both themes", async (t) => {
+  failOnComplaints(t, complaints);
+  const accents = ["#ffe600", "#7c3aed", "red", "black", "white", "rgb(118 118 118)", "#0a84ff"];
+  accents.push("light-dark(#003366, #ffd166)", "oklch(0.7 0.2 140)", "#777", "#ff2d55");
+  for (const theme of ["light", "dark"] as const) {
+    for (const accent of accents) {
+      await set({ accent, theme });
+      const ratio = contrast(await painted(page, "background-color"), await painted(page, "color"));
+      assert.ok(ratio >= 4.5, `${accent} in ${theme}: ${ratio.toFixed(2)}`);
+    }
+  }
+});
+
+test("an accent that is no colour is reported by name, and the default stays", async () => {
+  await set({ accent: "", theme: "light" });
+  const before = await painted(page, "background-color");
+  await set({ accent: "brand-blue; } * { color: red" });
+  assert.deepEqual(await painted(page, "background-color"), before);
+  assert.deepEqual(complaints.splice(0), [
+    '<agent-chat> accent must be a CSS colour, not "brand-blue; } * { color: red"',
+  ]);
+  await set({ accent: "" });
+});
+
+test("corners and density change what they say, and a wrong word is reported with the right ones", async () => {
+  const looks = () =>
+    page.locator('[part="composer"]').evaluate((card) => {
+      const chat = card.closest(".chat") ?? card;
+      return [
+        Number.parseFloat(getComputedStyle(card).borderRadius),
+        Number.parseFloat(getComputedStyle(chat).fontSize),
+      ];
+    });
+  const [round = 0, normal = 0] = await looks();
+  await set({ corners: "soft", density: "compact" });
+  const [soft = 0, compact = 0] = await looks();
+  await set({ corners: "sharp", density: "spacious" });
+  const [sharp = 0, spacious = 0] = await looks();
+  assert.ok(round > soft && soft > sharp && sharp > 0, [round, soft, sharp].join(" > "));
+  assert.ok(compact < normal && normal < spacious, [compact, normal, spacious].join(" < "));
+  await set({ corners: "oval", density: "huge" });
+  assert.deepEqual(await looks(), [round, normal]);
+  assert.deepEqual(complaints.splice(0).sort(), [
+    '<agent-chat> corners must be one of round, soft, sharp, not "oval"',
+    '<agent-chat> density must be one of normal, compact, spacious, not "huge"',
+  ]);
+});

@@ -1,0 +1,104 @@
+/** Which language an element speaks, and in which direction that is written. */
+
+import { loadLocale } from "./locales.ts";
+import { english, type Strings, type StringsOverride, useStrings } from "./strings.ts";
+
+/** Languages that are written from right to left, among those that browsers are set to. */
+const RIGHT_TO_LEFT = /^(?:ar|ckb|dv|fa|he|ps|sd|ug|ur|yi)\b/i;
+
+/** How long the first drawing waits for a language, in milliseconds; after that it starts in English. */
+const WAIT_MS = 3_000;
+
+export class Language {
+  readonly #host: Element;
+  readonly #onChange: () => void;
+  readonly #watcher = new MutationObserver(() => this.look());
+  #locale: Strings = english;
+  #own: StringsOverride = {};
+  #table: Strings = english;
+  #tag: string | undefined;
+  #direction: "ltr" | "rtl" = "ltr";
+  #ready: Promise<unknown> | undefined;
+
+  /** `onChange` is called when the element has to be drawn in other words or in the other direction. */
+  constructor(host: Element, onChange: () => void) {
+    this.#host = host;
+    this.#onChange = onChange;
+  }
+
+  /** What is in use: another object means other texts. */
+  get table(): Strings {
+    return this.#table;
+  }
+
+  get direction(): "ltr" | "rtl" {
+    return this.#direction;
+  }
+
+  /** Resolves when the texts are there, or will not come: drawing before would flash in English. */
+  get ready(): Promise<unknown> | undefined {
+    return this.#ready;
+  }
+
+  /** Finds the language, and follows what the page says about it. */
+  connect(): void {
+    this.look();
+    const options = { attributeFilter: ["lang", "dir"], subtree: true };
+    this.#watcher.observe(document, options);
+    // Inside another element's shadow root the document's changes are not its own.
+    this.#watcher.observe(this.#host, options);
+  }
+
+  disconnect(): void {
+    this.#watcher.disconnect();
+  }
+
+  /** Makes the element's table the one that views read. */
+  use(): void {
+    useStrings(this.#table);
+  }
+
+  /** Texts of the site's own, for what it wants to say differently. */
+  override(texts: StringsOverride = {}): void {
+    this.#own = texts;
+    this.#compose();
+  }
+
+  /** The nearest element that names a language decides, and without one the browser's setting. */
+  look(): void {
+    const tag = nearest(this.#host, "[lang]")?.getAttribute("lang") || navigator.language;
+    const stated = nearest(this.#host, "[dir],[lang]")?.getAttribute("dir") ?? "";
+    const byLanguage = RIGHT_TO_LEFT.test(tag) ? "rtl" : "ltr";
+    const direction = stated === "rtl" || stated === "ltr" ? stated : byLanguage;
+    if (direction !== this.#direction) {
+      this.#direction = direction;
+      this.#onChange();
+    }
+    if (tag === this.#tag) return;
+    this.#tag = tag;
+    this.#ready = Promise.race([
+      this.#load(tag),
+      new Promise((resolve) => setTimeout(resolve, WAIT_MS)),
+    ]);
+  }
+
+  async #load(tag: string): Promise<void> {
+    const locale = (await loadLocale(tag)) ?? english;
+    // The page may have named another language meanwhile.
+    if (tag !== this.#tag || locale === this.#locale) return;
+    this.#locale = locale;
+    this.#compose();
+  }
+
+  #compose(): void {
+    this.#table = { ...this.#locale, ...this.#own };
+    this.#onChange();
+  }
+}
+
+/** Like `closest`, and out of shadow roots. */
+function nearest(element: Element, selector: string): Element | null {
+  const root = element.getRootNode();
+  const found = element.closest(selector);
+  return found ?? (root instanceof ShadowRoot ? nearest(root.host, selector) : null);
+}
