@@ -13,6 +13,7 @@ import {
 import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { REPOSITORY } from "../support/command.ts";
+import { LITELLM_VERSION } from "../support/litellm-install.ts";
 import { conversationTitle, PROVIDER_ROWS } from "../support/litellm-provider-rows.ts";
 import {
   asId,
@@ -70,6 +71,7 @@ function takes(id: ProviderId, settings: ModelSettings): boolean {
 }
 
 test("the table of what goes through LiteLLM has the models that are tried, each by tests of its own", () => {
+  assert.ok(PAGE.includes(`a real LiteLLM proxy, version ${LITELLM_VERSION},`));
   const upstream = { url: "http://127.0.0.1:9", googleCredentials: "{}" };
   const models = PROVIDER_ROWS.map(({ params }) => params(upstream).model);
   assert.deepEqual(

@@ -179,17 +179,26 @@ test("gemini: an author's Google settings stand beside ours, and an own thinking
   assert.equal("reasoning_effort" in (upstream.calls[1]?.json ?? {}), false);
 });
 
-test("gemini: a model that cannot think is asked again without thoughts, and from then on", async () => {
-  const message = "Thinking is not enabled for models/gemma-3-27b-it";
-  const refusal = jsonReply(400, [{ error: { code: 400, message, status: "INVALID_ARGUMENT" } }]);
-  await using upstream = await startUpstream(refusal, ok(), ok());
-  const provider = await gemini(upstream, { reasoningEffort: "low" }, "gemma-3-27b-it");
-  assert.equal(said(await ask(open(provider))), "ok");
-  assert.equal(said(await ask(open(provider))), "ok");
-  const sent = upstream.calls.map(({ json }) => ["extra_body" in json, json.reasoning_effort]);
-  assert.deepEqual(sent, [
-    [true, undefined],
-    [false, "low"],
-    [false, "low"],
-  ]);
-});
+const THOUGHTS_REFUSED = [
+  ["gemma-3-27b-it", "Thinking is not enabled for models/gemma-3-27b-it"],
+  [
+    "gemini-3-flash-preview",
+    `Invalid JSON payload received. Unknown name "thinking_level" at 'extra_body.google.thinking_config': Cannot find field.`,
+  ],
+] as const;
+
+for (const [model, message] of THOUGHTS_REFUSED) {
+  test(`gemini: ${model}, which refuses its thinking_config, is asked again without, and from then on`, async () => {
+    const refusal = jsonReply(400, [{ error: { code: 400, message, status: "INVALID_ARGUMENT" } }]);
+    await using upstream = await startUpstream(refusal, ok(), ok());
+    const provider = await gemini(upstream, { reasoningEffort: "low" }, model);
+    assert.equal(said(await ask(open(provider))), "ok");
+    assert.equal(said(await ask(open(provider))), "ok");
+    const sent = upstream.calls.map(({ json }) => ["extra_body" in json, json.reasoning_effort]);
+    assert.deepEqual(sent, [
+      [true, undefined],
+      [false, "low"],
+      [false, "low"],
+    ]);
+  });
+}

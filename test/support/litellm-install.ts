@@ -6,8 +6,11 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-/** Pinned: what is proved is proved of these versions. LiteLLM reaches Vertex AI only with google-auth. */
-const PACKAGES = ["litellm[proxy]==1.106.2", "google-auth==2.62.2"];
+/** Pinned: what is proved is proved of this version, which docs/providers.md names. */
+export const LITELLM_VERSION = "1.106.2";
+
+/** LiteLLM reaches Vertex AI only with google-auth. */
+const PACKAGES = [`litellm[proxy]==${LITELLM_VERSION}`, "google-auth==2.62.2"];
 
 const INSTALL_MS = 10 * 60_000;
 

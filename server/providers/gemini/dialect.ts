@@ -30,7 +30,7 @@ export function geminiDialect(options: GeminiDialectOptions): ChatDialect {
     parameters: geminiSchema,
     settings: (settings, quirks) => geminiSettings(options, settings, quirks),
     thoughtsRefused:
-      /\bthinking(?:[_ ](?:config|level|budget|mode))?\b.{0,60}(?:\bnot\b|n't\b|\bonly\b)|include_?thoughts/i,
+      /\bthinking(?:[_ ](?:config|level|budget|mode))?\b.{0,60}(?:\bnot\b|n't\b|\bonly\b)|include_?thoughts|unknown name \W*(?:thinking|thought_tag)/i,
     explain: (cause) => options.explain?.(cause) ?? geminiFailure(label, cause),
   };
 }
