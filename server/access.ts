@@ -12,7 +12,8 @@ export interface AccessPolicy {
 }
 
 export interface Visitor {
-  transport: "rest" | "socket";
+  /** "run": REST for a run whose secret id the visitor knows. */
+  transport: "rest" | "socket" | "run";
   key: string | undefined;
   origin: string | undefined;
   /** The request's `Host`. */
@@ -30,6 +31,12 @@ const OPENS: Record<Visitor["transport"], Record<KeyKind, readonly OriginVerdict
     widget: ["own", "allowed"],
   },
   socket: {
+    api: ["none", "own", "allowed"],
+    chat: ["none", "own"],
+    widget: ["none", "own", "allowed"],
+  },
+  // A page does not send its Origin with a GET to its own server. Whoever knows the id was let in before.
+  run: {
     api: ["none", "own", "allowed"],
     chat: ["none", "own"],
     widget: ["none", "own", "allowed"],

@@ -6,10 +6,11 @@ import type { ProxyPolicy } from "./limits/client-address.ts";
 import type { Limits } from "./limits/limits.ts";
 import { isLoopbackHost, type OriginPolicy, parseOrigins } from "./origins.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
-import { readLimits, readMessageLimits, readToolLimits } from "./read-limits.ts";
+import { readLimits, readMessageLimits, readResume, readToolLimits } from "./read-limits.ts";
 import { readProxies } from "./read-proxies.ts";
 import { type Environment, keyList, list, number, seconds } from "./read-setting.ts";
 import type { MessageLimits } from "./routes/parse-chat.ts";
+import type { ResumeSettings } from "./runs/run-hub.ts";
 
 export type { Environment };
 
@@ -31,6 +32,8 @@ export interface Config {
   readonly message: MessageLimits;
   readonly tools: ToolLimits;
   readonly limits: Limits;
+  /** How long and how much of a run is kept for a client that lost its line. */
+  readonly resume: ResumeSettings;
   readonly proxies: ProxyPolicy;
   readonly times: Times;
 }
@@ -47,6 +50,8 @@ export interface Times {
   readonly idle: number;
   /** A whole run: model requests and tools. */
   readonly run: number;
+  /** For which a client may take nothing of what is sent to it. */
+  readonly send: number;
   /** For a request's headers. */
   readonly header: number;
   /** For a whole request with its body, and for one large socket message. */
@@ -81,6 +86,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     message: readMessageLimits(env),
     tools: readToolLimits(env),
     limits: readLimits(env),
+    resume: readResume(env),
     proxies: readProxies(env),
     times: Object.freeze({
       drain: seconds(env, "PARLEY_DRAIN_SECONDS", 30, 0),
@@ -88,6 +94,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
       firstChunk: seconds(env, "PARLEY_FIRST_CHUNK_SECONDS", 60),
       idle: seconds(env, "PARLEY_IDLE_SECONDS", 60),
       run: seconds(env, "PARLEY_RUN_SECONDS", 600),
+      send: seconds(env, "PARLEY_SEND_SECONDS", 60),
       ...readRequestTimes(env),
     }),
   });

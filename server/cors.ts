@@ -17,7 +17,7 @@ export function corsHeaders(policy: OriginPolicy, visitor: Visitor): Record<stri
   return { "access-control-allow-origin": visitor.origin, vary: "origin", ...EXPOSED };
 }
 
-const EXPOSED = { "access-control-expose-headers": "x-request-id, retry-after" };
+const EXPOSED = { "access-control-expose-headers": "x-request-id, x-run-id, retry-after" };
 
 export function isPreflight(req: IncomingMessage): boolean {
   return (
@@ -38,7 +38,7 @@ export function sendPreflight(
   }
   res.writeHead(204, {
     "access-control-allow-methods": methods.join(", "),
-    "access-control-allow-headers": "authorization, content-type, x-request-id",
+    "access-control-allow-headers": "authorization, content-type, last-event-id, x-request-id",
     "access-control-max-age": String(MAX_AGE_SECONDS),
   });
   res.end();

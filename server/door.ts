@@ -42,7 +42,10 @@ export class Door {
     if (access === "open") return anonymous(visitor);
     this.#admission.beforeKey(visitor.address);
     try {
-      return authorize(this.#config(), visitor);
+      return authorize(
+        this.#config(),
+        access === "run" ? { ...visitor, transport: "run" } : visitor,
+      );
     } catch (error) {
       const isGuess = error instanceof ApiError && error.code === "unauthorized";
       if (isGuess && visitor.key !== undefined) this.#admission.wrongKey(visitor.address);

@@ -3,6 +3,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Agent } from "./agent/define.ts";
+import type { Runner } from "./agent/runner.ts";
 import { type StateBinding, sealState } from "./agent/state.ts";
 import { type Config, hasKeys } from "./config.ts";
 import { Door } from "./door.ts";
@@ -17,7 +18,7 @@ import { routesFor, socketsFor } from "./routes/index.ts";
 import { MessageParser } from "./routes/message-parser.ts";
 import type { ChatRules } from "./routes/parse-chat.ts";
 import type { Service } from "./routes/service.ts";
-import { Runs } from "./runs.ts";
+import { RunHub } from "./runs/run-hub.ts";
 import { type Serving, serveRequests } from "./serve-requests.ts";
 import { serveSockets } from "./serve-sockets.ts";
 
@@ -43,11 +44,10 @@ export interface AgentServer {
 export function createAgentServer(options: AgentServerOptions): AgentServer {
   const { config, log } = options;
   const current = () => config;
-  const runs = new Runs();
   const admission = new Admission(() => current().limits);
-  const service = createService(options, current, runs, admission);
+  const service = createService(options, current, admission);
   const serving: Serving = { config: current, door: new Door(current, admission, log), log };
-  const sockets = new SocketServer(config.maxBodyBytes);
+  const sockets = new SocketServer(config.maxBodyBytes, config.times.send);
   const http = createHttpServer(config);
   serveRequests(http, serving, routesFor(service));
   serveSockets(http, serving, socketsFor(service), sockets, admission);
@@ -55,7 +55,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
     listen: () => listen(http, config),
     async close() {
       admission.close();
-      await runs.drain(config.times.drain);
+      await service.runs.drain(config.times.drain);
       const closed = new Promise((resolve) => http.close(resolve));
       await sockets.closeAll(CLOSE.SHUTTING_DOWN, "shutting_down");
       http.closeAllConnections();
@@ -68,7 +68,6 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
 function createService(
   { agent, provider, config, log, publicFolder, parseWorker }: AgentServerOptions,
   current: () => Config,
-  runs: Runs,
   admission: Admission,
 ): Service {
   const state = (): StateBinding => ({
@@ -87,15 +86,16 @@ function createService(
     },
     limits: current().message,
   });
+  const runner: Runner = {
+    agent,
+    provider,
+    maxRunMs: config.times.run,
+    toolLimits: config.tools,
+    seal: (unsealed) => sealState(unsealed, state()),
+    report: (error) => log.failure(error),
+  };
   return {
-    runner: {
-      agent,
-      provider,
-      maxRunMs: config.times.run,
-      toolLimits: config.tools,
-      seal: (unsealed) => sealState(unsealed, state()),
-      report: (error) => log.failure(error),
-    },
+    runner,
     rules,
     authRequired: () => hasKeys(current().keys),
     bodies: {
@@ -105,10 +105,10 @@ function createService(
     parser: new MessageParser(rules, parseWorker),
     admission,
     keepAliveMs: config.times.keepAlive,
+    sendMs: config.times.send,
     publicFolder,
     frameAncestors: () => frameAncestors(current().origins),
-    begin: (caller) => runs.begin(caller),
-    draining: () => runs.draining,
+    runs: new RunHub(runner, admission, config.resume),
   };
 }
 

@@ -2,6 +2,7 @@ import type { ToolLimits } from "./agent/runner.ts";
 import type { Limits } from "./limits/limits.ts";
 import { type Environment, number, seconds } from "./read-setting.ts";
 import type { MessageLimits } from "./routes/parse-chat.ts";
+import type { ResumeSettings } from "./runs/run-hub.ts";
 
 const WHOLE = { integer: true };
 const FROM_ONE = { integer: true, min: 1 };
@@ -47,5 +48,14 @@ export function readToolLimits(env: Environment): ToolLimits {
   return Object.freeze({
     maxOutputChars: number(env, "PARLEY_MAX_TOOL_OUTPUT_CHARS", 100_000, FROM_ONE),
     maxCallsPerTurn: number(env, "PARLEY_MAX_TOOL_CALLS", 16, FROM_ONE),
+  });
+}
+
+/** @throws SetupError */
+export function readResume(env: Environment): ResumeSettings {
+  return Object.freeze({
+    graceMs: seconds(env, "PARLEY_RESUME_SECONDS", 15, 0),
+    maxBytes: number(env, "PARLEY_RESUME_BYTES", 4 * 1024 * 1024, FROM_ONE),
+    maxTotalBytes: number(env, "PARLEY_RESUME_TOTAL_BYTES", 256 * 1024 * 1024, FROM_ONE),
   });
 }

@@ -68,7 +68,8 @@ async function answer(
     sendPreflight(res, origins, visitor, methods, isPreflight(req));
     return;
   }
-  await route.handle({ ...arrival, caller: door.letIn(visitor, route.access) });
+  const caller = door.letIn(visitor, route.access);
+  await route.handle({ ...arrival, caller, params: route.params });
 }
 
 function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string>>): void {

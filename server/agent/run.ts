@@ -18,32 +18,30 @@ interface Turn {
 /**
  * Runs the agent on one message: model, tools, model again, until the answer. Every transport only encodes
  * what this yields. The last event is exactly one `done` or `error`; after an abort of the kind "gone"
- * there is none. It does not throw.
+ * there is none. It does not throw. Aborting the controller ends the run as the `RunAbort` says; it is
+ * aborted at the end as well, so that nothing of a run lives on.
  */
 export async function* runAgent(
   runner: Runner,
   request: RunRequest,
-  clientSignal: AbortSignal,
+  controller: AbortController,
 ): AsyncGenerator<StreamEvent, void> {
-  const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(new RunAbort("timeout")), runner.maxRunMs);
-  const signal = AbortSignal.any([clientSignal, limit.signal]);
+  const { signal } = controller;
   const progress: Progress = { said: "", unfinished: "", usage: undefined };
   let conversation: Conversation | undefined;
   try {
     conversation = openConversation(runner, request);
     yield* takeTurns(runner, conversation, progress, signal);
   } catch (error) {
-    if (!signal.aborted) {
+    if (signal.aborted && conversation !== undefined) {
+      yield* cutShort(runner, request, conversation, progress, signal);
+    } else {
       runner.report(error);
       yield failed(runner, request, error);
-    } else if (conversation !== undefined) {
-      yield* cutShort(runner, request, conversation, progress, signal);
     }
   } finally {
-    clearTimeout(timer);
     // Whoever stops reading in the middle ends the model request and the tools too.
-    limit.abort(new RunAbort("gone"));
+    controller.abort(new RunAbort("gone"));
   }
 }
 
@@ -64,6 +62,7 @@ async function* takeTurns(
 ): AsyncGenerator<StreamEvent, void> {
   const { agent } = runner;
   for (let left = agent.maxTurns - 1; ; left--) {
+    signal.throwIfAborted();
     const turn = yield* takeTurn(runner, conversation, progress, signal);
     if (turn.calls.length === 0) {
       const said = turn.finish === "stop" ? answered(turn.said) : turn.said;
@@ -76,7 +75,6 @@ async function* takeTurns(
     }
     const answers = yield* runTools(agent.tools, turn.calls, signal, runner.toolLimits);
     conversation.answer(answers);
-    signal.throwIfAborted();
   }
 }
 

@@ -1,47 +1,81 @@
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import type { StreamEvent } from "../protocol/events.ts";
-import { encodeEvent, KEEP_ALIVE_FRAME } from "../protocol/sse.ts";
+import type { EncodedEvent } from "../protocol/encoded-event.ts";
+import { encodeFrame, KEEP_ALIVE_FRAME } from "../protocol/sse.ts";
+import { cutConnection, SendClock } from "./send-clock.ts";
 
-/**
- * Sends events as Server-Sent Events until they end or the client is gone. The next event is pulled only
- * when the socket took the last one, so a client that does not read holds the model back, not our memory.
- */
-export async function sendEventStream(
-  res: ServerResponse,
-  events: AsyncIterable<StreamEvent>,
-  keepAliveMs: number,
-): Promise<void> {
-  res.writeHead(200, {
-    "content-type": "text/event-stream; charset=utf-8",
-    "cache-control": "no-cache, no-transform",
-    // Asks nginx and its kind not to hold tokens back.
-    "x-accel-buffering": "no",
-  });
-  res.flushHeaders();
-  const keepAlive = setInterval(() => {
-    if (!res.writableNeedDrain) res.write(KEEP_ALIVE_FRAME);
-  }, keepAliveMs);
-  try {
-    for await (const event of events) {
-      if (res.destroyed) return;
-      keepAlive.refresh();
-      if (!res.write(encodeEvent(event))) await drained(res);
-    }
-  } finally {
-    clearInterval(keepAlive);
-    res.end();
-  }
+export interface EventStreamTimes {
+  /** Silence, in milliseconds, before a comment is sent. */
+  readonly keepAliveMs: number;
+  /** How long the peer may take nothing, in milliseconds, before its connection is cut. */
+  readonly sendMs: number;
 }
 
-/** After `close` no `drain` ever comes, so both are awaited. */
-async function drained(res: ServerResponse): Promise<void> {
-  if (res.destroyed || !res.writableNeedDrain) return;
-  const settled = new AbortController();
-  const { signal } = settled;
-  try {
-    await Promise.race([once(res, "drain", { signal }), once(res, "close", { signal })]);
-  } finally {
-    settled.abort();
+/** A response that carries Server-Sent Events. */
+export class EventStream {
+  readonly #res: ServerResponse;
+  readonly #clock: SendClock;
+  readonly #keepAliveMs: number;
+  #keepAlive: NodeJS.Timeout | undefined;
+
+  /** `onDrain` is called whenever a full line can take more. */
+  constructor(res: ServerResponse, { keepAliveMs, sendMs }: EventStreamTimes, onDrain: () => void) {
+    this.#res = res;
+    this.#keepAliveMs = keepAliveMs;
+    this.#clock = new SendClock(sendMs, () => this.cut());
+    res.on("drain", () => {
+      this.#clock.stop();
+      onDrain();
+    });
+    res.once("close", () => {
+      clearInterval(this.#keepAlive);
+      this.#clock.stop();
+    });
+  }
+
+  /** Sends the head at once: the first event may take long. */
+  open(headers: Readonly<Record<string, string>>): void {
+    this.#res.writeHead(200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache, no-transform",
+      // Asks nginx and its kind not to hold tokens back.
+      "x-accel-buffering": "no",
+      ...headers,
+    });
+    this.#res.flushHeaders();
+    this.#keepAlive = setInterval(() => {
+      if (!this.#res.writableNeedDrain) this.#send(KEEP_ALIVE_FRAME);
+    }, this.#keepAliveMs);
+  }
+
+  /** Sends events in one write. `false`: the line is full until `onDrain`. */
+  write(events: readonly EncodedEvent[]): boolean {
+    if (this.#isOver) return true;
+    this.#keepAlive?.refresh();
+    let frames = "";
+    for (const event of events) frames += encodeFrame(event);
+    return this.#send(frames);
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    clearInterval(this.#keepAlive);
+    this.#res.end();
+    this.#clock.start(this.#res.writableLength);
+  }
+
+  /** Ends the connection at once, whatever still waits to be sent. */
+  cut(): void {
+    cutConnection(this.#res.socket);
+    this.#res.destroy();
+  }
+
+  #send(text: string): boolean {
+    if (this.#res.write(text)) return true;
+    this.#clock.start(this.#res.writableLength);
+    return false;
+  }
+
+  get #isOver(): boolean {
+    return this.#res.destroyed || this.#res.writableEnded;
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Caller } from "./caller.ts";
+import type { PathParams } from "./router.ts";
 
 /** One request with its answer, before anybody was let in. */
 export interface Arrival {
@@ -16,6 +17,8 @@ export interface Arrival {
 /** One request with its answer, and what every handler needs to know of them. */
 export interface Exchange extends Arrival {
   readonly caller: Caller;
+  /** Segments of the path that the route has names for; as they came, nothing is decoded. */
+  readonly params: PathParams;
 }
 
 /** Longest `x-request-id` that is taken over from a client. */

@@ -1,5 +1,8 @@
-/** Who may enter: everybody, or whoever the keys and origins let chat. */
-export type Access = "open" | "chat";
+/**
+ * Who may enter: everybody; whoever the keys and origins let chat; or who the keys know and knows the id of
+ * a run besides.
+ */
+export type Access = "open" | "chat" | "run";
 
 /** What is served at one method and path. */
 export interface Route<Handler> {
@@ -7,18 +10,27 @@ export interface Route<Handler> {
   handle: Handler;
 }
 
-/** Keys are "METHOD /path"; paths are matched whole and raw, nothing is decoded or joined. */
+/**
+ * Keys are "METHOD /path". Paths are matched whole and raw, nothing is decoded or joined; `{name}` stands
+ * for one segment, of any text that is not empty.
+ */
 export type RouteTable<Handler> = Readonly<Record<`${"GET" | "POST"} /${string}`, Route<Handler>>>;
+
+/** The segments that stood for the names of a route's path. */
+export type PathParams = Readonly<Record<string, string>>;
 
 export const open = <Handler>(handle: Handler): Route<Handler> => ({ access: "open", handle });
 
 export const keyed = <Handler>(handle: Handler): Route<Handler> => ({ access: "chat", handle });
 
+export const byRun = <Handler>(handle: Handler): Route<Handler> => ({ access: "run", handle });
+
 /** Methods that a path answers, for `Allow`; empty when nothing is there. */
 export function methodsOf(table: RouteTable<unknown>, path: string): string[] {
   const methods = Object.keys(table)
-    .filter((key) => key.endsWith(` ${path}`))
-    .map((key) => key.slice(0, key.indexOf(" ")));
+    .map(methodAndPath)
+    .filter(([, pattern]) => match(pattern, path) !== undefined)
+    .map(([method]) => method);
   return methods.includes("GET") ? [...methods, "HEAD"] : methods;
 }
 
@@ -27,7 +39,35 @@ export function findRoute<Handler>(
   table: RouteTable<Handler>,
   method: string,
   path: string,
-): Route<Handler> | undefined {
-  const key = `${method === "HEAD" ? "GET" : method} ${path}`;
-  return Object.entries(table).find(([name]) => name === key)?.[1];
+): (Route<Handler> & { params: PathParams }) | undefined {
+  const wanted = method === "HEAD" ? "GET" : method;
+  for (const [key, route] of Object.entries(table)) {
+    const [own, pattern] = methodAndPath(key);
+    const params = own === wanted ? match(pattern, path) : undefined;
+    if (params !== undefined) return { ...route, params };
+  }
+  return undefined;
+}
+
+function methodAndPath(key: string): [method: string, path: string] {
+  const space = key.indexOf(" ");
+  return [key.slice(0, space), key.slice(space + 1)];
+}
+
+function match(pattern: string, path: string): PathParams | undefined {
+  if (!pattern.includes("{")) return pattern === path ? {} : undefined;
+  const wanted = pattern.split("/");
+  const given = path.split("/");
+  if (wanted.length !== given.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, segment] of wanted.entries()) {
+    const text = given[index] ?? "";
+    if (segment.startsWith("{")) {
+      if (text === "") return undefined;
+      params[segment.slice(1, -1)] = text;
+    } else if (segment !== text) {
+      return undefined;
+    }
+  }
+  return params;
 }

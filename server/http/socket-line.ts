@@ -1,31 +1,57 @@
+import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
-import type { SocketEvent } from "../protocol/events.ts";
+import type { EncodedEvent } from "../protocol/encoded-event.ts";
+import type { ClearedEvent, ErrorEvent } from "../protocol/events.ts";
+import { cutConnection, SendClock } from "./send-clock.ts";
 
-/** Bytes that may wait in one socket before the run is held back. */
-const HIGH_WATER_BYTES = 64 * 1024;
+/** Answers to commands that may wait in a full line. Who sends more commands than it reads answers is cut. */
+const MAX_WAITING_REPLIES = 100;
 
 /** One accepted socket: events out, frames in. */
 export class SocketLine {
   readonly #socket: WebSocket;
+  readonly #connection: Duplex;
+  readonly #clock: SendClock;
+  #waitingReplies = 0;
+  /** The last ping that came while the line was full; RFC 6455, 5.5.3: answering it answers all before. */
+  #unanswered: Buffer | undefined;
 
-  constructor(socket: WebSocket) {
+  /** `connection` is what the socket was made of. A peer that takes nothing for `sendMs` is cut. */
+  constructor(socket: WebSocket, connection: Duplex, sendMs: number) {
     this.#socket = socket;
+    this.#connection = connection;
+    this.#clock = new SendClock(sendMs, () => this.cut());
+    connection.on("drain", () => this.#drained());
     // ws has answered a protocol error with the right close code by itself; what is left is not to crash.
     socket.on("error", () => {});
+    socket.on("ping", (data) => this.#answerPing(data));
+    socket.once("close", () => this.#clock.stop());
   }
 
-  /** Resolves when more may be sent. Nothing is sent, and nothing thrown, once the socket is closing. */
-  async send(event: SocketEvent): Promise<void> {
-    const socket = this.#socket;
-    if (socket.readyState !== socket.OPEN) return;
-    const text = JSON.stringify(event);
-    if (socket.bufferedAmount < HIGH_WATER_BYTES) {
-      socket.send(text);
+  /** Whether the peer takes less than is sent. */
+  get isFull(): boolean {
+    return this.#connection.writableNeedDrain;
+  }
+
+  /** Sends a run's events, a frame each, in one write. `false`: the line is full until `onDrain`. */
+  write(events: readonly EncodedEvent[]): boolean {
+    if (!this.#isOpen) return true;
+    this.#connection.cork();
+    for (const { json } of events) this.#socket.send(json);
+    this.#connection.uncork();
+    this.#watch();
+    return !this.isFull;
+  }
+
+  /** Answers a command. Nothing is sent, and nothing thrown, once the socket is closing. */
+  reply(event: ErrorEvent | ClearedEvent): void {
+    if (!this.#isOpen) return;
+    if (this.isFull && ++this.#waitingReplies > MAX_WAITING_REPLIES) {
+      this.cut();
       return;
     }
-    await new Promise<void>((resolve) => {
-      socket.send(text, () => resolve());
-    });
+    this.#socket.send(JSON.stringify(event));
+    this.#watch();
   }
 
   onMessage(listener: (data: Buffer, isBinary: boolean) => void): void {
@@ -36,9 +62,38 @@ export class SocketLine {
     this.#socket.once("close", listener);
   }
 
+  /** Calls back whenever a full line can take more. */
+  onDrain(listener: () => void): void {
+    this.#connection.on("drain", listener);
+  }
+
   /** `code` is one of `CLOSE`. */
   close(code: number, reason: string): void {
     this.#socket.close(code, reason);
+  }
+
+  /** Ends the connection at once, whatever still waits to be sent. */
+  cut(): void {
+    cutConnection(this.#connection);
+  }
+
+  get #isOpen(): boolean {
+    return this.#socket.readyState === this.#socket.OPEN;
+  }
+
+  #watch(): void {
+    if (this.isFull) this.#clock.start(this.#connection.writableLength);
+  }
+
+  #drained(): void {
+    this.#clock.stop();
+    this.#waitingReplies = 0;
+    if (this.#unanswered !== undefined) this.#answerPing(this.#unanswered);
+  }
+
+  #answerPing(data: Buffer): void {
+    this.#unanswered = this.isFull ? data : undefined;
+    if (!this.isFull && this.#isOpen) this.#socket.pong(data);
   }
 }
 

@@ -19,9 +19,13 @@ export class SocketServer {
   /** For those who may not enter: nothing of what they send is kept. */
   readonly #refusing: WebSocketServer;
   readonly #answered = new WeakSet<WebSocket>();
+  readonly #lines = new WeakMap<WebSocket, SocketLine>();
+  readonly #sendMs: number;
   readonly #ping: NodeJS.Timeout;
 
-  constructor(maxPayload: number) {
+  /** Bytes of one message, and milliseconds for which a peer may take nothing of what is sent. */
+  constructor(maxPayload: number, sendMs: number) {
+    this.#sendMs = sendMs;
     this.#server = handshakes(maxPayload);
     this.#refusing = handshakes(MAX_REFUSED_PAYLOAD);
     this.#ping = setInterval(() => this.#pingAll(), PING_MS).unref();
@@ -37,7 +41,9 @@ export class SocketServer {
     this.#server.handleUpgrade(req, socket, head, (accepted) => {
       this.#answered.add(accepted);
       accepted.on("pong", () => this.#answered.add(accepted));
-      use(new SocketLine(accepted));
+      const line = new SocketLine(accepted, socket, this.#sendMs);
+      this.#lines.set(accepted, line);
+      use(line);
     });
   }
 
@@ -45,8 +51,8 @@ export class SocketServer {
   acceptAndRefuse(req: IncomingMessage, socket: Duplex, head: Buffer, error: ApiError): void {
     const code = closeCodeOf(error.code);
     this.#refusing.handleUpgrade(req, socket, head, (refused) => {
-      const line = new SocketLine(refused);
-      void line.send(toErrorEvent(error));
+      const line = new SocketLine(refused, socket, CLOSE_GRACE_MS);
+      line.reply(toErrorEvent(error));
       line.close(code, error.code);
       setTimeout(() => refused.terminate(), CLOSE_GRACE_MS).unref();
     });
@@ -67,6 +73,8 @@ export class SocketServer {
 
   #pingAll(): void {
     for (const client of this.#server.clients) {
+      // A ping would wait behind all else; the line itself cuts a peer that takes nothing.
+      if (this.#lines.get(client)?.isFull) continue;
       if (!this.#answered.delete(client)) client.terminate();
       else client.ping();
     }
@@ -77,7 +85,13 @@ export class SocketServer {
 const MAX_REFUSED_PAYLOAD = 1024;
 
 function handshakes(maxPayload: number): WebSocketServer {
-  const server = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false });
+  const server = new WebSocketServer({
+    noServer: true,
+    maxPayload,
+    perMessageDeflate: false,
+    // Pings are answered by the line, which knows whether anybody takes the answers.
+    autoPong: false,
+  });
   server.on("headers", (headers, req) => {
     headers.push(`x-request-id: ${requestIdOf(req)}`);
   });

@@ -68,10 +68,18 @@ export type ConversationState = ResponseIdState | HistoryState | EmptyState;
 /** Which of the two states a provider uses. */
 export type StateKind = "previous_response_id" | "conversation_history";
 
+/**
+ * A name that a client gives to a run, so that it can come back to it. Mint at least 128 random bits: where
+ * no key is needed, and to others with the same key, the name is the secret.
+ */
+export const RUN_ID = /^[A-Za-z0-9_-]{16,64}$/;
+
 /** Body of `POST /api/chat`. */
 export interface ChatRequest {
   message: string;
   stream: boolean;
+  /** See `RUN_ID`. The same message with the same name is answered once. */
+  run?: string;
   state?: ConversationState;
   attachments?: Attachment[];
 }
@@ -89,12 +97,20 @@ export interface ChatResponse {
 export type SocketRequest =
   | {
       message: string;
+      run?: string;
       previous_response_id?: string;
       state?: ConversationState;
       attachments?: Attachment[];
     }
   | { type: "clear" }
-  | { type: "stop" };
+  | { type: "stop" }
+  /** Asks for the run's events after the one of this number; 0: for all. */
+  | { type: "resume"; run: string; after: number };
+
+/** Answer of `POST /api/chat/runs/{id}/cancel`: whether the run was ended, or had ended by itself. */
+export interface CancelResponse {
+  status: "cancelled" | "finished";
+}
 
 /** Answer of `GET /api/info`. */
 export interface AgentInfo {

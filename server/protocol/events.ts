@@ -82,6 +82,9 @@ export type StreamEvent =
   | DoneEvent
   | ErrorEvent;
 
+/** An event as a client gets it: numbered within its run from 1, so that reading can go on after a break. */
+export type NumberedEvent = StreamEvent & { id: number };
+
 /** Everything that the server can say on a socket. */
 export type SocketEvent = StreamEvent | ClearedEvent;
 

@@ -1,10 +1,10 @@
 /** Server-Sent Events, both directions: how we write them, and a decoder that is right at every split. */
 
-import type { StreamEvent } from "./events.ts";
+import type { EncodedEvent } from "./encoded-event.ts";
 
 /** One frame. The JSON says everything, so a client that reads only `data:` lines works. */
-export function encodeEvent(event: StreamEvent): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+export function encodeFrame({ id, type, json }: EncodedEvent): string {
+  return `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`;
 }
 
 /** A comment frame: keeps proxies from cutting a silent stream, means nothing to a client. */

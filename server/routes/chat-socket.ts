@@ -1,6 +1,3 @@
-import { runAgent } from "../agent/run.ts";
-import { RunAbort } from "../agent/run-abort.ts";
-import type { RunRequest } from "../agent/runner.ts";
 import { parseJson } from "../http/body.ts";
 import type { Caller } from "../http/caller.ts";
 import type { Exchange } from "../http/exchange.ts";
@@ -10,8 +7,11 @@ import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
 import type { ConversationState } from "../protocol/chat.ts";
 import { CLOSE } from "../protocol/close-codes.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
-import { parseSocketMessage } from "./parse-chat.ts";
-import type { RunHandle, Service } from "./service.ts";
+import type { Reading } from "../runs/reading.ts";
+import type { Run } from "../runs/run.ts";
+import type { LoggedEvent } from "../runs/run-log.ts";
+import { parseSocketMessage, type SocketCommand } from "./parse-chat.ts";
+import type { Service } from "./service.ts";
 
 /** Serves one accepted socket until it closes. */
 export type ChatSocket = (line: SocketLine, caller: Caller) => void;
@@ -22,6 +22,7 @@ export const chatSocket =
   (line, caller) => {
     const conversation = new SocketConversation(service, line, caller);
     line.onMessage((data, isBinary) => conversation.receive(data, isBinary));
+    line.onDrain(() => conversation.resume());
     line.onClose(() => conversation.close());
   };
 
@@ -34,15 +35,21 @@ export function speaksWebSocket({ res }: Exchange): void {
   );
 }
 
+/** The run that is answered on a socket, and how far the socket has read it. */
+interface Answering {
+  readonly run: Run;
+  readonly reading: Reading;
+}
+
 /** What one socket remembers: the last state, so that a plain `{message}` continues, and the run. */
 class SocketConversation {
   readonly #service: Service;
   readonly #line: SocketLine;
   readonly #caller: Caller;
+  readonly #frames: FrameMeter;
   /** As the client got it; it is read again like any other. */
   #state: ConversationState = {};
-  #run: RunHandle | undefined;
-  readonly #frames: FrameMeter;
+  #current: Answering | undefined;
 
   constructor(service: Service, line: SocketLine, caller: Caller) {
     this.#service = service;
@@ -55,56 +62,107 @@ class SocketConversation {
     try {
       this.#frames.count();
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-      const command = parseSocketMessage(parseJson(data), this.#state, this.#service.rules());
-      if (command.type === "clear") this.#clear();
-      else if (command.type === "stop") this.#run?.controller.abort(new RunAbort("stopped"));
-      else this.#start(command.request);
+      this.#obey(parseSocketMessage(parseJson(data), this.#state, this.#service.rules()));
     } catch (error) {
       this.#refuse(error);
     }
   }
 
+  /** The line can take more. */
+  resume(): void {
+    this.#current?.reading.resume();
+  }
+
   close(): void {
-    this.#run?.controller.abort(new RunAbort("gone"));
+    this.#leave();
+  }
+
+  #obey(command: SocketCommand): void {
+    switch (command.type) {
+      case "clear":
+        this.#clear();
+        break;
+      case "stop":
+        this.#current?.run.cancel();
+        break;
+      case "resume":
+        this.#resume(command.run, command.after);
+        break;
+      case "chat":
+        this.#start(command);
+    }
   }
 
   #clear(): void {
-    this.#run?.controller.abort(new RunAbort("gone"));
-    this.#run = undefined;
+    const current = this.#leave();
+    current?.run.abort("gone");
     this.#state = {};
-    void this.#line.send({ type: "cleared", data: "" });
+    this.#line.reply({ type: "cleared", data: "" });
   }
 
-  #start(request: RunRequest): void {
+  #start({ run: id, request }: Extract<SocketCommand, { type: "chat" }>): void {
     this.#service.admission.message(this.#caller);
-    if (this.#run !== undefined) {
-      throw new ApiError("run_in_progress", "The last message is still being answered.");
-    }
-    const run = this.#service.begin(this.#caller);
-    this.#run = run;
-    this.#answer(request, run).catch((error: unknown) => this.#service.runner.report(error));
+    this.#refuseSecond();
+    const resumable = id !== undefined;
+    this.#follow(this.#service.runs.open({ caller: this.#caller, request, id, resumable }), 0);
   }
 
-  async #answer(request: RunRequest, run: RunHandle): Promise<void> {
-    try {
-      for await (const event of runAgent(this.#service.runner, request, run.controller.signal)) {
-        if (this.#run !== run) return;
-        if (event.type === "done" || event.type === "error") {
-          this.#run = undefined;
-          this.#state = event.state ?? {};
-        }
-        await this.#line.send(event);
-      }
-    } finally {
-      if (this.#run === run) this.#run = undefined;
-      run.end();
+  #resume(id: string, after: number): void {
+    this.#refuseSecond();
+    const run = this.#service.runs.find(this.#caller, id);
+    if (run.hasEndedWith(after)) {
+      throw invalidRequest("/after", `This run has ended, and event ${after} was its last one.`);
     }
+    this.#follow(run, after);
+  }
+
+  #refuseSecond(): void {
+    if (this.#current === undefined) return;
+    throw new ApiError("run_in_progress", "The last message is still being answered.");
+  }
+
+  #follow(run: Run, after: number): void {
+    const reading = run.attach(after, {
+      write: (events) => this.#send(events),
+      end: () => this.#leave(),
+      cut: () => this.#line.cut(),
+    });
+    const current = { run, reading };
+    this.#current = current;
+    run.admitted.then(
+      () => {
+        if (this.#current === current) reading.resume();
+      },
+      (error: unknown) => {
+        if (this.#current !== current) return;
+        this.#leave();
+        this.#refuse(error);
+      },
+    );
+  }
+
+  #send(events: readonly LoggedEvent[]): boolean {
+    const last = events.at(-1)?.last;
+    // Before the client can know of it: its next message may come at once.
+    if (last !== undefined) {
+      this.#state = last.state ?? {};
+      this.#leave();
+    }
+    return this.#line.write(events);
+  }
+
+  /** The run goes on without this socket, or is over. */
+  #leave(): Answering | undefined {
+    const current = this.#current;
+    this.#current = undefined;
+    current?.reading.detach();
+    return current;
   }
 
   #refuse(error: unknown): void {
     const failure = toApiError(error);
     if (failure.code === "internal") this.#service.runner.report(error);
-    void this.#line.send(toErrorEvent(failure));
+    this.#line.reply(toErrorEvent(failure));
     if (this.#frames.isAbused) this.#line.close(CLOSE.RATE_LIMITED, failure.code);
   }
 }

@@ -12,7 +12,7 @@ export function health({ res }: Exchange): void {
 export const ready =
   (service: Service) =>
   ({ res }: Exchange): void => {
-    if (service.draining()) {
+    if (service.runs.draining) {
       throw new ApiError("shutting_down", "The server is stopping.", { retryAfter: 1 });
     }
     sendJson(res, 200, { status: "ready" });

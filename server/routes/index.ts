@@ -1,11 +1,12 @@
 /** All endpoints: method, path, who may enter, handler. Read this first. */
 
 import type { Exchange } from "../http/exchange.ts";
-import { keyed, open, type Route, type RouteTable } from "../http/router.ts";
+import { byRun, keyed, open, type Route, type RouteTable } from "../http/router.ts";
 import { chat } from "./chat.ts";
 import { type ChatSocket, chatSocket, speaksWebSocket } from "./chat-socket.ts";
 import { health, ready } from "./health.ts";
 import { info } from "./info.ts";
+import { cancelRun, runEvents } from "./runs.ts";
 import type { Service } from "./service.ts";
 import { page, widgetScript } from "./ui.ts";
 
@@ -19,6 +20,8 @@ export const routesFor = (service: Service): RouteTable<HttpHandler> => ({
   "GET /widget.js": open(widgetScript(service)),
   "GET /ws/chat": open(speaksWebSocket),
   "POST /api/chat": keyed(chat(service)),
+  "GET /api/chat/runs/{id}": byRun(runEvents(service)),
+  "POST /api/chat/runs/{id}/cancel": byRun(cancelRun(service)),
 });
 
 export const socketsFor = (service: Service): Readonly<Record<string, Route<ChatSocket>>> => ({

@@ -6,6 +6,7 @@ import { readState, type StateBinding } from "../agent/state.ts";
 import { ApiError, invalidRequest } from "../protocol/api-error.ts";
 import type { ConversationState } from "../protocol/chat.ts";
 import { type AttachmentRules, parseAttachments } from "./parse-attachments.ts";
+import { parseAfter, parseRunId } from "./parse-run.ts";
 
 /** How large the parts of one message may be. */
 export interface MessageLimits extends HistoryLimits {
@@ -26,19 +27,21 @@ export interface ChatRules {
 export function parseChat(
   body: unknown,
   rules: ChatRules,
-): { stream: boolean; request: RunRequest } {
+): { stream: boolean; run: string | undefined; request: RunRequest } {
   const fields = asFields(body, rules.limits);
   const { message, stream } = fields;
   if (typeof message !== "string") throw invalidRequest("/message", "message must be a string.");
   if (typeof stream !== "boolean") throw invalidRequest("/stream", "stream must be true or false.");
-  return { stream, request: parseMessage(message, fields.state, fields.attachments, rules) };
+  const run = parseRunId(fields.run);
+  return { stream, run, request: parseMessage(message, fields.state, fields.attachments, rules) };
 }
 
 /** A parsed socket message. */
 export type SocketCommand =
   | { type: "clear" }
   | { type: "stop" }
-  | { type: "chat"; request: RunRequest };
+  | { type: "resume"; run: string; after: number }
+  | { type: "chat"; run: string | undefined; request: RunRequest };
 
 /**
  * Parses one text frame. `state` wins over `previous_response_id`; a message with neither continues from
@@ -52,15 +55,23 @@ export function parseSocketMessage(
   const fields = asFields(body, rules.limits);
   const { type, message, previous_response_id: responseId } = fields;
   if (type === "clear" || type === "stop") return { type };
+  const run = parseRunId(fields.run);
+  if (type === "resume") {
+    if (run === undefined) throw invalidRequest("/run", "run must name the run to resume.");
+    return { type, run, after: parseAfter(fields.after) };
+  }
   if (typeof message !== "string") {
-    throw invalidRequest("/message", 'message must be a string, unless type is "clear" or "stop".');
+    throw invalidRequest(
+      "/message",
+      'message must be a string, unless type is "clear", "stop" or "resume".',
+    );
   }
   if (isGiven(responseId) && typeof responseId !== "string") {
     throw invalidRequest("/previous_response_id", "previous_response_id must be a string.");
   }
   const continued = isGiven(responseId) ? { previous_response_id: responseId } : remembered;
   const state = isGiven(fields.state) ? fields.state : continued;
-  return { type: "chat", request: parseMessage(message, state, fields.attachments, rules) };
+  return { type: "chat", run, request: parseMessage(message, state, fields.attachments, rules) };
 }
 
 function parseMessage(

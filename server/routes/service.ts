@@ -1,7 +1,7 @@
 import type { Runner } from "../agent/runner.ts";
 import type { BodyRules } from "../http/body.ts";
-import type { Caller } from "../http/caller.ts";
 import type { Admission } from "../limits/admission.ts";
+import type { RunHub } from "../runs/run-hub.ts";
 import type { MessageParser } from "./message-parser.ts";
 import type { ChatRules } from "./parse-chat.ts";
 
@@ -17,18 +17,11 @@ export interface Service {
   readonly admission: Admission;
   /** Silence on an SSE stream, in milliseconds, before a comment is sent. */
   readonly keepAliveMs: number;
+  /** How long a client may take nothing of what is sent, in milliseconds, before its connection is cut. */
+  readonly sendMs: number;
   /** Folder of the built chat page and widget. */
   readonly publicFolder: string;
   /** Value of the CSP directive `frame-ancestors` for the embedded page. */
   frameAncestors(): string;
-  /** Registers a run of this caller, so that a shutdown can wait for it. @throws ApiError `shutting_down` */
-  begin(caller: Caller): RunHandle;
-  draining(): boolean;
-}
-
-export interface RunHandle {
-  /** Its signal ends the run; abort it with a `RunAbort`. */
-  readonly controller: AbortController;
-  /** Must be called when the run is over, however it ended. */
-  end(): void;
+  readonly runs: RunHub;
 }

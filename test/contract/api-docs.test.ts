@@ -197,12 +197,15 @@ test("docs/api.md and the README name exactly the settings that the code reads",
 
 test("docs/api.md and the README give the defaults that the code has", () => {
   const config = readConfig({}, {});
-  const { port, host, maxAttachments, maxBodyBytes, message, tools, limits, times } = config;
+  const { port, host, maxAttachments, maxBodyBytes, message, tools, limits, resume, times } =
+    config;
   const seconds = Object.entries({
     KEEP_ALIVE: times.keepAlive,
     FIRST_CHUNK: times.firstChunk,
     IDLE: times.idle,
     RUN: times.run,
+    SEND: times.send,
+    RESUME: resume.graceMs,
     DRAIN: times.drain,
     HEADER: times.header,
     BODY: times.body,
@@ -216,6 +219,8 @@ test("docs/api.md and the README give the defaults that the code has", () => {
     ["PARLEY_MAX_JSON_DEPTH", String(message.maxDepth)],
     ["PARLEY_MAX_TOOL_CALLS", String(tools.maxCallsPerTurn)],
     ["PARLEY_MAX_TOOL_OUTPUT_CHARS", String(tools.maxOutputChars)],
+    ["PARLEY_RESUME_BYTES", String(resume.maxBytes)],
+    ["PARLEY_RESUME_TOTAL_BYTES", String(resume.maxTotalBytes)],
     ["PARLEY_MAX_CONNECTIONS", String(config.maxConnections)],
     ["PARLEY_MAX_LARGE_BODIES", String(config.maxLargeBodies)],
     ["PARLEY_RATE_PER_KEY", String(limits.rates.perKey)],

@@ -70,7 +70,10 @@ test("the README's curl commands bring the answer as JSON and as a stream", asyn
   );
   assert.deepEqual(others, []);
   assert.match(JSON.parse(json ?? "").response, /get_weather/);
-  assert.match(stream ?? "", /^event: thinking\ndata: \{.*\nevent: done\ndata: \{[^\n]*\}\n\n$/s);
+  assert.match(
+    stream ?? "",
+    /^id: 1\nevent: thinking\ndata: \{.*\nevent: done\ndata: \{[^\n]*\}\n\n$/s,
+  );
 });
 
 test("the README's eventsource-parser client prints the answer", async (t) => {

@@ -77,7 +77,7 @@ test("a run that is stopped while a hosted tool works ends the call, too", async
   };
   const types: string[] = [];
   const request = { message: "Hi", attachments: [], state: {} };
-  for await (const event of runAgent(runner, request, stop.signal)) {
+  for await (const event of runAgent(runner, request, stop)) {
     types.push(event.type === "tool_result" ? event.data.status : event.type);
     if (event.type === "tool_call") stop.abort(new RunAbort("stopped"));
   }

@@ -171,6 +171,7 @@ test("stop ends the run with done and stopped, what was said so far, and a state
     data: "Half an ",
     state: { conversation_history: [user("a"), assistant("Half an ")] },
     finish_reason: "stopped",
+    id: 2,
   });
   await server.model.asked[0]?.aborted;
   assert.equal((await client.run({ message: "b" })).at(-1)?.data, "Next");

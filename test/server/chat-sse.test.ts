@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { encodeEvent } from "../../server/protocol/sse.ts";
+import { encodeEvent } from "../../server/protocol/encoded-event.ts";
+import { encodeFrame } from "../../server/protocol/sse.ts";
 import { post, readEventStream } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { endlessTurn, settled } from "../support/endless-turn.ts";
@@ -33,21 +34,21 @@ test("each token leaves at once, not with the next", async (t) => {
   const answer = await post(server, CHAT);
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
   const first = await within(Promise.resolve(reader?.read()), "the first token");
-  assert.equal(first?.value, 'event: token\ndata: {"type":"token","data":"A"}\n\n');
+  assert.equal(first?.value, 'id: 1\nevent: token\ndata: {"type":"token","data":"A","id":1}\n\n');
   held.open();
   await reader?.cancel();
 });
 
-test("a frame is an event line, one data line and a blank line, whatever the text holds", () => {
-  const frame = encodeEvent({ type: "token", data: "a\r\nb\n\nevent: error\ndata: x" });
-  assert.match(frame, /^event: token\ndata: [^\r\n]+\n\n$/);
+test("a frame is an id, an event and one data line and a blank line, whatever the text holds", () => {
+  const event = encodeEvent({ type: "token", data: "a\r\nb\n\nevent: error\ndata: x" }, 7);
+  assert.match(encodeFrame(event), /^id: 7\nevent: token\ndata: [^\r\n]+\n\n$/);
 });
 
-test("there is no [DONE] line and no id: the last frame is the done event", async (t) => {
+test("there is no [DONE] line: the last frame is the done event", async (t) => {
   const server = await startServer(t, { turns: [[say("Fine")]] });
   const text = await (await post(server, CHAT)).text();
-  assert.match(text, /event: done\ndata: \{"type":"done"[^\n]*\}\n\n$/);
-  assert.doesNotMatch(text, /\[DONE\]|^id:/m);
+  assert.match(text, /id: 2\nevent: done\ndata: \{"type":"done"[^\n]*\}\n\n$/);
+  assert.doesNotMatch(text, /\[DONE\]/);
 });
 
 test("a silence of PARLEY_KEEP_ALIVE_SECONDS is broken by a comment that clients ignore", async (t) => {
@@ -113,7 +114,7 @@ test("HTTP/1.0 gets the stream without chunks, up to the end of the connection",
   const [, ...lines] = post11(JSON.stringify(CHAT));
   await raw.write("POST /api/chat HTTP/1.0", ...lines);
   assert.equal((await raw.answer()).status, 200);
-  const text = await raw.until('"finish_reason":"stop"}\n\n');
+  const text = await raw.until('"finish_reason":"stop","id":2}\n\n');
   assert.deepEqual(
     readEventStream(text).map(({ type }) => type),
     ["token", "done"],

@@ -68,7 +68,7 @@ test("what still runs after PARLEY_DRAIN_SECONDS gets one error shutting_down on
   const last = readEventStream(await stream.text()).at(-1);
   assert.ok(last?.type === "error");
   assert.deepEqual([last.code, last.retryable], ["shutting_down", true]);
-  assert.deepEqual(await client.next(), last);
+  assert.deepEqual(await client.next(), { ...last, id: 2 });
   assert.equal((await client.closed).code, 1001);
   const answer = await json;
   assert.equal(answer.status, 503);

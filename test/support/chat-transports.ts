@@ -2,7 +2,12 @@
 
 import assert from "node:assert/strict";
 import { createParser } from "eventsource-parser";
-import type { DoneEvent, ErrorEvent, StreamEvent } from "../../server/protocol/events.ts";
+import type {
+  DoneEvent,
+  ErrorEvent,
+  NumberedEvent,
+  StreamEvent,
+} from "../../server/protocol/events.ts";
 import { DEADLINE_MS } from "./deadline.ts";
 import { connect } from "./socket-client.ts";
 import { type Cleanup, type ServerOptions, startServer, type TestServer } from "./start-server.ts";
@@ -83,8 +88,8 @@ async function socket(t: Cleanup, server: Address, message: ChatMessage): Promis
   const client = await connect(t, server.socketUrl);
   const events: StreamEvent[] = [];
   for (const event of await client.run(message)) {
-    assert.notEqual(event.type, "cleared");
-    if (event.type !== "cleared") events.push(event);
+    assert.ok(event.type !== "cleared");
+    events.push(numbered(event, "id" in event ? events.length + 1 : undefined));
   }
   client.socket.close();
   await client.closed;
@@ -92,14 +97,18 @@ async function socket(t: Cleanup, server: Address, message: ChatMessage): Promis
   return { status: 101, events, last: terminal(events), headers: new Headers() };
 }
 
-/** Decodes a whole stream; the `event:` line must say what the JSON says. */
-export function readEventStream(text: string): StreamEvent[] {
+/**
+ * Decodes a whole stream, which may begin after the event `after`. The lines `event:` and `id:` must say what
+ * the JSON says, and the ids must count; they are left out of what is returned.
+ */
+export function readEventStream(text: string, after = 0): StreamEvent[] {
   const events: StreamEvent[] = [];
   const parser = createParser({
-    onEvent({ event, data }) {
-      const parsed: StreamEvent = JSON.parse(data);
+    onEvent({ event, data, id }) {
+      const parsed: NumberedEvent = JSON.parse(data);
       assert.equal(event, parsed.type);
-      events.push(parsed);
+      assert.equal(id, String(parsed.id));
+      events.push(numbered(parsed, after + events.length + 1));
     },
     onError(error) {
       throw error;
@@ -107,6 +116,13 @@ export function readEventStream(text: string): StreamEvent[] {
   });
   parser.feed(text);
   return events;
+}
+
+/** Proves an event's number, and takes it off. An error that answers a command has none. */
+function numbered(event: StreamEvent & { id?: number }, expected: number | undefined): StreamEvent {
+  const { id, ...rest } = event;
+  assert.equal(id, expected, "events are numbered 1, 2, 3 and so on");
+  return rest;
 }
 
 /** Exactly one `done` or `error`, and nothing after it. */

@@ -6,8 +6,9 @@ import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
+import { encodeEvent } from "../../server/protocol/encoded-event.ts";
 import type { SocketEvent, StreamEvent } from "../../server/protocol/events.ts";
-import { encodeEvent } from "../../server/protocol/sse.ts";
+import { encodeFrame } from "../../server/protocol/sse.ts";
 
 export const INFO: AgentInfo = {
   name: "Acme Support",
@@ -158,12 +159,13 @@ async function answerHttp(
   for await (const chunk of req) text += chunk;
   res.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
   res.flushHeaders();
+  let sent = 0;
   onTurn({
     body: JSON.parse(text),
     over: "http",
     authorization: req.headers.authorization,
     send(...events) {
-      for (const event of events) res.write(encodeEvent(event));
+      for (const event of events) res.write(encodeFrame(encodeEvent(event, ++sent)));
       if (events.some(({ type }) => type === "done" || type === "error")) res.end();
     },
     cut: () => res.destroy(),

@@ -1,0 +1,148 @@
+import { createHash, createHmac, randomBytes, randomUUID } from "node:crypto";
+import { runAgent } from "../agent/run.ts";
+import type { Runner, RunRequest } from "../agent/runner.ts";
+import type { Caller } from "../http/caller.ts";
+import { ApiError, invalidRequest } from "../protocol/api-error.ts";
+import { Activity } from "./activity.ts";
+import { LogBudget } from "./log-budget.ts";
+import { Run, type RunJob } from "./run.ts";
+import { TurnQueue } from "./turn-queue.ts";
+
+/** How long and how much of a run is kept for a client that lost its line. */
+export interface ResumeSettings {
+  /** Milliseconds; 0 ends a run with its line. */
+  readonly graceMs: number;
+  /** Bytes of events per run. */
+  readonly maxBytes: number;
+  /** Bytes of the events of all runs. */
+  readonly maxTotalBytes: number;
+}
+
+/** Decides when a run may begin. */
+export interface Admission {
+  /**
+   * Resolves with what must be called when the run is over. Rejects with an `ApiError`, or at once when the
+   * signal is aborted.
+   */
+  enter(caller: Caller, signal: AbortSignal): Promise<() => void>;
+}
+
+/** A message that is to be answered. */
+export interface RunOrder {
+  readonly caller: Caller;
+  readonly request: RunRequest;
+  /** The name that the client gave the run. */
+  readonly id: string | undefined;
+  /** Whether the client can come back to it: it named the run and reads a stream. */
+  readonly resumable: boolean;
+}
+
+/** For the last event of each run to be written. */
+const LAST_EVENT_MS = 1_000;
+
+interface Entry {
+  readonly run: Run;
+  /** Of the message, so that one name cannot stand for two. */
+  readonly digest: string;
+}
+
+/** All runs of the process: those in progress, and those that a client may still come back to. */
+export class RunHub {
+  readonly #runner: Runner;
+  readonly #admission: Admission;
+  readonly #settings: ResumeSettings;
+  readonly #budget: LogBudget;
+  readonly #turns = new TurnQueue();
+  readonly #entries = new Map<string, Entry>();
+  readonly #activity = new Activity();
+  /** Keyed anew in each process: places in the map tell nothing of keys and names. */
+  readonly #secret = randomBytes(32);
+  #draining = false;
+
+  constructor(runner: Runner, admission: Admission, settings: ResumeSettings) {
+    this.#runner = runner;
+    this.#admission = admission;
+    this.#settings = settings;
+    this.#budget = new LogBudget(settings.maxTotalBytes);
+  }
+
+  /** Whether the server is stopping: no new runs. */
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /**
+   * Starts a run, or finds the one that this caller has named so: a message that is sent again after its line
+   * was lost is not answered twice. @throws ApiError `shutting_down`, or `invalid_request` for the name of
+   * another message's run.
+   */
+  open(order: RunOrder): Run {
+    const { caller, request, id = randomUUID() } = order;
+    const place = this.#placeOf(caller, id);
+    const digest = order.id === undefined ? "" : digestOf(request);
+    const known = this.#entries.get(place);
+    if (known !== undefined) {
+      if (known.digest === digest) return known.run;
+      throw invalidRequest("/run", "This run id belongs to another message. Mint one per message.");
+    }
+    if (this.#draining) {
+      throw new ApiError("shutting_down", "The server is stopping. Please try again.", {
+        retryAfter: 1,
+      });
+    }
+    const run = new Run(
+      {
+        id,
+        graceMs: order.resumable ? this.#settings.graceMs : 0,
+        maxRunMs: this.#runner.maxRunMs,
+        maxBytes: this.#settings.maxBytes,
+        budget: this.#budget,
+        turns: this.#turns,
+        activity: this.#activity,
+        report: this.#runner.report,
+        onGone: () => this.#entries.delete(place),
+      },
+      jobOf(this.#runner, this.#admission, caller, request),
+    );
+    this.#entries.set(place, { run, digest });
+    return run;
+  }
+
+  /** The run that this caller has started under this name. @throws ApiError `run_not_found` */
+  find(caller: Caller, id: string): Run {
+    const known = this.#entries.get(this.#placeOf(caller, id));
+    if (known !== undefined) return known.run;
+    throw new ApiError("run_not_found", "There is no such run, or it is no longer held.");
+  }
+
+  /** Refuses new runs, waits up to `ms` for those in progress, then ends each with an `error` event. */
+  async drain(ms: number): Promise<void> {
+    this.#draining = true;
+    if (!(await this.#activity.idleWithin(ms))) {
+      for (const { run } of this.#entries.values()) run.abort("shutting_down");
+      await this.#activity.idleWithin(LAST_EVENT_MS);
+    }
+    for (const { run } of [...this.#entries.values()]) run.abort("gone");
+  }
+
+  /** Each key has names of its own; where no key is needed, knowing the name is what opens the run. */
+  #placeOf({ keyId = "" }: Caller, id: string): string {
+    return createHmac("sha256", this.#secret).update(`${keyId} ${id}`).digest("base64url");
+  }
+}
+
+/** Made apart from the run's settings, which live on after the run: a request with its files must not. */
+function jobOf(runner: Runner, admission: Admission, caller: Caller, request: RunRequest): RunJob {
+  return {
+    admit: (signal) => admission.enter(caller, signal),
+    events: (controller) => runAgent(runner, request, controller),
+  };
+}
+
+/** The length of each file stands for the file: hashing 64 MiB would hold up everybody else. */
+function digestOf({ message, attachments }: RunRequest): string {
+  const files = attachments.map(({ name, data }) => [name, data.length]);
+  return createHash("sha256")
+    .update(JSON.stringify([message, files]))
+    .digest("base64url");
+}

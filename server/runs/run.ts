@@ -1,0 +1,256 @@
+import { type AbortKind, RunAbort } from "../agent/run-abort.ts";
+import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
+import { toErrorEvent } from "../protocol/error-event.ts";
+import type { StreamEvent } from "../protocol/events.ts";
+import type { Activity } from "./activity.ts";
+import type { LogBudget } from "./log-budget.ts";
+import { type EventSink, Reading } from "./reading.ts";
+import { RunLog } from "./run-log.ts";
+import type { TurnQueue } from "./turn-queue.ts";
+
+/** Bytes that may wait for the quickest reader before the model is held back. */
+const HIGH_WATER_BYTES = 64 * 1024;
+
+export interface RunSettings {
+  readonly id: string;
+  /** Milliseconds for which the run goes on without a reader; 0 ends it at once. */
+  readonly graceMs: number;
+  /** Longest run, in milliseconds. */
+  readonly maxRunMs: number;
+  /** Bytes of events that are held for readers to come back. */
+  readonly maxBytes: number;
+  readonly budget: LogBudget;
+  readonly turns: TurnQueue;
+  readonly activity: Activity;
+  /** Told of what should not have happened. */
+  report(error: unknown): void;
+  /** Told once that nobody can come back to this run. */
+  onGone(): void;
+}
+
+/** What a run does. */
+export interface RunJob {
+  /** Waits until the run may begin; resolves with what must be called when it is over. */
+  admit(signal: AbortSignal): Promise<() => void>;
+  /** The run itself. Aborting the controller ends it, and it aborts the controller when it is left. */
+  events(controller: AbortController): AsyncIterable<StreamEvent>;
+}
+
+/**
+ * One run with its log and its readers. The run is pulled by one loop, whoever reads: while somebody does,
+ * the model is held back when even the quickest reader lags behind; while nobody does, when the log is full.
+ */
+export class Run {
+  readonly id: string;
+  /** Resolves when the run begins; rejects with the `ApiError` of a refusal. */
+  readonly admitted: Promise<void>;
+  readonly #settings: RunSettings;
+  readonly #log: RunLog;
+  readonly #controller = new AbortController();
+  readonly #readings = new Set<Reading>();
+  #grace: NodeJS.Timeout | undefined;
+  #flushing = false;
+  #wake: (() => void) | undefined;
+  #gone = false;
+  #cancelled = false;
+
+  constructor(settings: RunSettings, job: RunJob) {
+    this.id = settings.id;
+    this.#settings = settings;
+    this.#log = new RunLog(settings.budget);
+    const place = this.#enter(job);
+    this.admitted = place.then(() => {});
+    // Whoever reads the run hears of a refusal; when nobody does any more, nobody has to.
+    this.admitted.catch(() => {});
+    void this.#live(place, job);
+  }
+
+  /** Whether `cancel` was called in time. */
+  get wasCancelled(): boolean {
+    return this.#cancelled;
+  }
+
+  /** Whether it has ended and `after` is its last event, so that nothing is left to read. */
+  hasEndedWith(after: number): boolean {
+    return this.#log.closed && after === this.#log.lastId;
+  }
+
+  /** Number of the event before the last one, or the newest so far: for who needs the end only. */
+  get nearEnd(): number {
+    return this.#log.closed ? Math.max(0, this.#log.lastId - 1) : this.#log.lastId;
+  }
+
+  /**
+   * Reads the events that follow `after`, once `resume` is called. @throws ApiError `run_expired` if they are
+   * no longer held, `invalid_request` if there is no event of that number.
+   */
+  attach(after: number, sink: EventSink): Reading {
+    if (after > this.#log.lastId) {
+      throw invalidRequest("/after", `This run has no event ${after} yet.`);
+    }
+    if (after + 1 < this.#log.firstId) {
+      throw new ApiError("run_expired", `Event ${after + 1} of this run is no longer held.`);
+    }
+    if (!this.#log.closed) clearTimeout(this.#grace);
+    const reading = new Reading(this.#log, after, sink, {
+      onProgress: () => this.#progress(),
+      onDetach: () => this.#detach(reading),
+    });
+    this.#readings.add(reading);
+    this.#settings.activity.enter();
+    return reading;
+  }
+
+  /** Ends the run with `done`, `finish_reason: "stopped"`. */
+  cancel(): void {
+    if (this.#log.closed) return;
+    this.#cancelled = true;
+    this.abort("stopped");
+  }
+
+  /** Ends the run as the kind says; "gone" also forgets what is held of a run that has ended. */
+  abort(kind: AbortKind): void {
+    if (!this.#log.closed) this.#controller.abort(new RunAbort(kind));
+    if (kind === "gone" && !this.#gone) {
+      this.#gone = true;
+      clearTimeout(this.#grace);
+      this.#settings.budget.withdraw(this.#giveUp);
+      this.#settings.onGone();
+      this.#trim();
+    }
+    this.#wake?.();
+  }
+
+  async #enter(job: RunJob): Promise<() => void> {
+    const { signal } = this.#controller;
+    try {
+      return await job.admit(signal);
+    } catch (error) {
+      // A run that was ended while it waited says so as any other does: by its last event.
+      if (signal.aborted) return () => {};
+      throw error;
+    }
+  }
+
+  async #live(place: Promise<() => void>, job: RunJob): Promise<void> {
+    const { activity, report } = this.#settings;
+    activity.enter();
+    let leave: (() => void) | undefined;
+    try {
+      leave = await place;
+      await this.#pump(job.events(this.#controller));
+    } catch (error) {
+      // Before it began, who asked for the run hears of the refusal.
+      if (leave !== undefined) {
+        report(error);
+        this.#log.append(toErrorEvent(toApiError(error)));
+      }
+    } finally {
+      this.#close();
+      leave?.();
+      activity.leave();
+    }
+  }
+
+  async #pump(events: AsyncIterable<StreamEvent>): Promise<void> {
+    const { maxRunMs } = this.#settings;
+    const timer = setTimeout(() => this.abort("timeout"), maxRunMs).unref();
+    try {
+      for await (const event of events) {
+        if (this.#gone) return;
+        this.#log.append(event);
+        this.#flushSoon();
+        if (this.#mustWait()) await this.#room();
+        if (this.#gone) return;
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #close(): void {
+    const { graceMs, budget } = this.#settings;
+    this.#log.close();
+    clearTimeout(this.#grace);
+    for (const reading of this.#readings) reading.flush();
+    if (this.#gone) {
+      this.#trim();
+    } else if (!this.#keeps || this.#log.lastId === 0) {
+      this.abort("gone");
+    } else {
+      this.#grace = setTimeout(this.#giveUp, graceMs).unref();
+      budget.offer(this.#giveUp);
+    }
+  }
+
+  readonly #giveUp = (): void => this.abort("gone");
+
+  get #keeps(): boolean {
+    return this.#settings.graceMs > 0;
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing || this.#readings.size === 0) return;
+    this.#flushing = true;
+    this.#settings.turns.add(() => {
+      this.#flushing = false;
+      for (const reading of this.#readings) reading.flush();
+      this.#progress();
+    });
+  }
+
+  #progress(): void {
+    this.#trim();
+    if (!this.#mustWait()) this.#wake?.();
+  }
+
+  /** Keeps some of what was sent, for who comes back, and never lets go of what the quickest reader needs. */
+  #trim(): void {
+    if (this.#readings.size === 0 && !this.#gone) return;
+    const { maxBytes, budget } = this.#settings;
+    const places = [...this.#readings].map(({ sent }) => sent);
+    const keep = this.#keeps && !this.#gone && !budget.isFull ? maxBytes / 2 : 0;
+    this.#log.trim(keep, Math.min(this.#log.lastId, ...places));
+    this.#log.trim(maxBytes, Math.max(0, ...places));
+    for (const reading of this.#readings) {
+      if (reading.sent + 1 < this.#log.firstId) reading.cut();
+    }
+  }
+
+  #mustWait(): boolean {
+    const { maxBytes, budget } = this.#settings;
+    if (this.#gone) return false;
+    // A run that was told to end says little more, and its end must not wait for readers.
+    if (this.#controller.signal.aborted) return this.#log.bytes >= 2 * maxBytes;
+    if (this.#readings.size === 0) return this.#log.bytes >= maxBytes || budget.isFull;
+    let furthest = 0;
+    for (const { sentBytes } of this.#readings) furthest = Math.max(furthest, sentBytes);
+    return this.#log.end - furthest >= HIGH_WATER_BYTES;
+  }
+
+  /** Resolves when `#mustWait` no longer holds. */
+  async #room(): Promise<void> {
+    const { budget } = this.#settings;
+    await new Promise<void>((resolve) => {
+      this.#wake = () => {
+        if (!this.#mustWait()) resolve();
+      };
+      budget.onRoom(this.#wake);
+    });
+    if (this.#wake !== undefined) budget.forget(this.#wake);
+    this.#wake = undefined;
+  }
+
+  #detach(reading: Reading): void {
+    if (!this.#readings.delete(reading)) return;
+    this.#settings.activity.leave();
+    if (this.#log.closed || this.#readings.size > 0) {
+      this.#progress();
+    } else if (!this.#keeps) {
+      this.abort("gone");
+    } else {
+      this.#grace = setTimeout(this.#giveUp, this.#settings.graceMs).unref();
+      this.#wake?.();
+    }
+  }
+}

@@ -1,0 +1,128 @@
+/** Lines to named runs, which a test may cut wherever it likes. */
+
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { createParser } from "eventsource-parser";
+import type { NumberedEvent, SocketEvent } from "../../server/protocol/events.ts";
+import { DEADLINE_MS, within } from "./deadline.ts";
+import { connect } from "./socket-client.ts";
+import type { Cleanup, TestServer } from "./start-server.ts";
+
+export type Address = Pick<TestServer, "url" | "socketUrl">;
+
+/** A line that a run's events come over. */
+export interface RunLine {
+  /** The next event; fails when the line ends before there is one. */
+  next(): Promise<NumberedEvent>;
+  /** Every event up to and with the `done` or `error`. */
+  rest(): Promise<NumberedEvent[]>;
+  /** Cuts the connection, as a lost network does. */
+  cut(): Promise<void>;
+}
+
+/** What is asked of the server: a message, or the events of a run after one. */
+export type Wish =
+  | { message: string; run?: string; [field: string]: unknown }
+  | { resume: string; after: number };
+
+export interface LineOptions {
+  key?: string;
+}
+
+export type OpenLine = (
+  t: Cleanup,
+  server: Address,
+  wish: Wish,
+  options?: LineOptions,
+) => Promise<RunLine>;
+
+export const LINES = ["sse", "socket"] as const;
+export const openLine: Record<(typeof LINES)[number], OpenLine> = { sse, socket };
+
+export const newRun = (): string => randomUUID();
+
+async function sse(t: Cleanup, server: Address, wish: Wish, options = {}): Promise<RunLine> {
+  const answer = await ask(t, server, wish, options);
+  assert.equal(answer.status, 200);
+  const events: NumberedEvent[] = [];
+  const parser = createParser({ onEvent: ({ data }) => events.push(JSON.parse(data)) });
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  assert.ok(reader);
+  return line(
+    async () => {
+      while (events.length === 0) {
+        const { done, value } = await within(reader.read(), "the next event of the stream");
+        assert.ok(!done, "the stream ended before its run");
+        parser.feed(value);
+      }
+      return events.shift();
+    },
+    () => reader.cancel(),
+  );
+}
+
+/** The same request, for tests of what it is refused with. */
+export async function ask(
+  t: Cleanup,
+  { url }: Address,
+  wish: Wish,
+  { key }: LineOptions = {},
+): Promise<Response> {
+  const leaving = new AbortController();
+  t.after(() => leaving.abort());
+  const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(DEADLINE_MS)]);
+  const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  if ("resume" in wish) {
+    const headers = { "last-event-id": String(wish.after), ...authorization };
+    return fetch(`${url}/api/chat/runs/${wish.resume}`, { headers, signal });
+  }
+  return fetch(`${url}/api/chat`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...authorization },
+    body: JSON.stringify({ stream: true, ...wish }),
+    signal,
+  });
+}
+
+async function socket(
+  t: Cleanup,
+  server: Address,
+  wish: Wish,
+  { key }: LineOptions = {},
+): Promise<RunLine> {
+  const query = key === undefined ? "" : `?key=${key}`;
+  const client = await connect(t, `${server.socketUrl}${query}`);
+  client.send("resume" in wish ? { type: "resume", run: wish.resume, after: wish.after } : wish);
+  return line(
+    async () => {
+      const event = await client.next();
+      assert.ok(isNumbered(event), `an event of a run, not ${JSON.stringify(event)}`);
+      return event;
+    },
+    async () => client.socket.terminate(),
+  );
+}
+
+function isNumbered(event: SocketEvent): event is NumberedEvent {
+  return "id" in event;
+}
+
+function line(next: () => Promise<NumberedEvent | undefined>, cut: () => Promise<void>): RunLine {
+  const one = async () => {
+    const event = await next();
+    assert.ok(event);
+    return event;
+  };
+  return {
+    next: one,
+    cut,
+    async rest() {
+      const events: NumberedEvent[] = [];
+      for (;;) {
+        const event = await one();
+        events.push(event);
+        if (event.type === "done" || event.type === "error") return events;
+      }
+    },
+  };
+}
