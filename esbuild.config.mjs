@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build, context } from "esbuild";
+import { buildChunks, chunkBudgets, sourcesOf } from "./build/chunks.mjs";
 import { compactTemplates } from "./build/compact-templates.mjs";
 import { litCoreOnly } from "./build/lit-core.mjs";
 import { markedLexerOnly } from "./build/marked-lexer.mjs";
@@ -10,6 +11,8 @@ import { compress, minifyAgain } from "./build/minify.mjs";
 
 /** Most that `/widget.js` may weigh on the wire; the build fails above it. */
 const WIDGET_BUDGET_GZIP_BYTES = 45_000;
+
+const CHUNKS = "dist/public/chunks";
 
 const watching = process.argv.includes("--watch");
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -60,7 +63,7 @@ const browser = {
   legalComments: "linked",
   sourcemap: watching ? "inline" : false,
   plugins: watching ? [] : [compactTemplates, litCoreOnly, markedLexerOnly],
-  define,
+  metafile: true,
 };
 
 function pages() {
@@ -72,26 +75,44 @@ function pages() {
   );
 }
 
+/** Prints what each file weighs, and fails the build when one is over its budget. */
+function weigh(path, budget) {
+  const size = compress(path);
+  const kilobytes = (count) => `${(count / 1000).toFixed(1)} kB`;
+  const name = path.slice("dist/public/".length);
+  console.log(
+    `${name}: ${kilobytes(size.bytes)}, gzip ${kilobytes(size.gzip)} of ${kilobytes(budget)} allowed, brotli ${kilobytes(size.brotli)}.`,
+  );
+  if (size.gzip <= budget) return;
+  console.error(`${name} is over its budget: make it smaller, or split off what is needed later.`);
+  process.exitCode = 1;
+}
+
+/** What is in `/widget.js` is given to a chunk as an argument: a second copy would be loaded and run for nothing. */
+function refuseCopies(chunkSources, widgetSources) {
+  const twice = chunkSources.filter((source) => widgetSources.includes(source));
+  if (twice.length === 0) return;
+  console.error(`Both a chunk and widget.js hold ${twice.join(", ")}: pass what the chunk needs.`);
+  process.exitCode = 1;
+}
+
 rmSync("dist", { recursive: true, force: true });
 mkdirSync("dist/public", { recursive: true });
 pages();
+const chunks = await buildChunks(CHUNKS, { watching });
+browser.define = { PARLEY_CHUNKS: JSON.stringify(chunks.files) };
 
 if (watching) {
   for (const options of [node, browser]) await (await context(options)).watch();
   const args = process.argv.slice(2).filter((argument) => argument !== "--watch");
   spawn(process.execPath, ["--watch", "dist/cli.js", "start", ...args], { stdio: "inherit" });
 } else {
-  await Promise.all([build(node), build(browser)]);
+  const [, { metafile }] = await Promise.all([build(node), build(browser)]);
   await minifyAgain(browser.outfile);
-  const size = compress(browser.outfile);
-  const kilobytes = (count) => `${(count / 1000).toFixed(1)} kB`;
-  console.log(
-    `Built dist/. widget.js: ${kilobytes(size.bytes)}, gzip ${kilobytes(size.gzip)} of ${kilobytes(WIDGET_BUDGET_GZIP_BYTES)} allowed, brotli ${kilobytes(size.brotli)}.`,
-  );
-  if (size.gzip > WIDGET_BUDGET_GZIP_BYTES) {
-    console.error(
-      "widget.js is over its budget: make it smaller, or split off what is not needed to chat.",
-    );
-    process.exitCode = 1;
+  refuseCopies(chunks.sources, sourcesOf(metafile));
+  console.log("Built dist/.");
+  weigh(browser.outfile, WIDGET_BUDGET_GZIP_BYTES);
+  for (const [name, file] of Object.entries(chunks.files)) {
+    weigh(`${CHUNKS}/${file}`, chunkBudgets[name]);
   }
 }

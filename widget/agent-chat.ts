@@ -87,6 +87,15 @@ import { isDark, rememberedTheme, rememberTheme, watchTheme } from "./theme.ts";
  * @cssprop --agent-chat-font - Font family.
  * @cssprop --agent-chat-font-mono - Font family of code.
  * @cssprop --agent-chat-column - Width of the reading column.
+ * @cssprop --agent-chat-code-keyword - Keywords in code.
+ * @cssprop --agent-chat-code-string - Strings in code.
+ * @cssprop --agent-chat-code-number - Numbers and constants in code.
+ * @cssprop --agent-chat-code-comment - Comments in code.
+ * @cssprop --agent-chat-code-function - Names of functions in code.
+ * @cssprop --agent-chat-code-type - Names of types and classes in code.
+ * @cssprop --agent-chat-code-variable - Names of variables, keys and attributes in code.
+ * @cssprop --agent-chat-code-inserted - Inserted lines of a diff.
+ * @cssprop --agent-chat-code-deleted - Deleted lines of a diff.
  */
 export class AgentChat extends ChatElement {
   static override styles = agentChatStyles;

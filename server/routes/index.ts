@@ -8,7 +8,7 @@ import { health, ready } from "./health.ts";
 import { info } from "./info.ts";
 import { cancelRun, runEvents } from "./runs.ts";
 import type { Service } from "./service.ts";
-import { page, widgetScript } from "./ui.ts";
+import { chunkScripts, page, widgetScript } from "./ui.ts";
 
 export type HttpHandler = (exchange: Exchange) => void | Promise<void>;
 
@@ -17,6 +17,10 @@ export const routesFor = (service: Service): RouteTable<HttpHandler> => ({
   "GET /api/info": open(info(service)),
   "GET /health": open(health),
   "GET /health/ready": open(ready(service)),
+  // GET /chunks/{name}.js
+  ...Object.fromEntries(
+    [...chunkScripts(service)].map(([path, script]) => [`GET ${path}`, open(script)]),
+  ),
   "GET /widget.js": open(widgetScript(service)),
   "GET /ws/chat": open(speaksWebSocket),
   "POST /api/chat": keyed(chat(service)),

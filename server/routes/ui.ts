@@ -1,20 +1,29 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Exchange } from "../http/exchange.ts";
 import { readStaticFile, sendStaticFile, staticText } from "../http/static-file.ts";
 import type { Service } from "./service.ts";
 
+type Handler = (exchange: Exchange) => void;
+
 const HTML = "text/html; charset=utf-8";
 
-/** Browsers keep it for five minutes and then ask with the ETag: an upgrade of the server is seen soon. */
-const WIDGET_HEADERS = {
-  "cache-control": "public, max-age=300",
+const SCRIPT = "text/javascript; charset=utf-8";
+
+/** Scripts run on the pages of other sites. */
+const FOR_ANY_SITE = {
   "cross-origin-resource-policy": "cross-origin",
   "access-control-allow-origin": "*",
 };
 
+/** Browsers keep it for five minutes and then ask with the ETag: an upgrade of the server is seen soon. */
+const WIDGET_HEADERS = { "cache-control": "public, max-age=300", ...FOR_ANY_SITE };
+
+/** Its name says what is in it, so a browser never has to ask again. */
+const CHUNK_HEADERS = { "cache-control": "public, max-age=31536000, immutable", ...FOR_ANY_SITE };
+
 /** `GET /`: the chat page; `embed=1` is for a frame on another site. */
-export function page(service: Service): (exchange: Exchange) => void {
+export function page(service: Service): Handler {
   const files = {
     page: staticText(readPage(service, "page.html"), HTML),
     embed: staticText(readPage(service, "embed.html"), HTML),
@@ -30,12 +39,24 @@ export function page(service: Service): (exchange: Exchange) => void {
 }
 
 /** `GET /widget.js`: open, since a script tag cannot send a header; it holds no secret. */
-export function widgetScript(service: Service): (exchange: Exchange) => void {
-  const file = readStaticFile(
-    join(service.publicFolder, "widget.js"),
-    "text/javascript; charset=utf-8",
-  );
+export function widgetScript(service: Service): Handler {
+  const file = readStaticFile(join(service.publicFolder, "widget.js"), SCRIPT);
   return (exchange) => sendStaticFile(exchange, file, WIDGET_HEADERS);
+}
+
+/**
+ * `GET /chunks/NAME-HASH.js`: what `/widget.js` loads later. A handler for each file that is there at the start, by path, so
+ * that what a client asks for never becomes the name of a file.
+ */
+export function chunkScripts(service: Service): Map<`/chunks/${string}`, Handler> {
+  const folder = join(service.publicFolder, "chunks");
+  const names = readdirSync(folder).filter((name) => name.endsWith(".js"));
+  return new Map(
+    names.map((name) => {
+      const file = readStaticFile(join(folder, name), SCRIPT);
+      return [`/chunks/${name}`, (exchange) => sendStaticFile(exchange, file, CHUNK_HEADERS)];
+    }),
+  );
 }
 
 function readPage(service: Service, name: string): string {

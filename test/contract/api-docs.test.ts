@@ -136,6 +136,8 @@ test("docs/api.md lists exactly the endpoints of the route tables", () => {
   const served = [
     ...[...routes.matchAll(/^ {2}"((?:GET|POST) \/[^"]*)"/gm)].map(([, route = ""]) => route),
     ...[...routes.matchAll(/^ {2}"(\/[^"]*)"/gm)].map(([, path]) => `WS ${path}`),
+    // A row for each file of a folder: the comment above it names them.
+    ...[...routes.matchAll(/^ {2}\/\/ (GET \/.*)$/gm)].map(([, route = ""]) => route),
   ].filter((route) => route !== "GET /ws/chat");
   const listed = tableRows(api, "endpoint").map(([endpoint]) => endpoint);
   assert.deepEqual(sorted(listed), sorted(served));

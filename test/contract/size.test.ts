@@ -1,6 +1,7 @@
 /** What is built stays small: for those who load it, and for those who read it. */
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -14,9 +15,22 @@ test("/widget.js weighs at most 50 KiB on the wire, with gzip", () => {
   assert.deepEqual(gunzipSync(readFileSync("dist/public/widget.js.gz")), widget);
 });
 
-test("/widget.js is one classic script that names no other file", () => {
+test("/widget.js is one classic script, and loads nothing but the chunks that are built with it", () => {
   const widget = readFileSync("dist/public/widget.js", "utf8");
-  assert.doesNotMatch(widget, /^\s*(?:import|export)\b|sourceMappingURL|\bimport\(/m);
+  assert.doesNotMatch(widget, /^\s*(?:import|export)\b|sourceMappingURL/m);
+  assert.equal(widget.match(/\bimport\(/g)?.length, 1);
+  const named = [...widget.matchAll(/"([a-z-]+-[0-9a-f]{10}\.js)"/g)].map(([, name]) => name);
+  const built = readdirSync("dist/public/chunks").filter((name) => name.endsWith(".js"));
+  assert.deepEqual(named.sort(), built.sort());
+});
+
+test("a chunk brings no second copy of what /widget.js has, and is named by its content", () => {
+  for (const name of readdirSync("dist/public/chunks").filter((file) => file.endsWith(".js"))) {
+    const chunk = readFileSync(`dist/public/chunks/${name}`);
+    assert.doesNotMatch(chunk.toString(), /_\$litType\$|ReactiveElement|customElements/);
+    const hash = createHash("sha256").update(chunk).digest("hex").slice(0, 10);
+    assert.ok(name.endsWith(`-${hash}.js`), name);
+  }
 });
 
 test("the built files hold no path of the machine that built them", () => {

@@ -1,7 +1,7 @@
 /** The chat page and the widget as browsers and proxies get them. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { connectRaw } from "../support/raw-connection.ts";
@@ -37,6 +37,40 @@ const CODINGS: [path: string, accept: string | undefined, coding: keyof typeof D
   ["/", "gzip", "gzip"],
   ["/", "br", "br"],
 ];
+
+test("every chunk that is built is served to any site, compressed, to be kept for ever, and no other file is", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const names = readdirSync("dist/public/chunks").filter((name) => name.endsWith(".js"));
+  assert.ok(names.length > 0);
+  for (const name of names) {
+    const answer = await get(
+      t,
+      server,
+      `/chunks/${name}`,
+      "accept-encoding: br",
+      "origin: https://a.example",
+    );
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers.get("content-type"), "text/javascript; charset=utf-8");
+    assert.equal(answer.headers.get("cache-control"), "public, max-age=31536000, immutable");
+    assert.equal(answer.headers.get("access-control-allow-origin"), "*");
+    assert.equal(answer.headers.get("cross-origin-resource-policy"), "cross-origin");
+    const script = brotliDecompressSync(answer.bytes).toString("utf8");
+    assert.equal(script, readFileSync(`dist/public/chunks/${name}`, "utf8"));
+  }
+  for (const path of [
+    "",
+    "/",
+    `/${names[0]}.gz`,
+    "/highlight.js",
+    "/../widget.js",
+    "/..%2fwidget.js",
+    `/%2e/${names[0]}`,
+    "/constructor",
+  ]) {
+    assert.equal((await get(t, server, `/chunks${path}`)).status, 404, path);
+  }
+});
 
 for (const [path, accept, coding] of CODINGS) {
   test(`${path} with accept-encoding "${accept ?? "none"}" comes as ${coding}`, async (t) => {

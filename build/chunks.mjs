@@ -1,0 +1,46 @@
+/** What `/widget.js` loads only when an answer needs it: one ES module each, named by its content. */
+
+import { createHash } from "node:crypto";
+import { readFileSync, renameSync } from "node:fs";
+import { build } from "esbuild";
+import { compactTemplates } from "./compact-templates.mjs";
+import { minifyAgain } from "./minify.mjs";
+
+/** Chunks of `widget/chunks`, with the most bytes that each may have on the wire with gzip. */
+export const chunkBudgets = { highlight: 8_000 };
+
+/** Builds all chunks; answers their file names, and the source files that each is made of. */
+export async function buildChunks(folder, { watching = false } = {}) {
+  const names = Object.keys(chunkBudgets);
+  const { metafile } = await build({
+    entryPoints: Object.fromEntries(names.map((name) => [name, `widget/chunks/${name}.ts`])),
+    outdir: folder,
+    bundle: true,
+    platform: "browser",
+    target: "es2022",
+    format: "esm",
+    minify: !watching,
+    legalComments: "none",
+    sourcemap: watching ? "inline" : false,
+    plugins: watching ? [] : [compactTemplates],
+    metafile: true,
+  });
+  const files = {};
+  for (const name of names)
+    files[name] = watching ? `${name}.js` : await nameByContent(folder, name);
+  return { files, sources: sourcesOf(metafile) };
+}
+
+/** A new content has a new name, so that browsers may keep a file for ever. */
+async function nameByContent(folder, name) {
+  const path = `${folder}/${name}.js`;
+  await minifyAgain(path, { module: true });
+  const hash = createHash("sha256").update(readFileSync(path)).digest("hex").slice(0, 10);
+  renameSync(path, `${folder}/${name}-${hash}.js`);
+  return `${name}-${hash}.js`;
+}
+
+/** The source files of each output of a build. */
+export function sourcesOf(metafile) {
+  return Object.values(metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
+}

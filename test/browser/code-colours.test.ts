@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { say, wait } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { chatIn, failOnComplaints, openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const CODE = '```ts\n// why\nconst answer: number = 42;\nfetchIt("url");\n```\n';
+
+/** The texts that are painted, by the name of their highlight, as soon as there are as many as asked for. */
+async function painted(page: Page, keywords: number): Promise<Record<string, string[]>> {
+  await page.waitForFunction(
+    (count) => (CSS.highlights.get("agent-chat-keyword")?.size ?? 0) >= count,
+    keywords,
+  );
+  return page.evaluate(() =>
+    Object.fromEntries(
+      [...CSS.highlights].map(([name, highlight]) => [
+        name.replace("agent-chat-", ""),
+        [...highlight].map(({ startContainer, startOffset, endContainer, endOffset }) => {
+          const range = new Range();
+          range.setStart(startContainer, startOffset);
+          range.setEnd(endContainer, endOffset);
+          return range.toString();
+        }),
+      ]),
+    ),
+  );
+}
+
+test("a block with a known language is coloured, without a change to its text", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say(CODE)]] });
+  await chat.say("Show me");
+  const roles = await painted(chat.page, 1);
+  assert.deepEqual(roles.keyword, ["const"]);
+  assert.deepEqual(roles.string, ['"url"']);
+  assert.deepEqual(roles.number, ["42"]);
+  assert.deepEqual(roles.comment, ["// why\n"]);
+  assert.deepEqual(roles.function, ["fetchIt"]);
+  const code = chat.answer.locator("pre code");
+  assert.equal(await code.locator("span:not(.code-chunk)").count(), 0);
+  assert.equal(
+    await code.evaluate((it) => getComputedStyle(it, "::highlight(agent-chat-number)").color),
+    "rgb(161, 69, 10)",
+  );
+});
+
+test("languages that are unknown or not named load nothing", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("```\nconst a = 1;\n```\n\n```brainf\nconst b = 2;\n```\n\n    const c = 3;")]],
+  });
+  const asked: string[] = [];
+  chat.page.on("request", (request) => asked.push(request.url()));
+  await chat.say("Show me");
+  await chat.answer.getByText("const c = 3;").waitFor();
+  assert.deepEqual(
+    asked.filter((url) => url.includes("/chunks/")),
+    [],
+  );
+});
+
+test("a block that goes on after a pause is coloured to its end, and a selection in it survives", async (t) => {
+  const more = gate();
+  const chat = await openChat(t, browser, {
+    turns: [[say("```js\nlet first;\n"), wait(more.opened), say("let second;\n```\n\nDone.")]],
+  });
+  await chat.say("Show me");
+  await painted(chat.page, 1);
+  const code = chat.answer.locator("pre code");
+  await code.evaluate((it) => getSelection()?.selectAllChildren(it));
+  more.open();
+  await chat.answer.getByText("Done.").waitFor();
+  assert.deepEqual((await painted(chat.page, 2)).keyword, ["let", "let"]);
+  assert.match(await chat.page.evaluate(() => String(getSelection())), /^let first;/);
+});
+
+test("two chats share the page's highlights, and a conversation that ends takes only its own away", async (t) => {
+  const server = await startServer(t, { turns: [[say(CODE)], [say(CODE)], [say(CODE)]] });
+  const chats = `<agent-chat id="a"></agent-chat><agent-chat id="b"></agent-chat>`;
+  const scripts = `<script src="${server.url}/widget.js"></script>`.repeat(2);
+  const site = await startSite(t, {
+    "/": sitePage(chats + scripts, "<style>agent-chat { block-size: 700px }</style>"),
+  });
+  const { page, complaints } = await openPage(t, browser, {
+    viewport: { width: 900, height: 1800 },
+  });
+  failOnComplaints(t, complaints);
+  await page.goto(site.url);
+  const [a, b] = [chatIn(page.locator("#a")), chatIn(page.locator("#b"))];
+  await a.say("Show me");
+  await painted(page, 1);
+  await b.say("Show me");
+  assert.deepEqual((await painted(page, 2)).keyword, ["const", "const"]);
+  await page.locator("#a").evaluate((chat) => chat.remove());
+  await b.say("Once more");
+  await b.replies.nth(1).locator("pre").waitFor();
+  await page.waitForFunction(() => {
+    const ranges = [...(CSS.highlights.get("agent-chat-keyword") ?? [])];
+    return ranges.length === 2 && ranges.every((range) => range.startContainer.isConnected);
+  });
+});
+
+test("without the chunk the answer is whole, and the next block asks for it again", async (t) => {
+  const server = await startServer(t, { turns: [[say(CODE)], [say(CODE)]] });
+  const { page, complaints } = await openPage(t, browser);
+  let refusals = 1;
+  await page.route("**/chunks/*", (route) => (refusals-- > 0 ? route.abort() : route.continue()));
+  await page.goto(server.url);
+  const chat = chatIn(page);
+  await chat.ask("Show me", 'ts\nCopy\n// why\nconst answer: number = 42;\nfetchIt("url");');
+  await chat.say("Once more");
+  assert.deepEqual((await painted(page, 1)).keyword, ["const"]);
+  assert.deepEqual(
+    complaints.filter((text) => !/net::ERR_FAILED/.test(text)),
+    [],
+  );
+});
+
+test("a browser that paints no ranges gets elements instead, in the same colours", async (t) => {
+  const server = await startServer(t, { turns: [[say(CODE)]] });
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  await page.addInitScript(() => Reflect.deleteProperty(globalThis, "Highlight"));
+  await page.goto(server.url);
+  const chat = chatIn(page);
+  await chat.say("Show me");
+  const code = chat.answer.locator("pre code");
+  await code.locator(".token-keyword").waitFor();
+  assert.equal(await code.locator(".token-string").textContent(), '"url"');
+  assert.equal(await code.textContent(), '// why\nconst answer: number = 42;\nfetchIt("url");');
+  assert.equal(
+    await code.locator(".token-number").evaluate((it) => getComputedStyle(it).color),
+    "rgb(161, 69, 10)",
+  );
+});

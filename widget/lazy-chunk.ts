@@ -1,0 +1,33 @@
+import { scriptTag } from "./script-tag.ts";
+
+/** What is loaded only when an answer needs it, by name: the modules of `chunks/`. */
+interface Chunks {
+  readonly highlight: typeof import("./chunks/highlight.ts");
+}
+
+/** The build's file name of each chunk, in the folder `chunks` beside `/widget.js`. */
+declare const PARLEY_CHUNKS: Readonly<Record<keyof Chunks, string>>;
+
+const loaded = new Map<keyof Chunks, Promise<unknown>>();
+
+/** Browsers remember what a URL failed with, but for one with another fragment they ask again. */
+let failures = 0;
+
+/**
+ * Loads a chunk from where this script came from, once. `undefined` when it cannot be had: the network is gone, the page's
+ * policy forbids it, the server has been upgraded. An answer must be whole without it; the next need tries again.
+ */
+export async function loadChunk<Name extends keyof Chunks>(
+  name: Name,
+): Promise<Chunks[Name] | undefined> {
+  try {
+    const path = `chunks/${PARLEY_CHUNKS[name]}#${failures}`;
+    const chunk = loaded.get(name) ?? import(new URL(path, scriptTag.server).href);
+    loaded.set(name, chunk);
+    return (await chunk) as Chunks[Name];
+  } catch {
+    loaded.delete(name);
+    failures += 1;
+    return undefined;
+  }
+}
