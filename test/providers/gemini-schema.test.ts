@@ -85,3 +85,68 @@ test("what zod writes for common parameters comes out whole", () => {
     required: ["city", "days", "unit"],
   });
 });
+
+test("an array without one schema for its elements gets one: Google refuses it otherwise", () => {
+  const [integer, text] = [{ type: "integer" }, { type: "string" }];
+  for (const [schema, items] of [
+    [{ type: "array" }, {}],
+    [{ type: "array", items: true }, {}],
+    [z.toJSONSchema(z.tuple([z.string(), z.string()])), text],
+    [{ type: "array", prefixItems: [integer, text, integer] }, { anyOf: [integer, text] }],
+    [
+      { type: "array", items: [text, { type: "null" }] },
+      { ...text, nullable: true },
+    ],
+  ] as const) {
+    assert.deepEqual(geminiSchema(schema as Record<string, unknown>).items, items);
+  }
+});
+
+test("what must hold all at once is one schema", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      where: {
+        description: "A place.",
+        allOf: [
+          { $ref: "#/definitions/place" },
+          { type: "object", properties: { zoom: { type: "integer" } }, required: ["zoom"] },
+        ],
+      },
+    },
+    definitions: {
+      place: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+    },
+  };
+  assert.deepEqual(geminiSchema(schema).properties, {
+    where: {
+      type: "object",
+      description: "A place.",
+      properties: { city: { type: "string" }, zoom: { type: "integer" } },
+      required: ["city", "zoom"],
+    },
+  });
+});
+
+test("definitions by the older name are followed, and no name finds what every object has", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      city: { $ref: "#/definitions/city" },
+      odd: { $ref: "#/definitions/constructor" },
+      self: { allOf: [{ $ref: "#/definitions/self" }] },
+      tree: { allOf: [{ $ref: "#/definitions/tree" }] },
+    },
+    definitions: {
+      city: { type: "string" },
+      self: { allOf: [{ $ref: "#/definitions/self" }] },
+      tree: { type: "object", properties: { next: { allOf: [{ $ref: "#/definitions/tree" }] } } },
+    },
+  };
+  assert.deepEqual(geminiSchema(schema).properties, {
+    city: { type: "string" },
+    odd: { type: "object" },
+    self: { type: "object" },
+    tree: { type: "object", properties: { next: { type: "object" } } },
+  });
+});

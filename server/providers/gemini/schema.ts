@@ -29,11 +29,12 @@ const FORMATS = new Set<unknown>(["date-time", "float", "double", "int32", "int6
 
 /** Translates the schema and all within it. */
 export function geminiSchema(schema: Readonly<Schema>): Schema {
-  return translate(schema, { definitions: isRecord(schema.$defs) ? schema.$defs : {}, within: [] });
+  return translate(schema, { root: schema, within: [] });
 }
 
 interface Context {
-  readonly definitions: Readonly<Schema>;
+  /** Holds the definitions. */
+  readonly root: Readonly<Schema>;
   /** The references that are being followed: a schema within itself is cut off. */
   readonly within: readonly string[];
 }
@@ -41,10 +42,11 @@ interface Context {
 function translate(schema: unknown, context: Context): Schema {
   if (!isRecord(schema)) return {};
   if (typeof schema.$ref === "string") return follow(schema.$ref, schema, context);
+  if (Array.isArray(schema.allOf)) return translateAll(schema, context);
   const translated: Schema = {};
   for (const [name, value] of Object.entries(schema)) if (KEPT.has(name)) translated[name] = value;
   Object.assign(translated, typeOf(schema), choiceOf(schema));
-  const { properties, items, format } = schema;
+  const { properties, format } = schema;
   if (FORMATS.has(format)) translated.format = format;
   if (isRecord(properties)) {
     const entries = Object.entries(properties);
@@ -52,7 +54,8 @@ function translate(schema: unknown, context: Context): Schema {
       entries.map(([name, inner]) => [name, translate(inner, context)]),
     );
   }
-  if (isRecord(items)) translated.items = translate(items, context);
+  // Without any, an array is refused: "items: missing field".
+  if (translated.type === "array") translated.items = itemsOf(schema, context);
   const any = schema.anyOf ?? schema.oneOf;
   if (Array.isArray(any)) Object.assign(translated, alternatives(any, context));
   return translated;
@@ -60,11 +63,59 @@ function translate(schema: unknown, context: Context): Schema {
 
 /** Puts a definition in the place of its reference. */
 function follow(reference: string, schema: Readonly<Schema>, context: Context): Schema {
-  const definition = context.definitions[reference.replace(/^#\/\$defs\//, "")];
-  if (context.within.includes(reference) || !isRecord(definition)) return { type: "object" };
+  const definition = definitionOf(reference, context);
+  if (context.within.includes(reference) || definition === undefined) return { type: "object" };
   const { $ref: _reference, ...beside } = schema;
   const within = [...context.within, reference];
   return translate({ ...definition, ...beside }, { ...context, within });
+}
+
+/** Under `$defs`, or under the name that older drafts have for it. */
+function definitionOf(reference: string, { root }: Context): Schema | undefined {
+  const [, keyword = "", name = ""] = /^#\/(\$defs|definitions)\/(.+)$/.exec(reference) ?? [];
+  const definitions = root[keyword];
+  if (!isRecord(definitions) || !Object.hasOwn(definitions, name)) return undefined;
+  const definition = definitions[name];
+  return isRecord(definition) ? definition : undefined;
+}
+
+/** One schema for those that all hold: the properties of all of them, and what must be there of each. */
+function translateAll(schema: Readonly<Schema>, { root, within }: Context): Schema {
+  const context = { root, within: [...within] };
+  const parts = partsOf(schema, context);
+  const join = (field: string) => parts.map((part) => part[field]);
+  const properties = join("properties").flatMap((own) =>
+    isRecord(own) ? Object.entries(own) : [],
+  );
+  const required = new Set(join("required").flatMap((own) => (Array.isArray(own) ? own : [])));
+  const joined = {
+    ...Object.fromEntries(parts.flatMap((part) => Object.entries(part))),
+    ...(properties.length === 0 ? {} : { properties: Object.fromEntries(properties) }),
+    ...(required.size === 0 ? {} : { required: [...required] }),
+  };
+  return translate(Object.keys(joined).length === 0 ? { type: "object" } : joined, context);
+}
+
+/** The schema's parts, theirs, and at last itself. Adds the references that it follows to `within`. */
+function partsOf(schema: unknown, context: { root: Schema; within: string[] }): Schema[] {
+  if (!isRecord(schema)) return [];
+  const { $ref: reference, allOf, ...beside } = schema;
+  const parts: unknown[] = Array.isArray(allOf) ? [...allOf] : [];
+  if (typeof reference === "string" && !context.within.includes(reference)) {
+    context.within.push(reference);
+    parts.push(definitionOf(reference, context));
+  }
+  return [...parts.flatMap((part) => partsOf(part, context)), beside];
+}
+
+/** The schema of an array's elements. Google has none for a tuple: it becomes a choice of its elements'. */
+function itemsOf({ items, prefixItems }: Readonly<Schema>, context: Context): Schema {
+  if (isRecord(items)) return translate(items, context);
+  const tuple = Array.isArray(prefixItems) ? prefixItems : items;
+  if (!Array.isArray(tuple)) return {};
+  const schemas = tuple.filter(isRecord);
+  const different = new Map(schemas.map((schema) => [JSON.stringify(schema), schema]));
+  return different.size === 0 ? {} : alternatives([...different.values()], context);
 }
 
 /** `["string", "null"]` is a nullable string. */
