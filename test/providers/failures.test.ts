@@ -203,10 +203,29 @@ for (const [error, code] of [
   ["just a sentence", "provider_error"],
 ] as const) {
   test(`an error in the stream, ${JSON.stringify(error)}, is ${code}`, async () => {
-    await using upstream = await startUpstream({ body: [eventStream({ error })] });
+    const role = { choices: [{ index: 0, delta: { role: "assistant" } }] };
+    await using upstream = await startUpstream({
+      body: [eventStream(role), eventStream({ error })],
+    });
     assert.equal(failureOf(await ask(open(chatProvider(upstream)))).code, code);
+    assert.equal(upstream.calls.length, 1);
   });
 }
+
+test("an error as the first event of a stream is tried again where it may pass, as a status would be", async () => {
+  const busy = { body: [eventStream({ error: { type: "overloaded_error", message: "x" } })] };
+  const wrong = { body: [eventStream({ error: { code: "invalid_prompt", message: "x" } })] };
+  const ok = {
+    body: [eventStream({ choices: [{ delta: { content: "ok" }, finish_reason: "stop" }] })],
+  };
+  await using upstream = await startUpstream(busy, ok, busy, busy, busy, wrong);
+  const provider = chatProvider(upstream);
+  assert.equal((await ask(open(provider))).error, undefined);
+  assert.equal(failureOf(await ask(open(provider))).code, "provider_overloaded");
+  assert.equal(upstream.calls.length, 5);
+  assert.equal(failureOf(await ask(open(provider))).code, "content_filtered");
+  assert.equal(upstream.calls.length, 6);
+});
 
 test("Retry-After is passed on only where waiting helps: a gateway may put it on every refusal", async () => {
   for (const status of [400, 401, 404]) {

@@ -16,8 +16,8 @@ import type {
   ToolSpec,
 } from "../provider.ts";
 import { readBaseUrl, readToken } from "../settings.ts";
+import { readMessage } from "../upstream/message.ts";
 import { type StreamOptions, type StreamRequest, streamMessages } from "../upstream/stream.ts";
-import { readMessage } from "../upstream/upstream.ts";
 import { type AnthropicClass, AnthropicClient } from "./client.ts";
 import { toMessages, toolName } from "./messages.ts";
 import { type ModelParams, mayThink, modelParams } from "./models.ts";

@@ -13,12 +13,8 @@ import type {
   ModelSettings,
   Provider,
 } from "../provider.ts";
-import {
-  readMessage,
-  Upstream,
-  type UpstreamOptions,
-  type UpstreamRequest,
-} from "../upstream/upstream.ts";
+import { readMessage } from "../upstream/message.ts";
+import { Upstream, type UpstreamOptions, type UpstreamRequest } from "../upstream/upstream.ts";
 import {
   type ChatDialect,
   type HistoryQuirks,

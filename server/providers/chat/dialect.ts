@@ -1,9 +1,9 @@
 /** What one Chat Completions API does differently from the others, as data and small functions. */
 
 import type { ContentPart } from "../../protocol/chat.ts";
+import type { ExplainFailure } from "../failures/provider-error.ts";
 import type { ModelSettings, ToolSpec } from "../provider.ts";
 import { MODEL_TAGS, type ThinkTagRule } from "../think-tags.ts";
-import type { ExplainFailure } from "../upstream/stream.ts";
 
 export interface ChatDialect {
   readonly thinkTags: ThinkTagRule;

@@ -28,6 +28,9 @@ export class ProviderError extends ApiError {
   }
 }
 
+/** What a failure means to one provider only; `undefined` leaves it to the common rules. */
+export type ExplainFailure = (cause: unknown) => ProviderError | undefined;
+
 /** The project or its environment is not set up; the message says what to do. Stops the start. */
 export class SetupError extends Error {
   override readonly name = "SetupError";

@@ -2,10 +2,10 @@
 
 import type { ContentPart } from "../../protocol/chat.ts";
 import { type ChatDialect, plainSettings, type SettingQuirks } from "../chat/dialect.ts";
+import type { ExplainFailure } from "../failures/provider-error.ts";
 import { isRecord } from "../json.ts";
 import type { ModelSettings } from "../provider.ts";
 import type { ThinkTagRule } from "../think-tags.ts";
-import type { ExplainFailure } from "../upstream/stream.ts";
 import { geminiFailure } from "./failures.ts";
 import { geminiSchema } from "./schema.ts";
 

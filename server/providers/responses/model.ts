@@ -3,8 +3,9 @@ import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import { text } from "../json.ts";
 import type { HostedToolType, ModelSettings, SpokenEvent, ToolSpec } from "../provider.ts";
+import { readMessage } from "../upstream/message.ts";
 import { blamesParameter, UpstreamRefusal } from "../upstream/refusal.ts";
-import { readMessage, Upstream, type UpstreamOptions } from "../upstream/upstream.ts";
+import { Upstream, type UpstreamOptions } from "../upstream/upstream.ts";
 import { type FinishedResponse, ResponsesReader } from "./reader.ts";
 
 type ResponseParams = OpenAI.Responses.ResponseCreateParamsStreaming;

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { statusOf } from "../failures/classify.ts";
 import { causeChain } from "../failures/failures.ts";
 import type { ProviderError } from "../failures/provider-error.ts";
-import { UpstreamRefusal } from "./refusal.ts";
+import { UpstreamFailure, UpstreamRefusal } from "./refusal.ts";
 
 /** How many requests one model turn may take at most. */
 export const MAX_TRIES = 3;
@@ -44,6 +45,7 @@ export function retryDelay(
 }
 
 function isTransient(cause: unknown): boolean {
+  if (cause instanceof UpstreamFailure) return RETRIED_STATUS.has(statusOf(cause.detail));
   if (cause instanceof UpstreamRefusal) {
     return RETRIED_STATUS.has(cause.status) && cause.headers.get("x-should-retry") !== "false";
   }

@@ -1,10 +1,11 @@
 import type { SseMessage } from "../../protocol/sse.ts";
 import { toProviderError } from "../failures/failures.ts";
-import type { ProviderError } from "../failures/provider-error.ts";
+import type { ExplainFailure, ProviderError } from "../failures/provider-error.ts";
 import type { ProviderTimes } from "../provider.ts";
 import type { StreamResponse } from "./client.ts";
 import { SseConnection } from "./connection.ts";
 import type { UpstreamLine } from "./line.ts";
+import { reportedFailure } from "./message.ts";
 import type { RetryClock } from "./retry.ts";
 import { tryToOpen } from "./tries.ts";
 
@@ -25,8 +26,6 @@ export interface StreamOptions {
   explain?: ExplainFailure | undefined;
 }
 
-export type ExplainFailure = (cause: unknown) => ProviderError | undefined;
-
 /**
  * Sends the request and yields the events of its stream, those of one chunk at a time: a generator
  * that yielded each alone would cost more than reading them. Throws `ProviderError`, or the signal's
@@ -41,7 +40,7 @@ export async function* streamMessages(
   const explain = (cause: unknown, started = false) =>
     options.explain?.(cause) ?? toProviderError(label, cause, started);
   const tries = { times, clock, explain, adapt: request.adapt };
-  const { line, stream } = await tryToOpen((own) => openStream(request, own), tries, signal);
+  const { line, stream } = await tryToOpen((own) => openStream(request, label, own), tries, signal);
   try {
     let messages = stream.first;
     while (messages !== undefined) {
@@ -56,8 +55,12 @@ export async function* streamMessages(
   }
 }
 
-async function openStream(request: StreamRequest, line: UpstreamLine) {
+/** Rejects also where the stream's first event is that the upstream fails: nothing was said by then. */
+async function openStream(request: StreamRequest, label: string, line: UpstreamLine) {
   const connection = new SseConnection(line);
   await connection.start(request.send);
-  return { connection, first: await connection.read() };
+  const first = await connection.read();
+  const failure = first?.[0] && reportedFailure(first[0], label);
+  if (failure !== undefined) throw failure;
+  return { connection, first };
 }
