@@ -22,7 +22,9 @@ import { type Recorder, startRecorder } from "../support/litellm-recorder.ts";
 const version = await pythonVersion();
 const skip = version === undefined && "LiteLLM needs python3, and there is none on this machine";
 
-const IMAGE = attachment("image/png", { bytes: 100 });
+const IMAGES = (["image/jpeg", "image/png", "image/gif", "image/webp"] as const).map((type) =>
+  attachment(type, { bytes: 100 }),
+);
 const PDF = attachment("application/pdf", { bytes: 200 });
 
 const lifetime = openLifetime();
@@ -71,7 +73,7 @@ function inCamelCase(body: string): string {
 }
 
 for (const row of PROVIDER_ROWS) {
-  const files = row.takesPdf ? [IMAGE, PDF] : [IMAGE];
+  const files = row.takesPdf ? [...IMAGES, PDF] : IMAGES;
   const bytes = files.map(({ data }) => data);
   const thinking = (text: string) => (row.thinks ? [["thinking", text]] : []);
 

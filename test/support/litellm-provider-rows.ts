@@ -201,7 +201,7 @@ const OLLAMA: ProviderRow = {
   usage: {},
   told({ messages }) {
     return {
-      files: each(messages, ({ images }) => images[0]),
+      files: messages.flatMap(({ images }: Json) => images ?? []),
       thoughts: each(messages, ({ thinking }) => thinking),
       results: each(messages, ({ role, content }) => (role === "tool" ? content : undefined)),
     };
@@ -220,7 +220,7 @@ export const PROVIDER_ROWS: readonly ProviderRow[] = [
 
 /** How the test of a row's conversation is called, which docs/providers.md names. */
 export function conversationTitle({ name, thinks, takesPdf }: ProviderRow): string {
-  const files = takesPdf ? "an image and a PDF" : "an image";
+  const files = takesPdf ? "images and a PDF" : "images";
   const what = [...(thinks ? ["thinking"] : []), "two tools", files];
   return `${name}: ${what.join(", ")}, and a restart before the second message`;
 }
