@@ -11,10 +11,12 @@ import { createAgentServer } from "./server/index.ts";
 import { createLog } from "./server/log.ts";
 import { isLoopbackHost } from "./server/origins.ts";
 import { demoAgent } from "./server/project/demo-agent.ts";
-import { findProject, loadAgent, loadEnvFile } from "./server/project/load-project.ts";
+import { findProject, loadAgent } from "./server/project/load-project.ts";
 import { loadOptionalPackage } from "./server/project/optional-package.ts";
 import { SetupError } from "./server/providers/failures/provider-error.ts";
 import { resolveProvider } from "./server/providers/index.ts";
+import { readEnvironment } from "./server/read-environment.ts";
+import { reloadOnHangup } from "./server/reload.ts";
 import { closeWithProcess } from "./server/shutdown.ts";
 
 /** Replaced by the build with the version of package.json. */
@@ -68,9 +70,12 @@ async function start(
   project: string | undefined,
   flags: { port?: string; host?: string },
 ): Promise<void> {
-  const { env } = process;
   const folder = project === undefined ? undefined : findProject(project);
-  if (folder !== undefined) loadEnvFile(folder, env);
+  const inherited = { ...process.env };
+  const readSettings = () => readEnvironment(inherited, folder);
+  const env = readSettings();
+  // The agent's module reads it while it is imported, and packages of providers do as well.
+  Object.assign(process.env, env);
   const config = readConfig(flags, env);
   const agent = folder === undefined ? demoAgent() : await loadAgent(folder);
   const provider = await resolveProvider(agent.model, {
@@ -79,7 +84,8 @@ async function start(
     settings: agent.settings,
     loadPackage: (name) => loadOptionalPackage(name, folder),
   });
-  const log = createLog((line) => process.stderr.write(`${line}\n`), secretsOf(env));
+  const secrets = secretsOf(env);
+  const log = createLog((line) => process.stderr.write(`${line}\n`), secrets);
   const built = dirname(fileURLToPath(import.meta.url));
   const server = createAgentServer({
     agent,
@@ -91,6 +97,7 @@ async function start(
   });
   const url = await listen(server, config);
   closeWithProcess(server, log);
+  reloadOnHangup({ env, flags, readSettings, server, secrets, log });
   announce(agent, config, url);
 }
 

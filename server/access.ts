@@ -73,6 +73,11 @@ function keyIdOf(key: string): string {
   return createHmac("sha256", ID_SECRET).update(key).digest("base64url");
 }
 
+/** The ids of all keys that are in use. */
+export function knownKeyIds(keys: KeyPools): ReadonlySet<string> {
+  return new Set(Object.values(keys).flatMap((pool) => pool.map(keyIdOf)));
+}
+
 /**
  * Every kind that a key belongs to, the one that opens most first. Hashing makes the lengths equal, and every key is compared: neither
  * length nor position of a match shows in the time.

@@ -6,7 +6,13 @@ import type { ProxyPolicy } from "./limits/client-address.ts";
 import type { Limits } from "./limits/limits.ts";
 import { isLoopbackHost, type OriginPolicy, parseOrigins } from "./origins.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
-import { readLimits, readMessageLimits, readResume, readToolLimits } from "./read-limits.ts";
+import {
+  LIVE_LIMITS,
+  readLimits,
+  readMessageLimits,
+  readResume,
+  readToolLimits,
+} from "./read-limits.ts";
 import { readProxies } from "./read-proxies.ts";
 import { type Environment, keyList, list, number, seconds } from "./read-setting.ts";
 import type { MessageLimits } from "./routes/parse-chat.ts";
@@ -37,6 +43,35 @@ export interface Config {
   readonly proxies: ProxyPolicy;
   readonly times: Times;
 }
+
+/** What can change while the server runs. */
+export type LiveConfig = Pick<
+  Config,
+  | "keys"
+  | "origins"
+  | "stateSecrets"
+  | "maxAttachments"
+  | "message"
+  | "tools"
+  | "limits"
+  | "proxies"
+>;
+
+export function livePartOf(config: Config): LiveConfig {
+  const { keys, origins, stateSecrets, maxAttachments, message, tools, limits, proxies } = config;
+  return { keys, origins, stateSecrets, maxAttachments, message, tools, limits, proxies };
+}
+
+/** The variables behind it. */
+export const LIVE_SETTINGS: ReadonlySet<string> = new Set([
+  "PARLEY_API_KEY",
+  "PARLEY_CHAT_KEY",
+  "PARLEY_WIDGET_KEY",
+  "PARLEY_ALLOWED_ORIGINS",
+  "PARLEY_STATE_SECRET",
+  "PARLEY_MAX_ATTACHMENTS",
+  ...LIVE_LIMITS,
+]);
 
 /** All in milliseconds. */
 export interface Times {

@@ -2,15 +2,17 @@
 
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { knownKeyIds } from "./access.ts";
 import type { Agent } from "./agent/define.ts";
 import type { Runner } from "./agent/runner.ts";
 import { type StateBinding, sealState } from "./agent/state.ts";
-import { type Config, hasKeys } from "./config.ts";
+import { type Config, hasKeys, livePartOf } from "./config.ts";
 import { Door } from "./door.ts";
 import { SocketServer } from "./http/socket-server.ts";
 import { Admission } from "./limits/admission.ts";
 import { LargeBodyLine } from "./limits/large-body-line.ts";
 import type { Log } from "./log.ts";
+import { OpenSockets } from "./open-sockets.ts";
 import { frameAncestors } from "./origins.ts";
 import { CLOSE } from "./protocol/close-codes.ts";
 import type { Provider } from "./providers/provider.ts";
@@ -39,20 +41,35 @@ export interface AgentServer {
   listen(): Promise<string>;
   /** Refuses new runs, lets those in progress finish within the drain time, then closes everything. */
   close(): Promise<void>;
+  /**
+   * Takes over what can change while the server runs: `LiveConfig`. Returns how many sockets and runs were
+   * ended because their key or page may no longer be used.
+   */
+  reload(config: Config): number;
 }
 
 export function createAgentServer(options: AgentServerOptions): AgentServer {
   const { config, log } = options;
-  const current = () => config;
+  let live = config;
+  const current = () => live;
+  const open = new OpenSockets();
   const admission = new Admission(() => current().limits);
   const service = createService(options, current, admission);
   const serving: Serving = { config: current, door: new Door(current, admission, log), log };
   const sockets = new SocketServer(config.maxBodyBytes, config.times.send);
   const http = createHttpServer(config);
   serveRequests(http, serving, routesFor(service));
-  serveSockets(http, serving, socketsFor(service), sockets, admission);
+  serveSockets(http, serving, socketsFor(service), sockets, admission, open);
   return {
     listen: () => listen(http, config),
+    reload(next) {
+      live = { ...config, ...livePartOf(next) };
+      const known = knownKeyIds(live.keys);
+      const revoked = service.runs.revoke(({ keyId }) =>
+        keyId === undefined ? hasKeys(live.keys) : !known.has(keyId),
+      );
+      return open.recheck(live) + revoked;
+    },
     async close() {
       admission.close();
       await service.runs.drain(config.times.drain);
@@ -90,7 +107,9 @@ function createService(
     agent,
     provider,
     maxRunMs: config.times.run,
-    toolLimits: config.tools,
+    get toolLimits() {
+      return current().tools;
+    },
     seal: (unsealed) => sealState(unsealed, state()),
     report: (error) => log.failure(error),
   };

@@ -4,6 +4,31 @@ import { type Environment, number, seconds } from "./read-setting.ts";
 import type { MessageLimits } from "./routes/parse-chat.ts";
 import type { ResumeSettings } from "./runs/run-hub.ts";
 
+/** Read for each decision, so that they can change while the server runs. */
+export const LIVE_LIMITS: readonly string[] = [
+  "PARLEY_RATE_PER_KEY",
+  "PARLEY_RATE_PER_ADDRESS",
+  "PARLEY_WIDGET_RATE_PER_ADDRESS",
+  "PARLEY_WRONG_KEYS_PER_ADDRESS",
+  "PARLEY_RATE_PER_SOCKET",
+  "PARLEY_MAX_RUNS",
+  "PARLEY_MAX_RUNS_PER_KEY",
+  "PARLEY_MAX_RUNS_PER_ADDRESS",
+  "PARLEY_WIDGET_MAX_RUNS_PER_ADDRESS",
+  "PARLEY_MAX_QUEUED_RUNS",
+  "PARLEY_QUEUE_SECONDS",
+  "PARLEY_MAX_SOCKETS",
+  "PARLEY_MAX_SOCKETS_PER_ADDRESS",
+  "PARLEY_MAX_MESSAGE_CHARS",
+  "PARLEY_MAX_HISTORY_ITEMS",
+  "PARLEY_MAX_HISTORY_BYTES",
+  "PARLEY_MAX_JSON_DEPTH",
+  "PARLEY_MAX_TOOL_OUTPUT_CHARS",
+  "PARLEY_MAX_TOOL_CALLS",
+  "PARLEY_TRUSTED_PROXIES",
+  "PARLEY_FORWARDED_HEADER",
+];
+
 const WHOLE = { integer: true };
 const FROM_ONE = { integer: true, min: 1 };
 

@@ -4,6 +4,13 @@ import { SetupError } from "./providers/failures/provider-error.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** A text; `undefined` where nothing is set. An empty one stops the start. */
+export function text(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim();
+  if (value !== "") return value;
+  throw new SetupError(`${name} is set but empty. Give it a value, or remove it.`);
+}
+
 /**
  * A comma-separated list. A variable that is set and holds nothing stops the start: somebody meant to
  * protect the server with it, and an empty list would leave it open.

@@ -6,6 +6,7 @@ import { ignoreUpgrade } from "./http/ignore-upgrade.ts";
 import type { Route } from "./http/router.ts";
 import { refuseUpgrade, type SocketServer } from "./http/socket-server.ts";
 import type { Admission } from "./limits/admission.ts";
+import type { OpenSockets } from "./open-sockets.ts";
 import { ApiError, toApiError } from "./protocol/api-error.ts";
 import type { ChatSocket } from "./routes/chat-socket.ts";
 import type { Serving } from "./serve-requests.ts";
@@ -17,6 +18,7 @@ export function serveSockets(
   table: Readonly<Record<string, Route<ChatSocket>>>,
   sockets: SocketServer,
   admission: Admission,
+  open: OpenSockets,
 ): void {
   http.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (header(req, "upgrade")?.toLowerCase() !== "websocket") {
@@ -34,9 +36,10 @@ export function serveSockets(
       logged(error.status);
       return;
     }
+    const visitor = door.visitor(req, "socket", query);
     let caller: Caller;
     try {
-      caller = door.letIn(door.visitor(req, "socket", query), route.access);
+      caller = door.letIn(visitor, route.access);
       socket.once("close", admission.socket(caller));
     } catch (error) {
       const failure = toApiError(error);
@@ -47,7 +50,10 @@ export function serveSockets(
       logged(failure.status);
       return;
     }
-    sockets.accept(req, socket, head, (line) => route.handle(line, caller));
+    sockets.accept(req, socket, head, (line) => {
+      open.add(line, visitor);
+      route.handle(line, caller);
+    });
     logged(101);
   });
 }

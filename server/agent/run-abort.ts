@@ -4,6 +4,8 @@ export type AbortKind =
   | "gone"
   /** The client asked for the end: `done` with `finish_reason: "stopped"`. */
   | "stopped"
+  /** The key that started it may no longer be used: `error` with the code `unauthorized`. */
+  | "revoked"
   /** The server stops: `error` with the code `shutting_down`. */
   | "shutting_down"
   /** The run took longer than it may: `error` with the code `provider_timeout`. */

@@ -62,6 +62,12 @@ export function* cutShort(
       conversation.interrupt(progress.unfinished);
       yield done(runner, conversation, progress, progress.said, "stopped");
       return;
+    case "revoked":
+      yield {
+        ...errorEvent(runner, request, "unauthorized", "This key may no longer be used."),
+        retryable: false,
+      };
+      return;
     case "shutting_down":
       yield {
         ...errorEvent(

@@ -22,16 +22,14 @@ export function findProject(project: string): string {
   return realpathSync(folder);
 }
 
-/**
- * Reads the project's `.env` into `env`; what is set already stays. The agent's module reads `process.env`
- * while it is imported, so this comes before `loadAgent`. @throws SetupError
- */
-export function loadEnvFile(folder: string, env: NodeJS.ProcessEnv): void {
-  const file = join(folder, ".env");
-  if (!existsSync(file)) return;
-  for (const [name, value] of Object.entries(parseEnv(readText(file).replace(/^\uFEFF/, "")))) {
-    if (env[name] === undefined) env[name] = value;
-  }
+/** The variables of a file in the form of `.env`. @throws SetupError */
+export function readEnvFile(file: string): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(parseEnv(readText(file).replace(/^\uFEFF/, ""))).map(([name, value]) => [
+      name,
+      value ?? "",
+    ]),
+  );
 }
 
 /** Imports and checks the agent of a project. @throws SetupError that names the file and what to do. */

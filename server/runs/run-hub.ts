@@ -42,6 +42,7 @@ const LAST_EVENT_MS = 1_000;
 
 interface Entry {
   readonly run: Run;
+  readonly caller: Caller;
   /** Of the message, so that one name cannot stand for two. */
   readonly digest: string;
 }
@@ -104,7 +105,7 @@ export class RunHub {
       },
       jobOf(this.#runner, this.#admission, caller, request),
     );
-    this.#entries.set(place, { run, digest });
+    this.#entries.set(place, { run, caller, digest });
     return run;
   }
 
@@ -113,6 +114,15 @@ export class RunHub {
     const known = this.#entries.get(this.#placeOf(caller, id));
     if (known !== undefined) return known.run;
     throw new ApiError("run_not_found", "There is no such run, or it is no longer held.");
+  }
+
+  /** Ends the runs of these callers, whose key may no longer be used, and forgets them. Returns how many ran. */
+  revoke(isRevoked: (caller: Caller) => boolean): number {
+    const revoked = [...this.#entries.values()].filter(({ caller }) => isRevoked(caller));
+    const running = revoked.filter(({ run }) => !run.hasEnded).length;
+    // Who reads one still hears why; nobody can come back to one that has ended.
+    for (const { run } of revoked) run.abort(run.hasEnded ? "gone" : "revoked");
+    return running;
   }
 
   /** Refuses new runs, waits up to `ms` for those in progress, then ends each with an `error` event. */

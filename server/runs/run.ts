@@ -70,6 +70,10 @@ export class Run {
     return this.#cancelled;
   }
 
+  get hasEnded(): boolean {
+    return this.#log.closed;
+  }
+
   /** Whether it has ended and `after` is its last event, so that nothing is left to read. */
   hasEndedWith(after: number): boolean {
     return this.#log.closed && after === this.#log.lastId;
