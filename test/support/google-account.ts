@@ -1,9 +1,8 @@
 /** A service account of Google Cloud, and the server that gives it access tokens. */
 
 import { createVerify, generateKeyPairSync } from "node:crypto";
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listen } from "./listen.ts";
 import type { Cleanup } from "./start-server.ts";
 
 const EMAIL = "parley@acme.iam.gserviceaccount.com";
@@ -25,15 +24,7 @@ export async function startGoogleAccount(t: Cleanup): Promise<string> {
       : [400, { error: "invalid_grant" }];
     res.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.after(async () => {
-    const closed = once(server, "close");
-    server.close();
-    server.closeAllConnections();
-    await closed;
-  });
-  const { port } = server.address() as AddressInfo;
+  const url = await listen(t, server);
   return JSON.stringify({
     type: "service_account",
     project_id: "acme",
@@ -41,7 +32,7 @@ export async function startGoogleAccount(t: Cleanup): Promise<string> {
     private_key: privateKey,
     client_email: EMAIL,
     client_id: "1",
-    token_uri: `http://127.0.0.1:${port}/token`,
+    token_uri: `${url}/token`,
   });
 }
 

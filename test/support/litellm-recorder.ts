@@ -1,8 +1,7 @@
 /** Stands before a fake provider and keeps what it is asked, byte for byte: the fake's own journal drops attachments. */
 
-import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listen } from "./listen.ts";
 import type { Cleanup } from "./start-server.ts";
 
 /** A request that reached the provider. */
@@ -32,17 +31,9 @@ export async function startRecorder(
     calls.push({ path: req.url ?? "", body, json: body === "" ? undefined : JSON.parse(body) });
     passOn(req, rewrite(body), res, target);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.after(async () => {
-    const closed = once(server, "close");
-    server.close();
-    server.closeAllConnections();
-    await closed;
-  });
-  const { port } = server.address() as AddressInfo;
+  const url = await listen(t, server);
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     take: () => {
       const taken = calls;
       calls = [];
