@@ -208,14 +208,18 @@ export class Run {
     if (!this.#mustWait()) this.#wake?.();
   }
 
-  /** Keeps some of what was sent, for who comes back, and never lets go of what the quickest reader needs. */
+  /**
+   * Keeps some of what was sent, for who comes back, and never lets go of what the quickest reader needs, nor
+   * of the newest event: the last one holds the state, whatever its size.
+   */
   #trim(): void {
     if (this.#readings.size === 0 && !this.#gone) return;
     const { maxBytes, budget } = this.#settings;
     const places = [...this.#readings].map(({ sent }) => sent);
+    const newest = this.#gone ? this.#log.lastId : this.#log.lastId - 1;
     const keep = this.#keeps && !this.#gone && !budget.isFull ? maxBytes / 2 : 0;
-    this.#log.trim(keep, Math.min(this.#log.lastId, ...places));
-    this.#log.trim(maxBytes, Math.max(0, ...places));
+    this.#log.trim(keep, Math.min(newest, ...places));
+    this.#log.trim(maxBytes, Math.min(newest, Math.max(0, ...places)));
     for (const reading of this.#readings) {
       if (reading.sent + 1 < this.#log.firstId) reading.cut();
     }
