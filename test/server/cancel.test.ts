@@ -1,0 +1,103 @@
+/** Runs that are ended from somewhere else than the line that they are read on. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { post, readEventStream } from "../support/chat-transports.ts";
+import { within } from "../support/deadline.ts";
+import { endlessTurn } from "../support/endless-turn.ts";
+import { LINES, newRun, openLine } from "../support/run-lines.ts";
+import { hang, say } from "../support/scripted-provider.ts";
+import { startServer, type TestServer } from "../support/start-server.ts";
+
+async function cancel({ url }: TestServer, run: string, key?: string) {
+  const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const answer = await fetch(`${url}/api/chat/runs/${run}/cancel`, { method: "POST", headers });
+  return { status: answer.status, body: JSON.parse(await answer.text()) };
+}
+
+for (const kind of LINES) {
+  test(`cancel ends a run with done and stopped for all who read it, and may be repeated (${kind})`, async (t) => {
+    const server = await startServer(t, { turns: [[say("Half"), hang]] });
+    const run = newRun();
+    const first = await openLine[kind](t, server, { message: "Hi", run });
+    await first.next();
+    const second = await openLine.sse(t, server, { resume: run, after: 0 });
+    for (let round = 0; round < 2; round++) {
+      const { status, body } = await cancel(server, run);
+      assert.deepEqual([status, body], [200, { status: "cancelled" }]);
+    }
+    for (const events of [await first.rest(), (await second.rest()).slice(1)]) {
+      assert.equal(events.length, 1);
+      const [last] = events;
+      assert.ok(last?.type === "done");
+      assert.deepEqual([last.data, last.finish_reason, last.id], ["Half", "stopped", 2]);
+    }
+    await within(Promise.resolve(server.model.asked[0]?.aborted), "the abort");
+    assert.equal((await cancel(server, run)).body.status, "cancelled");
+  });
+}
+
+test("a run that nobody reads can be cancelled, and its end is there for who comes back", async (t) => {
+  const server = await startServer(t, { turns: [[say("Half"), hang]] });
+  const run = newRun();
+  const first = await openLine.socket(t, server, { message: "Hi", run });
+  await first.next();
+  await first.cut();
+  assert.equal((await cancel(server, run)).status, 200);
+  const [last] = await (await openLine.sse(t, server, { resume: run, after: 1 })).rest();
+  assert.equal(last?.type === "done" && last.finish_reason, "stopped");
+});
+
+test("the id in x-run-id cancels a run that its client did not name", async (t) => {
+  const server = await startServer(t, { turns: [[say("Half"), hang]] });
+  const answer = await post(server, { message: "Hi", stream: true });
+  const run = answer.headers.get("x-run-id") ?? "";
+  assert.match(run, /^[\w-]{16,64}$/);
+  assert.equal((await cancel(server, run)).status, 200);
+  const last = readEventStream(await answer.text()).at(-1);
+  assert.equal(last?.type === "done" && last.finish_reason, "stopped");
+});
+
+test("a run that has ended by itself is finished", async (t) => {
+  const server = await startServer(t, { turns: [[say("A")]] });
+  const run = newRun();
+  await (await openLine.sse(t, server, { message: "Hi", run })).rest();
+  assert.deepEqual((await cancel(server, run)).body, { status: "finished" });
+});
+
+test("an unknown run and one of another key are not found", async (t) => {
+  const env = { PARLEY_API_KEY: "first-key,second-key" };
+  const server = await startServer(t, { turns: [[say("A"), hang]], env });
+  const run = newRun();
+  const line = await openLine.sse(t, server, { message: "Hi", run }, { key: "first-key" });
+  await line.next();
+  for (const [name, key] of [
+    [run, "second-key"],
+    [newRun(), "first-key"],
+  ] as const) {
+    const { status, body } = await cancel(server, name, key);
+    assert.deepEqual([status, body.error.code], [404, "run_not_found"]);
+  }
+  assert.equal((await cancel(server, run)).status, 401);
+});
+
+test("a run that is held back by a client which does not read can be cancelled", async (t) => {
+  const endless = endlessTurn();
+  const server = await startServer(t, { turns: [endless.turn] });
+  const run = newRun();
+  const answer = await post(server, { message: "Hi", stream: true, run });
+  assert.equal((await cancel(server, run)).status, 200);
+  const last = readEventStream(await answer.text()).at(-1);
+  assert.equal(last?.type === "done" && last.finish_reason, "stopped");
+});
+
+test("PARLEY_RUN_SECONDS ends a run that is held back by a client which does not read", async (t) => {
+  const server = await startServer(t, {
+    turns: [endlessTurn().turn],
+    env: { PARLEY_RUN_SECONDS: "0.3" },
+  });
+  const answer = await post(server, { message: "Hi", stream: true });
+  await within(Promise.resolve(server.model.asked[0]?.aborted), "the abort");
+  const last = readEventStream(await answer.text()).at(-1);
+  assert.equal(last?.type === "error" && last.code, "provider_timeout");
+});
