@@ -8,8 +8,8 @@ import type {
   ToolMessage,
   UserMessage,
 } from "../../protocol/chat.ts";
-import { CANCELLED_OUTPUT } from "../history/tool-output.ts";
-import { isRecord } from "../json.ts";
+import { argumentsOf } from "../history/calls.ts";
+import { tellsFailure } from "../history/tool-output.ts";
 import { readLayout, thinkingBlocks } from "./thinking.ts";
 
 type Block = Anthropic.ContentBlockParam;
@@ -101,34 +101,22 @@ function assistantBlocks(
   });
 }
 
-function toolUse({ id, function: fn }: HistoryToolCall, ids: ToolUseIds): Block {
+function toolUse(call: HistoryToolCall, ids: ToolUseIds): Block {
   return {
     type: "tool_use",
-    id: ids.open(id),
-    name: toolName(fn.name),
-    input: inputOf(fn.arguments),
+    id: ids.open(call.id),
+    name: toolName(call.function.name),
+    input: argumentsOf(call),
   };
 }
 
 function toolResult({ tool_call_id: id, content }: ToolMessage, ids: ToolUseIds): Block {
-  const isError = content.startsWith("Error: ") || content === CANCELLED_OUTPUT;
   return {
     type: "tool_result",
     tool_use_id: ids.answered(id),
     ...(content.trim() === "" ? {} : { content }),
-    ...(isError ? { is_error: true } : {}),
+    ...(tellsFailure(content) ? { is_error: true } : {}),
   };
-}
-
-/** The API takes an object only; what a model wrote instead stays readable to it. */
-function inputOf(written: string): Record<string, unknown> {
-  try {
-    const input: unknown = JSON.parse(written);
-    if (isRecord(input)) return input;
-  } catch {
-    // Told below.
-  }
-  return { unparsed_arguments: written };
 }
 
 function visibleText(text: string): Anthropic.TextBlockParam[] {

@@ -8,6 +8,7 @@ import type { Anthropic } from "@anthropic-ai/sdk";
 import { SetupError } from "../failures/provider-error.ts";
 import { isRecord } from "../json.ts";
 import type { ModelSettings, ReasoningEffort } from "../provider.ts";
+import { SMALLEST_BUDGET, thinkingBudget } from "./budget.ts";
 
 /** What the model's generation makes of an agent's settings. */
 export interface ModelParams {
@@ -112,17 +113,7 @@ function withoutThinking(model: string, { family, version }: Generation): Thinki
   return { thinking: { type: off } };
 }
 
-/** Up to version 4.5 thinking has a number of tokens, at least 1,024 and below the limit of the answer. */
-const BUDGETS: Record<Exclude<ReasoningEffort, "none">, number> = {
-  minimal: 1024,
-  low: 2048,
-  medium: 4096,
-  high: 8192,
-  xhigh: 16_384,
-};
-
-const SMALLEST_BUDGET = 1024;
-
+/** Up to version 4.5 thinking has a number of tokens. */
 function budgeted(effort: ReasoningEffort | undefined, maxTokens: number): ThinkingParams {
   if (effort === undefined || effort === "none") return {};
   if (maxTokens <= SMALLEST_BUDGET) {
@@ -130,9 +121,7 @@ function budgeted(effort: ReasoningEffort | undefined, maxTokens: number): Think
       `maxOutputTokens must be above ${SMALLEST_BUDGET} for reasoningEffort "${effort}" with this model: thinking counts towards it.`,
     );
   }
-  // A quarter is left for the answer, or what a small limit has beyond the smallest budget.
-  const most = Math.max(SMALLEST_BUDGET, Math.floor(maxTokens * 0.75));
-  return { thinking: { type: "enabled", budget_tokens: Math.min(BUDGETS[effort], most) } };
+  return { thinking: thinkingBudget(effort, maxTokens) };
 }
 
 function temperatureParams(

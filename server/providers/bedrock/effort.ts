@@ -1,5 +1,6 @@
 /** How an agent's `reasoningEffort` is told to the models on Bedrock: each maker has a field of its own. */
 
+import { SMALLEST_BUDGET, thinkingBudget } from "../anthropic/budget.ts";
 import { SetupError } from "../failures/provider-error.ts";
 import type { ModelSettings, ReasoningEffort } from "../provider.ts";
 import { type BedrockFamily, familyOf } from "./family.ts";
@@ -11,16 +12,6 @@ export interface BedrockEffort {
   /** Where the model's default would leave no room for the reasoning. */
   maxTokens?: number;
 }
-
-/** Tokens to think with, for Claude before 4.6. */
-const BUDGETS: Record<Exclude<ReasoningEffort, "none">, number> = {
-  minimal: 1024,
-  low: 2048,
-  medium: 4096,
-  high: 8192,
-  xhigh: 16_384,
-};
-const LEAST_BUDGET = 1024;
 
 /** Reasoning and answer together, where the agent sets no limit: what each of those models can write. */
 const BUDGETED_MAX_TOKENS = 32_000;
@@ -83,19 +74,16 @@ function budget(
   effort: Exclude<ReasoningEffort, "none">,
   maxOutputTokens: number | undefined,
 ): BedrockEffort {
-  const wanted = BUDGETS[effort];
-  const thinking = (tokens: number) => ({ thinking: { type: "enabled", budget_tokens: tokens } });
   if (maxOutputTokens === undefined) {
-    return { fields: thinking(wanted), maxTokens: BUDGETED_MAX_TOKENS };
+    const thinking = thinkingBudget(effort, BUDGETED_MAX_TOKENS);
+    return { fields: { thinking }, maxTokens: BUDGETED_MAX_TOKENS };
   }
-  if (maxOutputTokens <= LEAST_BUDGET) {
+  if (maxOutputTokens <= SMALLEST_BUDGET) {
     throw new SetupError(
-      `maxOutputTokens must be above ${LEAST_BUDGET} together with reasoningEffort: this model counts its reasoning too.`,
+      `maxOutputTokens must be above ${SMALLEST_BUDGET} together with reasoningEffort: this model counts its reasoning too.`,
     );
   }
-  // A quarter is left for the answer, or what a small limit has beyond the smallest budget.
-  const most = Math.max(LEAST_BUDGET, Math.floor(maxOutputTokens * 0.75));
-  return { fields: thinking(Math.min(wanted, most)) };
+  return { fields: { thinking: thinkingBudget(effort, maxOutputTokens) } };
 }
 
 function withoutThinking(model: string, { tier, version }: Claude): Record<string, unknown> {

@@ -9,12 +9,14 @@ import type {
 } from "../../protocol/chat.ts";
 import { readLayout } from "../anthropic/thinking.ts";
 import { ProviderError } from "../failures/provider-error.ts";
-import { CANCELLED_OUTPUT } from "../history/tool-output.ts";
-import { isRecord } from "../json.ts";
+import { argumentsOf } from "../history/calls.ts";
+import { tellsFailure } from "../history/tool-output.ts";
 import { LABEL } from "./failures.ts";
 import { familyOf } from "./family.ts";
 import { DocumentNames, ToolUseIds, toolUseName } from "./names.ts";
 import { reasoningContent } from "./thinking.ts";
+
+type ToolInput = NonNullable<ContentBlock["toolUse"]>["input"];
 
 /** https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api-restrictions.html */
 const MAX_DOCUMENTS = 5;
@@ -116,18 +118,19 @@ class Converter {
     });
   }
 
-  #toolUse({ id, function: { name, arguments: written } }: HistoryToolCall): ContentBlock {
-    const toolUseId = this.#ids.begin(id);
-    return { toolUse: { toolUseId, name: toolUseName(name), input: inputOf(written) } };
+  #toolUse(call: HistoryToolCall): ContentBlock {
+    const toolUseId = this.#ids.begin(call.id);
+    // What was parsed from JSON is what the package calls a document.
+    const input = argumentsOf(call) as ToolInput;
+    return { toolUse: { toolUseId, name: toolUseName(call.function.name), input } };
   }
 
   #toolResult({ tool_call_id, content }: ToolMessage): ContentBlock {
-    const failed = content.startsWith("Error: ") || content === CANCELLED_OUTPUT;
     return {
       toolResult: {
         toolUseId: this.#ids.answer(tool_call_id),
         content: [{ text: content.trim() === "" ? "(no output)" : content }],
-        ...(failed && this.#knowsStatus ? { status: "error" } : {}),
+        ...(this.#knowsStatus && tellsFailure(content) ? { status: "error" } : {}),
       },
     };
   }
@@ -194,18 +197,4 @@ function image(url: string): ContentBlock {
 
 function bytesOf(dataUrl: string): Uint8Array {
   return Buffer.from(dataUrl.slice(dataUrl.indexOf(",") + 1), "base64");
-}
-
-type ToolInput = NonNullable<ContentBlock["toolUse"]>["input"];
-
-/** An object is demanded, also where the model wrote something else. */
-function inputOf(written: string): ToolInput {
-  try {
-    const input: unknown = JSON.parse(written);
-    // What was parsed from JSON is what the package calls a document.
-    if (isRecord(input)) return input as ToolInput;
-  } catch {
-    // Cut or broken JSON: the model is shown what it wrote.
-  }
-  return { unparsed_arguments: written };
 }

@@ -1,4 +1,17 @@
 import type { HistoryMessage, HistoryToolCall } from "../../protocol/chat.ts";
+import { isRecord } from "../json.ts";
+
+/** The arguments of a call. APIs take an object only; what a model wrote instead stays readable to it. */
+export function argumentsOf(call: HistoryToolCall): Record<string, unknown> {
+  const { arguments: written } = call.function;
+  try {
+    const value: unknown = JSON.parse(written);
+    if (isRecord(value)) return value;
+  } catch {
+    // Cut or broken JSON: told below.
+  }
+  return { unparsed_arguments: written };
+}
 
 /** Every tool call of a history, in its order. */
 export function callsOf(history: readonly HistoryMessage[]): HistoryToolCall[] {

@@ -13,7 +13,7 @@ export interface ExchangeRequest {
  * signal closes the connection, also later.
  *
  * Not with `fetch`: that has limits of its own, five minutes for the head and for each piece, which would
- * bound the settings silently, and its body costs more per piece than reading what is in it.
+ * bound the settings silently, and on Node 20 it can lose an abort after a garbage collection.
  */
 export async function exchange(
   url: URL,
