@@ -3,9 +3,10 @@
 import assert from "node:assert/strict";
 import { globalAgent } from "node:http";
 import { test } from "node:test";
+import { createChatCompletions } from "../../server/providers/chat/chat-completions.ts";
 import { bedrock, stream } from "../support/bedrock.ts";
 import { ok, serve } from "../support/chat-servers.ts";
-import { ask, chatProvider, open, said } from "../support/upstream-conversation.ts";
+import { ask, chatProvider, INSTANT_CLOCK, open, said } from "../support/upstream-conversation.ts";
 import { fixture, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
 const claude = (upstream: UpstreamServer) =>
@@ -52,13 +53,23 @@ for (const [name, provider, reply] of [
   });
 }
 
-test("a connection that the upstream closed between two requests is replaced without a word", async () => {
+test("a connection that the upstream closed between two requests is replaced, and no try is lost over it", async () => {
   await using upstream = await startUpstream(ok(), { headless: true, end: "cut" }, ok());
-  const provider = chatProvider(upstream);
+  const settings = { model: "m", settings: {}, times: { firstChunk: 20_000, idle: 20_000 } };
+  const waits: number[] = [];
+  const provider = createChatCompletions({
+    id: "x",
+    label: "X",
+    baseUrl: upstream.url,
+    apiKey: undefined,
+    clock: { ...INSTANT_CLOCK, wait: async (ms) => void waits.push(ms) },
+    ...settings,
+  });
   assert.equal(said(await ask(open(provider))), "ok");
   await isFree(upstream);
   assert.equal(said(await ask(open(provider))), "ok");
   const [kept, closed, replaced] = upstream.calls.map(({ port }) => port);
   assert.equal(closed, kept);
   assert.notEqual(replaced, closed);
+  assert.deepEqual(waits, []);
 });

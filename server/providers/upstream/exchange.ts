@@ -17,26 +17,46 @@ export interface ExchangeRequest {
  */
 export async function exchange(
   url: URL,
+  request: ExchangeRequest,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const connect = url.protocol === "http:" ? requestHttp : (await import("node:https")).request;
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      return await send(connect, url, request, signal);
+    } catch (error) {
+      // Each is gone from the pool with this, and in the end a new one is made.
+      if (!(error instanceof StaleConnection)) throw error;
+    }
+  }
+}
+
+/** A connection from the pool turned out to be one that the other side was just closing. */
+class StaleConnection extends Error {}
+
+function send(
+  connect: typeof requestHttp,
+  url: URL,
   { method, headers, body }: ExchangeRequest,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
-  signal.throwIfAborted();
-  const isPlain = url.protocol === "http:";
-  const request = isPlain ? requestHttp : (await import("node:https")).request;
   return new Promise((resolve, reject) => {
     // An answer is read as it comes: none of its bytes may wait for others to be compressed with.
-    const sent = request(url, { method, headers: { "accept-encoding": "identity", ...headers } });
+    const sent = connect(url, { method, headers: { "accept-encoding": "identity", ...headers } });
     const abort = () => sent.destroy(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
     sent.once("close", () => signal.removeEventListener("abort", abort));
-    sent.on("error", reject);
+    sent.on("error", (error: NodeJS.ErrnoException) => {
+      const isStale = sent.reusedSocket && error.code === "ECONNRESET";
+      reject(isStale ? new StaleConnection() : error);
+    });
     sent.once("response", (answer) => {
       // Whoever reads is told by the end of the reading: an event that nobody listens to would end the process.
       answer.on("error", () => {});
       resolve(answer);
     });
-    if (signal.aborted) abort();
-    else sent.end(body);
+    sent.end(body);
   });
 }
 
