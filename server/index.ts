@@ -113,14 +113,13 @@ function createService(
     seal: (unsealed) => sealState(unsealed, state()),
     report: (error) => log.failure(error),
   };
+  const large = new LargeBodyLine(config.maxLargeBodies, config.times.body);
   return {
     runner,
     rules,
     authRequired: () => hasKeys(current().keys),
-    bodies: {
-      limit: config.maxBodyBytes,
-      large: new LargeBodyLine(config.maxLargeBodies, config.times.body),
-    },
+    bodies: { limit: config.maxBodyBytes, large },
+    intake: { large, messageMs: config.times.body },
     parser: new MessageParser(rules, parseWorker),
     admission,
     keepAliveMs: config.times.keepAlive,

@@ -5,6 +5,7 @@ import { corsHeaders, isPreflight, sendPreflight } from "./cors.ts";
 import type { Door } from "./door.ts";
 import { answerClientError } from "./http/client-error.ts";
 import { type Arrival, requestIdOf, splitTarget } from "./http/exchange.ts";
+import { endWithError } from "./http/raw-answer.ts";
 import { COMMON_HEADERS, sendError } from "./http/respond.ts";
 import { findRoute, methodsOf, type RouteTable } from "./http/router.ts";
 import type { Log } from "./log.ts";
@@ -38,6 +39,11 @@ export function serveRequests(
   // Without these Node answers "Expect" itself, before key and length are judged.
   http.on("checkContinue", serve);
   http.on("checkExpectation", serve);
+  // Without this Node cuts the line. A proxy is what we are not.
+  http.on("connect", (req: IncomingMessage, socket: Duplex) => {
+    const refusal = new ApiError("method_not_allowed", "This server is no proxy.");
+    endWithError(socket, refusal.status, requestIdOf(req), refusal);
+  });
   http.on("clientError", (error, socket) => answerClientError(error, socket, current.get(socket)));
 }
 
@@ -52,10 +58,7 @@ async function answer(
   setHeaders(res, { ...COMMON_HEADERS, "x-request-id": arrival.requestId });
   setHeaders(res, corsHeaders(origins, visitor));
 
-  // RFC 9112, 3.2. Node's own refusal would lack our headers and body.
-  if (visitor.host === undefined && req.httpVersion === "1.1") {
-    throw new ApiError("invalid_request", "The request has no Host header.");
-  }
+  refuseFaultyRequest(req);
   const method = req.method ?? "";
   const route = findRoute(routes, method, path);
   if (route === undefined) {
@@ -70,6 +73,18 @@ async function answer(
   }
   const caller = door.letIn(visitor, route.access);
   await route.handle({ ...arrival, caller, params: route.params });
+}
+
+/** What Node's parser lets pass, or would refuse without our headers and body. */
+function refuseFaultyRequest({ httpVersion, rawHeaders }: IncomingMessage): void {
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") {
+    throw new ApiError("invalid_request", "This server speaks HTTP/1.1.");
+  }
+  // RFC 9112, 3.2. Of two, a proxy may have judged one and Node gives us the other.
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host");
+  if (hosts.length > 1 || (hosts.length === 0 && httpVersion === "1.1")) {
+    throw new ApiError("invalid_request", "The request must have one Host header.");
+  }
 }
 
 function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string>>): void {

@@ -42,7 +42,7 @@ export async function withBody<Value>(
   try {
     if (length > LARGE_BYTES) await turn.come();
     // A client that sent "Expect: 100-continue" waits until we want the body; by now we do.
-    if (req.headers.expect !== undefined) res.writeContinue();
+    if (/^100-continue$/i.test(req.headers.expect ?? "")) res.writeContinue();
     return await use(await readBlocks(req, rules.limit, tooLarge, turn));
   } finally {
     turn.end();
@@ -121,14 +121,4 @@ function readBlocks(
 
 function cutOff(): ApiError {
   return new ApiError("invalid_request", "The request body was cut off.");
-}
-
-/** Strict UTF-8, then JSON; both failures are the client's. */
-export function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch (error) {
-    const what = error instanceof SyntaxError ? "valid JSON" : "valid UTF-8";
-    throw new ApiError("invalid_json", `The message is not ${what}.`);
-  }
 }

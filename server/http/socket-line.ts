@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import type { EncodedEvent } from "../protocol/encoded-event.ts";
 import type { ClearedEvent, ErrorEvent } from "../protocol/events.ts";
+import { FrameIntake, type IntakeListener, type IntakeRules } from "./frame-intake.ts";
 import { cutConnection, SendClock } from "./send-clock.ts";
 
 /** Answers to commands that may wait in a full line. Who sends more commands than it reads answers is cut. */
@@ -54,8 +55,9 @@ export class SocketLine {
     this.#watch();
   }
 
-  onMessage(listener: (data: Buffer, isBinary: boolean) => void): void {
-    this.#socket.on("message", (data, isBinary) => listener(asBuffer(data), isBinary));
+  /** Messages come one at a time: the next one when the listener is done with the last. */
+  onMessage(rules: IntakeRules, listener: IntakeListener): void {
+    new FrameIntake(this.#socket, this.#connection, rules, listener);
   }
 
   onClose(listener: () => void): void {
@@ -95,9 +97,4 @@ export class SocketLine {
     this.#unanswered = this.isFull ? data : undefined;
     if (!this.isFull && this.#isOpen) this.#socket.pong(data);
   }
-}
-
-function asBuffer(data: Buffer | ArrayBuffer | Buffer[]): Buffer {
-  if (Buffer.isBuffer(data)) return data;
-  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
 }

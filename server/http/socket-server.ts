@@ -75,6 +75,8 @@ export class SocketServer {
     for (const client of this.#server.clients) {
       // A ping would wait behind all else; the line itself cuts a peer that takes nothing.
       if (this.#lines.get(client)?.isFull) continue;
+      // A large message that waits for its turn holds up a peer's pong, too.
+      if (client.isPaused) continue;
       if (!this.#answered.delete(client)) client.terminate();
       else client.ping();
     }
@@ -84,11 +86,20 @@ export class SocketServer {
 /** Frames that a refused peer sends before it reads our close frame are read to their end, so they stay small. */
 const MAX_REFUSED_PAYLOAD = 1024;
 
+/** A message of 64 MiB in frames of 16 KiB, as browsers send it. */
+const MAX_FRAGMENTS = 4096;
+
+/** The same in reads of 1 kB from the network. */
+const MAX_BUFFERED_CHUNKS = 65_536;
+
 function handshakes(maxPayload: number): WebSocketServer {
   const server = new WebSocketServer({
     noServer: true,
     maxPayload,
     perMessageDeflate: false,
+    // A message in pieces of one byte would take 15 times its size.
+    maxFragments: MAX_FRAGMENTS,
+    maxBufferedChunks: MAX_BUFFERED_CHUNKS,
     // Pings are answered by the line, which knows whether anybody takes the answers.
     autoPong: false,
   });

@@ -9,7 +9,11 @@ export const CLOSE = {
   UNAUTHORIZED: 4401,
   /** A known key in the wrong place, or an origin that is not allowed. */
   FORBIDDEN: 4403,
+  /** A large message that was begun did not arrive in time. */
+  REQUEST_TIMEOUT: 4408,
   RATE_LIMITED: 4429,
+  /** A large message found no room. */
+  OVERLOADED: 4503,
 } as const;
 
 /** The code that says on a socket what an error's status says over HTTP. */
@@ -19,8 +23,12 @@ export function closeCodeOf(code: ErrorCode): number {
       return CLOSE.UNAUTHORIZED;
     case "forbidden":
       return CLOSE.FORBIDDEN;
+    case "request_timeout":
+      return CLOSE.REQUEST_TIMEOUT;
     case "rate_limited":
       return CLOSE.RATE_LIMITED;
+    case "overloaded":
+      return CLOSE.OVERLOADED;
     case "shutting_down":
       return CLOSE.SHUTTING_DOWN;
     default:

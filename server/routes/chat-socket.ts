@@ -1,16 +1,17 @@
-import { parseJson } from "../http/body.ts";
+import { Blocks } from "../http/blocks.ts";
 import type { Caller } from "../http/caller.ts";
 import type { Exchange } from "../http/exchange.ts";
+import type { IntakeListener } from "../http/frame-intake.ts";
 import type { SocketLine } from "../http/socket-line.ts";
 import type { FrameMeter } from "../limits/admission.ts";
 import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
 import type { ConversationState } from "../protocol/chat.ts";
-import { CLOSE } from "../protocol/close-codes.ts";
+import { CLOSE, closeCodeOf } from "../protocol/close-codes.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
 import type { Reading } from "../runs/reading.ts";
 import type { Run } from "../runs/run.ts";
 import type { LoggedEvent } from "../runs/run-log.ts";
-import { parseSocketMessage, type SocketCommand } from "./parse-chat.ts";
+import type { SocketCommand } from "./parse-chat.ts";
 import type { Service } from "./service.ts";
 
 /** Serves one accepted socket until it closes. */
@@ -21,7 +22,7 @@ export const chatSocket =
   (service: Service): ChatSocket =>
   (line, caller) => {
     const conversation = new SocketConversation(service, line, caller);
-    line.onMessage((data, isBinary) => conversation.receive(data, isBinary));
+    line.onMessage({ ...service.intake, address: caller.address }, conversation);
     line.onDrain(() => conversation.resume());
     line.onClose(() => conversation.close());
   };
@@ -42,7 +43,7 @@ interface Answering {
 }
 
 /** What one socket remembers: the last state, so that a plain `{message}` continues, and the run. */
-class SocketConversation {
+class SocketConversation implements IntakeListener {
   readonly #service: Service;
   readonly #line: SocketLine;
   readonly #caller: Caller;
@@ -58,14 +59,29 @@ class SocketConversation {
     this.#frames = service.admission.frames();
   }
 
-  receive(data: Buffer, isBinary: boolean): void {
+  /** The connection is closed for whoever goes on although it was told to wait. */
+  mayTake(): boolean {
     try {
       this.#frames.count();
+      return true;
+    } catch (error) {
+      this.#refuse(error);
+      return false;
+    }
+  }
+
+  async take(data: Buffer, isBinary: boolean): Promise<void> {
+    try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-      this.#obey(parseSocketMessage(parseJson(data), this.#state, this.#service.rules()));
+      this.#obey(await this.#service.parser.frame(Blocks.of(data), this.#state));
     } catch (error) {
       this.#refuse(error);
     }
+  }
+
+  stalled(error: ApiError): void {
+    this.#refuse(error);
+    this.#line.close(closeCodeOf(error.code), error.code);
   }
 
   /** The line can take more. */

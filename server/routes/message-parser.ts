@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { Blocks } from "../http/blocks.ts";
-import { parseJson } from "../http/body.ts";
+import { parseJson } from "../http/parse-json.ts";
 import { ApiError } from "../protocol/api-error.ts";
 import type { ConversationState } from "../protocol/chat.ts";
 import { type ChatRules, parseChat, parseSocketMessage, type SocketCommand } from "./parse-chat.ts";
@@ -11,9 +11,6 @@ const MAX_PARSE_MS = 10_000;
 
 /** After this time without a large message the thread ends and gives its memory back. */
 const IDLE_MS = 30_000;
-
-/** For the thread's heap: 64 MiB of text take about 300 MB, 64 MiB of brackets would take gigabytes. */
-const MAX_HEAP_MB = 768;
 
 /**
  * Turns bytes into checked messages: small ones at once, large ones in a thread of their own and one after
@@ -37,15 +34,18 @@ export class MessageParser {
 
   /** Parses a body of `POST /api/chat`. @throws ApiError */
   async body(bytes: Blocks): Promise<ReturnType<typeof parseChat>> {
-    if (!bytes.isMuch) return parseChat(parseJson(bytes.join()), this.#rules());
+    const rules = this.#rules();
+    if (!bytes.isMuch) return parseChat(parseJson(bytes.join(), rules.limits), rules);
     // The worker runs the very same function.
     return (await this.#inTurn(bytes, undefined)) as ReturnType<typeof parseChat>;
   }
 
   /** Parses a socket's text frame; `remembered` is the state that it continues from. @throws ApiError */
   async frame(bytes: Blocks, remembered: ConversationState): Promise<SocketCommand> {
-    if (!bytes.isMuch)
-      return parseSocketMessage(parseJson(bytes.join()), remembered, this.#rules());
+    const rules = this.#rules();
+    if (!bytes.isMuch) {
+      return parseSocketMessage(parseJson(bytes.join(), rules.limits), remembered, rules);
+    }
     return (await this.#inTurn(bytes, remembered)) as SocketCommand;
   }
 
@@ -90,7 +90,7 @@ export class MessageParser {
         this.#idle = setTimeout(() => this.#drop(worker), IDLE_MS).unref();
         resolve(outcome);
       };
-      // It ran out of its memory, or was ended.
+      // It was ended.
       const onEnd = () => {
         settle();
         giveUp();
@@ -105,7 +105,6 @@ export class MessageParser {
       name: "parse-worker",
       // It needs nothing of the environment, which holds the keys.
       env: {},
-      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     });
     worker.unref();
     // Whoever waits for it hears of it, too; this one is for when nobody does.

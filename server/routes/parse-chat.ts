@@ -3,17 +3,16 @@
 import type { HistoryLimits } from "../agent/history-size.ts";
 import type { RunRequest } from "../agent/runner.ts";
 import { readState, type StateBinding } from "../agent/state.ts";
+import type { JsonLimits } from "../http/parse-json.ts";
 import { ApiError, invalidRequest } from "../protocol/api-error.ts";
 import type { ConversationState } from "../protocol/chat.ts";
 import { type AttachmentRules, parseAttachments } from "./parse-attachments.ts";
 import { parseAfter, parseRunId } from "./parse-run.ts";
 
 /** How large the parts of one message may be. */
-export interface MessageLimits extends HistoryLimits {
+export interface MessageLimits extends HistoryLimits, JsonLimits {
   /** Longest text of a message, in UTF-16 units. */
   readonly maxMessageChars: number;
-  /** Deepest nesting of arrays and objects. */
-  readonly maxDepth: number;
 }
 
 /** Plain data: it can be handed to another thread. */
@@ -28,7 +27,7 @@ export function parseChat(
   body: unknown,
   rules: ChatRules,
 ): { stream: boolean; run: string | undefined; request: RunRequest } {
-  const fields = asFields(body, rules.limits);
+  const fields = asFields(body);
   const { message, stream } = fields;
   if (typeof message !== "string") throw invalidRequest("/message", "message must be a string.");
   if (typeof stream !== "boolean") throw invalidRequest("/stream", "stream must be true or false.");
@@ -52,7 +51,7 @@ export function parseSocketMessage(
   remembered: ConversationState,
   rules: ChatRules,
 ): SocketCommand {
-  const fields = asFields(body, rules.limits);
+  const fields = asFields(body);
   const { type, message, previous_response_id: responseId } = fields;
   if (type === "clear" || type === "stop") return { type };
   const run = parseRunId(fields.run);
@@ -100,27 +99,12 @@ function parseMessage(
   };
 }
 
-function asFields(body: unknown, { maxDepth }: MessageLimits): Record<string, unknown> {
+function asFields(body: unknown): Record<string, unknown> {
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw invalidRequest("", "The message must be a JSON object.");
   }
-  refuseDeepNesting(body, maxDepth);
   // Own fields only: what a body inherits is not what the client sent.
   return Object.assign(Object.create(null), body);
-}
-
-function refuseDeepNesting(body: object, maxDepth: number): void {
-  let level: object[] = [body];
-  for (let depth = 1; level.length > 0; depth++) {
-    if (depth > maxDepth) {
-      throw invalidRequest("", `The message is nested deeper than ${maxDepth} levels.`);
-    }
-    level = level.flatMap((node) => Object.values(node).filter(isNode));
-  }
-}
-
-function isNode(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }
 
 /** `null` for an optional field means absent. */

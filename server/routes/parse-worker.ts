@@ -1,7 +1,7 @@
 /** The thread that reads large messages, so that running answers do not stall meanwhile. */
 
 import { parentPort } from "node:worker_threads";
-import { parseJson } from "../http/body.ts";
+import { parseJson } from "../http/parse-json.ts";
 import { ApiError, type ApiErrorOptions } from "../protocol/api-error.ts";
 import type { ConversationState } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
@@ -26,7 +26,7 @@ parentPort?.on("message", (job: ParseJob) => parentPort?.postMessage(outcomeOf(j
 
 function outcomeOf({ blocks, remembered, rules }: ParseJob): ParseOutcome {
   try {
-    const body = parseJson(Buffer.concat(blocks));
+    const body = parseJson(Buffer.concat(blocks), rules.limits);
     const value =
       remembered === undefined
         ? parseChat(body, rules)

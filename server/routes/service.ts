@@ -1,5 +1,6 @@
 import type { Runner } from "../agent/runner.ts";
 import type { BodyRules } from "../http/body.ts";
+import type { IntakeRules } from "../http/frame-intake.ts";
 import type { Admission } from "../limits/admission.ts";
 import type { RunHub } from "../runs/run-hub.ts";
 import type { MessageParser } from "./message-parser.ts";
@@ -12,6 +13,8 @@ export interface Service {
   rules(): ChatRules;
   authRequired(): boolean;
   readonly bodies: Omit<BodyRules, "address">;
+  /** How a socket's messages are received. */
+  readonly intake: Omit<IntakeRules, "address">;
   readonly parser: MessageParser;
   /** Asked before anything that costs: a message, a run, a socket. */
   readonly admission: Admission;

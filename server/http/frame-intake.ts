@@ -1,0 +1,110 @@
+import type { Duplex } from "node:stream";
+import type { WebSocket } from "ws";
+import { ApiError, toApiError } from "../protocol/api-error.ts";
+import { LARGE_BYTES, type LargeBodies } from "./body.ts";
+
+export interface IntakeRules {
+  readonly large: LargeBodies;
+  /** Where the client is. */
+  readonly address: string;
+  /** For one large message to arrive, in milliseconds. */
+  readonly messageMs: number;
+}
+
+export interface IntakeListener {
+  /** Asked as soon as a message is there; `false` drops it. */
+  mayTake(): boolean;
+  /** Given one message at a time, in their order. Must not reject. */
+  take(data: Buffer, isBinary: boolean): Promise<void>;
+  /** A large message got no turn, or did not arrive in time: nothing more can be taken. */
+  stalled(error: ApiError): void;
+}
+
+/**
+ * Takes one socket's messages in. `ws` gathers a message before it hands it over, so a large one is seen by the bytes
+ * that arrive: reading pauses until its turn has come, as with a body, and while it is worked on.
+ */
+export class FrameIntake {
+  readonly #socket: WebSocket;
+  readonly #rules: IntakeRules;
+  readonly #listener: IntakeListener;
+  readonly #gone = new AbortController();
+  /** Bytes since the last whole message. */
+  #arrived = 0;
+  #turn: Promise<() => void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(socket: WebSocket, raw: Duplex, rules: IntakeRules, listener: IntakeListener) {
+    this.#socket = socket;
+    this.#rules = rules;
+    this.#listener = listener;
+    raw.on("data", (chunk: Buffer) => this.#count(chunk.length));
+    socket.on("message", (data, isBinary) => this.#take(asBuffer(data), isBinary));
+    socket.once("close", () => {
+      this.#gone.abort();
+      // In the middle of a message; one that is being worked on ends its turn itself.
+      if (this.#timer !== undefined) this.#endTurn();
+    });
+  }
+
+  #count(bytes: number): void {
+    this.#arrived += bytes;
+    if (this.#arrived <= LARGE_BYTES || this.#turn !== undefined) return;
+    const { large, address, messageMs } = this.#rules;
+    this.#socket.pause();
+    this.#timer = setTimeout(() => this.#stall(tooSlow()), messageMs);
+    this.#turn = large.enter(address, this.#gone.signal);
+    this.#turn.then(
+      () => this.#socket.resume(),
+      (error: unknown) => {
+        if (!this.#gone.signal.aborted) this.#stall(toApiError(error));
+      },
+    );
+  }
+
+  #take(data: Buffer, isBinary: boolean): void {
+    this.#arrived = 0;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (!this.#listener.mayTake()) {
+      this.#endTurn();
+      return;
+    }
+    const isLarge = this.#turn !== undefined;
+    if (isLarge) this.#socket.pause();
+    this.#work = this.#work
+      .then(() => this.#listener.take(data, isBinary))
+      .then(() => {
+        if (!isLarge) return;
+        this.#endTurn();
+        this.#socket.resume();
+      });
+  }
+
+  /** A paused socket would not hear the peer's answer to the close frame. */
+  #stall(error: ApiError): void {
+    this.#endTurn();
+    this.#socket.resume();
+    this.#listener.stalled(error);
+  }
+
+  #endTurn(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#turn?.then(
+      (leave) => leave(),
+      () => {},
+    );
+    this.#turn = undefined;
+  }
+}
+
+function tooSlow(): ApiError {
+  return new ApiError("request_timeout", "The message did not arrive in time.");
+}
+
+function asBuffer(data: Buffer | ArrayBuffer | Buffer[]): Buffer {
+  if (Buffer.isBuffer(data)) return data;
+  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
+}
