@@ -1,121 +1,148 @@
-import { html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from "lit";
+import { html, nothing, type PropertyDeclarations } from "lit";
 import type { AgentChat } from "./agent-chat.ts";
+import { type Choice, reportAttribute } from "./attribute-checks.ts";
+import { ChatElement } from "./chat-element.ts";
+import type { LauncherPanel } from "./chunks/launcher.ts";
+import type { LauncherKit } from "./chunks/launcher-view.ts";
+import { loadChunk } from "./lazy-chunk.ts";
 import type { ScriptTag } from "./script-tag.ts";
-import { strings } from "./strings.ts";
-import { launcherStyles } from "./styles/launcher.styles.ts";
+import { recall, remember } from "./storage.ts";
+import { baseStyles } from "./styles/base.styles.ts";
+import { tokenStyles } from "./styles/tokens.styles.ts";
+import { iconButton } from "./views/header.ts";
 import * as icons from "./views/icons.ts";
 
-/** Parts of the chat that a page can style through the launcher: all of them. */
-const CHAT_PARTS =
-  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,steps,thinking,tool,note,error,retry,copy," +
-  "empty,suggestions,suggestion,jump,composer,input,attach,attachments,attachment,refusals,send,stop,key-form";
+/** What the chunk needs of this script, which it must not bring a second time. */
+const kit: LauncherKit = {
+  html,
+  nothing,
+  icon: icons.icon,
+  icons: { chat: icons.chat, close: icons.close, fold: icons.fold, spark: icons.spark },
+  iconButton,
+  recall,
+  remember,
+  reportAttribute,
+};
+
+/** The first pause, in milliseconds, before the chunk is asked for again; each is twice as long. */
+const RETRY_MS = 1_000;
 
 /**
  * A round button in the corner that opens the chat in a panel; what `/widget.js` adds to other sites' pages.
  *
  * @tagname agent-chat-launcher
+ * @attr {string} server - Base URL of the server. Default: where the script was loaded from.
+ * @attr {"bottom-end"|"bottom-start"|"top-end"|"top-start"} position - The corner; `end` is the right side where one reads from left to right.
+ * @attr {"chat"|"spark"|"question"} icon - What the button shows. An image of your own goes into the slot `launcher-icon`.
+ * @attr {"medium"|"small"|"large"} size - Size of the button: 56, 48 or 64 pixels.
+ * @attr {string} label - A few words beside the icon; also what the button is called.
+ * @attr {number} auto-open - Opens by itself after so many milliseconds, once a session, and never on a small screen.
+ * @attr {"auto"|"light"|"dark"} theme - As for `<agent-chat>`, like the following ones.
+ * @attr {string} accent - Any CSS colour.
+ * @attr {"normal"|"compact"|"spacious"} density - How much room text and messages take.
+ * @attr {"round"|"soft"|"sharp"} corners - How round everything is.
+ * @attr {string} lang - Language of the texts.
+ * @attr {"ltr"|"rtl"|"auto"} dir - Direction.
+ * @fires {Event} agent-chat-open - The panel was opened.
+ * @fires {Event} agent-chat-close - The panel was closed.
+ * @slot launcher-icon - Replaces the icon of the button.
  * @csspart launcher - The round button.
+ * @csspart unread - The dot with the number of answers that came while the panel was closed.
  * @csspart panel - The panel with the chat.
+ * @csspart expand - The button that makes the panel large.
+ * @csspart close - The panel's own button to close it.
  */
-export class AgentChatLauncher extends LitElement {
-  static override styles = launcherStyles;
+export class AgentChatLauncher extends ChatElement {
+  static override styles = [tokenStyles, baseStyles];
 
   static override properties: PropertyDeclarations = {
-    server: {},
     apiKey: { attribute: false },
+    position: { reflect: true },
+    icon: {},
+    size: { reflect: true },
+    label: {},
+    autoOpen: { attribute: "auto-open" },
   };
-
-  server = "";
 
   /** The site's key. A property only, so that it does not appear in the page a second time. */
   apiKey = "";
+  position: Choice<"position"> = "bottom-end";
+  icon: Choice<"icon"> = "chat";
+  size: Choice<"size"> = "medium";
+  label = "";
+  autoOpen: number | string | null = null;
 
-  #panelOpen = false;
+  #panel: LauncherPanel | undefined;
+  #isLoading = false;
+  #loaded: (panel: LauncherPanel) => void = () => {};
+  readonly #whenLoaded = new Promise<LauncherPanel>((resolve) => {
+    this.#loaded = resolve;
+  });
 
-  /** The chat is built on first opening, and stays, so that closing loses nothing. */
-  #opened = false;
-
-  async open(): Promise<void> {
-    this.#opened = true;
-    this.#panelOpen = true;
-    this.requestUpdate();
-    await this.updateComplete;
-    await this.#chat?.updateComplete;
-    this.#chat?.focusComposer();
+  /** Whether the panel is open. */
+  get opened(): boolean {
+    return this.#panel?.isOpen ?? false;
   }
 
-  close(): void {
-    if (!this.#panelOpen) return;
-    this.#panelOpen = false;
-    this.requestUpdate();
-    void this.updateComplete.then(() => this.#button?.focus({ preventScroll: true }));
-  }
-
-  protected override render(): TemplateResult {
-    const label = this.#panelOpen ? strings.closeChat : strings.openChat;
-    return html`
-      <section
-        id="panel"
-        part="panel"
-        class="panel"
-        role="dialog"
-        aria-label=${strings.chatPanel}
-        ?hidden=${!this.#panelOpen}
-        @keydown=${this.#keyDown}
-      >
-        ${this.#opened ? this.#chatView() : nothing}
-      </section>
-      <button
-        type="button"
-        part="launcher"
-        class=${this.#panelOpen ? "launcher is-open" : "launcher"}
-        aria-label=${label}
-        aria-expanded=${this.#panelOpen}
-        aria-controls="panel"
-        @click=${() => (this.#panelOpen ? this.close() : this.open())}
-      >
-        ${this.#panelOpen ? icons.fold : icons.chat}
-      </button>
-    `;
-  }
-
-  get #chat(): AgentChat | null {
+  /** The chat in the panel, once it has been opened for the first time. */
+  get chat(): AgentChat | null {
     return this.renderRoot.querySelector("agent-chat");
   }
 
-  get #button(): HTMLButtonElement | null {
-    return this.renderRoot.querySelector(".launcher");
+  /** Opens the panel and puts the cursor into its text field; resolves when both are done. */
+  async open(): Promise<void> {
+    await (await this.#whenLoaded).open();
   }
 
-  #chatView(): TemplateResult {
-    return html`
-      <agent-chat exportparts=${CHAT_PARTS} .server=${this.server} .apiKey=${this.apiKey}>
-        <button
-          slot="header-end"
-          type="button"
-          class="close"
-          aria-label=${strings.closeChat}
-          title=${strings.closeChat}
-          @click=${() => this.close()}
-        >
-          ${icons.close}
-        </button>
-      </agent-chat>
-    `;
+  /** Closes the panel. The focus, if it was inside, goes back to where it was before. */
+  close(): void {
+    this.#panel?.close();
   }
 
-  readonly #keyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Escape" || event.defaultPrevented) return;
-    event.preventDefault();
-    this.close();
-  };
+  /** Opens the panel if it is closed, and the other way round. */
+  async toggle(): Promise<void> {
+    if (this.opened) this.close();
+    else await this.open();
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    void this.#load();
+  }
+
+  protected override render(): unknown {
+    return this.#panel?.render() ?? nothing;
+  }
+
+  /** Pages that show the chat themselves are spared the code of button and panel. */
+  async #load(): Promise<void> {
+    if (this.#isLoading) return;
+    this.#isLoading = true;
+    // Without its button a site has no chat at all, and a server that is being upgraded has it in a moment.
+    for (let pause = RETRY_MS; this.isConnected; pause *= 2) {
+      const chunk = await loadChunk("launcher");
+      if (chunk) {
+        this.#panel = new chunk.LauncherPanel(this, kit);
+        this.#loaded(this.#panel);
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+    this.#isLoading = false;
+  }
 }
 
 /** Adds the launcher, unless the page has placed the chat itself or wants none. */
-export function addLauncher({ server, key, wantsLauncher }: ScriptTag): void {
+export function addLauncher({ server, key, wantsLauncher, attributes }: ScriptTag): void {
   if (!wantsLauncher || document.querySelector("agent-chat, agent-chat-launcher")) return;
   const launcher = new AgentChatLauncher();
-  launcher.server = server;
+  const known = AgentChatLauncher.observedAttributes;
+  for (const [name, value] of Object.entries(attributes)) {
+    if (known.includes(name) || /^(lang|dir)$/.test(name)) launcher.setAttribute(name, value);
+    else
+      reportAttribute(launcher, `data-${name}`, value, `one of ${known.map((it) => `data-${it}`)}`);
+  }
+  if (!attributes.server) launcher.server = server;
   launcher.apiKey = key;
   document.body.append(launcher);
 }

@@ -57,5 +57,7 @@ declare global {
     "agent-chat-message": AgentChatMessageEvent;
     "agent-chat-done": AgentChatDoneEvent;
     "agent-chat-error": AgentChatErrorEvent;
+    "agent-chat-open": Event;
+    "agent-chat-close": Event;
   }
 }

@@ -13,7 +13,6 @@ import { ChatScreen } from "./chat-screen.ts";
 import type { ChatSession, OutgoingMessage } from "./chat-session.ts";
 import { nextFrame } from "./frame.ts";
 import { ReplyWatcher } from "./reply-watcher.ts";
-import { scriptTag } from "./script-tag.ts";
 import { parseServer } from "./server-url.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
 import { isDark, rememberedTheme, rememberTheme, watchTheme } from "./theme.ts";
@@ -39,6 +38,7 @@ import { isDark, rememberedTheme, rememberTheme, watchTheme } from "./theme.ts";
  * @slot header-start - Before the agent's name.
  * @slot header-end - After the header's buttons.
  * @slot empty - Replaces the greeting of an empty conversation.
+ * @slot before-composer - Above the composer.
  * @slot footer - Below the composer.
  * @csspart header - The bar at the top.
  * @csspart theme-toggle - The button between light and dark.
@@ -101,13 +101,11 @@ export class AgentChat extends ChatElement {
   static override styles = agentChatStyles;
 
   static override properties: PropertyDeclarations = {
-    server: {},
     apiKey: { attribute: "api-key" },
     page: { type: Boolean, reflect: true },
     embed: { type: Boolean, reflect: true },
   };
 
-  server = scriptTag.server;
   apiKey = "";
   page = false;
   embed = false;

@@ -3,6 +3,7 @@
 import { LitElement, type PropertyDeclarations, type PropertyValues } from "lit";
 import { CHOICES, type Choice, checkedChoice, reportAttribute } from "./attribute-checks.ts";
 import { Language } from "./language.ts";
+import { scriptTag } from "./script-tag.ts";
 import type { StringsOverride } from "./strings.ts";
 import type { Theme } from "./theme.ts";
 
@@ -16,14 +17,17 @@ export abstract class ChatElement extends LitElement {
     strings: { attribute: false },
   };
 
+  server = scriptTag.server;
   theme: Theme = "auto";
   accent = "";
   density: Choice<"density"> = "normal";
   corners: Choice<"corners"> = "round";
   strings: StringsOverride | undefined;
 
-  protected readonly language = new Language(this, () => this.requestUpdate());
-  readonly #accentSheet = new CSSStyleSheet();
+  /** @internal */
+  readonly language = new Language(this, () => this.requestUpdate());
+  /** For this element alone: its `style` belongs to the site. */
+  readonly #sheet = new CSSStyleSheet();
   #wasDrawn = false;
 
   override connectedCallback(): void {
@@ -38,8 +42,8 @@ export abstract class ChatElement extends LitElement {
 
   protected override createRenderRoot(): HTMLElement | DocumentFragment {
     const root = super.createRenderRoot();
-    this.#accentSheet.replaceSync(":host{}");
-    if (root instanceof ShadowRoot) root.adoptedStyleSheets.push(this.#accentSheet);
+    this.#sheet.replaceSync(":host{}");
+    if (root instanceof ShadowRoot) root.adoptedStyleSheets.push(this.#sheet);
     return root;
   }
 
@@ -58,16 +62,12 @@ export abstract class ChatElement extends LitElement {
       Reflect.set(this, name, checkedChoice(this, name, value));
     }
     if (changed.has("strings")) this.language.override(this.strings);
-    if (changed.has("accent")) this.#applyAccent();
-  }
-
-  /** In a sheet of its own: the element's `style` belongs to the site. */
-  #applyAccent(): void {
+    const { style } = this.#sheet.cssRules[0] as CSSStyleRule;
+    // Which side is the end: a launcher stands there, and all that is inside follows.
+    style.setProperty("direction", this.language.direction, "important");
+    if (!changed.has("accent")) return;
     const valid = CSS.supports("color", this.accent);
     if (this.accent && !valid) reportAttribute(this, "accent", this.accent, "a CSS colour");
-    const [rule] = this.#accentSheet.cssRules;
-    if (rule instanceof CSSStyleRule) {
-      rule.style.setProperty("--_accent", valid ? this.accent : "");
-    }
+    style.setProperty("--_accent", valid ? this.accent : "");
   }
 }

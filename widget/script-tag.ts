@@ -1,23 +1,30 @@
 /**
- * The `<script>` that loaded this file says where the server is, in `data-key` the key, and in `data-launcher="none"` that
- * the page places the chat itself, however late.
+ * The `<script>` that loaded this file says where the server is, in `data-key` the key, in `data-launcher="none"` that
+ * the page places the chat itself, however late, and in its other `data-*` the attributes of the launcher.
  */
 
 export interface ScriptTag {
   readonly server: string;
   readonly key: string;
   readonly wantsLauncher: boolean;
+  /** Attributes of `<agent-chat-launcher>`, as in HTML. */
+  readonly attributes: Readonly<Record<string, string>>;
 }
 
 /** Reads a script tag; `undefined` is what a module sees, and means the page's own server. */
 export function readScriptTag(script: unknown): ScriptTag {
   if (!(script instanceof HTMLScriptElement) || script.src === "") {
-    return { server: new URL("/", document.baseURI).href, key: "", wantsLauncher: true };
+    const server = new URL("/", document.baseURI).href;
+    return { server, key: "", wantsLauncher: true, attributes: {} };
   }
-  const { key = "", launcher } = script.dataset;
+  const { key = "", launcher, ...others } = script.dataset;
+  const attributes: Record<string, string> = {};
+  for (const [name, value = ""] of Object.entries(others)) {
+    attributes[name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)] = value;
+  }
   // The folder of the script, so that a server behind a path prefix is found too.
   const server = new URL(".", script.src).href;
-  return { server, key: key.trim(), wantsLauncher: launcher !== "none" };
+  return { server, key: key.trim(), wantsLauncher: launcher !== "none", attributes };
 }
 
 /** Read at once: `document.currentScript` is gone as soon as the script has run. */

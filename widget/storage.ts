@@ -1,30 +1,43 @@
-/** `localStorage` that never throws: where the browser blocks it, values last as long as the page. */
+/** The browser's storage, never throwing: where it is blocked, values last as long as the page. */
+
+/** `localStorage` is for this browser, `sessionStorage` for this tab. */
+export type StorageArea = "localStorage" | "sessionStorage";
 
 const memory = new Map<string, string>();
 
-export function recall(name: string): string | undefined {
+export function recall(name: string, area: StorageArea = "localStorage"): string | undefined {
   try {
-    return localStorage.getItem(name) ?? memory.get(name);
+    return window[area].getItem(name) ?? memory.get(name);
   } catch {
     // Reading `localStorage` itself throws in a sandboxed frame or with site data blocked.
     return memory.get(name);
   }
 }
 
-export function remember(name: string, value: string): void {
+/** Whether there was room for it. A value without room, or without storage, is kept in memory. */
+export function remember(name: string, value: string, area: StorageArea = "localStorage"): boolean {
   memory.set(name, value);
   try {
-    localStorage.setItem(name, value);
+    window[area].setItem(name, value);
+    return true;
   } catch {
-    // Blocked or full: the copy in memory serves this page.
+    return !isAvailable(area);
   }
 }
 
-export function forget(name: string): void {
+export function forget(name: string, area: StorageArea = "localStorage"): void {
   memory.delete(name);
   try {
-    localStorage.removeItem(name);
+    window[area].removeItem(name);
   } catch {
     // Blocked: nothing was stored.
+  }
+}
+
+function isAvailable(area: StorageArea): boolean {
+  try {
+    return Boolean(window[area]);
+  } catch {
+    return false;
   }
 }

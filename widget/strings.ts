@@ -18,6 +18,9 @@ export const english = {
   openChat: "Open chat",
   closeChat: "Close chat",
   chatPanel: "Chat",
+  expand: "Enlarge chat",
+  shrink: "Make chat smaller",
+  unread: (count: number) => (count === 1 ? "1 new message" : `${count} new messages`),
   welcome: "How can I help?",
 
   composerLabel: "Message",

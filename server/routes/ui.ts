@@ -16,8 +16,8 @@ const FOR_ANY_SITE = {
   "access-control-allow-origin": "*",
 };
 
-/** Browsers keep it for five minutes and then ask with the ETag: an upgrade of the server is seen soon. */
-const WIDGET_HEADERS = { "cache-control": "public, max-age=300", ...FOR_ANY_SITE };
+/** Always asked for with the ETag: an older script would name chunks that an upgraded server no longer has. */
+const WIDGET_HEADERS = { "cache-control": "no-cache", ...FOR_ANY_SITE };
 
 /** Its name says what is in it, so a browser never has to ask again. */
 const CHUNK_HEADERS = { "cache-control": "public, max-age=31536000, immutable", ...FOR_ANY_SITE };

@@ -12,7 +12,9 @@ const source = (path: string) => files.find((file) => file.path === path)?.code 
 
 const element = source("agent-chat.ts");
 const launcher = source("agent-chat-launcher.ts");
-const views = files.filter(({ path }) => path !== "agent-chat-launcher.ts");
+/** The launcher's views are a chunk of their own. */
+const launcherView = source("chunks/launcher-view.ts");
+const views = files.filter(({ path }) => !path.startsWith("chunks/launcher"));
 
 function documented(code: string, tag: string): string[] {
   return [...code.matchAll(new RegExp(`^ \\* @${tag} ([\\w-]+)`, "gm"))].map(
@@ -41,11 +43,19 @@ test("every slot of <agent-chat> that is documented is in a view, and the other 
 });
 
 test("the launcher has the parts that it documents, and hands on all parts of the chat", () => {
-  const own = found([{ code: launcher }], part);
+  const own = found([{ code: launcherView }], part);
   assert.deepEqual(own, documented(launcher, "csspart").sort());
-  const list = /CHAT_PARTS =\s*([^;]*);/.exec(launcher)?.[1] ?? "";
+  const list = /CHAT_PARTS =\s*([^;]*);/.exec(launcherView)?.[1] ?? "";
   const exported = [...list.matchAll(/[\w-]+/g)].map(([name]) => name);
   assert.deepEqual(exported.sort(), documented(element, "csspart").sort());
+});
+
+test("the launcher has a slot of its own, and hands on all slots of the chat", () => {
+  const [own] = documented(launcher, "slot");
+  const list = /CHAT_SLOTS = \[([^\]]*)\]/.exec(launcherView)?.[1] ?? "";
+  const handedOn = [...list.matchAll(/[\w-]+/g)].map(([name]) => name);
+  const fixed = found([{ code: launcherView }], /<slot name="([^"]+)"/g);
+  assert.deepEqual([...handedOn, ...fixed].sort(), [own, ...documented(element, "slot")].sort());
 });
 
 /** Where the variables of a site become private ones: those of code come with its colours. */

@@ -42,7 +42,9 @@ export function frameView(model: FrameModel): TemplateResult {
         <div class="column">${model.content}</div>
       </div>
       <div class="dock">
-        ${onJump ? jumpView(onJump) : nothing} ${model.dock}
+        ${onJump ? jumpView(onJump) : nothing}
+        <slot name="before-composer"></slot>
+        ${model.dock}
         <slot name="footer"></slot>
       </div>
       ${drop.render()} ${model.announcements}

@@ -2,7 +2,7 @@
 
 import { html, type TemplateResult } from "lit";
 
-const icon = (path: string, className = "icon"): TemplateResult => html`
+export const icon = (path: string, className = "icon"): TemplateResult => html`
   <svg class=${className} viewBox="0 0 24 24" aria-hidden="true"><path d=${path}></path></svg>
 `;
 

@@ -1,0 +1,150 @@
+import type { html, LitElement, nothing, TemplateResult } from "lit";
+import type { Strings } from "../strings.ts";
+
+/** Parts of the chat that a page can style through the launcher: all of them. */
+const CHAT_PARTS =
+  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,thinking,steps,tool,note,error,retry,copy," +
+  "empty,suggestions,suggestion,jump,composer,input,attach,attachments,attachment,refusals,send,stop,key-form";
+
+/** Slots of the chat that a page can fill through the launcher. */
+const CHAT_SLOTS = ["header-start", "before-composer", "empty", "footer"];
+
+/** What the script lends, since a chunk must not bring it a second time. */
+export interface LauncherKit {
+  readonly html: typeof html;
+  readonly nothing: typeof nothing;
+  /** An icon by its path on a 24 px grid. */
+  readonly icon: (path: string) => TemplateResult;
+  readonly icons: Readonly<Record<"chat" | "close" | "fold" | "spark", TemplateResult>>;
+  readonly iconButton: (
+    part: string,
+    label: string,
+    icon: TemplateResult,
+    onClick: () => void,
+  ) => TemplateResult;
+  readonly recall: (name: string, area: "sessionStorage") => string | undefined;
+  readonly remember: (name: string, value: string, area: "sessionStorage") => unknown;
+  readonly reportAttribute: (
+    element: Element,
+    name: string,
+    value: unknown,
+    expected: string,
+  ) => void;
+}
+
+/** The element, as far as its panel needs it. */
+export interface LauncherHost extends LitElement {
+  readonly server: string;
+  readonly apiKey: string;
+  readonly theme: string;
+  readonly accent: string;
+  readonly density: string;
+  readonly corners: string;
+  readonly strings: unknown;
+  readonly icon: "chat" | "spark" | "question";
+  readonly label: string;
+  readonly autoOpen: number | string | null;
+  readonly language: { readonly table: Strings; readonly direction: "ltr" | "rtl" };
+  readonly chat: { readonly updateComplete: Promise<unknown>; focusComposer(): void } | null;
+  toggle(): Promise<void>;
+}
+
+export interface LauncherModel {
+  readonly open: boolean;
+  /** Whether the panel has a chat already. */
+  readonly built: boolean;
+  readonly wide: boolean;
+  /** Answers that came while the panel was closed. */
+  readonly unread: number;
+  readonly onToggle: () => void;
+  readonly onClose: () => void;
+  /** The browser has closed the panel. */
+  readonly onClosed: () => void;
+  readonly onWide: () => void;
+  /** An answer has ended. */
+  readonly onAnswer: () => void;
+  readonly onKeyDown: (event: KeyboardEvent) => void;
+}
+
+const QUESTION =
+  "M9 9.3a3 3 0 1 1 4.6 2.5c-1 .6-1.6 1.2-1.6 2.4m0 3v.1M12 3a9 9 0 1 1 0 18a9 9 0 0 1 0-18z";
+const EXPAND = "M13.5 5H19v5.5M10.5 19H5v-5.5M19 5l-5.5 5.5M5 19l5.5-5.5";
+const SHRINK = "M19 10.5h-5.5V5M5 13.5h5.5V19M13.5 10.5l6-6M10.5 13.5l-6 6";
+
+/** The button, and the panel that it opens. */
+export function launcherView(
+  kit: LauncherKit,
+  host: LauncherHost,
+  model: LauncherModel,
+): TemplateResult {
+  const { html, nothing, icons } = kit;
+  const { open, unread } = model;
+  const { label } = host;
+  const { table: strings, direction } = host.language;
+  const icon = host.icon === "question" ? kit.icon(QUESTION) : icons[host.icon];
+  const news = unread > 0 ? strings.unread(unread) : "";
+  const name = open ? strings.closeChat : label || strings.openChat;
+  return html`
+    <div class="launcher-root" lang=${strings.lang} dir=${direction} @keydown=${model.onKeyDown}>
+      <dialog
+        id="panel"
+        part="panel"
+        class=${model.wide ? "panel wide" : "panel"}
+        aria-label=${strings.chatPanel}
+        @close=${model.onClosed}
+        @agent-chat-done=${model.onAnswer}
+        @agent-chat-error=${model.onAnswer}
+      >
+        ${model.built ? chatView(kit, host, model) : nothing}
+      </dialog>
+      <button
+        type="button"
+        part="launcher"
+        class=${open ? "launcher is-open" : "launcher"}
+        aria-label=${news ? `${name}, ${news}` : name}
+        aria-expanded=${open}
+        aria-controls="panel"
+        @click=${model.onToggle}
+      >
+        ${open ? icons.fold : html`<slot name="launcher-icon">${icon}</slot>`}
+        ${label && !open ? html`<span class="label">${label}</span>` : nothing}
+        ${unread > 0 ? html`<span part="unread" class="unread">${unread}</span>` : nothing}
+      </button>
+      <div class="visually-hidden" role="status">${news}</div>
+    </div>
+  `;
+}
+
+function chatView(
+  { html, icon, icons, iconButton }: LauncherKit,
+  host: LauncherHost,
+  { wide, onWide, onClose }: LauncherModel,
+): TemplateResult {
+  const { closeChat, expand, shrink } = host.language.table;
+  const sizeButton = iconButton(
+    "expand",
+    wide ? shrink : expand,
+    icon(wide ? SHRINK : EXPAND),
+    onWide,
+  );
+  return html`
+    <agent-chat
+      exportparts=${CHAT_PARTS}
+      .server=${host.server}
+      .apiKey=${host.apiKey}
+      .theme=${host.theme}
+      .accent=${host.accent}
+      .density=${host.density}
+      .corners=${host.corners}
+      .strings=${host.strings}
+    >
+      ${CHAT_SLOTS.filter((name) => host.querySelector(`:scope > [slot="${name}"]`)).map(
+        (name) => html`<slot name=${name} slot=${name}></slot>`,
+      )}
+      <span slot="header-end" class="panel-buttons">
+        <slot name="header-end"></slot>
+        ${sizeButton} ${iconButton("close", closeChat, icons.close, onClose)}
+      </span>
+    </agent-chat>
+  `;
+}
