@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { before, type MockTimers, type TestContext, test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   ask,
   chatProvider,
@@ -17,6 +19,24 @@ const chunk = (content: string, finish_reason: string | null = null) => ({
   choices: [{ index: 0, delta: { content }, finish_reason }],
 });
 const answer = () => ({ body: [eventStream(chunk("ok", "stop"), "[DONE]")] });
+
+/** Holds every time-out of this process until the test lets time pass: a slow machine then changes nothing. */
+function stopClock(t: TestContext): MockTimers {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  return t.mock.timers;
+}
+
+/** Settles when the head of an answer has reached this process as a client. */
+function nextHead(): Promise<void> {
+  const channel = "http.client.response.finish";
+  return new Promise((resolve) => {
+    const onHead = () => {
+      unsubscribe(channel, onHead);
+      resolve();
+    };
+    subscribe(channel, onHead);
+  });
+}
 
 test("200 with an HTML page is an error that points at the base URL, not an empty answer", async () => {
   const headers = { "content-type": "text/html" };
@@ -50,22 +70,34 @@ test("a redirect is not followed: the key and the prompt stay where they were se
   assert.equal(other.calls.length, 0);
 });
 
-test("nothing at all within the first-chunk time is provider_timeout, and the connection is closed", async () => {
+test("nothing at all within the first-chunk time is provider_timeout, and the connection is closed", async (t) => {
   await using upstream = await startUpstream({ headless: true, end: "stall" });
-  const times = { firstChunk: 80, idle: 20_000 };
-  const turn = await ask(open(chatProvider(upstream, { times })));
-  assert.equal(failureOf(turn).code, "provider_timeout");
-  assert.match(failureOf(turn).message, /did not answer within 0\.1 seconds/);
-  assert.equal(await upstream.calls[0]?.closed, "aborted");
+  const clock = stopClock(t);
+  const called = upstream.nextCall();
+  const asking = ask(open(chatProvider(upstream, { times: { firstChunk: 80, idle: 20_000 } })));
+  const { closed } = await called;
+  clock.tick(80);
+  const failure = failureOf(await asking);
+  assert.equal(failure.code, "provider_timeout");
+  assert.match(failure.message, /did not answer within 0\.1 seconds/);
+  assert.equal(await closed, "aborted");
   assert.equal(upstream.calls.length, 1);
 });
 
-test("headers without a body count as nothing: the package's own time-out would be over by then", async () => {
+test("headers without a body count as nothing: the package's own time-out would be over by then", async (t) => {
   await using upstream = await startUpstream({ end: "stall" });
-  const times = { firstChunk: 80, idle: 20_000 };
-  const failure = failureOf(await ask(open(responsesProvider(upstream, { times }))));
-  assert.equal(failure.code, "provider_timeout");
-  assert.equal(await upstream.calls[0]?.closed, "aborted");
+  const clock = stopClock(t);
+  const called = upstream.nextCall();
+  const headArrived = nextHead();
+  const asking = ask(
+    open(responsesProvider(upstream, { times: { firstChunk: 80, idle: 20_000 } })),
+  );
+  await headArrived;
+  // Whoever waits for the head has it by the next turn, and waits for the body.
+  await nextTurn();
+  clock.tick(80);
+  assert.equal(failureOf(await asking).code, "provider_timeout");
+  assert.equal(await (await called).closed, "aborted");
 });
 
 test("a stream that falls silent for the idle time is provider_timeout, after what it said", async () => {
@@ -85,7 +117,9 @@ test("comments keep a thinking upstream alive beyond the idle time", async () =>
   }
   const body = pauses.flatMap((pause) => [": thinking\n\n", pause]);
   await using upstream = await startUpstream({ body: [...body, ...answer().body] });
-  const turn = await ask(open(chatProvider(upstream, { times: { firstChunk: 250, idle: 250 } })));
+  const turn = await ask(
+    open(chatProvider(upstream, { times: { firstChunk: 20_000, idle: 250 } })),
+  );
   assert.equal(turn.error, undefined);
 });
 
