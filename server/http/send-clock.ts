@@ -2,7 +2,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 /** Added for what already waits: a large answer on a slow line is no stalled one. */
-const BYTES_PER_SECOND = 64 * 1024;
+const BYTES_PER_SECOND = 256 * 1024;
 
 /**
  * Cuts a connection whose peer does not take what was sent: the time runs from when the line was full until
