@@ -7,7 +7,7 @@ import { compactTemplates } from "./compact-templates.mjs";
 import { minifyAgain } from "./minify.mjs";
 
 /** Chunks of `widget/chunks`, with the most bytes that each may have on the wire with gzip. */
-export const chunkBudgets = { highlight: 8_000, launcher: 5_000 };
+export const chunkBudgets = { highlight: 8_000, tools: 2_500, launcher: 5_000 };
 
 /** Builds all chunks; answers their file names, and the source files that each is made of. */
 export async function buildChunks(folder, { watching = false } = {}) {

@@ -3,6 +3,7 @@ import { scriptTag } from "./script-tag.ts";
 /** What is loaded only when an answer needs it, by name: the modules of `chunks/`. */
 interface Chunks {
   readonly highlight: typeof import("./chunks/highlight.ts");
+  readonly tools: typeof import("./chunks/tools.ts");
   readonly launcher: typeof import("./chunks/launcher.ts");
 }
 

@@ -100,6 +100,11 @@ export const english = {
 
   /** Label of a code block without a language. */
   code: "Code",
+  wrapLines: "Wrap lines",
+  showAllLines: (lines: number) => `Show all ${lines} lines`,
+  showFewerLines: "Show fewer lines",
+  copyAsMarkdown: "Copy as Markdown",
+  copyAsCsv: "Copy as CSV",
   /** Stand before the host of an image. */
   loadImage: "Load image from",
   openImage: "Open image at",

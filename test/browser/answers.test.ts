@@ -97,7 +97,7 @@ test("a code block's button copies exactly the code", async (t) => {
     browser: { permissions: ["clipboard-read", "clipboard-write"] },
   });
   await chat.say("Show me");
-  await chat.answer.getByRole("button", { name: "Copy" }).click();
+  await chat.answer.getByRole("button", { name: "Copy", exact: true }).click();
   await chat.answer.getByRole("button", { name: "Copied" }).waitFor();
   assert.equal(await chat.page.evaluate(() => navigator.clipboard.readText()), 'const a = "<b>";');
 });

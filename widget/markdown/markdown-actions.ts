@@ -4,24 +4,31 @@ import { safeImage } from "./safe-url.ts";
 
 const copiedMilliseconds = 2000;
 
+/** What buttons that copy say when they have not copied anything lately. */
+const labels = new WeakMap<Element, string>();
+
 /** Answers the buttons inside rendered Markdown: copy a code block, load an external image. */
 export function listenForActions(root: HTMLElement, images: Map<string, ImageStatus>): void {
   root.addEventListener("click", (event) => {
     const button = event.target instanceof Element ? event.target.closest("button") : null;
     if (button === null || !root.contains(button)) return;
-    if (button.classList.contains("copy")) void copyCode(button);
+    if (button.classList.contains("copy")) {
+      void copyFrom(button, button.closest(".code")?.querySelector("code")?.textContent ?? "");
+    }
     if (button.classList.contains("image")) loadImage(button, images);
   });
   // A failure to load does not bubble, but it can be caught on its way down.
   root.addEventListener("error", (event) => replaceFailed(event.target, images), true);
 }
 
-async function copyCode(button: HTMLButtonElement): Promise<void> {
-  const code = button.closest(".code")?.querySelector("code")?.textContent ?? "";
-  const copied = await writeClipboard(code, button);
+/** Copies a text, and says on the button that asked for it how that went. */
+export async function copyFrom(button: HTMLButtonElement, text: string): Promise<void> {
+  const label = labels.get(button) ?? button.textContent;
+  labels.set(button, label);
+  const copied = await writeClipboard(text, button);
   button.textContent = copied ? strings.copied : strings.copyingFailed;
   setTimeout(() => {
-    button.textContent = strings.copy;
+    button.textContent = label;
   }, copiedMilliseconds);
 }
 

@@ -6,11 +6,12 @@ export const markdownBoxStyles = css`
     background: var(--_sunken);
     border: 1px solid var(--_border);
     border-radius: var(--_radius);
-    overflow: hidden;
+    overflow: clip;
   }
 
   .markdown .code-header {
     align-items: center;
+    background: inherit;
     color: var(--_muted);
     display: flex;
     font-size: 13px;
@@ -18,7 +19,10 @@ export const markdownBoxStyles = css`
     justify-content: space-between;
     line-height: 20px;
     padding-block: 6px 0;
+    inset-block-start: 0;
     padding-inline: 14px 6px;
+    position: sticky;
+    z-index: 1;
   }
 
   .markdown .code-language {

@@ -8,9 +8,7 @@ class MarkdownDirective extends Directive {
   constructor(part: PartInfo) {
     super(part);
     if (part.type !== PartType.ELEMENT) {
-      throw new Error(
-        "markdown() stands inside the tag of the element that it fills, not in an attribute or between tags",
-      );
+      throw new Error("markdown() stands inside the tag of the element that it fills");
     }
   }
 

@@ -1,7 +1,7 @@
 import type { MarkedToken } from "marked";
-import { CodeColours } from "./code-colours.ts";
 import { drawBlock, drawBlocks, drawItem, drawRow } from "./draw-block.ts";
 import type { Drawing, ImageStatus } from "./draw-inline.ts";
+import { LateParts } from "./late-parts.ts";
 import { listenForActions } from "./markdown-actions.ts";
 import {
   collectLinks,
@@ -32,7 +32,7 @@ interface Redrawable {
 export class MarkdownStream {
   readonly #root: HTMLElement;
   readonly #images = new Map<string, ImageStatus>();
-  readonly #colours = new CodeColours();
+  readonly #late = new LateParts();
 
   #text = "";
   #streaming = false;
@@ -92,7 +92,7 @@ export class MarkdownStream {
     if (count > 0) this.#tail = source.slice(rest);
     this.#drawTail(source, rest, { ...blocks, tokens: blocks.tokens.slice(count) });
     this.#redraw(newLabels);
-    this.#colours.colourInPause(this.#root.childNodes[this.#settled]);
+    this.#late.watch(this.#root.childNodes[this.#settled]);
   }
 
   /** Draws a block for good. */
@@ -109,7 +109,7 @@ export class MarkdownStream {
     const node =
       place === undefined ? this.#root.appendChild(fresh) : this.#place(place, fresh, part);
     this.#settled += 1;
-    this.#colours.colour(node);
+    this.#late.add(node);
     this.#keepRedrawable(sources, () => {
       const again = draw();
       if (again !== undefined) this.#place(node, again, part);

@@ -3,12 +3,13 @@
  * selection, a scroll position and the focus survive while text streams in. `fresh` is used up.
  */
 export function patchChildren(live: Node, fresh: Node, from = 0): void {
+  const tools = toolsOf(live);
   let current: ChildNode | null = live.childNodes[from] ?? null;
   let wanted = fresh.firstChild;
   while (wanted !== null) {
     const next: ChildNode | null = wanted.nextSibling;
-    if (current === null) {
-      live.appendChild(wanted);
+    if (current === null || current === tools) {
+      live.insertBefore(wanted, tools);
     } else {
       const following: ChildNode | null = current.nextSibling;
       if (!patchNode(current, wanted)) live.replaceChild(wanted, current);
@@ -16,11 +17,16 @@ export function patchChildren(live: Node, fresh: Node, from = 0): void {
     }
     wanted = next;
   }
-  while (current !== null) {
+  while (current !== null && current !== tools) {
     const following: ChildNode | null = current.nextSibling;
     live.removeChild(current);
     current = following;
   }
+}
+
+/** What was added to a drawn element later stands last in it, and is none of what is drawn. */
+function toolsOf({ lastChild }: Node): Element | null {
+  return lastChild instanceof Element && lastChild.className === "tools" ? lastChild : null;
 }
 
 /** Makes `live` equal to `fresh` and says so, or answers false when only replacing it would do. */
@@ -51,7 +57,7 @@ function patchText(live: Text, wanted: string): void {
 /** Gives `live` the attributes of `fresh`, writing only those that differ. */
 export function patchAttributes(live: Element, fresh: Element): void {
   for (const { name } of [...live.attributes]) {
-    if (!fresh.hasAttribute(name)) live.removeAttribute(name);
+    if (!fresh.hasAttribute(name) && !name.startsWith("data-ui-")) live.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) {
     if (live.getAttribute(name) !== value) live.setAttribute(name, value);

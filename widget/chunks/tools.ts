@@ -1,0 +1,118 @@
+/**
+ * Tools of code blocks and tables: wrap lines, fold long code, copy a table. A chunk: it is loaded with the first such box.
+ *
+ * What it adds to a drawn box is marked, so that drawing leaves it alone: elements with the class `tools`, which stand last in
+ * their parent, and attributes that begin with `data-ui-`.
+ */
+
+import type { Strings } from "../strings.ts";
+import { tableAsCsv, tableAsMarkdown } from "./table-text.ts";
+import { toolsSheet } from "./tools.styles.ts";
+
+/** Lines of code that are shown before the rest is folded away. */
+const shownLines = 40;
+
+/** Copies a text and says on the button how that went. */
+type Copy = (button: HTMLButtonElement, text: string) => Promise<void>;
+
+/** Adds what is missing to the boxes in a node, itself included. May be called again when they have grown. */
+export function addTools(node: HTMLElement, strings: Readonly<Strings>, copy: Copy): void {
+  const root = node.getRootNode();
+  if (root instanceof ShadowRoot && !root.adoptedStyleSheets.includes(toolsSheet)) {
+    root.adoptedStyleSheets.push(toolsSheet);
+  }
+  for (const box of boxesIn(node, ".code")) {
+    wrapTool(box, strings);
+    foldTool(box, strings);
+  }
+  for (const box of boxesIn(node, ".table")) tableTools(box, strings, copy);
+}
+
+function boxesIn(node: HTMLElement, selector: string): HTMLElement[] {
+  const inside = [...node.querySelectorAll<HTMLElement>(selector)];
+  return node.matches(selector) ? [node, ...inside] : inside;
+}
+
+/** The place for tools at the end of an element; undefined when it is there already. */
+function newTools(parent: Element | null): HTMLElement | undefined {
+  if (parent === null || parent.querySelector(":scope > .tools") !== null) return undefined;
+  const tools = document.createElement("div");
+  tools.className = "tools";
+  parent.append(tools);
+  return tools;
+}
+
+function addButton(tools: HTMLElement, text: string): HTMLButtonElement {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = text;
+  tools.append(button);
+  return button;
+}
+
+function wrapTool(box: HTMLElement, strings: Readonly<Strings>): void {
+  const tools = newTools(box.querySelector(".code-header"));
+  if (tools === undefined) return;
+  const button = addButton(tools, strings.wrapLines);
+  button.setAttribute("aria-pressed", "false");
+  button.addEventListener("click", () => {
+    button.setAttribute("aria-pressed", String(box.toggleAttribute("data-ui-wrap")));
+  });
+}
+
+function foldTool(box: HTMLElement, strings: Readonly<Strings>): void {
+  const code = box.querySelector("code");
+  update.get(box)?.();
+  if (code === null || watched.has(code)) return;
+  watched.add(code);
+  // While code streams in it grows, and is folded at the line where it gets too long: nothing jumps later.
+  const observer = new ResizeObserver(() => {
+    if (!box.isConnected || linesOf(code) <= shownLines) return;
+    observer.disconnect();
+    fold(box, code, strings);
+  });
+  observer.observe(code);
+}
+
+const watched = new WeakSet<Element>();
+
+/** How to write the number of lines anew, by box. */
+const update = new WeakMap<Element, () => void>();
+
+function linesOf(code: HTMLElement): number {
+  return code.textContent.split("\n").length;
+}
+
+function fold(box: HTMLElement, code: HTMLElement, strings: Readonly<Strings>): void {
+  const tools = newTools(box);
+  if (tools === undefined) return;
+  const button = addButton(tools, "");
+  const show = () => {
+    const folded = box.getAttribute("data-ui-fold") === "closed";
+    button.textContent = folded ? strings.showAllLines(linesOf(code)) : strings.showFewerLines;
+    button.setAttribute("aria-expanded", String(!folded));
+  };
+  box.setAttribute("data-ui-fold", "closed");
+  update.set(box, show);
+  show();
+  button.addEventListener("click", () => {
+    const opens = box.getAttribute("data-ui-fold") === "closed";
+    box.setAttribute("data-ui-fold", opens ? "open" : "closed");
+    show();
+    // The button is far up again: what was read last must not be.
+    if (!opens) button.scrollIntoView({ block: "nearest" });
+  });
+}
+
+function tableTools(box: HTMLElement, strings: Readonly<Strings>, copy: Copy): void {
+  const table = box.querySelector("table");
+  const tools = table === null ? undefined : newTools(box);
+  if (tools === undefined || table === null) return;
+  for (const [text, textOf] of [
+    [strings.copyAsMarkdown, tableAsMarkdown],
+    [strings.copyAsCsv, tableAsCsv],
+  ] as const) {
+    const button = addButton(tools, text);
+    button.addEventListener("click", () => void copy(button, textOf(table)));
+  }
+}
