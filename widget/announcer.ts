@@ -6,11 +6,16 @@ import {
   type ReactiveControllerHost,
   type TemplateResult,
 } from "lit";
+import { strings } from "./strings.ts";
+
+/** By then a screen reader has taken over what it will say. */
+const HEARD_AFTER_MS = 1_000;
 
 export class Announcer implements ReactiveController {
   readonly #host: ReactiveControllerHost;
-  #polite = "";
+  #polite: readonly string[] = [];
   #urgent = "";
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(host: ReactiveControllerHost) {
     this.#host = host;
@@ -21,37 +26,56 @@ export class Announcer implements ReactiveController {
     this.clear();
   }
 
-  /** Takes back what was said: a reader who browses the page would still find it. */
+  hostDisconnected(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Takes back what was said. */
   clear(): void {
-    this.#polite = "";
+    this.#polite = [];
     this.#urgent = "";
     this.#host.requestUpdate();
   }
 
-  /** Says it when the reader pauses. An alert from before is over then. */
+  /**
+   * Says it, sentence by sentence, when the reader pauses. It is gone soon, since who browses the page would find it a second
+   * time. An alert from before is over then.
+   */
   say(text: string): void {
     this.#urgent = "";
-    this.#polite = different(text, this.#polite);
+    this.#polite = [...this.#polite, ...sentencesOf(text)];
     this.#host.requestUpdate();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#polite = [];
+      this.#host.requestUpdate();
+    }, HEARD_AFTER_MS);
   }
 
   /** Says it at once: for failures. */
   interrupt(text: string): void {
-    this.#urgent = different(text, this.#urgent);
+    // A live region speaks only when its text changes; a no-break space makes a repeated one differ.
+    this.#urgent = text === this.#urgent ? `${text}\u00A0` : text;
     this.#host.requestUpdate();
   }
 
   render(): TemplateResult {
     return html`
-      <div class="visually-hidden" role="status">${this.#polite}</div>
+      <div class="visually-hidden" role="status" aria-atomic="false">
+        ${this.#polite.map((sentence) => html`<p>${sentence}</p>`)}
+      </div>
       <div class="visually-hidden" role="alert">${this.#urgent}</div>
     `;
   }
 }
 
-/** A live region speaks only when its text changes; a no-break space makes a repeated one differ. */
-function different(text: string, previous: string): string {
-  return text === previous ? `${text}\u00A0` : text;
+/** So that a listener can leave a long answer between two of them. */
+function sentencesOf(text: string): string[] {
+  const lines = text.split("\n");
+  // Firefox has it from 125 on.
+  if (!("Segmenter" in Intl)) return lines;
+  const segmenter = new Intl.Segmenter(strings.lang, { granularity: "sentence" });
+  return lines.flatMap((line) => [...segmenter.segment(line)].map(({ segment }) => segment.trim()));
 }
 
 const SILENT = new Set(["BUTTON", "STYLE", "SVG"]);

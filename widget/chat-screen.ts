@@ -51,7 +51,7 @@ export class ChatScreen {
     this.#composer = new Composer(host, {
       onSend: (message) => void actions.send(message),
       onStop: () => actions.stop(),
-      onRefused: (refusals) => this.announcer.say(refusals.join(" ")),
+      onRefused: (refusals) => this.announcer.say(refusals.join("\n")),
     });
     this.#drop = new FileDrop(host, (files) => void this.#composer.addFiles(files));
   }

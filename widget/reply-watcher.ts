@@ -1,15 +1,23 @@
-/** Notices when a reply has ended: tells the page by an event, and whoever listens by voice. */
+/** Notices what happens in a reply: tells the page when it has ended, and a listener each step by voice. */
 
 import type { LitElement } from "lit";
 import { AgentChatDoneEvent, AgentChatErrorEvent } from "./agent-chat.events.ts";
 import { type Announcer, spokenText } from "./announcer.ts";
 import { strings } from "./strings.ts";
-import { type Message, type Reply, replyText } from "./transcript.ts";
+import { type Message, type Reply, replyText, type ToolBlock } from "./transcript.ts";
+
+const TOOL_ENDS = {
+  completed: "toolCompleted",
+  failed: "toolFailed",
+  stopped: "toolStopped",
+} as const;
 
 export class ReplyWatcher {
   readonly #host: LitElement;
   readonly #announcer: Announcer;
   #streaming: string | undefined;
+  /** Tool calls of the reply by their id, as far as they were spoken of. */
+  readonly #tools = new Map<string, ToolBlock["status"]>();
 
   constructor(host: LitElement, announcer: Announcer) {
     this.#host = host;
@@ -26,8 +34,19 @@ export class ReplyWatcher {
       this.#streaming = undefined;
     } else if (this.#streaming !== last.id) {
       this.#streaming = last.id;
+      this.#tools.clear();
       this.#announcer.say(strings.answering);
+    } else {
+      for (const block of last.blocks) if (block.type === "tool") this.#sayTool(block);
     }
+  }
+
+  #sayTool({ id, tool, status }: ToolBlock): void {
+    const known = this.#tools.get(id);
+    if (known === status) return;
+    this.#tools.set(id, status);
+    if (known === undefined) this.#announcer.say(strings.toolStarted(tool));
+    if (status !== "running") this.#announcer.say(`${tool}: ${strings[TOOL_ENDS[status]]}`);
   }
 
   #ended(reply: Reply): void {

@@ -41,6 +41,8 @@ export const english = {
   thinking: "Thinking",
   thoughtBriefly: "Thought briefly",
   thoughtFor: (duration: string) => `Thought for ${duration}`,
+  /** Spoken when the agent calls a tool. */
+  toolStarted: (tool: string) => `Using ${tool}…`,
   toolRunning: "running",
   toolCompleted: "completed",
   toolFailed: "failed",

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { launchBrowser } from "../support/browser.ts";
-import { call, fail, hang, say, think } from "../support/scripted-provider.ts";
+import { call, hang, say, think } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
 import { isFocused, openChat } from "./chat-page.ts";
 
@@ -119,37 +118,6 @@ test("the card around the text field shows that the cursor is in it", async (t) 
   assert.notEqual(await border(), focusedBorder);
 });
 
-test("a finished answer is spoken once, without Markdown's marks; the transcript itself is silent", async (t) => {
-  const chat = await openChat(t, browser, { agent: { tools: [echo] }, turns: RICH });
-  await chat.greeting.waitFor();
-  const spoken: string[] = [];
-  await chat.page.exposeFunction("heard", (text: string) => spoken.push(text));
-  await chat.page.getByRole("status").evaluate((region) => {
-    new MutationObserver(() => window.heard(region.textContent ?? "")).observe(region, {
-      childList: true,
-      characterData: true,
-      subtree: true,
-    });
-  });
-  await chat.say("Ping");
-  await chat.page
-    .getByRole("status")
-    .getByText("Pong, see the page.")
-    .waitFor({ state: "attached" });
-  assert.equal(spoken.length, 2, spoken.join(" | "));
-  assert.equal(spoken[0], "Answering…");
-  assert.match(spoken[1] ?? "", /^Result\nPong, see the page\.\n/);
-  assert.equal(await chat.messages.getAttribute("aria-live"), "off");
-});
-
-test("a failure is spoken at once", async (t) => {
-  const chat = await openChat(t, browser, {
-    turns: [[fail(new ProviderError("provider_error", "The model is ill."))]],
-  });
-  await chat.say("Hi");
-  await chat.page.getByRole("alert").getByText("The model is ill.").waitFor({ state: "attached" });
-});
-
 test("who prefers reduced motion sees none, while others see a spinner turn", async (t) => {
   const moving = (page: Page) =>
     page
@@ -182,9 +150,3 @@ test("the key form is named, says what is wrong, and takes the focus", async (t)
     [],
   );
 });
-
-declare global {
-  interface Window {
-    heard: (text: string) => void;
-  }
-}

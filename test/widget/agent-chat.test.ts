@@ -119,7 +119,14 @@ test("the finished answer is spoken without Markdown's marks, and failures at on
   const turn = await server.turn();
   turn.send(done("# Title\n\n- *one*\n- two"));
   await sent;
-  await until(page.chat, () => page.text("[role=status]") === "Title one two");
+  await until(
+    page.chat,
+    () =>
+      page
+        .all("[role=status] p")
+        .map((it) => it.textContent)
+        .join("|") === "Answering…|Title|one|two",
+  );
   const failed = page.chat.send("Hi");
   (await server.turn()).send(failure("provider_error"));
   await failed;

@@ -18,6 +18,7 @@ export const keyFormStyles = css`
   }
 
   .is-empty:has(.key-form) .dock {
+    flex: none;
     margin-block-end: auto;
   }
 
@@ -69,6 +70,7 @@ export const keyFormStyles = css`
 
   .key-form input[aria-invalid="true"] {
     border-color: var(--_danger);
+    outline-color: color-mix(in oklab, var(--_danger) 18%, transparent);
   }
 
   .key-form .problem {

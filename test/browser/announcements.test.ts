@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { call, fail, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
+import { broken, echo } from "../support/test-tools.ts";
+import { type ChatPage, isFocused, openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+/** What a screen reader is given to say, in its order. An alert has a mark of exclamation before it. */
+async function listen(page: Page): Promise<string[]> {
+  const heard: string[] = [];
+  await page.exposeFunction("heard", (text: string) => heard.push(text));
+  for (const [role, mark] of [
+    ["status", ""],
+    ["alert", "! "],
+  ] as const) {
+    await page.getByRole(role).evaluate((region, before) => {
+      new MutationObserver((records) => {
+        for (const { type, target, addedNodes } of records) {
+          for (const node of type === "characterData" ? [target] : addedNodes) {
+            const text = node.nodeType === Node.COMMENT_NODE ? "" : node.textContent?.trim();
+            if (text) window.heard(before + text);
+          }
+        }
+      }).observe(region, { childList: true, characterData: true, subtree: true });
+    }, mark);
+  }
+  return heard;
+}
+
+const gates = { tools: gate() };
+
+const CASES: readonly {
+  what: string;
+  turns: readonly Turn[];
+  /** What the person does beside sending. */
+  act?: (chat: ChatPage) => Promise<void>;
+  expected: readonly string[];
+}[] = [
+  {
+    what: "an answer sentence by sentence, without Markdown's marks and buttons",
+    turns: [
+      [
+        say("# Result\n\n**Pong** came back. See [the page](https://example.org).\n\n"),
+        say("- one\n- [x] two\n\n```js\nx()\n```\n\n| A | B |\n|---|---|\n| 1 | 2 |\n"),
+      ],
+    ],
+    expected: [
+      "Answering…",
+      "Result",
+      "Pong came back.",
+      "See the page.",
+      "one",
+      "two",
+      "js",
+      "x()",
+      "A B",
+      "1 2",
+    ],
+  },
+  {
+    what: "tools as they begin and end, and thinking not at all",
+    turns: [
+      [think("Hm."), call("c1", "echo", { text: "ping" })],
+      [call("c2", "broken")],
+      [wait(gates.tools.opened), say("Pong.")],
+    ],
+    act: async ({ tools }) => {
+      await tools.nth(1).waitFor();
+      gates.tools.open();
+    },
+    expected: [
+      "Answering…",
+      "Using echo…",
+      "echo: completed",
+      "Using broken…",
+      "broken: failed",
+      "Pong.",
+    ],
+  },
+  {
+    what: "that an answer was stopped, after what there is of it",
+    turns: [[say("Half of"), hang]],
+    act: async ({ replies, stop }) => {
+      await replies.getByText("Half of").waitFor();
+      await stop.click();
+    },
+    expected: ["Answering…", "Half of", "You stopped this answer."],
+  },
+  {
+    what: "a failure at once",
+    turns: [[fail(new ProviderError("provider_error", "The model is ill."))]],
+    expected: ["Answering…", "! The model is ill."],
+  },
+];
+
+test("a listener hears exactly what happens, and the focus stays where it is", async (t) => {
+  for (const { what, turns, act, expected } of CASES) {
+    await t.test(what, async (t) => {
+      const chat = await openChat(t, browser, { agent: { tools: [echo, broken] }, turns });
+      await chat.greeting.waitFor();
+      const heard = await listen(chat.page);
+      await chat.say("Go");
+      await act?.(chat);
+      await chat.send.waitFor();
+      // What was said is taken back; nothing comes after that.
+      await chat.page.locator('[role="status"]:not(:has(p))').waitFor({ state: "attached" });
+      assert.deepEqual(heard, expected);
+      assert.equal(await isFocused(chat.input), true);
+      assert.equal(await chat.messages.getAttribute("aria-live"), "off");
+    });
+  }
+});
+
+test("what became of files is spoken: which were refused, and why", async (t) => {
+  const chat = await openChat(t, browser, { turns: [] });
+  await chat.greeting.waitFor();
+  const heard = await listen(chat.page);
+  await chat.files.setInputFiles([
+    { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") },
+    { name: "empty.pdf", mimeType: "application/pdf", buffer: Buffer.alloc(0) },
+  ]);
+  await chat.page.getByRole("status").getByText("empty.pdf is empty.").waitFor();
+  assert.deepEqual(heard, [
+    "notes.txt cannot be attached: only JPEG, PNG, GIF, WebP, and PDF files are taken.",
+    "empty.pdf is empty.",
+  ]);
+});
+
+declare global {
+  interface Window {
+    heard: (text: string) => void;
+  }
+}
