@@ -12,7 +12,12 @@ export const compactTemplates = {
     onLoad({ filter: /[\\/]widget[\\/].*\.ts$/ }, async ({ path }) => {
       const source = await minifyCss(await readFile(path, "utf8"));
       // One attribute per line is for readers of the source.
-      const contents = source.replace(/\n\s+(?=[@.?]?[\w-]+=)/g, " ").replace(/\n\s+/g, "\n");
+      const lines = source.replace(/\n\s+(?=[@.?]?[\w-]+=)/g, " ").replace(/\n\s+/g, "\n");
+      // White space at a template's ends and before the end of a tag means nothing either.
+      const contents = lines
+        .replace(/html`\n/g, "html`")
+        .replace(/>\n`/g, ">`")
+        .replace(/\n>/g, ">");
       return { contents, loader: "ts" };
     });
   },

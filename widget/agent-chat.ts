@@ -63,9 +63,11 @@ import { isDark, rememberedTheme, rememberTheme, watchTheme } from "./theme.ts";
  * @csspart composer - The card with the text field.
  * @csspart input - The text field.
  * @csspart attach - The button for files.
- * @csspart attachments - The files of the message being written.
+ * @csspart attachments - The files of a message.
  * @csspart attachment - One file.
+ * @csspart remove - The button that takes a file out again.
  * @csspart refusals - Why files were not taken.
+ * @csspart dismiss - The button that closes them.
  * @csspart send - The button that sends.
  * @csspart stop - The button that stops the answer.
  * @csspart key-form - The form that asks for a key.

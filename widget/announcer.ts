@@ -71,11 +71,8 @@ export class Announcer implements ReactiveController {
 
 /** So that a listener can leave a long answer between two of them. */
 function sentencesOf(text: string): string[] {
-  const lines = text.split("\n");
-  // Firefox has it from 125 on.
-  if (!("Segmenter" in Intl)) return lines;
   const segmenter = new Intl.Segmenter(strings.lang, { granularity: "sentence" });
-  return lines.flatMap((line) => [...segmenter.segment(line)].map(({ segment }) => segment.trim()));
+  return [...segmenter.segment(text)].map(({ segment }) => segment.trim());
 }
 
 const SILENT = new Set(["BUTTON", "STYLE", "SVG"]);

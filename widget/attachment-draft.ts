@@ -105,7 +105,11 @@ export class AttachmentDraft {
           ? strings.fileTypeFalse(file.name, formatMediaTypes([claimed]))
           : strings.fileTypeRefused(file.name, formatMediaTypes(media_types));
       }
-      this.#keep(file, mediaType, await readBase64(file));
+      const data = await readBase64(file);
+      if (this.#files.some(({ attachment }) => attachment.data === data)) {
+        return strings.fileTwice(file.name);
+      }
+      this.#keep(file, mediaType, data);
       return undefined;
     } catch {
       // The file was moved, or the system denies reading it.

@@ -8,7 +8,7 @@ import {
 } from "lit";
 import { AttachmentDraft, type AttachmentLimits } from "./attachment-draft.ts";
 import type { OutgoingMessage } from "./chat-session.ts";
-import { draftFilesView, refusalsView } from "./views/attachment-list.ts";
+import { filesView, refusalsView } from "./views/attachment-list.ts";
 import { composerView } from "./views/composer.ts";
 
 export interface ComposerHost extends ReactiveControllerHost {
@@ -34,6 +34,9 @@ export interface ComposerState {
   readonly stopping: boolean;
 }
 
+/** There Shift+Enter is out of reach: the button sends, and Enter makes a line. */
+const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
+
 export class Composer implements ReactiveController {
   readonly #host: ComposerHost;
   readonly #options: ComposerOptions;
@@ -42,6 +45,8 @@ export class Composer implements ReactiveController {
   #text = "";
   /** The field that shows the text: a new one appears when a key was asked for meanwhile. */
   #field: HTMLTextAreaElement | null = null;
+  /** In the moment after a composition. */
+  #composed = false;
   /** Dropped before the server has said what it takes. */
   readonly #early: File[] = [];
 
@@ -92,14 +97,20 @@ export class Composer implements ReactiveController {
       busy: state.busy,
       stopping: state.stopping,
       canSend: this.#canSend,
-      files: draftFilesView(this.#draft.files, this.#remove),
+      files: filesView(this.#draft.files, "draft-files", ({ id }) => this.#remove(id)),
       refusals: this.#draft.refusals.length > 0 ? refusalsView(this.#draft) : nothing,
       onInput: () => this.#write(this.#input?.value ?? ""),
       onKeyDown: this.#keyDown,
       onPaste: this.#paste,
       onPick: this.#pick,
-      onAttach: () => this.#host.renderRoot.querySelector<HTMLInputElement>(".file-input")?.click(),
-      onSubmit: this.#submit,
+      onAttach: () => this.#host.renderRoot.querySelector<HTMLInputElement>("[type=file]")?.click(),
+      onSend: () => this.#send(),
+      onComposed: () => {
+        this.#composed = true;
+        setTimeout(() => {
+          this.#composed = false;
+        });
+      },
       onStop: () => {
         this.#options.onStop();
         this.focus();
@@ -127,19 +138,14 @@ export class Composer implements ReactiveController {
     this.focus();
   };
 
-  readonly #submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    this.#send();
-  };
-
   readonly #keyDown = (event: KeyboardEvent) => {
-    // Safari ends a composition before the key that ended it; 229 is what it then reports.
-    if (event.isComposing || event.keyCode === 229) return;
+    // Safari ends a composition before the key that ended it, and then reports 229; others may report Enter.
+    if (event.isComposing || event.keyCode === 229 || this.#composed) return;
     if (event.key === "ArrowUp" && this.#text === "" && this.#options.onRecall) {
       event.preventDefault();
       this.#options.onRecall();
     }
-    if (event.key !== "Enter" || event.shiftKey) return;
+    if (event.key !== "Enter" || event.shiftKey || touchKeyboard.matches) return;
     event.preventDefault();
     this.#send();
   };

@@ -5,19 +5,14 @@ import { AgentChatDoneEvent, AgentChatErrorEvent } from "./agent-chat.events.ts"
 import { type Announcer, spokenText } from "./announcer.ts";
 import { strings } from "./strings.ts";
 import { type Message, type Reply, replyText, type ToolBlock } from "./transcript.ts";
-
-const TOOL_ENDS = {
-  completed: "toolCompleted",
-  failed: "toolFailed",
-  stopped: "toolStopped",
-} as const;
+import { toolStatus } from "./views/tool.ts";
 
 export class ReplyWatcher {
   readonly #host: LitElement;
   readonly #announcer: Announcer;
   #streaming: string | undefined;
-  /** Tool calls of the reply by their id, as far as they were spoken of. */
-  readonly #tools = new Map<string, ToolBlock["status"]>();
+  /** What was said of the reply's tool calls: id and status. */
+  readonly #said = new Set<string>();
 
   constructor(host: LitElement, announcer: Announcer) {
     this.#host = host;
@@ -34,7 +29,7 @@ export class ReplyWatcher {
       this.#streaming = undefined;
     } else if (this.#streaming !== last.id) {
       this.#streaming = last.id;
-      this.#tools.clear();
+      this.#said.clear();
       this.#announcer.say(strings.answering);
     } else {
       for (const block of last.blocks) if (block.type === "tool") this.#sayTool(block);
@@ -42,11 +37,12 @@ export class ReplyWatcher {
   }
 
   #sayTool({ id, tool, status }: ToolBlock): void {
-    const known = this.#tools.get(id);
-    if (known === status) return;
-    this.#tools.set(id, status);
-    if (known === undefined) this.#announcer.say(strings.toolStarted(tool));
-    if (status !== "running") this.#announcer.say(`${tool}: ${strings[TOOL_ENDS[status]]}`);
+    const news = `${id} ${status}`;
+    if (this.#said.has(news)) return;
+    this.#said.add(news);
+    this.#announcer.say(
+      status === "running" ? strings.toolStarted(tool) : `${tool}: ${toolStatus(status)}`,
+    );
   }
 
   #ended(reply: Reply): void {

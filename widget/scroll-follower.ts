@@ -62,7 +62,10 @@ export class ScrollFollower implements ReactiveController {
     const options = { signal: this.#listening.signal, passive: true };
     scroller.addEventListener("scroll", () => this.#scrolled(), options);
     scroller.addEventListener("wheel", ({ deltaY }) => deltaY < 0 && this.#leave(), options);
-    scroller.addEventListener("touchmove", () => this.#leave(), options);
+    // Whoever selects wants to read, and the text must not move away with the selection.
+    for (const type of ["touchmove", "selectstart"]) {
+      scroller.addEventListener(type, () => this.#leave(), options);
+    }
     scroller.addEventListener("pointerdown", () => this.#hold(), options);
     for (const end of ["pointerup", "pointercancel"]) {
       window.addEventListener(end, () => this.#release(), options);

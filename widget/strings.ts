@@ -90,6 +90,7 @@ export const english = {
 
   noFilesTaken: (agent: string) => `${agent} does not take files.`,
   fileTooLarge: (name: string, limit: string) => `${name} is larger than ${limit}.`,
+  fileTwice: (name: string) => `${name} is attached already.`,
   fileEmpty: (name: string) => `${name} is empty.`,
   fileUnreadable: (name: string) => `${name} could not be read.`,
   /** `types` is a list in words. */

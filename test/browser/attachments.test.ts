@@ -163,7 +163,7 @@ test("each refused file has its reason, the good ones stay, and the reasons can 
   await drafts(chat).getByRole("img", { name: "red.png" }).waitFor();
   const reasons = (await shown(refusals(chat).getByRole("list"))).split("\n").filter(Boolean);
   assert.equal(reasons.length, 3);
-  assert.match(reasons[0] ?? "", /^notes\.txt .*JPEG, PNG, GIF, WebP and PDF/);
+  assert.match(reasons[0] ?? "", /^notes\.txt .*JPEG, PNG, GIF, WebP,? and PDF/);
   assert.match(reasons[1] ?? "", /^fake\.png .*not a PNG/);
   assert.match(reasons[2] ?? "", /^empty\.pdf .*empty/);
   await chat.page.getByRole("button", { name: "Dismiss" }).click();

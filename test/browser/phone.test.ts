@@ -90,6 +90,17 @@ test("on a touch screen buttons are large enough, and the text field does not ma
   assert.ok(size >= 16, `the text field has ${size} px`);
 });
 
+test("on a touch keyboard Enter makes a line, and the button sends", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Hi.")]], browser: phone(390, 844) });
+  await chat.input.fill("one");
+  await chat.input.press("Enter");
+  await chat.input.pressSequentially("two");
+  assert.equal(await chat.input.inputValue(), "one\ntwo");
+  await chat.send.tap();
+  await chat.replies.getByText("Hi.").waitFor();
+  assert.equal(chat.server.model.asked[0]?.setup.message, "one\ntwo");
+});
+
 test("on a phone the widget's panel fills the screen and closes by its own button", async (t) => {
   const server = await startServer(t, { turns: [[say(WIDE)]] });
   const site = await startSite(t, {

@@ -5,7 +5,8 @@ import { done, INFO, type ScriptOptions, startScriptedServer } from "./scripted-
 
 const PNG = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
 
-const png = (name: string) => new File([PNG], name, { type: "image/png" });
+const png = (name: string, more = 0) =>
+  new File([PNG, "x".repeat(more)], name, { type: "image/png" });
 
 async function open(t: TestContext, options: ScriptOptions = {}) {
   const server = await startScriptedServer(t, options);
@@ -138,15 +139,23 @@ for (const [what, file, options, reason] of refusals) {
   });
 }
 
+test("the same file is attached once, whatever its name", async (t) => {
+  const { page, drop } = await open(t);
+  drop(png("a.png"), png("b.png"));
+  await page.shown("[part=refusals]");
+  assert.match(page.text("[part=refusals]"), /^b\.png is attached already/);
+  assert.equal(page.all(".draft-files li").length, 1);
+});
+
 test("one file more than the limit of 2 is refused, the others stay", async (t) => {
   const { page, drop } = await open(t);
-  drop(png("a.png"), png("a.png"), png("c.png"));
+  drop(png("a.png"), png("b.png", 1), png("c.png", 2));
   await page.shown("[part=refusals]");
   assert.match(
     page.text("[part=refusals]"),
     /^c\.png was not attached: a message takes at most 2 files/,
   );
-  assert.equal(page.all(".draft-files li").length, 2, "the same file twice is fine");
+  assert.equal(page.all(".draft-files li").length, 2);
 });
 
 test("a pasted picture is attached, but a picture beside text is not what was meant", async (t) => {

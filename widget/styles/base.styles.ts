@@ -183,7 +183,6 @@ export const baseStyles = css`
   @media (forced-colors: active) {
     .icon-button,
     .avatar {
-      forced-color-adjust: auto;
       border: 1px solid ButtonText;
     }
   }

@@ -57,11 +57,6 @@ export const stepStyles = css`
     transition: rotate 150ms cubic-bezier(0.32, 0.72, 0, 1);
   }
 
-  .chevron .icon {
-    inline-size: 14px;
-    block-size: 14px;
-  }
-
   .chevron:dir(rtl) {
     scale: -1 1;
   }
@@ -72,7 +67,7 @@ export const stepStyles = css`
 
   /* Light that wanders over the letters: what goes on is readable all the time. */
   .shimmer {
-    background: linear-gradient(100deg, var(--_muted) 40%, var(--_border-strong) 50%, var(--_muted) 60%) 100% 0 / 300% 100%;
+    background: linear-gradient(90deg, var(--_muted) 40%, var(--_border-strong), var(--_muted) 60%) 100% 0 / 300% 100%;
     background-clip: text;
     color: transparent;
     animation: shimmer 2s linear infinite;
@@ -193,13 +188,6 @@ export const stepStyles = css`
     .data-head .icon-button {
       inline-size: 44px;
       block-size: 44px;
-    }
-  }
-
-  @media (prefers-reduced-motion: reduce), (forced-colors: active) {
-    .shimmer {
-      background: none;
-      color: inherit;
     }
   }
 `;

@@ -4,45 +4,34 @@ import type { AttachmentDraft, DraftFile } from "../attachment-draft.ts";
 import { formatBytes } from "../format.ts";
 import { strings } from "../strings.ts";
 import type { SentFile } from "../transcript.ts";
+import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
 
-/** The files of the message that is being written. */
-export function draftFilesView(
-  files: readonly DraftFile[],
-  onRemove: (id: number) => void,
+/** The files of a message: as `SentFile`s, or as those of the draft with a way to take each out. */
+export function filesView<File extends SentFile>(
+  files: readonly File[],
+  className: "draft-files" | "sent-files",
+  onRemove?: (file: File) => void,
 ): TemplateResult | typeof nothing {
   if (files.length === 0) return nothing;
   return html`
-    <ul part="attachments" class="draft-files" aria-label=${strings.attachedFiles}>
+    <ul part="attachments" class=${className} aria-label=${strings.attachedFiles}>
       ${files.map(
         (file) => html`
           <li part="attachment" class=${file.url === undefined ? "chip" : "chip picture"}>
             ${file.url === undefined ? fileLabel(file) : thumbnail(file.name, file.url)}
-            <button
-              type="button"
-              class="remove"
-              aria-label=${strings.remove(file.name)}
-              title=${strings.remove(file.name)}
-              @click=${() => onRemove(file.id)}
-            >
-              ${icons.close}
-            </button>
-          </li>
-        `,
-      )}
-    </ul>
-  `;
-}
-
-/** The files of a message that was sent. */
-export function sentFilesView(files: readonly SentFile[]): TemplateResult | typeof nothing {
-  if (files.length === 0) return nothing;
-  return html`
-    <ul class="sent-files" aria-label=${strings.attachedFiles}>
-      ${files.map(
-        (file) => html`
-          <li part="attachment" class=${file.url === undefined ? "chip" : "chip picture"}>
-            ${file.url === undefined ? fileLabel(file) : thumbnail(file.name, file.url)}
+            ${
+              onRemove
+                ? iconButton(
+                    "remove",
+                    strings.remove(file.name),
+                    icons.close,
+                    () => onRemove(file),
+                    false,
+                    "remove",
+                  )
+                : nothing
+            }
           </li>
         `,
       )}
@@ -59,15 +48,7 @@ export function refusalsView(draft: AttachmentDraft): TemplateResult | typeof no
       <ul class="reasons">
         ${draft.refusals.map((refusal) => html`<li>${refusal}</li>`)}
       </ul>
-      <button
-        type="button"
-        class="icon-button"
-        aria-label=${strings.dismiss}
-        title=${strings.dismiss}
-        @click=${() => draft.dismissRefusals()}
-      >
-        ${icons.close}
-      </button>
+      ${iconButton("dismiss", strings.dismiss, icons.close, () => draft.dismissRefusals())}
     </div>
   `;
 }

@@ -1,6 +1,9 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { strings } from "../strings.ts";
+import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
+
+const FILLED = "round filled";
 
 export interface ComposerModel {
   /** Empty until the server has said who it is. */
@@ -13,11 +16,12 @@ export interface ComposerModel {
   readonly stopping: boolean;
   readonly canSend: boolean;
   readonly onInput: () => void;
+  readonly onComposed: () => void;
   readonly onKeyDown: (event: KeyboardEvent) => void;
   readonly onPaste: (event: ClipboardEvent) => void;
   readonly onPick: (event: Event) => void;
   readonly onAttach: () => void;
-  readonly onSubmit: (event: SubmitEvent) => void;
+  readonly onSend: () => void;
   readonly onStop: () => void;
 }
 
@@ -27,7 +31,7 @@ export function composerView(model: ComposerModel): TemplateResult {
   // Its place is kept until the server has answered: the text must not move under the cursor.
   const attachable = accept === undefined || accept.length > 0;
   return html`
-    <form part="composer" class="composer" @submit=${model.onSubmit}>
+    <div part="composer" class="composer">
       ${model.refusals} ${model.files}
       <div class=${attachable ? "composer-row attachable" : "composer-row"}>
         ${accept?.length ? attachView(accept, model) : nothing}
@@ -35,17 +39,21 @@ export function composerView(model: ComposerModel): TemplateResult {
           part="input"
           rows="1"
           dir="auto"
-          enterkeyhint="send"
-          autocomplete="off"
           aria-label=${strings.composerLabel}
           placeholder=${agent === "" ? strings.composerLabel : strings.placeholder(agent)}
           @input=${model.onInput}
           @keydown=${model.onKeyDown}
+          @compositionend=${model.onComposed}
           @paste=${model.onPaste}
         ></textarea>
-        ${model.busy ? stopButton(model) : sendButton(model)}
+        ${
+          // One element for both, which keeps the focus.
+          model.busy
+            ? iconButton("stop", strings.stop, icons.stop, model.onStop, model.stopping, FILLED)
+            : iconButton("send", strings.send, icons.send, model.onSend, !model.canSend, FILLED)
+        }
       </div>
-    </form>
+    </div>
   `;
 }
 
@@ -55,54 +63,12 @@ function attachView(
 ): TemplateResult {
   return html`
     <input
-      class="file-input"
       type="file"
       multiple
       hidden
       accept=${accept.join(",")}
-      aria-label=${strings.attach}
       @change=${onPick}
     />
-    <button
-      type="button"
-      part="attach"
-      class="round attach"
-      aria-label=${strings.attach}
-      title=${strings.attach}
-      @click=${onAttach}
-    >
-      ${icons.plus}
-    </button>
-  `;
-}
-
-function sendButton({ canSend }: ComposerModel): TemplateResult {
-  return html`
-    <button
-      type="submit"
-      part="send"
-      class="round filled"
-      aria-label=${strings.send}
-      title=${strings.send}
-      ?disabled=${!canSend}
-    >
-      ${icons.send}
-    </button>
-  `;
-}
-
-function stopButton({ stopping, onStop }: ComposerModel): TemplateResult {
-  return html`
-    <button
-      type="button"
-      part="stop"
-      class="round filled"
-      aria-label=${strings.stop}
-      title=${strings.stop}
-      ?disabled=${stopping}
-      @click=${onStop}
-    >
-      ${icons.stop}
-    </button>
+    ${iconButton("attach", strings.attach, icons.plus, onAttach, false, "round attach")}
   `;
 }

@@ -45,19 +45,20 @@ export function headerView(model: HeaderModel): TemplateResult {
   `;
 }
 
-/** A square button that shows an icon and is named by its label. */
+/** A button that shows an icon and is named by its label. */
 export function iconButton(
   part: string,
   label: string,
   icon: TemplateResult,
   onClick: () => void,
   disabled = false,
+  className = "icon-button",
 ): TemplateResult {
   return html`
     <button
       type="button"
       part=${part}
-      class="icon-button"
+      class=${className}
       aria-label=${label}
       title=${label}
       ?disabled=${disabled}

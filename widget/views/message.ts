@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { strings } from "../strings.ts";
 import { type Question, type Reply, replyText } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
-import { sentFilesView } from "./attachment-list.ts";
+import { filesView } from "./attachment-list.ts";
 import { blocksView } from "./blocks.ts";
 import { failureView } from "./failure.ts";
 import { iconButton } from "./header.ts";
@@ -21,7 +21,7 @@ export function questionView({ text, files }: Question): TemplateResult {
   return html`
     <article part="message user" class="message user">
       <span class="visually-hidden">${strings.you}</span>
-      ${sentFilesView(files)}
+      ${filesView(files, "sent-files")}
       ${text === "" ? nothing : html`<div class="bubble" dir="auto">${text}</div>`}
     </article>
   `;

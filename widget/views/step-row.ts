@@ -32,7 +32,7 @@ export function stepRow(model: StepRowModel): TemplateResult {
     >
       <span class="step-icon">${icon}</span>
       <span class=${running ? "step-name shimmer" : "step-name"}>${name}</span>
-      ${note === undefined ? nothing : html`<span class="visually-hidden">${note}</span>`}
+      <span class="visually-hidden">${note}</span>
       ${duration === undefined ? nothing : html`<span class="duration">${duration}</span>`}
       <span class="chevron">${icons.chevron}</span>
     </button>

@@ -20,20 +20,24 @@ const STATUS = {
   stopped: { icon: icons.dash, label: "toolStopped" },
 } as const;
 
+/** The status in words. */
+export function toolStatus(status: ToolBlock["status"]): string {
+  return strings[STATUS[status].label];
+}
+
 /** A tool invocation: one line, and on request its arguments and output, as text. */
 export function toolView(block: ToolBlock, view: ViewState, group: string): TemplateResult {
   const { id, tool, status, durationMs = 0 } = block;
   const open = view.isOpen(id, false);
-  const { icon, label } = STATUS[status];
   const row = stepRow({
     id,
     group,
     open,
     view,
-    icon,
+    icon: STATUS[status].icon,
     name: tool,
     running: status === "running",
-    note: strings[label],
+    note: toolStatus(status),
     duration: durationMs < SHORTEST_DURATION_MS ? undefined : formatDuration(durationMs),
   });
   return html`
