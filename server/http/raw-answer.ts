@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { ApiError } from "../protocol/api-error.ts";
-import { COMMON_HEADERS, errorBody } from "./respond.ts";
+import { COMMON_HEADERS, errorBody, errorHeaders } from "./respond.ts";
 
 /** Answers on a connection that has no `ServerResponse`, in the form of every other refusal, and ends it. */
 export function endWithError(
@@ -13,6 +13,7 @@ export function endWithError(
   const body = JSON.stringify(errorBody(error));
   const headers = {
     ...COMMON_HEADERS,
+    ...errorHeaders(error),
     connection: "close",
     "x-request-id": requestId,
     "content-type": "application/json; charset=utf-8",

@@ -1,0 +1,162 @@
+/** More answers and sockets than there is room for: who waits, who is refused, and that the running ones go on. */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { test } from "node:test";
+import { WebSocket } from "ws";
+import { post } from "../support/chat-transports.ts";
+import { gate, within } from "../support/deadline.ts";
+import { say, type Turn, wait } from "../support/scripted-provider.ts";
+import { connect } from "../support/socket-client.ts";
+import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
+
+const PROXY = { PARLEY_TRUSTED_PROXIES: "127.0.0.1" };
+const KEYS = { PARLEY_API_KEY: "api-one,api-two", PARLEY_WIDGET_KEY: "widget-key" };
+
+interface From {
+  key?: string;
+  address?: string;
+}
+
+const headersOf = ({ key, address }: From) => ({
+  ...(key === undefined ? {} : { authorization: `Bearer ${key}`, origin: "https://x.example" }),
+  ...(address === undefined ? {} : { "x-forwarded-for": address }),
+});
+
+const ask = (server: TestServer, from: From = {}): Promise<Response> =>
+  post(server, { message: "Hi", stream: false }, { headers: headersOf(from) });
+
+/** A server whose model holds its first answers until the gate opens. */
+async function startHeld(t: Cleanup, held: number, env: Record<string, string>) {
+  const end = gate();
+  t.after(() => end.open());
+  const turns: Turn[] = Array.from({ length: held + 4 }, () => [wait(end.opened), say("Fine")]);
+  return { server: await startServer(t, { turns, env }), end };
+}
+
+/** One row: settings, who holds the room, who is then refused and how, and who is not. */
+const SHARES: [
+  name: string,
+  env: Record<string, string>,
+  holder: From,
+  refused: From,
+  other: From,
+][] = [
+  [
+    "a key",
+    { ...KEYS, PARLEY_MAX_RUNS_PER_KEY: "1" },
+    { key: "api-one" },
+    { key: "api-one" },
+    { key: "api-two" },
+  ],
+  [
+    "an address",
+    { ...KEYS, ...PROXY, PARLEY_MAX_RUNS_PER_ADDRESS: "1" },
+    { key: "api-one", address: "203.0.113.1" },
+    { key: "api-two", address: "203.0.113.1" },
+    { key: "api-two", address: "203.0.113.2" },
+  ],
+  [
+    "an address with a widget key",
+    { ...KEYS, ...PROXY, PARLEY_WIDGET_MAX_RUNS_PER_ADDRESS: "1" },
+    { key: "widget-key", address: "203.0.113.1" },
+    { key: "widget-key", address: "203.0.113.1" },
+    { key: "widget-key", address: "203.0.113.2" },
+  ],
+];
+
+for (const [name, env, holder, refused, other] of SHARES) {
+  test(`${name} has a share of the runs: beyond it 429 at once, others are served`, async (t) => {
+    const { server, end } = await startHeld(t, 2, env);
+    const asked = server.model.nextAsked();
+    const first = ask(server, holder);
+    await asked;
+    const answer = await ask(server, refused);
+    assert.deepEqual([answer.status, answer.headers.get("retry-after")], [429, "2"]);
+    const { error } = JSON.parse(await answer.text());
+    assert.equal(error.code, "rate_limited");
+    const third = ask(server, other);
+    end.open();
+    assert.deepEqual([(await first).status, (await third).status], [200, 200]);
+    assert.equal((await ask(server, refused)).status, 200, "the share is free again");
+  });
+}
+
+test("beyond all runs a message waits for its turn, and beyond the queue it is 503 at once", async (t) => {
+  const env = { PARLEY_MAX_RUNS: "1", PARLEY_MAX_QUEUED_RUNS: "1", PARLEY_QUEUE_SECONDS: "60" };
+  const { server, end } = await startHeld(t, 2, env);
+  const asked = server.model.nextAsked();
+  const running = ask(server);
+  await asked;
+  // Two come: one waits, and whichever was second is refused.
+  const both = [ask(server), ask(server)];
+  const refused = await within(Promise.race(both), "the refusal");
+  assert.deepEqual([refused.status, refused.headers.get("retry-after")], [503, "60"]);
+  assert.equal(JSON.parse(await refused.text()).error.code, "overloaded");
+  const client = await connect(t, server.socketUrl);
+  const event = (await client.run({ message: "Hi" })).at(-1);
+  assert.ok(event?.type === "error");
+  assert.deepEqual([event.code, event.retryable, event.retry_after], ["overloaded", true, 60]);
+  assert.equal(server.model.asked.length, 1);
+  end.open();
+  assert.equal((await running).status, 200);
+  assert.deepEqual((await Promise.all(both)).map(({ status }) => status).sort(), [200, 503]);
+  assert.equal((await client.run({ message: "Hi" })).at(-1)?.type, "done");
+});
+
+test("who waits too long is refused, and who leaves the queue starts no run", async (t) => {
+  const env = { PARLEY_MAX_RUNS: "1", PARLEY_QUEUE_SECONDS: "0.05" };
+  const { server, end } = await startHeld(t, 2, env);
+  const asked = server.model.nextAsked();
+  const running = ask(server);
+  await asked;
+  const late = await ask(server);
+  assert.deepEqual([late.status, late.headers.get("retry-after")], [503, "1"]);
+  end.open();
+  assert.equal((await running).status, 200);
+  assert.equal(server.model.asked.length, 1);
+});
+
+test("a shutdown sends away who waits in the queue", async (t) => {
+  const env = { PARLEY_MAX_RUNS: "1", PARLEY_QUEUE_SECONDS: "60", PARLEY_DRAIN_SECONDS: "60" };
+  const { server, end } = await startHeld(t, 1, env);
+  const asked = server.model.nextAsked();
+  const running = ask(server);
+  await asked;
+  const waiting = ask(server);
+  // Its place in the queue is what a third one would see; asking for health first lets it get there.
+  await (await fetch(`${server.url}/health`)).text();
+  const closed = server.close();
+  const answer = await within(waiting, "the refusal");
+  assert.equal(answer.status, 503);
+  assert.equal(JSON.parse(await answer.text()).error.code, "shutting_down");
+  end.open();
+  assert.equal((await running).status, 200);
+  await closed;
+});
+
+test("an address has a share of the sockets, and beyond all the upgrade itself is 503", async (t) => {
+  const env = { ...PROXY, PARLEY_MAX_SOCKETS: "2", PARLEY_MAX_SOCKETS_PER_ADDRESS: "1" };
+  const server = await startServer(t, { turns: [], env });
+  const from = (address: string) => ({ headers: { "x-forwarded-for": address } });
+  const first = await connect(t, server.socketUrl, from("203.0.113.1"));
+  const refused = await connect(t, server.socketUrl, from("203.0.113.1"));
+  const event = await refused.next();
+  assert.equal(event.type === "error" && event.code, "rate_limited");
+  assert.equal((await refused.closed).code, 4429);
+  await connect(t, server.socketUrl, from("203.0.113.2"));
+  const third = new WebSocket(server.socketUrl, from("203.0.113.3"));
+  const [, answer] = await once(third, "unexpected-response");
+  assert.deepEqual([answer.statusCode, answer.headers["retry-after"]], [503, "2"]);
+  third.on("error", () => {});
+  third.terminate();
+  first.socket.close();
+  await first.closed;
+  // The server hears of the end in its own time; from then on there is room.
+  for (;;) {
+    const next = await connect(t, server.socketUrl, from("203.0.113.1")).catch(() => undefined);
+    if (next === undefined) continue;
+    next.send({ type: "clear" });
+    if ((await next.next()).type === "cleared") break;
+  }
+});
