@@ -2,7 +2,7 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { grammarOf } from "../../widget/markdown/code-language.ts";
+import { grammarOf } from "../../widget/chunks/code-language.ts";
 
 // The chunk watches what can be seen, which nothing can without a layout.
 Object.assign(globalThis, {

@@ -1,5 +1,5 @@
 /**
- * Tools of code blocks and tables: wrap lines, fold long code, copy a table. A chunk: it is loaded with the first such box.
+ * Tools of code blocks and tables: wrap lines, fold long code, copy a table; and who needs colours. A chunk: it is loaded with the first such box.
  *
  * What it adds to a drawn box is marked, so that drawing leaves it alone: elements with the class `tools`, which stand last in
  * their parent, and attributes that begin with `data-ui-`.
@@ -8,6 +8,8 @@
 import type { Strings } from "../strings.ts";
 import { tableAsCsv, tableAsMarkdown } from "./table-text.ts";
 import { toolsSheet } from "./tools.styles.ts";
+
+export { colourCode } from "./colour-code.ts";
 
 /** Lines of code that are shown before the rest is folded away. */
 const shownLines = 40;

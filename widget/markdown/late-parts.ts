@@ -1,46 +1,36 @@
 import { loadChunk } from "../lazy-chunk.ts";
 import { strings } from "../strings.ts";
-import { grammarOf } from "./code-language.ts";
 import { copyFrom } from "./markdown-actions.ts";
 
-/** A block that grows gets what comes late when nothing has come for so long, in milliseconds. */
+/** A box that grows gets its colours when nothing has come for so long, in milliseconds. */
 const pause = 300;
 
-/** Gives drawn blocks what comes later: the colours of code, and tools for code and tables. Without them they are whole. */
+const boxes = ".code, .table";
+
+/** Gives drawn boxes what comes later: tools for code and tables, the colours of code. Without them they are whole. */
 export class LateParts {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #watched: Element | undefined;
 
-  /** For a node that is final. */
-  add(node: Node | undefined): void {
+  /** For a node that is final, or rests. */
+  add(node: Node | undefined, rests = true): void {
     if (!(node instanceof HTMLElement)) return;
-    const codes = node.querySelectorAll<HTMLElement>("pre > code[class]");
-    for (const code of codes) {
-      const grammar = grammarOf(code);
-      if (grammar !== undefined) void colour(code, grammar);
-    }
-    if (node.matches(boxes) || node.querySelector(boxes)) void addTools(node);
+    if (node.matches(boxes) || node.querySelector(boxes)) void addParts(node, rests);
   }
 
-  /** For a node that may go on: as soon as it is a box, so that it does not jump later, and when it has not gone on for a while. */
+  /** For a node that may go on: tools at once, so that nothing jumps later, and colours when it has not gone on for a while. */
   watch(node: Node | undefined): void {
     clearTimeout(this.#timer);
-    if (node === undefined) return;
     this.#timer = setTimeout(() => this.add(node), pause);
     if (node === this.#watched || !(node instanceof HTMLElement) || !node.matches(boxes)) return;
     this.#watched = node;
-    void addTools(node);
+    this.add(node, false);
   }
 }
 
-const boxes = ".code, .table";
-
-async function colour(code: HTMLElement, grammar: string): Promise<void> {
-  const chunk = await loadChunk("highlight");
-  if (code.isConnected) chunk?.highlight(code, grammar);
-}
-
-async function addTools(node: HTMLElement): Promise<void> {
+async function addParts(node: HTMLElement, rests: boolean): Promise<void> {
   const chunk = await loadChunk("tools");
-  if (node.isConnected) chunk?.addTools(node, strings, copyFrom);
+  if (!node.isConnected) return;
+  chunk?.addTools(node, strings, copyFrom);
+  if (rests) chunk?.colourCode(node, () => loadChunk("highlight"));
 }
