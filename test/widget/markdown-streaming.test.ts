@@ -98,6 +98,8 @@ test("long lists, tables, code and paragraphs end as if rendered at once", () =>
     `| a | b |\n|:--|--:|\n${"| *x* | [y](/z) |\n".repeat(80)}\nend`,
     `\`\`\`ts\n${"const value = 42; // line\n\n".repeat(400)}\`\`\`\nend`,
     "Some **bold** and `code` text. ".repeat(400),
+    `${"> A *quoted* paragraph\nwith a lazy line.\n>\n> - and\n>   a list\n>\n> ```\n> code\n> ```\n".repeat(60)}\nend`,
+    `${">> [deep] quote\n>\n".repeat(60)}> [deep]: /x\n>\n> end\n\n[deep]`,
   ];
   for (const text of long) assert.equal(renderInPieces(text, 53), renderOnce(text));
 });

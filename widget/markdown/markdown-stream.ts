@@ -117,7 +117,7 @@ export class MarkdownStream {
   }
 
   /** Makes the node at a place equal to a fresh one, and answers the node that stands there now. */
-  #place(live: ChildNode, fresh: HTMLElement, part: PartBlock | undefined): ChildNode {
+  #place(live: ChildNode, fresh: HTMLElement, part?: PartBlock): ChildNode {
     if (part !== undefined && adoptPart(live, fresh, part)) return live;
     if (patchNode(live, fresh)) return live;
     live.replaceWith(fresh);
@@ -154,38 +154,50 @@ export class MarkdownStream {
     const part = token && settledPart(source, offset, token);
     const body = token && live && partBody(live, token.type);
     if (part === undefined || token === undefined || body === undefined) return;
-    const done = this.#open?.done ?? 0;
+    let done = this.#open?.done ?? 0;
     let loose = this.#open?.loose ?? false;
     if (token.type === "list") {
       const items = token.items.slice(0, part.count);
       loose ||= items.some(loosens);
       this.#redraw(items.flatMap((item) => collectLinks(item.tokens, this.#links)));
-      this.#settleParts(body, done, items, blocks, drawItem);
+      done = this.#settleParts(body, done, items, blocks, drawItem);
     } else if (token.type === "table") {
-      this.#settleParts(body, done, token.rows.slice(0, part.count), blocks, drawRow);
+      done = this.#settleParts(body, done, token.rows.slice(0, part.count), blocks, drawRow);
+    } else if (token.type === "blockquote") {
+      const inner = token.tokens.slice(0, part.count) as MarkedToken[];
+      this.#redraw(collectLinks(inner, this.#links));
+      done = this.#settleParts(body, done, inner, blocks, drawBlock);
+    } else {
+      done += part.count;
     }
-    this.#open = { prefix: part.prefix, done: done + part.count, loose };
+    this.#open = { prefix: part.prefix, done, loose };
     this.#tail = source.slice(part.rest);
   }
 
+  /** Draws parts for good, from child `done` of the body on; answers how many children are final then. */
   #settleParts<Part>(
     body: Node,
     done: number,
     parts: readonly Part[],
     blocks: LexedBlocks,
-    drawPart: (part: Part, drawing: Drawing) => HTMLElement,
-  ): void {
-    for (const [index, part] of parts.entries()) {
+    drawPart: (part: Part, drawing: Drawing) => HTMLElement | undefined,
+  ): number {
+    let next = done;
+    for (const part of parts) {
       const sources: string[] = [];
       const draw = (into: string[] = []) =>
         drawPart(part, this.#drawing(blocks, this.#inline, into));
-      const node = body.childNodes[done + index];
       const fresh = draw(sources);
-      if (node === undefined) body.appendChild(fresh);
-      else patchNode(node, fresh);
-      const settled = body.childNodes[done + index];
-      if (settled !== undefined) this.#keepRedrawable(sources, () => patchNode(settled, draw()));
+      if (fresh === undefined) continue;
+      const live = body.childNodes[next];
+      const settled = live === undefined ? body.appendChild(fresh) : this.#place(live, fresh);
+      next += 1;
+      this.#keepRedrawable(sources, () => {
+        const again = draw();
+        if (again !== undefined) this.#place(settled, again);
+      });
     }
+    return next;
   }
 
   #keepRedrawable(sources: readonly string[], redraw: () => void): void {

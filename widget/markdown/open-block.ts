@@ -14,12 +14,14 @@ export interface PartBlock {
 export function partBody(node: Node, type: string): Node | undefined {
   if (!(node instanceof Element)) return undefined;
   if (type === "list") return node.matches("ul, ol") ? node : undefined;
+  if (type === "blockquote") return node.matches(type) ? node : undefined;
   if (type === "table") return node.querySelector(":scope > table > tbody") ?? undefined;
   return type === "code" ? (node.querySelector(":scope > pre > code") ?? undefined) : undefined;
 }
 
 function typeOf(node: Node): string {
   if (!(node instanceof Element)) return "";
+  if (node.localName === "blockquote") return node.localName;
   return node.localName === "div" ? node.className : "list";
 }
 

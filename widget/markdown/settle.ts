@@ -68,6 +68,8 @@ function partOf(source: string, offset: number, token: MarkedToken): OpenPart | 
       return settledItems(source, offset, token);
     case "table":
       return settledRows(offset, token);
+    case "blockquote":
+      return settledInQuote(source, offset, token);
     case "code":
       return token.codeBlockStyle === "indented" ? undefined : settledChunks(offset, token);
     default:
@@ -89,6 +91,27 @@ function settledItems(source: string, offset: number, token: Tokens.List): OpenP
     start += item.raw.length;
   }
   return { count, rest, prefix: "" };
+}
+
+/** A quote is read on at the line where one of its blocks begins, if that line says itself that it is quoted. */
+function settledInQuote(
+  source: string,
+  offset: number,
+  token: Tokens.Blockquote,
+): OpenPart | undefined {
+  const inner = token.tokens as MarkedToken[];
+  const count = settledCount(token.text, inner);
+  const done = inner.slice(0, count).reduce((length, { raw }) => length + raw.length, 0);
+  const linesDone = token.text.slice(0, done).split("\n").length - 1;
+  const rest = offset + lengthOf(token.raw.split("\n").slice(0, linesDone));
+  const line = lineAt(source, rest).replace(/^ {0,3}> ?/, "");
+  const isCut = /^ {0,3}>/.test(source.slice(rest, rest + 4)) && line === lineAt(token.text, done);
+  return isCut ? { count, rest, prefix: "" } : undefined;
+}
+
+function lineAt(text: string, start: number): string {
+  const end = text.indexOf("\n", start);
+  return text.slice(start, end === -1 ? text.length : end);
 }
 
 function settledRows(offset: number, token: Tokens.Table): OpenPart {
