@@ -41,7 +41,8 @@ const node = {
  */
 const widgetOrder = [
   "markdown/markdown-lexer.ts",
-  "markdown/markdown-stream.ts",
+  "markdown/markdown-directive.ts",
+  "views/message.ts",
   "agent-chat.ts",
   "embed.ts",
 ];

@@ -13,8 +13,9 @@ export async function minifyAgain(file, { module = false } = {}) {
     ecma: 2022,
     module,
     toplevel: true,
-    compress: { passes: 3 },
-    format: { comments: /^!/ },
+    // Statements stay what they were written as where that has more in common with the rest of the file.
+    compress: { passes: 3, keep_fargs: false, if_return: false, conditionals: false },
+    format: { comments: /^!/, ascii_only: true },
   });
   writeFileSync(file, code);
 }
