@@ -158,3 +158,10 @@ function list(state: { [name: string]: unknown }): unknown[] {
 function replaceIn(state: unknown, from: string, to: string): unknown {
   return JSON.parse(JSON.stringify(state).replace(from, to));
 }
+
+test("a signed history of another provider is refused, although its form would do", async (t) => {
+  const other = await startServer(t, { env: OLD, agent: { name: "Acme", model: "demo" } });
+  const { last } = await send.json(t, other, { message: "Hello" });
+  assert.equal(last.type, "done");
+  assert.equal(await judge(t, "conversation_history", OLD, last.state), "invalid_state");
+});
