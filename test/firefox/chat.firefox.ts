@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import type { ElementHandle, Page } from "puppeteer-core";
+import { gate } from "../support/deadline.ts";
+import { call, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { echo } from "../support/test-tools.ts";
+import { firefoxPath, launchFirefox, openInFirefox } from "./firefox.ts";
+
+if (firefoxPath === undefined) {
+  throw new Error("There is no Firefox here: install firefox-esr, or name one in FIREFOX_PATH.");
+}
+const browser = await launchFirefox({ after }, firefoxPath);
+
+/** `>>>` looks through shadow roots. */
+const FIELD = ">>> textarea";
+
+async function open(t: TestContext, turns: readonly Turn[], path = "/") {
+  const server = await startServer(t, {
+    turns,
+    agent: { tools: [echo], chat: { suggestions: ["Ping"] } },
+  });
+  const { page, complaints } = await openInFirefox(t, browser, server.url + path);
+  t.after(() => assert.deepEqual(complaints, [], "the page complained"));
+  await page.waitForSelector(">>> .pill");
+  return { server, page };
+}
+
+async function send(page: Page, text: string): Promise<void> {
+  const field = await page.waitForSelector(FIELD);
+  await field?.click();
+  await page.keyboard.type(text);
+  await page.keyboard.press("Enter");
+}
+
+/** Waits for a text inside what the selector finds, and gives that element. */
+async function shown(page: Page, selector: string, text: string): Promise<ElementHandle> {
+  const found = await page.waitForSelector(`>>> ${selector} ::-p-text(${text})`, { visible: true });
+  assert.ok(found, text);
+  return found;
+}
+
+const button = (page: Page, name: string) =>
+  page.waitForSelector(`>>> button[aria-label="${name}"]`, { visible: true });
+
+/** The accessible name of what has the focus, through shadow roots. */
+const focused = (page: Page) =>
+  page.evaluate(() => {
+    let element = document.activeElement;
+    while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+    return element?.getAttribute("aria-label") ?? element?.textContent?.trim();
+  });
+
+test("an answer streams in, with thinking, a tool and Markdown, and the next one remembers", async (t) => {
+  const rest = gate();
+  const { server, page } = await open(t, [
+    [think("Hm."), call("c1", "echo", { text: "ping" })],
+    [say("**Po"), wait(rest.opened), say("ng**\n\n| A |\n|---|\n| 1 |\n")],
+    [say("Remembered.")],
+  ]);
+  await send(page, "Go");
+  await shown(page, ".markdown", "Po");
+  await button(page, "Stop answering");
+  rest.open();
+  await shown(page, "strong", "Pong");
+  await page.waitForSelector(">>> td");
+  await button(page, "Send message");
+  const row = await page.waitForSelector('>>> [part="tool"] button');
+  await row?.press("Enter");
+  await shown(page, "pre", "ping");
+  await send(page, "And now?");
+  await shown(page, ".markdown", "Remembered.");
+  assert.equal(server.model.asked.at(-1)?.messages.length, 5);
+});
+
+test("Stop and Escape end an answer, and what was said stays", async (t) => {
+  const { page } = await open(t, [
+    [say("Half"), hang],
+    [say("Another half"), hang],
+  ]);
+  await send(page, "One");
+  await shown(page, ".markdown", "Half");
+  await (await button(page, "Stop answering"))?.click();
+  await shown(page, ".note", "You stopped this answer.");
+  await send(page, "Two");
+  await shown(page, ".markdown", "Another half");
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(
+    () => document.querySelector("agent-chat")?.shadowRoot?.querySelectorAll(".note").length === 2,
+  );
+});
+
+test("the text field grows with its lines, and shrinks again when they are sent", async (t) => {
+  const { page } = await open(t, [[say("Read.")]]);
+  const field = await page.waitForSelector(FIELD);
+  const height = async () => Math.round((await field?.boundingBox())?.height ?? 0);
+  const before = await height();
+  await field?.click();
+  for (const line of ["a", "b", "c"]) {
+    await page.keyboard.type(line);
+    await page.keyboard.down("Shift");
+    await page.keyboard.press("Enter");
+    await page.keyboard.up("Shift");
+  }
+  assert.equal(await height(), before + 3 * 24);
+  await page.keyboard.press("Enter");
+  await shown(page, ".markdown", "Read.");
+  assert.equal(await height(), before);
+});
+
+test("a file is attached, shown and sent; one that is not what it says is refused", async (t) => {
+  const { server, page } = await open(t, [[say("Received.")]]);
+  await page.evaluate(() => {
+    const chat = document.querySelector("agent-chat")?.shadowRoot?.querySelector(".chat");
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File(["%PDF-1.7\n"], "offer.pdf", { type: "application/pdf" }));
+    dataTransfer.items.add(new File(["text"], "fake.pdf", { type: "application/pdf" }));
+    chat?.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+  });
+  await shown(page, ".draft-files", "offer.pdf");
+  await shown(page, '[part="refusals"]', "fake.pdf");
+  await send(page, "Look");
+  await shown(page, ".markdown", "Received.");
+  assert.deepEqual(
+    server.model.asked[0]?.setup.attachments?.map(({ name }) => name),
+    ["offer.pdf"],
+  );
+});
+
+test("the theme is toggled, and kept over a reload", async (t) => {
+  const { page } = await open(t, []);
+  const background = () =>
+    page.$eval("agent-chat", (element) => getComputedStyle(element).backgroundColor);
+  const before = await background();
+  await (await page.waitForSelector('>>> [part="theme-toggle"]'))?.click();
+  await page.waitForSelector("agent-chat[theme]:not([theme=auto])");
+  const toggled = await background();
+  assert.notEqual(toggled, before);
+  await page.reload();
+  await page.waitForSelector(">>> .pill");
+  assert.equal(await background(), toggled);
+});
+
+test("on a site the launcher opens and closes by keyboard, and the focus goes with it", async (t) => {
+  const server = await startServer(t, { turns: [[say("Hello, visitor.")]] });
+  const site = await startSite(t, {
+    "/": sitePage(`<script src="${server.url}/widget.js"></script>`),
+  });
+  const { page } = await openInFirefox(t, browser, site.url);
+  const opener = await button(page, "Open chat");
+  await opener?.focus();
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(FIELD, { visible: true });
+  await page.waitForSelector(">>> textarea:focus");
+  await page.keyboard.type("Hi");
+  await page.keyboard.press("Enter");
+  await shown(page, ".markdown", "Hello, visitor.");
+  await button(page, "Send message");
+  await page.keyboard.press("Escape");
+  await page.waitForSelector(FIELD, { hidden: true });
+  assert.equal(await focused(page), "Open chat");
+});
