@@ -70,7 +70,6 @@ export const keyFormStyles = css`
 
   .key-form input[aria-invalid="true"] {
     border-color: var(--_danger);
-    outline-color: color-mix(in oklab, var(--_danger) 18%, transparent);
   }
 
   .key-form .problem {

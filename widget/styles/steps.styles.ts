@@ -75,7 +75,7 @@ export const stepStyles = css`
 
   .step-body {
     margin-block: 4px 8px;
-    animation: appear 150ms ease-out;
+    animation: rise 150ms cubic-bezier(0.32, 0.72, 0, 1);
   }
 
   /* Reversed, so that the newest thoughts stay in view without a script. */
@@ -143,17 +143,10 @@ export const stepStyles = css`
     scrollbar-width: thin;
   }
 
-  .show-all {
-    inline-size: 100%;
-    min-block-size: 36px;
-    padding: 4px 14px;
-    border-block-start: 1px solid var(--_border);
-    color: var(--_muted);
-    font-size: 13px;
-    font-weight: 500;
+  .data > .small-button {
+    margin: 4px 14px 12px;
   }
 
-  .show-all:focus-visible,
   .data pre:focus-visible,
   .thoughts:focus-visible {
     outline-offset: -2px;
@@ -165,22 +158,14 @@ export const stepStyles = css`
     }
   }
 
-  @keyframes appear {
-    from {
-      opacity: 0;
-    }
-  }
-
   @media (hover: hover) {
-    .step-row:hover,
-    .show-all:hover {
+    .step-row:hover {
       color: var(--_text);
     }
   }
 
   @media (pointer: coarse) {
-    .step-row,
-    .show-all {
+    .step-row {
       min-block-size: 44px;
     }
 

@@ -54,7 +54,7 @@ export function refusalsView(draft: AttachmentDraft): TemplateResult | typeof no
 }
 
 function thumbnail(name: string, url: string): TemplateResult {
-  return html`<img src=${url} alt=${name} title=${name} decoding="async" />`;
+  return html`<img src=${url} alt=${name} title=${name} />`;
 }
 
 function fileLabel(

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit";
+import { guard } from "lit/directives/guard.js";
 import { formatBytes, formatDuration } from "../format.ts";
 import { strings } from "../strings.ts";
 import type { ToolBlock } from "../transcript.ts";
@@ -51,8 +52,7 @@ export function toolView(block: ToolBlock, view: ViewState, group: string): Temp
 }
 
 function detailsView(block: ToolBlock, view: ViewState): TemplateResult {
-  const { id, status } = block;
-  const { args, output } = prettyData(block);
+  const { id, status, arguments: args, output } = block;
   const outputLabel = status === "failed" ? strings.toolError : strings.toolOutput;
   return html`
     <div class="details">
@@ -62,10 +62,14 @@ function detailsView(block: ToolBlock, view: ViewState): TemplateResult {
   `;
 }
 
-function dataView(id: string, label: string, text: string, view: ViewState): TemplateResult {
+function dataView(id: string, label: string, data: string, view: ViewState): TemplateResult {
   const copied = view.isCopied(id);
-  const whole = text.length <= SHOWN_AT_ONCE || view.isOpen(id, false);
-  const shown = whole ? text : `${text.slice(0, SHOWN_AT_ONCE)}…`;
+  const whole = data.length <= SHOWN_AT_ONCE || view.isOpen(id, false);
+  // Printed once, although the row is drawn again with each token that follows it.
+  const shown = guard([data, whole], () => {
+    const text = prettyPrint(data);
+    return whole ? text || strings.emptyOutput : `${text.slice(0, SHOWN_AT_ONCE)}…`;
+  });
   return html`
     <div class="data">
       <div class="data-head">
@@ -74,34 +78,19 @@ function dataView(id: string, label: string, text: string, view: ViewState): Tem
           "copy",
           copied ? strings.copied : `${strings.copy}: ${label}`,
           copied ? icons.check : icons.copy,
-          () => view.copy(id, text),
+          () => view.copy(id, prettyPrint(data)),
         )}
       </div>
-      <pre tabindex="0" role="group" aria-label=${label}>${shown === "" ? strings.emptyOutput : shown}</pre>
+      <pre tabindex="0" role="group" aria-label=${label}>${shown}</pre>
       ${
         whole
           ? nothing
-          : html`<button type="button" class="show-all" @click=${() => view.toggle(id, false)}>
-              ${strings.showAll(formatBytes(text.length))}
+          : html`<button type="button" class="small-button" @click=${() => view.toggle(id, false)}>
+              ${strings.showAll(formatBytes(data.length))}
             </button>`
       }
     </div>
   `;
-}
-
-/** A call does not change once it is over, and is drawn again with each token that follows. */
-const drawn = new WeakMap<ToolBlock, { args: string; output: string | undefined }>();
-
-function prettyData(block: ToolBlock): { args: string; output: string | undefined } {
-  const known = drawn.get(block);
-  if (known) return known;
-  const { output } = block;
-  const made = {
-    args: prettyPrint(block.arguments),
-    output: output === undefined ? undefined : prettyPrint(output),
-  };
-  drawn.set(block, made);
-  return made;
 }
 
 /** JSON with line breaks; any other text as it is. */
