@@ -13,7 +13,9 @@ export function answerClientError(
   socket: Duplex,
   current: ServerResponse | undefined,
 ): void {
-  const answering = current?.headersSent === true && !current.writableFinished;
+  // Either the answer has begun, or it was given before the request's body was there.
+  const answering =
+    current?.headersSent === true && !(current.writableFinished && current.req.complete);
   if (error.code === "ECONNRESET" || !socket.writable || answering) {
     socket.destroy();
     return;

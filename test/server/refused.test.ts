@@ -64,3 +64,20 @@ test("a refusal before there is a request carries the headers of every answer", 
   assert.equal(headers.get("x-content-type-options"), "nosniff");
   assert.equal(headers.get("referrer-policy"), "no-referrer");
 });
+
+test("a body that breaks after its request was refused gets no second answer", async (t) => {
+  const server = await startServer(t, { env: { PARLEY_API_KEY: "k-123456" } });
+  const raw = await connectRaw(t, server);
+  await raw.write(
+    "POST /api/chat HTTP/1.1",
+    "host: x",
+    "transfer-encoding: chunked",
+    "",
+    "2",
+    "{}",
+  );
+  assert.equal((await raw.answer()).status, 401);
+  await raw.write("", "zz", "", "");
+  await raw.closed;
+  assert.equal(raw.rest, "");
+});
