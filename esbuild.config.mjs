@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build, context } from "esbuild";
 import { buildChunks, chunkBudgets, sourcesOf } from "./build/chunks.mjs";
+import { clientErrors } from "./build/client-errors.mjs";
 import { compactTemplates } from "./build/compact-templates.mjs";
 import { litCoreOnly } from "./build/lit-core.mjs";
 import { markedLexerOnly } from "./build/marked-lexer.mjs";
@@ -63,7 +64,7 @@ const browser = {
   mangleProps: /^on[A-Z]/,
   legalComments: "linked",
   sourcemap: watching ? "inline" : false,
-  plugins: watching ? [] : [compactTemplates, litCoreOnly, markedLexerOnly],
+  plugins: watching ? [] : [compactTemplates, clientErrors, litCoreOnly, markedLexerOnly],
   metafile: true,
 };
 
@@ -101,7 +102,7 @@ rmSync("dist", { recursive: true, force: true });
 mkdirSync("dist/public", { recursive: true });
 pages();
 const chunks = await buildChunks(CHUNKS, { watching });
-browser.define = { PARLEY_CHUNKS: JSON.stringify(chunks.files) };
+browser.define = { PARLEY_CHUNKS: JSON.stringify(chunks.suffixes) };
 
 if (watching) {
   for (const options of [node, browser]) await (await context(options)).watch();

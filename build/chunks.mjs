@@ -6,10 +6,17 @@ import { build } from "esbuild";
 import { compactTemplates } from "./compact-templates.mjs";
 import { minifyAgain } from "./minify.mjs";
 
-/** Chunks of `widget/chunks`, with the most bytes that each may have on the wire with gzip. */
-export const chunkBudgets = { highlight: 8_000, tools: 2_500, launcher: 5_000 };
+const LOCALES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
 
-/** Builds all chunks; answers their file names, and the source files that each is made of. */
+/** Chunks of `widget/chunks`, with the most bytes that each may have on the wire with gzip. */
+export const chunkBudgets = {
+  highlight: 8_000,
+  tools: 2_500,
+  launcher: 5_000,
+  ...Object.fromEntries(LOCALES.map((language) => [`locale-${language}`, 4_000])),
+};
+
+/** Builds all chunks; answers their file names, what these have beside their name, and the source files that each is made of. */
 export async function buildChunks(folder, { watching = false } = {}) {
   const names = Object.keys(chunkBudgets);
   const { metafile } = await build({
@@ -28,7 +35,11 @@ export async function buildChunks(folder, { watching = false } = {}) {
   const files = {};
   for (const name of names)
     files[name] = watching ? `${name}.js` : await nameByContent(folder, name);
-  return { files, sources: sourcesOf(metafile) };
+  // The script knows the names, so it is told only what the build has added.
+  const suffixes = Object.fromEntries(
+    Object.entries(files).map(([name, file]) => [name, file.slice(name.length, -".js".length)]),
+  );
+  return { files, suffixes, sources: sourcesOf(metafile) };
 }
 
 /** A new content has a new name, so that browsers may keep a file for ever. */

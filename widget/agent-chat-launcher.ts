@@ -1,6 +1,6 @@
 import { html, nothing, type PropertyDeclarations } from "lit";
 import type { AgentChat } from "./agent-chat.ts";
-import { type Choice, reportAttribute } from "./attribute-checks.ts";
+import { checkChoice, reportAttribute } from "./attribute-checks.ts";
 import { ChatElement } from "./chat-element.ts";
 import type { LauncherPanel } from "./chunks/launcher.ts";
 import type { LauncherKit } from "./chunks/launcher-view.ts";
@@ -21,6 +21,7 @@ const kit: LauncherKit = {
   iconButton,
   recall,
   remember,
+  checkChoice,
   reportAttribute,
 };
 
@@ -66,18 +67,14 @@ export class AgentChatLauncher extends ChatElement {
 
   /** The site's key. A property only, so that it does not appear in the page a second time. */
   apiKey = "";
-  position: Choice<"position"> = "bottom-end";
-  icon: Choice<"icon"> = "chat";
-  size: Choice<"size"> = "medium";
+  position: "bottom-end" | "bottom-start" | "top-end" | "top-start" = "bottom-end";
+  icon: "chat" | "spark" | "question" = "chat";
+  size: "medium" | "small" | "large" = "medium";
   label = "";
   autoOpen: number | string | null = null;
 
   #panel: LauncherPanel | undefined;
-  #isLoading = false;
-  #loaded: (panel: LauncherPanel) => void = () => {};
-  readonly #whenLoaded = new Promise<LauncherPanel>((resolve) => {
-    this.#loaded = resolve;
-  });
+  #loading: Promise<LauncherPanel | undefined> | undefined;
 
   /** Whether the panel is open. */
   get opened(): boolean {
@@ -89,9 +86,9 @@ export class AgentChatLauncher extends ChatElement {
     return this.renderRoot.querySelector("agent-chat");
   }
 
-  /** Opens the panel and puts the cursor into its text field; resolves when both are done. */
+  /** Opens the panel and puts the cursor into its text field; resolves when both are done, or the launcher has left the page. */
   async open(): Promise<void> {
-    await (await this.#whenLoaded).open();
+    await (await this.#load())?.open();
   }
 
   /** Closes the panel. The focus, if it was inside, goes back to where it was before. */
@@ -115,20 +112,23 @@ export class AgentChatLauncher extends ChatElement {
   }
 
   /** Pages that show the chat themselves are spared the code of button and panel. */
-  async #load(): Promise<void> {
-    if (this.#isLoading) return;
-    this.#isLoading = true;
+  #load(): Promise<LauncherPanel | undefined> {
+    this.#loading ??= this.#askForPanel();
+    return this.#loading;
+  }
+
+  async #askForPanel(): Promise<LauncherPanel | undefined> {
     // Without its button a site has no chat at all, and a server that is being upgraded has it in a moment.
     for (let pause = RETRY_MS; this.isConnected; pause *= 2) {
       const chunk = await loadChunk("launcher");
       if (chunk) {
         this.#panel = new chunk.LauncherPanel(this, kit);
-        this.#loaded(this.#panel);
-        return;
+        return this.#panel;
       }
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
-    this.#isLoading = false;
+    this.#loading = undefined;
+    return undefined;
   }
 }
 

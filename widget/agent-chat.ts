@@ -196,6 +196,7 @@ export class AgentChat extends ChatElement {
   }
 
   protected override updated(changed: PropertyValues<this>): void {
+    super.updated(changed);
     if (changed.has("theme")) this.#readTheme();
     // The server's page: nobody knows its language before the browser is asked.
     if (this.page && this.getAttribute("lang") === "") {
@@ -210,10 +211,9 @@ export class AgentChat extends ChatElement {
 
   protected override render(): TemplateResult | typeof nothing {
     if (!this.#client) return nothing;
-    const { table, direction } = this.language;
-    const screen = this.#screen.render(this.#client, { dark: this.#looksDark, direction });
+    const screen = this.#screen.render(this.#client, this.#looksDark);
     // What was drawn in another language is drawn anew.
-    return html`${keyed(table, screen)}`;
+    return html`${keyed(this.language.table, screen)}`;
   }
 
   get #looksDark(): boolean {

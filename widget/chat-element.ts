@@ -1,7 +1,7 @@
 /** What `<agent-chat>` and its launcher have in common: language, theme and the other levers of their look. */
 
 import { LitElement, type PropertyDeclarations, type PropertyValues } from "lit";
-import { CHOICES, type Choice, checkedChoice, reportAttribute } from "./attribute-checks.ts";
+import { CHOICES, checkChoice, reportAttribute } from "./attribute-checks.ts";
 import { Language } from "./language.ts";
 import { scriptTag } from "./script-tag.ts";
 import type { StringsOverride } from "./strings.ts";
@@ -20,8 +20,8 @@ export abstract class ChatElement extends LitElement {
   server = scriptTag.server;
   theme: Theme = "auto";
   accent = "";
-  density: Choice<"density"> = "normal";
-  corners: Choice<"corners"> = "round";
+  density: (typeof CHOICES.density)[number] = "normal";
+  corners: (typeof CHOICES.corners)[number] = "round";
   strings: StringsOverride | undefined;
 
   /** @internal */
@@ -47,21 +47,24 @@ export abstract class ChatElement extends LitElement {
     return root;
   }
 
-  /** The first drawing waits for the language; each one reads that of its own element. */
+  /** The first drawing waits for the language. */
   protected override async scheduleUpdate(): Promise<void> {
     if (!this.#wasDrawn) await this.language.ready;
     this.#wasDrawn = true;
-    this.language.use();
     super.scheduleUpdate();
   }
 
+  protected override updated(_changed: PropertyValues<this>): void {
+    // For `:dir()`, which does not know the direction of style sheets.
+    this.renderRoot
+      .querySelector<HTMLElement>("[lang]")
+      ?.setAttribute("dir", this.language.direction);
+  }
+
   protected override willUpdate(changed: PropertyValues<this>): void {
-    for (const name of Object.keys(CHOICES) as (keyof typeof CHOICES)[]) {
-      if (!(changed as Map<string, unknown>).has(name)) continue;
-      const value: unknown = Reflect.get(this, name);
-      Reflect.set(this, name, checkedChoice(this, name, value));
-    }
+    for (const [name, words] of Object.entries(CHOICES)) checkChoice(this, name, words);
     if (changed.has("strings")) this.language.override(this.strings);
+    this.language.use();
     const { style } = this.#sheet.cssRules[0] as CSSStyleRule;
     // Which side is the end: a launcher stands there, and all that is inside follows.
     style.setProperty("direction", this.language.direction, "important");

@@ -23,12 +23,6 @@ export interface ScreenActions {
   toggleTheme(): void;
 }
 
-/** What the element's surroundings decide. */
-export interface ScreenLook {
-  readonly dark: boolean;
-  readonly direction: "ltr" | "rtl";
-}
-
 export class ChatScreen {
   readonly announcer: Announcer;
   readonly #host: ComposerHost;
@@ -84,13 +78,12 @@ export class ChatScreen {
     return this.#composer.addFiles(files);
   }
 
-  render(client: ChatClient, { dark, direction }: ScreenLook): TemplateResult {
+  render(client: ChatClient, dark: boolean): TemplateResult {
     const { session, keyPrompt } = client;
     const empty = session.messages.length === 0;
     const agent = client.info?.agent ?? strings.fallbackAgent;
     return frameView({
       empty,
-      direction,
       header: this.#header(client, dark),
       content: empty ? greeting(client) : transcriptView({ session, agent, view: this.#view }),
       dock: keyPrompt ? keyForm(client, keyPrompt) : this.#composerAndMore(client),

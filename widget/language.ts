@@ -1,7 +1,13 @@
 /** Which language an element speaks, and in which direction that is written. */
 
 import { loadLocale } from "./locales.ts";
-import { english, type Strings, type StringsOverride, useStrings } from "./strings.ts";
+import {
+  english,
+  type LauncherStrings,
+  type Strings,
+  type StringsOverride,
+  useStrings,
+} from "./strings.ts";
 
 /** Languages that are written from right to left, among those that browsers are set to. */
 const RIGHT_TO_LEFT = /^(?:ar|ckb|dv|fa|he|ps|sd|ug|ur|yi)\b/i;
@@ -15,10 +21,12 @@ export class Language {
   readonly #watcher = new MutationObserver(() => this.look());
   #locale: Strings = english;
   #own: StringsOverride = {};
-  #table: Strings = english;
+  #table: Strings & Partial<LauncherStrings> = english;
   #tag: string | undefined;
+
+  /** Resolves when the texts are there, or will not come: drawing before would flash in English. */
+  ready: Promise<unknown> | undefined;
   #direction: "ltr" | "rtl" = "ltr";
-  #ready: Promise<unknown> | undefined;
 
   /** `onChange` is called when the element has to be drawn in other words or in the other direction. */
   constructor(host: Element, onChange: () => void) {
@@ -27,17 +35,12 @@ export class Language {
   }
 
   /** What is in use: another object means other texts. */
-  get table(): Strings {
+  get table(): Strings & Partial<LauncherStrings> {
     return this.#table;
   }
 
   get direction(): "ltr" | "rtl" {
     return this.#direction;
-  }
-
-  /** Resolves when the texts are there, or will not come: drawing before would flash in English. */
-  get ready(): Promise<unknown> | undefined {
-    return this.#ready;
   }
 
   /** Finds the language, and follows what the page says about it. */
@@ -76,14 +79,14 @@ export class Language {
     }
     if (tag === this.#tag) return;
     this.#tag = tag;
-    this.#ready = Promise.race([
+    this.ready = Promise.race([
       this.#load(tag),
       new Promise((resolve) => setTimeout(resolve, WAIT_MS)),
     ]);
   }
 
   async #load(tag: string): Promise<void> {
-    const locale = (await loadLocale(tag)) ?? english;
+    const locale = await loadLocale(tag);
     // The page may have named another language meanwhile.
     if (tag !== this.#tag || locale === this.#locale) return;
     this.#locale = locale;

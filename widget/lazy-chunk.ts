@@ -5,10 +5,18 @@ interface Chunks {
   readonly highlight: typeof import("./chunks/highlight.ts");
   readonly tools: typeof import("./chunks/tools.ts");
   readonly launcher: typeof import("./chunks/launcher.ts");
+  readonly "locale-ar": typeof import("./chunks/locale-ar.ts");
+  readonly "locale-de": typeof import("./chunks/locale-de.ts");
+  readonly "locale-es": typeof import("./chunks/locale-es.ts");
+  readonly "locale-fr": typeof import("./chunks/locale-fr.ts");
+  readonly "locale-it": typeof import("./chunks/locale-it.ts");
+  readonly "locale-ja": typeof import("./chunks/locale-ja.ts");
+  readonly "locale-pt": typeof import("./chunks/locale-pt.ts");
+  readonly "locale-zh": typeof import("./chunks/locale-zh.ts");
 }
 
-/** The build's file name of each chunk, in the folder `chunks` beside `/widget.js`. */
-declare const PARLEY_CHUNKS: Readonly<Record<keyof Chunks, string>>;
+/** What the build has put between the name of each chunk and `.js`, in the folder `chunks` beside `/widget.js`. */
+declare const PARLEY_CHUNKS: Readonly<Partial<Record<keyof Chunks, string>>>;
 
 const loaded = new Map<keyof Chunks, Promise<unknown>>();
 
@@ -23,7 +31,9 @@ export async function loadChunk<Name extends keyof Chunks>(
   name: Name,
 ): Promise<Chunks[Name] | undefined> {
   try {
-    const path = `chunks/${PARLEY_CHUNKS[name]}#${failures}`;
+    const suffix = PARLEY_CHUNKS[name];
+    if (suffix === undefined) return undefined;
+    const path = `chunks/${name}${suffix}.js#${failures}`;
     const chunk = loaded.get(name) ?? import(new URL(path, scriptTag.server).href);
     loaded.set(name, chunk);
     return (await chunk) as Chunks[Name];

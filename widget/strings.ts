@@ -15,12 +15,6 @@ export const english = {
   toDark: "Switch to dark theme",
   toLight: "Switch to light theme",
   forgetKey: "Forget the saved key",
-  openChat: "Open chat",
-  closeChat: "Close chat",
-  chatPanel: "Chat",
-  expand: "Enlarge chat",
-  shrink: "Make chat smaller",
-  unread: (count: number) => (count === 1 ? "1 new message" : `${count} new messages`),
   welcome: "How can I help?",
 
   composerLabel: "Message",
@@ -108,9 +102,8 @@ export const english = {
   showFewerLines: "Show fewer lines",
   copyAsMarkdown: "Copy as Markdown",
   copyAsCsv: "Copy as CSV",
-  /** Stand before the host of an image. */
-  loadImage: "Load image from",
-  openImage: "Open image at",
+  loadImage: (host: string) => `Load image from ${host}`,
+  openImage: (host: string) => `Open image at ${host}`,
   imageFailed: "The image could not be loaded",
   /** Accessible name of a table's scroll box. */
   table: "Table",
@@ -121,8 +114,21 @@ export const english = {
 /** The texts of one language. Whatever has no parameter is a text, everything else a function that makes one. */
 export type Strings = typeof english;
 
+/** Texts of the launcher, whose English ones come with its chunk. */
+export interface LauncherStrings {
+  openChat: string;
+  closeChat: string;
+  chatPanel: string;
+  expand: string;
+  shrink: string;
+  unread: (count: number) => string;
+}
+
 /** Texts of a site's own, in place of ours. */
-export type StringsOverride = Partial<Omit<Strings, "lang">>;
+export type StringsOverride = Partial<Omit<Strings, "lang"> & LauncherStrings>;
+
+/** A translation. What it lacks is said in English, but a test wants all of it. */
+export type Locale = Partial<Strings & LauncherStrings> & Pick<Strings, "lang">;
 
 /** The names of texts without a parameter. */
 export type TextName = {

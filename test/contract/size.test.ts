@@ -19,7 +19,9 @@ test("/widget.js is one classic script, and loads nothing but the chunks that ar
   const widget = readFileSync("dist/public/widget.js", "utf8");
   assert.doesNotMatch(widget, /^\s*(?:import|export)\b|sourceMappingURL/m);
   assert.equal(widget.match(/\bimport\(/g)?.length, 1);
-  const named = [...widget.matchAll(/"([a-z-]+-[0-9a-f]{10}\.js)"/g)].map(([, name]) => name);
+  const named = [...widget.matchAll(/[{,]([a-z]+|"[a-z-]+"):"(-[0-9a-f]{10})"/g)].map(
+    ([, name = "", suffix]) => `${name.replaceAll('"', "")}${suffix}.js`,
+  );
   const built = readdirSync("dist/public/chunks").filter((name) => name.endsWith(".js"));
   assert.deepEqual(named.sort(), built.sort());
 });

@@ -1,5 +1,5 @@
 import type { html, LitElement, nothing, TemplateResult } from "lit";
-import type { Strings } from "../strings.ts";
+import type { LauncherStrings, Strings } from "../strings.ts";
 
 /** Parts of the chat that a page can style through the launcher: all of them. */
 const CHAT_PARTS =
@@ -24,6 +24,7 @@ export interface LauncherKit {
   ) => TemplateResult;
   readonly recall: (name: string, area: "sessionStorage") => string | undefined;
   readonly remember: (name: string, value: string, area: "sessionStorage") => unknown;
+  readonly checkChoice: (element: Element, name: string, words: readonly string[]) => void;
   readonly reportAttribute: (
     element: Element,
     name: string,
@@ -44,7 +45,7 @@ export interface LauncherHost extends LitElement {
   readonly icon: "chat" | "spark" | "question";
   readonly label: string;
   readonly autoOpen: number | string | null;
-  readonly language: { readonly table: Strings; readonly direction: "ltr" | "rtl" };
+  readonly language: { readonly table: Strings & Partial<LauncherStrings> };
   readonly chat: { readonly updateComplete: Promise<unknown>; focusComposer(): void } | null;
   toggle(): Promise<void>;
 }
@@ -66,6 +67,15 @@ export interface LauncherModel {
   readonly onKeyDown: (event: KeyboardEvent) => void;
 }
 
+export const english: LauncherStrings = {
+  openChat: "Open chat",
+  closeChat: "Close chat",
+  chatPanel: "Chat",
+  expand: "Enlarge chat",
+  shrink: "Make chat smaller",
+  unread: (count) => (count === 1 ? "1 new message" : `${count} new messages`),
+};
+
 const QUESTION =
   "M9 9.3a3 3 0 1 1 4.6 2.5c-1 .6-1.6 1.2-1.6 2.4m0 3v.1M12 3a9 9 0 1 1 0 18a9 9 0 0 1 0-18z";
 const EXPAND = "M13.5 5H19v5.5M10.5 19H5v-5.5M19 5l-5.5 5.5M5 19l5.5-5.5";
@@ -80,12 +90,12 @@ export function launcherView(
   const { html, nothing, icons } = kit;
   const { open, unread } = model;
   const { label } = host;
-  const { table: strings, direction } = host.language;
+  const strings = { ...english, ...host.language.table };
   const icon = host.icon === "question" ? kit.icon(QUESTION) : icons[host.icon];
   const news = unread > 0 ? strings.unread(unread) : "";
   const name = open ? strings.closeChat : label || strings.openChat;
   return html`
-    <div class="launcher-root" lang=${strings.lang} dir=${direction} @keydown=${model.onKeyDown}>
+    <div class="launcher-root" lang=${strings.lang} @keydown=${model.onKeyDown}>
       <dialog
         id="panel"
         part="panel"
@@ -120,7 +130,7 @@ function chatView(
   host: LauncherHost,
   { wide, onWide, onClose }: LauncherModel,
 ): TemplateResult {
-  const { closeChat, expand, shrink } = host.language.table;
+  const { closeChat, expand, shrink } = { ...english, ...host.language.table };
   const sizeButton = iconButton(
     "expand",
     wide ? shrink : expand,

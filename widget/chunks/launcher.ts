@@ -7,6 +7,13 @@ import { type LauncherHost, type LauncherKit, launcherView } from "./launcher-vi
 /** Where the panel fills the screen, and is modal: too small for a page beside it. */
 const smallScreen = matchMedia("(width <= 480px), (height <= 480px) and (pointer: coarse)");
 
+/** The first word is the default. */
+const CHOICES = {
+  position: ["bottom-end", "bottom-start", "top-end", "top-start"],
+  icon: ["chat", "spark", "question"],
+  size: ["medium", "small", "large"],
+};
+
 export class LauncherPanel implements ReactiveController {
   readonly #host: LauncherHost;
   readonly #kit: LauncherKit;
@@ -46,6 +53,9 @@ export class LauncherPanel implements ReactiveController {
   }
 
   hostUpdate(): void {
+    for (const [name, words] of Object.entries(CHOICES)) {
+      this.#kit.checkChoice(this.#host, name, words);
+    }
     if (this.#host.autoOpen !== this.#plannedFor) this.#planOpening();
   }
 

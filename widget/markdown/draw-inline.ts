@@ -135,7 +135,7 @@ function imageButton({ src, host }: SafeImage, alt: string): HTMLButtonElement {
   button.type = "button";
   button.dataset.src = src;
   button.dataset.alt = alt;
-  appendText(button, `${strings.loadImage} ${host}`);
+  appendText(button, strings.loadImage(host));
   if (alt !== "") {
     // The space keeps the two apart when they are read aloud.
     appendText(button, " ");
@@ -150,7 +150,7 @@ export function failedImage({ src, host }: SafeImage, alt: string): HTMLElement 
   appendText(node, alt === "" ? strings.imageFailed : `${alt} (${strings.imageFailed})`);
   appendText(node, " ");
   const link = node.appendChild(linkElement({ href: src, host }));
-  appendText(link, `${strings.openImage} ${host}`);
+  appendText(link, strings.openImage(host));
   return node;
 }
 

@@ -6,7 +6,6 @@ import * as icons from "./icons.ts";
 export interface FrameModel {
   /** Whether the conversation has no messages: what is there then moves to the middle. */
   readonly empty: boolean;
-  readonly direction: "ltr" | "rtl";
   readonly header: TemplateResult;
   readonly content: unknown;
   readonly dock: TemplateResult;
@@ -24,7 +23,6 @@ export function frameView(model: FrameModel): TemplateResult {
     <div
       class=${model.empty ? "chat is-empty" : "chat"}
       lang=${strings.lang}
-      dir=${model.direction}
       @keydown=${model.onKeyDown}
       @dragover=${drop.dragOver}
       @dragleave=${drop.dragLeave}

@@ -1,0 +1,195 @@
+/** The languages that the chat speaks: chosen by the page, whole, mirrored, and never wider than a phone. */
+
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import { english as launcherTexts } from "../../widget/chunks/launcher-view.ts";
+import { english as chatTexts, type Locale } from "../../widget/strings.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { say } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { chatIn, failOnComplaints, openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const english = { ...chatTexts, ...launcherTexts };
+
+const LANGUAGES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
+
+/** What a function of the table says when it is given something. */
+function said(text: unknown): unknown {
+  return typeof text === "function" ? text("Ada", "5 MB") : text;
+}
+
+for (const language of LANGUAGES) {
+  test(`${language} has every text, in words of its own, with what each of them is given`, async () => {
+    const { locale }: { locale: Locale } = await import(
+      `../../widget/chunks/locale-${language}.ts`
+    );
+    assert.equal(locale.lang, language);
+    assert.deepEqual(Object.keys(locale).sort(), Object.keys(english).sort());
+    let same = 0;
+    for (const [name, text] of Object.entries(english)) {
+      const translated = locale[name as keyof Locale];
+      assert.equal(typeof translated, typeof text, name);
+      if (typeof text === "function" && /"Ada"|Ada/.test(String(said(text)))) {
+        assert.match(String(said(translated)), /Ada/, name);
+      }
+      if (typeof text === "function" && /5 MB/.test(String(said(text)))) {
+        assert.match(String(said(translated)), /5 MB/, name);
+      }
+      assert.notEqual(String(said(translated)).trim(), "", name);
+      if (said(translated) === said(text)) same += 1;
+    }
+    // "Chat", "Code" and the like.
+    assert.ok(same <= 14, `${same} texts are the English ones`);
+  });
+}
+
+test("counted things have the form that the number asks for", async () => {
+  const { locale: ar } = await import("../../widget/chunks/locale-ar.ts");
+  const { locale: de } = await import("../../widget/chunks/locale-de.ts");
+  assert.deepEqual(
+    [1, 2].map((count) => de.unread?.(count)),
+    ["1 neue Nachricht", "2 neue Nachrichten"],
+  );
+  assert.deepEqual(
+    [1, 2].map((count) => ar.unread?.(count)),
+    ["رسالة جديدة واحدة", "رسالتان جديدتان"],
+  );
+  assert.notEqual(ar.unread?.(3)?.replace(/[\d٣]/, ""), ar.unread?.(11)?.replace(/\d+|١١/, ""));
+});
+
+test("the chat page speaks the browser's language, and says so to screen readers", async (t) => {
+  const chat = await openChat(t, browser, { browser: { locale: "de-CH" } });
+  await chat.page.getByRole("button", { name: "Zum dunklen Design wechseln" }).waitFor();
+  assert.equal(await chat.page.locator("html").getAttribute("lang"), "de");
+});
+
+interface SiteOptions {
+  html?: string;
+  chat?: string;
+  locale?: string;
+}
+
+async function openSite(t: TestContext, { html = "", chat = "", locale = "en" }: SiteOptions) {
+  const server = await startServer(t, { turns: [[say("Bonjour **toi**.")]] });
+  const site = await startSite(t, {
+    "/": sitePage(
+      `<script src="${server.url}/widget.js"></script><section><agent-chat ${chat} style="height: 400px"></agent-chat></section>`,
+    ).replace('<html lang="en"', `<html ${html}`),
+  });
+  const { page, complaints } = await openPage(t, browser, { locale });
+  failOnComplaints(t, complaints);
+  await page.goto(site.url);
+  const root = page.locator("agent-chat .chat");
+  await root.waitFor();
+  return { page, root, ...chatIn(page) };
+}
+
+for (const [what, options, lang, dir] of [
+  ["the page's language wins over the browser's", { html: 'lang="fr"', locale: "de" }, "fr", "ltr"],
+  [
+    "the element's own language wins over the page's",
+    { html: 'lang="fr"', chat: 'lang="ja"' },
+    "ja",
+    "ltr",
+  ],
+  ["a page without a language leaves it to the browser", { locale: "es-MX" }, "es", "ltr"],
+  ["Arabic is laid out from right to left", { html: 'lang="ar"' }, "ar", "rtl"],
+  ["a direction on the page decides without a language", { html: 'dir="rtl"' }, "en", "rtl"],
+  [
+    "a language without a chunk is English, in its own direction",
+    { html: 'lang="he"' },
+    "en",
+    "rtl",
+  ],
+] as const) {
+  test(what, async (t) => {
+    const { root } = await openSite(t, options);
+    assert.equal(await root.getAttribute("lang"), lang);
+    assert.equal(await root.evaluate((it) => getComputedStyle(it).direction), dir);
+  });
+}
+
+test("a page that changes its language changes the chat, with its messages and the draft", async (t) => {
+  const chat = await openSite(t, { html: 'lang="en"' });
+  await chat.say("Salut");
+  await chat.replies.getByText("Bonjour").waitFor();
+  await chat.send.waitFor();
+  await chat.input.fill("A draft");
+  await chat.page.evaluate(() => {
+    document.documentElement.lang = "ar";
+  });
+  await chat.page.getByRole("button", { name: "نسخ الإجابة" }).waitFor({ state: "attached" });
+  assert.equal(await chat.page.locator('[part="input"]').inputValue(), "A draft");
+  assert.equal(await chat.replies.getByText("Bonjour").count(), 1);
+  const bubble = await chat.page.locator('[part~="user"] .bubble').boundingBox();
+  const column = await chat.page.locator("agent-chat").boundingBox();
+  assert.ok(
+    bubble && column && bubble.x + bubble.width < column.x + column.width / 2,
+    "the bubble is at the end: the left",
+  );
+});
+
+test("a language that cannot be loaded is English, and the chat works", async (t) => {
+  const server = await startServer(t, { turns: [[say("Still here.")]] });
+  const site = await startSite(t, {
+    "/": sitePage(
+      `<script src="${server.url}/widget.js"></script><agent-chat lang="de" style="height: 400px"></agent-chat>`,
+    ),
+  });
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints, /ERR_FAILED/);
+  await page.route("**/chunks/**", (route) => route.abort());
+  await page.goto(site.url);
+  await chatIn(page).ask("Hi", "Still here.");
+});
+
+test("a site's own texts replace ours, and take part in a change of language", async (t) => {
+  const chat = await openSite(t, { html: 'lang="de"' });
+  await chat.page.evaluate(`document.querySelector("agent-chat").strings = {
+    placeholder: (agent) => "Ask " + agent + " about bicycles",
+    send: "Ride!",
+  }`);
+  await chat.page.getByRole("button", { name: "Ride!" }).waitFor();
+  const field = chat.page.locator('[part="input"]');
+  assert.match((await field.getAttribute("placeholder")) ?? "", /^Ask .+ about bicycles$/);
+  await chat.page.getByRole("button", { name: "Dateien anhängen" }).waitFor();
+});
+
+test("texts that are half as long again overflow nothing at 320 pixels", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("Hi.")]],
+    agent: { chat: { suggestions: ["What can you do?"] } },
+    browser: { viewport: { width: 320, height: 600 } },
+  });
+  const longer = Object.entries(english).flatMap(([name, text]) =>
+    typeof text === "string" && name !== "lang"
+      ? [[name, `[${text} ${"~".repeat(text.length / 2)}]`]]
+      : [],
+  );
+  const texts = JSON.stringify(Object.fromEntries(longer));
+  await chat.page.evaluate(`document.querySelector("agent-chat").strings = ${texts}`);
+  const wide = () =>
+    chat.page
+      .locator("agent-chat .chat")
+      .evaluate((root) => [
+        document.documentElement.scrollWidth - innerWidth,
+        ...[...root.querySelectorAll(".scroller, .dock, .header, .composer")].map((it) =>
+          Math.max(0, it.scrollWidth - it.clientWidth),
+        ),
+      ]);
+  await chat.page.getByRole("button", { name: "[Send message" }).waitFor();
+  assert.ok(
+    (await wide()).every((excess) => excess <= 0),
+    String(await wide()),
+  );
+  await chat.page.locator('[part="input"]').fill("Hi");
+  await chat.page.locator('[part="input"]').press("Enter");
+  await chat.replies.getByText("Hi.").waitFor();
+  assert.ok(
+    (await wide()).every((excess) => excess <= 0),
+    String(await wide()),
+  );
+});
