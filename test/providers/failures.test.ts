@@ -141,12 +141,21 @@ test("Retry-After of up to 2 seconds is waited for; a longer one is passed on at
     body: [eventStream({ choices: [{ delta: { content: "ok" }, finish_reason: "stop" }] })],
   };
   await using upstream = await startUpstream(limited("2"), ok, limited("3"), ok);
-  const provider = chatProvider(upstream);
+  const waits: number[] = [];
+  const clock = { random: () => 0.5, wait: async (ms: number) => void waits.push(ms) };
+  const provider = chatProvider(upstream, { clock });
   assert.equal((await ask(open(provider))).error, undefined);
   assert.equal(upstream.calls.length, 2);
+  assert.deepEqual(waits, [2125]);
   const failure = failureOf(await ask(open(provider)));
   assert.equal(failure.retryAfter, 3);
   assert.equal(upstream.calls.length, 3);
+});
+
+test("a Retry-After of any size is a number of seconds up to a day", async () => {
+  const reply = jsonReply(429, {}, { "retry-after": "9".repeat(400) });
+  await using upstream = await startUpstream(reply);
+  assert.equal(failureOf(await ask(open(chatProvider(upstream)))).retryAfter, 86_400);
 });
 
 test("an overload is passed on with its Retry-After, and 529 means one too", async () => {

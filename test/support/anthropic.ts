@@ -19,7 +19,7 @@ interface TestClaude {
 }
 
 /** A model that thinks without being asked to, so that thinking goes back, unless told otherwise. */
-export function claude(upstream: UpstreamServer, options: TestClaude = {}): Provider {
+export function claude(upstream: Pick<UpstreamServer, "url">, options: TestClaude = {}): Provider {
   const { model = "claude-sonnet-5", settings = {} } = options;
   const { times = { firstChunk: 20_000, idle: 20_000 } } = options;
   return createMessagesProvider({

@@ -22,6 +22,8 @@ export interface ServerOptions extends ScriptedOptions {
   agent?: Partial<AgentDefinition>;
   /** What the scripted model says. Without it, `agent.model` is resolved as the command does. */
   turns?: readonly Turn[];
+  /** A model that the test has made itself. */
+  provider?: Provider;
   env?: Environment;
   /** Address to listen on, as with `--host`. */
   host?: string;
@@ -51,15 +53,14 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
   const config = readConfig({ port: String(options.port ?? 0), host }, { ...NO_DRAIN, ...env });
   const agent = checkAgent({ name: "Acme Support", model: "demo", ...options.agent });
   const model = scriptedProvider(turns ?? [], options);
-  const provider: Provider =
-    turns === undefined
-      ? await resolveProvider(agent.model, {
-          env,
-          times: config.times,
-          settings: agent.settings,
-          loadPackage: (name) => import(name),
-        })
-      : model;
+  const resolve = () =>
+    resolveProvider(agent.model, {
+      env,
+      times: config.times,
+      settings: agent.settings,
+      loadPackage: (name) => import(name),
+    });
+  const provider = options.provider ?? (turns === undefined ? await resolve() : model);
   const log: string[] = [];
   const server = createAgentServer({
     agent,

@@ -11,6 +11,7 @@ import type {
   ProviderTimes,
 } from "../../server/providers/provider.ts";
 import { createResponses } from "../../server/providers/responses/responses.ts";
+import type { RetryClock } from "../../server/providers/upstream/retry.ts";
 import type { UpstreamServer } from "./upstream-server.ts";
 
 interface TestProvider {
@@ -18,6 +19,7 @@ interface TestProvider {
   model?: string;
   apiKey?: string | undefined;
   settings?: ModelSettings;
+  clock?: RetryClock;
 }
 
 /** Far longer than any test: a time-out is only seen where a test asks for one. */
@@ -26,17 +28,24 @@ const PATIENT: ProviderTimes = { firstChunk: 20_000, idle: 20_000 };
 /** Never waits between two tries. */
 export const INSTANT_CLOCK = { wait: async () => {}, random: () => 0.5 };
 
-export function responsesProvider(upstream: UpstreamServer, options: TestProvider = {}): Provider {
+export function responsesProvider(
+  upstream: Pick<UpstreamServer, "url">,
+  options: TestProvider = {},
+): Provider {
   return createResponses({ ...common(upstream, options), id: "openai", label: "OpenAI" });
 }
 
-export function chatProvider(upstream: UpstreamServer, options: TestProvider = {}): Provider {
+export function chatProvider(
+  upstream: Pick<UpstreamServer, "url">,
+  options: TestProvider = {},
+): Provider {
   return createChatCompletions({ ...common(upstream, options), id: "litellm", label: "LiteLLM" });
 }
 
-function common(upstream: UpstreamServer, options: TestProvider) {
+function common(upstream: Pick<UpstreamServer, "url">, options: TestProvider) {
   const { times = PATIENT, model = "gpt-4o", apiKey = "sk-test", settings = {} } = options;
-  return { baseUrl: upstream.url, apiKey, model, times, settings, clock: INSTANT_CLOCK };
+  const { clock = INSTANT_CLOCK } = options;
+  return { baseUrl: upstream.url, apiKey, model, times, settings, clock };
 }
 
 /** A conversation that says "Hi" and has no tools, unless told otherwise. */

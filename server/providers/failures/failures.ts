@@ -1,6 +1,6 @@
 /** Every way in which the model's side fails, told in our own words. Bodies, keys and URLs stay in `cause`. */
 
-import { UpstreamFailure, UpstreamRefusal } from "../upstream/refusal.ts";
+import { isCompressed, UpstreamFailure, UpstreamRefusal } from "../upstream/refusal.ts";
 import { readRetryAfter } from "../upstream/retry-after.ts";
 import { classify, statusOf } from "./classify.ts";
 import { ProviderError } from "./provider-error.ts";
@@ -68,11 +68,10 @@ function fromRefusal(label: string, refusal: UpstreamRefusal): ProviderError {
     if (/"error"\s*:/.test(refusal.body.slice(0, 200)) && (detail.text || detail.code) !== "") {
       return classify(label, { status: statusOf(detail), detail, cause: refusal });
     }
-    return new ProviderError(
-      "provider_error",
-      `${label} did not answer with an event stream: its base URL probably is wrong.`,
-      { cause: refusal, retryable: false },
-    );
+    const message = isCompressed(headers.get("content-encoding"))
+      ? `${label} answered with a compressed stream: whatever stands before it must not compress it.`
+      : `${label} did not answer with an event stream: its base URL probably is wrong.`;
+    return new ProviderError("provider_error", message, { cause: refusal, retryable: false });
   }
   const retryAfter = WAITS.has(status) ? readRetryAfter(headers) : undefined;
   return classify(label, { status, detail, retryAfter, cause: refusal });

@@ -24,9 +24,16 @@ export class ProviderError extends ApiError {
   override readonly name = "ProviderError";
 
   constructor(code: ProviderErrorCode, message: string, options: ApiErrorOptions = {}) {
-    super(code, message, options);
+    const { retryAfter } = options;
+    super(code, message, {
+      ...options,
+      ...(retryAfter === undefined ? {} : { retryAfter: Math.min(retryAfter, MAX_RETRY_AFTER) }),
+    });
   }
 }
+
+/** A day, in seconds: what a provider asks for beyond that is no time that a client's timers know. */
+const MAX_RETRY_AFTER = 86_400;
 
 /** What a failure means to one provider only; `undefined` leaves it to the common rules. */
 export type ExplainFailure = (cause: unknown) => ProviderError | undefined;

@@ -1,5 +1,5 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
-import { MAX_REFUSAL_BYTES, UpstreamRefusal } from "./refusal.ts";
+import { isCompressed, MAX_REFUSAL_BYTES, MAX_REFUSAL_MS, UpstreamRefusal } from "./refusal.ts";
 
 /** A request as it is sent. */
 export interface ExchangeRequest {
@@ -51,6 +51,11 @@ function send(
       const isStale = sent.reusedSocket && error.code === "ECONNRESET";
       reject(isStale ? new StaleConnection() : error);
     });
+    // Nobody asked for another protocol; without this, Node drops the connection and says nothing.
+    sent.once("upgrade", (answer, socket) => {
+      socket.destroy();
+      reject(new UpstreamRefusal(answer.statusCode ?? 0, headersOf(answer), ""));
+    });
     sent.once("response", (answer) => {
       // Whoever reads is told by the end of the reading: an event that nobody listens to would end the process.
       answer.on("error", () => {});
@@ -68,10 +73,12 @@ export function headersOf(answer: IncomingMessage): Headers {
   return headers;
 }
 
-/** Whether the answer is a success with a body of this media type. */
+/** Whether the answer is a success with a body of this media type that is not compressed. */
 export function isStream({ statusCode = 0, headers }: IncomingMessage, mediaType: string): boolean {
+  if (statusCode < 200 || statusCode >= 300 || isCompressed(headers["content-encoding"]))
+    return false;
   const type = (headers["content-type"] ?? "").split(";", 1)[0] ?? "";
-  return statusCode >= 200 && statusCode < 300 && type.trim().toLowerCase() === mediaType;
+  return type.trim().toLowerCase() === mediaType;
 }
 
 /** An answer that is no stream: the start of its body is read, and its connection closed after that. */
@@ -79,14 +86,26 @@ export async function refusalOf(answer: IncomingMessage): Promise<UpstreamRefusa
   return new UpstreamRefusal(answer.statusCode ?? 0, headersOf(answer), await readStart(answer));
 }
 
+/** Of a refusal the status says the most: a body that is cut, or does not end in time, is taken as far as it came. */
 async function readStart(answer: IncomingMessage): Promise<string> {
   const decoder = new TextDecoder();
+  let saysEnough = (answer.statusCode ?? 0) >= 300;
+  const timer = setTimeout(() => {
+    saysEnough = true;
+    answer.destroy();
+  }, MAX_REFUSAL_MS);
   let start = "";
   let bytes = 0;
-  for await (const piece of answer as AsyncIterable<Buffer>) {
-    bytes += piece.byteLength;
-    start += decoder.decode(piece, { stream: true });
-    if (bytes >= MAX_REFUSAL_BYTES) return start;
+  try {
+    for await (const piece of answer as AsyncIterable<Buffer>) {
+      bytes += piece.byteLength;
+      start += decoder.decode(piece, { stream: true });
+      if (bytes >= MAX_REFUSAL_BYTES) return start;
+    }
+  } catch (error) {
+    if (!saysEnough) throw error;
+  } finally {
+    clearTimeout(timer);
   }
   return start + decoder.decode();
 }

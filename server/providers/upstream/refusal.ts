@@ -3,6 +3,14 @@ import { isRecord, text } from "../json.ts";
 /** How much of a refused answer's body is read: enough to classify it, and bounded. */
 export const MAX_REFUSAL_BYTES = 64 * 1024;
 
+/** How long that may take, in milliseconds. */
+export const MAX_REFUSAL_MS = 1_000;
+
+/** Whether a `Content-Encoding` says so. We ask for none, since an event must not wait for those after it. */
+export function isCompressed(contentEncoding: string | null | undefined): boolean {
+  return !/^(?:identity)?$/i.test((contentEncoding ?? "").trim());
+}
+
 /** An upstream answer that is no event stream: an error status, a redirect, or a body of another kind. */
 export class UpstreamRefusal extends Error {
   override readonly name = "UpstreamRefusal";

@@ -38,7 +38,9 @@ export function retryDelay(
 ): number | undefined {
   if (tried >= MAX_TRIES || !failure.retryable || !isTransient(failure.cause)) return undefined;
   if (failure.retryAfter !== undefined) {
-    return failure.retryAfter <= LONGEST_WAIT_SECONDS ? failure.retryAfter * 1000 : undefined;
+    if (failure.retryAfter > LONGEST_WAIT_SECONDS) return undefined;
+    // Never sooner than asked for, and all who were asked for the same not at once.
+    return failure.retryAfter * 1000 + random() * 250;
   }
   // Full jitter, 250 ms and then 500 ms on average: clients that failed together do not return together.
   return random() * 500 * 2 ** (tried - 1);

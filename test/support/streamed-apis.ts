@@ -1,0 +1,72 @@
+/** The four streamed APIs that Parley speaks, each with one recorded answer. */
+
+import type { Provider, ProviderTimes } from "../../server/providers/provider.ts";
+import { claude } from "./anthropic.ts";
+import { bedrock, EVENT_STREAM, encodeFrame, fixtureFrames } from "./bedrock.ts";
+import { chatProvider, responsesProvider } from "./upstream-conversation.ts";
+import { fixture } from "./upstream-server.ts";
+
+export interface StreamedApi {
+  readonly name: string;
+  readonly contentType: string;
+  /** The bytes of the fixture of this API with this name. */
+  bytes(name: string): Buffer;
+  /** How many of the bytes hold the first piece of the text and nothing that is begun only. */
+  startOf(bytes: Buffer): number;
+  /** A text, and calls of tools. */
+  readonly fixtures: { readonly text: string; readonly calls: string };
+  provider(upstream: { readonly url: string }, times: ProviderTimes): Provider | Promise<Provider>;
+}
+
+const SSE = "text/event-stream";
+/** Without the comments that name the source. */
+const sse = (folder: string) => (name: string) =>
+  Buffer.from(fixture(`${folder}/${name}`).replace(/^:.*\n+/gm, ""));
+
+/** The first event that tells text. */
+const eventWith = (mark: string) => (bytes: Buffer) =>
+  bytes.indexOf("\n\n", bytes.indexOf(mark)) + 2;
+
+export const STREAMED_APIS: readonly StreamedApi[] = [
+  {
+    name: "responses",
+    contentType: SSE,
+    bytes: sse("responses"),
+    startOf: eventWith("response.output_text.delta"),
+    fixtures: { text: "text", calls: "reasoning-and-two-calls" },
+    provider: (upstream, times) => responsesProvider(upstream, { times }),
+  },
+  {
+    name: "chat completions",
+    contentType: SSE,
+    bytes: sse("chat-completions"),
+    startOf: eventWith('"content":"Hel'),
+    fixtures: { text: "text-and-usage", calls: "two-parallel-calls" },
+    provider: (upstream, times) => chatProvider(upstream, { times }),
+  },
+  {
+    name: "anthropic",
+    contentType: SSE,
+    bytes: sse("anthropic"),
+    startOf: eventWith("text_delta"),
+    fixtures: { text: "text", calls: "parallel-tools" },
+    provider: (upstream, times) => claude(upstream, { times }),
+  },
+  {
+    name: "bedrock",
+    contentType: EVENT_STREAM["content-type"],
+    bytes: (name) => Buffer.concat(fixtureFrames(name).map(encodeFrame)),
+    startOf: endOfFrameWith("contentBlockDelta"),
+    fixtures: { text: "text", calls: "two-parallel-calls" },
+    provider: (upstream, times) => bedrock(upstream, { times }),
+  },
+];
+
+function endOfFrameWith(mark: string) {
+  return (bytes: Buffer): number => {
+    const found = bytes.indexOf(mark);
+    let end = 0;
+    while (end <= found) end += bytes.readUInt32BE(end);
+    return end;
+  };
+}

@@ -1,0 +1,225 @@
+/** The ways in which an upstream can fail on the wire, byte by byte. */
+
+import type { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ErrorCode } from "../../server/protocol/errors.ts";
+import { chunk, chunkedHead, head, writeForEver } from "./faulty-upstream.ts";
+import type { StreamedApi } from "./streamed-apis.ts";
+
+export interface Fault {
+  name: string;
+  answer(socket: Socket, good: GoodAnswer): unknown;
+  /** How the run ends; "done" where the fault is none. */
+  end: ErrorCode | "done";
+  /** Requests that are made of it; 1 by default. */
+  tries?: number;
+  /** Only in the frames of Bedrock, or only in Server-Sent Events. */
+  only?: "frames" | "events";
+}
+
+/** How an answer without a fault looks, in parts. */
+export interface GoodAnswer {
+  /** The head of an answer that its connection ends. */
+  ok: string;
+  okInChunks: string;
+  /** Text that was said, and the rest. */
+  start: Buffer;
+  rest: Buffer;
+  headers: Record<string, string>;
+}
+
+const MIB = 1024 * 1024;
+
+export const FAULTS: Fault[] = [
+  {
+    name: "resets the connection",
+    answer: (s) => s.resetAndDestroy(),
+    end: "provider_error",
+    tries: 3,
+  },
+  { name: "closes without a word", answer: (s) => s.end(), end: "provider_error", tries: 3 },
+  { name: "says nothing", answer: () => {}, end: "provider_timeout" },
+  {
+    name: "stops inside the head",
+    answer: (s) => s.write("HTTP/1.1 200 OK\r\ncontent-ty"),
+    end: "provider_timeout",
+  },
+  {
+    name: "sends the head without coming to its end",
+    answer: (s) => trickle(s, "HTTP/1.1 200 OK\r\nx-filler: ", "x"),
+    end: "provider_timeout",
+  },
+  {
+    name: "sends interim responses only",
+    answer: (s) => trickle(s, "", "HTTP/1.1 103 Early Hints\r\n\r\n"),
+    end: "provider_timeout",
+  },
+  {
+    name: "sends interim responses first",
+    answer: (s, { ok, start, rest }) => s.end(joined(INTERIM, ok, start, rest)),
+    end: "done",
+  },
+  {
+    name: "switches protocols",
+    answer: (s) =>
+      s.end("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
+    end: "provider_error",
+  },
+  {
+    name: "falls silent after the head",
+    answer: (s, { ok }) => s.write(ok),
+    end: "provider_timeout",
+  },
+  {
+    name: "falls silent in the answer",
+    answer: (s, { ok, start }) => s.write(joined(ok, start)),
+    end: "provider_timeout",
+  },
+  {
+    name: "speaks no HTTP",
+    answer: (s) => s.end("SSH-2.0-OpenSSH_9.2\r\n"),
+    end: "provider_error",
+  },
+  {
+    name: "sends a head of any length",
+    answer: (s) => writeForEver(s, "HTTP/1.1 200 OK\r\n", `x-filler: ${"x".repeat(1000)}\r\n`),
+    end: "provider_error",
+  },
+  {
+    name: "redirects",
+    answer: (s) => s.end(head("307 Temporary Redirect", { location: "http://127.0.0.1:9/" })),
+    end: "provider_error",
+  },
+  { name: "has no content", answer: (s) => s.end(head("204 No Content")), end: "provider_error" },
+  {
+    name: "sends a page with status 200",
+    answer: (s) =>
+      s.end(joined(head("200 OK", { "content-type": "text/html" }), "<h1>Welcome</h1>")),
+    end: "provider_error",
+  },
+  {
+    name: "names another content type",
+    answer: (s, { start, rest }) =>
+      s.end(joined(head("200 OK", { "content-type": "text/plain" }), start, rest)),
+    end: "provider_error",
+  },
+  {
+    name: "says that the answer is compressed",
+    answer: (s, { headers, start, rest }) =>
+      s.end(joined(head("200 OK", { ...headers, "content-encoding": "gzip" }), start, rest)),
+    end: "provider_error",
+  },
+  {
+    name: "asks to wait for long",
+    answer: (s) => s.end(head("429 Too Many Requests", { "retry-after": "30" })),
+    end: "provider_rate_limited",
+  },
+  {
+    name: "asks to wait and does not say how long",
+    answer: (s) => s.end(head("429 Too Many Requests")),
+    end: "provider_rate_limited",
+    tries: 3,
+  },
+  {
+    name: "refuses with a body without end",
+    answer: (s) => writeForEver(s, head("401 Unauthorized"), "x".repeat(10_000)),
+    end: "provider_auth",
+  },
+  {
+    name: "refuses with a body that falls silent",
+    answer: (s) => s.write(`${head("401 Unauthorized")}{"err`),
+    end: "provider_auth",
+  },
+  {
+    name: "refuses with a body that is cut",
+    answer: (s) => s.end(`${chunkedHead("401 Unauthorized")}ff\r\n{"err`),
+    end: "provider_auth",
+  },
+  {
+    name: "announces more bytes than it sends",
+    answer: (s, { headers, start }) =>
+      s.end(joined(head("200 OK", { ...headers, "content-length": "100000" }), start)),
+    end: "provider_truncated",
+  },
+  {
+    name: "writes a chunk that is none",
+    answer: (s, { okInChunks, start }) => s.end(joined(okInChunks, chunk(start), "no number\r\n")),
+    end: "provider_truncated",
+  },
+  { name: "resets the connection in the answer", answer: resetLater, end: "provider_truncated" },
+  {
+    name: "sends an event that is no JSON",
+    answer: (s, { ok, start }) => s.end(joined(ok, start, "data: {never\n\n")),
+    end: "provider_error",
+    only: "events",
+  },
+  {
+    name: "sends a line of 20 MiB",
+    answer: (s, { ok, start }) => s.write(joined(ok, start, "data: ", Buffer.alloc(20 * MIB, "x"))),
+    end: "provider_error",
+    only: "events",
+  },
+  {
+    name: "sends comments without end",
+    answer: (s, { ok }) => writeForEver(s, ok, `: ${"x".repeat(MIB)}\n\n`),
+    end: "provider_error",
+    only: "events",
+  },
+  {
+    name: "sends bytes that are no frames",
+    answer: (s, { ok, start }) => s.end(joined(ok, start, Buffer.alloc(1000))),
+    end: "provider_error",
+    only: "frames",
+  },
+  {
+    name: "announces a frame of 4 GiB",
+    answer: (s, { ok, start }) =>
+      writeForEver(s, joined(ok, start, Buffer.alloc(4, 255), Buffer.alloc(4)), Buffer.alloc(MIB)),
+    end: "provider_error",
+    only: "frames",
+  },
+  { name: "sends a byte at a time", answer: byteByByte, end: "done" },
+];
+
+const INTERIM = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n";
+
+/** What the API answers when all is well. */
+export function answerOf({ contentType, bytes, fixtures, startOf }: StreamedApi): GoodAnswer {
+  const all = bytes(fixtures.text);
+  const split = startOf(all);
+  const headers = { "content-type": contentType };
+  return {
+    headers,
+    ok: head("200 OK", headers),
+    okInChunks: chunkedHead("200 OK", headers),
+    start: all.subarray(0, split),
+    rest: all.subarray(split),
+  };
+}
+
+export function joined(...parts: readonly (string | Uint8Array)[]): Buffer {
+  return Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part)));
+}
+
+/** A little every few milliseconds, until the other side closes. */
+function trickle(socket: Socket, start: string, more: string): void {
+  socket.write(start);
+  const timer = setInterval(() => socket.write(more), 5);
+  socket.once("close", () => clearInterval(timer));
+}
+
+async function resetLater(socket: Socket, { ok, start }: GoodAnswer): Promise<void> {
+  socket.write(joined(ok, start));
+  // A reset discards what was not read, and the reader is in this process.
+  for (let turn = 0; turn < 3; turn++) await nextTurn();
+  socket.resetAndDestroy();
+}
+
+async function byteByByte(socket: Socket, { ok, start, rest }: GoodAnswer): Promise<void> {
+  socket.setNoDelay(true);
+  for (const byte of joined(ok, start, rest)) {
+    socket.write(Buffer.of(byte));
+    await nextTurn();
+  }
+  socket.end();
+}
