@@ -129,15 +129,6 @@ test("what was let go of a long answer is run_expired, and the rest is still the
   );
 });
 
-test("the last event is held whatever its size, for who lost the line just before it", async (t) => {
-  const env = { PARLEY_RESUME_BYTES: "1000" };
-  const server = await startServer(t, { turns: [[say("x".repeat(5000))]], env });
-  const run = newRun();
-  const [, done] = await (await openLine.sse(t, server, { message: "Hi", run })).rest();
-  const again = await openLine.socket(t, server, { resume: run, after: 1 });
-  assert.deepEqual(await again.rest(), [done]);
-});
-
 test("the logs of ended runs make room for others, the oldest first", async (t) => {
   const turns = Array.from({ length: 3 }, () => [say("x".repeat(4000))]);
   // Two of these fit: text, state and what an event takes beside them.

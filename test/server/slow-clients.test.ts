@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { post } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { endlessTurn, settled } from "../support/endless-turn.ts";
 import { connectRaw } from "../support/raw-connection.ts";
@@ -115,6 +116,31 @@ test("while nobody reads, a run goes on to PARLEY_RESUME_BYTES, waits, and goes 
   assert.ok(waiting > 8 && waiting < 20, `${waiting} pieces of 64 KiB`);
   const second = await openLine.socket(t, server, { resume: run, after: 1 });
   assert.equal((await second.rest()).length, 101);
+});
+
+test("the last event is held whatever its size, for who loses the line in the middle of it", async (t) => {
+  const text = "x".repeat(2 * 1024 * 1024);
+  const env = { PARLEY_RESUME_BYTES: "1000" };
+  const server = await startServer(t, { turns: [[say(text)]], env });
+  const run = newRun();
+  const deaf = await postDeaf(t, server, { message: "Hi", stream: true, run });
+  const lively = await openLine.sse(t, server, { message: "Hi", run });
+  const done = (await lively.rest()).at(-1);
+  deaf.socket.destroy();
+  const again = await openLine.socket(t, server, { resume: run, after: 1 });
+  assert.deepEqual(await again.rest(), [done]);
+});
+
+test("a run whose client does not read gives up its place when PARLEY_RUN_SECONDS are over", async (t) => {
+  const server = await startServer(t, {
+    turns: [endlessTurn().turn, [say("Next")]],
+    env: { PARLEY_MAX_RUNS: "1", PARLEY_RUN_SECONDS: "0.3" },
+  });
+  const asked = server.model.nextAsked();
+  await postDeaf(t, server, { message: "Hi", stream: true });
+  await asked;
+  const answer = await post(server, { message: "Hi", stream: false });
+  assert.equal(JSON.parse(await answer.text()).response, "Next");
 });
 
 /** A socket whose line is full: the model talks for ever, and the client takes nothing. */
