@@ -5,7 +5,8 @@ import type { Caller } from "../http/caller.ts";
 import { ApiError, invalidRequest } from "../protocol/api-error.ts";
 import { Activity } from "./activity.ts";
 import { LogBudget } from "./log-budget.ts";
-import { Run, type RunJob } from "./run.ts";
+import { Run } from "./run.ts";
+import type { RunJob } from "./run-settings.ts";
 import { TurnQueue } from "./turn-queue.ts";
 
 /** How long and how much of a run is kept for a client that lost its line. */
