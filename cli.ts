@@ -14,7 +14,7 @@ import { demoAgent } from "./server/project/demo-agent.ts";
 import { findProject, loadAgent } from "./server/project/load-project.ts";
 import { loadOptionalPackage } from "./server/project/optional-package.ts";
 import { SetupError } from "./server/providers/failures/provider-error.ts";
-import { resolveProvider } from "./server/providers/index.ts";
+import { resolveModels } from "./server/providers/index.ts";
 import { readEnvironment } from "./server/read-environment.ts";
 import { reloadOnHangup } from "./server/reload.ts";
 import { closeWithProcess } from "./server/shutdown.ts";
@@ -78,7 +78,7 @@ async function start(
   Object.assign(process.env, env);
   const config = readConfig(flags, env);
   const agent = folder === undefined ? demoAgent() : await loadAgent(folder);
-  const provider = await resolveProvider(agent.model, {
+  const provider = await resolveModels([agent.model, ...agent.fallbacks], {
     env,
     times: config.times,
     settings: agent.settings,
@@ -134,7 +134,7 @@ function announce(agent: Agent, config: Config, url: string): void {
   print(`Parley ${PARLEY_VERSION}
   name   ${agent.name}
   agent  ${agent.agent}
-  model  ${agent.model}
+  model  ${[agent.model, ...agent.fallbacks].join(", else ")}
   keys   ${kinds.length > 0 ? kinds.join(", ") : "none: whoever reaches this address can chat"}`);
   if (!hasKeys(config.keys) && !isLoopbackHost(config.host)) {
     process.stderr.write(

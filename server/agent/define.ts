@@ -48,6 +48,11 @@ export interface AgentDefinition {
   agent?: string;
   /** `provider/model`, such as `openai/gpt-5.2`; `demo` needs no key and no network. */
   model: string;
+  /**
+   * Models that are asked, in this order, when the one before fails before it says anything. All of them must
+   * keep a conversation in the same way, and all get the same settings.
+   */
+  fallbacks?: string[];
   /** The system prompt. It never leaves the server but to the model's provider. */
   instructions?: string;
   tools?: AnyToolDefinition[];
@@ -83,6 +88,7 @@ export interface Agent {
   readonly name: string;
   readonly agent: string;
   readonly model: string;
+  readonly fallbacks: readonly string[];
   readonly instructions: string;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly maxTurns: number;
@@ -132,12 +138,30 @@ export function checkAgent(exported: unknown): Agent {
     name,
     agent: optionalText(exported, "agent") ?? name,
     model: text(exported, "model"),
+    fallbacks: checkFallbacks(exported),
     instructions: optionalText(exported, "instructions") ?? "",
     tools: checkTools(tools),
     maxTurns,
     settings: checkSettings(exported),
     welcome: chat && optionalText(chat, "welcome", "chat.welcome"),
     suggestions: checkSuggestions(chat?.suggestions),
+  });
+}
+
+function checkFallbacks({ model, fallbacks = [] }: Record<string, unknown>): readonly string[] {
+  if (!Array.isArray(fallbacks)) throw new SetupError("fallbacks must be an array of models.");
+  return fallbacks.map((name: unknown, index) => {
+    if (typeof name !== "string" || name.trim() === "") {
+      throw new SetupError(
+        `fallbacks[${index}] must be a model, such as "anthropic/claude-sonnet-5".`,
+      );
+    }
+    if (name === model || fallbacks.indexOf(name) !== index) {
+      throw new SetupError(
+        `fallbacks[${index}] names "${name}", which is asked before it already.`,
+      );
+    }
+    return name;
   });
 }
 

@@ -34,7 +34,7 @@ export async function* finish(
 function done(
   runner: Runner,
   conversation: Conversation,
-  { usage }: Progress,
+  { usage, model }: Progress,
   output: string,
   reason: FinishReason,
 ): DoneEvent {
@@ -44,6 +44,7 @@ function done(
     state: runner.seal(conversation.state()),
     ...(usage === undefined ? {} : { usage }),
     finish_reason: reason,
+    ...(model === undefined ? {} : { model }),
   };
 }
 

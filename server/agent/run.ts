@@ -27,7 +27,7 @@ export async function* runAgent(
   controller: AbortController,
 ): AsyncGenerator<StreamEvent, void> {
   const { signal } = controller;
-  const progress: Progress = { said: "", unfinished: "", usage: undefined };
+  const progress: Progress = { said: "", unfinished: "", usage: undefined, model: undefined };
   let conversation: Conversation | undefined;
   try {
     conversation = openConversation(runner, request);
@@ -109,9 +109,13 @@ async function* takeTurn(
         case "hosted_result":
           yield hosted.end(event.answer, event.durationMs);
           break;
+        case "failover":
+          runner.report(event.report);
+          break;
         case "end":
           yield* hosted.giveUp();
           progress.unfinished = "";
+          progress.model = event.model;
           progress.usage = addUsage(progress.usage, event.usage);
           return { said, calls, finish: event.finish };
       }

@@ -41,4 +41,6 @@ export interface Progress {
   /** Of that, what belongs to a turn that has not ended: the conversation does not know it yet. */
   unfinished: string;
   usage: Usage | undefined;
+  /** Who gave the last answer, where the agent has several models. */
+  model: string | undefined;
 }

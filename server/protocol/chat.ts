@@ -91,6 +91,8 @@ export interface ChatResponse {
   done: true;
   usage?: Usage;
   finish_reason: FinishReason;
+  /** As in `done`. */
+  model?: string;
 }
 
 /** A message that a client sends on the socket. `state` wins over `previous_response_id`. */
@@ -124,6 +126,8 @@ export interface AgentInfo {
   welcome?: string;
   /** First messages to offer. */
   suggestions: string[];
+  /** The model strings in the order in which they are asked; only of an agent with fallback models. */
+  models?: string[];
   /** What may be attached to a message; `media_types` is empty when the model takes no files. */
   attachments: { media_types: string[]; max_bytes: number; max_count: number };
 }

@@ -51,6 +51,8 @@ export interface DoneEvent {
   /** Summed over the run's model requests; absent where the provider does not report it. */
   usage?: Usage;
   finish_reason: FinishReason;
+  /** The model string of who gave the answer; only of an agent with fallback models. */
+  model?: string;
 }
 
 /** The run failed. Terminal: nothing follows. */

@@ -49,6 +49,22 @@ export function refuseSettings(id: ProviderId, settings: ModelSettings): void {
   }
 }
 
+/**
+ * What of the settings is for this one of an agent's providers: `store: false` says of those that keep nothing
+ * what they do anyway, as long as there is one that it is for.
+ */
+export function settingsFor(
+  id: string,
+  settings: ModelSettings,
+  ids: readonly string[],
+): ModelSettings {
+  const takesStore = (name: string) =>
+    isProviderId(name) && CAPABILITIES[name].settings.some((setting) => setting === "store");
+  if (settings.store !== false || takesStore(id) || !ids.some(takesStore)) return settings;
+  const { store: _store, ...rest } = settings;
+  return rest;
+}
+
 function takersOf(setting: string): string {
   const takers = Object.entries(CAPABILITIES).filter(([, { settings }]) =>
     settings.some((name) => name === setting),

@@ -2,12 +2,19 @@
 
 import { createAnthropic } from "./anthropic/anthropic.ts";
 import { createBedrock } from "./bedrock/bedrock.ts";
-import { isProviderId, mediaTypesOf, type ProviderId, refuseSettings } from "./capabilities.ts";
+import {
+  isProviderId,
+  mediaTypesOf,
+  type ProviderId,
+  refuseSettings,
+  settingsFor,
+} from "./capabilities.ts";
 import { createChatCompletions } from "./chat/chat-completions.ts";
 import { createOllama } from "./chat/ollama.ts";
 import { createDemoProvider } from "./demo/demo.ts";
 import { refuseExtraBody } from "./extra-body.ts";
 import { SetupError } from "./failures/provider-error.ts";
+import { withFallbacks } from "./fallbacks.ts";
 import { createGemini } from "./gemini/gemini.ts";
 import { createVertex } from "./gemini/vertex.ts";
 import type { Provider, ProviderSetup } from "./provider.ts";
@@ -31,6 +38,27 @@ const PROVIDERS: Readonly<Record<ProviderId, ProviderRow>> = {
   compatible: { form: "compatible/NAME", create: createCompatible },
   demo: { form: "demo", create: createDemoProvider },
 };
+
+/**
+ * The one provider of an agent with fallback models: `withFallbacks` of what `resolveProvider` makes of each.
+ * Each model gets the agent's settings. Rejects with a `SetupError` as `resolveProvider` does.
+ */
+export async function resolveModels(
+  [first, ...others]: readonly [string, ...string[]],
+  setup: Omit<ProviderSetup, "model">,
+): Promise<Provider> {
+  const ids = [first, ...others].map((model) => splitModel(model.trim())[0]);
+  if (setup.settings.extraBody !== undefined && new Set(ids).size > 1) {
+    throw new SetupError(
+      "extraBody holds fields of one API, and fallbacks names models of others: remove one of the two.",
+    );
+  }
+  const resolve = async (name: string) => {
+    const settings = settingsFor(splitModel(name.trim())[0], setup.settings, ids);
+    return { name, provider: await resolveProvider(name, { ...setup, settings }) };
+  };
+  return withFallbacks(await resolve(first), await Promise.all(others.map(resolve)));
+}
 
 /**
  * The provider that a model string such as "openai/gpt-5.2" means, ready to serve. A bare name is one of

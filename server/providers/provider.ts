@@ -23,8 +23,13 @@ export type ProviderEvent =
   | { type: "hosted_call"; call: ToolCall }
   /** What became of a hosted call. `durationMs` counts from where the provider began with it. */
   | { type: "hosted_result"; answer: ToolAnswer; durationMs: number }
-  /** Exactly one, and the last. A stream that ends without it was cut: `provider_truncated`. */
-  | { type: "end"; finish: TurnFinish; usage?: Usage };
+  /** A model failed before it said anything, and another is asked in its place. For the log. */
+  | { type: "failover"; report: Error }
+  /**
+   * Exactly one, and the last. A stream that ends without it was cut: `provider_truncated`. `model` is the
+   * model string of who answered, where an agent has several.
+   */
+  | { type: "end"; finish: TurnFinish; usage?: Usage; model?: string };
 
 /** All events but the last. */
 export type SpokenEvent = Exclude<ProviderEvent, { type: "end" }>;
@@ -92,15 +97,21 @@ export interface Conversation {
   state(): ConversationState;
 }
 
-/** A model that is served, with its settings resolved. */
-export interface Provider {
+/** What is known of a model that is served. */
+export interface ProviderFacts {
   /** As in the model string, for logs and for binding signed states: "openai". */
   readonly id: string;
   /** For sentences: "OpenAI". */
   readonly label: string;
-  readonly stateKind: StateKind;
   /** Which attachments the model takes; others are refused before the call. */
   readonly mediaTypes: readonly MediaType[];
+  /** The model strings in the order in which they are asked, where there are several. */
+  readonly models?: readonly string[];
+}
+
+/** A model that is served, with its settings resolved. */
+export interface Provider extends ProviderFacts {
+  readonly stateKind: StateKind;
   open(setup: ConversationSetup): Conversation;
 }
 
@@ -118,7 +129,7 @@ export interface ChatModelRequest {
 
 export type ChatModelEvent =
   | SpokenEvent
-  | { type: "end"; finish: TurnFinish; usage?: Usage; message: AssistantMessage };
+  | { type: "end"; finish: TurnFinish; usage?: Usage; model?: string; message: AssistantMessage };
 
 /** Milliseconds. */
 export interface ProviderTimes {

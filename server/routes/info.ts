@@ -13,6 +13,7 @@ export function info(service: Service): (exchange: Exchange) => void {
     auth_required: service.authRequired(),
     ...(agent.welcome === undefined ? {} : { welcome: agent.welcome }),
     suggestions: [...agent.suggestions],
+    ...(provider.models === undefined ? {} : { models: [...provider.models] }),
     attachments: {
       media_types: [...provider.mediaTypes],
       max_bytes: MAX_ATTACHMENT_BYTES,

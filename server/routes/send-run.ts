@@ -39,9 +39,10 @@ export async function answerRun(res: ServerResponse, run: Run, service: Service)
   if (last.type === "error") {
     throw new ApiError(last.code, last.data, { retryAfter: last.retry_after });
   }
-  const { data, state, usage, finish_reason } = last;
+  const { data, state, usage, finish_reason, model } = last;
   const body: ChatResponse = { response: data, state, done: true, finish_reason };
   if (usage !== undefined) body.usage = usage;
+  if (model !== undefined) body.model = model;
   sendJson(res, 200, body, { "x-run-id": run.id });
 }
 

@@ -6,7 +6,7 @@ import { type AgentDefinition, checkAgent } from "../../server/agent/define.ts";
 import { type Environment, readConfig, secretsOf } from "../../server/config.ts";
 import { type AgentServer, createAgentServer } from "../../server/index.ts";
 import { createLog } from "../../server/log.ts";
-import { resolveProvider } from "../../server/providers/index.ts";
+import { resolveModels } from "../../server/providers/index.ts";
 import type { Provider } from "../../server/providers/provider.ts";
 import { REPOSITORY } from "./command.ts";
 import {
@@ -54,7 +54,7 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
   const agent = checkAgent({ name: "Acme Support", model: "demo", ...options.agent });
   const model = scriptedProvider(turns ?? [], options);
   const resolve = () =>
-    resolveProvider(agent.model, {
+    resolveModels([agent.model, ...agent.fallbacks], {
       env,
       times: config.times,
       settings: agent.settings,

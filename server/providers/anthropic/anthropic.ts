@@ -5,7 +5,7 @@ import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import { SetupError } from "../failures/provider-error.ts";
 import { callIds, callsOf } from "../history/calls.ts";
-import { openHistory } from "../history/history.ts";
+import { HistoryProvider } from "../history/history.ts";
 import type {
   ChatModel,
   ChatModelEvent,
@@ -51,13 +51,10 @@ export interface MessagesOptions extends Pick<StreamOptions, "times" | "clock"> 
 /** A provider that speaks the Messages API. @throws SetupError for settings that do not suit the model */
 export function createMessagesProvider(options: MessagesOptions): Provider {
   const chat = new MessagesModel(options);
-  return {
-    id: "anthropic",
-    label: LABEL,
-    stateKind: "conversation_history",
-    mediaTypes: mediaTypesOf("anthropic"),
-    open: (setup) => openHistory(chat, setup),
-  };
+  return new HistoryProvider(
+    { id: "anthropic", label: LABEL, mediaTypes: mediaTypesOf("anthropic") },
+    chat,
+  );
 }
 
 class MessagesModel implements ChatModel {

@@ -5,7 +5,7 @@ import { mediaTypesOf } from "../capabilities.ts";
 import { truncated } from "../failures/failures.ts";
 import { type ProviderError, SetupError } from "../failures/provider-error.ts";
 import { callIds } from "../history/calls.ts";
-import { openHistory } from "../history/history.ts";
+import { HistoryProvider } from "../history/history.ts";
 import type {
   ChatModel,
   ChatModelEvent,
@@ -39,13 +39,10 @@ export async function createBedrock(
   const sdk = (await loadPackage("@aws-sdk/client-bedrock-runtime")) as BedrockPackage;
   const client = await createBedrockClient(sdk, { model, env });
   const chat = new BedrockModel({ sdk, client, request, times, clock });
-  return {
-    id: "bedrock",
-    label: LABEL,
-    stateKind: "conversation_history",
-    mediaTypes: mediaTypesOf("bedrock"),
-    open: (setup) => openHistory(chat, setup),
-  };
+  return new HistoryProvider(
+    { id: "bedrock", label: LABEL, mediaTypes: mediaTypesOf("bedrock") },
+    chat,
+  );
 }
 
 interface BedrockModelOptions {

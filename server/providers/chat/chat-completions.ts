@@ -5,7 +5,7 @@ import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import type { ProviderError } from "../failures/provider-error.ts";
 import { callIds } from "../history/calls.ts";
-import { openHistory } from "../history/history.ts";
+import { HistoryProvider } from "../history/history.ts";
 import type {
   ChatModel,
   ChatModelEvent,
@@ -40,13 +40,7 @@ export interface ChatCompletionsOptions extends Omit<UpstreamOptions, "explain">
 export function createChatCompletions(options: ChatCompletionsOptions): Provider {
   const { id, label, mediaTypes = ALL_MEDIA_TYPES } = options;
   const chat = new ChatCompletionsModel(options);
-  return {
-    id,
-    label,
-    stateKind: "conversation_history",
-    mediaTypes,
-    open: (setup) => openHistory(chat, setup),
-  };
+  return new HistoryProvider({ id, label, mediaTypes }, chat);
 }
 
 class ChatCompletionsModel implements ChatModel {

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { HistoryToolCall } from "../../protocol/chat.ts";
 import { mediaTypesOf } from "../capabilities.ts";
 import { ProviderError } from "../failures/provider-error.ts";
-import { openHistory } from "../history/history.ts";
+import { HistoryProvider } from "../history/history.ts";
 import type {
   ChatModel,
   ChatModelEvent,
@@ -19,13 +19,10 @@ import { planDemo } from "./script.ts";
 const WORD_MS = 12;
 
 export function createDemoProvider(_setup: ProviderSetup): Provider {
-  return {
-    id: "demo",
-    label: "The demo",
-    stateKind: "conversation_history",
-    mediaTypes: mediaTypesOf("demo"),
-    open: (setup) => openHistory(demoModel, setup),
-  };
+  return new HistoryProvider(
+    { id: "demo", label: "The demo", mediaTypes: mediaTypesOf("demo") },
+    demoModel,
+  );
 }
 
 const demoModel: ChatModel = { stream: play };

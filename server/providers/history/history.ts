@@ -1,3 +1,4 @@
+import type { MediaType } from "../../protocol/attachments.ts";
 import type {
   AssistantMessage,
   ConversationState,
@@ -8,12 +9,37 @@ import type {
   ChatModel,
   Conversation,
   ConversationSetup,
+  Provider,
   ProviderEvent,
+  ProviderFacts,
   ToolAnswer,
 } from "../provider.ts";
 import { slimHistory } from "./slim-history.ts";
 import { CANCELLED_OUTPUT, toolOutput } from "./tool-output.ts";
 import { userMessage } from "./user-message.ts";
+
+/** A provider that is told the whole conversation each time. */
+export class HistoryProvider implements Provider {
+  readonly stateKind = "conversation_history";
+  readonly id: string;
+  readonly label: string;
+  readonly mediaTypes: readonly MediaType[];
+  readonly models?: readonly string[];
+  /** Who is asked. Any other can go on with the same history. */
+  readonly chat: ChatModel;
+
+  constructor({ id, label, mediaTypes, models }: ProviderFacts, chat: ChatModel) {
+    this.id = id;
+    this.label = label;
+    this.mediaTypes = mediaTypes;
+    if (models !== undefined) this.models = models;
+    this.chat = chat;
+  }
+
+  open(setup: ConversationSetup): Conversation {
+    return openHistory(this.chat, setup);
+  }
+}
 
 /** The conversation of every provider that is told all of it each time. */
 export function openHistory(model: ChatModel, setup: ConversationSetup): Conversation {

@@ -1,6 +1,7 @@
+import type { MediaType } from "../../protocol/attachments.ts";
 import type { ConversationState } from "../../protocol/chat.ts";
 import { mediaTypesOf } from "../capabilities.ts";
-import { openHistory } from "../history/history.ts";
+import { HistoryProvider } from "../history/history.ts";
 import { CANCELLED_OUTPUT, toolOutput } from "../history/tool-output.ts";
 import { userMessage } from "../history/user-message.ts";
 import type {
@@ -11,6 +12,7 @@ import type {
   ConversationSetup,
   Provider,
   ProviderEvent,
+  ProviderFacts,
   ToolAnswer,
 } from "../provider.ts";
 import { callOutput, toInput } from "./input.ts";
@@ -25,19 +27,34 @@ export function createResponses(options: ResponsesOptions): Provider {
   const { id, label, settings } = options;
   const model = new ResponsesModel(options);
   const provider = { id, label, mediaTypes: mediaTypesOf("openai") };
-  if (settings.store === false) {
-    const chat = new StatelessResponses(model);
-    return {
-      ...provider,
-      stateKind: "conversation_history",
-      open: (setup) => openHistory(chat, setup),
-    };
+  if (settings.store === false) return new HistoryProvider(provider, new StatelessResponses(model));
+  return new ResponsesProvider(provider, model);
+}
+
+/** Who is asked of a conversation that the API keeps. */
+export type StoredModel = Pick<ResponsesModel, "ask">;
+
+/** The API with its memory. */
+export class ResponsesProvider implements Provider {
+  readonly stateKind = "previous_response_id";
+  readonly id: string;
+  readonly label: string;
+  readonly mediaTypes: readonly MediaType[];
+  readonly models?: readonly string[];
+  /** Another model of the same account can go on with the same conversation. */
+  readonly model: StoredModel;
+
+  constructor({ id, label, mediaTypes, models }: ProviderFacts, model: StoredModel) {
+    this.id = id;
+    this.label = label;
+    this.mediaTypes = mediaTypes;
+    if (models !== undefined) this.models = models;
+    this.model = model;
   }
-  return {
-    ...provider,
-    stateKind: "previous_response_id",
-    open: (setup) => new ResponsesConversation(model, setup),
-  };
+
+  open(setup: ConversationSetup): Conversation {
+    return new ResponsesConversation(this.model, setup);
+  }
 }
 
 /** The API without its memory: told everything with each request. */
@@ -62,7 +79,7 @@ class StatelessResponses implements ChatModel {
 }
 
 class ResponsesConversation implements Conversation {
-  readonly #model: ResponsesModel;
+  readonly #model: StoredModel;
   readonly #setup: ConversationSetup;
   /** What the API has not been told yet. */
   #input: InputItem[];
@@ -73,7 +90,7 @@ class ResponsesConversation implements Conversation {
   /** The last response that left no call open. Only such an id may leave: the API refuses any other. */
   #settledId: string | undefined;
 
-  constructor(model: ResponsesModel, setup: ConversationSetup) {
+  constructor(model: StoredModel, setup: ConversationSetup) {
     const { state } = setup;
     this.#model = model;
     this.#setup = setup;

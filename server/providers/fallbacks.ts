@@ -1,0 +1,66 @@
+/** Several models that stand in for each other. */
+
+import { Failover } from "./failover.ts";
+import { SetupError } from "./failures/provider-error.ts";
+import { HistoryProvider } from "./history/history.ts";
+import type { ChatModel, ChatModelEvent, Provider } from "./provider.ts";
+import { ResponsesProvider, type StoredModel } from "./responses/responses.ts";
+
+/** A provider with the model string that it was made of. */
+export interface NamedProvider {
+  readonly name: string;
+  readonly provider: Provider;
+}
+
+/**
+ * One provider of several: each request goes to the first, and to the next where that fails before it says
+ * anything. It takes the files that all of them take, and its states are those of the first.
+ * @throws SetupError for models that cannot go on with each other's conversations
+ */
+export function withFallbacks(first: NamedProvider, others: readonly NamedProvider[]): Provider {
+  if (others.length === 0) return first.provider;
+  const all = [first, ...others];
+  const mediaTypes = first.provider.mediaTypes.filter((type) =>
+    others.every(({ provider }) => provider.mediaTypes.includes(type)),
+  );
+  const models = all.map(({ name }) => name);
+  const about = { id: first.provider.id, label: first.provider.label, mediaTypes, models };
+  const chats = all.flatMap(({ name, provider }) =>
+    provider instanceof HistoryProvider ? [{ name, model: provider.chat }] : [],
+  );
+  if (chats.length === all.length) return new HistoryProvider(about, chatOf(new Failover(chats)));
+  const stored = all.flatMap(({ name, provider }) =>
+    provider instanceof ResponsesProvider ? [{ name, model: provider.model }] : [],
+  );
+  if (stored.length === all.length) {
+    return new ResponsesProvider(about, storedOf(new Failover(stored)));
+  }
+  const odd = others.find(({ provider }) => provider.stateKind !== first.provider.stateKind);
+  throw new SetupError(
+    `fallbacks names "${odd?.name}", which cannot go on with a conversation of "${first.name}": one of them has OpenAI keep it. Set store: false, so that the client keeps all of it.`,
+  );
+}
+
+function chatOf(failover: Failover<ChatModel>): ChatModel {
+  return {
+    stream: (request, signal) =>
+      failover.ask((chat, name) => signed(chat.stream(request, signal), name), signal),
+  };
+}
+
+function storedOf(failover: Failover<StoredModel>): StoredModel {
+  return {
+    ask: (turn, end, signal) =>
+      failover.ask(
+        (model, name) => model.ask(turn, (finished) => ({ ...end(finished), model: name }), signal),
+        signal,
+      ),
+  };
+}
+
+async function* signed(
+  events: AsyncIterable<ChatModelEvent>,
+  model: string,
+): AsyncGenerator<ChatModelEvent, void> {
+  for await (const event of events) yield event.type === "end" ? { ...event, model } : event;
+}
