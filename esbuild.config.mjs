@@ -7,6 +7,7 @@ import { buildChunks, chunkBudgets, sourcesOf } from "./build/chunks.mjs";
 import { clientErrors } from "./build/client-errors.mjs";
 import { compactTemplates } from "./build/compact-templates.mjs";
 import { litCoreOnly } from "./build/lit-core.mjs";
+import { customElementsManifest } from "./build/manifest.mjs";
 import { markedLexerOnly } from "./build/marked-lexer.mjs";
 import { compress, minifyAgain } from "./build/minify.mjs";
 
@@ -59,6 +60,8 @@ const browser = {
   platform: "browser",
   target: "es2022",
   format: "iife",
+  // A server that renders pages may import it, and has no document.
+  banner: { js: 'typeof document>"u"||' },
   minify: !watching,
   // Names of our own callbacks; the DOM writes its in small letters.
   mangleProps: /^on[A-Z]/,
@@ -101,6 +104,7 @@ function refuseCopies(chunkSources, widgetSources) {
 rmSync("dist", { recursive: true, force: true });
 mkdirSync("dist/public", { recursive: true });
 pages();
+writeFileSync("dist/custom-elements.json", JSON.stringify(customElementsManifest(), null, 2));
 const chunks = await buildChunks(CHUNKS, { watching });
 browser.define = { PARLEY_CHUNKS: JSON.stringify(chunks.suffixes) };
 

@@ -15,7 +15,7 @@ import { nextFrame } from "./frame.ts";
 import { ReplyWatcher } from "./reply-watcher.ts";
 import { parseServer } from "./server-url.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
-import { isDark, rememberedTheme, rememberTheme, watchTheme } from "./theme.ts";
+import { rememberedTheme, rememberTheme, ThemeWatcher } from "./theme.ts";
 
 /**
  * A conversation with the agent of one Parley server.
@@ -117,13 +117,13 @@ export class AgentChat extends ChatElement {
     stop: () => this.stop(),
     reset: () => this.reset(),
     toggleTheme: () => {
-      this.theme = this.#looksDark ? "light" : "dark";
+      this.theme = this.#look.isDark ? "light" : "dark";
       rememberTheme(this.theme);
     },
   });
+  readonly #look = new ThemeWatcher(this);
   readonly #watcher = new ReplyWatcher(this, this.#screen.announcer);
   #client: ChatClient | undefined;
-  #dark = false;
   #promptShown = false;
   #hadFocus = false;
 
@@ -154,12 +154,20 @@ export class AgentChat extends ChatElement {
     this.#screen.focus();
   }
 
+  /** Puts a text into the text field, in place of what is there, for the person to send. */
+  setDraft(text: string): void {
+    this.#screen.setDraft(text);
+  }
+
+  /** Adds files to the message that is being written; resolves when they are read. What is refused is said in place. */
+  async attach(files: Iterable<File>): Promise<void> {
+    await this.#screen.attach(files);
+  }
+
   override connectedCallback(): void {
     super.connectedCallback();
     this.theme = rememberedTheme() ?? this.theme;
     window.addEventListener("online", this.#online);
-    // It may have changed while the element was out of the page.
-    this.#readTheme();
   }
 
   override disconnectedCallback(): void {
@@ -177,12 +185,6 @@ export class AgentChat extends ChatElement {
     await super.scheduleUpdate();
   }
 
-  protected override createRenderRoot(): HTMLElement | DocumentFragment {
-    const root = super.createRenderRoot();
-    watchTheme(root, () => this.#readTheme());
-    return root;
-  }
-
   protected override willUpdate(changed: PropertyValues<this>): void {
     super.willUpdate(changed);
     this.#hadFocus = Boolean(this.shadowRoot?.activeElement);
@@ -197,7 +199,6 @@ export class AgentChat extends ChatElement {
 
   protected override updated(changed: PropertyValues<this>): void {
     super.updated(changed);
-    if (changed.has("theme")) this.#readTheme();
     // The server's page: nobody knows its language before the browser is asked.
     if (this.page && this.getAttribute("lang") === "") {
       document.documentElement.lang = this.language.table.lang;
@@ -211,13 +212,9 @@ export class AgentChat extends ChatElement {
 
   protected override render(): TemplateResult | typeof nothing {
     if (!this.#client) return nothing;
-    const screen = this.#screen.render(this.#client, this.#looksDark);
+    const screen = this.#screen.render(this.#client, this.#look.isDark);
     // What was drawn in another language is drawn anew.
     return html`${keyed(this.language.table, screen)}`;
-  }
-
-  get #looksDark(): boolean {
-    return this.theme === "auto" ? this.#dark : this.theme === "dark";
   }
 
   get #session(): ChatSession | undefined {
@@ -246,14 +243,6 @@ export class AgentChat extends ChatElement {
     this.#screen.follow();
     this.dispatchEvent(new AgentChatMessageEvent(message.text, message.attachments.length));
     await sent;
-  }
-
-  /** The colours follow by themselves, the toggle's icon and label do not. */
-  #readTheme(): void {
-    const dark = isDark(this);
-    if (dark === this.#dark) return;
-    this.#dark = dark;
-    this.requestUpdate();
   }
 
   readonly #online = () => {

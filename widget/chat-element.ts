@@ -3,9 +3,9 @@
 import { LitElement, type PropertyDeclarations, type PropertyValues } from "lit";
 import { CHOICES, checkChoice, reportAttribute } from "./attribute-checks.ts";
 import { Language } from "./language.ts";
+import { loadChunksFrom } from "./lazy-chunk.ts";
 import { scriptTag } from "./script-tag.ts";
 import type { StringsOverride } from "./strings.ts";
-import type { Theme } from "./theme.ts";
 
 export abstract class ChatElement extends LitElement {
   static override properties: PropertyDeclarations = {
@@ -18,10 +18,10 @@ export abstract class ChatElement extends LitElement {
   };
 
   server = scriptTag.server;
-  theme: Theme = "auto";
+  theme: "auto" | "light" | "dark" = "auto";
   accent = "";
-  density: (typeof CHOICES.density)[number] = "normal";
-  corners: (typeof CHOICES.corners)[number] = "round";
+  density: "normal" | "compact" | "spacious" = "normal";
+  corners: "round" | "soft" | "sharp" = "round";
   strings: StringsOverride | undefined;
 
   /** @internal */
@@ -31,6 +31,7 @@ export abstract class ChatElement extends LitElement {
   #wasDrawn = false;
 
   override connectedCallback(): void {
+    loadChunksFrom(this.server);
     this.language.connect();
     super.connectedCallback();
   }

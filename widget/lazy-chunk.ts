@@ -1,4 +1,5 @@
 import { scriptTag } from "./script-tag.ts";
+import { parseServer } from "./server-url.ts";
 
 /** What is loaded only when an answer needs it, by name: the modules of `chunks/`. */
 interface Chunks {
@@ -23,6 +24,14 @@ const loaded = new Map<keyof Chunks, Promise<unknown>>();
 /** Browsers remember what a URL failed with, but for one with another fragment they ask again. */
 let failures = 0;
 
+/** Where the chunks are. */
+let server = scriptTag.server;
+
+/** A module does not know where it came from: then the chunks are those of the element's server. */
+export function loadChunksFrom(url: string): void {
+  if (!scriptTag.isTag) server = url;
+}
+
 /**
  * Loads a chunk from where this script came from, once. `undefined` when it cannot be had: the network is gone, the page's
  * policy forbids it, the server has been upgraded. An answer must be whole without it; the next need tries again.
@@ -34,7 +43,7 @@ export async function loadChunk<Name extends keyof Chunks>(
     const suffix = PARLEY_CHUNKS[name];
     if (suffix === undefined) return undefined;
     const path = `chunks/${name}${suffix}.js#${failures}`;
-    const chunk = loaded.get(name) ?? import(new URL(path, scriptTag.server).href);
+    const chunk = loaded.get(name) ?? import(new URL(path, parseServer(server)).href);
     loaded.set(name, chunk);
     return (await chunk) as Chunks[Name];
   } catch {

@@ -4,6 +4,8 @@
  */
 
 export interface ScriptTag {
+  /** Whether there is a tag: a module has none. */
+  readonly isTag: boolean;
   readonly server: string;
   readonly key: string;
   readonly wantsLauncher: boolean;
@@ -11,11 +13,11 @@ export interface ScriptTag {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** Reads a script tag; `undefined` is what a module sees, and means the page's own server. */
+/** Reads a script tag. A module sees none: it means the page's own server, and only defines the elements. */
 export function readScriptTag(script: unknown): ScriptTag {
   if (!(script instanceof HTMLScriptElement) || script.src === "") {
     const server = new URL("/", document.baseURI).href;
-    return { server, key: "", wantsLauncher: true, attributes: {} };
+    return { isTag: false, server, key: "", wantsLauncher: false, attributes: {} };
   }
   const { key = "", launcher, ...others } = script.dataset;
   const attributes: Record<string, string> = {};
@@ -24,7 +26,7 @@ export function readScriptTag(script: unknown): ScriptTag {
   }
   // The folder of the script, so that a server behind a path prefix is found too.
   const server = new URL(".", script.src).href;
-  return { server, key: key.trim(), wantsLauncher: launcher !== "none", attributes };
+  return { isTag: true, server, key: key.trim(), wantsLauncher: launcher !== "none", attributes };
 }
 
 /** Read at once: `document.currentScript` is gone as soon as the script has run. */

@@ -49,6 +49,45 @@ for (const [header, code] of [
   });
 }
 
+test("the custom-elements manifest says of both elements what the document says", () => {
+  const manifest = JSON.parse(readFileSync(join(REPOSITORY, "dist/custom-elements.json"), "utf8"));
+  type Named = { name: string; description?: string; kind?: string; parameters?: Named[] };
+  for (const [index, prefix, tagName] of [
+    [0, "", "agent-chat"],
+    [1, "launcher ", "agent-chat-launcher"],
+  ] as const) {
+    const [declaration] = manifest.modules[index].declarations;
+    assert.equal(declaration.tagName, tagName);
+    for (const [header, list] of [
+      ["attribute", "attributes"],
+      ["event", "events"],
+      ["slot", "slots"],
+      ["part", "cssParts"],
+    ] as const) {
+      const named: Named[] = declaration[list];
+      assert.deepEqual(
+        named.map(({ name }) => name),
+        listed(`${prefix}${header}`),
+      );
+      assert.ok(
+        named.every(({ description }) => description),
+        `${header}s are described`,
+      );
+    }
+    const members: Named[] = declaration.members;
+    const methods = members.filter(({ kind }) => kind === "method");
+    const signatures = methods.map(
+      ({ name, parameters = [] }) => `${name}(${parameters.map((it) => it.name).join(", ")})`,
+    );
+    assert.deepEqual(signatures.sort(), listed(`${prefix}method`).sort());
+    assert.ok(
+      methods.every(({ description }) => description),
+      "methods are described",
+    );
+    for (const { name } of members) assert.match(docs, new RegExp(`\\b${name}\\b`), name);
+  }
+});
+
 test("docs/widget.md names the fields of each event", () => {
   const events = source("agent-chat.events.ts")
     .split(/^export class /m)

@@ -14,14 +14,14 @@ const server = "https://chat.example/";
 const launcher = () => document.querySelector("agent-chat-launcher");
 
 test("a page without a chat gets one launcher, however often it is asked for", () => {
-  addLauncher({ server, key: "k", wantsLauncher: true, attributes: {} });
-  addLauncher({ server, key: "k", wantsLauncher: true, attributes: {} });
+  addLauncher({ isTag: true, server, key: "k", wantsLauncher: true, attributes: {} });
+  addLauncher({ isTag: true, server, key: "k", wantsLauncher: true, attributes: {} });
   assert.equal(document.querySelectorAll("agent-chat-launcher").length, 1);
 });
 
 test("a page that placed the chat itself gets no launcher", () => {
   document.body.append(document.createElement("agent-chat"));
-  addLauncher({ server, key: "", wantsLauncher: true, attributes: {} });
+  addLauncher({ isTag: true, server, key: "", wantsLauncher: true, attributes: {} });
   assert.equal(launcher(), null);
 });
 
@@ -39,7 +39,7 @@ test("a page that will place the chat later says so on the script tag, and gets 
 test("what else stands on the script tag are the launcher's attributes, and a name that is none is reported", (t) => {
   const report = t.mock.method(console, "error", () => {});
   const attributes = { position: "top-start", lang: "fr", colour: "red" };
-  addLauncher({ server, key: "", wantsLauncher: true, attributes });
+  addLauncher({ isTag: true, server, key: "", wantsLauncher: true, attributes });
   assert.equal(launcher()?.position, "top-start");
   assert.equal(launcher()?.lang, "fr");
   assert.match(
@@ -59,10 +59,17 @@ test("the script tag says where the server is, behind a path prefix too, and bri
   script.dataset.position = "top-end";
   script.dataset.autoOpen = "500";
   assert.deepEqual(readScriptTag(script), {
+    isTag: true,
     server: "https://acme.example/chat/",
     key: "wk",
     wantsLauncher: true,
     attributes: { position: "top-end", "auto-open": "500" },
   });
-  assert.deepEqual(readScriptTag(null), { server, key: "", wantsLauncher: true, attributes: {} });
+  assert.deepEqual(readScriptTag(null), {
+    isTag: false,
+    server,
+    key: "",
+    wantsLauncher: false,
+    attributes: {},
+  });
 });

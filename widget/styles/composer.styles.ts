@@ -57,6 +57,11 @@ export const composerStyles = css`
     outline: 0;
   }
 
+  /* Of nothing, dir=auto makes left to right. */
+  textarea:placeholder-shown {
+    direction: inherit;
+  }
+
   textarea::placeholder {
     overflow: hidden;
     color: var(--_subtle);

@@ -26,7 +26,7 @@ export function suggestionsView(
       ${suggestions.map(
         (text) => html`
           <li>
-            <button type="button" part="suggestion" class="pill" @click=${() => onPick(text)}>
+            <button type="button" part="suggestion" class="pill" dir="auto" @click=${() => onPick(text)}>
               ${text}
             </button>
           </li>

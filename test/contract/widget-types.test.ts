@@ -1,0 +1,40 @@
+/** The types that a site's TypeScript sees, compiled with the real ones of each framework. */
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
+
+for (const framework of ["react", "preact", "solid"]) {
+  test(`a template of ${framework} knows both elements, their attributes and events, and refuses a wrong word`, async () => {
+    const { types } = exports[`./widget/${framework}`];
+    const source = types.replace("./dist/types/", "").replace(".d.ts", ".ts");
+    assert.equal(source, `widget/jsx/${framework}.ts`);
+    await run(process.execPath, [
+      "node_modules/typescript/bin/tsc",
+      "-p",
+      `test/fixtures/jsx/${framework}`,
+    ]);
+  });
+}
+
+test("the package's types of the widget come from a file that is there", () => {
+  const { types } = exports["./widget"];
+  assert.ok(existsSync(types.replace("./dist/types/", "").replace(".d.ts", ".ts")), types);
+});
+
+test("on a server, where there is no document, importing the widget does nothing and throws nothing", async () => {
+  const { default: path } = exports["./widget"];
+  const url = pathToFileURL(path).href;
+  const { stdout, stderr } = await run(process.execPath, [
+    "--input-type=module",
+    "-e",
+    `await import(${JSON.stringify(url)}); console.log(typeof customElements)`,
+  ]);
+  assert.deepEqual([stdout.trim(), stderr], ["undefined", ""]);
+});
