@@ -1,6 +1,6 @@
 /** Who may chat: keys and origins, judged in one place for REST and for the socket. */
 
-import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { hasKeys, type KeyPools } from "./config.ts";
 import type { Caller, KeyKind } from "./http/caller.ts";
 import { judgeOrigin, type OriginPolicy, type OriginVerdict } from "./origins.ts";
@@ -9,6 +9,8 @@ import { ApiError } from "./protocol/api-error.ts";
 export interface AccessPolicy {
   readonly keys: KeyPools;
   readonly origins: OriginPolicy;
+  /** What ids of keys are made with: should an id come to light, no key can be guessed by it. */
+  readonly idSecret: Buffer;
 }
 
 export interface Visitor {
@@ -55,7 +57,7 @@ export function authorize(policy: AccessPolicy, visitor: Visitor): Caller {
   if (kinds.length === 0) throw new ApiError("unauthorized", "This key is not known.");
   const kind = kinds.find((one) => OPENS[visitor.transport][one].includes(verdict));
   if (kind !== undefined) {
-    return { kind, keyId: keyIdOf(visitor.key), address: visitor.address };
+    return { kind, keyId: keyIdOf(policy.idSecret, visitor.key), address: visitor.address };
   }
   if (verdict === "refused") throw originRefused(visitor.origin);
   throw new ApiError("forbidden", placeOf(kinds));
@@ -66,16 +68,16 @@ export function anonymous({ address }: Visitor): Caller {
   return { kind: "none", keyId: undefined, address };
 }
 
-/** Keyed anew in each process: should an id come to light, no key can be guessed by it. */
-const ID_SECRET = randomBytes(32);
-
-function keyIdOf(key: string): string {
-  return createHmac("sha256", ID_SECRET).update(key).digest("base64url");
+function keyIdOf(idSecret: Buffer, key: string): string {
+  return createHmac("sha256", idSecret).update(key).digest("base64url");
 }
 
 /** The ids of all keys that are in use. */
-export function knownKeyIds(keys: KeyPools): ReadonlySet<string> {
-  return new Set(Object.values(keys).flatMap((pool) => pool.map(keyIdOf)));
+export function knownKeyIds({
+  keys,
+  idSecret,
+}: Pick<AccessPolicy, "keys" | "idSecret">): ReadonlySet<string> {
+  return new Set(Object.values(keys).flatMap((pool) => pool.map((key) => keyIdOf(idSecret, key))));
 }
 
 /**

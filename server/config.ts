@@ -1,5 +1,6 @@
 /** Flags and environment become one frozen `Config`, once, at the start. Mistakes stop the start. */
 
+import { randomBytes } from "node:crypto";
 import type { ToolLimits } from "./agent/runner.ts";
 import type { KeyKind } from "./http/caller.ts";
 import type { ProxyPolicy } from "./limits/client-address.ts";
@@ -42,6 +43,8 @@ export interface Config {
   readonly resume: ResumeSettings;
   readonly proxies: ProxyPolicy;
   readonly times: Times;
+  /** New at each start. What ids of keys and places of runs are made with, so that they tell nothing of either. */
+  readonly idSecret: Buffer;
 }
 
 /** What can change while the server runs. */
@@ -123,6 +126,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     limits: readLimits(env),
     resume: readResume(env),
     proxies: readProxies(env),
+    idSecret: randomBytes(32),
     times: Object.freeze({
       drain: seconds(env, "PARLEY_DRAIN_SECONDS", 30, 0),
       keepAlive: seconds(env, "PARLEY_KEEP_ALIVE_SECONDS", 15),

@@ -6,19 +6,19 @@ import type { Config } from "./config.ts";
 import type { Caller } from "./http/caller.ts";
 import { header } from "./http/exchange.ts";
 import type { Access } from "./http/router.ts";
-import type { Admission } from "./limits/admission.ts";
+import type { AdmissionControl } from "./limits/admission-control.ts";
 import { clientAddress, isTrustedPeer } from "./limits/client-address.ts";
 import type { Log } from "./log.ts";
 import { ApiError } from "./protocol/api-error.ts";
 
 export class Door {
   readonly #config: () => Config;
-  readonly #admission: Admission;
+  readonly #admission: AdmissionControl;
   readonly #log: Log;
   #hasWarned = false;
 
   /** The settings are asked for with each visitor, since keys and origins can change while the server runs. */
-  constructor(config: () => Config, admission: Admission, log: Log) {
+  constructor(config: () => Config, admission: AdmissionControl, log: Log) {
     this.#config = config;
     this.#admission = admission;
     this.#log = log;
@@ -38,9 +38,9 @@ export class Door {
   }
 
   /** @throws ApiError `unauthorized`, `forbidden`, or `rate_limited` for who has guessed keys too often. */
-  letIn(visitor: Visitor, access: Access): Caller {
+  async letIn(visitor: Visitor, access: Access): Promise<Caller> {
     if (access === "open") return anonymous(visitor);
-    this.#admission.beforeKey(visitor.address);
+    await this.#admission.beforeKey(visitor.address);
     try {
       return authorize(
         this.#config(),
@@ -48,7 +48,7 @@ export class Door {
       );
     } catch (error) {
       const isGuess = error instanceof ApiError && error.code === "unauthorized";
-      if (isGuess && visitor.key !== undefined) this.#admission.wrongKey(visitor.address);
+      if (isGuess && visitor.key !== undefined) await this.#admission.wrongKey(visitor.address);
       throw error;
     }
   }

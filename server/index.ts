@@ -8,8 +8,10 @@ import type { Runner } from "./agent/runner.ts";
 import { type StateBinding, sealState } from "./agent/state.ts";
 import { type Config, hasKeys, livePartOf } from "./config.ts";
 import { Door } from "./door.ts";
+import type { LargeBodies } from "./http/body.ts";
 import { SocketServer } from "./http/socket-server.ts";
 import { Admission } from "./limits/admission.ts";
+import type { AdmissionControl } from "./limits/admission-control.ts";
 import { LargeBodyLine } from "./limits/large-body-line.ts";
 import type { Log } from "./log.ts";
 import { OpenSockets } from "./open-sockets.ts";
@@ -20,7 +22,8 @@ import { routesFor, socketsFor } from "./routes/index.ts";
 import { MessageParser } from "./routes/message-parser.ts";
 import type { ChatRules } from "./routes/parse-chat.ts";
 import type { Service } from "./routes/service.ts";
-import { RunHub } from "./runs/run-hub.ts";
+import type { RunDirectory } from "./runs/run-access.ts";
+import { type PlaceObserver, RunHub } from "./runs/run-hub.ts";
 import { type Serving, serveRequests } from "./serve-requests.ts";
 import { serveSockets } from "./serve-sockets.ts";
 
@@ -33,13 +36,27 @@ export interface AgentServerOptions {
   publicFolder: string;
   /** The built `parse-worker.ts`. */
   parseWorker: string;
+  /** For one of several processes that serve one address; told how to read the settings as they are now. */
+  parts?: (config: () => Config) => ServerParts;
+}
+
+/** What a process has for itself, or shares with others that serve the same address. */
+export interface ServerParts {
+  readonly admission: AdmissionControl;
+  readonly large: LargeBodies;
+  /** Told of the runs of this process. */
+  readonly observer: PlaceObserver | undefined;
+  /** Where clients find runs: those of this process, and perhaps of others. */
+  directory(own: RunHub): RunDirectory;
 }
 
 /** A server for one agent. */
 export interface AgentServer {
   /** Resolves with the page's URL once connections are taken. Rejects when the address cannot be had. */
   listen(): Promise<string>;
-  /** Refuses new runs, lets those in progress finish within the drain time, then closes everything. */
+  /** Refuses new runs and resolves when those in progress are over, at the latest after the drain time. */
+  drain(): Promise<void>;
+  /** Drains, then closes everything. */
   close(): Promise<void>;
   /**
    * Takes over what can change while the server runs: `LiveConfig`. Returns how many sockets and runs were
@@ -51,10 +68,20 @@ export interface AgentServer {
 export function createAgentServer(options: AgentServerOptions): AgentServer {
   const { config, log } = options;
   let live = config;
+  let drained: Promise<void> | undefined;
+  const drain = () => {
+    admission.close();
+    drained ??= hub.drain(config.times.drain);
+    return drained;
+  };
   const current = () => live;
   const open = new OpenSockets();
-  const admission = new Admission(() => current().limits);
-  const service = createService(options, current, admission);
+  const parts = (options.parts ?? ownParts)(current);
+  const { admission } = parts;
+  const state = stateOf(options, current);
+  const runner = runnerOf(options, current, state);
+  const hub = new RunHub(runner, admission, config.resume, config.idSecret, parts.observer);
+  const service = createService(options, current, parts, { runner, state, hub });
   const serving: Serving = { config: current, door: new Door(current, admission, log), log };
   const sockets = new SocketServer(config.maxBodyBytes, config.times.send);
   const http = createHttpServer(config);
@@ -64,15 +91,15 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
     listen: () => listen(http, config),
     reload(next) {
       live = { ...config, ...livePartOf(next) };
-      const known = knownKeyIds(live.keys);
-      const revoked = service.runs.revoke(({ keyId }) =>
+      const known = knownKeyIds(live);
+      const revoked = hub.revoke(({ keyId }) =>
         keyId === undefined ? hasKeys(live.keys) : !known.has(keyId),
       );
       return open.recheck(live) + revoked;
     },
+    drain,
     async close() {
-      admission.close();
-      await service.runs.drain(config.times.drain);
+      await drain();
       const closed = new Promise((resolve) => http.close(resolve));
       await sockets.closeAll(CLOSE.SHUTTING_DOWN, "shutting_down");
       http.closeAllConnections();
@@ -82,28 +109,35 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   };
 }
 
-function createService(
-  { agent, provider, config, log, publicFolder, parseWorker }: AgentServerOptions,
+function ownParts(current: () => Config): ServerParts {
+  const { maxLargeBodies, times } = current();
+  return {
+    admission: new Admission(() => current().limits),
+    large: new LargeBodyLine(maxLargeBodies, times.body),
+    observer: undefined,
+    directory: (own) => own,
+  };
+}
+
+function stateOf(
+  { agent, provider }: AgentServerOptions,
   current: () => Config,
-  admission: Admission,
-): Service {
-  const state = (): StateBinding => ({
+): () => StateBinding {
+  return () => ({
     kind: provider.stateKind,
     agent: agent.name,
     provider: provider.id,
     secrets: current().stateSecrets,
     limits: current().message,
   });
-  const rules = (): ChatRules => ({
-    state: state(),
-    attachments: {
-      maxCount: current().maxAttachments,
-      mediaTypes: provider.mediaTypes,
-      label: provider.label,
-    },
-    limits: current().message,
-  });
-  const runner: Runner = {
+}
+
+function runnerOf(
+  { agent, provider, config, log }: AgentServerOptions,
+  current: () => Config,
+  state: () => StateBinding,
+): Runner {
+  return {
     agent,
     provider,
     maxRunMs: config.times.run,
@@ -113,7 +147,23 @@ function createService(
     seal: (unsealed) => sealState(unsealed, state()),
     report: (error) => log.failure(error),
   };
-  const large = new LargeBodyLine(config.maxLargeBodies, config.times.body);
+}
+
+function createService(
+  { provider, config, publicFolder, parseWorker }: AgentServerOptions,
+  current: () => Config,
+  { admission, large, directory }: ServerParts,
+  { runner, state, hub }: { runner: Runner; state: () => StateBinding; hub: RunHub },
+): Service {
+  const rules = (): ChatRules => ({
+    state: state(),
+    attachments: {
+      maxCount: current().maxAttachments,
+      mediaTypes: provider.mediaTypes,
+      label: provider.label,
+    },
+    limits: current().message,
+  });
   return {
     runner,
     rules,
@@ -126,7 +176,7 @@ function createService(
     sendMs: config.times.send,
     publicFolder,
     frameAncestors: () => frameAncestors(current().origins),
-    runs: new RunHub(runner, admission, config.resume),
+    runs: directory(hub),
   };
 }
 

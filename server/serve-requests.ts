@@ -71,7 +71,9 @@ async function answer(
     sendPreflight(res, origins, visitor, methods, isPreflight(req));
     return;
   }
-  const caller = door.letIn(visitor, route.access);
+  const caller = await door.letIn(visitor, route.access);
+  // Another process may have been asked, and the client may not have waited.
+  if (res.destroyed) return;
   await route.handle({ ...arrival, caller, params: route.params });
 }
 

@@ -5,7 +5,7 @@ import { header, requestIdOf, splitTarget } from "./http/exchange.ts";
 import { ignoreUpgrade } from "./http/ignore-upgrade.ts";
 import type { Route } from "./http/router.ts";
 import { refuseUpgrade, type SocketServer } from "./http/socket-server.ts";
-import type { Admission } from "./limits/admission.ts";
+import type { AdmissionControl } from "./limits/admission-control.ts";
 import type { OpenSockets } from "./open-sockets.ts";
 import { ApiError, toApiError } from "./protocol/api-error.ts";
 import type { ChatSocket } from "./routes/chat-socket.ts";
@@ -17,15 +17,10 @@ export function serveSockets(
   { door, log }: Serving,
   table: Readonly<Record<string, Route<ChatSocket>>>,
   sockets: SocketServer,
-  admission: Admission,
+  admission: AdmissionControl,
   open: OpenSockets,
 ): void {
-  http.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (header(req, "upgrade")?.toLowerCase() !== "websocket") {
-      ignoreUpgrade(http, req, socket, head);
-      return;
-    }
-    socket.on("error", () => socket.destroy());
+  const upgrade = async (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     const { path, query } = splitTarget(req.url ?? "/");
     const logged = (status: number) =>
       log.request({ requestId: requestIdOf(req), method: "WS", path, status, ms: 0 });
@@ -39,8 +34,8 @@ export function serveSockets(
     const visitor = door.visitor(req, "socket", query);
     let caller: Caller;
     try {
-      caller = door.letIn(visitor, route.access);
-      socket.once("close", admission.socket(caller));
+      caller = await door.letIn(visitor, route.access);
+      releaseWith(socket, await admission.socket(caller));
     } catch (error) {
       const failure = toApiError(error);
       if (failure.code === "internal") log.failure(error);
@@ -55,5 +50,22 @@ export function serveSockets(
       route.handle(line, caller);
     });
     logged(101);
+  };
+  http.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (header(req, "upgrade")?.toLowerCase() !== "websocket") {
+      ignoreUpgrade(http, req, socket, head);
+      return;
+    }
+    socket.on("error", () => socket.destroy());
+    upgrade(req, socket, head).catch((error: unknown) => {
+      log.failure(error);
+      socket.destroy();
+    });
   });
+}
+
+/** The client may have left while its place was asked for. */
+function releaseWith(socket: Duplex, release: () => void): void {
+  if (socket.closed) release();
+  else socket.once("close", release);
 }

@@ -2,8 +2,10 @@
 
 import type { Caller } from "../http/caller.ts";
 import { ApiError } from "../protocol/api-error.ts";
+import type { AdmissionControl, Release } from "./admission-control.ts";
 import { addressGroup } from "./client-address.ts";
 import { Counter } from "./counter.ts";
+import { FrameMeter, tooOften } from "./frame-meter.ts";
 import type { Limits } from "./limits.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { WaitingLine } from "./waiting-line.ts";
@@ -11,10 +13,7 @@ import { WaitingLine } from "./waiting-line.ts";
 /** Seconds until it is worth asking again for what frees itself at no known time. */
 const TRY_AGAIN_SECONDS = 2;
 
-/** Gives back what was taken; further calls do nothing. */
-export type Release = () => void;
-
-export class Admission {
+export class Admission implements AdmissionControl {
   readonly #limits: () => Limits;
   readonly #rates = new RateLimiter();
   readonly #wrongKeys = new RateLimiter();
@@ -134,42 +133,13 @@ export class Admission {
   }
 }
 
-/** Refused frames in a row after which a peer is not a hasty person but a broken or hostile program. */
-const MAX_REFUSED_FRAMES = 20;
-
-/** The rate of one socket. */
-export class FrameMeter {
-  readonly #perMinute: () => number;
-  readonly #rate = new RateLimiter();
-  #refused = 0;
-
-  constructor(perMinute: () => number) {
-    this.#perMinute = perMinute;
-  }
-
-  /** @throws ApiError `rate_limited` */
-  count(): void {
-    const wait = this.#rate.take("", this.#perMinute());
-    this.#refused = wait > 0 ? this.#refused + 1 : 0;
-    if (wait > 0) throw tooOften("Too many messages came on this connection.", wait);
-  }
-
-  /** Whether the peer goes on although it was told to wait. */
-  get isAbused(): boolean {
-    return this.#refused >= MAX_REFUSED_FRAMES;
-  }
-}
-
 /** With a widget key an address is counted for itself, since another limit is meant for it. */
 function addressId({ kind }: Caller, group: string): string {
   return `${kind === "widget" ? "widget" : "address"} ${group}`;
 }
 
-function tooOften(message: string, waitMs: number): ApiError {
-  return new ApiError("rate_limited", message, { retryAfter: Math.ceil(waitMs / 1000) });
-}
-
-function once(release: () => void): Release {
+/** Lets a release be called more than once. */
+export function once(release: () => void): Release {
   let released = false;
   return () => {
     if (released) return;

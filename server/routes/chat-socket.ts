@@ -3,13 +3,12 @@ import type { Caller } from "../http/caller.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { IntakeListener } from "../http/frame-intake.ts";
 import type { SocketLine } from "../http/socket-line.ts";
-import type { FrameMeter } from "../limits/admission.ts";
+import type { FrameMeter } from "../limits/frame-meter.ts";
 import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
 import type { ConversationState } from "../protocol/chat.ts";
 import { CLOSE, closeCodeOf } from "../protocol/close-codes.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
-import type { Reading } from "../runs/reading.ts";
-import type { Run } from "../runs/run.ts";
+import type { ReadingAccess, RunAccess } from "../runs/run-access.ts";
 import type { LoggedEvent } from "../runs/run-log.ts";
 import type { SocketCommand } from "./parse-chat.ts";
 import type { Service } from "./service.ts";
@@ -36,10 +35,12 @@ export function speaksWebSocket({ res }: Exchange): void {
   );
 }
 
+type ChatCommand = Extract<SocketCommand, { type: "chat" }>;
+
 /** The run that is answered on a socket, and how far the socket has read it. */
 interface Answering {
-  readonly run: Run;
-  readonly reading: Reading;
+  readonly run: RunAccess;
+  readonly reading: ReadingAccess;
 }
 
 /** What one socket remembers: the last state, so that a plain `{message}` continues, and the run. */
@@ -51,6 +52,7 @@ class SocketConversation implements IntakeListener {
   /** As the client got it; it is read again like any other. */
   #state: ConversationState = {};
   #current: Answering | undefined;
+  #closed = false;
 
   constructor(service: Service, line: SocketLine, caller: Caller) {
     this.#service = service;
@@ -73,7 +75,7 @@ class SocketConversation implements IntakeListener {
   async take(data: Buffer, isBinary: boolean): Promise<void> {
     try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-      this.#obey(await this.#service.parser.frame(Blocks.of(data), this.#state));
+      await this.#obey(await this.#service.parser.frame(Blocks.of(data), this.#state));
     } catch (error) {
       this.#refuse(error);
     }
@@ -90,22 +92,23 @@ class SocketConversation implements IntakeListener {
   }
 
   close(): void {
+    this.#closed = true;
     this.#leave();
   }
 
-  #obey(command: SocketCommand): void {
+  async #obey(command: SocketCommand): Promise<void> {
     switch (command.type) {
       case "clear":
         this.#clear();
         break;
       case "stop":
-        this.#current?.run.cancel();
+        await this.#current?.run.cancel();
         break;
       case "resume":
-        this.#resume(command.run, command.after);
+        await this.#resume(command.run, command.after);
         break;
       case "chat":
-        this.#start(command);
+        await this.#start(command);
     }
   }
 
@@ -116,16 +119,17 @@ class SocketConversation implements IntakeListener {
     this.#line.reply({ type: "cleared", data: "" });
   }
 
-  #start({ run: id, request }: Extract<SocketCommand, { type: "chat" }>): void {
-    this.#service.admission.message(this.#caller);
+  async #start({ run: id, request }: ChatCommand): Promise<void> {
+    await this.#service.admission.message(this.#caller);
     this.#refuseSecond();
     const resumable = id !== undefined;
-    this.#follow(this.#service.runs.open({ caller: this.#caller, request, id, resumable }), 0);
+    const order = { caller: this.#caller, request, id, resumable };
+    this.#follow(await this.#service.runs.open(order), 0);
   }
 
-  #resume(id: string, after: number): void {
+  async #resume(id: string, after: number): Promise<void> {
     this.#refuseSecond();
-    const run = this.#service.runs.find(this.#caller, id);
+    const run = await this.#service.runs.find(this.#caller, id);
     if (run.hasEndedWith(after)) {
       throw invalidRequest("/after", `This run has ended, and event ${after} was its last one.`);
     }
@@ -137,12 +141,17 @@ class SocketConversation implements IntakeListener {
     throw new ApiError("run_in_progress", "The last message is still being answered.");
   }
 
-  #follow(run: Run, after: number): void {
+  #follow(run: RunAccess, after: number): void {
     const reading = run.attach(after, {
       write: (events) => this.#send(events),
       end: () => this.#leave(),
       cut: () => this.#line.cut(),
     });
+    if (this.#closed) {
+      // The line was lost meanwhile; the run learns of it as of any other.
+      reading.detach();
+      return;
+    }
     const current = { run, reading };
     this.#current = current;
     run.admitted.then(

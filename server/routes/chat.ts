@@ -7,13 +7,14 @@ import type { Service } from "./service.ts";
 export const chat =
   (service: Service) =>
   async ({ req, res, caller }: Exchange): Promise<void> => {
-    service.admission.message(caller);
+    await service.admission.message(caller);
+    if (res.destroyed) return;
     const rules = { ...service.bodies, address: caller.address };
     const parsed = await withBody(req, res, rules, (body) => service.parser.body(body));
     const { stream, run: id, request } = parsed;
     if (res.destroyed) return;
     const resumable = stream && id !== undefined;
-    const run = service.runs.open({ caller, request, id, resumable });
+    const run = await service.runs.open({ caller, request, id, resumable });
     if (stream) await streamRun(res, run, 0, service);
     else await answerRun(res, run, service);
   };

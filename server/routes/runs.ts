@@ -5,7 +5,7 @@ import { EventStream } from "../http/event-stream.ts";
 import { type Exchange, header } from "../http/exchange.ts";
 import { sendJson } from "../http/respond.ts";
 import type { CancelResponse } from "../protocol/chat.ts";
-import type { Run } from "../runs/run.ts";
+import type { RunAccess } from "../runs/run-access.ts";
 import { parseLastEventId } from "./parse-run.ts";
 import { streamRun } from "./send-run.ts";
 import type { Service } from "./service.ts";
@@ -14,7 +14,7 @@ import type { Service } from "./service.ts";
 export const runEvents =
   (service: Service) =>
   async ({ req, res, caller, params }: Exchange): Promise<void> => {
-    const run = service.runs.find(caller, params.id ?? "");
+    const run = await service.runs.find(caller, params.id ?? "");
     const after = parseLastEventId(header(req, "last-event-id"));
     if (req.method === "HEAD") {
       openOnly(res, run, service);
@@ -28,7 +28,7 @@ export const runEvents =
     await streamRun(res, run, after, service);
   };
 
-function openOnly(res: ServerResponse, run: Run, service: Service): void {
+function openOnly(res: ServerResponse, run: RunAccess, service: Service): void {
   const stream = new EventStream(res, service, () => {});
   stream.open({ "x-run-id": run.id });
   stream.end();
@@ -37,9 +37,8 @@ function openOnly(res: ServerResponse, run: Run, service: Service): void {
 /** `POST /api/chat/runs/{id}/cancel`: ends the run with `done`, `finish_reason: "stopped"`. */
 export const cancelRun =
   (service: Service) =>
-  ({ res, caller, params }: Exchange): void => {
-    const run = service.runs.find(caller, params.id ?? "");
-    run.cancel();
-    const body: CancelResponse = { status: run.wasCancelled ? "cancelled" : "finished" };
+  async ({ res, caller, params }: Exchange): Promise<void> => {
+    const run = await service.runs.find(caller, params.id ?? "");
+    const body: CancelResponse = { status: (await run.cancel()) ? "cancelled" : "finished" };
     sendJson(res, 200, body);
   };

@@ -7,8 +7,8 @@ import { cutConnection, SendClock } from "../http/send-clock.ts";
 import { ApiError } from "../protocol/api-error.ts";
 import type { ChatResponse } from "../protocol/chat.ts";
 import type { DoneEvent, ErrorEvent } from "../protocol/events.ts";
-import type { EventSink, Reading } from "../runs/reading.ts";
-import type { Run } from "../runs/run.ts";
+import type { EventSink } from "../runs/reading.ts";
+import type { ReadingAccess, RunAccess } from "../runs/run-access.ts";
 import type { Service } from "./service.ts";
 
 /**
@@ -17,7 +17,7 @@ import type { Service } from "./service.ts";
  */
 export async function streamRun(
   res: ServerResponse,
-  run: Run,
+  run: RunAccess,
   after: number,
   service: Service,
 ): Promise<void> {
@@ -30,7 +30,11 @@ export async function streamRun(
 }
 
 /** Answers with the end of the run as one JSON object. @throws ApiError when the run failed. */
-export async function answerRun(res: ServerResponse, run: Run, service: Service): Promise<void> {
+export async function answerRun(
+  res: ServerResponse,
+  run: RunAccess,
+  service: Service,
+): Promise<void> {
   const last = await lastEvent(res, run);
   if (res.destroyed) return;
   if (last === undefined)
@@ -49,7 +53,7 @@ export async function answerRun(res: ServerResponse, run: Run, service: Service)
 /** `undefined` when the run, or the client, was gone before its end. */
 async function lastEvent(
   res: ServerResponse,
-  run: Run,
+  run: RunAccess,
 ): Promise<DoneEvent | ErrorEvent | undefined> {
   let last: DoneEvent | ErrorEvent | undefined;
   const over = new Promise<void>((resolve) => {
@@ -74,7 +78,7 @@ async function lastEvent(
  * would cut the rest off. The request's own "close" comes as soon as its body is read; only the response's
  * tells who left.
  */
-function read(res: ServerResponse, run: Run, after: number, sink: EventSink): Reading {
+function read(res: ServerResponse, run: RunAccess, after: number, sink: EventSink): ReadingAccess {
   const reading = run.attach(after, sink);
   if (res.closed) reading.detach();
   else res.once("close", () => reading.detach());

@@ -1,8 +1,8 @@
 import type { Runner } from "../agent/runner.ts";
 import type { BodyRules } from "../http/body.ts";
 import type { IntakeRules } from "../http/frame-intake.ts";
-import type { Admission } from "../limits/admission.ts";
-import type { RunHub } from "../runs/run-hub.ts";
+import type { AdmissionControl } from "../limits/admission-control.ts";
+import type { RunDirectory } from "../runs/run-access.ts";
 import type { MessageParser } from "./message-parser.ts";
 import type { ChatRules } from "./parse-chat.ts";
 
@@ -17,7 +17,7 @@ export interface Service {
   readonly intake: Omit<IntakeRules, "address">;
   readonly parser: MessageParser;
   /** Asked before anything that costs: a message, a run, a socket. */
-  readonly admission: Admission;
+  readonly admission: AdmissionControl;
   /** Silence on an SSE stream, in milliseconds, before a comment is sent. */
   readonly keepAliveMs: number;
   /** How long a client may take nothing of what is sent, in milliseconds, before its connection is cut. */
@@ -26,5 +26,5 @@ export interface Service {
   readonly publicFolder: string;
   /** Value of the CSP directive `frame-ancestors` for the embedded page. */
   frameAncestors(): string;
-  readonly runs: RunHub;
+  readonly runs: RunDirectory;
 }

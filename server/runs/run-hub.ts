@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes, randomUUID } from "node:crypto";
+import { createHash, createHmac, randomUUID } from "node:crypto";
 import { runAgent } from "../agent/run.ts";
 import type { Runner, RunRequest } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
@@ -6,6 +6,7 @@ import { ApiError, invalidRequest } from "../protocol/api-error.ts";
 import { Activity } from "./activity.ts";
 import { LogBudget } from "./log-budget.ts";
 import { Run } from "./run.ts";
+import type { RunDirectory, RunOrder } from "./run-access.ts";
 import type { RunJob } from "./run-settings.ts";
 import { TurnQueue } from "./turn-queue.ts";
 
@@ -28,16 +29,6 @@ export interface Admission {
   enter(caller: Caller, signal: AbortSignal): Promise<() => void>;
 }
 
-/** A message that is to be answered. */
-export interface RunOrder {
-  readonly caller: Caller;
-  readonly request: RunRequest;
-  /** The name that the client gave the run. */
-  readonly id: string | undefined;
-  /** Whether the client can come back to it: it named the run and reads a stream. */
-  readonly resumable: boolean;
-}
-
 /** For the last event of each run to be written. */
 const LAST_EVENT_MS = 1_000;
 
@@ -48,23 +39,39 @@ interface Entry {
   readonly digest: string;
 }
 
+/** Told which places of the process are taken: other processes look for runs, too. */
+export interface PlaceObserver {
+  onTaken(place: string): void;
+  onFree(place: string): void;
+}
+
 /** All runs of the process: those in progress, and those that a client may still come back to. */
-export class RunHub {
+export class RunHub implements RunDirectory {
   readonly #runner: Runner;
   readonly #admission: Admission;
   readonly #settings: ResumeSettings;
   readonly #budget: LogBudget;
   readonly #turns = new TurnQueue();
   readonly #entries = new Map<string, Entry>();
-  readonly #activity = new Activity();
-  /** Keyed anew in each process: places in the map tell nothing of keys and names. */
-  readonly #secret = randomBytes(32);
+  readonly #secret: Buffer;
+  readonly #observer: PlaceObserver | undefined;
+  /** What a drain waits for. */
+  readonly activity = new Activity();
   #draining = false;
 
-  constructor(runner: Runner, admission: Admission, settings: ResumeSettings) {
+  /** With the secret, which is new at each start, places in the map tell nothing of keys and names. */
+  constructor(
+    runner: Runner,
+    admission: Admission,
+    settings: ResumeSettings,
+    secret: Buffer,
+    observer?: PlaceObserver,
+  ) {
     this.#runner = runner;
     this.#admission = admission;
     this.#settings = settings;
+    this.#secret = secret;
+    this.#observer = observer;
     this.#budget = new LogBudget(settings.maxTotalBytes);
   }
 
@@ -80,13 +87,10 @@ export class RunHub {
    */
   open(order: RunOrder): Run {
     const { caller, request, id = randomUUID() } = order;
-    const place = this.#placeOf(caller, id);
+    const place = this.placeOf(caller, id);
     const digest = order.id === undefined ? "" : digestOf(request);
-    const known = this.#entries.get(place);
-    if (known !== undefined) {
-      if (known.digest === digest) return known.run;
-      throw invalidRequest("/run", "This run id belongs to another message. Mint one per message.");
-    }
+    const known = this.at(place, digest);
+    if (known !== undefined) return known;
     if (this.#draining) {
       throw new ApiError("shutting_down", "The server is stopping. Please try again.", {
         retryAfter: 1,
@@ -100,21 +104,32 @@ export class RunHub {
         maxBytes: this.#settings.maxBytes,
         budget: this.#budget,
         turns: this.#turns,
-        activity: this.#activity,
+        activity: this.activity,
         report: this.#runner.report,
-        onGone: () => this.#entries.delete(place),
+        onGone: () => {
+          this.#entries.delete(place);
+          this.#observer?.onFree(place);
+        },
       },
       jobOf(this.#runner, this.#admission, caller, request),
     );
     this.#entries.set(place, { run, caller, digest });
+    this.#observer?.onTaken(place);
     return run;
   }
 
   /** The run that this caller has started under this name. @throws ApiError `run_not_found` */
   find(caller: Caller, id: string): Run {
-    const known = this.#entries.get(this.#placeOf(caller, id));
-    if (known !== undefined) return known.run;
-    throw new ApiError("run_not_found", "There is no such run, or it is no longer held.");
+    const known = this.at(this.placeOf(caller, id));
+    if (known !== undefined) return known;
+    throw runNotFound();
+  }
+
+  /** The run at a place. @throws ApiError `invalid_request` when another message than that of `digest` made it. */
+  at(place: string, digest?: string): Run | undefined {
+    const known = this.#entries.get(place);
+    if (known === undefined || digest === undefined || known.digest === digest) return known?.run;
+    throw invalidRequest("/run", "This run id belongs to another message. Mint one per message.");
   }
 
   /** Ends the runs of these callers, whose key may no longer be used, and forgets them. Returns how many ran. */
@@ -129,17 +144,21 @@ export class RunHub {
   /** Refuses new runs, waits up to `ms` for those in progress, then ends each with an `error` event. */
   async drain(ms: number): Promise<void> {
     this.#draining = true;
-    if (!(await this.#activity.idleWithin(ms))) {
+    if (!(await this.activity.idleWithin(ms))) {
       for (const { run } of this.#entries.values()) run.abort("shutting_down");
-      await this.#activity.idleWithin(LAST_EVENT_MS);
+      await this.activity.idleWithin(LAST_EVENT_MS);
     }
     for (const { run } of [...this.#entries.values()]) run.abort("gone");
   }
 
   /** Each key has names of its own; where no key is needed, knowing the name is what opens the run. */
-  #placeOf({ keyId = "" }: Caller, id: string): string {
+  placeOf({ keyId = "" }: Caller, id: string): string {
     return createHmac("sha256", this.#secret).update(`${keyId} ${id}`).digest("base64url");
   }
+}
+
+export function runNotFound(): ApiError {
+  return new ApiError("run_not_found", "There is no such run, or it is no longer held.");
 }
 
 /** Made apart from the run's settings, which live on after the run: a request with its files must not. */
@@ -151,7 +170,7 @@ function jobOf(runner: Runner, admission: Admission, caller: Caller, request: Ru
 }
 
 /** The length of each file stands for the file: hashing 64 MiB would hold up everybody else. */
-function digestOf({ message, attachments }: RunRequest): string {
+export function digestOf({ message, attachments }: RunRequest): string {
   const files = attachments.map(({ name, data }) => [name, data.length]);
   return createHash("sha256")
     .update(JSON.stringify([message, files]))

@@ -3,6 +3,7 @@ import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
 import type { StreamEvent } from "../protocol/events.ts";
 import { type EventSink, Reading } from "./reading.ts";
+import type { RunAccess } from "./run-access.ts";
 import { RunLog } from "./run-log.ts";
 import type { RunJob, RunSettings } from "./run-settings.ts";
 
@@ -13,7 +14,7 @@ const HIGH_WATER_BYTES = 64 * 1024;
  * One run with its log and its readers. The run is pulled by one loop, whoever reads: while somebody does,
  * the model is held back when even the quickest reader lags behind; while nobody does, when the log is full.
  */
-export class Run {
+export class Run implements RunAccess {
   readonly id: string;
   /** Resolves when the run begins; rejects with the `ApiError` of a refusal. */
   readonly admitted: Promise<void>;
@@ -36,11 +37,6 @@ export class Run {
     // Whoever reads the run hears of a refusal; when nobody does any more, nobody has to.
     this.admitted.catch(() => {});
     void this.#live(place, job);
-  }
-
-  /** Whether `cancel` was called in time. */
-  get wasCancelled(): boolean {
-    return this.#cancelled;
   }
 
   get hasEnded(): boolean {
@@ -78,11 +74,13 @@ export class Run {
     return reading;
   }
 
-  /** Ends the run with `done`, `finish_reason: "stopped"`. */
-  cancel(): void {
-    if (this.#log.closed) return;
-    this.#cancelled = true;
-    this.abort("stopped");
+  /** Ends the run with `done`, `finish_reason: "stopped"`. Tells whether that was done in time, now or before. */
+  cancel(): boolean {
+    if (!this.#log.closed) {
+      this.#cancelled = true;
+      this.abort("stopped");
+    }
+    return this.#cancelled;
   }
 
   /** Ends the run as the kind says; "gone" also forgets what is held of a run that has ended. */

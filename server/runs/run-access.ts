@@ -1,0 +1,58 @@
+/** Runs as the endpoints see them: of this process or, where several serve one address, of another one. */
+
+import type { AbortKind } from "../agent/run-abort.ts";
+import type { RunRequest } from "../agent/runner.ts";
+import type { Caller } from "../http/caller.ts";
+import type { EventSink } from "./reading.ts";
+
+/** A message that is to be answered. */
+export interface RunOrder {
+  readonly caller: Caller;
+  readonly request: RunRequest;
+  /** The name that the client gave the run. */
+  readonly id: string | undefined;
+  /** Whether the client can come back to it: it named the run and reads a stream. */
+  readonly resumable: boolean;
+}
+
+/** One run, to be read or ended. */
+export interface RunAccess {
+  readonly id: string;
+  /** Resolves when the run begins; rejects with the `ApiError` of a refusal. */
+  readonly admitted: Promise<void>;
+  /** Number of the event before the last one, or the newest so far: for who needs the end only. */
+  readonly nearEnd: number;
+  /** Whether it has ended and `after` is its last event, so that nothing is left to read. */
+  hasEndedWith(after: number): boolean;
+  /**
+   * Reads the events that follow `after`, once `resume` is called. @throws ApiError `run_expired` if they are
+   * no longer held, `invalid_request` if there is no event of that number.
+   */
+  attach(after: number, sink: EventSink): ReadingAccess;
+  /** Ends the run with `done`, `finish_reason: "stopped"`. Tells whether it was ended so, now or before. */
+  cancel(): boolean | Promise<boolean>;
+  /** Ends the run as the kind says; "gone" also forgets what is held of a run that has ended. */
+  abort(kind: AbortKind): void;
+}
+
+/** One reader's place in a run. It starts to read with the first `resume`. */
+export interface ReadingAccess {
+  /** The line can take more. */
+  resume(): void;
+  /** The line is gone, or has all. May be called again. */
+  detach(): void;
+}
+
+/** Where runs are started and found. */
+export interface RunDirectory {
+  /** Whether the server is stopping: no new runs. */
+  readonly draining: boolean;
+  /**
+   * Starts a run, or finds the one that this caller has named so: a message that is sent again after its line
+   * was lost is not answered twice. @throws ApiError `shutting_down`, or `invalid_request` for the name of
+   * another message's run.
+   */
+  open(order: RunOrder): RunAccess | Promise<RunAccess>;
+  /** The run that this caller has started under this name. @throws ApiError `run_not_found` */
+  find(caller: Caller, id: string): RunAccess | Promise<RunAccess>;
+}
