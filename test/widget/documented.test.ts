@@ -87,3 +87,21 @@ test("every private variable that a rule reads is set", () => {
     [],
   );
 });
+
+test("no template says anything by itself: every word comes from the table of texts", () => {
+  const templates = files.flatMap(({ path, code }) =>
+    [...code.matchAll(/html`((?:[^`$]|\$\{[^}]*\}|\$)*)`/g)].map(([, html = ""]) => ({
+      path,
+      html: html.replace(/\$\{[^}]*\}/g, "").replace(/=>/g, ""),
+    })),
+  );
+  assert.ok(templates.length > 30);
+  for (const { path, html } of templates) {
+    const between = [...html.matchAll(/>([^<>]*)</g)].map(([, text = ""]) => text.trim());
+    const named = [...html.matchAll(/(?:aria-label|title|alt|placeholder)="([^"]+)"/g)];
+    const words = [...between, ...named.map(([, text = ""]) => text)].filter((text) =>
+      /\p{L}{2}/u.test(text),
+    );
+    assert.deepEqual(words, [], path);
+  }
+});
