@@ -1,101 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { type AnyToolDefinition, tool } from "../../server/agent/define.ts";
+import { tool } from "../../server/agent/define.ts";
 import type { ToolResultEvent } from "../../server/protocol/events.ts";
-import { onEveryTransport, send } from "../support/chat-transports.ts";
+import { send } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
-import { call, type ScriptedProvider, say, type Turn } from "../support/scripted-provider.ts";
+import { call, say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
-import { echo, lookup } from "../support/test-tools.ts";
-
-const parameters = { type: "object" };
-const define = (name: string, execute: AnyToolDefinition["execute"], more = {}) =>
-  tool({ name, description: "For a test.", parameters, execute, ...more });
-
-/** What the model was told that its calls answered, in the order in which it was told. */
-function answersTo(model: ScriptedProvider): string[] {
-  const last = model.asked.at(-1)?.messages ?? [];
-  return last.flatMap((message) => (message.role === "tool" ? [message.content] : []));
-}
-
-const FAILURES: { name: string; turn: Turn; tools: AnyToolDefinition[]; output: RegExp }[] = [
-  {
-    name: "throws",
-    turn: [call("c1", "broken")],
-    tools: [
-      define("broken", () => {
-        throw new Error("The shelf is empty.");
-      }),
-    ],
-    output: /^The shelf is empty\.$/,
-  },
-  {
-    name: "rejects without an error",
-    turn: [call("c1", "broken")],
-    tools: [define("broken", () => Promise.reject(undefined))],
-    output: /^undefined$/,
-  },
-  {
-    name: "takes longer than its timeoutMs",
-    turn: [call("c1", "slow")],
-    tools: [define("slow", () => new Promise(() => {}), { timeoutMs: 20 })],
-    output: /^Timed out after 20 ms\.$/,
-  },
-  {
-    name: "does not exist",
-    turn: [call("c1", "nowhere")],
-    tools: [echo],
-    output: /^There is no tool named "nowhere"\.$/,
-  },
-  {
-    name: "is called by the name of something that every object has",
-    turn: [call("c1", "constructor")],
-    tools: [echo],
-    output: /^There is no tool named "constructor"\.$/,
-  },
-  {
-    name: "gets arguments that are no JSON",
-    turn: [call("c1", "echo", '{"text": ')],
-    tools: [echo],
-    output: /^The arguments are not valid JSON\.$/,
-  },
-  {
-    name: "gets arguments that do not fit its zod schema",
-    turn: [call("c1", "echo", { text: 5 })],
-    tools: [echo],
-    output: /^The arguments do not fit:\n\/text: .*string/,
-  },
-  {
-    name: "gets arguments that do not fit its JSON Schema",
-    turn: [call("c1", "lookup", { id: "seven", more: true })],
-    tools: [lookup],
-    output: /^The arguments do not fit:\n.*\/id/s,
-  },
-  {
-    name: "returns what is no JSON",
-    turn: [call("c1", "big")],
-    tools: [define("big", () => 1n)],
-    output: /BigInt/,
-  },
-];
-
-for (const { name, turn, tools, output } of FAILURES) {
-  test(`a tool that ${name} is a failed result for model and client, and the run goes on`, async (t) => {
-    const turns = [turn, [say("Sorry")]];
-    const { sse } = await onEveryTransport(t, () => ({ turns, agent: { tools } }), {
-      message: "Hi",
-    });
-    const [result] = sse.events.flatMap((event) => (event.type === "tool_result" ? [event] : []));
-    assert.equal(result?.data.status, "failed");
-    assert.match(result?.data.output ?? "", output);
-    assert.equal(sse.last.data, "Sorry");
-
-    const server = await startServer(t, { turns, agent: { tools } });
-    await send.json(t, server, { message: "Hi" });
-    assert.deepEqual(answersTo(server.model), [`Error: ${result?.data.output}`]);
-  });
-}
+import { answersTo, define, echo, lookup } from "../support/test-tools.ts";
 
 test("the calls of one turn run at the same time", async (t) => {
   const [first, second] = [gate(), gate()];

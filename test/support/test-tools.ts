@@ -1,7 +1,8 @@
 /** Tools for agents under test. */
 
 import { z } from "zod";
-import { tool } from "../../server/agent/define.ts";
+import { type AnyToolDefinition, tool } from "../../server/agent/define.ts";
+import type { ScriptedProvider } from "./scripted-provider.ts";
 
 /** Answers with the text that it was given. */
 export const echo = tool({
@@ -33,3 +34,13 @@ export const broken = tool({
     throw new Error("out of order");
   },
 });
+
+/** A tool that takes any object. */
+export const define = (name: string, execute: AnyToolDefinition["execute"], more = {}) =>
+  tool({ name, description: "For a test.", parameters: { type: "object" }, execute, ...more });
+
+/** What the model was told that its calls answered, in the order in which it was told. */
+export function answersTo(model: ScriptedProvider): string[] {
+  const last = model.asked.at(-1)?.messages ?? [];
+  return last.flatMap((message) => (message.role === "tool" ? [message.content] : []));
+}
