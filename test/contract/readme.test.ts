@@ -116,7 +116,9 @@ test("every link and image between the project's documents leads to a file and a
     "CHANGELOG.md",
     ...examples,
     "docs/api.md",
+    "bench/README.md",
     "docs/architecture.md",
+    "docs/performance.md",
     "docs/providers.md",
     "docs/widget.md",
   ];

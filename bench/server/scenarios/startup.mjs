@@ -1,0 +1,67 @@
+/** From the start of the process to its first answer. */
+
+import { connect, createServer } from "node:net";
+import { now } from "../clock.mjs";
+import { Process } from "../driver/processes.mjs";
+import { BARE, targetEnv } from "../driver/targets.mjs";
+import { median } from "../stats.mjs";
+
+const GIVE_UP_MS = 20_000;
+
+export const startup = {
+  name: "startup",
+  title: "Start-up to the first answered request",
+  transports: ["http"],
+  /** It starts the server by itself, as it is. */
+  startsItself: true,
+  adds: [BARE],
+  skips: ["floor-batch"],
+  metrics: { ms: ["start-up", "ms"] },
+  async run({ spec, provider, times }) {
+    const waits = [];
+    for (let left = times.starts; left > 0; left--) waits.push(await start(spec, provider.url));
+    return { ms: median(waits) };
+  },
+};
+
+async function start(target, providerUrl) {
+  const port = await freePort();
+  const begin = now();
+  const child = new Process(target.name, target.args, targetEnv(target, providerUrl, port), {
+    channel: false,
+  });
+  try {
+    while (!(await answers(port))) {
+      child.assertRunning();
+      if (now() - begin > GIVE_UP_MS) throw new Error(`${target.name} does not answer /health`);
+    }
+    return now() - begin;
+  } finally {
+    await child.stop();
+  }
+}
+
+/** A port that was free a moment ago. */
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** Whether somebody answers; where nobody listens yet, after two milliseconds. */
+function answers(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("connect", () => socket.write("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    socket.once("data", (bytes) => {
+      socket.destroy();
+      resolve(bytes.toString("latin1").startsWith("HTTP/1.1 200"));
+    });
+    socket.once("error", () => setTimeout(resolve, 2, false));
+  });
+}
