@@ -9,7 +9,7 @@ import { FileDrop } from "./file-drop.ts";
 import { ScrollFollower } from "./scroll-follower.ts";
 import { strings } from "./strings.ts";
 import { ViewState } from "./view-state.ts";
-import { greetingView, suggestionsView, unreachableView } from "./views/empty.ts";
+import { connectingView, greetingView, suggestionsView, unreachableView } from "./views/empty.ts";
 import { frameView } from "./views/frame.ts";
 import { headerView } from "./views/header.ts";
 import { keyFormView } from "./views/key-form.ts";
@@ -97,7 +97,7 @@ export class ChatScreen {
   #header(client: ChatClient, dark: boolean): TemplateResult {
     return headerView({
       name: client.info?.name ?? "",
-      agent: client.info?.agent ?? "",
+      agent: client.info?.agent ?? (client.phase === "connecting" ? "" : strings.fallbackAgent),
       dark,
       canReset: client.session.messages.length > 0,
       canForgetKey: client.hasTypedKey,
@@ -131,7 +131,8 @@ export class ChatScreen {
 }
 
 function greeting(client: ChatClient): TemplateResult | typeof nothing {
-  if (client.phase === "connecting" || client.keyPrompt) return nothing;
+  if (client.keyPrompt) return nothing;
+  if (client.phase === "connecting") return connectingView;
   if (client.phase === "unreachable") return unreachableView(() => void client.load());
   return greetingView(client.info?.welcome);
 }

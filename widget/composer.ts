@@ -37,6 +37,9 @@ export interface ComposerState {
 /** There Shift+Enter is out of reach: the button sends, and Enter makes a line. */
 const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
 
+/** The text field's height is less with one line, with or without the larger paddings of touch, and more with two. */
+const ONE_LINE_PX = 50;
+
 export class Composer implements ReactiveController {
   readonly #host: ComposerHost;
   readonly #options: ComposerOptions;
@@ -176,10 +179,14 @@ export class Composer implements ReactiveController {
     this.focus();
   }
 
-  /** Browsers without `field-sizing: content` need the height set by hand. */
   #grow(): void {
     const input = this.#input;
-    if (!input || CSS.supports("field-sizing", "content")) return;
+    if (!input) return;
+    // Not before the text is gone: the width would change to and fro where a line is just too long for one of the two.
+    if (input.value === "") input.parentElement?.removeAttribute("data-tall");
+    else if (input.scrollHeight > ONE_LINE_PX) input.parentElement?.setAttribute("data-tall", "");
+    // Browsers without `field-sizing: content` need the height set by hand.
+    if (CSS.supports("field-sizing", "content")) return;
     input.style.height = "auto";
     if (input.value !== "") input.style.height = `${input.scrollHeight}px`;
   }

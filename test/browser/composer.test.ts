@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import type { Locator } from "playwright-core";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
+import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn } from "./chat-page.ts";
+import { chatIn, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -28,10 +30,44 @@ for (const [width, mediaTypes] of [
     await page.goto(server.url);
     const chat = chatIn(page);
     await chat.input.fill("early");
+    await page.locator(".bone").waitFor();
     const before = await chat.input.boundingBox();
     answered.open();
     await page.getByRole("button", { name: "Three" }).waitFor();
     assert.deepEqual(await chat.input.boundingBox(), before);
+    assert.equal(await page.locator(".bone").count(), 0, "what stood for the greeting is gone");
     assert.equal(await chat.input.inputValue(), "early");
   });
 }
+
+test("a text of several lines has the card's whole width, until it is gone", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Hi.")]] });
+  const left = (locator: Locator) => locator.evaluate((it) => it.getBoundingClientRect().left);
+  /** Where the text begins, and the bottom of the field against the top of the button that sends. */
+  const place = async () => ({
+    indent: await chat.input.evaluate((it) => Number.parseFloat(getComputedStyle(it).paddingLeft)),
+    above: await chat.input.evaluate(
+      (field, button) => {
+        const top = (button as Element).getBoundingClientRect().top;
+        return field.getBoundingClientRect().bottom <= top;
+      },
+      await chat.send.elementHandle(),
+    ),
+  });
+  await chat.page
+    .getByRole("button", { name: "Attach files" })
+    .and(chat.page.locator(":enabled"))
+    .waitFor();
+  const one = await place();
+  assert.equal(one.above, false);
+  await chat.input.fill("one\ntwo");
+  const two = await place();
+  assert.equal(two.above, true, "the buttons stand below");
+  assert.ok(two.indent < one.indent, "nothing stands beside the text");
+  const edge = await left(chat.input);
+  await chat.input.fill("one");
+  assert.deepEqual(await place(), two, "no jump while one writes");
+  assert.equal(await left(chat.input), edge);
+  await chat.input.fill("");
+  assert.deepEqual(await place(), one);
+});

@@ -60,7 +60,7 @@ test("what the reader has opened stays open, and so does the group around it", a
   assert.equal(await group(chat).getAttribute("aria-expanded"), "true");
 });
 
-test("a group with a failed tool says so, and the focus on a row survives the line above it", async (t) => {
+test("a group with a failed tool says so without alarm, and the focus on a row survives the line above it", async (t) => {
   const next = gate();
   const chat = await openChat(t, browser, {
     agent: { tools: [broken, echo] },
@@ -74,8 +74,25 @@ test("a group with a failed tool says so, and the focus on a row survives the li
   const row = chat.tools.first().locator("button");
   await row.focus();
   next.open();
-  await chat.page.getByRole("button", { name: /^3 steps\s*failed$/ }).waitFor();
+  await chat.page.getByRole("button", { name: /^3 steps\s*1 failed$/ }).waitFor();
   assert.equal(await isFocused(row), true);
+  await chat.send.waitFor();
+  const steps = chat.page.locator('[part="steps"]');
+  assert.equal(await steps.getAttribute("data-status"), "completed", "the agent has coped");
+});
+
+test("a group that ends with a failed tool has failed", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { tools: [broken, echo] },
+    turns: [
+      [call("c1", "broken"), call("c2", "echo", { text: "a" })],
+      [call("c3", "broken")],
+      [say("Sorry.")],
+    ],
+  });
+  await chat.ask("Go", "Sorry.");
+  await chat.page.getByRole("button", { name: /^3 steps\s*2 failed$/ }).waitFor();
+  assert.equal(await chat.page.locator('[part="steps"]').getAttribute("data-status"), "failed");
 });
 
 test("a long output is cut, shows all on request, and is copied whole", async (t) => {

@@ -31,7 +31,7 @@ async function set(attributes: Record<string, string>): Promise<void> {
 
 /** Red, green and blue as the browser paints them, from 0 to 255. */
 function painted(page: Page, property: string): Promise<number[]> {
-  return page.locator('[part="empty"] .avatar').evaluate((mark, name) => {
+  return page.locator('[part="header"] .avatar').evaluate((mark, name) => {
     const canvas = document.createElement("canvas").getContext("2d");
     if (!canvas) throw new Error("no canvas");
     canvas.fillStyle = getComputedStyle(mark).getPropertyValue(name);

@@ -82,7 +82,7 @@ test("a run shows its steps, and events tell the page of message and answer", as
   );
   await sent;
   await page.chat.updateComplete;
-  assert.equal(page.text(".duration"), "1.2s");
+  assert.equal(page.text(".aside"), "1.2s");
   assert.equal(page.find("[part=tool] .spinner"), null);
   assert.equal(page.all("[part=tool] pre").at(-1)?.textContent, "<b>sunny</b>", "output is text");
   assert.equal(page.text(".markdown strong"), "sunny");

@@ -56,6 +56,14 @@ export const locale: Locale = {
       many: "# خطوة",
       other: "# خطوة",
     }),
+  stepsFailed: (count) =>
+    plural(count, {
+      one: "فشل واحد",
+      two: "فشلان",
+      few: "# حالات فشل",
+      many: "# حالة فشل",
+      other: "# حالة فشل",
+    }),
   showAll: (size) => `عرض الكل (${size})`,
   toolArguments: "المعطيات",
   toolOutput: "الناتج",

@@ -42,6 +42,7 @@ export const locale: Locale = {
   toolFailed: "fehlgeschlagen",
   toolStopped: "abgebrochen",
   steps: (count) => plural(count, { one: "# Schritt", other: "# Schritte" }),
+  stepsFailed: (count) => `${count} fehlgeschlagen`,
   showAll: (size) => `Alles anzeigen (${size})`,
   toolArguments: "Argumente",
   toolOutput: "Ausgabe",

@@ -42,6 +42,7 @@ export const locale: Locale = {
   toolFailed: "fallido",
   toolStopped: "detenido",
   steps: (count) => plural(count, { one: "# paso", other: "# pasos" }),
+  stepsFailed: (count) => plural(count, { one: "# fallido", other: "# fallidos" }),
   showAll: (size) => `Mostrar todo (${size})`,
   toolArguments: "Argumentos",
   toolOutput: "Resultado",

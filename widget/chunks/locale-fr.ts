@@ -42,6 +42,7 @@ export const locale: Locale = {
   toolFailed: "échoué",
   toolStopped: "interrompu",
   steps: (count) => plural(count, { one: "# étape", other: "# étapes" }),
+  stepsFailed: (count) => plural(count, { one: "# échec", other: "# échecs" }),
   showAll: (size) => `Tout afficher (${size})`,
   toolArguments: "Arguments",
   toolOutput: "Résultat",

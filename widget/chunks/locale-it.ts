@@ -42,6 +42,7 @@ export const locale: Locale = {
   toolFailed: "non riuscito",
   toolStopped: "interrotto",
   steps: (count) => plural(count, { one: "# passaggio", other: "# passaggi" }),
+  stepsFailed: (count) => plural(count, { one: "# non riuscito", other: "# non riusciti" }),
   showAll: (size) => `Mostra tutto (${size})`,
   toolArguments: "Argomenti",
   toolOutput: "Risultato",

@@ -39,6 +39,7 @@ export const locale: Locale = {
   toolFailed: "失敗",
   toolStopped: "停止",
   steps: (count) => `${count}ステップ`,
+  stepsFailed: (count) => `${count}件失敗`,
   showAll: (size) => `すべて表示（${size}）`,
   toolArguments: "引数",
   toolOutput: "出力",

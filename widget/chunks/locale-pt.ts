@@ -42,6 +42,7 @@ export const locale: Locale = {
   toolFailed: "falhou",
   toolStopped: "interrompido",
   steps: (count) => plural(count, { one: "# etapa", other: "# etapas" }),
+  stepsFailed: (count) => plural(count, { one: "# falhou", other: "# falharam" }),
   showAll: (size) => `Mostrar tudo (${size})`,
   toolArguments: "Argumentos",
   toolOutput: "Resultado",

@@ -39,6 +39,7 @@ export const locale: Locale = {
   toolFailed: "失败",
   toolStopped: "已停止",
   steps: (count) => `${count} 个步骤`,
+  stepsFailed: (count) => `${count} 个失败`,
   showAll: (size) => `全部显示（${size}）`,
   toolArguments: "参数",
   toolOutput: "输出",

@@ -79,12 +79,12 @@ export const markdownBoxStyles = css`
   /* A shadow at each edge that hides columns; the covers scroll along and hide it at the ends. */
   .markdown .table {
     --_cover: linear-gradient(var(--_bg), var(--_bg));
-    --_shade: color-mix(in oklab, var(--_text) 22%, transparent);
+    --_shade: light-dark(#0002, #000c), #0000;
     background:
       var(--_cover) left / 16px 100% no-repeat local,
       var(--_cover) right / 16px 100% no-repeat local,
-      linear-gradient(to right, var(--_shade), transparent) left / 12px 100% no-repeat scroll,
-      linear-gradient(to left, var(--_shade), transparent) right / 12px 100% no-repeat scroll;
+      radial-gradient(farthest-side at left, var(--_shade)) left / 14px 100% no-repeat scroll,
+      radial-gradient(farthest-side at right, var(--_shade)) right / 14px 100% no-repeat scroll;
     border: 1px solid var(--_border);
     border-radius: var(--_radius);
     overflow-x: auto;
@@ -131,6 +131,7 @@ export const markdownBoxStyles = css`
   }
 
   .markdown button.image {
+    align-content: center;
     align-items: baseline;
     background: var(--_sunken);
     border: 1px solid var(--_border);

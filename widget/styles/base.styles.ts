@@ -57,6 +57,12 @@ export const baseStyles = css`
     stroke-linejoin: round;
   }
 
+  :is(.avatar, .small-button, .step-row, .data-head, .answer-actions) .icon,
+  .refusals .icon-button .icon {
+    inline-size: 16px;
+    block-size: 16px;
+  }
+
   .icon.solid {
     fill: currentColor;
     stroke: none;
@@ -83,7 +89,6 @@ export const baseStyles = css`
     position: absolute;
     inline-size: 1px;
     block-size: 1px;
-    margin: -1px;
     overflow: hidden;
     clip-path: inset(50%);
     white-space: nowrap;
@@ -100,19 +105,15 @@ export const baseStyles = css`
     color: var(--_on-accent);
   }
 
-  .avatar .icon {
-    inline-size: 16px;
-    block-size: 16px;
+  /* What a screen is about, large and bare. */
+  .mark {
+    justify-self: center;
+    color: var(--_accent);
   }
 
-  .avatar.large {
-    inline-size: 44px;
-    block-size: 44px;
-  }
-
-  .avatar.large .icon {
-    inline-size: 26px;
-    block-size: 26px;
+  .mark .icon {
+    inline-size: 40px;
+    block-size: 40px;
   }
 
   .small-button {
@@ -127,11 +128,6 @@ export const baseStyles = css`
     font-size: 13px;
     font-weight: 500;
     transition: background-color 150ms;
-  }
-
-  .small-button .icon {
-    inline-size: 16px;
-    block-size: 16px;
   }
 
   .spinner {
@@ -149,12 +145,12 @@ export const baseStyles = css`
   }
 
   @media (hover: hover) {
-    .icon-button:not(:disabled):hover,
+    .icon-button:where(:enabled):hover,
     .small-button:hover {
       background: color-mix(in oklab, currentColor 10%, transparent);
     }
 
-    .icon-button:not(:disabled):hover {
+    .icon-button:where(:enabled):hover {
       color: var(--_text);
     }
   }

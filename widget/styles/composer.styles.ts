@@ -4,7 +4,7 @@ import { css } from "lit";
 
 export const composerStyles = css`
   .composer {
-    padding: 8px;
+    padding: 7px;
     border: 1px solid var(--_border-strong);
     border-radius: calc(26px * var(--_round));
     background: var(--_bg);
@@ -29,7 +29,7 @@ export const composerStyles = css`
     min-inline-size: 0;
     max-block-size: 192px;
     margin: 0;
-    padding: 5px 8px;
+    padding: 6px 8px;
     overflow-y: auto;
     border: 0;
     background: none;
@@ -48,8 +48,17 @@ export const composerStyles = css`
     inset-inline-start: 0;
   }
 
-  .attachable textarea {
-    padding-inline-start: 42px;
+  .attachable:not([data-tall]) textarea {
+    padding-inline-start: 44px;
+  }
+
+  /* More than one line has the whole width, and the buttons stand below. */
+  [data-tall] {
+    flex-wrap: wrap;
+  }
+
+  [data-tall] textarea {
+    flex-basis: 100%;
   }
 
   /* The card around it shows the focus. */
@@ -71,17 +80,11 @@ export const composerStyles = css`
   }
 
   .round {
-    display: grid;
-    flex: none;
-    place-items: center;
-    inline-size: 34px;
-    block-size: 34px;
     border-radius: calc(50% * var(--_round));
-    color: var(--_muted);
-    transition: background-color 150ms;
   }
 
   .round.filled {
+    margin-inline-start: auto;
     background: var(--_accent);
     color: var(--_on-accent);
   }
@@ -89,27 +92,16 @@ export const composerStyles = css`
   .round.filled:disabled {
     background: var(--_surface);
     color: var(--_subtle);
-  }
-
-  @media (hover: hover) {
-    .round:not(.filled):hover {
-      background: var(--_surface);
-      color: var(--_text);
-    }
+    opacity: 1;
   }
 
   @media (pointer: coarse) {
-    .round {
-      inline-size: 44px;
-      block-size: 44px;
-    }
-
     textarea {
       padding-block: 10px;
     }
 
-    .attachable textarea {
-      padding-inline-start: 50px;
+    .attachable:not([data-tall]) textarea {
+      padding-inline-start: 52px;
     }
 
     .composer {

@@ -140,9 +140,4 @@ export const fileStyles = css`
     margin-block: -4px;
     color: inherit;
   }
-
-  .refusals .icon-button .icon {
-    inline-size: 16px;
-    block-size: 16px;
-  }
 `;

@@ -22,11 +22,8 @@ export const keyFormStyles = css`
     margin-block-end: auto;
   }
 
-  .key-form .avatar {
-    justify-self: center;
-    margin-block-end: 16px;
-    background: var(--_surface);
-    color: var(--_muted);
+  .key-form .mark {
+    margin-block-end: 12px;
   }
 
   .key-form h2 {
@@ -63,19 +60,17 @@ export const keyFormStyles = css`
   }
 
   .key-form input:focus-visible {
-    border-color: var(--_accent);
-    outline: 3px solid color-mix(in oklab, var(--_accent) 18%, transparent);
-    outline-offset: 0;
+    outline-offset: -1px;
   }
 
   .key-form input[aria-invalid="true"] {
     border-color: var(--_danger);
+    outline-color: var(--_danger);
   }
 
   .key-form .problem {
     color: var(--_danger);
     text-align: start;
-    text-wrap: pretty;
   }
 
   .key-form .problem:empty {
@@ -106,12 +101,10 @@ export const keyFormStyles = css`
   }
 
   @media (forced-colors: active) {
-    .composer:has(textarea:focus),
-    .key-form input:focus-visible {
+    .composer:has(textarea:focus) {
       outline: 2px solid Highlight;
     }
 
-    .round,
     .remove,
     .primary {
       border: 1px solid ButtonText;

@@ -36,12 +36,13 @@ export const layoutStyles = css`
     overflow-wrap: break-word;
     color: var(--_text);
     font: var(--_size) / var(--_leading) var(--_font);
-    text-size-adjust: 100%;
     -webkit-text-size-adjust: 100%;
     -webkit-font-smoothing: antialiased;
   }
 
   .header {
+    position: relative;
+    z-index: 1;
     display: flex;
     flex: none;
     align-items: center;
@@ -90,7 +91,35 @@ export const layoutStyles = css`
   }
 
   :host([page]) .header {
-    border-block-end-color: transparent;
+    border-color: transparent;
+  }
+
+  /* The transcript fades under the edges that have no line. */
+  :host([page]) .header::after,
+  .dock::before {
+    position: absolute;
+    inset-inline: 0;
+    block-size: 24px;
+    background: linear-gradient(var(--_bg), transparent);
+    pointer-events: none;
+    content: "";
+  }
+
+  .header::after {
+    inset-block-start: calc(100% + 1px);
+  }
+
+  .dock::before {
+    inset-block-end: 100%;
+    rotate: 180deg;
+  }
+
+  /* There the colours of a gradient stay, and would be a stripe. */
+  @media (forced-colors: active) {
+    .header::after,
+    .dock::before {
+      display: none;
+    }
   }
 
   /* The frame around an embedded page has its own title. */
@@ -124,7 +153,7 @@ export const layoutStyles = css`
     max-inline-size: calc(var(--_column) + 2 * var(--gutter));
     min-block-size: 100%;
     margin-inline: auto;
-    padding: 20px var(--gutter) 12px;
+    padding: 20px var(--gutter);
   }
 
   .chat {
@@ -143,39 +172,13 @@ export const layoutStyles = css`
     padding: 4px var(--gutter) calc(16px + env(safe-area-inset-bottom));
   }
 
-  .jump {
-    position: absolute;
-    inset-block-end: calc(100% + 8px);
-    inset-inline: 0;
-    display: flex;
-    align-items: center;
-    gap: 6px;
-    inline-size: fit-content;
-    min-block-size: 36px;
-    margin-inline: auto;
-    padding: 4px 14px 4px 10px;
-    border: 1px solid var(--_border);
-    border-radius: var(--_pill);
-    background: var(--_bg);
-    box-shadow: 0 4px 16px #0000001f;
-    font-size: 13px;
-    font-weight: 500;
-    animation: rise 150ms cubic-bezier(0.32, 0.72, 0, 1);
-  }
-
-  .jump .icon {
-    inline-size: 16px;
-    block-size: 16px;
-  }
-
   .drop {
     position: absolute;
     inset: 0;
     z-index: 1;
     display: grid;
     padding: 12px;
-    background: color-mix(in oklab, var(--_bg) 85%, transparent);
-    backdrop-filter: blur(4px);
+    background: color-mix(in oklab, var(--_bg) 90%, transparent);
     pointer-events: none;
   }
 
@@ -186,7 +189,6 @@ export const layoutStyles = css`
     gap: 10px;
     border: 2px dashed var(--_accent);
     border-radius: var(--_radius);
-    background: color-mix(in oklab, var(--_accent) 8%, transparent);
     font-weight: 600;
   }
 
@@ -212,12 +214,6 @@ export const layoutStyles = css`
     .column {
       font-size: min(15px, var(--_size));
       line-height: min(1.6, var(--_leading));
-    }
-  }
-
-  @media (hover: hover) {
-    .jump:hover {
-      background: var(--_surface);
     }
   }
 `;

@@ -19,8 +19,26 @@ export const startStyles = css`
     text-align: center;
   }
 
+  /* In place of a text that the server has not sent yet; not before waiting is felt. */
+  .bone,
+  .agent:empty {
+    inline-size: 96px;
+    block-size: 14px;
+    border-radius: 7px;
+    background: var(--_surface);
+    animation:
+      rise 200ms 300ms backwards,
+      pulse 1.2s 500ms ease-in-out infinite;
+  }
+
+  .bone {
+    inline-size: min(320px, 80%);
+    block-size: 24px;
+    border-radius: 12px;
+  }
+
   .welcome {
-    max-inline-size: 512px;
+    max-inline-size: 600px;
     font-size: 22px;
     font-weight: 600;
     line-height: 1.3;
@@ -78,8 +96,7 @@ export const startStyles = css`
   }
 
   @media (pointer: coarse) {
-    .pill,
-    .jump {
+    .pill {
       min-block-size: 44px;
     }
   }

@@ -25,8 +25,6 @@ export const stepStyles = css`
   }
 
   .step-row .icon {
-    inline-size: 16px;
-    block-size: 16px;
     stroke-width: 2;
   }
 
@@ -45,7 +43,7 @@ export const stepStyles = css`
     color: var(--_danger);
   }
 
-  .duration {
+  .aside {
     flex: none;
     color: var(--_subtle);
     font-size: 13px;
@@ -124,12 +122,6 @@ export const stepStyles = css`
     inline-size: 28px;
     block-size: 28px;
     border-radius: 8px;
-  }
-
-  .data-head .icon-button .icon,
-  .answer-actions .icon {
-    inline-size: 16px;
-    block-size: 16px;
   }
 
   .data pre {

@@ -1,4 +1,4 @@
-/** Messages and failures. */
+/** Messages, failures, and the way to the newest. */
 
 import { css } from "lit";
 
@@ -95,14 +95,29 @@ export const transcriptStyles = css`
     block-size: 32px;
   }
 
+  .jump {
+    position: absolute;
+    inset-block-end: calc(100% + 8px);
+    inset-inline: 0;
+    inline-size: fit-content;
+    margin-inline: auto;
+    border-color: var(--_border);
+    background: var(--_bg);
+    box-shadow: 0 4px 16px #0000001f;
+    animation: rise 150ms cubic-bezier(0.32, 0.72, 0, 1);
+  }
+
   @keyframes pulse {
     50% {
       opacity: 0.4;
-      scale: 0.75;
     }
   }
 
   @media (hover: hover) {
+    .jump:hover {
+      background: var(--_surface);
+    }
+
     .message.assistant .answer-actions {
       opacity: 0;
       transition: opacity 150ms;

@@ -3,7 +3,7 @@ import { strings } from "../strings.ts";
 import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
 
-const FILLED = "round filled";
+const FILLED = "icon-button round filled";
 
 export interface ComposerModel {
   /** Empty until the server has said who it is. */
@@ -34,7 +34,7 @@ export function composerView(model: ComposerModel): TemplateResult {
     <div part="composer" class="composer">
       ${model.refusals} ${model.files}
       <div class=${attachable ? "composer-row attachable" : "composer-row"}>
-        ${accept?.length ? attachView(accept, model) : nothing}
+        ${attachable ? attachView(accept, model) : nothing}
         <textarea
           part="input"
           rows="1"
@@ -58,7 +58,7 @@ export function composerView(model: ComposerModel): TemplateResult {
 }
 
 function attachView(
-  accept: readonly string[],
+  accept: readonly string[] | undefined,
   { onPick, onAttach }: ComposerModel,
 ): TemplateResult {
   return html`
@@ -66,9 +66,9 @@ function attachView(
       type="file"
       multiple
       hidden
-      accept=${accept.join(",")}
+      accept=${accept}
       @change=${onPick}
     />
-    ${iconButton("attach", strings.attach, icons.plus, onAttach, false, "round attach")}
+    ${iconButton("attach", strings.attach, icons.plus, onAttach, !accept, "icon-button round attach")}
   `;
 }

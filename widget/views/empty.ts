@@ -8,12 +8,17 @@ export function greetingView(welcome: string | undefined): TemplateResult {
   return html`
     <div part="empty" class="greeting">
       <slot name="empty">
-        <span class="avatar large">${icons.spark}</span>
+        <span class="mark">${icons.spark}</span>
         <p class="welcome" dir="auto">${welcome ?? strings.welcome}</p>
       </slot>
     </div>
   `;
 }
+
+/** Where the greeting will be. */
+export const connectingView = html`
+  <div class="greeting"><span class="bone"></span></div>
+`;
 
 /** First messages to send with one click. */
 export function suggestionsView(

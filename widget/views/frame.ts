@@ -53,8 +53,8 @@ export function frameView(model: FrameModel): TemplateResult {
 /** Brings a reader who scrolled up back to the newest text. */
 function jumpView(onJump: () => void): TemplateResult {
   return html`
-    <button type="button" part="jump" class="jump" @click=${onJump}>
-      ${icons.down}<span>${strings.jump}</span>
+    <button type="button" part="jump" class="small-button jump" @click=${onJump}>
+      ${icons.down}${strings.jump}
     </button>
   `;
 }

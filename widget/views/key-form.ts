@@ -26,7 +26,7 @@ export function keyFormView(model: KeyFormModel): TemplateResult {
   };
   return html`
     <form part="key-form" class="key-form" @submit=${submit}>
-      <span class="avatar large">${icons.key}</span>
+      <span class="mark">${icons.key}</span>
       <h2>${strings.keyTitle}</h2>
       <p id="key-why">${strings.keyWhy(model.name)}</p>
       <label for="key">${strings.keyLabel}</label>

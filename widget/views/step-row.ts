@@ -15,13 +15,13 @@ export interface StepRowModel {
   readonly running?: boolean;
   /** What the icon says, for those who do not see it. */
   readonly note?: string | undefined;
-  /** How long it took, as people read it. */
-  readonly duration?: string | undefined;
+  /** What else is known: how long it took. */
+  readonly aside?: string | undefined;
 }
 
 /** The line that opens a step, or a group of them. */
 export function stepRow(model: StepRowModel): TemplateResult {
-  const { id, group, open, view, icon, name, running, note, duration } = model;
+  const { id, group, open, view, icon, name, running, note, aside } = model;
   return html`
     <button
       type="button"
@@ -33,7 +33,7 @@ export function stepRow(model: StepRowModel): TemplateResult {
       <span class="step-icon">${icon}</span>
       <span class=${running ? "step-name shimmer" : "step-name"}>${name}</span>
       <span class="visually-hidden">${note}</span>
-      ${duration === undefined ? nothing : html`<span class="duration">${duration}</span>`}
+      ${aside === undefined ? nothing : html`<span class="aside">${aside}</span>`}
       <span class="chevron">${icons.chevron}</span>
     </button>
   `;

@@ -2,10 +2,9 @@ import { html, nothing, type TemplateResult } from "lit";
 import { strings } from "../strings.ts";
 import type { ThinkingBlock, ToolBlock } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
-import * as icons from "./icons.ts";
 import { stepRow } from "./step-row.ts";
 import { thinkingView } from "./thinking.ts";
-import { toolView } from "./tool.ts";
+import { statusIcon, toolView } from "./tool.ts";
 
 export type Step = ThinkingBlock | ToolBlock;
 
@@ -22,15 +21,27 @@ export function stepsView(steps: readonly Step[], live: boolean, view: ViewState
   const id = `${steps[0]?.id}.steps`;
   // Asked in any case, so that a group which folds with its last step does so a moment later.
   const open = view.isOpenWhile(id, live) || !folds;
-  const failed = steps.some((step) => step.type === "tool" && step.status === "failed");
-  const status = live ? "running" : failed ? "failed" : "completed";
-  const icon = { running: icons.spinner, failed: icons.cross, completed: icons.check }[status];
+  const tools = steps.filter((step) => step.type === "tool");
+  const failures = tools.filter(({ status }) => status === "failed").length;
+  // An agent that went on after a failure has coped with it: how the last call ended is how the group did.
+  const status = live ? "running" : (tools.at(-1)?.status ?? "completed");
   const rows = steps.map((step) =>
     step.type === "tool" ? toolView(step, view, id) : thinkingView(step, view, id),
   );
   return html`
     <div part="steps" class=${folds ? "steps folds" : "steps"} data-status=${status}>
-      ${folds ? stepRow({ id, open, view, icon, name: strings.steps(steps.length), note: failed ? strings.toolFailed : undefined }) : nothing}
+      ${
+        folds
+          ? stepRow({
+              id,
+              open,
+              view,
+              icon: statusIcon(status),
+              name: strings.steps(steps.length),
+              aside: failures > 0 ? strings.stepsFailed(failures) : undefined,
+            })
+          : nothing
+      }
       <div id=${`body-${id}`} class="steps-body" ?hidden=${!open}>${rows}</div>
     </div>
   `;

@@ -26,6 +26,10 @@ export function toolStatus(status: ToolBlock["status"]): string {
   return strings[STATUS[status].label];
 }
 
+export function statusIcon(status: ToolBlock["status"]): TemplateResult {
+  return STATUS[status].icon;
+}
+
 /** A tool invocation: one line, and on request its arguments and output, as text. */
 export function toolView(block: ToolBlock, view: ViewState, group: string): TemplateResult {
   const { id, tool, status, durationMs = 0 } = block;
@@ -35,11 +39,11 @@ export function toolView(block: ToolBlock, view: ViewState, group: string): Temp
     group,
     open,
     view,
-    icon: STATUS[status].icon,
+    icon: statusIcon(status),
     name: tool,
     running: status === "running",
     note: toolStatus(status),
-    duration: durationMs < SHORTEST_DURATION_MS ? undefined : formatDuration(durationMs),
+    aside: durationMs < SHORTEST_DURATION_MS ? undefined : formatDuration(durationMs),
   });
   return html`
     <section part="tool" class="step" data-status=${status}>
