@@ -16,7 +16,7 @@ async function main() {
   const options = readOptions(process.argv.slice(2));
   if (options.help) return console.log(HELP);
   checkBuild();
-  installPeers();
+  installPeers(options.targets);
   const surroundings = await startSurroundings();
   if (options.scale) console.log(await checkScale(options, surroundings, tell));
   else await compare(options, surroundings);

@@ -6,9 +6,12 @@ import { pathOf } from "./processes.mjs";
 
 const FOLDER = pathOf(".");
 
-/** Installs what the package.json of bench/server names, unless it is there. */
-export function installPeers() {
-  if (isInstalled()) return;
+/** Servers that do with what Parley itself has. */
+const WITHOUT = ["parley", "floor", "floor-batch", "openai"];
+
+/** Installs what the package.json of bench/server names, unless it is there or none of the servers needs it. */
+export function installPeers(targets) {
+  if (targets.every(({ name }) => WITHOUT.includes(name)) || isInstalled()) return;
   console.error("Installing what Parley is compared with into bench/server ...");
   execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: FOLDER,

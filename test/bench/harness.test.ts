@@ -1,0 +1,83 @@
+/** The benchmark's own parts: what they would miss, its figures would hide. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BodyScan } from "../../bench/server/body-scan.mjs";
+import { judgeGoals } from "../../bench/server/driver/goals.mjs";
+import { Results } from "../../bench/server/driver/results.mjs";
+import { EventStreamReader, RunReader } from "../../bench/server/load/run-reader.mjs";
+
+const frame = (type: string, data: string) =>
+  `id: 1\nevent: ${type}\ndata: ${JSON.stringify({ type, data })}\n\n`;
+
+const STREAM =
+  frame("token", "0.a1 ") + frame("token", "1.a2 2.a3 ") + frame("done", "0.a1 1.a2 2.a3 ");
+
+test("the load client reads a run that comes in two pieces, wherever it is cut", () => {
+  for (let at = 0; at <= STREAM.length; at++) {
+    const run = new RunReader();
+    const frames = new EventStreamReader(run);
+    frames.feed(STREAM.slice(0, at));
+    frames.feed(STREAM.slice(at));
+    assert.deepEqual([run.tokens, run.ended], [3, true], `cut at ${at}`);
+  }
+});
+
+const BROKEN: [string, string, RegExp][] = [
+  ["lost", frame("token", "1.a ") + frame("done", "1.a "), /token 1 came where 0 was due/],
+  ["doubled", frame("token", "0.a ") + frame("token", "0.a "), /token 0 came where 1 was due/],
+  ["not in the last event", frame("token", "0.a ") + frame("done", ""), /done holds 0 characters/],
+  ["replaced by an error", frame("error", "Sorry."), /sent an error: Sorry\./],
+];
+
+for (const [what, stream, problem] of BROKEN) {
+  test(`the load client fails on a token that is ${what}`, () => {
+    assert.throws(() => new EventStreamReader(new RunReader()).feed(stream), problem);
+  });
+}
+
+test("the fake model finds its order in a body that comes in two pieces, wherever it is cut", () => {
+  const body = Buffer.from(
+    '{"stream":true,"messages":[{"content":"bench:tokens=12;rate=2.5;id=7;"}]}',
+  );
+  for (let at = 0; at <= body.length; at++) {
+    const scan = new BodyScan();
+    scan.push(body.subarray(0, at));
+    scan.push(body.subarray(at));
+    assert.deepEqual(scan.order(), { tokens: 12, rate: 2.5, id: 7 }, `cut at ${at}`);
+    assert.equal(scan.wantsStream, true);
+  }
+});
+
+/** Adds one value of Parley's, and one of the server that it is compared with, for each round. */
+function judge(metric: string, transport: string, rounds: [number, number][], base = "floor") {
+  const results = new Results();
+  const [scenario = "", name = ""] = metric.split(".");
+  for (const [round, [ours, theirs]] of rounds.entries()) {
+    results.add({ scenario, transport, target: "parley", round }, { [name]: ours });
+    results.add({ scenario, transport, target: base, round }, { [name]: theirs });
+  }
+  return judgeGoals(results).filter(({ reached }) => reached !== undefined);
+}
+
+test("a goal is judged by the median of the ratios within each round, for the line that was measured", () => {
+  // The medians of both columns are equal.
+  const slower: [number, number][] = [
+    [10, 5],
+    [20, 10],
+    [1, 20],
+  ];
+  const [goal, ...others] = judge("saturation.cpu", "ws", slower);
+  assert.deepEqual([goal?.transport, goal?.limit, goal?.reached], ["ws", "≤ 1.3 × floor", false]);
+  assert.deepEqual(others, [], "nothing else was measured");
+  assert.equal(judge("saturation.cpu", "ws", [[13, 10]])[0]?.reached, true);
+});
+
+test("goals with a least value, a difference, and an absolute value are judged as such", () => {
+  assert.equal(judge("capacity.streams", "sse", [[79, 100]])[0]?.reached, false);
+  assert.equal(judge("capacity.streams", "sse", [[81, 100]])[0]?.reached, true);
+  assert.equal(judge("first.firstP50", "sse", [[1.4, 1]])[0]?.reached, false);
+  assert.equal(judge("first.firstP50", "sse", [[1.2, 1]])[0]?.reached, true);
+  assert.equal(judge("disconnect.p50", "sse", [[Number.POSITIVE_INFINITY, 1]])[0]?.reached, false);
+  assert.equal(judge("disconnect.p50", "sse", [[49, 1]])[0]?.reached, true);
+});

@@ -1,0 +1,49 @@
+/** `bench/server.mjs` as it is run, with the built server. */
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+function bench(...args: string[]) {
+  return spawnSync(process.execPath, ["bench/server.mjs", ...args], { encoding: "utf8" });
+}
+
+test("the benchmark measures Parley beside the floor, over both lines, and writes what it found", (t) => {
+  const out = mkdtempSync(join(tmpdir(), "bench-"));
+  t.after(() => rmSync(out, { recursive: true }));
+  const names = ["--only", "disconnect", "--targets", "parley,floor"];
+  const { status, stderr } = bench("--quick", ...names, "--out", out);
+  assert.equal(status, 0, stderr);
+  const { measurements, goals } = JSON.parse(readFileSync(join(out, "server.json"), "utf8"));
+  for (const transport of ["sse", "ws"]) {
+    for (const target of ["parley", "floor"]) {
+      const found = measurements.filter(
+        (one: Record<string, unknown>) => one.transport === transport && one.target === target,
+      );
+      assert.equal(found.length, 1, `${transport} ${target}`);
+      for (const [name, value] of Object.entries(found[0].values)) {
+        assert.ok(Number.isFinite(value), `${transport} ${target} ${name}: ${value}`);
+      }
+    }
+  }
+  const judged = goals.filter((goal: { reached?: boolean }) => goal.reached !== undefined);
+  assert.equal(judged.length, 2);
+  assert.match(readFileSync(join(out, "server.md"), "utf8"), /\| longest, ms +\|/);
+});
+
+const MISTAKES: [string[], RegExp][] = [
+  [["--only", "speed"], /--only does not know "speed"\. It takes saturation, /],
+  [["--rounds", "0"], /--rounds must be a whole number from 1, but is "0"\./],
+];
+
+for (const [args, problem] of MISTAKES) {
+  test(`the benchmark refuses ${args.join(" ")} in a sentence`, () => {
+    const { status, stderr } = bench(...args);
+    assert.equal(status, 1);
+    assert.match(stderr, problem);
+    assert.doesNotMatch(stderr, /\n {4}at /);
+  });
+}
