@@ -8,7 +8,7 @@ import type { Agent } from "./server/agent/define.ts";
 import { type Config, hasKeys, readConfig, secretsOf } from "./server/config.ts";
 import type { KeyKind } from "./server/http/caller.ts";
 import { createAgentServer } from "./server/index.ts";
-import { createLog } from "./server/log.ts";
+import { createLog, type Log } from "./server/log.ts";
 import { isLoopbackHost } from "./server/origins.ts";
 import { demoAgent } from "./server/project/demo-agent.ts";
 import { findProject, loadAgent } from "./server/project/load-project.ts";
@@ -85,7 +85,10 @@ async function start(
     loadPackage: (name) => loadOptionalPackage(name, folder),
   });
   const secrets = secretsOf(env);
-  const log = createLog((line) => process.stderr.write(`${line}\n`), secrets);
+  const log = createLog((line) => process.stderr.write(`${line}\n`), secrets, {
+    format: config.log.format ?? (process.stderr.isTTY ? "pretty" : "json"),
+    level: config.log.level,
+  });
   const built = dirname(fileURLToPath(import.meta.url));
   const server = createAgentServer({
     agent,
@@ -98,7 +101,7 @@ async function start(
   const url = await listen(server, config);
   closeWithProcess(server, log);
   reloadOnHangup({ env, flags, readSettings, server, secrets, log });
-  announce(agent, config, url);
+  announce(agent, config, url, log);
 }
 
 async function listen(
@@ -127,7 +130,7 @@ function whyNot(error: unknown, host: string, port: number): string {
 }
 
 /** The URL stands alone on the last line, for people to click and scripts to read. */
-function announce(agent: Agent, config: Config, url: string): void {
+function announce(agent: Agent, config: Config, url: string, log: Log): void {
   const kinds = (Object.keys(config.keys) as KeyKind[]).filter(
     (kind) => config.keys[kind].length > 0,
   );
@@ -137,8 +140,8 @@ function announce(agent: Agent, config: Config, url: string): void {
   model  ${[agent.model, ...agent.fallbacks].join(", else ")}
   keys   ${kinds.length > 0 ? kinds.join(", ") : "none: whoever reaches this address can chat"}`);
   if (!hasKeys(config.keys) && !isLoopbackHost(config.host)) {
-    process.stderr.write(
-      `Warning: ${config.host} can be reached from other machines and no key is set. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.\n`,
+    log.warning(
+      `${config.host} can be reached from other machines and no key is set. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`,
     );
   }
   print(url);

@@ -5,6 +5,7 @@ import type { ToolLimits } from "./agent/runner.ts";
 import type { KeyKind } from "./http/caller.ts";
 import type { ProxyPolicy } from "./limits/client-address.ts";
 import type { Limits } from "./limits/limits.ts";
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "./log.ts";
 import { isLoopbackHost, type OriginPolicy, parseOrigins } from "./origins.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
 import {
@@ -15,13 +16,19 @@ import {
   readToolLimits,
 } from "./read-limits.ts";
 import { readProxies } from "./read-proxies.ts";
-import { type Environment, keyList, list, number, seconds } from "./read-setting.ts";
+import { type Environment, keyList, list, number, oneOf, seconds } from "./read-setting.ts";
 import type { MessageLimits } from "./routes/parse-chat.ts";
 import type { ResumeSettings } from "./runs/run-hub.ts";
 
 export type { Environment };
 
 export type KeyPools = Readonly<Record<KeyKind, readonly string[]>>;
+
+export interface LogSettings {
+  /** Without one the command decides: pretty on a terminal, JSON elsewhere. */
+  readonly format: LogFormat | undefined;
+  readonly level: LogLevel;
+}
 
 export interface Config {
   readonly port: number;
@@ -45,6 +52,7 @@ export interface Config {
   readonly times: Times;
   /** New at each start. What ids of keys and places of runs are made with, so that they tell nothing of either. */
   readonly idSecret: Buffer;
+  readonly log: LogSettings;
 }
 
 /** What can change while the server runs. */
@@ -127,6 +135,10 @@ export function readConfig(flags: Flags, env: Environment): Config {
     resume: readResume(env),
     proxies: readProxies(env),
     idSecret: randomBytes(32),
+    log: Object.freeze({
+      format: oneOf(env, "PARLEY_LOG", LOG_FORMATS),
+      level: oneOf(env, "PARLEY_LOG_LEVEL", LOG_LEVELS) ?? "info",
+    }),
     times: Object.freeze({
       drain: seconds(env, "PARLEY_DRAIN_SECONDS", 30, 0),
       keepAlive: seconds(env, "PARLEY_KEEP_ALIVE_SECONDS", 15),

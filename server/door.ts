@@ -61,7 +61,7 @@ export class Door {
     // Every client would then be counted as one: the limits for an address would be limits for all.
     if (forwarded !== undefined && !this.#hasWarned && !isTrustedPeer(peer, proxies)) {
       this.#hasWarned = true;
-      this.#log.notice(
+      this.#log.warning(
         `A request from ${address} names another client in ${proxies.header}. If that is your proxy, name it in PARLEY_TRUSTED_PROXIES; until then all its clients count as one address.`,
       );
     }

@@ -14,6 +14,7 @@ import { Admission } from "./limits/admission.ts";
 import type { AdmissionControl } from "./limits/admission-control.ts";
 import { LargeBodyLine } from "./limits/large-body-line.ts";
 import type { Log } from "./log.ts";
+import { RunRecord } from "./observe/run-record.ts";
 import { OpenSockets } from "./open-sockets.ts";
 import { frameAncestors } from "./origins.ts";
 import { CLOSE } from "./protocol/close-codes.ts";
@@ -24,6 +25,7 @@ import type { ChatRules } from "./routes/parse-chat.ts";
 import type { Service } from "./routes/service.ts";
 import type { RunDirectory } from "./runs/run-access.ts";
 import { type PlaceObserver, RunHub } from "./runs/run-hub.ts";
+import type { WatchRun } from "./runs/run-settings.ts";
 import { type Serving, serveRequests } from "./serve-requests.ts";
 import { serveSockets } from "./serve-sockets.ts";
 
@@ -80,7 +82,9 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   const { admission } = parts;
   const state = stateOf(options, current);
   const runner = runnerOf(options, current, state);
-  const hub = new RunHub(runner, admission, config.resume, config.idSecret, parts.observer);
+  const watch: WatchRun = ({ caller, ...start }) =>
+    new RunRecord({ ...start, model: options.agent.model, key: caller.kind }, log);
+  const hub = new RunHub(runner, admission, config.resume, config.idSecret, watch, parts.observer);
   const service = createService(options, current, parts, { runner, state, hub });
   const serving: Serving = { config: current, door: new Door(current, admission, log), log };
   const sockets = new SocketServer(config.maxBodyBytes, config.times.send);

@@ -1,41 +1,124 @@
 /** Lines for the operator, on standard error: standard output belongs to the start-up text. */
 
-export interface Log {
+import type { RequestEntry, RunEntry } from "./observe/entries.ts";
+import type { RunSink } from "./observe/run-record.ts";
+import { ApiError } from "./protocol/api-error.ts";
+
+export interface Log extends RunSink {
   /** One line per answered request. */
   request(entry: RequestEntry): void;
   /** A sentence about the server itself. */
   notice(text: string): void;
+  /** A sentence about what its operator should look at. */
+  warning(text: string): void;
   /** A failure with its cause: a bug, or a model provider that failed. */
-  failure(error: unknown): void;
+  failure(error: unknown, of?: Pick<RunEntry, "requestId" | "runId">): void;
 }
 
-export interface RequestEntry {
-  requestId: string;
-  method: string;
-  /** Without the query, which may hold a key. */
-  path: string;
-  status: number;
-  ms: number;
+/** From the loudest; each shows itself and those before it. */
+export const LOG_LEVELS = ["error", "warn", "info", "debug"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** How lines are written: for people, for programs (one JSON object each), or not at all. */
+export const LOG_FORMATS = ["pretty", "json", "off"] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+export interface LogOptions {
+  format: LogFormat;
+  level: LogLevel;
 }
+
+type Fields = Readonly<Record<string, string | number | undefined>>;
 
 /**
- * Writes lines without headers or bodies. What a provider said of a failure is written, since nobody could
- * mend it otherwise; should it hold one of `secrets`, that is struck out.
+ * Writes lines without headers, bodies or raw paths. What a provider said of a failure is written, since nobody
+ * could mend it otherwise; should anything hold one of `secrets`, that is struck out.
  */
-export function createLog(output: (line: string) => void, secrets: readonly string[]): Log {
-  const write = (line: string) =>
-    output(secrets.reduce((text, secret) => text.replaceAll(secret, "[key]"), line));
+export function createLog(
+  output: (line: string) => void,
+  secrets: readonly string[],
+  { format, level }: LogOptions = { format: "pretty", level: "info" },
+): Log {
+  const strike = (text: string) =>
+    secrets.reduce((rest, secret) => rest.replaceAll(secret, "[key]"), text);
+  const shown = LOG_LEVELS.slice(0, LOG_LEVELS.indexOf(level) + 1);
+  const lineOf = format === "json" ? jsonLine : prettyLine;
+  const write = (at: LogLevel, msg: string, fields: Fields, text: string) => {
+    if (format === "off" || !shown.includes(at)) return;
+    const clean = Object.entries(fields).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, typeof value === "string" ? strike(value) : value]],
+    );
+    output(lineOf(at, msg, Object.fromEntries(clean), strike(text)));
+  };
   return {
-    request({ requestId, method, path, status, ms }) {
-      write(`${timestamp()} ${method} ${printable(path)} ${status} ${ms}ms ${requestId}`);
+    request({ requestId, method, route, status, ms, bytes }) {
+      write(
+        status >= 500 ? "warn" : "info",
+        "request",
+        { request_id: requestId, method, route, status, ms, bytes },
+        `${method} ${route} ${status} ${ms}ms ${bytes}B ${requestId}`,
+      );
     },
-    notice(text) {
-      write(`${timestamp()} ${printable(text)}`);
+    run(entry) {
+      const fields = fieldsOf(entry);
+      const { model, end, ms, ...rest } = fields;
+      const more = Object.entries(rest).filter(([, value]) => value !== undefined);
+      write(
+        entry.failed ? "warn" : "info",
+        "run",
+        fields,
+        `run ${end} ${model} ${ms}ms ${more.map(([name, value]) => `${name}=${value}`).join(" ")}`,
+      );
     },
-    failure(error) {
-      write(`${timestamp()} ${printable(describe(error))}`);
+    step({ requestId, runId, kind, name, outcome, ms }) {
+      write(
+        "debug",
+        kind,
+        { request_id: requestId, run_id: runId, name, outcome, ms },
+        `${kind} ${name} ${outcome} ${ms}ms ${runId}`,
+      );
+    },
+    notice: (text) => write("info", "notice", { text }, text),
+    warning: (text) => write("warn", "notice", { text }, `warning: ${text}`),
+    failure(error, of) {
+      const at = error instanceof ApiError && error.code !== "internal" ? "warn" : "error";
+      const text = describe(error);
+      const ids = { request_id: of?.requestId, run_id: of?.runId };
+      write(at, "failure", { ...ids, error: text }, of ? `${text} ${of.runId}` : text);
     },
   };
+}
+
+function fieldsOf(entry: RunEntry) {
+  return {
+    request_id: entry.requestId,
+    run_id: entry.runId,
+    model: entry.model,
+    transport: entry.transport,
+    key: entry.key,
+    end: entry.end,
+    ms: entry.ms,
+    queue_ms: entry.queueMs,
+    first_token_ms: entry.firstTokenMs,
+    input_tokens: entry.inputTokens,
+    output_tokens: entry.outputTokens,
+    turns: entry.turns,
+    tools: entry.tools,
+    provider_request_id: entry.providerRequestId,
+  };
+}
+
+function jsonLine(level: LogLevel, msg: string, fields: Fields): string {
+  const line = JSON.stringify({ time: timestamp(), level, msg, ...fields });
+  // What JSON lets stand and a terminal or a reader of lines may obey.
+  return line.replace(
+    /[\u007f-\u009f\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+function prettyLine(_level: LogLevel, _msg: string, _fields: Fields, text: string): string {
+  return `${timestamp()} ${printable(text)}`;
 }
 
 function timestamp(): string {
@@ -49,8 +132,12 @@ function describe(error: unknown): string {
   return error.cause === undefined ? own : `${own}\n  cause: ${describe(error.cause)}`;
 }
 
-/** A path or message from outside must not write lines or colours of its own. */
+/** What came from outside must not write colours of its own; a line of its own is set off, as a stack is. */
 function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed.
-  return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?");
+  return (
+    text
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed.
+      .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029]/g, "?")
+      .replace(/\n(?! )/g, "\n  ")
+  );
 }

@@ -37,6 +37,18 @@ export function keyList(env: Environment, name: string): readonly string[] {
   );
 }
 
+/** One of a few words. */
+export function oneOf<Word extends string>(
+  env: Environment,
+  name: string,
+  words: readonly Word[],
+): Word | undefined {
+  const value = text(env, name)?.toLowerCase();
+  const word = words.find((one) => one === value);
+  if (value === undefined || word !== undefined) return word;
+  throw new SetupError(`${name} must be one of ${words.join(", ")}, but is "${value}".`);
+}
+
 /** Longest time that a Node timer can wait: a longer one would fire at once. */
 const MAX_SECONDS = 2_147_483;
 

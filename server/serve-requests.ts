@@ -12,6 +12,9 @@ import type { Log } from "./log.ts";
 import { ApiError, toApiError } from "./protocol/api-error.ts";
 import type { HttpHandler } from "./routes/index.ts";
 
+/** Stands in logs for what no route was found for: a path may hold what is nobody's business. */
+export const UNMATCHED = "unmatched";
+
 export interface Serving {
   /** As they are now. */
   config(): Config;
@@ -30,8 +33,8 @@ export function serveRequests(
     current.set(req.socket, res);
     const requestId = requestIdOf(req);
     const arrival: Arrival = { req, res, requestId, ...splitTarget(req.url ?? "/") };
-    logWhenAnswered(arrival, serving.log);
-    answer(arrival, serving, routes).catch((error: unknown) => {
+    const entry = logWhenAnswered(arrival, serving.log);
+    answer(arrival, serving, routes, entry).catch((error: unknown) => {
       fail(arrival, error, serving.log);
     });
   };
@@ -51,6 +54,7 @@ async function answer(
   arrival: Arrival,
   { config, door }: Serving,
   routes: RouteTable<HttpHandler>,
+  logged: { route: string },
 ): Promise<void> {
   const { req, res, path, query } = arrival;
   const { origins } = config();
@@ -71,6 +75,7 @@ async function answer(
     sendPreflight(res, origins, visitor, methods, isPreflight(req));
     return;
   }
+  logged.route = route.name;
   const caller = await door.letIn(visitor, route.access);
   // Another process may have been asked, and the client may not have waited.
   if (res.destroyed) return;
@@ -96,15 +101,23 @@ function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string
 /** The one exit of everything that was refused, or went wrong before the answer began. */
 function fail({ res }: Arrival, error: unknown, log: Log): void {
   const failure = toApiError(error);
-  if (failure.code === "internal") log.failure(error);
+  // An `ApiError` of this code was a run's end, and is in the log as that.
+  if (!(error instanceof ApiError)) log.failure(error);
   if (res.headersSent || res.destroyed) res.destroy();
   else sendError(res, failure);
 }
 
-function logWhenAnswered({ req, res, requestId, path }: Arrival, log: Log): void {
+/** The route is filled in as soon as it is known. */
+function logWhenAnswered({ req, res, requestId }: Arrival, log: Log): { route: string } {
   const start = performance.now();
+  const { socket } = req;
+  const before = socket.bytesWritten;
+  const logged = { route: UNMATCHED };
   res.once("close", () => {
     const ms = Math.round(performance.now() - start);
-    log.request({ requestId, method: req.method ?? "", path, status: res.statusCode, ms });
+    const bytes = socket.bytesWritten - before;
+    const [method, status] = [req.method ?? "", res.statusCode];
+    log.request({ requestId, method, route: logged.route, status, ms, bytes });
   });
+  return logged;
 }

@@ -6,10 +6,11 @@ import { ignoreUpgrade } from "./http/ignore-upgrade.ts";
 import type { Route } from "./http/router.ts";
 import { refuseUpgrade, type SocketServer } from "./http/socket-server.ts";
 import type { AdmissionControl } from "./limits/admission-control.ts";
+import type { Log } from "./log.ts";
 import type { OpenSockets } from "./open-sockets.ts";
 import { ApiError, toApiError } from "./protocol/api-error.ts";
 import type { ChatSocket } from "./routes/chat-socket.ts";
-import type { Serving } from "./serve-requests.ts";
+import { type Serving, UNMATCHED } from "./serve-requests.ts";
 
 /** Takes every upgrade through the table of sockets: route, access, handshake, handler. */
 export function serveSockets(
@@ -22,13 +23,13 @@ export function serveSockets(
 ): void {
   const upgrade = async (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     const { path, query } = splitTarget(req.url ?? "/");
-    const logged = (status: number) =>
-      log.request({ requestId: requestIdOf(req), method: "WS", path, status, ms: 0 });
+    const requestId = requestIdOf(req);
     const route = Object.entries(table).find(([name]) => name === path)?.[1];
+    const logged = logWhenClosed(req, socket, route === undefined ? UNMATCHED : path, log);
     if (route === undefined) {
       const error = new ApiError("not_found", "There is no WebSocket at this address.");
+      logged.status = error.status;
       refuseUpgrade(req, socket, error);
-      logged(error.status);
       return;
     }
     const visitor = door.visitor(req, "socket", query);
@@ -42,14 +43,14 @@ export function serveSockets(
       // There is no room for a handshake, and a browser learns as much from a connection that fails.
       if (failure.code === "overloaded") refuseUpgrade(req, socket, failure);
       else sockets.acceptAndRefuse(req, socket, head, failure);
-      logged(failure.status);
+      logged.status = failure.status;
       return;
     }
     sockets.accept(req, socket, head, (line) => {
       open.add(line, visitor);
-      route.handle(line, caller);
+      logged.status = 101;
+      route.handle(line, caller, requestId);
     });
-    logged(101);
   };
   http.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (header(req, "upgrade")?.toLowerCase() !== "websocket") {
@@ -68,4 +69,23 @@ export function serveSockets(
 function releaseWith(socket: Duplex, release: () => void): void {
   if (socket.closed) release();
   else socket.once("close", release);
+}
+
+/** One line per socket, when it is closed. The status is filled in as soon as it is known. */
+function logWhenClosed(req: IncomingMessage, socket: Duplex, route: string, log: Log) {
+  const start = performance.now();
+  const { bytesWritten: before } = req.socket;
+  // What ws itself refuses: a handshake that is none.
+  const logged = { status: 400 };
+  socket.once("close", () => {
+    log.request({
+      requestId: requestIdOf(req),
+      method: "WS",
+      route,
+      status: logged.status,
+      ms: Math.round(performance.now() - start),
+      bytes: req.socket.bytesWritten - before,
+    });
+  });
+  return logged;
 }

@@ -11,7 +11,7 @@ export function closeWithProcess(server: { close(): Promise<void> }, log: Log): 
   const onSignal = () => {
     // A second signal does not wait.
     if (closing) process.exit(1);
-    process.stderr.write("Finishing running answers. Press again to stop at once.\n");
+    log.notice("Finishing running answers. A second signal stops at once.");
     close(0);
   };
   process.on("SIGTERM", onSignal);

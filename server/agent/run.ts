@@ -5,6 +5,7 @@ import type { Conversation, ToolCall, TurnFinish } from "../providers/provider.t
 import { HostedCalls } from "./hosted-calls.ts";
 import { RunAbort } from "./run-abort.ts";
 import { cutShort, failed, finish, NOTHING_SAID } from "./run-end.ts";
+import { type RunWatch, type TurnWatch, UNWATCHED } from "./run-watch.ts";
 import type { Progress, Runner, RunRequest } from "./runner.ts";
 import { runTools } from "./tools.ts";
 
@@ -25,18 +26,19 @@ export async function* runAgent(
   runner: Runner,
   request: RunRequest,
   controller: AbortController,
+  watch: RunWatch = UNWATCHED,
 ): AsyncGenerator<StreamEvent, void> {
   const { signal } = controller;
   const progress: Progress = { said: "", unfinished: "", usage: undefined, model: undefined };
   let conversation: Conversation | undefined;
   try {
     conversation = openConversation(runner, request);
-    yield* takeTurns(runner, conversation, progress, signal);
+    yield* takeTurns(runner, conversation, progress, signal, watch);
   } catch (error) {
     if (signal.aborted && conversation !== undefined) {
       yield* cutShort(runner, request, conversation, progress, signal);
     } else {
-      runner.report(error);
+      watch.failure(error);
       yield failed(runner, request, error);
     }
   } finally {
@@ -59,11 +61,12 @@ async function* takeTurns(
   conversation: Conversation,
   progress: Progress,
   signal: AbortSignal,
+  watch: RunWatch,
 ): AsyncGenerator<StreamEvent, void> {
   const { agent } = runner;
   for (let left = agent.maxTurns - 1; ; left--) {
     signal.throwIfAborted();
-    const turn = yield* takeTurn(runner, conversation, progress, signal);
+    const turn = yield* takeTurn(runner, conversation, progress, signal, watch.turn());
     if (turn.calls.length === 0) {
       const said = turn.finish === "stop" ? answered(turn.said) : turn.said;
       return yield* finish(runner, conversation, progress, said, turn.finish);
@@ -84,6 +87,7 @@ async function* takeTurn(
   conversation: Conversation,
   progress: Progress,
   signal: AbortSignal,
+  watch: TurnWatch,
 ): AsyncGenerator<StreamEvent, Turn> {
   let said = "";
   const calls: ToolCall[] = [];
@@ -110,13 +114,14 @@ async function* takeTurn(
           yield hosted.end(event.answer, event.durationMs);
           break;
         case "failover":
-          runner.report(event.report);
+          watch.failedOver(event.report);
           break;
         case "end":
           yield* hosted.giveUp();
           progress.unfinished = "";
           progress.model = event.model;
           progress.usage = addUsage(progress.usage, event.usage);
+          watch.end(event.finish, event.usage, event.model);
           return { said, calls, finish: event.finish };
       }
     }
@@ -126,9 +131,12 @@ async function* takeTurn(
       "The model's answer broke off. Please try again.",
     );
   } catch (error) {
+    watch.failed(error);
     // Whoever saw a call begin must see how it ended.
     yield* hosted.giveUp();
     throw error;
+  } finally {
+    watch.close();
   }
 }
 

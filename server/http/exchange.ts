@@ -9,7 +9,7 @@ export interface Arrival {
   readonly res: ServerResponse;
   /** Given by the client or minted; goes out as `x-request-id` and into the log. */
   readonly requestId: string;
-  /** Raw path without the query. */
+  /** Raw path without the query; not for logs, since it may hold the id of a run. */
   readonly path: string;
   readonly query: URLSearchParams;
 }
@@ -24,11 +24,21 @@ export interface Exchange extends Arrival {
 /** Longest `x-request-id` that is taken over from a client. */
 const MAX_REQUEST_ID = 128;
 
-/** Keeps a client's id when it can stand in a header and a log line, else mints one. */
+const requestIds = new WeakMap<IncomingMessage, string>();
+
+/** Keeps a client's id when it can stand in a header and a log line, else mints one: the same each time. */
 export function requestIdOf(req: IncomingMessage): string {
+  const known = requestIds.get(req);
+  if (known !== undefined) return known;
+  const id = givenId(req) ?? randomUUID();
+  requestIds.set(req, id);
+  return id;
+}
+
+function givenId(req: IncomingMessage): string | undefined {
   const given = req.headers["x-request-id"];
   const usable = typeof given === "string" && /^[\x21-\x7e]+$/.test(given);
-  return usable ? given.slice(0, MAX_REQUEST_ID) : randomUUID();
+  return usable ? given.slice(0, MAX_REQUEST_ID) : undefined;
 }
 
 /** Splits the raw request target by hand: it is compared, never decoded or joined. */

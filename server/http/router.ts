@@ -7,6 +7,8 @@ export type Access = "open" | "chat" | "run";
 /** What is served at one method and path. */
 export interface Route<Handler> {
   access: Access;
+  /** For logs and metrics, where paths of one kind are to be told as one. Default: its path in the table. */
+  name?: string;
   handle: Handler;
 }
 
@@ -39,12 +41,12 @@ export function findRoute<Handler>(
   table: RouteTable<Handler>,
   method: string,
   path: string,
-): (Route<Handler> & { params: PathParams }) | undefined {
+): (Route<Handler> & { name: string; params: PathParams }) | undefined {
   const wanted = method === "HEAD" ? "GET" : method;
   for (const [key, route] of Object.entries(table)) {
     const [own, pattern] = methodAndPath(key);
     const params = own === wanted ? match(pattern, path) : undefined;
-    if (params !== undefined) return { ...route, params };
+    if (params !== undefined) return { name: pattern, ...route, params };
   }
   return undefined;
 }

@@ -14,13 +14,13 @@ import type { SocketCommand } from "./parse-chat.ts";
 import type { Service } from "./service.ts";
 
 /** Serves one accepted socket until it closes. */
-export type ChatSocket = (line: SocketLine, caller: Caller) => void;
+export type ChatSocket = (line: SocketLine, caller: Caller, requestId: string) => void;
 
 /** `WS /ws/chat`: any number of messages, one run at a time. */
 export const chatSocket =
   (service: Service): ChatSocket =>
-  (line, caller) => {
-    const conversation = new SocketConversation(service, line, caller);
+  (line, caller, requestId) => {
+    const conversation = new SocketConversation(service, line, caller, requestId);
     line.onMessage({ ...service.intake, address: caller.address }, conversation);
     line.onDrain(() => conversation.resume());
     line.onClose(() => conversation.close());
@@ -48,16 +48,19 @@ class SocketConversation implements IntakeListener {
   readonly #service: Service;
   readonly #line: SocketLine;
   readonly #caller: Caller;
+  /** Of the upgrade. */
+  readonly #requestId: string;
   readonly #frames: FrameMeter;
   /** As the client got it; it is read again like any other. */
   #state: ConversationState = {};
   #current: Answering | undefined;
   #closed = false;
 
-  constructor(service: Service, line: SocketLine, caller: Caller) {
+  constructor(service: Service, line: SocketLine, caller: Caller, requestId: string) {
     this.#service = service;
     this.#line = line;
     this.#caller = caller;
+    this.#requestId = requestId;
     this.#frames = service.admission.frames();
   }
 
@@ -122,8 +125,9 @@ class SocketConversation implements IntakeListener {
   async #start({ run: id, request }: ChatCommand): Promise<void> {
     await this.#service.admission.message(this.#caller);
     this.#refuseSecond();
+    const [caller, requestId] = [this.#caller, this.#requestId];
     const resumable = id !== undefined;
-    const order = { caller: this.#caller, request, id, resumable };
+    const order = { caller, request, id, resumable, requestId, transport: "ws" } as const;
     this.#follow(await this.#service.runs.open(order), 0);
   }
 

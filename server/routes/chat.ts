@@ -6,7 +6,7 @@ import type { Service } from "./service.ts";
 /** `POST /api/chat`: one message, answered as JSON or as Server-Sent Events. */
 export const chat =
   (service: Service) =>
-  async ({ req, res, caller }: Exchange): Promise<void> => {
+  async ({ req, res, caller, requestId }: Exchange): Promise<void> => {
     await service.admission.message(caller);
     if (res.destroyed) return;
     const rules = { ...service.bodies, address: caller.address };
@@ -14,7 +14,9 @@ export const chat =
     const { stream, run: id, request } = parsed;
     if (res.destroyed) return;
     const resumable = stream && id !== undefined;
-    const run = await service.runs.open({ caller, request, id, resumable });
+    const transport = stream ? "sse" : "json";
+    const order = { caller, request, id, resumable, requestId, transport } as const;
+    const run = await service.runs.open(order);
     if (stream) await streamRun(res, run, 0, service);
     else await answerRun(res, run, service);
   };

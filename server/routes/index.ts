@@ -19,7 +19,10 @@ export const routesFor = (service: Service): RouteTable<HttpHandler> => ({
   "GET /health/ready": open(ready(service)),
   // GET /chunks/{name}.js
   ...Object.fromEntries(
-    [...chunkScripts(service)].map(([path, script]) => [`GET ${path}`, open(script)]),
+    [...chunkScripts(service)].map(([path, script]) => [
+      `GET ${path}`,
+      { ...open(script), name: "/chunks/{name}.js" },
+    ]),
   ),
   "GET /widget.js": open(widgetScript(service)),
   "GET /ws/chat": open(speaksWebSocket),

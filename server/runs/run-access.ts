@@ -1,12 +1,16 @@
 /** Runs as the endpoints see them: of this process or, where several serve one address, of another one. */
 
 import type { AbortKind } from "../agent/run-abort.ts";
+import type { RunTransport } from "../agent/run-watch.ts";
 import type { RunRequest } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
 import type { EventSink } from "./reading.ts";
 
 /** A message that is to be answered. */
 export interface RunOrder {
+  /** Of the request, or the upgrade, that the message came with. */
+  readonly requestId: string;
+  readonly transport: RunTransport;
   readonly caller: Caller;
   readonly request: RunRequest;
   /** The name that the client gave the run. */

@@ -1,5 +1,6 @@
 import { createHash, createHmac, randomUUID } from "node:crypto";
 import { runAgent } from "../agent/run.ts";
+import type { RunWatch } from "../agent/run-watch.ts";
 import type { Runner, RunRequest } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
 import { ApiError, invalidRequest } from "../protocol/api-error.ts";
@@ -7,7 +8,7 @@ import { Activity } from "./activity.ts";
 import { LogBudget } from "./log-budget.ts";
 import { Run } from "./run.ts";
 import type { RunDirectory, RunOrder } from "./run-access.ts";
-import type { RunJob } from "./run-settings.ts";
+import type { RunJob, WatchRun } from "./run-settings.ts";
 import { TurnQueue } from "./turn-queue.ts";
 
 /** How long and how much of a run is kept for a client that lost its line. */
@@ -50,6 +51,7 @@ export class RunHub implements RunDirectory {
   readonly #runner: Runner;
   readonly #admission: Admission;
   readonly #settings: ResumeSettings;
+  readonly #watch: WatchRun;
   readonly #budget: LogBudget;
   readonly #turns = new TurnQueue();
   readonly #entries = new Map<string, Entry>();
@@ -65,9 +67,11 @@ export class RunHub implements RunDirectory {
     admission: Admission,
     settings: ResumeSettings,
     secret: Buffer,
+    watch: WatchRun,
     observer?: PlaceObserver,
   ) {
     this.#runner = runner;
+    this.#watch = watch;
     this.#admission = admission;
     this.#settings = settings;
     this.#secret = secret;
@@ -86,7 +90,7 @@ export class RunHub implements RunDirectory {
    * another message's run.
    */
   open(order: RunOrder): Run {
-    const { caller, request, id = randomUUID() } = order;
+    const { caller, request, id = randomUUID(), requestId, transport } = order;
     const place = this.placeOf(caller, id);
     const digest = order.id === undefined ? "" : digestOf(request);
     const known = this.at(place, digest);
@@ -96,6 +100,8 @@ export class RunHub implements RunDirectory {
         retryAfter: 1,
       });
     }
+    const start = { runId: id, requestId, transport, caller, askedAt: performance.now() };
+    const watch = () => this.#watch(start);
     const run = new Run(
       {
         id,
@@ -105,13 +111,12 @@ export class RunHub implements RunDirectory {
         budget: this.#budget,
         turns: this.#turns,
         activity: this.activity,
-        report: this.#runner.report,
         onGone: () => {
           this.#entries.delete(place);
           this.#observer?.onFree(place);
         },
       },
-      jobOf(this.#runner, this.#admission, caller, request),
+      jobOf(this.#runner, this.#admission, caller, request, watch),
     );
     this.#entries.set(place, { run, caller, digest });
     this.#observer?.onTaken(place);
@@ -162,10 +167,17 @@ export function runNotFound(): ApiError {
 }
 
 /** Made apart from the run's settings, which live on after the run: a request with its files must not. */
-function jobOf(runner: Runner, admission: Admission, caller: Caller, request: RunRequest): RunJob {
+function jobOf(
+  runner: Runner,
+  admission: Admission,
+  caller: Caller,
+  request: RunRequest,
+  watch: () => RunWatch,
+): RunJob {
   return {
     admit: (signal) => admission.enter(caller, signal),
-    events: (controller) => runAgent(runner, request, controller),
+    watch,
+    events: (controller, watching) => runAgent(runner, request, controller, watching),
   };
 }
 

@@ -1,5 +1,7 @@
 /** What a run is made with. */
 
+import type { RunTransport, RunWatch } from "../agent/run-watch.ts";
+import type { Caller } from "../http/caller.ts";
 import type { StreamEvent } from "../protocol/events.ts";
 import type { Activity } from "./activity.ts";
 import type { LogBudget } from "./log-budget.ts";
@@ -16,8 +18,6 @@ export interface RunSettings {
   readonly budget: LogBudget;
   readonly turns: TurnQueue;
   readonly activity: Activity;
-  /** Told of what should not have happened. */
-  report(error: unknown): void;
   /** Told once that nobody can come back to this run. */
   onGone(): void;
 }
@@ -27,5 +27,20 @@ export interface RunJob {
   /** Waits until the run may begin; resolves with what must be called when it is over. */
   admit(signal: AbortSignal): Promise<() => void>;
   /** The run itself. Aborting the controller ends it, and it aborts the controller when it is left. */
-  events(controller: AbortController): AsyncIterable<StreamEvent>;
+  events(controller: AbortController, watch: RunWatch): AsyncIterable<StreamEvent>;
+  /** Called when the run begins: who looks on. */
+  watch(): RunWatch;
 }
+
+/** What is known of a run before it begins. */
+export interface RunStart {
+  readonly runId: string;
+  readonly requestId: string;
+  readonly transport: RunTransport;
+  readonly caller: Caller;
+  /** When its message was there, as `performance.now()`. */
+  readonly askedAt: number;
+}
+
+/** Told of each run that begins; returns who watches it. */
+export type WatchRun = (start: RunStart) => RunWatch;

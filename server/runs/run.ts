@@ -1,4 +1,5 @@
 import { type AbortKind, RunAbort } from "../agent/run-abort.ts";
+import type { RunWatch } from "../agent/run-watch.ts";
 import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
 import type { StreamEvent } from "../protocol/events.ts";
@@ -108,32 +109,35 @@ export class Run implements RunAccess {
   }
 
   async #live(place: Promise<() => void>, job: RunJob): Promise<void> {
-    const { activity, report } = this.#settings;
+    const { activity } = this.#settings;
     activity.enter();
     let leave: (() => void) | undefined;
+    let watch: RunWatch | undefined;
     try {
       leave = await place;
-      await this.#pump(job.events(this.#controller));
+      watch = job.watch();
+      await this.#pump(job.events(this.#controller, watch), watch);
     } catch (error) {
       // Before it began, who asked for the run hears of the refusal.
-      if (leave !== undefined) {
-        report(error);
-        this.#log.append(toErrorEvent(toApiError(error)));
+      if (watch !== undefined) {
+        watch.failure(error);
+        this.#append(toErrorEvent(toApiError(error)), watch);
       }
     } finally {
+      watch?.end();
       this.#close();
       leave?.();
       activity.leave();
     }
   }
 
-  async #pump(events: AsyncIterable<StreamEvent>): Promise<void> {
+  async #pump(events: AsyncIterable<StreamEvent>, watch: RunWatch): Promise<void> {
     const { maxRunMs } = this.#settings;
     const timer = setTimeout(() => this.abort("timeout"), maxRunMs).unref();
     try {
       for await (const event of events) {
         if (this.#gone) return;
-        this.#log.append(event);
+        this.#append(event, watch);
         this.#flushSoon();
         if (this.#mustWait()) await this.#room();
         if (this.#gone) return;
@@ -141,6 +145,11 @@ export class Run implements RunAccess {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  #append(event: StreamEvent, watch: RunWatch): void {
+    watch.event(event);
+    this.#log.append(event);
   }
 
   #close(): void {

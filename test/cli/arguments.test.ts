@@ -113,7 +113,10 @@ for (const [args, env] of [
 ] as const) {
   test(`a public address without a key prints a warning (${args.join(" ") || "HOST"})`, async (t) => {
     const { command, url } = await start(t, args, { env });
-    await command.printed("stderr", /^Warning: 0\.0\.0\.0 .*PARLEY_API_KEY.*\n$/);
+    await command.printed(
+      "stderr",
+      /^\{.*"level":"warn".*"0\.0\.0\.0 can be reached .*PARLEY_API_KEY.*\n$/,
+    );
     assert.match(url, /^http:\/\/localhost:\d+$/);
     assert.equal((await fetch(`${url}/health`)).status, 200);
   });

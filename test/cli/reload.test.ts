@@ -20,7 +20,7 @@ interface Rotation extends StartedCommand {
 
 async function startWith(t: Cleanup, ...lines: string[]): Promise<Rotation> {
   const folder = temporaryProject(t, { "agent.ts": AGENT, ".env": lines.join("\n") });
-  const started = await start(t, [folder]);
+  const started = await start(t, [folder], { env: { PARLEY_LOG: "pretty" } });
   let seen = 0;
   return {
     ...started,

@@ -100,15 +100,17 @@ test("an x-request-id that could write into a log is replaced", async (t) => {
   }
 });
 
-test("the log has one line for each request: method, path without its query, status and id", async (t) => {
+test("the log has one line for each request: method, route, status and id, and no path", async (t) => {
   const server = await startServer(t, { turns: [[say("Fine")]] });
   await post(server, { message: "Private words", stream: false });
   await fetch(`${server.url}/nowhere?token=abc`, { headers: { "x-request-id": "id-1" } });
   await server.close();
-  assert.equal(server.log.length, 2);
-  assert.match(server.log[0] ?? "", /^\d{4}-.*Z POST \/api\/chat 200 \d+ms [\w-]+$/);
-  assert.match(server.log[1] ?? "", /GET \/nowhere 404 \d+ms id-1$/);
-  assert.doesNotMatch(server.log.join("\n"), /Private|abc/);
+  const [run, chat, other, ...more] = server.log;
+  assert.deepEqual(more, []);
+  assert.match(run ?? "", /^\d{4}-.*Z run stop demo \d+ms request_id=/);
+  assert.match(chat ?? "", /^\d{4}-.*Z POST \/api\/chat 200 \d+ms \d+B [\w-]+$/);
+  assert.match(other ?? "", /GET unmatched 404 \d+ms \d+B id-1$/);
+  assert.doesNotMatch(server.log.join("\n"), /Private|abc|nowhere/);
 });
 
 test("a path cannot write lines or colours into the log", async (t) => {

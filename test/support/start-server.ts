@@ -66,7 +66,10 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     agent,
     provider,
     config,
-    log: createLog((line) => log.push(line), secretsOf(env)),
+    log: createLog((line) => log.push(line), secretsOf(env), {
+      format: config.log.format ?? "pretty",
+      level: config.log.level,
+    }),
     publicFolder: "dist/public",
     parseWorker: join(REPOSITORY, "dist/parse-worker.js"),
   });
