@@ -36,7 +36,7 @@ async function compare(options, surroundings) {
 
 function report(results, options) {
   const goals = judgeGoals(results);
-  const text = `${writeReport(results, options.scenarios, options)}\n\n${writeGoals(goals)}\n`;
+  const text = `${writeReport(results, options)}\n\n${writeGoals(goals)}\n`;
   const { rounds, quick, times, out } = options;
   const json = {
     machine: machine(),

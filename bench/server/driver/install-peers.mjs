@@ -7,7 +7,7 @@ import { pathOf } from "./processes.mjs";
 const FOLDER = pathOf(".");
 
 /** Servers that do with what Parley itself has. */
-const WITHOUT = ["parley", "floor", "floor-batch", "openai"];
+const WITHOUT = ["base", "parley", "floor", "floor-batch", "openai"];
 
 /** Installs what the package.json of bench/server names, unless it is there or none of the servers needs it. */
 export function installPeers(targets) {

@@ -2,7 +2,7 @@
 
 import { parseArgs } from "node:util";
 import { SCENARIOS } from "../scenarios/index.mjs";
-import { TARGETS } from "./targets.mjs";
+import { baseTarget, TARGETS } from "./targets.mjs";
 
 const NAMES = {
   only: SCENARIOS.map(({ name }) => name),
@@ -15,6 +15,7 @@ export const HELP = `npm run bench -- [options]
   --only <names>        Scenarios, with commas: ${NAMES.only.join(", ")}.
   --targets <names>     Servers, with commas: ${NAMES.targets.join(", ")}.
   --transports <names>  ${NAMES.transports.join(", ")}.
+  --base <cli.js>       Another build of Parley, which is measured beside this one.
   --rounds <n>          Rounds in which the servers take turns. Default: 3.
   --quick               One round with short measurements: to see that all works, not to compare.
   --scale               Instead: 10,000 idle sockets and 2,000 streams on one process.
@@ -61,6 +62,7 @@ export function readOptions(argv) {
       only: { type: "string" },
       targets: { type: "string" },
       transports: { type: "string" },
+      base: { type: "string" },
       rounds: { type: "string" },
       quick: { type: "boolean", default: false },
       scale: { type: "boolean", default: false },
@@ -74,7 +76,10 @@ export function readOptions(argv) {
   return {
     ...values,
     scenarios: SCENARIOS.filter(({ name }) => names.only.includes(name)),
-    targets: TARGETS.filter(({ name }) => names.targets.includes(name)),
+    targets: [
+      ...(values.base === undefined ? [] : [baseTarget(values.base)]),
+      ...TARGETS.filter(({ name }) => names.targets.includes(name)),
+    ],
     transports: chosen("transports"),
     rounds: readRounds(values),
     times: values.quick ? QUICK : FULL,

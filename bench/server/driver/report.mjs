@@ -1,7 +1,7 @@
 /** The results as tables: aligned for a terminal, which is Markdown too. */
 
 import { cpus, totalmem } from "node:os";
-import { BARE, DIRECT, TARGETS } from "./targets.mjs";
+import { BARE, DIRECT } from "./targets.mjs";
 
 const TITLES = { sse: "SSE", ws: "WebSocket", http: "HTTP" };
 
@@ -12,16 +12,16 @@ export function machine() {
 }
 
 /** Everything that was measured. */
-export function writeReport(results, scenarios, { rounds, quick }) {
+export function writeReport(results, { scenarios, targets, rounds, quick }) {
   const about = `${machine()}; ${rounds} ${rounds === 1 ? "round" : "rounds"}${quick ? ", quick: not for comparing" : ""}.`;
   const tables = scenarios.flatMap((scenario) =>
-    scenario.transports.map((transport) => writeScenario(results, scenario, transport)),
+    scenario.transports.map((transport) => writeScenario(results, scenario, transport, targets)),
   );
   return [about, ...tables.filter(Boolean)].join("\n\n");
 }
 
-function writeScenario(results, scenario, transport) {
-  const targets = [DIRECT, BARE, ...TARGETS].filter(({ name }) =>
+function writeScenario(results, scenario, transport, asked) {
+  const targets = [DIRECT, BARE, ...asked].filter(({ name }) =>
     results.measurements.some(
       (one) => one.scenario === scenario.name && one.transport === transport && one.target === name,
     ),

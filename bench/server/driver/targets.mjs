@@ -1,6 +1,7 @@
 /** The servers that stand side by side. */
 
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { Process, pathOf } from "./processes.mjs";
 
 /** Limits guard a server on the internet against what this benchmark does on purpose; those of the others have none. */
@@ -47,6 +48,14 @@ export const DIRECT = { name: "direct", title: "no server", transports: ["sse"] 
 
 /** A bare `node:http` server: what a start is compared with. */
 export const BARE = relay("bare", "bare Node", []);
+
+/** Another build of Parley: what it was before a change. @throws Error */
+export function baseTarget(path) {
+  const file = resolve(path);
+  if (!existsSync(file)) throw new Error(`--base names ${path}, which is not there.`);
+  const [parley] = TARGETS;
+  return { ...parley, name: "base", title: "Parley, base", args: [file, ...parley.args.slice(1)] };
+}
 
 export function checkBuild() {
   if (existsSync(PARLEY)) return;
