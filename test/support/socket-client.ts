@@ -70,6 +70,11 @@ export class SocketClient {
     return this.until("done", "error");
   }
 
+  /** Takes the events that are here already. */
+  takeArrived(): SocketEvent[] {
+    return this.#arrived.splice(0);
+  }
+
   /** Events that are here already and that nobody has taken. */
   get unread(): readonly SocketEvent[] {
     return this.#arrived;
