@@ -14,8 +14,8 @@ export interface AccessPolicy {
 }
 
 export interface Visitor {
-  /** "run": REST for a run whose secret id the visitor knows. */
-  transport: "rest" | "socket" | "run";
+  /** "run": REST for a run whose secret id the visitor knows. "operator": REST for what concerns all runs. */
+  transport: "rest" | "socket" | "run" | "operator";
   key: string | undefined;
   origin: string | undefined;
   /** The request's `Host`. */
@@ -43,6 +43,7 @@ const OPENS: Record<Visitor["transport"], Record<KeyKind, readonly OriginVerdict
     chat: ["none", "own"],
     widget: ["none", "own", "allowed"],
   },
+  operator: { api: ["none", "own", "allowed"], chat: [], widget: [] },
 };
 
 /** Lets a visitor in and says who that is. @throws ApiError `unauthorized` or `forbidden`. */
@@ -60,6 +61,9 @@ export function authorize(policy: AccessPolicy, visitor: Visitor): Caller {
     return { kind, keyId: keyIdOf(policy.idSecret, visitor.key), address: visitor.address };
   }
   if (verdict === "refused") throw originRefused(visitor.origin);
+  if (visitor.transport === "operator") {
+    throw new ApiError("forbidden", "This address takes a key of PARLEY_API_KEY.");
+  }
   throw new ApiError("forbidden", placeOf(kinds));
 }
 

@@ -53,6 +53,8 @@ export interface Config {
   /** New at each start. What ids of keys and places of runs are made with, so that they tell nothing of either. */
   readonly idSecret: Buffer;
   readonly log: LogSettings;
+  /** Whether `GET /metrics` is served. */
+  readonly metrics: boolean;
 }
 
 /** What can change while the server runs. */
@@ -135,6 +137,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     resume: readResume(env),
     proxies: readProxies(env),
     idSecret: randomBytes(32),
+    metrics: oneOf(env, "PARLEY_METRICS", ["on", "off"]) !== "off",
     log: Object.freeze({
       format: oneOf(env, "PARLEY_LOG", LOG_FORMATS),
       level: oneOf(env, "PARLEY_LOG_LEVEL", LOG_LEVELS) ?? "info",

@@ -42,10 +42,8 @@ export class Door {
     if (access === "open") return anonymous(visitor);
     await this.#admission.beforeKey(visitor.address);
     try {
-      return authorize(
-        this.#config(),
-        access === "run" ? { ...visitor, transport: "run" } : visitor,
-      );
+      const transport = access === "chat" ? visitor.transport : access;
+      return authorize(this.#config(), { ...visitor, transport });
     } catch (error) {
       const isGuess = error instanceof ApiError && error.code === "unauthorized";
       if (isGuess && visitor.key !== undefined) await this.#admission.wrongKey(visitor.address);

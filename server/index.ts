@@ -14,7 +14,11 @@ import { Admission } from "./limits/admission.ts";
 import type { AdmissionControl } from "./limits/admission-control.ts";
 import { LargeBodyLine } from "./limits/large-body-line.ts";
 import type { Log } from "./log.ts";
+import { meterAdmission } from "./observe/metered-admission.ts";
+import { Metrics } from "./observe/metrics.ts";
+import { METRICS_TYPE } from "./observe/registry.ts";
 import { RunRecord } from "./observe/run-record.ts";
+import { type Observer, observeWith } from "./observer.ts";
 import { OpenSockets } from "./open-sockets.ts";
 import { frameAncestors } from "./origins.ts";
 import { CLOSE } from "./protocol/close-codes.ts";
@@ -79,14 +83,28 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   const current = () => live;
   const open = new OpenSockets();
   const parts = (options.parts ?? ownParts)(current);
-  const { admission } = parts;
+  const metrics = config.metrics ? metricsOf(options, open) : undefined;
+  const observer = observeWith(log, metrics);
+  const admission = metrics ? meterAdmission(parts.admission, metrics) : parts.admission;
   const state = stateOf(options, current);
   const runner = runnerOf(options, current, state);
-  const watch: WatchRun = ({ caller, ...start }) =>
-    new RunRecord({ ...start, model: options.agent.model, key: caller.kind }, log);
+  const watch: WatchRun = ({ caller, ...start }) => {
+    metrics?.runBegins();
+    return new RunRecord({ ...start, model: options.agent.model, key: caller.kind }, observer);
+  };
   const hub = new RunHub(runner, admission, config.resume, config.idSecret, watch, parts.observer);
-  const service = createService(options, current, parts, { runner, state, hub });
-  const serving: Serving = { config: current, door: new Door(current, admission, log), log };
+  const service = createService(
+    options,
+    current,
+    { ...parts, admission },
+    { runner, state, hub, observer, metrics },
+  );
+  const serving: Serving = {
+    config: current,
+    door: new Door(current, admission, log),
+    log,
+    observer,
+  };
   const sockets = new SocketServer(config.maxBodyBytes, config.times.send);
   const http = createHttpServer(config);
   serveRequests(http, serving, routesFor(service));
@@ -109,6 +127,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
       http.closeAllConnections();
       await closed;
       await service.parser.close();
+      metrics?.close();
     },
   };
 }
@@ -153,11 +172,25 @@ function runnerOf(
   };
 }
 
+interface ServiceParts {
+  runner: Runner;
+  state: () => StateBinding;
+  hub: RunHub;
+  observer: Observer;
+  metrics: Metrics | undefined;
+}
+
+function metricsOf({ agent }: AgentServerOptions, open: OpenSockets): Metrics {
+  const hosted = (agent.settings.hostedTools ?? []).map(({ type }) => type);
+  const tools = [...agent.tools.keys(), ...hosted];
+  return new Metrics({ model: agent.model, tools, sockets: () => open.size });
+}
+
 function createService(
   { provider, config, publicFolder, parseWorker }: AgentServerOptions,
   current: () => Config,
   { admission, large, directory }: ServerParts,
-  { runner, state, hub }: { runner: Runner; state: () => StateBinding; hub: RunHub },
+  { runner, state, hub, observer, metrics }: ServiceParts,
 ): Service {
   const rules = (): ChatRules => ({
     state: state(),
@@ -180,6 +213,8 @@ function createService(
     sendMs: config.times.send,
     publicFolder,
     frameAncestors: () => frameAncestors(current().origins),
+    metrics: metrics && (() => ({ text: metrics.render(), type: METRICS_TYPE })),
+    refused: (code) => observer.error(code),
     runs: directory(hub),
   };
 }

@@ -13,6 +13,10 @@ export class OpenSockets {
     line.onClose(() => this.#open.delete(line));
   }
 
+  get size(): number {
+    return this.#open.size;
+  }
+
   /** Closes every socket that could not be opened now, and says why. Returns how many those were. */
   recheck(policy: AccessPolicy): number {
     let closed = 0;

@@ -9,6 +9,7 @@ import { endWithError } from "./http/raw-answer.ts";
 import { COMMON_HEADERS, sendError } from "./http/respond.ts";
 import { findRoute, methodsOf, type RouteTable } from "./http/router.ts";
 import type { Log } from "./log.ts";
+import type { Observer } from "./observer.ts";
 import { ApiError, toApiError } from "./protocol/api-error.ts";
 import type { HttpHandler } from "./routes/index.ts";
 
@@ -20,6 +21,7 @@ export interface Serving {
   config(): Config;
   door: Door;
   log: Log;
+  observer: Observer;
 }
 
 /** Takes every request through the route table: headers, route, access, handler, and one exit for failures. */
@@ -33,9 +35,9 @@ export function serveRequests(
     current.set(req.socket, res);
     const requestId = requestIdOf(req);
     const arrival: Arrival = { req, res, requestId, ...splitTarget(req.url ?? "/") };
-    const entry = logWhenAnswered(arrival, serving.log);
+    const entry = tellWhenAnswered(arrival, serving.observer);
     answer(arrival, serving, routes, entry).catch((error: unknown) => {
-      fail(arrival, error, serving.log);
+      fail(arrival, error, serving);
     });
   };
   http.on("request", serve);
@@ -99,16 +101,19 @@ function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string
 }
 
 /** The one exit of everything that was refused, or went wrong before the answer began. */
-function fail({ res }: Arrival, error: unknown, log: Log): void {
+function fail({ res }: Arrival, error: unknown, { log, observer }: Serving): void {
   const failure = toApiError(error);
   // An `ApiError` of this code was a run's end, and is in the log as that.
   if (!(error instanceof ApiError)) log.failure(error);
   if (res.headersSent || res.destroyed) res.destroy();
-  else sendError(res, failure);
+  else {
+    observer.error(failure.code);
+    sendError(res, failure);
+  }
 }
 
 /** The route is filled in as soon as it is known. */
-function logWhenAnswered({ req, res, requestId }: Arrival, log: Log): { route: string } {
+function tellWhenAnswered({ req, res, requestId }: Arrival, observer: Observer): { route: string } {
   const start = performance.now();
   const { socket } = req;
   const before = socket.bytesWritten;
@@ -117,7 +122,7 @@ function logWhenAnswered({ req, res, requestId }: Arrival, log: Log): { route: s
     const ms = Math.round(performance.now() - start);
     const bytes = socket.bytesWritten - before;
     const [method, status] = [req.method ?? "", res.statusCode];
-    log.request({ requestId, method, route: logged.route, status, ms, bytes });
+    observer.request({ requestId, method, route: logged.route, status, ms, bytes });
   });
   return logged;
 }

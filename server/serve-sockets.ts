@@ -6,7 +6,7 @@ import { ignoreUpgrade } from "./http/ignore-upgrade.ts";
 import type { Route } from "./http/router.ts";
 import { refuseUpgrade, type SocketServer } from "./http/socket-server.ts";
 import type { AdmissionControl } from "./limits/admission-control.ts";
-import type { Log } from "./log.ts";
+import type { Observer } from "./observer.ts";
 import type { OpenSockets } from "./open-sockets.ts";
 import { ApiError, toApiError } from "./protocol/api-error.ts";
 import type { ChatSocket } from "./routes/chat-socket.ts";
@@ -15,7 +15,7 @@ import { type Serving, UNMATCHED } from "./serve-requests.ts";
 /** Takes every upgrade through the table of sockets: route, access, handshake, handler. */
 export function serveSockets(
   http: Server,
-  { door, log }: Serving,
+  { door, log, observer }: Serving,
   table: Readonly<Record<string, Route<ChatSocket>>>,
   sockets: SocketServer,
   admission: AdmissionControl,
@@ -25,10 +25,11 @@ export function serveSockets(
     const { path, query } = splitTarget(req.url ?? "/");
     const requestId = requestIdOf(req);
     const route = Object.entries(table).find(([name]) => name === path)?.[1];
-    const logged = logWhenClosed(req, socket, route === undefined ? UNMATCHED : path, log);
+    const logged = tellWhenClosed(req, socket, route === undefined ? UNMATCHED : path, observer);
     if (route === undefined) {
       const error = new ApiError("not_found", "There is no WebSocket at this address.");
       logged.status = error.status;
+      observer.error(error.code);
       refuseUpgrade(req, socket, error);
       return;
     }
@@ -44,6 +45,7 @@ export function serveSockets(
       if (failure.code === "overloaded") refuseUpgrade(req, socket, failure);
       else sockets.acceptAndRefuse(req, socket, head, failure);
       logged.status = failure.status;
+      observer.error(failure.code);
       return;
     }
     sockets.accept(req, socket, head, (line) => {
@@ -72,13 +74,13 @@ function releaseWith(socket: Duplex, release: () => void): void {
 }
 
 /** One line per socket, when it is closed. The status is filled in as soon as it is known. */
-function logWhenClosed(req: IncomingMessage, socket: Duplex, route: string, log: Log) {
+function tellWhenClosed(req: IncomingMessage, socket: Duplex, route: string, observer: Observer) {
   const start = performance.now();
   const { bytesWritten: before } = req.socket;
   // What ws itself refuses: a handshake that is none.
   const logged = { status: 400 };
   socket.once("close", () => {
-    log.request({
+    observer.request({
       requestId: requestIdOf(req),
       method: "WS",
       route,

@@ -1,8 +1,8 @@
 /**
  * Who may enter: everybody; whoever the keys and origins let chat; or who the keys know and knows the id of
- * a run besides.
+ * a run besides; or who has a general key.
  */
-export type Access = "open" | "chat" | "run";
+export type Access = "open" | "chat" | "run" | "operator";
 
 /** What is served at one method and path. */
 export interface Route<Handler> {
@@ -24,6 +24,11 @@ export type PathParams = Readonly<Record<string, string>>;
 export const open = <Handler>(handle: Handler): Route<Handler> => ({ access: "open", handle });
 
 export const keyed = <Handler>(handle: Handler): Route<Handler> => ({ access: "chat", handle });
+
+export const forOperator = <Handler>(handle: Handler): Route<Handler> => ({
+  access: "operator",
+  handle,
+});
 
 export const byRun = <Handler>(handle: Handler): Route<Handler> => ({ access: "run", handle });
 

@@ -191,6 +191,7 @@ class SocketConversation implements IntakeListener {
   #refuse(error: unknown): void {
     const failure = toApiError(error);
     if (failure.code === "internal") this.#service.runner.report(error);
+    this.#service.refused(failure.code);
     this.#line.reply(toErrorEvent(failure));
     if (this.#frames.isAbused) this.#line.close(CLOSE.RATE_LIMITED, failure.code);
   }

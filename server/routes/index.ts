@@ -1,11 +1,12 @@
 /** All endpoints: method, path, who may enter, handler. Read this first. */
 
 import type { Exchange } from "../http/exchange.ts";
-import { byRun, keyed, open, type Route, type RouteTable } from "../http/router.ts";
+import { byRun, forOperator, keyed, open, type Route, type RouteTable } from "../http/router.ts";
 import { chat } from "./chat.ts";
 import { type ChatSocket, chatSocket, speaksWebSocket } from "./chat-socket.ts";
 import { health, ready } from "./health.ts";
 import { info } from "./info.ts";
+import { metrics } from "./metrics.ts";
 import { cancelRun, runEvents } from "./runs.ts";
 import type { Service } from "./service.ts";
 import { chunkScripts, page, widgetScript } from "./ui.ts";
@@ -24,6 +25,7 @@ export const routesFor = (service: Service): RouteTable<HttpHandler> => ({
       { ...open(script), name: "/chunks/{name}.js" },
     ]),
   ),
+  "GET /metrics": forOperator(metrics(service)),
   "GET /widget.js": open(widgetScript(service)),
   "GET /ws/chat": open(speaksWebSocket),
   "POST /api/chat": keyed(chat(service)),
