@@ -33,10 +33,10 @@ export class HostedCalls {
   }
 
   /** A turn that ended leaves no call running. */
-  *giveUp(): Generator<ToolResultEvent, void> {
-    for (const { call, told } of [...this.#open.values()]) {
+  giveUp(): ToolResultEvent[] {
+    return [...this.#open.values()].map(({ call, told }) => {
       const answer = { id: call.id, name: call.name, output: "It was not finished.", failed: true };
-      yield this.end(answer, Math.round(performance.now() - told));
-    }
+      return this.end(answer, Math.round(performance.now() - told));
+    });
   }
 }

@@ -15,20 +15,20 @@ export const NOTHING_SAID: Record<Exclude<FinishReason, "stop" | "stopped">, str
 };
 
 /** Ends a run that reached an end of its own. */
-export async function* finish(
+export function finish(
   runner: Runner,
   conversation: Conversation,
   progress: Progress,
   said: string,
   reason: Exclude<FinishReason, "stopped">,
-): AsyncGenerator<TokenEvent | DoneEvent, void> {
-  let output = said;
-  if (reason !== "stop" && said.trim() === "") {
-    output = NOTHING_SAID[reason];
-    // A client that only gathers tokens reads the same text as one that reads `done`.
-    yield { type: "token", data: output };
+): (TokenEvent | DoneEvent)[] {
+  if (reason === "stop" || said.trim() !== "") {
+    return [done(runner, conversation, progress, said, reason)];
   }
-  yield done(runner, conversation, progress, output, reason);
+  const output = NOTHING_SAID[reason];
+  // A client that only gathers tokens reads the same text as one that reads `done`.
+  const token: TokenEvent = { type: "token", data: output };
+  return [token, done(runner, conversation, progress, output, reason)];
 }
 
 function done(
@@ -48,29 +48,27 @@ function done(
   };
 }
 
-/** Ends a run that was aborted, as the kind of the abort says. */
-export function* cutShort(
+/** Ends a run that was aborted, as the kind of the abort says; `undefined`: without a word. */
+export function cutShort(
   runner: Runner,
   request: RunRequest,
   conversation: Conversation,
   progress: Progress,
   signal: AbortSignal,
-): Generator<DoneEvent | ErrorEvent, void> {
+): DoneEvent | ErrorEvent | undefined {
   switch (abortKind(signal)) {
     case "gone":
-      return;
+      return undefined;
     case "stopped":
       conversation.interrupt(progress.unfinished);
-      yield done(runner, conversation, progress, progress.said, "stopped");
-      return;
+      return done(runner, conversation, progress, progress.said, "stopped");
     case "revoked":
-      yield {
+      return {
         ...errorEvent(runner, request, "unauthorized", "This key may no longer be used."),
         retryable: false,
       };
-      return;
     case "shutting_down":
-      yield {
+      return {
         ...errorEvent(
           runner,
           request,
@@ -79,9 +77,8 @@ export function* cutShort(
         ),
         retry_after: 1,
       };
-      return;
     case "timeout":
-      yield errorEvent(
+      return errorEvent(
         runner,
         request,
         "provider_timeout",

@@ -21,10 +21,11 @@ export async function* runTools(
   calls: readonly ToolCall[],
   signal: AbortSignal,
   limits: ToolLimits,
-): AsyncGenerator<ToolCallEvent | ToolResultEvent, ToolAnswer[]> {
-  for (const { id, name, arguments: args } of calls) {
-    yield { type: "tool_call", data: { id, tool: name, arguments: args, status: "running" } };
-  }
+): AsyncGenerator<(ToolCallEvent | ToolResultEvent)[], ToolAnswer[]> {
+  yield calls.map(({ id, name, arguments: args }) => ({
+    type: "tool_call",
+    data: { id, tool: name, arguments: args, status: "running" },
+  }));
   const running = new Map(
     calls.map((call, index) => {
       const work =
@@ -39,7 +40,7 @@ export async function* runTools(
     const result = await Promise.race(running.values());
     running.delete(result.id);
     results.set(result.id, result);
-    yield { type: "tool_result", data: result };
+    yield [{ type: "tool_result", data: result }];
   }
   return calls.flatMap(({ id, name }) => {
     const result = results.get(id);

@@ -9,7 +9,8 @@ export class ExtraFields {
 
   /** Takes all fields but those named, which the caller reads itself. */
   add(piece: Readonly<Record<string, unknown>>, except: ReadonlySet<string>): void {
-    for (const [name, value] of Object.entries(piece)) {
+    for (const name of Object.keys(piece)) {
+      const value = piece[name];
       if (value === null || except.has(name)) continue;
       this.#fields.set(name, merge(name, this.#fields.get(name), value));
     }

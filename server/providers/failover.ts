@@ -43,17 +43,17 @@ export class Failover<Model> {
    * what a model threw that had begun, or that no other can mend; when all fail, the failure of the first.
    */
   async *ask<Event>(
-    request: (model: Model, name: string) => AsyncIterable<Event>,
+    request: (model: Model, name: string) => AsyncIterable<readonly Event[]>,
     signal: AbortSignal,
-  ): AsyncGenerator<Event | { type: "failover"; report: Error }, void> {
+  ): AsyncGenerator<readonly (Event | { type: "failover"; report: Error })[], void> {
     let failure: unknown;
     const order = this.#order();
     for (const [index, candidate] of order.entries()) {
       let hasBegun = false;
       try {
-        for await (const event of request(candidate.model, candidate.name)) {
+        for await (const events of request(candidate.model, candidate.name)) {
           hasBegun = true;
-          yield event;
+          yield events;
         }
         this.#restsUntil.delete(candidate);
         return;
@@ -64,7 +64,7 @@ export class Failover<Model> {
         const next = order[index + 1];
         if (next === undefined) throw failure;
         const text = `${candidate.name} failed, ${next.name} is asked in its place`;
-        yield { type: "failover", report: new ModelFailover(text, { cause: error }) };
+        yield [{ type: "failover", report: new ModelFailover(text, { cause: error }) }];
       }
     }
   }

@@ -59,8 +59,12 @@ function storedOf(failover: Failover<StoredModel>): StoredModel {
 }
 
 async function* signed(
-  events: AsyncIterable<ChatModelEvent>,
+  batches: AsyncIterable<readonly ChatModelEvent[]>,
   model: string,
-): AsyncGenerator<ChatModelEvent, void> {
-  for await (const event of events) yield event.type === "end" ? { ...event, model } : event;
+): AsyncGenerator<readonly ChatModelEvent[], void> {
+  for await (const events of batches) {
+    yield events.at(-1)?.type !== "end"
+      ? events
+      : events.map((event) => (event.type === "end" ? { ...event, model } : event));
+  }
 }

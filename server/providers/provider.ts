@@ -77,10 +77,11 @@ export interface ConversationSetup {
  */
 export interface Conversation {
   /**
-   * One model request. Ends with exactly one `end` event, or throws `ProviderError`.
+   * One model request. What comes together is yielded together: a step of an iteration costs more than an
+   * event. No batch is empty. Ends with exactly one `end` event, or throws `ProviderError`.
    * Aborting the signal closes the upstream connection and ends the iteration, with or without an exception.
    */
-  ask(signal: AbortSignal): AsyncIterable<ProviderEvent>;
+  ask(signal: AbortSignal): AsyncIterable<readonly ProviderEvent[]>;
   /** Answers every call of the last turn. */
   answer(answers: readonly ToolAnswer[]): void;
   /**
@@ -118,7 +119,7 @@ export interface Provider extends ProviderFacts {
 /** A model API that is told the whole conversation each time: all but OpenAI's Responses. */
 export interface ChatModel {
   /** As `Conversation.ask`, and the `end` event brings the assistant's message to keep in the history. */
-  stream(request: ChatModelRequest, signal: AbortSignal): AsyncIterable<ChatModelEvent>;
+  stream(request: ChatModelRequest, signal: AbortSignal): AsyncIterable<readonly ChatModelEvent[]>;
 }
 
 export interface ChatModelRequest {

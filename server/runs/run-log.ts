@@ -52,13 +52,15 @@ export class RunLog {
     return this.#closed;
   }
 
-  append(event: StreamEvent): void {
-    const { id, type, json } = encodeEvent(event, ++this.#lastId);
-    const size = Buffer.byteLength(json) + EVENT_BYTES;
-    this.#end += size;
-    const last = event.type === "done" || event.type === "error" ? event : undefined;
-    this.#events.push({ id, type, json, last, end: this.#end });
-    this.#budget.take(size);
+  append(events: readonly StreamEvent[]): void {
+    const before = this.#end;
+    for (const event of events) {
+      const { id, type, json } = encodeEvent(event, ++this.#lastId);
+      this.#end += Buffer.byteLength(json) + EVENT_BYTES;
+      const last = event.type === "done" || event.type === "error" ? event : undefined;
+      this.#events.push({ id, type, json, last, end: this.#end });
+    }
+    this.#budget.take(this.#end - before);
   }
 
   close(): void {

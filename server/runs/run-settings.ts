@@ -26,8 +26,8 @@ export interface RunSettings {
 export interface RunJob {
   /** Waits until the run may begin; resolves with what must be called when it is over. */
   admit(signal: AbortSignal): Promise<() => void>;
-  /** The run itself. Aborting the controller ends it, and it aborts the controller when it is left. */
-  events(controller: AbortController, watch: RunWatch): AsyncIterable<StreamEvent>;
+  /** The run itself, batch by batch. Aborting the controller ends it, and it aborts the controller when it is left. */
+  events(controller: AbortController, watch: RunWatch): AsyncIterable<readonly StreamEvent[]>;
   /** Called when the run begins: who looks on. */
   watch(): RunWatch;
 }

@@ -121,7 +121,7 @@ export class Run implements RunAccess {
       // Before it began, who asked for the run hears of the refusal.
       if (watch !== undefined) {
         watch.failure(error);
-        this.#append(toErrorEvent(toApiError(error)), watch);
+        this.#append([toErrorEvent(toApiError(error))], watch);
       }
     } finally {
       watch?.end();
@@ -131,13 +131,13 @@ export class Run implements RunAccess {
     }
   }
 
-  async #pump(events: AsyncIterable<StreamEvent>, watch: RunWatch): Promise<void> {
+  async #pump(batches: AsyncIterable<readonly StreamEvent[]>, watch: RunWatch): Promise<void> {
     const { maxRunMs } = this.#settings;
     const timer = setTimeout(() => this.abort("timeout"), maxRunMs).unref();
     try {
-      for await (const event of events) {
+      for await (const events of batches) {
         if (this.#gone) return;
-        this.#append(event, watch);
+        this.#append(events, watch);
         this.#flushSoon();
         if (this.#mustWait()) await this.#room();
         if (this.#gone) return;
@@ -147,9 +147,9 @@ export class Run implements RunAccess {
     }
   }
 
-  #append(event: StreamEvent, watch: RunWatch): void {
-    watch.event(event);
-    this.#log.append(event);
+  #append(events: readonly StreamEvent[], watch: RunWatch): void {
+    for (const event of events) watch.event(event);
+    this.#log.append(events);
   }
 
   #close(): void {

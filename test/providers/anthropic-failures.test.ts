@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { claude, stream } from "../support/anthropic.ts";
-import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { ask, each, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { fixture, jsonReply, startUpstream } from "../support/upstream-server.ts";
 
 // Loaded here, so that the short limits below measure the upstream alone.
@@ -173,7 +173,7 @@ test("anthropic: an abort in mid-answer closes the upstream connection at once",
   const reason = new Error("stopped");
   const turn = open(claude(upstream)).ask(abort.signal);
   await assert.rejects(async () => {
-    for await (const event of turn) if (event.type === "text") abort.abort(reason);
+    for await (const event of each(turn)) if (event.type === "text") abort.abort(reason);
   }, reason);
   const started = performance.now();
   assert.equal(await upstream.calls[0]?.closed, "aborted");

@@ -14,10 +14,10 @@ import { ask } from "../support/upstream-conversation.ts";
 function scripted(...answers: AssistantMessage[]) {
   const shown: HistoryMessage[][] = [];
   const model: ChatModel = {
-    async *stream(request): AsyncGenerator<ChatModelEvent> {
+    async *stream(request): AsyncGenerator<ChatModelEvent[]> {
       shown.push([...request.messages]);
       const message = answers.shift();
-      if (message !== undefined) yield { type: "end", finish: "stop", message };
+      if (message !== undefined) yield [{ type: "end", finish: "stop", message }];
     },
   };
   return { model, shown };

@@ -9,7 +9,7 @@ import type {
   ToolCall,
 } from "../../server/providers/provider.ts";
 import { gate } from "../support/deadline.ts";
-import { ask, open, responsesProvider, said } from "../support/upstream-conversation.ts";
+import { ask, each, open, responsesProvider, said } from "../support/upstream-conversation.ts";
 import { eventStream, fixture, startUpstream } from "../support/upstream-server.ts";
 
 const HOSTED: HostedTool[] = [
@@ -110,7 +110,7 @@ test("code is shown while it still runs, and then what it printed", async () => 
   });
   const events: ProviderEvent[] = [];
   const conversation = open(responsesProvider(upstream, { settings }));
-  for await (const event of conversation.ask(new AbortController().signal)) {
+  for await (const event of each(conversation.ask(new AbortController().signal))) {
     events.push(event);
     if (event.type === "hosted_call") held.open();
   }

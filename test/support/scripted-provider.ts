@@ -1,7 +1,12 @@
 /** Models that say what a test has scripted, and remember what they were asked. */
 
 import { ALL_MEDIA_TYPES, type MediaType } from "../../server/protocol/attachments.ts";
-import type { ConversationState, StateKind, Usage } from "../../server/protocol/chat.ts";
+import type {
+  AssistantMessage,
+  ConversationState,
+  StateKind,
+  Usage,
+} from "../../server/protocol/chat.ts";
 import { openHistory } from "../../server/providers/history/history.ts";
 import type {
   ChatModelEvent,
@@ -143,14 +148,14 @@ async function* keep(
   setup: ConversationSetup,
   { messages }: ChatModelRequest,
   signal: AbortSignal,
-): AsyncGenerator<ChatModelEvent, void> {
+): AsyncGenerator<ChatModelEvent[], void> {
   let content = "";
   const calls: ToolCall[] = [];
   for await (const event of ask({ setup, messages: structuredClone(messages) }, signal)) {
     if (event.type === "text") content += event.delta;
     if (event.type === "call") calls.push(event.call);
     if (event.type !== "end") {
-      yield event;
+      yield [event];
       continue;
     }
     const tool_calls = calls.map(({ id, name, arguments: args }) => ({
@@ -158,10 +163,12 @@ async function* keep(
       type: "function" as const,
       function: { name, arguments: args },
     }));
-    yield {
-      ...event,
-      message: { role: "assistant", content, ...(calls.length === 0 ? {} : { tool_calls }) },
+    const message: AssistantMessage = {
+      role: "assistant",
+      content,
+      ...(calls.length === 0 ? {} : { tool_calls }),
     };
+    yield [{ ...event, message }];
   }
 }
 
@@ -180,7 +187,7 @@ class KeptConversation implements Conversation {
     this.#previous = this.#settled;
   }
 
-  async *ask(signal: AbortSignal): AsyncGenerator<ProviderEvent, void> {
+  async *ask(signal: AbortSignal): AsyncGenerator<ProviderEvent[], void> {
     const request = { setup: this.#setup, messages: [], previousId: this.#previous };
     let calls = 0;
     for await (const event of this.#ask(request, signal)) {
@@ -190,7 +197,7 @@ class KeptConversation implements Conversation {
         this.#previous = `resp_${number}`;
         if (calls === 0) this.#settled = this.#previous;
       }
-      yield event;
+      yield [event];
     }
   }
 

@@ -73,11 +73,16 @@ export async function ask(
 ): Promise<Turn> {
   const events: ProviderEvent[] = [];
   try {
-    for await (const event of conversation.ask(signal)) events.push(event);
+    for await (const batch of conversation.ask(signal)) events.push(...batch);
     return { events, error: undefined };
   } catch (error) {
     return { events, error };
   }
+}
+
+/** The events of batches, one by one. */
+export async function* each<Event>(batches: AsyncIterable<readonly Event[]>) {
+  for await (const batch of batches) yield* batch;
 }
 
 /** The failure of a turn that must have failed, as clients see it. */

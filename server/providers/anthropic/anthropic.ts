@@ -17,7 +17,12 @@ import type {
 } from "../provider.ts";
 import { readBaseUrl, readToken } from "../settings.ts";
 import { readMessage } from "../upstream/message.ts";
-import { type StreamOptions, type StreamRequest, streamMessages } from "../upstream/stream.ts";
+import {
+  type StreamOptions,
+  type StreamReader,
+  type StreamRequest,
+  streamEvents,
+} from "../upstream/stream.ts";
 import { type AnthropicClass, AnthropicClient } from "./client.ts";
 import { toMessages, toolName } from "./messages.ts";
 import { type ModelParams, mayThink, modelParams } from "./models.ts";
@@ -74,22 +79,21 @@ class MessagesModel implements ChatModel {
     this.#extraBody = settings.extraBody ?? {};
   }
 
-  async *stream(
-    request: ChatModelRequest,
-    signal: AbortSignal,
-  ): AsyncGenerator<ChatModelEvent, void> {
-    const reader = new AnthropicReader();
-    const batches = streamMessages(this.#request(request), this.#stream, signal);
-    reading: for await (const batch of batches) {
-      for (const message of batch) {
+  stream(request: ChatModelRequest, signal: AbortSignal): AsyncGenerator<ChatModelEvent[], void> {
+    const messages = new AnthropicReader();
+    const reader: StreamReader<ChatModelEvent> = {
+      read(message, said) {
         const event = readMessage(message, LABEL);
-        if (event === undefined || event.type === "message_stop") break reading;
-        for (const said of reader.read(event)) yield said;
-      }
-    }
-    signal.throwIfAborted();
-    if (!reader.finished) throw truncated(LABEL);
-    for (const event of reader.end(callIds(request.messages), LABEL)) yield event;
+        if (event === undefined || event.type === "message_stop") return false;
+        said.push(...messages.read(event));
+        return true;
+      },
+      end() {
+        if (!messages.finished) throw truncated(LABEL);
+        return messages.end(callIds(request.messages), LABEL);
+      },
+    };
+    return streamEvents(this.#request(request), this.#stream, reader, signal);
   }
 
   /**

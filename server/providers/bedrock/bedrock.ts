@@ -65,13 +65,14 @@ class BedrockModel implements ChatModel {
   async *stream(
     request: ChatModelRequest,
     signal: AbortSignal,
-  ): AsyncGenerator<ChatModelEvent, void> {
+  ): AsyncGenerator<ChatModelEvent[], void> {
     const reader = new BedrockReader();
     const { line, stream } = await this.#open(request, signal);
     try {
       let event = stream.first;
       while (event !== undefined) {
-        for (const said of reader.read(event)) yield said;
+        const said = reader.read(event);
+        if (said.length > 0) yield said;
         if (reader.complete) break;
         event = await stream.connection.read();
       }
@@ -83,7 +84,7 @@ class BedrockModel implements ChatModel {
     }
     signal.throwIfAborted();
     if (!reader.finished) throw truncated(LABEL);
-    for (const event of reader.end(callIds(request.messages))) yield event;
+    yield reader.end(callIds(request.messages));
   }
 
   #open(request: ChatModelRequest, signal: AbortSignal) {

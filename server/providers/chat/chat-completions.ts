@@ -14,6 +14,7 @@ import type {
   Provider,
 } from "../provider.ts";
 import { readMessage } from "../upstream/message.ts";
+import type { StreamReader } from "../upstream/stream.ts";
 import { Upstream, type UpstreamOptions, type UpstreamRequest } from "../upstream/upstream.ts";
 import {
   type ChatDialect,
@@ -62,22 +63,23 @@ class ChatCompletionsModel implements ChatModel {
     this.#dialect = dialect;
   }
 
-  async *stream(
-    request: ChatModelRequest,
-    signal: AbortSignal,
-  ): AsyncGenerator<ChatModelEvent, void> {
+  stream(request: ChatModelRequest, signal: AbortSignal): AsyncGenerator<ChatModelEvent[], void> {
     const { label } = this.#upstream;
-    const reader = new ChatReader(label, this.#dialect.thinkTags);
-    reading: for await (const batch of this.#upstream.messages(this.#request(request), signal)) {
-      for (const message of batch) {
-        const chunk = readMessage(message, label, this.#dialect.explain);
-        if (chunk === undefined) break reading;
-        for (const event of reader.read(chunk)) yield event;
-      }
-    }
-    signal.throwIfAborted();
-    if (!reader.finished) throw truncated(label);
-    for (const event of reader.end(callIds(request.messages))) yield event;
+    const { explain, thinkTags } = this.#dialect;
+    const chat = new ChatReader(label, thinkTags);
+    const reader: StreamReader<ChatModelEvent> = {
+      read(message, said) {
+        const chunk = readMessage(message, label, explain);
+        if (chunk === undefined) return false;
+        chat.read(chunk, said);
+        return true;
+      },
+      end() {
+        if (!chat.finished) throw truncated(label);
+        return chat.end(callIds(request.messages));
+      },
+    };
+    return this.#upstream.events(this.#request(request), reader, signal);
   }
 
   #request(request: ChatModelRequest): UpstreamRequest {

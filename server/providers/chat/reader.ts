@@ -29,17 +29,19 @@ export class ChatReader {
     return this.#finish !== undefined;
   }
 
-  /** What one chunk says to a reader. */
-  read(chunk: Readonly<Record<string, unknown>>): ChatModelEvent[] {
-    const groq = isRecord(chunk.x_groq) ? chunk.x_groq : {};
-    this.#refuse(groq.error);
-    this.#usage = readUsage(chunk.usage) ?? readUsage(groq.usage) ?? this.#usage;
+  /** Adds what one chunk says to `said`. */
+  read(chunk: Readonly<Record<string, unknown>>, said: ChatModelEvent[]): void {
+    if (isRecord(chunk.x_groq)) {
+      this.#refuse(chunk.x_groq.error);
+      this.#usage = readUsage(chunk.x_groq.usage) ?? this.#usage;
+    }
+    this.#usage = readUsage(chunk.usage) ?? this.#usage;
     // The chunk with the usage has no choices; some servers write `null` there.
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
-    if (!isRecord(choice)) return [];
+    if (!isRecord(choice)) return;
     this.#refuse(choice.error);
     this.#finish = text(choice.finish_reason) || this.#finish;
-    return isRecord(choice.delta) ? this.#delta(choice.delta) : [];
+    if (isRecord(choice.delta)) this.#delta(choice.delta, said);
   }
 
   /**
@@ -48,7 +50,8 @@ export class ChatReader {
    * that was withheld. `taken` are the call ids of the conversation so far.
    */
   end(taken: ReadonlySet<string>): ChatModelEvent[] {
-    const events = this.#say(this.#tags.end());
+    const events: ChatModelEvent[] = [];
+    this.#say(this.#tags.end(), events);
     const finish = turnFinish(this.#finish);
     const isCut = finish === "length" && this.#endsInCall;
     const calls = finish === "content_filter" ? [] : this.#calls.finish(taken, isCut);
@@ -80,10 +83,9 @@ export class ChatReader {
     return events;
   }
 
-  #delta(delta: Readonly<Record<string, unknown>>): ChatModelEvent[] {
-    const thinking = thinkingOf(delta);
-    const events = thinking === "" ? [] : this.#say({ thinking, text: "" });
-    events.push(...this.#contentOf(delta));
+  #delta(delta: Readonly<Record<string, unknown>>, said: ChatModelEvent[]): void {
+    this.#say({ thinking: thinkingOf(delta), text: "" }, said);
+    this.#contentOf(delta, said);
     if (Array.isArray(delta.tool_calls)) {
       for (const piece of delta.tool_calls) {
         if (!isRecord(piece)) continue;
@@ -92,35 +94,35 @@ export class ChatReader {
       }
     }
     this.#extra.add(delta, READ_FIELDS);
-    this.#extra.add(googleContent(delta), NO_FIELDS);
-    return events;
+    if (isRecord(delta.extra_content)) {
+      this.#extra.add(googleContent(delta.extra_content), NO_FIELDS);
+    }
   }
 
   /** A string, or the parts of an array, as Mistral sends them. */
-  #contentOf({ content, refusal, ...delta }: Readonly<Record<string, unknown>>): ChatModelEvent[] {
-    const written = Array.isArray(content) ? "" : text(content);
-    const events = this.#say(this.#tags.push(written + text(refusal), isThought(delta)));
-    for (const part of Array.isArray(content) ? content : []) {
+  #contentOf(delta: Readonly<Record<string, unknown>>, said: ChatModelEvent[]): void {
+    const { content, refusal } = delta;
+    const written = text(content) + text(refusal);
+    if (written !== "" || isThought(delta))
+      this.#say(this.#tags.push(written, isThought(delta)), said);
+    if (!Array.isArray(content)) return;
+    for (const part of content) {
       if (!isRecord(part)) continue;
       if (part.type !== "thinking") {
-        events.push(...this.#say(this.#tags.push(text(part.text))));
+        this.#say(this.#tags.push(text(part.text)), said);
         continue;
       }
       this.#extra.add({ thinking_parts: [part] }, NO_FIELDS);
-      events.push(...this.#say({ thinking: textOfParts(part.thinking), text: "" }));
+      this.#say({ thinking: textOfParts(part.thinking), text: "" }, said);
     }
-    return events;
   }
 
-  #say(said: ThinkTagPiece): ChatModelEvent[] {
-    const events: ChatModelEvent[] = [];
-    if (said.thinking !== "") events.push({ type: "thinking", delta: said.thinking });
-    if (said.text !== "") {
-      this.#content += said.text;
-      this.#endsInCall = false;
-      events.push({ type: "text", delta: said.text });
-    }
-    return events;
+  #say({ thinking, text }: ThinkTagPiece, said: ChatModelEvent[]): void {
+    if (thinking !== "") said.push({ type: "thinking", delta: thinking });
+    if (text === "") return;
+    this.#content += text;
+    this.#endsInCall = false;
+    said.push({ type: "text", delta: text });
   }
 
   #refuse(error: unknown): void {
@@ -157,11 +159,8 @@ function isThought({ extra_content: extra }: Readonly<Record<string, unknown>>):
 /**
  * Google's extra content without that flag: on the whole message it would make the answer a thought.
  */
-function googleContent({
-  extra_content: extra,
-}: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  if (!isRecord(extra) || !isRecord(extra.google))
-    return isRecord(extra) ? { extra_content: extra } : {};
+function googleContent(extra: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  if (!isRecord(extra.google)) return { extra_content: extra };
   const { thought: _flag, ...google } = extra.google;
   const others = Object.keys(extra).length > 1 || Object.keys(google).length > 0;
   return others ? { extra_content: { ...extra, google } } : {};

@@ -31,7 +31,7 @@ const demoModel: ChatModel = { stream: play };
 async function* play(
   request: ChatModelRequest,
   signal: AbortSignal,
-): AsyncGenerator<ChatModelEvent, void> {
+): AsyncGenerator<ChatModelEvent[], void> {
   let said = "";
   let words = 0;
   const calls: ToolCall[] = [];
@@ -43,27 +43,29 @@ async function* play(
           await delay(step.wordMs ?? WORD_MS, undefined, { signal });
           if (step.type === "text") said += delta;
           words++;
-          yield { type: step.type, delta };
+          yield [{ type: step.type, delta }];
         }
         break;
       case "call":
         calls.push(step.call);
-        yield step;
+        yield [step];
         break;
       case "fail":
         throw new ProviderError("provider_error", step.message);
     }
   }
-  yield {
-    type: "end",
-    finish: "stop",
-    usage: { input_tokens: countWords(request), output_tokens: words },
-    message: {
-      role: "assistant",
-      content: said,
-      ...(calls.length > 0 ? { tool_calls: calls.map(toHistoryCall) } : {}),
+  yield [
+    {
+      type: "end",
+      finish: "stop",
+      usage: { input_tokens: countWords(request), output_tokens: words },
+      message: {
+        role: "assistant",
+        content: said,
+        ...(calls.length > 0 ? { tool_calls: calls.map(toHistoryCall) } : {}),
+      },
     },
-  };
+  ];
 }
 
 function toHistoryCall({ id, name, arguments: args }: ToolCall): HistoryToolCall {

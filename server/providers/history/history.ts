@@ -7,6 +7,7 @@ import type {
 } from "../../protocol/chat.ts";
 import type {
   ChatModel,
+  ChatModelEvent,
   Conversation,
   ConversationSetup,
   Provider,
@@ -64,18 +65,12 @@ class HistoryConversation implements Conversation {
     this.#settled = past.length;
   }
 
-  async *ask(signal: AbortSignal): AsyncGenerator<ProviderEvent, void> {
+  async *ask(signal: AbortSignal): AsyncGenerator<readonly ProviderEvent[], void> {
     if (this.#openCalls.size > 0) throw new Error("a call of the last turn is not answered");
     const { instructions, tools } = this.#setup;
     const request = { instructions, tools, messages: this.#messages };
-    for await (const event of this.#model.stream(request, signal)) {
-      if (event.type !== "end") {
-        yield event;
-        continue;
-      }
-      const { message, ...end } = event;
-      this.#keep(message);
-      yield end;
+    for await (const events of this.#model.stream(request, signal)) {
+      yield events.at(-1)?.type === "end" ? this.#keepLast(events) : events;
     }
   }
 
@@ -98,6 +93,15 @@ class HistoryConversation implements Conversation {
   state(): ConversationState {
     const history = slimHistory(this.#messages.slice(0, this.#settled));
     return history.length === 0 ? {} : { conversation_history: history };
+  }
+
+  #keepLast(events: readonly ChatModelEvent[]): ProviderEvent[] {
+    return events.map((event) => {
+      if (event.type !== "end") return event;
+      const { message, ...end } = event;
+      this.#keep(message);
+      return end;
+    });
   }
 
   #keep(message: AssistantMessage): void {

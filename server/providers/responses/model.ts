@@ -5,7 +5,8 @@ import { text } from "../json.ts";
 import type { HostedToolType, ModelSettings, SpokenEvent, ToolSpec } from "../provider.ts";
 import { readMessage } from "../upstream/message.ts";
 import { blamesParameter, UpstreamRefusal } from "../upstream/refusal.ts";
-import { Upstream, type UpstreamOptions } from "../upstream/upstream.ts";
+import type { StreamReader } from "../upstream/stream.ts";
+import { Upstream, type UpstreamOptions, type UpstreamRequest } from "../upstream/upstream.ts";
 import { type FinishedResponse, ResponsesReader } from "./reader.ts";
 
 type ResponseParams = OpenAI.Responses.ResponseCreateParamsStreaming;
@@ -52,41 +53,40 @@ export class ResponsesModel {
   }
 
   /** One request. Yields what is said and then what `end` makes of it, or throws `ProviderError`. */
-  async *ask<End>(
+  ask<End>(
     turn: ResponsesTurn,
     end: (finished: FinishedResponse) => End,
     signal: AbortSignal,
-  ): AsyncGenerator<SpokenEvent | End, void> {
+  ): AsyncIterable<readonly (SpokenEvent | End)[]> {
     const { label } = this.#upstream;
-    const reader = new ResponsesReader(label);
+    const responses = new ResponsesReader(label);
     // Others may learn at the same time: what this request asks for is its own.
     let shape: RequestShape = {
       input: turn.input,
       summary: this.#asksForSummary,
       encrypted: this.#asksForEncrypted && !turn.store,
     };
-    const batches = this.#upstream.messages(
-      {
-        send: (client, options) => client.responses.create(this.#params(turn, shape), options),
-        adapt: ({ cause }) => {
-          const learned = this.#learn(shape, cause);
-          if (learned !== undefined) shape = learned;
-          return learned !== undefined;
-        },
+    const request: UpstreamRequest = {
+      send: (client, options) => client.responses.create(this.#params(turn, shape), options),
+      adapt: ({ cause }) => {
+        const learned = this.#learn(shape, cause);
+        if (learned !== undefined) shape = learned;
+        return learned !== undefined;
       },
-      signal,
-    );
-    reading: for await (const batch of batches) {
-      for (const message of batch) {
+    };
+    const reader: StreamReader<SpokenEvent | End> = {
+      read(message, said) {
         const event = readMessage(message, label);
-        if (event === undefined) break reading;
-        for (const said of reader.read(text(event.type) || message.event, event)) yield said;
-        if (reader.finished !== undefined) break reading;
-      }
-    }
-    signal.throwIfAborted();
-    if (reader.finished === undefined) throw truncated(label);
-    yield end(reader.finished);
+        if (event === undefined) return false;
+        said.push(...responses.read(text(event.type) || message.event, event));
+        return responses.finished === undefined;
+      },
+      end() {
+        if (responses.finished === undefined) throw truncated(label);
+        return [end(responses.finished)];
+      },
+    };
+    return this.#upstream.events(request, reader, signal);
   }
 
   /** The request as it may be taken after this refusal; `undefined` when nothing can be left out. */

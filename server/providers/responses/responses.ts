@@ -68,7 +68,7 @@ class StatelessResponses implements ChatModel {
   stream(
     { instructions, tools, messages }: ChatModelRequest,
     signal: AbortSignal,
-  ): AsyncIterable<ChatModelEvent> {
+  ): AsyncIterable<readonly ChatModelEvent[]> {
     const turn = { instructions, tools, input: toInput(messages), store: false };
     return this.#model.ask(
       turn,
@@ -99,7 +99,7 @@ class ResponsesConversation implements Conversation {
     this.#previousId = this.#settledId;
   }
 
-  ask(signal: AbortSignal): AsyncIterable<ProviderEvent> {
+  ask(signal: AbortSignal): AsyncIterable<readonly ProviderEvent[]> {
     const { instructions, tools } = this.#setup;
     const turn = {
       instructions,

@@ -26,16 +26,24 @@ export interface StreamOptions {
   explain?: ExplainFailure | undefined;
 }
 
+/** What is made of the messages of one stream. */
+export interface StreamReader<Event> {
+  /** Adds what a message says to `said`. `false`: what follows does not matter. Throws `ProviderError`. */
+  read(message: SseMessage, said: Event[]): boolean;
+  /** What is said at the end, which is something. Throws `ProviderError` where the stream was cut. */
+  end(): Event[];
+}
+
 /**
- * Sends the request and yields the events of its stream, those of one chunk at a time: a generator
- * that yielded each alone would cost more than reading them. Throws `ProviderError`, or the signal's
- * reason. Leaving the iteration closes the connection.
+ * Sends the request and yields what the reader makes of its stream, that of one chunk at a time. Throws
+ * `ProviderError`, or the signal's reason. Leaving the iteration closes the connection.
  */
-export async function* streamMessages(
+export async function* streamEvents<Event>(
   request: StreamRequest,
   options: StreamOptions,
+  reader: StreamReader<Event>,
   signal: AbortSignal,
-): AsyncGenerator<SseMessage[], void> {
+): AsyncGenerator<Event[], void> {
   const { label, times, clock } = options;
   const explain = (cause: unknown, started = false) =>
     options.explain?.(cause) ?? toProviderError(label, cause, started);
@@ -44,14 +52,32 @@ export async function* streamMessages(
   try {
     let messages = stream.first;
     while (messages !== undefined) {
-      yield messages;
-      messages = await stream.connection.read();
+      const { said, goesOn, failure } = readAll(reader, messages);
+      if (said.length > 0) yield said;
+      if (failure !== undefined) throw failure.error;
+      if (!goesOn) break;
+      try {
+        messages = await stream.connection.read();
+      } catch (error) {
+        signal.throwIfAborted();
+        throw explain(error, true);
+      }
     }
-  } catch (error) {
-    signal.throwIfAborted();
-    throw explain(error, true);
   } finally {
     line.close();
+  }
+  signal.throwIfAborted();
+  yield reader.end();
+}
+
+/** What stands before a message that is a failure was said. */
+function readAll<Event>(reader: StreamReader<Event>, messages: readonly SseMessage[]) {
+  const said: Event[] = [];
+  try {
+    const goesOn = messages.every((message) => reader.read(message, said));
+    return { said, goesOn, failure: undefined };
+  } catch (error) {
+    return { said, goesOn: false, failure: { error } };
   }
 }
 

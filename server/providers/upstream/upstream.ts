@@ -1,8 +1,7 @@
 import type { OpenAI } from "openai";
-import type { SseMessage } from "../../protocol/sse.ts";
 import type { ProviderError } from "../failures/provider-error.ts";
 import { createClient, type StreamResponse, streamOf, type UpstreamAddress } from "./client.ts";
-import { type StreamOptions, streamMessages } from "./stream.ts";
+import { type StreamOptions, type StreamReader, streamEvents } from "./stream.ts";
 
 /** What the package is told of one request, to be passed on to it as it is. */
 export interface SendOptions {
@@ -33,13 +32,17 @@ export class Upstream {
     this.#options = options;
   }
 
-  /** The events of the request's stream, as `streamMessages` yields them. */
-  messages(request: UpstreamRequest, signal: AbortSignal): AsyncGenerator<SseMessage[], void> {
+  /** What the reader makes of the request's stream, as `streamEvents` yields it. */
+  events<Event>(
+    request: UpstreamRequest,
+    reader: StreamReader<Event>,
+    signal: AbortSignal,
+  ): AsyncGenerator<Event[], void> {
     const stream = {
       send: (own: AbortSignal) => this.#send(request, own),
       adapt: (failure: ProviderError) => request.adapt(failure),
     };
-    return streamMessages(stream, this.#options, signal);
+    return streamEvents(stream, this.#options, reader, signal);
   }
 
   async #send(request: UpstreamRequest, signal: AbortSignal): Promise<StreamResponse> {
