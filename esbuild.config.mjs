@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build, context } from "esbuild";
-import { buildChunks, chunkBudgets, sourcesOf } from "./build/chunks.mjs";
+import { buildChunks, chunkBudgets, shortNames, sourcesOf } from "./build/chunks.mjs";
 import { clientErrors } from "./build/client-errors.mjs";
 import { compactTemplates } from "./build/compact-templates.mjs";
 import { litCoreOnly } from "./build/lit-core.mjs";
@@ -63,8 +63,7 @@ const browser = {
   // A server that renders pages may import it, and has no document.
   banner: { js: 'typeof document>"u"||' },
   minify: !watching,
-  // Names of our own callbacks; the DOM writes its in small letters.
-  mangleProps: /^on[A-Z]/,
+  ...shortNames,
   legalComments: "linked",
   sourcemap: watching ? "inline" : false,
   plugins: watching ? [] : [compactTemplates, clientErrors, litCoreOnly, markedLexerOnly],
@@ -106,6 +105,7 @@ mkdirSync("dist/public", { recursive: true });
 pages();
 writeFileSync("dist/custom-elements.json", JSON.stringify(customElementsManifest(), null, 2));
 const chunks = await buildChunks(CHUNKS, { watching });
+browser.mangleCache = chunks.mangleCache;
 browser.define = { PARLEY_CHUNKS: JSON.stringify(chunks.suffixes) };
 
 if (watching) {

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, renameSync } from "node:fs";
 import { build } from "esbuild";
 import { compactTemplates } from "./compact-templates.mjs";
+import { asFunction, lentModules } from "./lent-modules.mjs";
 import { minifyAgain } from "./minify.mjs";
 
 const LOCALES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
@@ -13,24 +14,52 @@ export const chunkBudgets = {
   highlight: 8_000,
   tools: 2_500,
   launcher: 5_000,
+  http: 2_000,
+  keep: 2_000,
+  "key-form": 2_000,
+  files: 3_500,
+  steps: 3_500,
   ...Object.fromEntries(LOCALES.map((language) => [`locale-${language}`, 4_000])),
 };
 
-/** Builds all chunks; answers their file names, what these have beside their name, and the source files that each is made of. */
+/** Those that draw: see `lent-modules.mjs`. */
+const drawing = ["key-form", "files", "steps"];
+
+/** Names of our own callbacks; the DOM writes its in small letters, but for `navigator.onLine`. */
+export const shortNames = { mangleProps: /^on[A-Z]/, reserveProps: /^onLine$/ };
+
+/**
+ * Builds all chunks; answers their file names, what these have beside their name, the source files that they are made of,
+ * and the short names that the script must use as well.
+ */
 export async function buildChunks(folder, { watching = false } = {}) {
   const names = Object.keys(chunkBudgets);
-  const { metafile } = await build({
-    entryPoints: Object.fromEntries(names.map((name) => [name, `widget/chunks/${name}.ts`])),
+  const plugins = watching ? [] : [compactTemplates];
+  const common = {
     outdir: folder,
     bundle: true,
     platform: "browser",
     target: "es2022",
-    format: "esm",
     minify: !watching,
     legalComments: "none",
     sourcemap: watching ? "inline" : false,
-    plugins: watching ? [] : [compactTemplates],
     metafile: true,
+  };
+  const entries = (chosen) =>
+    Object.fromEntries(chosen.map((name) => [name, `widget/chunks/${name}.ts`]));
+  const plain = await build({
+    ...common,
+    entryPoints: entries(names.filter((name) => !drawing.includes(name))),
+    format: "esm",
+    plugins,
+  });
+  const drawn = await build({
+    ...common,
+    ...asFunction,
+    ...shortNames,
+    mangleCache: {},
+    entryPoints: entries(drawing),
+    plugins: [lentModules, ...plugins],
   });
   const files = {};
   for (const name of names)
@@ -39,7 +68,8 @@ export async function buildChunks(folder, { watching = false } = {}) {
   const suffixes = Object.fromEntries(
     Object.entries(files).map(([name, file]) => [name, file.slice(name.length, -".js".length)]),
   );
-  return { files, suffixes, sources: sourcesOf(metafile) };
+  const sources = [plain, drawn].flatMap(({ metafile }) => sourcesOf(metafile));
+  return { files, suffixes, sources, mangleCache: drawn.mangleCache };
 }
 
 /** A new content has a new name, so that browsers may keep a file for ever. */

@@ -10,12 +10,16 @@ import { AgentChatMessageEvent, AgentChatReadyEvent } from "./agent-chat.events.
 import { ChatClient } from "./chat-client.ts";
 import { ChatElement } from "./chat-element.ts";
 import { ChatScreen } from "./chat-screen.ts";
-import type { ChatSession, OutgoingMessage } from "./chat-session.ts";
+import type { ChatSession } from "./chat-session.ts";
+import type { OutgoingMessage } from "./conversation.ts";
 import { nextFrame } from "./frame.ts";
 import { ReplyWatcher } from "./reply-watcher.ts";
 import { parseServer } from "./server-url.ts";
+import { strings } from "./strings.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
 import { rememberedTheme, rememberTheme, ThemeWatcher } from "./theme.ts";
+
+const NETWORK = ["online", "offline"];
 
 /**
  * A conversation with the agent of one Parley server.
@@ -31,6 +35,7 @@ import { rememberedTheme, rememberTheme, ThemeWatcher } from "./theme.ts";
  * @attr {"round"|"soft"|"sharp"} corners - How round everything is.
  * @attr {string} lang - Language of the texts. Default: the nearest `lang` around the element, then the browser's.
  * @attr {"ltr"|"rtl"|"auto"} dir - Direction. Default: that of the language.
+ * @attr {"session"|"none"} persist - `session` keeps the conversation in this tab over a reload. Files are never kept.
  * @fires {AgentChatReadyEvent} agent-chat-ready - The server has said who the agent is.
  * @fires {AgentChatMessageEvent} agent-chat-message - The person sent a message.
  * @fires {AgentChatDoneEvent} agent-chat-done - An answer ended.
@@ -55,11 +60,18 @@ import { rememberedTheme, rememberTheme, ThemeWatcher } from "./theme.ts";
  * @csspart note - A sentence about an answer that did not end by itself.
  * @csspart error - A failure.
  * @csspart retry - The button to try again.
+ * @csspart edit - The button that changes a message of the person.
+ * @csspart queued - What is said under a message that waits for the connection.
+ * @csspart take-back - The button that removes such a message.
+ * @csspart ask-again - The button for another answer.
  * @csspart copy - A button that copies.
  * @csspart empty - The greeting.
  * @csspart suggestions - The list of first messages.
  * @csspart suggestion - One of them.
  * @csspart jump - The button to the newest text.
+ * @csspart connection - What is said while the server cannot be reached.
+ * @csspart editing - What is said while a message is changed.
+ * @csspart cancel-edit - The button that leaves it as it was.
  * @csspart composer - The card with the text field.
  * @csspart input - The text field.
  * @csspart attach - The button for files.
@@ -106,14 +118,20 @@ export class AgentChat extends ChatElement {
     apiKey: { attribute: "api-key" },
     page: { type: Boolean, reflect: true },
     embed: { type: Boolean, reflect: true },
+    persist: {},
   };
 
   apiKey = "";
   page = false;
   embed = false;
+  persist: "session" | "none" = "session";
 
   readonly #screen = new ChatScreen(this, {
     send: (message) => this.#send(message),
+    edit: (id, message) => this.#send(message, id),
+    draftChanged: (text) => {
+      if (this.#client) this.#client.draft = text;
+    },
     stop: () => this.stop(),
     reset: () => this.reset(),
     toggleTheme: () => {
@@ -167,15 +185,16 @@ export class AgentChat extends ChatElement {
   override connectedCallback(): void {
     super.connectedCallback();
     this.theme = rememberedTheme() ?? this.theme;
-    window.addEventListener("online", this.#online);
+    for (const type of NETWORK) window.addEventListener(type, this.#network);
+    this.#client?.open(this.persist !== "none");
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    window.removeEventListener("online", this.#online);
+    for (const type of NETWORK) window.removeEventListener(type, this.#network);
     // An element that is only moved is connected again by then.
     queueMicrotask(() => {
-      if (!this.isConnected) this.#client?.hangUp();
+      if (!this.isConnected) this.#client?.close();
     });
   }
 
@@ -190,6 +209,7 @@ export class AgentChat extends ChatElement {
     this.#hadFocus = Boolean(this.shadowRoot?.activeElement);
     if (changed.has("server")) this.#connect();
     else if (changed.has("apiKey")) this.#client?.giveKey(this.apiKey);
+    if (changed.has("persist") && this.#client) this.#client.persist = this.persist !== "none";
   }
 
   protected override firstUpdated(): void {
@@ -203,7 +223,7 @@ export class AgentChat extends ChatElement {
     if (this.page && this.getAttribute("lang") === "") {
       document.documentElement.lang = this.language.table.lang;
     }
-    const prompted = this.#client?.keyPrompt !== undefined;
+    const prompted = this.renderRoot.querySelector("#key") !== null;
     if (prompted === this.#promptShown) return;
     this.#promptShown = prompted;
     // The field that had the focus is gone; its successor takes over.
@@ -222,31 +242,40 @@ export class AgentChat extends ChatElement {
   }
 
   #connect(): void {
-    this.#client?.hangUp();
+    this.#client?.close();
     const client = new ChatClient({
       server: parseServer(this.server),
       givenKey: this.apiKey,
       onChange: () => {
         this.language.use();
         this.requestUpdate();
-        if (this.#client === client) this.#watcher.watch(client.session.messages);
+        if (this.#client !== client) return;
+        this.#watcher.watch(client.session.messages);
+        this.#screen.watch(client.connection);
+      },
+      onDraft: (text) => {
+        this.#screen.draft = text;
       },
       onReady: (info) => this.dispatchEvent(new AgentChatReadyEvent(info)),
     });
     this.#client = client;
-    void client.load();
+    client.open(this.persist !== "none");
   }
 
-  async #send(message: OutgoingMessage): Promise<void> {
-    if (!this.#session) throw new Error("send: the element is not in a page");
-    const sent = this.#session.send(message);
+  /** `id`: of the message that this one replaces. */
+  async #send(message: OutgoingMessage, id?: string): Promise<void> {
+    const session = this.#session;
+    if (!session) throw new Error("send: the element is not in a page");
+    const sent = id === undefined ? session.send(message) : session.edit(id, message);
+    if (id !== undefined) this.#screen.announcer.say(`${strings.edited} ${strings.answering}`);
     this.#screen.follow();
     this.dispatchEvent(new AgentChatMessageEvent(message.text, message.attachments.length));
     await sent;
   }
 
-  readonly #online = () => {
-    if (this.#client?.phase === "unreachable") void this.#client.load();
+  readonly #network = ({ type }: Event) => {
+    if (type === "online") this.#client?.redial();
+    this.requestUpdate();
   };
 }
 

@@ -2,6 +2,9 @@
 
 import { forget, recall, remember } from "./storage.ts";
 
+/** Why the person is asked for a key. */
+export type KeyPrompt = "required" | "refused" | "forbidden";
+
 export class ApiKey {
   readonly #storageName: string;
   #given: string | undefined;

@@ -9,8 +9,10 @@ import {
   sniffMediaType,
 } from "../server/protocol/attachments.ts";
 import type { AgentInfo } from "../server/protocol/chat.ts";
-import { formatBytes, formatMediaTypes } from "./format.ts";
+import { formatBytes } from "./format.ts";
+import { formatMediaTypes } from "./format-media-types.ts";
 import { strings } from "./strings.ts";
+import type { SentFile } from "./transcript.ts";
 
 /** A file that will go with the message. */
 export interface DraftFile {
@@ -21,6 +23,8 @@ export interface DraftFile {
   /** An object URL, for images. Whoever shows it last revokes it. */
   readonly url?: string;
   readonly attachment: Attachment;
+  /** A sent message shows the picture, too. */
+  readonly shared?: boolean;
 }
 
 export interface AttachmentLimits {
@@ -71,7 +75,7 @@ export class AttachmentDraft {
 
   remove(id: number): void {
     const removed = this.#files.find((file) => file.id === id);
-    if (removed?.url !== undefined) URL.revokeObjectURL(removed.url);
+    if (removed?.url !== undefined && !removed.shared) URL.revokeObjectURL(removed.url);
     this.#files = this.#files.filter((file) => file !== removed);
     this.#onChange();
   }
@@ -88,6 +92,18 @@ export class AttachmentDraft {
     this.#refusals = [];
     this.#onChange();
     return files;
+  }
+
+  /** Files of a message that is taken up again. */
+  put(files: readonly SentFile[], attachments: readonly Attachment[]): void {
+    this.#files = attachments.flatMap((attachment, index) => {
+      const { name, mediaType, size = 0, url } = files[index] ?? {};
+      if (name === undefined || mediaType === undefined) return [];
+      this.#count += 1;
+      const picture = url === undefined ? {} : { url };
+      return { id: this.#count, name, mediaType, size, attachment, shared: true, ...picture };
+    });
+    this.#onChange();
   }
 
   async #addOne(file: File, { agent, attachments }: AttachmentLimits): Promise<string | undefined> {

@@ -3,14 +3,15 @@
 import type { AgentInfo } from "../server/protocol/chat.ts";
 import type { ErrorEvent } from "../server/protocol/events.ts";
 import { fetchAgentInfo } from "./agent-info.ts";
-import { ApiKey } from "./api-key.ts";
+import { ApiKey, type KeyPrompt } from "./api-key.ts";
 import { ChatSession } from "./chat-session.ts";
+import type { ConversationStore } from "./chunks/keep.ts";
+import type { StoredConversation } from "./chunks/stored-conversation.ts";
+import { Connection } from "./connection.ts";
+import { loadChunk } from "./lazy-chunk.ts";
+import * as storage from "./storage.ts";
 import { strings } from "./strings.ts";
 import { FallbackTransport } from "./transport/fallback-transport.ts";
-import type { ChatTransport } from "./transport/transport.ts";
-
-/** Why the person is asked for a key. */
-export type KeyPrompt = "required" | "refused" | "forbidden";
 
 export interface ClientOptions {
   readonly server: URL;
@@ -18,14 +19,37 @@ export interface ClientOptions {
   readonly givenKey: string;
   readonly onChange: () => void;
   readonly onReady: (info: AgentInfo) => void;
+  /** An earlier page left this in its composer. */
+  readonly onDraft: (text: string) => void;
+}
+
+/** Several elements on one page talk to the same server and keep a conversation each. */
+const takenPlaces = new Set<string>();
+
+function freePlace(server: URL): string {
+  let place = `agent-chat-session:${server.href}`;
+  while (takenPlaces.has(place)) place += "+";
+  takenPlaces.add(place);
+  return place;
 }
 
 export class ChatClient {
   readonly server: URL;
   readonly session: ChatSession;
+  readonly connection: Connection;
   readonly #options: ClientOptions;
   readonly #key: ApiKey;
-  readonly #transport: ChatTransport;
+  readonly #transport: FallbackTransport;
+  #persists = false;
+  /** Where the conversation is kept. */
+  #place = "";
+  #store: ConversationStore | undefined;
+  #restored: Promise<void> = Promise.resolve();
+  #isRestoring = false;
+  #draft = "";
+  /** Of the conversation that was restored. */
+  #agent = "";
+  #loading = false;
   #info: AgentInfo | undefined;
   #phase: "connecting" | "ready" | "unreachable" = "connecting";
   #keyPrompt: KeyPrompt | undefined;
@@ -38,9 +62,14 @@ export class ChatClient {
     this.#key.give(options.givenKey);
     const endpoint = { server: options.server, key: () => this.#key.value };
     this.#transport = new FallbackTransport(endpoint, () => this.#serverAnswers());
+    this.connection = new Connection(options.onChange);
     this.session = new ChatSession({
       transport: this.#transport,
-      onChange: options.onChange,
+      connection: this.connection,
+      onChange: () => {
+        this.#store?.changed();
+        options.onChange();
+      },
       judgeError: (error) => (this.#asksForKey(error) ? undefined : this.#inOurWords(error)),
     });
   }
@@ -51,6 +80,11 @@ export class ChatClient {
 
   get phase(): "connecting" | "ready" | "unreachable" {
     return this.#phase;
+  }
+
+  /** Whether an earlier conversation is about to be shown. */
+  get isRestoring(): boolean {
+    return this.#isRestoring;
   }
 
   /** Set while a key has to be entered before the chat can go on. */
@@ -67,22 +101,33 @@ export class ChatClient {
     return this.#key.isTyped;
   }
 
-  /** Asks the server who the agent is. */
-  async load(): Promise<void> {
-    this.#phase = "connecting";
-    this.#options.onChange();
-    try {
-      this.#info = await fetchAgentInfo(this.server);
-    } catch {
-      // Down, blocked or not a chat server: to the person it is one and the same, with one way out.
-      this.#phase = "unreachable";
-      this.#options.onChange();
-      return;
+  /** What was being written, also before a reload. */
+  get draft(): string {
+    return this.#draft;
+  }
+
+  set draft(text: string) {
+    if (this.#draft === text) return;
+    this.#draft = text;
+    this.#store?.changed();
+  }
+
+  /** Takes up what an earlier page has kept, and asks the server who the agent is. */
+  open(persist: boolean): void {
+    this.persist = persist;
+    void this.#load();
+  }
+
+  /** Whether the conversation outlives a reload; when it no longer does, nothing of it stays. */
+  set persist(persist: boolean) {
+    if (persist === this.#persists) return;
+    this.#persists = persist;
+    if (persist) {
+      this.#restored = this.#keep();
+    } else {
+      storage.forget(this.#place, "sessionStorage");
+      this.#letGo();
     }
-    this.#phase = "ready";
-    if (this.#info.auth_required && this.#key.value === undefined) this.#keyPrompt = "required";
-    this.#options.onChange();
-    this.#options.onReady(this.#info);
   }
 
   /** A key that the site brings from now on; the conversation goes on. */
@@ -118,10 +163,90 @@ export class ChatClient {
     this.#options.onChange();
   }
 
-  /** Ends a run and the line; the next message dials again. */
-  hangUp(): void {
-    this.session.stop();
+  /** The network is back, or another one: a line from before it may be dead without knowing. */
+  redial(): void {
+    this.connection.tryNow();
     this.#transport.close();
+  }
+
+  /** Ends a run and hangs up; `open` goes on. */
+  close(): void {
+    this.#loading = false;
+    this.session.stop();
+    this.connection.tryNow();
+    this.#transport.close();
+    this.#persists = false;
+    this.#letGo();
+  }
+
+  #letGo(): void {
+    this.#store?.close();
+    this.#store = undefined;
+    takenPlaces.delete(this.#place);
+  }
+
+  /** Asks again and again, until the server answers. */
+  async #load(): Promise<void> {
+    if (this.#info || this.#loading) return;
+    this.#loading = true;
+    while (!(await this.#fetchInfo())) {
+      await this.connection.wait();
+      if (!this.#loading) return;
+    }
+    this.#loading = false;
+  }
+
+  async #fetchInfo(): Promise<boolean> {
+    let info: AgentInfo;
+    try {
+      info = await fetchAgentInfo(this.server);
+    } catch {
+      // Down, blocked or not a chat server: to the person it is one and the same, with one way out.
+      this.#phase = "unreachable";
+      this.#options.onChange();
+      return false;
+    }
+    this.connection.succeeded();
+    this.#info = info;
+    this.#phase = "ready";
+    if (this.#agent !== "" && this.#agent !== info.agent) void this.session.reset();
+    if (info.auth_required && this.#key.value === undefined) this.#keyPrompt = "required";
+    this.#options.onChange();
+    this.#options.onReady(info);
+    await this.#restored;
+    if (!this.#keyPrompt) void this.session.unlock();
+    return true;
+  }
+
+  async #keep(): Promise<void> {
+    this.#place = freePlace(this.server);
+    this.#isRestoring = storage.recall(this.#place, "sessionStorage") !== undefined;
+    const chunk = await loadChunk("keep");
+    this.#isRestoring = false;
+    // Without the chunk a conversation lasts as long as its page.
+    if (chunk && this.#persists) {
+      this.#store = new chunk.ConversationStore(this.#place, storage, () => ({
+        ...this.session.stored,
+        agent: this.#info?.agent ?? this.#agent,
+        draft: this.#draft,
+      }));
+      this.#restore(this.#store.load());
+    }
+    this.#options.onChange();
+  }
+
+  #restore(stored: StoredConversation | undefined): void {
+    // What this element already shows is newer.
+    if (!stored || this.session.messages.length > 0) {
+      this.#store?.changed();
+      return;
+    }
+    this.#draft = stored.draft;
+    this.#options.onDraft(stored.draft);
+    // Another agent is at this address now: it knows nothing of what was said.
+    if (this.#info && stored.agent !== this.#info.agent) return;
+    this.#agent = stored.agent;
+    this.session.restore(stored, stored.run);
   }
 
   #admit(): void {

@@ -2,22 +2,32 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { Announcer } from "./announcer.ts";
-import type { ChatClient, KeyPrompt } from "./chat-client.ts";
-import type { OutgoingMessage } from "./chat-session.ts";
+import type { KeyPrompt } from "./api-key.ts";
+import type { ChatClient } from "./chat-client.ts";
+import type { ChatSession } from "./chat-session.ts";
 import { Composer, type ComposerHost } from "./composer.ts";
+import type { Connection } from "./connection.ts";
+import type { OutgoingMessage } from "./conversation.ts";
 import { FileDrop } from "./file-drop.ts";
+import { LateChunk } from "./late-chunk.ts";
+import { MessageEditor } from "./message-editor.ts";
 import { ScrollFollower } from "./scroll-follower.ts";
 import { strings } from "./strings.ts";
+import type { Question } from "./transcript.ts";
 import { ViewState } from "./view-state.ts";
+import { connectionView } from "./views/connection.ts";
+import { editingView } from "./views/editing.ts";
 import { connectingView, greetingView, suggestionsView, unreachableView } from "./views/empty.ts";
 import { frameView } from "./views/frame.ts";
 import { headerView } from "./views/header.ts";
-import { keyFormView } from "./views/key-form.ts";
 import { transcriptView } from "./views/transcript.ts";
 
 /** What the person can ask of the element. */
 export interface ScreenActions {
   send(message: OutgoingMessage): Promise<void>;
+  /** Sends a message in place of an earlier one. */
+  edit(id: string, message: OutgoingMessage): Promise<void>;
+  draftChanged(text: string): void;
   stop(): void;
   reset(): Promise<void>;
   toggleTheme(): void;
@@ -30,7 +40,11 @@ export class ChatScreen {
   readonly #follower: ScrollFollower;
   readonly #view: ViewState;
   readonly #composer: Composer;
+  readonly #editor: MessageEditor;
+  readonly #keyForm: LateChunk<"key-form">;
   readonly #drop: FileDrop;
+  #client: ChatClient | undefined;
+  #isLost = false;
 
   constructor(host: ComposerHost, actions: ScreenActions) {
     this.#host = host;
@@ -43,10 +57,19 @@ export class ChatScreen {
       onCopyFailed: () => this.announcer.interrupt(strings.copyFailed),
     });
     this.#composer = new Composer(host, {
-      onSend: (message) => void actions.send(message),
+      onSend: (message) => {
+        const id = this.#editor.end();
+        void (id === undefined ? actions.send(message) : actions.edit(id, message));
+      },
+      onRecall: () => this.#recall(),
+      onDraftChanged: () => {
+        if (this.#editor.id === undefined) actions.draftChanged(this.#composer.draft);
+      },
       onStop: () => actions.stop(),
       onRefused: (refusals) => this.announcer.say(refusals.join("\n")),
     });
+    this.#editor = new MessageEditor(this.#composer);
+    this.#keyForm = new LateChunk(host, "key-form");
     this.#drop = new FileDrop(host, (files) => void this.#composer.addFiles(files));
   }
 
@@ -55,10 +78,25 @@ export class ChatScreen {
     this.#follower.jump();
   }
 
+  /** Begins with what an earlier page had in its composer. */
+  set draft(text: string) {
+    if (this.#composer.draft === "") this.#composer.draft = text;
+  }
+
+  /** Says once that the line is lost, and once that it is back. */
+  watch({ state }: Connection): void {
+    const isLost = state !== "up";
+    if (isLost === this.#isLost) return;
+    this.#isLost = isLost;
+    this.announcer.say(isLost ? strings.unreachable : strings.connected);
+  }
+
   /** Forgets what was open and what was spoken, with the conversation. */
   clear(): void {
-    this.announcer.clear();
+    this.#editor.end();
     this.#view.clear();
+    this.announcer.clear();
+    this.announcer.say(strings.begunAnew);
   }
 
   /** Puts the cursor into the text field, or into the field for the key. */
@@ -80,13 +118,15 @@ export class ChatScreen {
 
   render(client: ChatClient, dark: boolean): TemplateResult {
     const { session, keyPrompt } = client;
-    const empty = session.messages.length === 0;
+    this.#client = client;
+    const empty = session.messages.length === 0 && !client.isRestoring;
     const agent = client.info?.agent ?? strings.fallbackAgent;
     return frameView({
       empty,
       header: this.#header(client, dark),
-      content: empty ? greeting(client) : transcriptView({ session, agent, view: this.#view }),
-      dock: keyPrompt ? keyForm(client, keyPrompt) : this.#composerAndMore(client),
+      content: empty ? greeting(client) : this.#transcript(session, agent),
+      status: this.#status(client, empty),
+      dock: keyPrompt ? this.#askForKey(client, keyPrompt) : this.#composerAndMore(client),
       announcements: this.announcer.render(),
       drop: this.#drop,
       onJump: empty || this.#follower.following ? undefined : () => this.follow(),
@@ -122,27 +162,82 @@ export class ChatScreen {
     return html`${composer} ${suggestions}`;
   }
 
+  #askForKey(client: ChatClient, prompt: KeyPrompt): TemplateResult {
+    const chunk = this.#keyForm.get();
+    if (!chunk) {
+      const retry = () => void this.#keyForm.load();
+      return this.#keyForm.failed ? unreachableView(retry) : html``;
+    }
+    return chunk.keyFormView({
+      name: client.info?.name ?? strings.fallbackAgent,
+      prompt,
+      checking: client.checkingKey,
+      waiting: client.session.status === "locked",
+      onSubmit: (key) => void client.submitKey(key),
+    });
+  }
+
+  #transcript(session: ChatSession, agent: string): unknown {
+    return transcriptView({
+      session,
+      agent,
+      view: this.#view,
+      editing: this.#editor.id,
+      onEdit: (question) => this.#edit(question),
+      onWithdraw: () => session.withdraw(),
+    });
+  }
+
+  #status({ connection, phase }: ChatClient, empty: boolean): unknown {
+    const { id, withoutFiles } = this.#editor;
+    // Without a conversation the middle of the screen says that nobody answers.
+    const line = empty && phase === "unreachable" ? nothing : connectionView(connection);
+    const editing = id === undefined ? nothing : editingView(withoutFiles, () => this.#leave());
+    return [line, editing];
+  }
+
+  /** The last message back into the composer. */
+  #recall(): void {
+    const question = this.#client?.session.lastQuestion;
+    if (question) this.#edit(question);
+  }
+
+  #edit(question: Question): void {
+    const session = this.#client?.session;
+    if (!session) return;
+    const unsent = session.withdraw();
+    if (unsent) {
+      this.#composer.put(unsent);
+      this.#composer.focus();
+      return;
+    }
+    if (!session.canEdit(question)) return;
+    const message = session.outgoing(question);
+    const withoutFiles = message.files.length < question.files.length;
+    this.#editor.begin(question.id, message, withoutFiles);
+    this.announcer.say(strings.editing);
+  }
+
+  /** Leaves an earlier message as it was. */
+  #leave(): void {
+    this.#editor.end();
+    this.#composer.focus();
+  }
+
   #keyDown(event: KeyboardEvent, { session }: ChatClient): void {
-    if (event.key !== "Escape" || session.status !== "running") return;
+    const editing = this.#editor.id !== undefined;
+    if (event.key !== "Escape" || event.isComposing) return;
+    if (!editing && session.status !== "running") return;
     // A launcher around the element closes on what is left of Escape.
     event.preventDefault();
-    this.#actions.stop();
+    if (editing) this.#leave();
+    else this.#actions.stop();
   }
 }
 
 function greeting(client: ChatClient): TemplateResult | typeof nothing {
   if (client.keyPrompt) return nothing;
   if (client.phase === "connecting") return connectingView;
-  if (client.phase === "unreachable") return unreachableView(() => void client.load());
+  if (client.phase === "unreachable") return unreachableView(() => client.connection.tryNow());
   return greetingView(client.info?.welcome);
-}
-
-function keyForm(client: ChatClient, prompt: KeyPrompt): TemplateResult {
-  return keyFormView({
-    name: client.info?.name ?? strings.fallbackAgent,
-    prompt,
-    checking: client.checkingKey,
-    waiting: client.session.status === "locked",
-    onSubmit: (key) => void client.submitKey(key),
-  });
 }

@@ -1,175 +1,244 @@
-/** One conversation: what was said, the state to send back, and at most one run at a time. */
+/** One conversation with the server: at most one run at a time, carried on over lost lines. */
 
-import type { Attachment } from "../server/protocol/attachments.ts";
-import type { ConversationState } from "../server/protocol/chat.ts";
-import type { ErrorEvent, StreamEvent } from "../server/protocol/events.ts";
+import type { ErrorEvent } from "../server/protocol/events.ts";
+import { CarriedRun, isForgotten } from "./carried-run.ts";
+import type { Connection } from "./connection.ts";
+import { Conversation, type ConversationData, type OutgoingMessage } from "./conversation.ts";
 import { strings } from "./strings.ts";
 import {
   applyEvent,
-  emptyReply,
   type Failure,
   failReply,
   type Message,
+  type Question,
   type Reply,
-  type SentFile,
   stopReply,
 } from "./transcript.ts";
-import { type ChatTransport, TransportError } from "./transport/transport.ts";
+import {
+  type CancellingTransport,
+  type RunEvent,
+  type RunPosition,
+  TransportError,
+} from "./transport/transport.ts";
 
-/** `locked`: a message waits until the person has entered a key that the server takes. */
+/** `locked`: a message waits until the person has entered a key that the server takes, or until `unlock`. */
 export type SessionStatus = "idle" | "running" | "stopping" | "locked";
 
-/** A message as the composer hands it over. */
-export interface OutgoingMessage {
-  readonly text: string;
-  readonly attachments: readonly Attachment[];
-  /** How the transcript shows the attachments. */
-  readonly files: readonly SentFile[];
-}
-
 export interface SessionOptions {
-  readonly transport: ChatTransport;
+  readonly transport: CancellingTransport;
+  readonly connection: Connection;
   /** Called after every change of what the session shows. */
   readonly onChange: () => void;
   /** Gives the error to show, or `undefined` when the person is asked for a key and the message waits for it. */
   readonly judgeError: (error: ErrorEvent) => ErrorEvent | undefined;
-  readonly now?: () => number;
-}
-
-interface Run {
-  readonly stop: AbortController;
 }
 
 export class ChatSession {
   readonly #options: SessionOptions;
-  readonly #now: () => number;
-  #messages: readonly Message[] = [];
+  readonly #conversation = new Conversation();
   #status: SessionStatus = "idle";
-  #state: ConversationState = {};
-  #outgoing: OutgoingMessage | undefined;
-  #run: Run | undefined;
+  #run: CarriedRun | undefined;
   #clearing: Promise<void> = Promise.resolve();
-  #count = 0;
 
   constructor(options: SessionOptions) {
     this.#options = options;
-    this.#now = options.now ?? Date.now;
   }
 
   get messages(): readonly Message[] {
-    return this.#messages;
+    return this.#conversation.messages;
+  }
+
+  get lastQuestion(): Question | undefined {
+    return this.#conversation.lastQuestion;
+  }
+
+  /** All that is needed to go on with the conversation, and with a run that is not over. */
+  get stored(): ConversationData & { run: RunPosition | undefined } {
+    const { messages, state, forks, cut } = this.#conversation;
+    return { messages, state, forks, cut, run: this.#run?.position };
   }
 
   get status(): SessionStatus {
     return this.#status;
   }
 
-  /** Whether a run is going on, also while it is being stopped. */
+  /** Whether a run is not over, also while it is being stopped or waits for a key. */
   get busy(): boolean {
-    return this.#status === "running" || this.#status === "stopping";
+    return this.#status !== "idle";
+  }
+
+  /** Whether the last message has not been answered at all and waits for the connection. */
+  get isQueued(): boolean {
+    const waits = this.#options.connection.state !== "up" && this.#status !== "stopping";
+    return this.busy && waits && (this.#conversation.lastReply?.blocks.length ?? 0) === 0;
+  }
+
+  /** Whether a question can be changed and asked again, from where it was asked. */
+  canEdit({ id }: Question): boolean {
+    return !this.busy && this.#conversation.forks.has(id);
+  }
+
+  /** Whether the last question can be asked again. */
+  get canRetry(): boolean {
+    const question = this.#conversation.lastQuestion;
+    return !this.busy && question !== undefined && this.#conversation.canRepeat(question);
+  }
+
+  /** A question as it was sent; without its files when they are no longer here. */
+  outgoing(question: Question): OutgoingMessage {
+    return this.#conversation.outgoing(question);
+  }
+
+  /** Goes on with an earlier conversation. A run that was not over waits for `unlock`. */
+  restore(data: ConversationData, run: RunPosition | undefined): void {
+    this.#conversation.restore(data);
+    if (!run) return;
+    this.#run = this.#newRun(run);
+    this.#conversation.expectReply();
+    this.#status = "locked";
   }
 
   /** Sends a message and resolves when its run has ended. Refused while another run goes on. */
   async send(outgoing: OutgoingMessage): Promise<void> {
-    if (this.#status !== "idle")
-      throw new Error(`cannot send while the session is ${this.#status}`);
-    const { text, files } = outgoing;
-    this.#outgoing = outgoing;
-    this.#messages = [...this.#messages, { role: "user", id: this.#nextId(), text, files }];
+    this.#mustBeIdle();
+    this.#conversation.ask(outgoing);
     await this.#start();
+  }
+
+  /** Sends another message in place of an earlier one; what followed that is forgotten. */
+  async edit(id: string, outgoing: OutgoingMessage): Promise<void> {
+    this.#mustBeIdle();
+    this.#conversation.rewind(id);
+    await this.send(outgoing);
   }
 
   /** Asks the run to stop; what was said so far stays. */
   stop(): void {
-    if (this.#status !== "running") return;
+    const run = this.#run;
+    if (!run) return;
+    const isLocked = this.#status === "locked";
     this.#setStatus("stopping");
-    this.#run?.stop.abort();
+    run.stop();
+    // Nobody reads a run that waits for a key.
+    if (isLocked) void this.#carry(run);
   }
 
-  /** Sends the last message again, in place of its failed reply. */
+  /** Asks the last question again, in place of its answer. */
   async retry(): Promise<void> {
-    if (this.#status !== "idle" || !this.#outgoing) return;
-    const last = this.#messages.at(-1);
-    if (last?.role !== "assistant" || !last.failure) return;
-    this.#messages = this.#messages.slice(0, -1);
-    await this.#start();
+    if (this.canRetry) await this.#repeat(false);
   }
 
   /** Like `retry`, as a new conversation: for a state that the server no longer knows. */
   async retryAfresh(): Promise<void> {
-    this.#state = {};
-    await this.retry();
+    if (!this.busy) await this.#repeat(true);
+  }
+
+  /** Takes back a message that is not answered at all, and gives it as it was to be sent. */
+  withdraw(): OutgoingMessage | undefined {
+    const [run, question] = [this.#run, this.#conversation.lastQuestion];
+    if (!run || !question || !this.isQueued) return undefined;
+    const outgoing = this.#conversation.outgoing(question);
+    this.#run = undefined;
+    run.stop();
+    this.#conversation.rewind(question.id);
+    this.#setStatus("idle");
+    return outgoing;
   }
 
   /** Goes on with the message that waited for a key. */
   async unlock(): Promise<void> {
-    if (this.#status === "locked") await this.#start();
+    if (this.#status === "locked" && this.#run) await this.#carry(this.#run);
   }
 
   /** Forgets the conversation, and ends the run if there is one. */
   async reset(): Promise<void> {
+    const run = this.#run;
     this.#run = undefined;
-    this.#messages = [];
-    this.#state = {};
-    this.#outgoing = undefined;
-    this.#setStatus("idle");
+    this.#conversation.clear();
     this.#clearing = this.#options.transport.clear();
+    run?.stop();
+    this.#setStatus("idle");
     await this.#clearing;
   }
 
+  #mustBeIdle(): void {
+    if (this.busy) throw new Error(`cannot send while the session is ${this.#status}`);
+  }
+
+  async #repeat(afresh: boolean): Promise<void> {
+    this.#conversation.rewindReply(afresh);
+    await this.#start();
+  }
+
   async #start(): Promise<void> {
-    const { transport } = this.#options;
-    const outgoing = this.#outgoing;
-    if (!outgoing) return;
-    const run: Run = { stop: new AbortController() };
+    await this.#carry(this.#newRun());
+  }
+
+  #newRun(position?: RunPosition): CarriedRun {
+    const { transport, connection } = this.#options;
+    const question = this.#conversation.lastQuestion;
+    const { text: message, attachments } = question
+      ? this.#conversation.outgoing(question)
+      : { text: "", attachments: [] };
+    const { state } = this.#conversation;
+    const turn =
+      question && this.#conversation.canRepeat(question)
+        ? { message, attachments, state }
+        : undefined;
+    return new CarriedRun({ transport, connection, turn, position });
+  }
+
+  async #carry(run: CarriedRun): Promise<void> {
     this.#run = run;
-    this.#messages = [...this.#messages, emptyReply(this.#nextId())];
-    this.#setStatus("running");
-    const { text: message, attachments } = outgoing;
+    this.#conversation.expectReply();
+    if (this.#status !== "stopping") this.#setStatus("running");
     try {
       // A run that starts before `cleared` has come would be cleared with the old conversation.
       await this.#clearing;
-      const turn = { message, attachments, state: this.#state };
-      for await (const event of transport.run(turn, run.stop.signal)) {
+      for await (const event of run.events()) {
         if (this.#run !== run) return;
-        if (this.#handle(event) === "locked") return;
+        if (!this.#apply(event)) return;
       }
       this.#endReply(run, stopReply);
     } catch (error) {
-      const failure = failureOf(error);
-      this.#endReply(run, (reply, now) => failReply(reply, failure, now));
+      this.#endReply(run, (reply, now) => failReply(reply, unreadable(), now));
       if (!(error instanceof TransportError)) throw error;
     } finally {
-      if (this.#run === run) {
+      if (this.#run === run && this.#status !== "locked") {
         this.#run = undefined;
-        if (this.#status !== "locked") this.#setStatus("idle");
+        this.#setStatus("idle");
       }
     }
   }
 
-  #handle(event: StreamEvent): SessionStatus {
-    const shown = event.type === "error" ? this.#options.judgeError(event) : event;
+  /** Whether the run goes on being followed; it does not while a key is asked for. */
+  #apply(event: RunEvent): boolean {
+    const shown = event.type === "error" ? this.#judge(event) : event;
     if (!shown) {
-      this.#messages = this.#messages.slice(0, -1);
+      if (this.#run?.position.after === 0) this.#conversation.dropReply();
       this.#setStatus("locked");
-      return "locked";
+      return false;
     }
-    if (event.type === "done") this.#state = event.state;
-    if (event.type === "error" && event.state) this.#state = event.state;
-    this.#changeReply((reply) => applyEvent(reply, shown, this.#now()));
-    return this.#status;
+    if ((event.type === "done" || event.type === "error") && event.state) {
+      this.#conversation.advance(event.state);
+    }
+    this.#changeReply((reply) => applyEvent(reply, shown, Date.now()));
+    return true;
+  }
+
+  #judge(event: ErrorEvent): ErrorEvent | undefined {
+    if (!isForgotten(event)) return this.#options.judgeError(event);
+    return { ...event, data: strings.connectionLost, retryable: true };
   }
 
   /** Ends a reply that no terminal event has ended. */
-  #endReply(run: Run, end: (reply: Reply, now: number) => Reply): void {
+  #endReply(run: CarriedRun, end: (reply: Reply, now: number) => Reply): void {
     if (this.#run !== run) return;
-    this.#changeReply((reply) => (reply.status === "streaming" ? end(reply, this.#now()) : reply));
+    this.#changeReply((reply) => (reply.status === "streaming" ? end(reply, Date.now()) : reply));
   }
 
   #changeReply(change: (reply: Reply) => Reply): void {
-    const last = this.#messages.at(-1);
-    if (last?.role !== "assistant") return;
-    this.#messages = [...this.#messages.slice(0, -1), change(last)];
+    this.#conversation.changeReply(change);
     this.#options.onChange();
   }
 
@@ -177,19 +246,8 @@ export class ChatSession {
     this.#status = status;
     this.#options.onChange();
   }
-
-  #nextId(): string {
-    this.#count += 1;
-    return `m${this.#count}`;
-  }
 }
 
-function failureOf(error: unknown): Failure {
-  const code = error instanceof TransportError ? error.code : "unreadable";
-  const messages = {
-    unreachable: strings.unreachable,
-    connection_lost: strings.connectionLost,
-    unreadable: strings.unreadable,
-  };
-  return { code, message: messages[code], retryable: true };
+function unreadable(): Failure {
+  return { code: "unreadable", message: strings.unreadable, retryable: true };
 }

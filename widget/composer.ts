@@ -6,9 +6,10 @@ import {
   type ReactiveControllerHost,
   type TemplateResult,
 } from "lit";
-import { AttachmentDraft, type AttachmentLimits } from "./attachment-draft.ts";
-import type { OutgoingMessage } from "./chat-session.ts";
-import { filesView, refusalsView } from "./views/attachment-list.ts";
+import type { AttachmentDraft, AttachmentLimits } from "./attachment-draft.ts";
+import type { OutgoingMessage } from "./conversation.ts";
+import { LateChunk } from "./late-chunk.ts";
+import { strings } from "./strings.ts";
 import { composerView } from "./views/composer.ts";
 
 export interface ComposerHost extends ReactiveControllerHost {
@@ -43,7 +44,10 @@ const ONE_LINE_PX = 50;
 export class Composer implements ReactiveController {
   readonly #host: ComposerHost;
   readonly #options: ComposerOptions;
-  readonly #draft: AttachmentDraft;
+  readonly #files: LateChunk<"files">;
+  #draft: AttachmentDraft | undefined;
+  /** Why files could not even be looked at. */
+  #problem = "";
   #state: ComposerState | undefined;
   #text = "";
   /** The field that shows the text: a new one appears when a key was asked for meanwhile. */
@@ -56,7 +60,7 @@ export class Composer implements ReactiveController {
   constructor(host: ComposerHost, options: ComposerOptions) {
     this.#host = host;
     this.#options = options;
-    this.#draft = new AttachmentDraft(() => host.requestUpdate());
+    this.#files = new LateChunk(host, "files");
     host.addController(this);
   }
 
@@ -82,26 +86,52 @@ export class Composer implements ReactiveController {
     this.#input?.focus({ preventScroll: true });
   }
 
+  /** Takes the message out, and leaves the composer empty. */
+  take(): OutgoingMessage {
+    const files = this.#draft?.take() ?? [];
+    const text = this.#text.trim();
+    this.draft = "";
+    return { text, attachments: files.map((file) => file.attachment), files };
+  }
+
+  /** Puts a message in that was taken out or sent. */
+  put({ text, attachments, files }: OutgoingMessage): void {
+    this.draft = text;
+    if (files.length > 0) void this.#open().then((draft) => draft?.put(files, attachments));
+  }
+
   async addFiles(files: Iterable<File>): Promise<void> {
     const limits = this.#state?.limits;
     if (!limits) {
       this.#early.push(...files);
       return;
     }
-    const refusals = await this.#draft.add([...files], limits);
+    const draft = await this.#open();
+    const refusals = (await draft?.add([...files], limits)) ?? [this.#problem];
     if (refusals.length > 0) this.#options.onRefused(refusals);
+  }
+
+  async #open(): Promise<AttachmentDraft | undefined> {
+    const chunk = await this.#files.load();
+    this.#problem = chunk ? "" : strings.unreachable;
+    if (chunk) this.#draft ??= new chunk.AttachmentDraft(() => this.#host.requestUpdate());
+    return this.#draft;
   }
 
   render(state: ComposerState): TemplateResult {
     this.#state = state;
+    const [chunk, draft] = [this.#files.chunk, this.#draft];
     return composerView({
       agent: state.limits?.agent ?? "",
       accept: state.limits?.attachments.media_types,
       busy: state.busy,
       stopping: state.stopping,
       canSend: this.#canSend,
-      files: filesView(this.#draft.files, "draft-files", ({ id }) => this.#remove(id)),
-      refusals: this.#draft.refusals.length > 0 ? refusalsView(this.#draft) : nothing,
+      files:
+        chunk && draft
+          ? chunk.filesView(draft.files, "draft-files", ({ id }) => this.#remove(id))
+          : nothing,
+      refusals: chunk && draft ? chunk.refusalsView(draft) : this.#problem || nothing,
       onInput: () => this.#write(this.#input?.value ?? ""),
       onKeyDown: this.#keyDown,
       onPaste: this.#paste,
@@ -126,8 +156,8 @@ export class Composer implements ReactiveController {
   }
 
   get #canSend(): boolean {
-    if (this.#draft.reading) return false;
-    return this.#draft.files.length > 0 || this.#text.trim() !== "";
+    if (this.#draft?.reading) return false;
+    return (this.#draft?.files.length ?? 0) > 0 || this.#text.trim() !== "";
   }
 
   #write(text: string): void {
@@ -137,7 +167,7 @@ export class Composer implements ReactiveController {
   }
 
   readonly #remove = (id: number) => {
-    this.#draft.remove(id);
+    this.#draft?.remove(id);
     this.focus();
   };
 
@@ -172,10 +202,7 @@ export class Composer implements ReactiveController {
 
   #send(): void {
     if (!this.#canSend || this.#state?.busy !== false) return;
-    const files = this.#draft.take();
-    const text = this.#text.trim();
-    this.draft = "";
-    this.#options.onSend({ text, attachments: files.map((file) => file.attachment), files });
+    this.#options.onSend(this.take());
     this.focus();
   }
 

@@ -1,6 +1,5 @@
 /** Sizes, times and lists, as people read them in the language of the element. */
 
-import { isMediaType, MEDIA_TYPES } from "../server/protocol/attachments.ts";
 import { strings } from "./strings.ts";
 
 /** "20 MB", "512B", in the binary units that the limits are given in. */
@@ -19,12 +18,6 @@ export function formatDuration(milliseconds: number): string {
   const whole = Math.round(seconds);
   const rest = format(whole % 60, "second");
   return whole < 60 ? rest : `${format(Math.floor(whole / 60), "minute")} ${rest}`;
-}
-
-/** "JPEG, PNG, and PDF". A type that this version does not know is named as it is. */
-export function formatMediaTypes(types: readonly string[]): string {
-  const labels = types.map((type) => (isMediaType(type) ? MEDIA_TYPES[type].label : type));
-  return new Intl.ListFormat(strings.lang).format(labels);
 }
 
 /** One digit after the point at most, and `digits` at least. Sizes keep their space, times are written closely. */

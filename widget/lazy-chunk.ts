@@ -1,8 +1,9 @@
+import { lent } from "./lent.ts";
 import { scriptTag } from "./script-tag.ts";
 import { parseServer } from "./server-url.ts";
 
 /** What is loaded only when an answer needs it, by name: the modules of `chunks/`. */
-interface Chunks {
+export interface Chunks {
   readonly highlight: typeof import("./chunks/highlight.ts");
   readonly tools: typeof import("./chunks/tools.ts");
   readonly launcher: typeof import("./chunks/launcher.ts");
@@ -14,6 +15,11 @@ interface Chunks {
   readonly "locale-ja": typeof import("./chunks/locale-ja.ts");
   readonly "locale-pt": typeof import("./chunks/locale-pt.ts");
   readonly "locale-zh": typeof import("./chunks/locale-zh.ts");
+  readonly http: typeof import("./chunks/http.ts");
+  readonly keep: typeof import("./chunks/keep.ts");
+  readonly "key-form": typeof import("./chunks/key-form.ts");
+  readonly steps: typeof import("./chunks/steps.ts");
+  readonly files: typeof import("./chunks/files.ts");
 }
 
 /** What the build has put between the name of each chunk and `.js`, in the folder `chunks` beside `/widget.js`. */
@@ -32,6 +38,11 @@ export function loadChunksFrom(url: string): void {
   if (!scriptTag.isTag) server = url;
 }
 
+/** A chunk that needs something of this script is a function of it. */
+function lend(module: { default?: (lend: typeof lent) => unknown }): unknown {
+  return module.default?.(lent) ?? module;
+}
+
 /**
  * Loads a chunk from where this script came from, once. `undefined` when it cannot be had: the network is gone, the page's
  * policy forbids it, the server has been upgraded. An answer must be whole without it; the next need tries again.
@@ -42,8 +53,10 @@ export async function loadChunk<Name extends keyof Chunks>(
   try {
     const suffix = PARLEY_CHUNKS[name];
     if (suffix === undefined) return undefined;
-    const path = `chunks/${name}${suffix}.js#${failures}`;
-    const chunk = loaded.get(name) ?? import(new URL(path, parseServer(server)).href);
+    const base = scriptTag.isTag ? server : parseServer(server);
+    const url = new URL(`chunks/${name}${suffix}.js`, base);
+    if (failures > 0) url.hash = String(failures);
+    const chunk = loaded.get(name) ?? import(url.href).then(lend);
     loaded.set(name, chunk);
     return (await chunk) as Chunks[Name];
   } catch {

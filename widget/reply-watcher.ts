@@ -5,7 +5,7 @@ import { AgentChatDoneEvent, AgentChatErrorEvent } from "./agent-chat.events.ts"
 import { type Announcer, spokenText } from "./announcer.ts";
 import { strings } from "./strings.ts";
 import { type Message, type Reply, replyText, type ToolBlock } from "./transcript.ts";
-import { toolStatus } from "./views/tool.ts";
+import { toolStatus } from "./views/tool-status.ts";
 
 export class ReplyWatcher {
   readonly #host: LitElement;

@@ -58,6 +58,20 @@ export const english = {
   copyingFailed: "Copying failed",
   retry: "Try again",
   startOver: "Send without the earlier messages",
+  askAgain: "Answer again",
+  editMessage: "Change this message",
+  editing: "You are changing a message. What follows it will be replaced.",
+  filesGone: "Its files are no longer here: attach them again.",
+  cancelEdit: "Leave the message as it was",
+  edited: "The conversation goes on from the changed message.",
+  begunAnew: "A new conversation.",
+  /** Ends the sentence about a message that waits for the connection. */
+  queued: "Waiting to be sent",
+  change: "Change",
+  takeBack: "Remove",
+  earlierCut: "Earlier messages are no longer shown here.",
+  forgotten: (agent: string) =>
+    `${agent} no longer knows what is above, because files are not kept when a page is loaded again.`,
 
   stopped: "You stopped this answer.",
   cutByLength: "This answer was cut off because it reached the length limit.",
@@ -77,6 +91,11 @@ export const english = {
   siteForbidden: "This chat may not be used on this site.",
 
   unreachable: "The chat server cannot be reached. Check your connection and try again.",
+  offline: "You are offline. What you write is kept and sent later.",
+  connecting: "Connecting…",
+  connected: "Connected again.",
+  tryingAgainIn: (seconds: number) => `Trying again in ${seconds} s.`,
+  tryNow: "Try now",
   connectionLost: "The connection was lost before the answer was complete.",
   unreadable: "The server sent an answer that this chat cannot read.",
   requestTooLarge: "The message and its files are too large for this server.",

@@ -9,7 +9,9 @@ import { type StreamEvent, unreachable } from "../server/protocol/events.ts";
 export interface SentFile {
   readonly name: string;
   readonly mediaType: MediaType;
-  readonly url?: string;
+  /** In bytes. */
+  readonly size?: number | undefined;
+  readonly url?: string | undefined;
 }
 
 /** What the person said. */
@@ -28,6 +30,8 @@ export interface Reply {
   readonly status: "streaming" | "done" | "failed";
   readonly finishReason?: FinishReason;
   readonly failure?: Failure;
+  /** The agent no longer knows this answer and what came before it. */
+  readonly forgotten?: boolean;
 }
 
 export type Message = Question | Reply;

@@ -1,14 +1,22 @@
 /** What is open and what was just copied in the transcript: of the screen, not of the conversation. */
 
-import type { ReactiveController, ReactiveControllerHost } from "lit";
+import { nothing, type ReactiveController } from "lit";
+import type { Disclosure } from "./disclosure.ts";
+import { LateChunk, type LateHost } from "./late-chunk.ts";
+import { richText } from "./rich-text.ts";
+import { strings } from "./strings.ts";
+import type { SentFile } from "./transcript.ts";
+import type { Step } from "./views/steps.ts";
 
 const COPIED_FOR_MS = 2_000;
 
 /** How long what has ended stays open: long enough to see that it ended. */
 const LINGERS_FOR_MS = 1_000;
 
-export class ViewState implements ReactiveController {
-  readonly #host: ReactiveControllerHost;
+export class ViewState implements Disclosure, ReactiveController {
+  readonly #host: LateHost;
+  readonly #files: LateChunk<"files">;
+  readonly #steps: LateChunk<"steps">;
   readonly #beforeToggle: () => void;
   readonly #onCopyFailed: () => void;
   readonly #hasFocus: (id: string) => boolean;
@@ -20,7 +28,7 @@ export class ViewState implements ReactiveController {
   #version = 0;
 
   constructor(
-    host: ReactiveControllerHost,
+    host: LateHost,
     {
       beforeToggle,
       onCopyFailed,
@@ -33,6 +41,8 @@ export class ViewState implements ReactiveController {
     },
   ) {
     this.#host = host;
+    this.#files = new LateChunk(host, "files");
+    this.#steps = new LateChunk(host, "steps");
     this.#beforeToggle = beforeToggle;
     this.#onCopyFailed = onCopyFailed;
     this.#hasFocus = hasFocus;
@@ -41,7 +51,8 @@ export class ViewState implements ReactiveController {
 
   /** Grows with every change, for views that are drawn again only when something changed. */
   get version(): number {
-    return this.#version;
+    // What has come late is drawn everywhere at once.
+    return this.#version + (this.#files.chunk ? 0.5 : 0) + (this.#steps.chunk ? 0.25 : 0);
   }
 
   hostConnected(): void {
@@ -86,9 +97,33 @@ export class ViewState implements ReactiveController {
     return this.#copied === id;
   }
 
-  async copy(id: string, text: string): Promise<void> {
+  /** What the agent did before it spoke; in words, if what draws it cannot be had. */
+  steps(steps: readonly Step[], live: boolean): unknown {
+    const chunk = this.#steps.get();
+    if (chunk) return chunk.stepsView(steps, live, this);
+    if (!this.#steps.failed) return nothing;
+    return steps.map((step) => (step.type === "tool" ? `${step.tool} ` : strings.thinking));
+  }
+
+  /** The files of a sent message; their names, as long as what draws them has not come. */
+  files(files: readonly SentFile[]): unknown {
+    const chunk = this.#files.get();
+    return chunk?.filesView(files, "sent-files") ?? files.map(({ name }) => name).join(", ");
+  }
+
+  /** Copies a text; where it is drawn, too, as what it looks like. */
+  async copy(id: string, text: string, drawn?: Iterable<Element>): Promise<void> {
     try {
-      await navigator.clipboard.writeText(text);
+      if (drawn && typeof ClipboardItem === "function") {
+        const entries = { "text/plain": text, "text/html": richText(drawn) };
+        const blobs = Object.entries(entries).map(([type, data]) => [
+          type,
+          new Blob([data], { type }),
+        ]);
+        await navigator.clipboard.write([new ClipboardItem(Object.fromEntries(blobs))]);
+      } else {
+        await navigator.clipboard.writeText(text);
+      }
     } catch {
       // No clipboard without HTTPS, or the browser's permission is missing.
       this.#onCopyFailed();

@@ -78,9 +78,30 @@ test("a line that was lost between two messages is opened again, with the conver
   assert.equal(await chat.error.count(), 0);
 });
 
-test("a line lost in the middle of an answer keeps the partial text, and Try again goes on", async (t) => {
+for (const [upgrades, line] of [
+  ["pass", "WebSocket"],
+  ["refuse", "HTTP"],
+] as const) {
+  test(`over ${line}, an answer whose line is lost goes on where it was, and is asked for once`, async (t) => {
+    const rest = gate();
+    const chat = await openThrough(t, upgrades, {
+      turns: [[say("Half of"), wait(rest.opened), say(" it all.")], [say("Two.")]],
+    });
+    await chat.say("First");
+    await chat.replies.getByText("Half of").waitFor();
+    chat.proxy.cut();
+    rest.open();
+    await chat.replies.getByText("Half of it all.").waitFor();
+    assert.equal(await chat.error.count(), 0);
+    await chat.ask("Second", "Two.");
+    assert.deepEqual(contents(chat, 1), ["First", "Half of it all.", "Second"]);
+  });
+}
+
+test("an answer that the server gave up keeps its text, and Try again asks once more", async (t) => {
   const chat = await openThrough(t, "pass", {
     turns: [[say("One.")], [say("Half of"), hang], [say("Two.")]],
+    env: { PARLEY_RESUME_SECONDS: "0" },
   });
   await chat.ask("First", "One.");
   await chat.say("Second");
@@ -95,28 +116,52 @@ test("a line lost in the middle of an answer keeps the partial text, and Try aga
   assert.deepEqual(contents(chat, 2), ["First", "One.", "Second"]);
 });
 
-test("over HTTP a lost connection keeps the partial text as well", async (t) => {
-  const chat = await openThrough(t, "refuse", { turns: [[say("Half of"), hang], [say("Whole.")]] });
-  await chat.say("First");
-  await chat.replies.getByText("Half of").waitFor();
-  chat.proxy.cut();
-  await chat.error.getByText("The connection was lost").waitFor();
-  assert.equal(await chat.replies.getByText("Half of").isVisible(), true);
-  await chat.retry.click();
-  await chat.replies.getByText("Whole.").waitFor();
-});
-
-test("a server that is down is said to be, and once it is up the message goes through", async (t) => {
+test("a message to a server that is down waits in sight, can be changed, and is sent once when it is up", async (t) => {
   const chat = await openThrough(t, "pass", { turns: [[say("One.")], [say("Back.")]] });
   await chat.ask("First", "One.");
   await chat.proxy.down();
+  await chat.say("Secnd");
+  const connection = chat.page.locator('[part="connection"]');
+  await connection.getByText("cannot be reached").waitFor();
+  const queued = chat.page.locator('[part="queued"]');
+  await queued.getByText("Waiting to be sent").waitFor();
+  assert.equal(await chat.replies.count(), 1, "nobody seems to answer");
+  await queued.getByRole("button", { name: "Change" }).click();
+  assert.equal(await chat.questions.count(), 1);
+  assert.equal(await chat.input.inputValue(), "Secnd");
   await chat.say("Second");
-  await chat.error.getByText("cannot be reached").waitFor();
+  await queued.waitFor();
   await chat.proxy.up();
-  await chat.retry.click();
+  await chat.page.getByRole("button", { name: "Try now" }).click();
   await chat.replies.getByText("Back.").waitFor();
+  await connection.waitFor({ state: "detached" });
   assert.equal(await chat.error.count(), 0);
   assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
+  assert.equal(chat.server.model.asked.length, 2);
+});
+
+test("a message that waits for the connection can be taken back", async (t) => {
+  const chat = await openThrough(t, "pass", { turns: [[say("Second.")]] });
+  await chat.input.waitFor();
+  await chat.proxy.down();
+  await chat.say("First");
+  await chat.page.getByRole("button", { name: "Remove" }).click();
+  await chat.questions.waitFor({ state: "detached" });
+  await chat.proxy.up();
+  await chat.ask("Second", "Second.");
+  assert.deepEqual(contents(chat, 0), ["Second"]);
+});
+
+test("a browser without a network says so, and the network's return sends what waits", async (t) => {
+  const chat = await openThrough(t, "pass", { turns: [[say("One.")]] });
+  await chat.greeting.waitFor();
+  await chat.page.context().setOffline(true);
+  await chat.page.locator('[part="connection"]').getByText("You are offline").waitFor();
+  await chat.say("First");
+  await chat.page.locator('[part="queued"]').waitFor();
+  await chat.page.context().setOffline(false);
+  await chat.replies.getByText("One.").waitFor();
+  assert.equal(chat.server.model.asked.length, 1);
 });
 
 test("a page that meets its server down offers to try again, and then greets", async (t) => {
@@ -127,8 +172,10 @@ test("a page that meets its server down offers to try again, and then greets", a
   await chat.page.route("**/api/info", (route) => route.abort());
   await chat.page.reload();
   await chat.error.getByText("cannot be reached").waitFor();
-  await chat.page.unroute("**/api/info");
+  const again = chat.page.waitForRequest("**/api/info");
   await chat.retry.click();
+  await again;
+  await chat.page.unroute("**/api/info");
   await chat.greeting.getByText("Here I am.").waitFor();
 });
 

@@ -4,7 +4,10 @@ import type { StreamEvent } from "../../server/protocol/events.ts";
 import { mount, until } from "./mount.ts";
 import { done, startScriptedServer, token } from "./scripted-server.ts";
 
-beforeEach(() => localStorage.clear());
+beforeEach(() => {
+  localStorage.clear();
+  sessionStorage.clear();
+});
 
 const failure = (code: "provider_error" | "conversation_expired"): StreamEvent => ({
   type: "error",
@@ -152,13 +155,14 @@ test("stop keeps the partial answer and says so", async (t) => {
   assert.equal(page.text(".markdown"), "Half");
 });
 
-test("a broken line keeps the partial answer, and Retry sends the message again in its place", async (t) => {
+test("a run that the server forgot keeps the partial answer, and Retry sends the message again in its place", async (t) => {
   const server = await startScriptedServer(t);
   const page = await mount(t, { server: server.url });
   void page.chat.send("Hi");
   const turn = await server.turn();
   turn.send(token("Half"));
   await until(page.chat, () => page.text(".markdown") === "Half");
+  turn.forget();
   turn.cut();
   await page.shown("[part=error]");
   assert.equal(page.text(".markdown"), "Half");

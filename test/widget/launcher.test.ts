@@ -20,7 +20,9 @@ test("a page without a chat gets one launcher, however often it is asked for", (
 });
 
 test("a page that placed the chat itself gets no launcher", () => {
-  document.body.append(document.createElement("agent-chat"));
+  const chat = document.createElement("agent-chat");
+  chat.server = server;
+  document.body.append(chat);
   addLauncher({ isTag: true, server, key: "", wantsLauncher: true, attributes: {} });
   assert.equal(launcher(), null);
 });

@@ -1,16 +1,31 @@
+import "./browser-globals.ts";
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type TestContext, test } from "node:test";
 import type { StreamEvent } from "../../server/protocol/events.ts";
-import { FallbackTransport } from "../../widget/transport/fallback-transport.ts";
-import { HttpTransport } from "../../widget/transport/http-transport.ts";
-import { SocketTransport } from "../../widget/transport/socket-transport.ts";
-import type { ChatTransport } from "../../widget/transport/transport.ts";
+import type { ChatTransport, Endpoint } from "../../widget/transport/transport.ts";
 import { openedSockets } from "./browser-globals.ts";
 import { done, type ScriptOptions, startScriptedServer, token } from "./scripted-server.ts";
 
+const http = await import("../../widget/chunks/http.ts");
+const { FallbackTransport } = await import("../../widget/transport/fallback-transport.ts");
+const { HttpRequests } = await import("../../widget/transport/http-requests.ts");
+const { SocketTransport } = await import("../../widget/transport/socket-transport.ts");
+
 const NEVER = new AbortController().signal;
-const TURN = { message: "Hi", attachments: [], state: { previous_response_id: "resp_1" } };
+const TURN = {
+  run: "run-1",
+  message: "Hi",
+  attachments: [],
+  state: { previous_response_id: "resp_1" },
+};
+
+/** As the script makes it when the chunk has come. */
+class HttpTransport extends http.HttpTransport {
+  constructor(endpoint: Endpoint) {
+    super(new HttpRequests(endpoint));
+  }
+}
 
 async function connect(
   t: TestContext,
@@ -29,8 +44,12 @@ async function collect(events: AsyncIterable<StreamEvent>): Promise<StreamEvent[
   return collected;
 }
 
+let runs = 0;
+
+/** Each start is a run of its own. */
 function start(transport: ChatTransport, signal = NEVER) {
-  const events = collect(transport.run(TURN, signal));
+  runs += 1;
+  const events = collect(transport.run({ ...TURN, run: `run-${runs}` }, signal));
   // A test may await the server's side first.
   events.catch(() => undefined);
   return events;
@@ -67,13 +86,31 @@ for (const Transport of [SocketTransport, HttpTransport]) {
 
   test(`${Transport.name} throws connection_lost when the line breaks in mid-answer`, async (t) => {
     const { server, transport } = await connect(t, Transport);
-    const run = transport.run(TURN, NEVER)[Symbol.asyncIterator]();
+    const run = transport.run({ ...TURN, run: "run" }, NEVER)[Symbol.asyncIterator]();
     const first = run.next();
     const turn = await server.turn();
     turn.send(token("Hel"));
     assert.equal((await first).value.data, "Hel");
     turn.cut();
     await assert.rejects(run.next(), { code: "connection_lost" });
+  });
+
+  test(`${Transport.name} resumes a run after the last event that arrived`, async (t) => {
+    const { server, transport } = await connect(t, Transport);
+    const first = start(transport);
+    const turn = await server.turn();
+    turn.send(token("a"));
+    turn.cut();
+    await assert.rejects(first, { code: "connection_lost" });
+    turn.send(token("b"), done("ab"));
+    const run = String(turn.body.run);
+    const rest = await collect(transport.resume({ run, after: 1 }, NEVER));
+    assert.deepEqual(
+      rest.map(({ data }) => data),
+      ["b", "ab"],
+    );
+    const [refusal] = await collect(transport.resume({ run: "another", after: 0 }, NEVER));
+    assert.equal(refusal?.type === "error" && refusal.code, "run_not_found");
   });
 
   test(`${Transport.name} ignores event kinds that it does not know`, async (t) => {
@@ -108,13 +145,26 @@ test("the socket asks the server to stop and yields what it still says", async (
   assert.equal(last?.type === "done" && last.finish_reason, "stopped");
 });
 
-test("HTTP stops by hanging up, and ends without an error", async (t) => {
+test("HTTP cancels the run and yields what it still says", async (t) => {
   const { server, transport } = await connect(t, HttpTransport);
   const stop = new AbortController();
   const events = start(transport, stop.signal);
   const turn = await server.turn();
   stop.abort();
-  assert.deepEqual(await events, []);
+  assert.equal(await server.control(), "cancel");
+  turn.send({ type: "done", data: "Half", state: {}, finish_reason: "stopped" });
+  const last = (await events).at(-1);
+  assert.equal(last?.type === "done" && last.finish_reason, "stopped");
+});
+
+test("HTTP hangs up on a run that cannot be cancelled", async (t) => {
+  const { server, transport } = await connect(t, HttpTransport);
+  const stop = new AbortController();
+  const events = start(transport, stop.signal);
+  const turn = await server.turn();
+  turn.forget();
+  stop.abort();
+  await assert.rejects(events, { code: "connection_lost" });
   await turn.gone;
 });
 
@@ -164,10 +214,17 @@ test("a blocked socket falls back to HTTP, and the server's answer decides that"
   await assert.rejects(start(down), { code: "unreachable" });
 
   let asked = 0;
-  const up = new FallbackTransport(endpoint, async () => {
-    asked += 1;
-    return true;
-  });
+  let loads = 0;
+  const up = new FallbackTransport(
+    endpoint,
+    async () => {
+      asked += 1;
+      return true;
+    },
+    // At first the chunk cannot be had.
+    async () => (loads++ === 0 ? undefined : http),
+  );
+  await assert.rejects(start(up), { code: "unreachable" });
   for (const message of ["first", "second"]) {
     const events = start(up);
     const turn = await server.turn();

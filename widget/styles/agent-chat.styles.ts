@@ -2,11 +2,9 @@ import type { CSSResultGroup } from "lit";
 import { markdownStyles } from "../markdown/markdown.styles.ts";
 import { baseStyles } from "./base.styles.ts";
 import { composerStyles } from "./composer.styles.ts";
-import { fileStyles } from "./files.styles.ts";
-import { keyFormStyles } from "./key-form.styles.ts";
 import { layoutStyles } from "./layout.styles.ts";
 import { startStyles } from "./start.styles.ts";
-import { stepStyles } from "./steps.styles.ts";
+import { statusStyles } from "./status.styles.ts";
 import { tokenStyles } from "./tokens.styles.ts";
 import { transcriptStyles } from "./transcript.styles.ts";
 
@@ -17,9 +15,7 @@ export const agentChatStyles: CSSResultGroup = [
   baseStyles,
   startStyles,
   transcriptStyles,
-  stepStyles,
+  statusStyles,
   markdownStyles,
   composerStyles,
-  fileStyles,
-  keyFormStyles,
 ];

@@ -3,7 +3,6 @@
 import type { SocketRequest } from "../../server/protocol/chat.ts";
 import { CLOSE } from "../../server/protocol/close-codes.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
-import { ERRORS } from "../../server/protocol/errors.ts";
 import type { ErrorEvent, SocketEvent } from "../../server/protocol/events.ts";
 import { strings, type TextName } from "../strings.ts";
 import { parseEvent } from "./parse-event.ts";
@@ -12,9 +11,12 @@ import { TransportError } from "./transport.ts";
 /** A proxy that swallows the upgrade answers nothing at all: give up and try HTTP. */
 const OPEN_WITHIN_MS = 6_000;
 
+/** What the server says on it; events of a run are numbered. */
+export type LineEvent = SocketEvent & { readonly id?: number };
+
 /** Who hears what the line says. */
 export interface LineListener {
-  onEvent(event: SocketEvent): void;
+  onEvent(event: LineEvent): void;
   /** Called once. The end is an event when the server named its reason, else an error of ours. */
   onEnd(end: ErrorEvent | TransportError): void;
 }
@@ -25,6 +27,8 @@ export class SocketLine {
   #end: ErrorEvent | TransportError | undefined;
   /** The last error event: a refusal comes as an event and as a close code. */
   #lastError: ErrorEvent | undefined;
+  #heard = false;
+  #unsent = 0;
 
   private constructor(socket: WebSocket, listener: LineListener) {
     this.#socket = socket;
@@ -68,6 +72,15 @@ export class SocketLine {
     return this.#end === undefined && this.#socket.readyState === WebSocket.OPEN;
   }
 
+  /** Whether nothing came in, and nothing went out that had to, since this was asked last. */
+  isSilent(): boolean {
+    const { bufferedAmount } = this.#socket;
+    const silent = !this.#heard && (bufferedAmount === 0 || bufferedAmount === this.#unsent);
+    this.#heard = false;
+    this.#unsent = bufferedAmount;
+    return silent;
+  }
+
   /** A line that is closing drops it: the listener then hears of the end. */
   send(request: SocketRequest): void {
     this.#socket.send(JSON.stringify(request));
@@ -80,6 +93,7 @@ export class SocketLine {
 
   #receive(data: unknown): void {
     if (this.#end) return;
+    this.#heard = true;
     try {
       const event = parseEvent(String(data));
       if (event?.type === "error") this.#lastError = event;
@@ -97,18 +111,19 @@ export class SocketLine {
   }
 }
 
-const REASONS: Record<number, { code: ErrorCode; text: TextName }> = {
-  [CLOSE.UNAUTHORIZED]: { code: "unauthorized", text: "keyRefused" },
-  [CLOSE.FORBIDDEN]: { code: "forbidden", text: "siteForbidden" },
-  [CLOSE.RATE_LIMITED]: { code: "rate_limited", text: "rateLimited" },
-  [CLOSE.TOO_LARGE]: { code: "request_too_large", text: "requestTooLarge" },
-  [CLOSE.SHUTTING_DOWN]: { code: "shutting_down", text: "shuttingDown" },
+/** What a close code says, and whether sending again may help. */
+const REASONS: Record<number, readonly [ErrorCode, TextName, retryable: boolean]> = {
+  [CLOSE.UNAUTHORIZED]: ["unauthorized", "keyRefused", false],
+  [CLOSE.FORBIDDEN]: ["forbidden", "siteForbidden", false],
+  [CLOSE.RATE_LIMITED]: ["rate_limited", "rateLimited", true],
+  [CLOSE.TOO_LARGE]: ["request_too_large", "requestTooLarge", false],
+  [CLOSE.SHUTTING_DOWN]: ["shutting_down", "shuttingDown", true],
 };
 
 function endOf(closeCode: number, lastError: ErrorEvent | undefined): ErrorEvent | TransportError {
   const reason = REASONS[closeCode];
   if (!reason) return new TransportError("connection_lost");
-  if (lastError?.code === reason.code) return lastError;
-  const { code, text } = reason;
-  return { type: "error", data: strings[text], code, retryable: ERRORS[code].retryable };
+  const [code, text, retryable] = reason;
+  if (lastError?.code === code) return lastError;
+  return { type: "error", data: strings[text], code, retryable };
 }

@@ -1,23 +1,25 @@
 /** Runs over `WS /ws/chat`. Dials on first need, and again when the line broke between two runs. */
 
-import type { ErrorEvent, SocketEvent, StreamEvent } from "../../server/protocol/events.ts";
+import type { SocketRequest } from "../../server/protocol/chat.ts";
+import type { ErrorEvent } from "../../server/protocol/events.ts";
 import { EventQueue } from "./event-queue.ts";
-import { SocketLine } from "./socket-line.ts";
+import { type LineEvent, SocketLine } from "./socket-line.ts";
 import {
+  ANSWER_WITHIN_MS,
   type ChatTransport,
   type ChatTurn,
   type Endpoint,
   isTerminal,
+  type RunEvent,
+  type RunPosition,
+  SILENCE_MS,
   TransportError,
 } from "./transport.ts";
-
-/** How long the server may take to answer `stop` and `clear` before the line counts as dead. */
-const ANSWER_WITHIN_MS = 5_000;
 
 export class SocketTransport implements ChatTransport {
   readonly #endpoint: Endpoint;
   #line: Promise<SocketLine> | undefined;
-  #run: EventQueue<StreamEvent> | undefined;
+  #run: EventQueue<RunEvent> | undefined;
   #clearing: { settle: (refusal?: ErrorEvent) => void } | undefined;
 
   constructor(endpoint: Endpoint) {
@@ -43,13 +45,24 @@ export class SocketTransport implements ChatTransport {
     return dialled;
   }
 
-  async *run(turn: ChatTurn, signal: AbortSignal): AsyncGenerator<StreamEvent> {
+  run(turn: ChatTurn, signal: AbortSignal): AsyncGenerator<RunEvent> {
+    return this.#exchange({ ...turn, attachments: [...turn.attachments] }, signal);
+  }
+
+  resume(position: RunPosition, signal: AbortSignal): AsyncGenerator<RunEvent> {
+    return this.#exchange({ type: "resume", ...position }, signal);
+  }
+
+  async *#exchange(request: SocketRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
     const line = await this.connect();
     if (signal.aborted) return;
-    const run = new EventQueue<StreamEvent>();
+    const run = new EventQueue<RunEvent>();
     this.#run = run;
+    const silence = setInterval(() => line.isSilent() && line.close(), SILENCE_MS);
     let deadline: ReturnType<typeof setTimeout> | undefined;
     const stop = () => {
+      // A run that was cleared is over already.
+      if (this.#run !== run) return;
       line.send({ type: "stop" });
       deadline = setTimeout(() => {
         run.end();
@@ -59,10 +72,10 @@ export class SocketTransport implements ChatTransport {
     signal.addEventListener("abort", stop, { once: true });
     try {
       if (line.end) this.#endRun(line.end);
-      else
-        line.send({ message: turn.message, state: turn.state, attachments: [...turn.attachments] });
+      else line.send(request);
       yield* run;
     } finally {
+      clearInterval(silence);
       clearTimeout(deadline);
       signal.removeEventListener("abort", stop);
       if (this.#run === run) this.#run = undefined;
@@ -107,7 +120,7 @@ export class SocketTransport implements ChatTransport {
     });
   }
 
-  #receive(event: SocketEvent): void {
+  #receive(event: LineEvent): void {
     if (event.type === "cleared") {
       this.#clearing?.settle();
       return;

@@ -6,11 +6,22 @@ import type { ErrorEvent, StreamEvent } from "../../server/protocol/events.ts";
 
 /** One message and what the server must know to answer it. */
 export interface ChatTurn {
+  /** Our name for the run: sent twice, it is still one run. */
+  readonly run: string;
   readonly message: string;
   readonly attachments: readonly Attachment[];
   /** The last good state; `{}` starts a new conversation. */
   readonly state: ConversationState;
 }
+
+/** A run that the server was told of, and the last of its events that arrived; 0 for none. */
+export interface RunPosition {
+  readonly run: string;
+  readonly after: number;
+}
+
+/** An event and its number within its run. A refusal of what was asked has none. */
+export type RunEvent = StreamEvent & { readonly id?: number };
 
 /** Where the server is, and the key as it is at the moment of asking. */
 export interface Endpoint {
@@ -21,20 +32,29 @@ export interface Endpoint {
 
 /**
  * Carries one run at a time. A refusal by the server is an `error` event, of whatever kind;
- * `TransportError` is thrown for nothing but a line that failed.
+ * `TransportError` is thrown for nothing but a line that failed. The run then goes on at the server for
+ * a while, and `resume` gets what was missed.
  */
 export interface ChatTransport {
   /**
    * Starts a run and yields its events; `done` or `error` is the last. Aborting `signal` asks the run to
    * stop: what the server still says is yielded, and the end may then come without a terminal event.
    */
-  run(turn: ChatTurn, signal: AbortSignal): AsyncIterable<StreamEvent>;
+  run(turn: ChatTurn, signal: AbortSignal): AsyncIterable<RunEvent>;
+  /** Like `run`, for the events after a position. */
+  resume(position: RunPosition, signal: AbortSignal): AsyncIterable<RunEvent>;
   /** Ends a run in progress without a terminal event and makes the server's side forget the conversation. */
   clear(): Promise<void>;
   /** Whether the server lets this key in; `undefined` when it does, or when only a run can tell. */
   check(): Promise<ErrorEvent | undefined>;
-  /** Hangs up. The next run dials again. */
+  /** Hangs up; an event source that is being read throws `connection_lost`. The next run dials again. */
   close(): void;
+}
+
+/** A transport that can end a run that nobody listens to. */
+export interface CancellingTransport extends ChatTransport {
+  /** Tries once, and says whether the server has heard: it ends such a run by itself later. */
+  cancel(run: string): Promise<boolean>;
 }
 
 /** `unreachable`: nothing was sent. `connection_lost`: the run may have happened. */
@@ -47,6 +67,12 @@ export class TransportError extends Error {
     this.code = code;
   }
 }
+
+/** Silence for longer than this is taken for a dead line. The server's keep-alives come far more often. */
+export const SILENCE_MS = 45_000;
+
+/** How long the server may take to end a run that it was told to end. */
+export const ANSWER_WITHIN_MS = 5_000;
 
 /** Whether an event is the last one of its run. */
 export function isTerminal(event: StreamEvent): boolean {

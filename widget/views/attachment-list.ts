@@ -58,7 +58,7 @@ function thumbnail(name: string, url: string): TemplateResult {
 }
 
 function fileLabel(
-  file: Pick<DraftFile, "name" | "mediaType"> & { size?: number },
+  file: Pick<DraftFile, "name" | "mediaType"> & { size?: number | undefined },
 ): TemplateResult {
   const size = file.size === undefined ? "" : ` · ${formatBytes(file.size)}`;
   return html`

@@ -1,11 +1,11 @@
-import { html, type TemplateResult } from "lit";
+import { html } from "lit";
 import { markdown } from "../markdown/markdown-directive.ts";
 import type { Reply, TextBlock } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
-import { type Step, stepsView } from "./steps.ts";
+import type { Step } from "./steps.ts";
 
 /** What a reply is made of, in its order: texts, and between them what the agent did. */
-export function blocksView({ blocks, status }: Reply, view: ViewState): TemplateResult[] {
+export function blocksView({ blocks, status }: Reply, view: ViewState): unknown[] {
   const streaming = status === "streaming";
   const groups: (TextBlock | Step[])[] = [];
   for (const block of blocks) {
@@ -16,7 +16,7 @@ export function blocksView({ blocks, status }: Reply, view: ViewState): Template
   }
   return groups.map((group, index) => {
     const live = streaming && index === groups.length - 1;
-    if (Array.isArray(group)) return stepsView(group, live, view);
+    if (Array.isArray(group)) return view.steps(group, live);
     return html`<div part="markdown" class="markdown" ${markdown(group.text, live)}></div>`;
   });
 }

@@ -11,7 +11,7 @@ export interface ComposerModel {
   /** Media types for the file picker; empty hides it. Absent until the server has named them. */
   readonly accept: readonly string[] | undefined;
   readonly files: TemplateResult | typeof nothing;
-  readonly refusals: TemplateResult | typeof nothing;
+  readonly refusals: TemplateResult | typeof nothing | string;
   readonly busy: boolean;
   readonly stopping: boolean;
   readonly canSend: boolean;

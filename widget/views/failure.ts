@@ -3,18 +3,23 @@ import { strings } from "../strings.ts";
 import type { Failure } from "../transcript.ts";
 import * as icons from "./icons.ts";
 
+export interface Retries {
+  readonly onRetry?: (() => void) | undefined;
+  readonly onRetryAfresh?: (() => void) | undefined;
+}
+
+/** States that the server does not take: only a new conversation goes on. */
+const STATE_LOST = new Set<Failure["code"]>(["conversation_expired", "invalid_state"]);
+
 /** Why an answer failed, and the way on where there is one. */
-export function failureView(
-  failure: Failure,
-  { onRetry, onRetryAfresh }: { onRetry?: () => void; onRetryAfresh?: () => void },
-): TemplateResult {
+export function failureView(failure: Failure, { onRetry, onRetryAfresh }: Retries): TemplateResult {
   return html`
     <div part="error" class="failure">
       ${icons.alert}
       <p>${failure.message}</p>
       ${failure.retryable && onRetry ? retryButton(strings.retry, onRetry) : nothing}
       ${
-        failure.code === "conversation_expired" && onRetryAfresh
+        STATE_LOST.has(failure.code) && onRetryAfresh
           ? retryButton(strings.startOver, onRetryAfresh)
           : nothing
       }

@@ -8,6 +8,8 @@ export interface FrameModel {
   readonly empty: boolean;
   readonly header: TemplateResult;
   readonly content: unknown;
+  /** What is to be known before one writes. */
+  readonly status: unknown;
   readonly dock: TemplateResult;
   readonly announcements: TemplateResult;
   readonly drop: FileDrop;
@@ -40,7 +42,7 @@ export function frameView(model: FrameModel): TemplateResult {
         <div class="column">${model.content}</div>
       </div>
       <div class="dock">
-        ${onJump ? jumpView(onJump) : nothing}
+        ${onJump ? jumpView(onJump) : nothing} ${model.status}
         <slot name="before-composer"></slot>
         ${model.dock}
         <slot name="footer"></slot>

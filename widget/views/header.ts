@@ -50,7 +50,7 @@ export function iconButton(
   part: string,
   label: string,
   icon: TemplateResult,
-  onClick: () => void,
+  onClick: (event: Event) => void,
   disabled = false,
   className = "icon-button",
 ): TemplateResult {

@@ -13,10 +13,7 @@ export const stop = icon(
 );
 export const plus = icon("M12 5v14M5 12h14");
 export const close = icon("M6.5 6.5l11 11m0-11l-11 11");
-export const chevron = icon("M9.5 6.5L15 12l-5.5 5.5");
 export const check = icon("M5 12.8l4.4 4.4L19 7.2");
-export const cross = icon("M7 7l10 10M17 7L7 17");
-export const dash = icon("M7 12h10");
 export const alert = icon("M12 8v5m0 3.2v.1M12 3.5a8.5 8.5 0 1 1 0 17a8.5 8.5 0 0 1 0-17z");
 export const sun = icon(
   "M12 8a4 4 0 1 1 0 8a4 4 0 0 1 0-8zM12 2.5v2m0 15v2M2.5 12h2m15 0h2M5.3 5.3l1.4 1.4m10.6 10.6l1.4 1.4m0-13.4l-1.4 1.4M6.7 17.3l-1.4 1.4",
@@ -24,6 +21,9 @@ export const sun = icon(
 export const moon = icon("M20 14.2A8.3 8.3 0 0 1 9.8 4a8.3 8.3 0 1 0 10.2 10.2z");
 export const compose = icon(
   "M11.5 4.5H7A2.5 2.5 0 0 0 4.5 7v10A2.5 2.5 0 0 0 7 19.5h10a2.5 2.5 0 0 0 2.5-2.5v-4.5M17.8 4.2a1.4 1.4 0 0 1 2 2L12.5 13.5l-3 1l1-3z",
+);
+export const edit = icon(
+  "M4.5 19.5l1-4.5L15.8 4.7a1.9 1.9 0 0 1 2.7 0l.8.8a1.9 1.9 0 0 1 0 2.7L9 18.5z",
 );
 export const fold = icon("M6 9.5l6 6l6-6");
 export const down = icon("M12 5v14m6.5-6.5L12 19l-6.5-6.5");
@@ -36,9 +36,6 @@ export const file = icon(
 export const copy = icon(
   "M11 9h7a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2h-7a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2zM5.5 15A1.5 1.5 0 0 1 4 13.5V6a2 2 0 0 1 2-2h7.5A1.5 1.5 0 0 1 15 5.5",
 );
-export const bulb = icon(
-  "M9.5 17.5h5m-4 3h3M12 3.5a6 6 0 0 0-3.7 10.7c.8.7 1.2 1.5 1.2 2.3v1h5v-1c0-.8.4-1.6 1.2-2.3A6 6 0 0 0 12 3.5z",
-);
 export const retry = icon("M19.5 4.5v5h-5M19 9.5A7.7 7.7 0 1 0 19.7 13");
 export const chat = icon(
   "M20.5 11.5a8 8 0 0 1-8 8H4.5l1.7-3.1a8 8 0 1 1 14.3-4.9zM9 11.5v.1m3.5-.1v.1m3.5-.1v.1",
@@ -47,7 +44,3 @@ export const spark = icon(
   "M12 2.5c.7 5.3 3.7 8.5 9.5 9.5c-5.8 1-8.8 4.2-9.5 9.5c-.7-5.3-3.7-8.5-9.5-9.5c5.8-1 8.8-4.2 9.5-9.5z",
   "icon solid",
 );
-export const spinner = html`<svg class="icon spinner" viewBox="0 0 24 24" aria-hidden="true">
-    <circle class="track" cx="12" cy="12" r="8.5"></circle>
-    <path d="M12 3.5a8.5 8.5 0 0 1 8.5 8.5"></path>
-  </svg>`;

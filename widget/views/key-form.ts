@@ -1,7 +1,8 @@
 import { html, nothing, type TemplateResult } from "lit";
-import type { KeyPrompt } from "../chat-client.ts";
+import type { KeyPrompt } from "../api-key.ts";
 import { strings } from "../strings.ts";
 import * as icons from "./icons.ts";
+import * as stepIcons from "./step-icons.ts";
 
 export interface KeyFormModel {
   readonly name: string;
@@ -44,7 +45,7 @@ export function keyFormView(model: KeyFormModel): TemplateResult {
       <p id="key-problem" class="problem" role="alert">${problem}</p>
       ${model.waiting && problem === "" ? html`<p class="hint">${strings.keyWaiting}</p>` : nothing}
       <button type="submit" class="primary" ?disabled=${model.checking}>
-        ${model.checking ? html`${icons.spinner}${strings.keyChecking}` : strings.keySubmit}
+        ${model.checking ? html`${stepIcons.spinner}${strings.keyChecking}` : strings.keySubmit}
       </button>
     </form>
   `;

@@ -2,28 +2,58 @@ import { html, nothing, type TemplateResult } from "lit";
 import { strings } from "../strings.ts";
 import { type Question, type Reply, replyText } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
-import { filesView } from "./attachment-list.ts";
 import { blocksView } from "./blocks.ts";
-import { failureView } from "./failure.ts";
+import { failureView, type Retries } from "./failure.ts";
 import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
 
-export interface ReplyContext {
+/** Retries are absent where the reply cannot be asked for again. */
+export interface ReplyContext extends Retries {
   readonly agent: string;
   readonly view: ViewState;
-  /** Absent where the reply cannot be asked for again. */
-  readonly onRetry?: () => void;
-  readonly onRetryAfresh?: () => void;
+}
+
+export interface QuestionContext {
+  readonly view: ViewState;
+  /** Whether its text is in the composer, to be changed. */
+  readonly editing: boolean;
+  /** Absent where it cannot be changed. */
+  readonly onEdit: (() => void) | undefined;
+  /** Present while it waits for the connection. */
+  readonly onWithdraw: (() => void) | undefined;
 }
 
 /** What the person said: a muted bubble on the end side. */
-export function questionView({ text, files }: Question): TemplateResult {
+export function questionView({ text, files }: Question, context: QuestionContext): TemplateResult {
+  const { view, editing, onEdit, onWithdraw } = context;
   return html`
-    <article part="message user" class="message user">
+    <article part="message user" class=${editing ? "message user editing" : "message user"}>
       <span class="visually-hidden">${strings.you}</span>
-      ${filesView(files, "sent-files")}
-      ${text === "" ? nothing : html`<div class="bubble" dir="auto">${text}</div>`}
+      ${files.length === 0 ? nothing : view.files(files)}
+      <div class="said">
+        ${
+          onEdit && !onWithdraw
+            ? iconButton("edit", strings.editMessage, icons.edit, onEdit)
+            : nothing
+        }
+        ${text === "" ? nothing : html`<div class="bubble" dir="auto">${text}</div>`}
+      </div>
+      ${onEdit && onWithdraw ? queuedView(onEdit, onWithdraw) : nothing}
     </article>
+  `;
+}
+
+function queuedView(onEdit: () => void, onWithdraw: () => void): TemplateResult {
+  return html`
+    <div part="queued" class="note queued">
+      ${strings.queued}
+      <button type="button" part="edit" class="small-button" @click=${onEdit}>
+        ${strings.change}
+      </button>
+      <button type="button" part="take-back" class="small-button" @click=${onWithdraw}>
+        ${strings.takeBack}
+      </button>
+    </div>
   `;
 }
 
@@ -52,26 +82,43 @@ function isSilent({ blocks }: Reply): boolean {
 
 function outcomeView(reply: Reply, context: ReplyContext): TemplateResult {
   const text = replyText(reply);
-  const note = noteOf(reply, text);
+  const note = reply.forgotten ? strings.forgotten(context.agent) : noteOf(reply, text);
   return html`
     ${note === undefined ? nothing : html`<p part="note" class="note">${note}</p>`}
     ${reply.failure ? failureView(reply.failure, context) : nothing}
-    ${text === "" ? nothing : answerActions(reply.id, text, context.view)}
+    ${answerActions(reply, text, context)}
   `;
 }
 
-function answerActions(id: string, text: string, view: ViewState): TemplateResult {
+function answerActions(
+  { id, failure }: Reply,
+  text: string,
+  { view, onRetry }: ReplyContext,
+): TemplateResult | typeof nothing {
   const copied = view.isCopied(id);
+  const again = failure ? undefined : onRetry;
+  if (text === "" && !again) return nothing;
   return html`
     <div class="answer-actions">
-      ${iconButton(
-        "copy",
-        copied ? strings.copied : strings.copyAnswer,
-        copied ? icons.check : icons.copy,
-        () => view.copy(id, text),
-      )}
+      ${
+        text === ""
+          ? nothing
+          : iconButton(
+              "copy",
+              copied ? strings.copied : strings.copyAnswer,
+              copied ? icons.check : icons.copy,
+              (event) => view.copy(id, text, drawnAnswer(event)),
+            )
+      }
+      ${again ? iconButton("ask-again", strings.askAgain, icons.retry, again) : nothing}
     </div>
   `;
+}
+
+/** What the answer with the clicked button looks like. */
+function drawnAnswer({ currentTarget }: Event): Iterable<Element> {
+  const message = (currentTarget as Element).closest(".message");
+  return message?.querySelectorAll(".markdown") ?? [];
 }
 
 /** A sentence about an answer that did not end by itself. */

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit";
-import type { ViewState } from "../view-state.ts";
-import * as icons from "./icons.ts";
+import type { Disclosure } from "../disclosure.ts";
+import * as stepIcons from "./step-icons.ts";
 
 export interface StepRowModel {
   /** Of what the row opens: the element `body-ID`. */
@@ -8,7 +8,7 @@ export interface StepRowModel {
   /** Of the group around it, which then stays open, too. */
   readonly group?: string;
   readonly open: boolean;
-  readonly view: ViewState;
+  readonly view: Disclosure;
   readonly icon: TemplateResult;
   readonly name: string;
   /** Whether it is still going on. */
@@ -34,7 +34,7 @@ export function stepRow(model: StepRowModel): TemplateResult {
       <span class=${running ? "step-name shimmer" : "step-name"}>${name}</span>
       <span class="visually-hidden">${note}</span>
       ${aside === undefined ? nothing : html`<span class="aside">${aside}</span>`}
-      <span class="chevron">${icons.chevron}</span>
+      <span class="chevron">${stepIcons.chevron}</span>
     </button>
   `;
 }

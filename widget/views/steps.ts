@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit";
+import type { Disclosure } from "../disclosure.ts";
 import { strings } from "../strings.ts";
 import type { ThinkingBlock, ToolBlock } from "../transcript.ts";
-import type { ViewState } from "../view-state.ts";
 import { stepRow } from "./step-row.ts";
 import { thinkingView } from "./thinking.ts";
 import { statusIcon, toolView } from "./tool.ts";
@@ -16,7 +16,7 @@ const FOLDED_FROM = 3;
  *
  * The rows keep their elements when the line above them comes, and with them the focus.
  */
-export function stepsView(steps: readonly Step[], live: boolean, view: ViewState): TemplateResult {
+export function stepsView(steps: readonly Step[], live: boolean, view: Disclosure): TemplateResult {
   const folds = steps.length >= FOLDED_FROM;
   const id = `${steps[0]?.id}.steps`;
   // Asked in any case, so that a group which folds with its last step does so a moment later.

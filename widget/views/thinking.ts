@@ -1,20 +1,24 @@
 import { html, nothing, type TemplateResult } from "lit";
+import type { Disclosure } from "../disclosure.ts";
 import { formatDuration } from "../format.ts";
 import { strings } from "../strings.ts";
 import type { ThinkingBlock } from "../transcript.ts";
-import type { ViewState } from "../view-state.ts";
-import * as icons from "./icons.ts";
+import * as stepIcons from "./step-icons.ts";
 import { stepRow } from "./step-row.ts";
 
 /** The model's reasoning: open while it streams, closed soon afterwards, unless the reader decided otherwise. */
-export function thinkingView(block: ThinkingBlock, view: ViewState, group: string): TemplateResult {
+export function thinkingView(
+  block: ThinkingBlock,
+  view: Disclosure,
+  group: string,
+): TemplateResult {
   const { id, text, startedAt, endedAt } = block;
   const running = endedAt === undefined;
   const open = view.isOpenWhile(id, running);
   const name = running ? strings.thinking : thoughtFor(endedAt - startedAt);
   return html`
     <section part="thinking" class="step">
-      ${stepRow({ id, group, open, view, icon: icons.bulb, name, running })}
+      ${stepRow({ id, group, open, view, icon: stepIcons.bulb, name, running })}
       <div id=${`body-${id}`} class="step-body" ?hidden=${!open}>
         ${
           open

@@ -1,12 +1,14 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
+import type { Disclosure } from "../disclosure.ts";
 import { formatBytes, formatDuration } from "../format.ts";
 import { strings } from "../strings.ts";
 import type { ToolBlock } from "../transcript.ts";
-import type { ViewState } from "../view-state.ts";
 import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
+import * as stepIcons from "./step-icons.ts";
 import { stepRow } from "./step-row.ts";
+import { toolStatus } from "./tool-status.ts";
 
 /** Shown at once of a longer text, in characters. The rest would hold up the page. */
 const SHOWN_AT_ONCE = 20_000;
@@ -14,24 +16,19 @@ const SHOWN_AT_ONCE = 20_000;
 /** Nobody waits that long, and "0ms" tells nothing. */
 const SHORTEST_DURATION_MS = 50;
 
-const STATUS = {
-  running: { icon: icons.spinner, label: "toolRunning" },
-  completed: { icon: icons.check, label: "toolCompleted" },
-  failed: { icon: icons.cross, label: "toolFailed" },
-  stopped: { icon: icons.dash, label: "toolStopped" },
+const ICONS = {
+  running: stepIcons.spinner,
+  completed: icons.check,
+  failed: stepIcons.cross,
+  stopped: stepIcons.dash,
 } as const;
 
-/** The status in words. */
-export function toolStatus(status: ToolBlock["status"]): string {
-  return strings[STATUS[status].label];
-}
-
 export function statusIcon(status: ToolBlock["status"]): TemplateResult {
-  return STATUS[status].icon;
+  return ICONS[status];
 }
 
 /** A tool invocation: one line, and on request its arguments and output, as text. */
-export function toolView(block: ToolBlock, view: ViewState, group: string): TemplateResult {
+export function toolView(block: ToolBlock, view: Disclosure, group: string): TemplateResult {
   const { id, tool, status, durationMs = 0 } = block;
   const open = view.isOpen(id, false);
   const row = stepRow({
@@ -55,7 +52,7 @@ export function toolView(block: ToolBlock, view: ViewState, group: string): Temp
   `;
 }
 
-function detailsView(block: ToolBlock, view: ViewState): TemplateResult {
+function detailsView(block: ToolBlock, view: Disclosure): TemplateResult {
   const { id, status, arguments: args, output } = block;
   const outputLabel = status === "failed" ? strings.toolError : strings.toolOutput;
   return html`
@@ -66,7 +63,7 @@ function detailsView(block: ToolBlock, view: ViewState): TemplateResult {
   `;
 }
 
-function dataView(id: string, label: string, data: string, view: ViewState): TemplateResult {
+function dataView(id: string, label: string, data: string, view: Disclosure): TemplateResult {
   const copied = view.isCopied(id);
   const whole = data.length <= SHOWN_AT_ONCE || view.isOpen(id, false);
   // Printed once, although the row is drawn again with each token that follows it.

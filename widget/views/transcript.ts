@@ -1,6 +1,8 @@
-import type { TemplateResult } from "lit";
+import { html, nothing, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
 import type { ChatSession } from "../chat-session.ts";
+import { strings } from "../strings.ts";
+import type { Question } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
 import { questionView, replyView } from "./message.ts";
 
@@ -8,21 +10,41 @@ export interface TranscriptModel {
   readonly session: ChatSession;
   readonly agent: string;
   readonly view: ViewState;
+  /** Id of the message that is being changed. */
+  readonly editing: string | undefined;
+  readonly onEdit: (question: Question) => void;
+  readonly onWithdraw: () => void;
 }
 
 /** All messages. Those that did not change are not drawn again, however long the conversation is. */
-export function transcriptView({ session, agent, view }: TranscriptModel): unknown {
-  const { messages } = session;
-  const onRetry = () => void session.retry();
-  const onRetryAfresh = () => void session.retryAfresh();
+export function transcriptView(model: TranscriptModel): unknown {
+  const { session, agent, view, onEdit, onWithdraw } = model;
+  const { messages, busy, canRetry, lastQuestion } = session;
+  const onRetry = canRetry ? () => void session.retry() : undefined;
+  const onRetryAfresh = busy ? undefined : () => void session.retryAfresh();
   // Messages come and go at the end only, so their places tell them apart.
-  return messages.map((message, index) => {
+  const drawn = messages.map((message, index) => {
     const last = index === messages.length - 1;
-    const draw = (): TemplateResult => {
-      if (message.role === "user") return questionView(message);
-      // Only the last reply can be asked for again: the others' state is gone.
+    const queued = session.isQueued && (last || message === lastQuestion);
+    const editing = message.id === model.editing;
+    const draw = (): TemplateResult | typeof nothing => {
+      if (message.role === "user") {
+        const mayEdit = session.canEdit(message) || queued;
+        return questionView(message, {
+          view,
+          editing,
+          onEdit: mayEdit ? () => onEdit(message) : undefined,
+          onWithdraw: queued ? onWithdraw : undefined,
+        });
+      }
+      // Nobody is answering yet.
+      if (queued) return nothing;
+      // Only the last reply can be asked for again.
       return replyView(message, { agent, view, ...(last ? { onRetry, onRetryAfresh } : {}) });
     };
-    return guard([message, last, agent, view.version], draw);
+    return guard([message, last, agent, view.version, busy, canRetry, queued, editing], draw);
   });
+  return session.stored.cut
+    ? [html`<p part="note" class="note">${strings.earlierCut}</p>`, drawn]
+    : drawn;
 }

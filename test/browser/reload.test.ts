@@ -1,0 +1,151 @@
+/** The conversation outlives the page: a reload loses no message, and tells nobody more than before. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { launchBrowser } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { RED_PIXEL as PNG } from "../support/files.ts";
+import { call, say, think, wait } from "../support/scripted-provider.ts";
+import { echo } from "../support/test-tools.ts";
+import { type ChatPage, openChat, shown } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const stored = ({ page }: ChatPage) =>
+  page.evaluate(() => JSON.stringify(Object.entries(sessionStorage)));
+
+const reset = ({ page }: ChatPage) => page.getByRole("button", { name: "New conversation" });
+
+test("after a reload everything is there as it was, nothing is spoken, and the conversation goes on", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo] },
+    turns: [
+      [think("Hm."), call("c1", "echo", { text: "ping" })],
+      [say("**Pong.**")],
+      [say("Yes.")],
+    ],
+  });
+  await chat.ask("Ping", "Pong.");
+  await chat.input.fill("Half a thou");
+  const before = await shown(chat.messages);
+  await chat.page.reload();
+  await chat.replies.getByText("Pong.").waitFor();
+  assert.equal(await chat.input.inputValue(), "Half a thou");
+  assert.equal(await shown(chat.messages), before);
+  await chat.page.getByText("Acme Support").first().waitFor();
+  assert.equal(
+    await chat.page
+      .locator('[role="status"]')
+      .allInnerTexts()
+      .then((all) => all.join("")),
+    "",
+  );
+  await chat.ask("Really?", "Yes.");
+  const contents = chat.server.model.asked[2]?.messages.map(({ content }) => content);
+  assert.deepEqual(contents?.filter(Boolean), ["Ping", "ping", "**Pong.**", "Really?"]);
+});
+
+test("a reload in the middle of an answer goes on with it, and the agent is asked once", async (t) => {
+  const rest = gate();
+  const chat = await openChat(t, browser, {
+    turns: [
+      [think("Let me see."), say("The first half"), wait(rest.opened), say(" and the rest.")],
+    ],
+  });
+  await chat.say("Go");
+  await chat.replies.getByText("The first half").waitFor();
+  await chat.page.reload();
+  await chat.replies.getByText("The first half").waitFor();
+  assert.equal(await chat.stop.isVisible(), true);
+  rest.open();
+  await chat.replies.getByText("The first half and the rest.").waitFor();
+  assert.equal(await chat.thinking.count(), 1);
+  assert.equal(await shown(chat.answer), "The first half and the rest.");
+  assert.equal(chat.server.model.asked.length, 1);
+});
+
+test("New conversation leaves nothing behind", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Noted.")]] });
+  await chat.ask("My name is Ann", "Noted.");
+  await chat.page.reload();
+  await chat.replies.getByText("Noted.").waitFor();
+  assert.match(await stored(chat), /Ann/);
+  await reset(chat).click();
+  await chat.greeting.waitFor();
+  await chat.page.reload();
+  await chat.greeting.waitFor();
+  assert.doesNotMatch(await stored(chat), /Ann|Noted/);
+});
+
+test("neither the key nor the bytes of a file are stored, and the file is still shown by its name", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("A dot.")], [say("I saw one.")]],
+    env: { PARLEY_CHAT_KEY: "the-secret-key" },
+  });
+  await chat.keyField.fill("the-secret-key");
+  await chat.keyField.press("Enter");
+  await chat.files.setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: PNG });
+  await chat.page.getByRole("button", { name: "Remove dot.png" }).waitFor();
+  await chat.ask("What is it?", "A dot.");
+  await chat.page.reload();
+  await chat.questions.getByText("dot.png").waitFor();
+  const text = await stored(chat);
+  assert.doesNotMatch(text, /the-secret-key/);
+  assert.equal(text.includes(PNG.toString("base64").slice(0, 40)), false);
+  await chat.ask("Did you see it?", "I saw one.");
+  const [first] = chat.server.model.asked[1]?.messages ?? [];
+  assert.match(
+    JSON.stringify(first?.content),
+    /dot\.png.*no longer included|an image was attached/,
+  );
+});
+
+test("persist=none keeps nothing, and what is no conversation of ours is ignored", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]] });
+  await chat.ask("First", "One.");
+  await chat.page.reload();
+  await chat.replies.getByText("One.").waitFor();
+  await chat.page.evaluate(() => {
+    const [name = ""] = Object.keys(sessionStorage);
+    const text = sessionStorage.getItem(name) ?? "";
+    sessionStorage.setItem(name, text.replace('"blocks":[', '"blocks":7,"was":['));
+  });
+  await chat.page.reload();
+  await chat.greeting.waitFor();
+  await chat.page.evaluate(() =>
+    document.querySelector("agent-chat")?.setAttribute("persist", "none"),
+  );
+  await chat.ask("Second", "Two.");
+  await chat.page.reload();
+  await chat.greeting.waitFor();
+  assert.doesNotMatch(await stored(chat), /Second/);
+});
+
+test("where storage is full the oldest messages go and the conversation stays", async (t) => {
+  const long = "x".repeat(400_000);
+  const chat = await openChat(t, browser, { turns: [[say(long)], [say("Two.")], [say("Three.")]] });
+  await chat.page.evaluate(() => sessionStorage.setItem("site", "y".repeat(4_600_000)));
+  await chat.say("First");
+  await chat.send.waitFor();
+  await chat.ask("Second", "Two.");
+  await chat.page.reload();
+  await chat.replies.getByText("Two.").waitFor();
+  await chat.page.getByText("Earlier messages are no longer shown here.").waitFor();
+  await chat.ask("Third", "Three.");
+  assert.equal(chat.server.model.asked[2]?.messages.length, 5, "the agent knows all of it");
+});
+
+test("where the browser blocks storage the conversation lasts as long as the page", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
+  await chat.page.addInitScript(() => {
+    Object.defineProperty(window, "sessionStorage", {
+      get() {
+        throw new DOMException("blocked", "SecurityError");
+      },
+    });
+  });
+  await chat.page.reload();
+  await chat.ask("First", "One.");
+  await chat.page.reload();
+  await chat.greeting.waitFor();
+});

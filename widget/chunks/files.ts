@@ -1,0 +1,5 @@
+/** Files of messages. A chunk: it is loaded with the first file that is attached, or that an earlier message has. */
+
+export { AttachmentDraft } from "../attachment-draft.ts";
+export { fileStyles as styles } from "../styles/files.styles.ts";
+export { filesView, refusalsView } from "../views/attachment-list.ts";

@@ -1,0 +1,73 @@
+/**
+ * Keeps a conversation in the tab's storage: not with every token, and always before the page goes. A chunk: it is
+ * loaded when there is a conversation.
+ */
+
+import type * as storage from "../storage.ts";
+import {
+  decodeConversation,
+  encodeConversation,
+  type StoredConversation,
+} from "./stored-conversation.ts";
+
+const WRITE_EVERY_MS = 1_000;
+/** Of the messages. A tab's storage holds some 5 million characters, and the site wants some of them. */
+const MAX_CHARS = 2_000_000;
+
+export class ConversationStore {
+  readonly #storage: typeof storage;
+  readonly #name: string;
+  readonly #read: () => StoredConversation;
+  readonly #listening = new AbortController();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** `read` gives what is to be kept at the moment. */
+  constructor(name: string, area: typeof storage, read: () => StoredConversation) {
+    this.#name = name;
+    this.#storage = area;
+    this.#read = read;
+    const { signal } = this.#listening;
+    window.addEventListener("pagehide", () => this.flush(), { signal });
+    // The last moment that a phone grants.
+    document.addEventListener("visibilitychange", () => this.flush(), { signal });
+  }
+
+  /** What an earlier page of this tab has kept, if it is whole and of this version. */
+  load(): StoredConversation | undefined {
+    const text = this.#storage.recall(this.#name, "sessionStorage");
+    return text === undefined ? undefined : decodeConversation(text);
+  }
+
+  /** To be called after every change. */
+  changed(): void {
+    this.#timer ??= setTimeout(() => this.flush(), WRITE_EVERY_MS);
+  }
+
+  /** Writes what has changed. */
+  flush(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const stored = this.#read();
+    if (stored.messages.length === 0 && stored.draft === "") {
+      this.wipe();
+      return;
+    }
+    for (let room = MAX_CHARS; room > 1_000; room /= 2) {
+      if (this.#storage.remember(this.#name, encodeConversation(stored, room), "sessionStorage"))
+        return;
+    }
+    // Not even the state has room: half a conversation would be a false one.
+    this.wipe();
+  }
+
+  wipe(): void {
+    this.#storage.forget(this.#name, "sessionStorage");
+  }
+
+  /** Writes a last time. */
+  close(): void {
+    this.flush();
+    this.#listening.abort();
+  }
+}

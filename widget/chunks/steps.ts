@@ -1,0 +1,4 @@
+/** Thinking and tool calls. A chunk: it is loaded with the first answer that has them. */
+
+export { stepStyles as styles } from "../styles/steps.styles.ts";
+export { stepsView } from "../views/steps.ts";

@@ -1,0 +1,10 @@
+/** What is open and what was just copied, as far as a view that folds or copies needs it. */
+export interface Disclosure {
+  /** The person's own choice always wins over the default. */
+  isOpen(id: string, byDefault: boolean): boolean;
+  /** Open while something goes on, and a moment longer. */
+  isOpenWhile(id: string, live: boolean): boolean;
+  toggle(id: string, wasOpen: boolean, group?: string): void;
+  isCopied(id: string): boolean;
+  copy(id: string, text: string): Promise<void>;
+}

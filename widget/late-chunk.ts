@@ -1,0 +1,56 @@
+/** A chunk that a part of the screen is made with: asked for when it is needed, and drawn when it is there. */
+
+import type { ReactiveControllerHost } from "lit";
+import { type Chunks, loadChunk } from "./lazy-chunk.ts";
+
+export interface LateHost extends ReactiveControllerHost {
+  readonly renderRoot: HTMLElement | DocumentFragment;
+}
+
+export class LateChunk<Name extends keyof Chunks> {
+  readonly #host: LateHost;
+  readonly #name: Name;
+  #chunk: Chunks[Name] | undefined;
+  #loading: Promise<Chunks[Name] | undefined> | undefined;
+  #failed = false;
+
+  constructor(host: LateHost, name: Name) {
+    this.#host = host;
+    this.#name = name;
+  }
+
+  /** The chunk, if it has come. */
+  get chunk(): Chunks[Name] | undefined {
+    return this.#chunk;
+  }
+
+  /** Whether the last try to load it has failed; whoever needs it decides when to `load` again. */
+  get failed(): boolean {
+    return this.#failed;
+  }
+
+  /** The chunk, if it has come; else it is asked for, once. */
+  get(): Chunks[Name] | undefined {
+    if (!this.#chunk && !this.#failed) void this.load();
+    return this.#chunk;
+  }
+
+  load(): Promise<Chunks[Name] | undefined> {
+    this.#loading ??= this.#load();
+    return this.#loading;
+  }
+
+  async #load(): Promise<Chunks[Name] | undefined> {
+    const chunk = await loadChunk(this.#name);
+    this.#failed = chunk === undefined;
+    if (chunk) this.#chunk = chunk;
+    else this.#loading = undefined;
+    const { renderRoot } = this.#host;
+    if (chunk && "styles" in chunk && renderRoot instanceof ShadowRoot) {
+      const { styleSheet } = chunk.styles;
+      if (styleSheet) renderRoot.adoptedStyleSheets.push(styleSheet);
+    }
+    this.#host.requestUpdate();
+    return chunk;
+  }
+}

@@ -1,0 +1,68 @@
+/** What is said about the line, and about a message that waits or is changed. */
+
+import { css } from "lit";
+
+export const statusStyles = css`
+  .status-line {
+    display: flex;
+    align-items: center;
+    gap: 10px;
+    margin-block-end: 8px;
+    padding-block: 6px;
+    padding-inline: 14px 6px;
+    min-block-size: 44px;
+    border-radius: var(--_radius);
+    background: var(--_sunken);
+    color: var(--_muted);
+    font-size: 14px;
+    line-height: 1.4;
+    font-variant-numeric: tabular-nums;
+  }
+
+  .status-line p {
+    flex: 1;
+  }
+
+  .said {
+    display: flex;
+    align-items: center;
+    gap: 4px;
+    max-inline-size: 100%;
+  }
+
+  .said .icon-button {
+    flex: none;
+    inline-size: 32px;
+    block-size: 32px;
+  }
+
+  .message.editing .bubble {
+    outline: 2px solid var(--_accent);
+  }
+
+  .queued {
+    display: flex;
+    flex-wrap: wrap;
+    align-items: center;
+    justify-content: end;
+    gap: 6px;
+  }
+
+  @media (hover: hover) {
+    .said .icon-button {
+      opacity: 0;
+      transition: opacity 150ms;
+    }
+
+    .message.user:hover .icon-button,
+    .said .icon-button:focus-visible {
+      opacity: 1;
+    }
+  }
+
+  @media (forced-colors: active) {
+    .status-line {
+      border: 1px solid CanvasText;
+    }
+  }
+`;
