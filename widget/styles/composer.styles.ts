@@ -5,6 +5,7 @@ import { css } from "lit";
 export const composerStyles = css`
   .composer {
     padding: 7px;
+    overflow: hidden auto;
     border: 1px solid var(--_border-strong);
     border-radius: calc(26px * var(--_round));
     background: var(--_bg);

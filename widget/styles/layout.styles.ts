@@ -9,7 +9,7 @@ export const layoutStyles = css`
     display: block;
     min-block-size: 0;
     block-size: 100%;
-    overflow: hidden;
+    overflow: clip;
     background: var(--_bg);
   }
 
@@ -168,6 +168,8 @@ export const layoutStyles = css`
     gap: 12px;
     inline-size: 100%;
     max-inline-size: calc(var(--_column) + 2 * var(--gutter));
+    /* Leaves two lines to read in, however low the window is: what is too much scrolls in itself. */
+    max-block-size: calc(100% - 112px);
     margin-inline: auto;
     padding: 4px var(--gutter) calc(16px + env(safe-area-inset-bottom));
   }

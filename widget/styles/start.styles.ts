@@ -52,6 +52,10 @@ export const startStyles = css`
     flex-wrap: wrap;
     justify-content: center;
     gap: 8px;
+    /* Room for focus rings. */
+    margin: -4px;
+    padding: 4px;
+    overflow-y: auto;
   }
 
   .pill {
