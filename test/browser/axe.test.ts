@@ -6,10 +6,10 @@ import type { Page } from "playwright-core";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
-import { call, fail, hang, say, type Turn, think } from "../support/scripted-provider.ts";
+import { call, fail, say, type Turn, think } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { broken, echo } from "../support/test-tools.ts";
+import { broken, define, echo } from "../support/test-tools.ts";
 import { type ChatElement, chatIn, openRows } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -26,9 +26,9 @@ const ANSWER = `# Title
 const a: number = 1; // a comment
 \`\`\`
 
-| Left | Right |
-|:-----|------:|
-| a | 1 |
+| Left | Right |${" wide column |".repeat(12)}
+|:-----|------:|${"---|".repeat(12)}
+| a | 1 |${" some cell |".repeat(12)}
 
 > quoted
 `;
@@ -38,9 +38,16 @@ const TURNS: readonly Turn[] = [
   [think("Hm."), call("c1", "echo", { text: "ping" }), call("c2", "broken")],
   [say(ANSWER)],
   [fail(new ProviderError("provider_error", "The model is ill."))],
-  [think("Let me see."), call("c3", "echo", { text: "pong" })],
-  [say("Wait"), hang],
+  [think("Let me see."), say("Wait"), call("c3", "echo", { text: "pong" }), call("c4", "endless")],
 ];
+
+const endless = define(
+  "endless",
+  (_, { signal }) =>
+    new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+    }),
+);
 
 async function converse(chat: ChatElement): Promise<void> {
   await chat.files.setInputFiles([
@@ -55,7 +62,7 @@ async function converse(chat: ChatElement): Promise<void> {
   await chat.say("Fail");
   await chat.retry.waitFor();
   await chat.say("Go on");
-  await chat.answer.getByText("Wait").waitFor();
+  await chat.tools.and(chat.replies.locator('[data-status="running"]')).waitFor();
   await chat.files.setInputFiles([
     { name: "next.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") },
     { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") },
@@ -92,7 +99,7 @@ async function open(t: TestContext, env: Record<string, string> = {}) {
   const server = await startServer(t, {
     turns: TURNS,
     env,
-    agent: { tools: [echo, broken], chat: { suggestions: ["Ping"] } },
+    agent: { tools: [echo, broken, endless], chat: { suggestions: ["Ping"] } },
   });
   const { page } = await openPage(t, browser, {
     reducedMotion: "reduce",

@@ -103,7 +103,8 @@ export const fileStyles = css`
   }
 
   /* A finger needs more than the eye. */
-  .remove::after {
+  .remove::after,
+  .refusals .icon-button::after {
     position: absolute;
     inset: -10px;
     content: "";
@@ -135,6 +136,7 @@ export const fileStyles = css`
   }
 
   .refusals .icon-button {
+    position: relative;
     inline-size: 28px;
     block-size: 28px;
     margin-block: -4px;

@@ -1,0 +1,197 @@
+/** What a person with a keyboard, a finger or colours of his own needs of every control (WCAG 2.4.7, 1.4.11, 2.5.5). */
+
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { RED_PIXEL } from "../support/files.ts";
+import { call, fail, say, think } from "../support/scripted-provider.ts";
+import { broken, echo } from "../support/test-tools.ts";
+import { type ChatPage, openChat, openRows } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const ANSWER = `See [the page](https://example.org) and ![a chart](https://example.org/chart.png)
+
+${"```"}ts
+const a = 1;
+${"```"}
+
+| ${"wide column | ".repeat(12)}
+|${"---|".repeat(12)}
+| ${"some cell | ".repeat(12)}
+`;
+
+/** A conversation in which every kind of control is on the screen. */
+async function openFull(t: TestContext, options: BrowserContextOptions): Promise<ChatPage> {
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo, broken], chat: { suggestions: ["Everything"] } },
+    turns: [
+      [think("Hm."), call("c1", "echo", { text: "x" }), call("c2", "broken")],
+      [say(ANSWER)],
+      [fail(new ProviderError("provider_error", "The model is ill."))],
+    ],
+    // Without motion no colour is on its way to another.
+    browser: { viewport: { width: 800, height: 2400 }, reducedMotion: "reduce", ...options },
+  });
+  await chat.say("Everything");
+  await chat.replies.getByText("some cell").first().waitFor();
+  await chat.send.waitFor();
+  await chat.page.getByRole("button", { name: "Copy as CSV" }).waitFor();
+  await openRows(chat);
+  await chat.say("Fail");
+  await chat.retry.waitFor();
+  await chat.files.setInputFiles([
+    { name: "red.png", mimeType: "image/png", buffer: RED_PIXEL },
+    { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") },
+  ]);
+  await chat.page.locator('[part="refusals"]').waitFor();
+  await chat.input.fill("A draft");
+  return chat;
+}
+
+/** What has the focus: its name, and the contrast of what shows that to what is around it. */
+function focused(page: Page): Promise<{ name: string; contrast: number }> {
+  return page.evaluate(() => {
+    let element = document.activeElement;
+    while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+    if (element === null || element === document.body) return { name: "", contrast: 0 };
+    const text = element.getAttribute("aria-label") ?? (element.textContent || element.id);
+    const name = text.trim().replace(/\s+/g, " ").slice(0, 40);
+    // The card shows the text field's focus by its border.
+    const card = element.matches("textarea") ? element.closest('[part="composer"]') : null;
+    const style = getComputedStyle(card ?? element);
+    const isShown = card !== null || (style.outlineStyle !== "none" && style.outlineWidth >= "2px");
+    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    if (!canvas || !isShown) return { name, contrast: 0 };
+    // What is behind it, from the page up.
+    const layers: string[] = [];
+    let node: Node | null = (card ?? element).parentNode;
+    while (node) {
+      if (node instanceof Element) layers.unshift(getComputedStyle(node).backgroundColor);
+      node = node instanceof ShadowRoot ? node.host : node.parentNode;
+    }
+    const luminances = [];
+    for (const colours of [layers, [card ? style.borderTopColor : style.outlineColor]]) {
+      for (const colour of colours) {
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+      }
+      const [red = 0, green = 0, blue = 0] = [...canvas.getImageData(0, 0, 1, 1).data].map(
+        (value) => {
+          const part = value / 255;
+          return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+        },
+      );
+      luminances.push(0.2126 * red + 0.7152 * green + 0.0722 * blue);
+    }
+    const [dark = 0, light = 0] = luminances.sort((a, b) => a - b);
+    return { name, contrast: (light + 0.05) / (dark + 0.05) };
+  });
+}
+
+/** All stops of the Tab key, from the first one of the page to the last. */
+async function assertFocusShown(page: Page): Promise<string[]> {
+  // Past the last one the focus leaves the page, and comes back at the first.
+  while ((await focused(page)).name !== "") await page.keyboard.press("Tab");
+  const names: string[] = [];
+  for (;;) {
+    await page.keyboard.press("Tab");
+    const { name, contrast } = await focused(page);
+    if (name === "") return names;
+    assert.ok(contrast >= 3, `the focus on "${name}" has a contrast of ${contrast}`);
+    names.push(name);
+  }
+}
+
+for (const colorScheme of ["light", "dark"] as const) {
+  test(`the focus is seen on every control, 3 : 1 at least, ${colorScheme}`, async (t) => {
+    const chat = await openFull(t, { colorScheme });
+    const names = await assertFocusShown(chat.page);
+    const expected = [
+      /^Switch to/,
+      /^New conversation$/,
+      /^Conversation$/,
+      /steps/,
+      /^echo/,
+      /^Copy: Arguments$/,
+      /^the page$/,
+      /^Load image/,
+      /^Wrap lines$/,
+      /^Copy as CSV$/,
+      /^Copy answer$/,
+      /^Try again$/,
+      /^Dismiss$/,
+      /^Remove red.png$/,
+      /^Attach files$/,
+      /^Message$/,
+      /^Send message$/,
+    ];
+    for (const name of expected) {
+      assert.ok(
+        names.some((stop) => name.test(stop)),
+        `${name} is not among ${names.join(", ")}`,
+      );
+    }
+    await chat.page.getByRole("button", { name: "New conversation" }).click();
+    await chat.greeting.waitFor();
+    assert.ok((await assertFocusShown(chat.page)).includes("Everything"));
+  });
+
+  test(`the focus is seen in the key form, also when the key was wrong, ${colorScheme}`, async (t) => {
+    const chat = await openChat(t, browser, {
+      turns: [],
+      env: { PARLEY_CHAT_KEY: "c-1" },
+      browser: { colorScheme, reducedMotion: "reduce" },
+    });
+    await chat.keyField.waitFor();
+    assert.ok((await assertFocusShown(chat.page)).includes("key"));
+    await chat.keyField.fill("wrong");
+    await chat.keyField.press("Enter");
+    await chat.page.getByText("That key was not accepted.").waitFor();
+    assert.ok((await assertFocusShown(chat.page)).includes("key"));
+  });
+}
+
+test("a finger has 44 px for every control", async (t) => {
+  const chat = await openFull(t, {
+    viewport: { width: 390, height: 2400 },
+    isMobile: true,
+    hasTouch: true,
+  });
+  const buttons = chat.page.locator("agent-chat button:visible");
+  const small = await buttons.evaluateAll((all) =>
+    all.flatMap((button) => {
+      const { width, height } = button.getBoundingClientRect();
+      // A target may be larger than what is drawn.
+      const more = getComputedStyle(button, "::after");
+      const around = more.content === "none" ? 0 : -2 * Number.parseFloat(more.top);
+      if (width + around >= 44 && height + around >= 44) return [];
+      return [`${button.getAttribute("aria-label") ?? button.textContent}: ${width} × ${height}`];
+    }),
+  );
+  assert.deepEqual(small, []);
+  assert.ok((await buttons.count()) > 15);
+  await chat.page.getByRole("button", { name: "New conversation" }).tap();
+  const pill = await chat.page.getByRole("button", { name: "Everything" }).boundingBox();
+  assert.ok(pill && pill.height >= 44);
+});
+
+test("with forced colours every control and card keeps an edge, and the focus is seen", async (t) => {
+  const chat = await openFull(t, { forcedColors: "active" });
+  const edgeless = await chat.page.locator("agent-chat").evaluate((element) => {
+    const root = element.shadowRoot as ShadowRoot;
+    const boxes = root.querySelectorAll(
+      '[part="composer"], [part="error"], .bubble, .icon-button, .small-button, .code, .table, button.image, [part="remove"]',
+    );
+    return [...boxes]
+      .filter((box) => {
+        const { borderTopWidth, borderTopColor, backgroundColor } = getComputedStyle(box);
+        return borderTopWidth === "0px" || borderTopColor === backgroundColor;
+      })
+      .map((box) => box.getAttribute("aria-label") ?? box.className);
+  });
+  assert.deepEqual(edgeless, []);
+  assert.ok((await assertFocusShown(chat.page)).includes("Send message"));
+});
