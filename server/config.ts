@@ -1,6 +1,7 @@
 /** Flags and environment become one frozen `Config`, once, at the start. Mistakes stop the start. */
 
 import { randomBytes } from "node:crypto";
+import { availableParallelism } from "node:os";
 import type { ToolLimits } from "./agent/runner.ts";
 import type { KeyKind } from "./http/caller.ts";
 import type { ProxyPolicy } from "./limits/client-address.ts";
@@ -33,6 +34,8 @@ export interface LogSettings {
 export interface Config {
   readonly port: number;
   readonly host: string;
+  /** Processes that serve. 1: this one does, without any others. */
+  readonly workers: number;
   readonly keys: KeyPools;
   readonly origins: OriginPolicy;
   /** The first signs states, all verify; empty: states are not signed. */
@@ -109,6 +112,7 @@ export interface Times {
 export interface Flags {
   port?: string | undefined;
   host?: string | undefined;
+  workers?: string | undefined;
 }
 
 /** @throws SetupError that names the flag or variable and what would be right. */
@@ -124,6 +128,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
   return Object.freeze({
     port: readPort(flags, env),
     host,
+    workers: readWorkers(flags, env),
     keys,
     origins: parseOrigins(list(env, "PARLEY_ALLOWED_ORIGINS"), openByDefault),
     stateSecrets: list(env, "PARLEY_STATE_SECRET"),
@@ -178,6 +183,23 @@ const MIN_SECRET_CHARS = 6;
 
 export function hasKeys(keys: KeyPools): boolean {
   return Object.values(keys).some((pool) => pool.length > 0);
+}
+
+/** More would only wait for each other on any machine there is. */
+const MAX_WORKERS = 1024;
+
+function readWorkers(flags: Flags, env: Environment): number {
+  const [name, text] =
+    flags.workers === undefined
+      ? ["PARLEY_WORKERS", env.PARLEY_WORKERS?.trim()]
+      : ["--workers", flags.workers];
+  if (text === undefined || text === "") return 1;
+  if (text === "auto") return availableParallelism();
+  const count = Number(text);
+  if (/^\d+$/.test(text) && count >= 1 && count <= MAX_WORKERS) return count;
+  throw new SetupError(
+    `${name} must be a whole number from 1 to ${MAX_WORKERS}, or auto, but is "${text}".`,
+  );
 }
 
 function readPort(flags: Flags, env: Environment): number {

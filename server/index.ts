@@ -62,6 +62,8 @@ export interface AgentServer {
   listen(): Promise<string>;
   /** Refuses new runs and resolves when those in progress are over, at the latest after the drain time. */
   drain(): Promise<void>;
+  /** Takes no more connections. Those that are open stay. */
+  leave(): void;
   /** Drains, then closes everything. */
   close(): Promise<void>;
   /**
@@ -120,6 +122,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
       return open.recheck(live) + revoked;
     },
     drain,
+    leave: () => void http.close(),
     async close() {
       await drain();
       const closed = new Promise((resolve) => http.close(resolve));

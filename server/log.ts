@@ -26,6 +26,8 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 export interface LogOptions {
   format: LogFormat;
   level: LogLevel;
+  /** The number of this process, where several write into one stream. */
+  worker?: number | undefined;
 }
 
 type Fields = Readonly<Record<string, string | number | undefined>>;
@@ -37,18 +39,19 @@ type Fields = Readonly<Record<string, string | number | undefined>>;
 export function createLog(
   output: (line: string) => void,
   secrets: readonly string[],
-  { format, level }: LogOptions = { format: "pretty", level: "info" },
+  { format, level, worker }: LogOptions = { format: "pretty", level: "info" },
 ): Log {
   const strike = (text: string) =>
     secrets.reduce((rest, secret) => rest.replaceAll(secret, "[key]"), text);
   const shown = LOG_LEVELS.slice(0, LOG_LEVELS.indexOf(level) + 1);
   const lineOf = format === "json" ? jsonLine : prettyLine;
+  const who = worker === undefined ? "" : `[${worker}] `;
   const write = (at: LogLevel, msg: string, fields: Fields, text: string) => {
     if (format === "off" || !shown.includes(at)) return;
-    const clean = Object.entries(fields).flatMap(([name, value]) =>
+    const clean = Object.entries({ worker, ...fields }).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, typeof value === "string" ? strike(value) : value]],
     );
-    output(lineOf(at, msg, Object.fromEntries(clean), strike(text)));
+    output(lineOf(at, msg, Object.fromEntries(clean), `${who}${strike(text)}`));
   };
   return {
     request({ requestId, method, route, status, ms, bytes }) {

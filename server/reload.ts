@@ -10,7 +10,6 @@ import {
   secretsOf,
 } from "./config.ts";
 import type { KeyKind } from "./http/caller.ts";
-import type { AgentServer } from "./index.ts";
 import type { Log } from "./log.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
 import type { Environment } from "./read-setting.ts";
@@ -21,7 +20,8 @@ export interface Reloading {
   flags: Flags;
   /** Reads the environment's files anew. @throws SetupError */
   readSettings(): Environment;
-  server: Pick<AgentServer, "reload">;
+  /** Takes them over; the answer is how many sockets and runs were ended by that. */
+  apply(config: Config, env: Environment): number | Promise<number>;
   /** What the log strikes out; new secrets are added, old ones stay. */
   secrets: string[];
   log: Log;
@@ -32,18 +32,14 @@ export function reloadOnHangup(reloading: Reloading): void {
   let { env } = reloading;
   let config = readConfig(reloading.flags, env);
   const hasTerminal = process.stdin.isTTY;
-  process.on("SIGHUP", () => {
-    if (hasTerminal && !isTerminalOpen()) {
-      process.kill(process.pid, "SIGTERM");
-      return;
-    }
-    const { flags, readSettings, server, secrets, log } = reloading;
+  const { flags, readSettings, apply, secrets, log } = reloading;
+  const reload = async () => {
     try {
       const nextEnv = readSettings();
       const next = readConfig(flags, nextEnv);
       refuseToOpen(config, next);
       secrets.push(...secretsOf(nextEnv).filter((secret) => !secrets.includes(secret)));
-      const closed = server.reload(next);
+      const closed = await apply(next, nextEnv);
       log.notice(`SIGHUP: ${describe(config, env, next, nextEnv, closed).join("; ")}.`);
       config = next;
       env = nextEnv;
@@ -52,6 +48,12 @@ export function reloadOnHangup(reloading: Reloading): void {
       const problem = error instanceof SetupError ? error.message : "The settings cannot be read.";
       log.notice(`SIGHUP: nothing was changed. ${problem}`);
     }
+  };
+  // One after another: each compares with what the last one took over.
+  let last: Promise<void> = Promise.resolve();
+  process.on("SIGHUP", () => {
+    if (hasTerminal && !isTerminalOpen()) process.kill(process.pid, "SIGTERM");
+    else last = last.then(reload);
   });
 }
 

@@ -9,7 +9,7 @@ import type { ConversationState } from "../protocol/chat.ts";
 import { CLOSE, closeCodeOf } from "../protocol/close-codes.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
 import type { ReadingAccess, RunAccess } from "../runs/run-access.ts";
-import type { LoggedEvent } from "../runs/run-log.ts";
+import type { RunEvent } from "../runs/run-log.ts";
 import type { SocketCommand } from "./parse-chat.ts";
 import type { Service } from "./service.ts";
 
@@ -170,7 +170,7 @@ class SocketConversation implements IntakeListener {
     );
   }
 
-  #send(events: readonly LoggedEvent[]): boolean {
+  #send(events: readonly RunEvent[]): boolean {
     const last = events.at(-1)?.last;
     // Before the client can know of it: its next message may come at once.
     if (last !== undefined) {

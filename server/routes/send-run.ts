@@ -7,8 +7,7 @@ import { cutConnection, SendClock } from "../http/send-clock.ts";
 import { ApiError } from "../protocol/api-error.ts";
 import type { ChatResponse } from "../protocol/chat.ts";
 import type { DoneEvent, ErrorEvent } from "../protocol/events.ts";
-import type { EventSink } from "../runs/reading.ts";
-import type { ReadingAccess, RunAccess } from "../runs/run-access.ts";
+import type { EventSink, ReadingAccess, RunAccess } from "../runs/run-access.ts";
 import type { Service } from "./service.ts";
 
 /**

@@ -1,14 +1,5 @@
-import type { LoggedEvent, RunLog } from "./run-log.ts";
-
-/** Takes the events of a run: a response, a socket, or whatever waits for the last one. */
-export interface EventSink {
-  /** Takes events in their order. `false`: no more, please, until `Reading.resume`. Must not throw. */
-  write(events: readonly LoggedEvent[]): boolean;
-  /** The run is over, and everything of it was written. */
-  end(): void;
-  /** The reader fell so far behind that what it needs next is no longer held: cut its line. */
-  cut(): void;
-}
+import type { EventSink, ReadingAccess } from "./run-access.ts";
+import type { RunLog } from "./run-log.ts";
 
 /** Most bytes that are handed over before the line is asked whether it can take more. */
 const BATCH_BYTES = 64 * 1024;
@@ -21,7 +12,7 @@ interface ReadingListener {
 }
 
 /** One reader's place in the log of a run. It starts to read with the first `resume`. */
-export class Reading {
+export class Reading implements ReadingAccess {
   readonly #log: RunLog;
   readonly #sink: EventSink;
   readonly #listener: ReadingListener;

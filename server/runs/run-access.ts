@@ -4,7 +4,7 @@ import type { AbortKind } from "../agent/run-abort.ts";
 import type { RunTransport } from "../agent/run-watch.ts";
 import type { RunRequest } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
-import type { EventSink } from "./reading.ts";
+import type { RunEvent } from "./run-log.ts";
 
 /** A message that is to be answered. */
 export interface RunOrder {
@@ -17,6 +17,16 @@ export interface RunOrder {
   readonly id: string | undefined;
   /** Whether the client can come back to it: it named the run and reads a stream. */
   readonly resumable: boolean;
+}
+
+/** Takes the events of a run: a response, a socket, or whatever waits for the last one. */
+export interface EventSink {
+  /** Takes events in their order. `false`: no more, please, until `Reading.resume`. Must not throw. */
+  write(events: readonly RunEvent[]): boolean;
+  /** The run is over, and everything of it was written. */
+  end(): void;
+  /** The reader fell so far behind that what it needs next is no longer held: cut its line. */
+  cut(): void;
 }
 
 /** One run, to be read or ended. */

@@ -2,9 +2,13 @@ import { type EncodedEvent, encodeEvent } from "../protocol/encoded-event.ts";
 import type { DoneEvent, ErrorEvent, StreamEvent } from "../protocol/events.ts";
 import type { LogBudget } from "./log-budget.ts";
 
-export interface LoggedEvent extends EncodedEvent {
+/** An event as readers get it. */
+export interface RunEvent extends EncodedEvent {
   /** The event itself, where it is the run's last one. */
   readonly last: DoneEvent | ErrorEvent | undefined;
+}
+
+export interface LoggedEvent extends RunEvent {
   /** Bytes of the whole run up to and with this event. */
   readonly end: number;
 }

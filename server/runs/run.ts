@@ -1,10 +1,11 @@
 import { type AbortKind, RunAbort } from "../agent/run-abort.ts";
 import type { RunWatch } from "../agent/run-watch.ts";
-import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
+import { toApiError } from "../protocol/api-error.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
 import type { StreamEvent } from "../protocol/events.ts";
-import { type EventSink, Reading } from "./reading.ts";
-import type { RunAccess } from "./run-access.ts";
+import { Reading } from "./reading.ts";
+import type { EventSink, RunAccess } from "./run-access.ts";
+import { checkAfter, endsWith, nearEndOf, type RunExtent } from "./run-extent.ts";
 import { RunLog } from "./run-log.ts";
 import type { RunJob, RunSettings } from "./run-settings.ts";
 
@@ -40,18 +41,23 @@ export class Run implements RunAccess {
     void this.#live(place, job);
   }
 
+  /** Which events are held. */
+  get extent(): RunExtent {
+    return this.#log;
+  }
+
   get hasEnded(): boolean {
     return this.#log.closed;
   }
 
   /** Whether it has ended and `after` is its last event, so that nothing is left to read. */
   hasEndedWith(after: number): boolean {
-    return this.#log.closed && after === this.#log.lastId;
+    return endsWith(this.#log, after);
   }
 
   /** Number of the event before the last one, or the newest so far: for who needs the end only. */
   get nearEnd(): number {
-    return this.#log.closed ? Math.max(0, this.#log.lastId - 1) : this.#log.lastId;
+    return nearEndOf(this.#log);
   }
 
   /**
@@ -59,12 +65,7 @@ export class Run implements RunAccess {
    * no longer held, `invalid_request` if there is no event of that number.
    */
   attach(after: number, sink: EventSink): Reading {
-    if (after > this.#log.lastId) {
-      throw invalidRequest("/after", `This run has no event ${after} yet.`);
-    }
-    if (after + 1 < this.#log.firstId) {
-      throw new ApiError("run_expired", `Event ${after + 1} of this run is no longer held.`);
-    }
+    checkAfter(this.#log, after);
     if (!this.#log.closed) clearTimeout(this.#grace);
     const reading = new Reading(this.#log, after, sink, {
       onProgress: () => this.#progress(),

@@ -1,0 +1,128 @@
+/** `parley start --workers`: the process that starts the others, counts what is limited, and serves nobody itself. */
+
+import cluster from "node:cluster";
+import { announce } from "./announce.ts";
+import type { Listening, WorkerSetup } from "./cluster/apis.ts";
+import { Coordinator } from "./cluster/coordinator.ts";
+import { type Config, livePartOf, secretsOf } from "./config.ts";
+import { Admission } from "./limits/admission.ts";
+import { LargeBodyLine } from "./limits/large-body-line.ts";
+import type { Log } from "./log.ts";
+import { logOfProcess } from "./log-of-process.ts";
+import { SetupError } from "./providers/failures/provider-error.ts";
+import { reloadOnHangup } from "./reload.ts";
+import { closeWithProcess } from "./shutdown.ts";
+import type { StartPlan } from "./start-alone.ts";
+
+/** The command's argument that makes a worker of it. */
+export const WORKER_COMMAND = "serve-as-worker";
+
+/** How long workers may take to close when everything has been drained, in milliseconds. */
+const CLOSE_MS = 10_000;
+
+/** @throws SetupError */
+export async function startPrimary(plan: StartPlan): Promise<void> {
+  if (!cluster.isPrimary) {
+    throw new SetupError(
+      "This process is a worker of node:cluster already and can have none of its own. Start it without --workers.",
+    );
+  }
+  const { env, flags, readSettings, version } = plan;
+  const secrets = secretsOf(env);
+  const log = logOfProcess(plan.config.log, secrets);
+  const primary = new Primary(plan, log);
+  const { url, ...agent } = await primary.start();
+  closeWithProcess(primary, log);
+  const apply = primary.reload.bind(primary);
+  reloadOnHangup({ env, flags, readSettings, apply, secrets, log });
+  announce({ version, agent, config: plan.config, url, log });
+}
+
+class Primary {
+  readonly #plan: StartPlan;
+  readonly #log: Log;
+  readonly #admission: Admission;
+  readonly #coordinator: Coordinator;
+  #live: Config;
+  #liveEnv: StartPlan["env"];
+  /** Where the workers listen, once that is known: one that comes later must not get another free port. */
+  #port: string | undefined;
+  #onGaveUp: (sentence: string) => void = () => {};
+
+  constructor(plan: StartPlan, log: Log) {
+    const { config, env, cli } = plan;
+    this.#plan = plan;
+    this.#log = log;
+    this.#live = config;
+    this.#liveEnv = env;
+    this.#admission = new Admission(() => this.#live.limits);
+    this.#coordinator = new Coordinator({
+      workers: config.workers,
+      exec: cli,
+      args: [WORKER_COMMAND],
+      admission: this.#admission,
+      large: new LargeBodyLine(config.maxLargeBodies, config.times.body),
+      setup: () => this.#setup(),
+      log,
+      gaveUp: (sentence) => this.#onGaveUp(sentence),
+    });
+  }
+
+  /** Resolves when all workers listen. @throws SetupError when one of them cannot start */
+  async start(): Promise<Listening> {
+    const failed = new Promise<never>((_resolve, reject) => {
+      this.#onGaveUp = (sentence) => reject(new SetupError(sentence));
+    });
+    try {
+      const listening = await Promise.race([this.#coordinator.start(), failed]);
+      this.#port = new URL(listening.url).port || "80";
+      return listening;
+    } catch (error) {
+      this.#coordinator.kill();
+      throw error;
+    }
+  }
+
+  /** Called with the function that ends the process with an exit code. */
+  onFailure(end: (code: number) => void): void {
+    this.#onGaveUp = (sentence) => {
+      this.#log.notice(sentence);
+      end(1);
+    };
+  }
+
+  /** Drains all workers, then closes them: none closes its sockets while another one's run is read through it. */
+  async close(): Promise<void> {
+    this.#admission.close();
+    const late = setTimeout(() => {
+      this.#log.notice("Workers that did not end in time are killed.");
+      this.kill();
+    }, this.#plan.config.times.drain + CLOSE_MS);
+    await this.#coordinator.close();
+    clearTimeout(late);
+  }
+
+  /** Ends all workers at once. */
+  kill(): void {
+    this.#coordinator.kill();
+  }
+
+  /** The settings were read and found right here, once, so that all workers take them over or none. */
+  reload(next: Config, env: StartPlan["env"]): Promise<number> {
+    this.#live = { ...this.#plan.config, ...livePartOf(next) };
+    this.#liveEnv = env;
+    return this.#coordinator.reload(env);
+  }
+
+  #setup(): WorkerSetup {
+    const { config, folder, flags, env } = this.#plan;
+    return {
+      workers: config.workers,
+      ...(folder === undefined ? {} : { folder }),
+      flags: { host: config.host, port: this.#port ?? flags.port ?? String(config.port) },
+      env,
+      liveEnv: this.#liveEnv,
+      idSecret: config.idSecret.toString("base64"),
+    };
+  }
+}
