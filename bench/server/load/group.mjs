@@ -5,6 +5,8 @@ import { TRANSPORTS } from "./transports.mjs";
 /** Lines that are opened at once. */
 const OPENING = 50;
 
+const LONG_MS = 60_000;
+
 /** Calls `task` for each of `count` numbers, at most `limit` at a time. */
 export async function inParallel(count, limit, task) {
   let next = 0;
@@ -13,6 +15,21 @@ export async function inParallel(count, limit, task) {
   };
   await Promise.all(Array.from({ length: Math.min(limit, count) }, lane));
 }
+
+/** Whether the work is done within this time. Rejects as the work does. */
+export async function within(work, ms) {
+  let timer;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, ms, LATE);
+  });
+  try {
+    return (await Promise.race([work, late])) !== LATE;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const LATE = Symbol("late");
 
 /** Streams that run side by side, and the ages of their tokens since the last `mark`. */
 export class StreamGroup {
@@ -29,8 +46,12 @@ export class StreamGroup {
     this.#transport = TRANSPORTS[transport];
   }
 
-  /** Adds streams, spread over `spreadMs` so that their tokens do not come together. Resolves when all have begun. */
-  async add({ count, order, spreadMs }) {
+  /**
+   * Adds streams, spread over `spreadMs` so that their tokens do not come together. Resolves with `true` when
+   * all have begun, or after `patienceMs` with `false`: a server with too much to do may never come to the last ones.
+   * @throws Error for that where nobody says how long to be patient.
+   */
+  async add({ count, order, spreadMs, patienceMs }) {
     const lines = [];
     await inParallel(count, OPENING, async (at) => {
       lines[at] = await this.#transport.open(this.#base);
@@ -47,8 +68,9 @@ export class StreamGroup {
     }
     this.#lines.push(...lines);
     this.#runs.push(...runs);
-    await Promise.all(runs.map((run) => run.started));
-    return this.#runs.length;
+    const begun = await within(Promise.all(runs.map((run) => run.started)), patienceMs ?? LONG_MS);
+    if (begun || patienceMs !== undefined) return begun;
+    throw new Error(`${count} streams have not begun within ${LONG_MS / 1000} s`);
   }
 
   /** Cuts streams until this many are left. */

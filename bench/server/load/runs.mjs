@@ -4,6 +4,7 @@ import { Agent, request } from "node:http";
 import { now } from "../clock.mjs";
 import { writeOrder } from "../order.mjs";
 import { summarize } from "../stats.mjs";
+import { within } from "./group.mjs";
 import { openSocket, runOnSocket, TRANSPORTS } from "./transports.mjs";
 
 /** `lanes` lines, each with `runs` runs one after the other. Every run must be whole. */
@@ -24,7 +25,7 @@ export async function saturate({ base, transport, lanes, runs, tokens }) {
   return { tokens: lanes * runs * tokens, seconds };
 }
 
-/** Short runs one after the other: how long each took to its first token. Ends after `count` or `ms`. */
+/** Short runs one after the other: how long each took to its first token. Ends after `count` or `ms`, and with one that takes longer. */
 export async function firstTokens({ base, transport, count, warmUp, ms }) {
   const { open, encode, run, close } = TRANSPORTS[transport];
   const line = await open(base);
@@ -33,8 +34,12 @@ export async function firstTokens({ base, transport, count, warmUp, ms }) {
   const until = now() + ms;
   for (let at = -warmUp; at < count && now() < until; at++) {
     const running = run(line, body);
-    const { firstAt } = await running.done;
-    if (at >= 0) times.push(firstAt - running.sentAt);
+    if (!(await within(running.done, ms))) {
+      running.abort();
+      times.push(Number.POSITIVE_INFINITY);
+      break;
+    }
+    if (at >= 0) times.push(running.reader.firstAt - running.sentAt);
   }
   close(line);
   return summarize(times);

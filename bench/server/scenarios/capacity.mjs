@@ -22,11 +22,13 @@ export const capacity = {
     /** Whether this many streams are carried. */
     const carries = async (wanted) => {
       if (wanted > count) {
-        await load.call("add", group, { count: wanted - count, order, spreadMs: 1000 });
+        const spec = { count: wanted - count, order, spreadMs: 1000, patienceMs: 10_000 };
+        count = wanted;
+        if (!(await load.call("add", group, spec))) return false;
       } else {
         await load.call("shrink", group, wanted);
+        count = wanted;
       }
-      count = wanted;
       await sleep(times.warmMs);
       // A hiccup of the machine is no limit of the server: that comes again.
       return (await isOnTime(load, group, count, times)) || isOnTime(load, group, count, times);

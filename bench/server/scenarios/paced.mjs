@@ -28,7 +28,13 @@ function paced(name, count, rate) {
     async run({ base, transport, load, measured, times }) {
       const group = await load.call("openGroup", { base, transport });
       const order = { tokens: ENDLESS, rate };
-      await load.call("add", group, { count, order, spreadMs: 1000 + 2 * count });
+      const spec = { count, order, spreadMs: 1000 + 2 * count, patienceMs: 15_000 };
+      if (!(await load.call("add", group, spec))) {
+        await load.call("stop", group);
+        const never = Number.POSITIVE_INFINITY;
+        const note = "did not begin them all";
+        return { ageP50: never, ageP99: never, firstP50: never, firstP99: never, kept: 0, note };
+      }
       await sleep(times.warmMs);
       await load.call("mark", group);
       const { value, cpu } = await measured(async () => {
