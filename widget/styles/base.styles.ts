@@ -57,8 +57,7 @@ export const baseStyles = css`
     stroke-linejoin: round;
   }
 
-  :is(.avatar, .small-button, .step-row, .data-head, .answer-actions) .icon,
-  .refusals .icon-button .icon {
+  :is(.avatar, .small-button, .answer-actions) .icon {
     inline-size: 16px;
     block-size: 16px;
   }
@@ -177,6 +176,11 @@ export const baseStyles = css`
   }
 
   @media (forced-colors: active) {
+    :host {
+      /* Gradients keep their colours there: one that is not the background's would be a stripe. */
+      --_bg: Canvas;
+    }
+
     .icon-button,
     .avatar {
       border: 1px solid ButtonText;

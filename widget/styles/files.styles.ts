@@ -123,6 +123,11 @@ export const fileStyles = css`
     line-height: 1.45;
   }
 
+  .refusals .icon-button .icon {
+    inline-size: 16px;
+    block-size: 16px;
+  }
+
   .refusals > .icon {
     margin-block-start: 1px;
     inline-size: 18px;

@@ -106,20 +106,12 @@ export const layoutStyles = css`
   }
 
   .header::after {
-    inset-block-start: calc(100% + 1px);
+    inset-block-start: 100%;
   }
 
   .dock::before {
     inset-block-end: 100%;
     rotate: 180deg;
-  }
-
-  /* There the colours of a gradient stay, and would be a stripe. */
-  @media (forced-colors: active) {
-    .header::after,
-    .dock::before {
-      display: none;
-    }
   }
 
   /* The frame around an embedded page has its own title. */

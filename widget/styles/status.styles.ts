@@ -30,12 +30,6 @@ export const statusStyles = css`
     max-inline-size: 100%;
   }
 
-  .said .icon-button {
-    flex: none;
-    inline-size: 32px;
-    block-size: 32px;
-  }
-
   .message.editing .bubble {
     outline: 2px solid var(--_accent);
   }

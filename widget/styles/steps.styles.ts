@@ -24,7 +24,9 @@ export const stepStyles = css`
     transition: color 150ms;
   }
 
-  .step-row .icon {
+  :is(.step-row, .data-head) .icon {
+    inline-size: 16px;
+    block-size: 16px;
     stroke-width: 2;
   }
 
@@ -161,7 +163,6 @@ export const stepStyles = css`
       min-block-size: 44px;
     }
 
-    .answer-actions .icon-button,
     .data-head .icon-button {
       inline-size: 44px;
       block-size: 44px;

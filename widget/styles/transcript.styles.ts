@@ -90,9 +90,11 @@ export const transcriptStyles = css`
     margin-inline-start: -8px;
   }
 
-  .answer-actions .icon-button {
-    inline-size: 32px;
-    block-size: 32px;
+  @media not (pointer: coarse) {
+    :is(.said, .answer-actions) .icon-button {
+      inline-size: 32px;
+      block-size: 32px;
+    }
   }
 
   .jump {
