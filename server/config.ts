@@ -1,7 +1,6 @@
 /** Flags and environment become one frozen `Config`, once, at the start. Mistakes stop the start. */
 
 import { randomBytes } from "node:crypto";
-import { availableParallelism } from "node:os";
 import type { ToolLimits } from "./agent/runner.ts";
 import type { KeyKind } from "./http/caller.ts";
 import type { ProxyPolicy } from "./limits/client-address.ts";
@@ -18,6 +17,7 @@ import {
 } from "./read-limits.ts";
 import { readProxies } from "./read-proxies.ts";
 import { type Environment, keyList, list, number, oneOf, seconds } from "./read-setting.ts";
+import { readWorkers } from "./read-workers.ts";
 import type { MessageLimits } from "./routes/parse-chat.ts";
 import type { ResumeSettings } from "./runs/run-hub.ts";
 
@@ -128,7 +128,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
   return Object.freeze({
     port: readPort(flags, env),
     host,
-    workers: readWorkers(flags, env),
+    workers: readWorkers(flags.workers, env),
     keys,
     origins: parseOrigins(list(env, "PARLEY_ALLOWED_ORIGINS"), openByDefault),
     stateSecrets: list(env, "PARLEY_STATE_SECRET"),
@@ -183,23 +183,6 @@ const MIN_SECRET_CHARS = 6;
 
 export function hasKeys(keys: KeyPools): boolean {
   return Object.values(keys).some((pool) => pool.length > 0);
-}
-
-/** More would only wait for each other on any machine there is. */
-const MAX_WORKERS = 1024;
-
-function readWorkers(flags: Flags, env: Environment): number {
-  const [name, text] =
-    flags.workers === undefined
-      ? ["PARLEY_WORKERS", env.PARLEY_WORKERS?.trim()]
-      : ["--workers", flags.workers];
-  if (text === undefined || text === "") return 1;
-  if (text === "auto") return availableParallelism();
-  const count = Number(text);
-  if (/^\d+$/.test(text) && count >= 1 && count <= MAX_WORKERS) return count;
-  throw new SetupError(
-    `${name} must be a whole number from 1 to ${MAX_WORKERS}, or auto, but is "${text}".`,
-  );
 }
 
 function readPort(flags: Flags, env: Environment): number {
