@@ -106,7 +106,6 @@ export const baseStyles = css`
 
   /* What a screen is about, large and bare. */
   .mark {
-    justify-self: center;
     color: var(--_accent);
   }
 
@@ -151,6 +150,10 @@ export const baseStyles = css`
 
     .icon-button:where(:enabled):hover {
       color: var(--_text);
+    }
+
+    .round.filled:enabled:hover {
+      background: color-mix(in oklab, var(--_accent), black 12%);
     }
   }
 

@@ -10,12 +10,13 @@ export const composerStyles = css`
     border-radius: calc(26px * var(--_round));
     background: var(--_bg);
     box-shadow: 0 1px 2px #0000000a, 0 4px 16px #0000000a;
-    transition: border-color 150ms;
   }
 
   /* Quiet, since the cursor is there most of the time; 7:1 on the background in both themes. */
   .composer:has(textarea:focus) {
     border-color: var(--_muted);
+    /* Seen where colours are forced, and borders all look alike. */
+    outline: 2px solid transparent;
   }
 
   .composer-row {

@@ -147,4 +147,10 @@ export const fileStyles = css`
     margin-block: -4px;
     color: inherit;
   }
+
+  @media (forced-colors: active) {
+    .remove {
+      border-color: ButtonText;
+    }
+  }
 `;

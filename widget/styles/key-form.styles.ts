@@ -23,6 +23,7 @@ export const keyFormStyles = css`
   }
 
   .key-form .mark {
+    justify-self: center;
     margin-block-end: 12px;
   }
 
@@ -94,18 +95,12 @@ export const keyFormStyles = css`
   }
 
   @media (hover: hover) {
-    .round.filled:enabled:hover,
     .primary:enabled:hover {
       background: color-mix(in oklab, var(--_accent), black 12%);
     }
   }
 
   @media (forced-colors: active) {
-    .composer:has(textarea:focus) {
-      outline: 2px solid Highlight;
-    }
-
-    .remove,
     .primary {
       border: 1px solid ButtonText;
     }

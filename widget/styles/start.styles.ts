@@ -42,7 +42,6 @@ export const startStyles = css`
     font-size: 22px;
     font-weight: 600;
     line-height: 1.3;
-    letter-spacing: -0.01em;
     text-wrap: balance;
     white-space: pre-line;
   }
@@ -67,7 +66,6 @@ export const startStyles = css`
     font-size: 14px;
     line-height: 1.4;
     text-align: center;
-    text-wrap: balance;
     transition:
       background-color 150ms,
       color 150ms;
