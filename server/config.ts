@@ -1,6 +1,7 @@
 /** Flags and environment become one frozen `Config`, once, at the start. Mistakes stop the start. */
 
 import { randomBytes } from "node:crypto";
+import { getHeapStatistics } from "node:v8";
 import type { ToolLimits } from "./agent/runner.ts";
 import type { KeyKind } from "./http/caller.ts";
 import type { ProxyPolicy } from "./limits/client-address.ts";
@@ -44,6 +45,8 @@ export interface Config {
   readonly maxBodyBytes: number;
   /** How many bodies over 1 MiB are read at once. */
   readonly maxLargeBodies: number;
+  /** Bytes of all messages that are being received or answered. */
+  readonly maxRequestBytesTotal: number;
   /** TCP connections, idle ones included. */
   readonly maxConnections: number;
   readonly message: MessageLimits;
@@ -133,7 +136,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     origins: parseOrigins(list(env, "PARLEY_ALLOWED_ORIGINS"), openByDefault),
     stateSecrets: list(env, "PARLEY_STATE_SECRET"),
     maxAttachments: number(env, "PARLEY_MAX_ATTACHMENTS", 10, { integer: true }),
-    maxBodyBytes: number(env, "PARLEY_MAX_BODY_BYTES", 64 * 1024 * 1024, { integer: true, min: 1 }),
+    ...readBodyBytes(env),
     maxLargeBodies: number(env, "PARLEY_MAX_LARGE_BODIES", 8, { integer: true, min: 1 }),
     maxConnections: number(env, "PARLEY_MAX_CONNECTIONS", 10_000, { integer: true, min: 1 }),
     message: readMessageLimits(env),
@@ -157,6 +160,23 @@ export function readConfig(flags: Flags, env: Environment): Config {
       ...readRequestTimes(env),
     }),
   });
+}
+
+/** Far less than what ends the process: a message is held more than once while it is sent on to a model. */
+const DEFAULT_TOTAL = Math.min(
+  512 * 1024 * 1024,
+  Math.floor(getHeapStatistics().heap_size_limit / 4),
+);
+
+function readBodyBytes(env: Environment): Pick<Config, "maxBodyBytes" | "maxRequestBytesTotal"> {
+  const whole = { integer: true, min: 1 };
+  const maxBodyBytes = number(env, "PARLEY_MAX_BODY_BYTES", 64 * 1024 * 1024, whole);
+  const fallback = Math.max(DEFAULT_TOTAL, maxBodyBytes);
+  const total = number(env, "PARLEY_MAX_REQUEST_BYTES_TOTAL", fallback, whole);
+  if (total >= maxBodyBytes) return { maxBodyBytes, maxRequestBytesTotal: total };
+  throw new SetupError(
+    `PARLEY_MAX_REQUEST_BYTES_TOTAL must not be below PARLEY_MAX_BODY_BYTES (${maxBodyBytes}), or the largest message would never be taken.`,
+  );
 }
 
 function readRequestTimes(env: Environment): Pick<Times, "header" | "body"> {

@@ -1,7 +1,5 @@
 /** The only place that builds the parts of a server and joins them. */
 
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { knownKeyIds } from "./access.ts";
 import type { Agent } from "./agent/define.ts";
 import type { Runner } from "./agent/runner.ts";
@@ -10,9 +8,11 @@ import { type Config, hasKeys, livePartOf } from "./config.ts";
 import { Door } from "./door.ts";
 import type { LargeBodies } from "./http/body.ts";
 import { SocketServer } from "./http/socket-server.ts";
+import { createHttpServer, listen } from "./http-server.ts";
 import { Admission } from "./limits/admission.ts";
 import type { AdmissionControl } from "./limits/admission-control.ts";
 import { LargeBodyLine } from "./limits/large-body-line.ts";
+import { RequestMemoryBudget } from "./limits/request-memory.ts";
 import type { Log } from "./log.ts";
 import { meterAdmission } from "./observe/metered-admission.ts";
 import { Metrics } from "./observe/metrics.ts";
@@ -204,12 +204,14 @@ function createService(
     },
     limits: current().message,
   });
+  const memory = new RequestMemoryBudget(config.maxRequestBytesTotal);
   return {
     runner,
     rules,
     authRequired: () => hasKeys(current().keys),
     bodies: { limit: config.maxBodyBytes, large },
-    intake: { large, messageMs: config.times.body },
+    memory,
+    intake: { large, memory, messageMs: config.times.body },
     parser: new MessageParser(rules, parseWorker),
     admission,
     keepAliveMs: config.times.keepAlive,
@@ -220,37 +222,4 @@ function createService(
     refused: (code) => observer.error(code),
     runs: directory(hub),
   };
-}
-
-/** Node's own defaults changed between majors, so every figure is ours. */
-function createHttpServer({ times, maxConnections }: Config): Server {
-  const http = createServer({
-    maxHeaderSize: 16 * 1024,
-    headersTimeout: times.header,
-    requestTimeout: times.body,
-    // Above the idle time of common load balancers, or they reuse a connection that we just closed.
-    keepAliveTimeout: 75_000,
-    connectionsCheckingInterval: 5_000,
-    // Judged with every other request, so that the refusal looks like every other.
-    requireHostHeader: false,
-    noDelay: true,
-  });
-  http.maxConnections = maxConnections;
-  return http;
-}
-
-function listen(http: Server, { port, host }: Config): Promise<string> {
-  return new Promise((resolve, reject) => {
-    http.once("error", reject);
-    http.listen(port, host, () => {
-      http.off("error", reject);
-      resolve(urlOf(http.address() as AddressInfo));
-    });
-  });
-}
-
-/** A wildcard address cannot be opened in a browser, so the loopback name stands for it. */
-function urlOf({ address, port }: AddressInfo): string {
-  const host = address === "0.0.0.0" || address === "::" ? "localhost" : address;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}/`;
 }

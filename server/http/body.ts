@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ApiError } from "../protocol/api-error.ts";
 import { Blocks } from "./blocks.ts";
+import type { MemoryHold } from "./request-memory.ts";
 
 /** From here on a body is large: it waits for its turn before it is read. */
 export const LARGE_BYTES = 1024 * 1024;
@@ -17,6 +18,8 @@ export interface BodyRules {
   readonly large: LargeBodies;
   /** Where the client is. */
   readonly address: string;
+  /** Counts the bytes of the body. */
+  readonly memory: MemoryHold;
 }
 
 /**
@@ -41,9 +44,10 @@ export async function withBody<Value>(
   const turn = new Turn(res, rules);
   try {
     if (length > LARGE_BYTES) await turn.come();
+    rules.memory.expect(length);
     // A client that sent "Expect: 100-continue" waits until we want the body; by now we do.
     if (/^100-continue$/i.test(req.headers.expect ?? "")) res.writeContinue();
-    return await use(await readBlocks(req, rules.limit, tooLarge, turn));
+    return await use(await readBlocks(req, rules, tooLarge, turn));
   } finally {
     turn.end();
   }
@@ -89,7 +93,7 @@ function refuseOtherMedia(req: IncomingMessage): void {
 
 function readBlocks(
   req: IncomingMessage,
-  limit: number,
+  { limit, memory }: BodyRules,
   tooLarge: ApiError,
   turn: Turn,
 ): Promise<Blocks> {
@@ -106,6 +110,11 @@ function readBlocks(
     req.on("data", (chunk: Buffer) => {
       if (refused) return;
       if (blocks.size + chunk.length > limit) return refuse(tooLarge);
+      try {
+        memory.grow(chunk.length);
+      } catch (error) {
+        return refuse(error);
+      }
       blocks.add(chunk);
       // A body in chunks did not say that it is large.
       if (blocks.size > LARGE_BYTES && !turn.hasCome) {
@@ -115,7 +124,8 @@ function readBlocks(
     });
     req.on("end", () => resolve(blocks));
     req.on("close", () => reject(cutOff()));
-    req.on("error", reject);
+    // A client that broke off, or what Node's parser answers itself: no fault of ours.
+    req.on("error", () => reject(cutOff()));
   });
 }
 

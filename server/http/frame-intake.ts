@@ -2,9 +2,11 @@ import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import { ApiError, toApiError } from "../protocol/api-error.ts";
 import { LARGE_BYTES, type LargeBodies } from "./body.ts";
+import type { MemoryHold, RequestMemory } from "./request-memory.ts";
 
 export interface IntakeRules {
   readonly large: LargeBodies;
+  readonly memory: RequestMemory;
   /** Where the client is. */
   readonly address: string;
   /** For one large message to arrive, in milliseconds. */
@@ -14,8 +16,8 @@ export interface IntakeRules {
 export interface IntakeListener {
   /** Asked as soon as a message is there; `false` drops it. */
   mayTake(): boolean;
-  /** Given one message at a time, in their order. Must not reject. */
-  take(data: Buffer, isBinary: boolean): Promise<void>;
+  /** Given one message at a time, in their order; `memory` counts its bytes until this is done. Must not reject. */
+  take(data: Buffer, isBinary: boolean, memory: MemoryHold): Promise<void>;
   /** A large message got no turn, or did not arrive in time: nothing more can be taken. */
   stalled(error: ApiError): void;
 }
@@ -31,9 +33,12 @@ export class FrameIntake {
   readonly #gone = new AbortController();
   /** Bytes since the last whole message. */
   #arrived = 0;
+  #memory: Held | undefined;
   #turn: Promise<() => void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #work: Promise<void> = Promise.resolve();
+  /** Nothing more is taken: the line is being closed. */
+  #stalled = false;
 
   constructor(socket: WebSocket, raw: Duplex, rules: IntakeRules, listener: IntakeListener) {
     this.#socket = socket;
@@ -43,13 +48,22 @@ export class FrameIntake {
     socket.on("message", (data, isBinary) => this.#take(asBuffer(data), isBinary));
     socket.once("close", () => {
       this.#gone.abort();
+      this.#memory?.release();
       // In the middle of a message; one that is being worked on ends its turn itself.
       if (this.#timer !== undefined) this.#endTurn();
     });
   }
 
   #count(bytes: number): void {
+    if (this.#stalled) return;
     this.#arrived += bytes;
+    this.#memory ??= holdOf(this.#rules.memory);
+    try {
+      this.#memory.hold.grow(bytes);
+    } catch (error) {
+      this.#stall(toApiError(error));
+      return;
+    }
     if (this.#arrived <= LARGE_BYTES || this.#turn !== undefined) return;
     const { large, address, messageMs } = this.#rules;
     this.#socket.pause();
@@ -64,18 +78,22 @@ export class FrameIntake {
   }
 
   #take(data: Buffer, isBinary: boolean): void {
+    const { hold, release } = this.#memory ?? holdOf(this.#rules.memory);
+    this.#memory = undefined;
     this.#arrived = 0;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (!this.#listener.mayTake()) {
+    if (this.#stalled || !this.#listener.mayTake()) {
+      release();
       this.#endTurn();
       return;
     }
     const isLarge = this.#turn !== undefined;
     if (isLarge) this.#socket.pause();
     this.#work = this.#work
-      .then(() => this.#listener.take(data, isBinary))
+      .then(() => this.#listener.take(data, isBinary, hold))
       .then(() => {
+        release();
         if (!isLarge) return;
         this.#endTurn();
         this.#socket.resume();
@@ -84,6 +102,7 @@ export class FrameIntake {
 
   /** A paused socket would not hear the peer's answer to the close frame. */
   #stall(error: ApiError): void {
+    this.#stalled = true;
     this.#endTurn();
     this.#socket.resume();
     this.#listener.stalled(error);
@@ -98,6 +117,16 @@ export class FrameIntake {
     );
     this.#turn = undefined;
   }
+}
+
+interface Held {
+  readonly hold: MemoryHold;
+  release(): void;
+}
+
+function holdOf(memory: RequestMemory): Held {
+  const hold = memory.hold();
+  return { hold, release: hold.share() };
 }
 
 function tooSlow(): ApiError {

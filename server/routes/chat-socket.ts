@@ -2,6 +2,7 @@ import { Blocks } from "../http/blocks.ts";
 import type { Caller } from "../http/caller.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { IntakeListener } from "../http/frame-intake.ts";
+import type { MemoryHold } from "../http/request-memory.ts";
 import type { SocketLine } from "../http/socket-line.ts";
 import type { FrameMeter } from "../limits/frame-meter.ts";
 import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
@@ -75,10 +76,10 @@ class SocketConversation implements IntakeListener {
     }
   }
 
-  async take(data: Buffer, isBinary: boolean): Promise<void> {
+  async take(data: Buffer, isBinary: boolean, memory: MemoryHold): Promise<void> {
     try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-      await this.#obey(await this.#service.parser.frame(Blocks.of(data), this.#state));
+      await this.#obey(await this.#service.parser.frame(Blocks.of(data), this.#state), memory);
     } catch (error) {
       this.#refuse(error);
     }
@@ -99,7 +100,7 @@ class SocketConversation implements IntakeListener {
     this.#leave();
   }
 
-  async #obey(command: SocketCommand): Promise<void> {
+  async #obey(command: SocketCommand, memory: MemoryHold): Promise<void> {
     switch (command.type) {
       case "clear":
         this.#clear();
@@ -111,7 +112,7 @@ class SocketConversation implements IntakeListener {
         await this.#resume(command.run, command.after);
         break;
       case "chat":
-        await this.#start(command);
+        await this.#start(command, memory);
     }
   }
 
@@ -122,12 +123,12 @@ class SocketConversation implements IntakeListener {
     this.#line.reply({ type: "cleared", data: "" });
   }
 
-  async #start({ run: id, request }: ChatCommand): Promise<void> {
+  async #start({ run: id, request }: ChatCommand, memory: MemoryHold): Promise<void> {
     await this.#service.admission.message(this.#caller);
     this.#refuseSecond();
     const [caller, requestId] = [this.#caller, this.#requestId];
     const resumable = id !== undefined;
-    const order = { caller, request, id, resumable, requestId, transport: "ws" } as const;
+    const order = { caller, request, memory, id, resumable, requestId, transport: "ws" } as const;
     this.#follow(await this.#service.runs.open(order), 0);
   }
 

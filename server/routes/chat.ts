@@ -1,5 +1,6 @@
 import { withBody } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
+import type { RunAccess } from "../runs/run-access.ts";
 import { answerRun, streamRun } from "./send-run.ts";
 import type { Service } from "./service.ts";
 
@@ -9,14 +10,24 @@ export const chat =
   async ({ req, res, caller, requestId }: Exchange): Promise<void> => {
     await service.admission.message(caller);
     if (res.destroyed) return;
-    const rules = { ...service.bodies, address: caller.address };
-    const parsed = await withBody(req, res, rules, (body) => service.parser.body(body));
-    const { stream, run: id, request } = parsed;
-    if (res.destroyed) return;
-    const resumable = stream && id !== undefined;
-    const transport = stream ? "sse" : "json";
-    const order = { caller, request, id, resumable, requestId, transport } as const;
-    const run = await service.runs.open(order);
+    const memory = service.memory.hold();
+    const release = memory.share();
+    let run: RunAccess;
+    let stream: boolean;
+    try {
+      const rules = { ...service.bodies, address: caller.address, memory };
+      const parsed = await withBody(req, res, rules, (body) => service.parser.body(body));
+      if (res.destroyed) return;
+      const { run: id, request } = parsed;
+      stream = parsed.stream;
+      const resumable = stream && id !== undefined;
+      const transport = stream ? "sse" : "json";
+      const order = { caller, request, memory, id, resumable, requestId, transport } as const;
+      run = await service.runs.open(order);
+    } finally {
+      // A run that was started shares it.
+      release();
+    }
     if (stream) await streamRun(res, run, 0, service);
     else await answerRun(res, run, service);
   };

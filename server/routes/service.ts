@@ -1,6 +1,7 @@
 import type { Runner } from "../agent/runner.ts";
 import type { BodyRules } from "../http/body.ts";
 import type { IntakeRules } from "../http/frame-intake.ts";
+import type { RequestMemory } from "../http/request-memory.ts";
 import type { AdmissionControl } from "../limits/admission-control.ts";
 import type { RunDirectory } from "../runs/run-access.ts";
 import type { MessageParser } from "./message-parser.ts";
@@ -12,7 +13,9 @@ export interface Service {
   /** As they are now: keys, origins and limits can change while the server runs. */
   rules(): ChatRules;
   authRequired(): boolean;
-  readonly bodies: Omit<BodyRules, "address">;
+  readonly bodies: Omit<BodyRules, "address" | "memory">;
+  /** Bounds what all messages together may take. */
+  readonly memory: RequestMemory;
   /** How a socket's messages are received. */
   readonly intake: Omit<IntakeRules, "address">;
   readonly parser: MessageParser;

@@ -4,6 +4,7 @@ import type { AbortKind } from "../agent/run-abort.ts";
 import type { RunTransport } from "../agent/run-watch.ts";
 import type { RunRequest } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
+import type { MemoryHold } from "../http/request-memory.ts";
 import type { RunEvent } from "./run-log.ts";
 
 /** A message that is to be answered. */
@@ -13,6 +14,8 @@ export interface RunOrder {
   readonly transport: RunTransport;
   readonly caller: Caller;
   readonly request: RunRequest;
+  /** Counts what the request takes. A run that is started shares it until it is over. */
+  readonly memory: MemoryHold;
   /** The name that the client gave the run. */
   readonly id: string | undefined;
   /** Whether the client can come back to it: it named the run and reads a stream. */

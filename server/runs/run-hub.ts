@@ -116,7 +116,7 @@ export class RunHub implements RunDirectory {
           this.#observer?.onFree(place);
         },
       },
-      jobOf(this.#runner, this.#admission, caller, request, watch),
+      jobOf(this.#runner, this.#admission, order, watch),
     );
     this.#entries.set(place, { run, caller, digest });
     this.#observer?.onTaken(place);
@@ -170,14 +170,14 @@ export function runNotFound(): ApiError {
 function jobOf(
   runner: Runner,
   admission: Admission,
-  caller: Caller,
-  request: RunRequest,
+  { caller, request, memory }: RunOrder,
   watch: () => RunWatch,
 ): RunJob {
   return {
     admit: (signal) => admission.enter(caller, signal),
     watch,
     events: (controller, watching) => runAgent(runner, request, controller, watching),
+    onOver: memory.share(),
   };
 }
 

@@ -28,6 +28,8 @@ export interface RunJob {
   admit(signal: AbortSignal): Promise<() => void>;
   /** The run itself, batch by batch. Aborting the controller ends it, and it aborts the controller when it is left. */
   events(controller: AbortController, watch: RunWatch): AsyncIterable<readonly StreamEvent[]>;
+  /** Called once the run is over, or was refused. */
+  onOver(): void;
   /** Called when the run begins: who looks on. */
   watch(): RunWatch;
 }

@@ -128,6 +128,7 @@ export class Run implements RunAccess {
       watch?.end();
       this.#close();
       leave?.();
+      job.onOver();
       activity.leave();
     }
   }
