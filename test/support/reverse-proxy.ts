@@ -1,0 +1,169 @@
+/** nginx and HAProxy as processes of their own, with the configurations of `examples/deploy`. */
+
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { networkInterfaces, tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { REPOSITORY } from "./command.ts";
+import type { Cleanup } from "./start-server.ts";
+
+export interface ReverseProxy {
+  /** Without a slash at the end. */
+  readonly url: string;
+  readonly socketUrl: string;
+  /** Ends the process and every connection through it, and starts it again. */
+  restart(): Promise<void>;
+  /** Freezes it (SIGSTOP): connections stay, nothing moves. */
+  freeze(): void;
+  thaw(): void;
+}
+
+/** Changes of a configuration for one test; each must hit. */
+export type Edits = readonly (readonly [what: string, by: string])[];
+
+type Configure = (folder: string, address: string, target: number, edits: Edits) => string[];
+
+/** The commands' arguments, after their configuration was written. */
+const CONFIGURE = {
+  nginx(folder, address, target, edits) {
+    const site = edited("nginx.conf", [
+      ["listen 443 ssl;", `listen ${address};`],
+      ["    ssl_certificate     /etc/ssl/chat.example.com.pem;\n", ""],
+      ["    ssl_certificate_key /etc/ssl/chat.example.com.key;\n", ""],
+      ["/var/log/nginx/parley.log", join(folder, "access.log")],
+      ["127.0.0.1:8080", `127.0.0.1:${target}`],
+      ...edits,
+    ]);
+    const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+      (name) => `${name}_temp_path ${join(folder, name)};\n`,
+    );
+    const user = process.getuid?.() === 0 ? "user root;\n" : "";
+    const main = `daemon off;\nworker_processes 1;\n${user}pid ${join(folder, "pid")};\nerror_log stderr;\nevents {}\nhttp {\n${temporary.join("")}${site}}\n`;
+    writeFileSync(join(folder, "nginx.conf"), main);
+    return ["nginx", "-p", folder, "-e", "stderr", "-c", join(folder, "nginx.conf")];
+  },
+  haproxy(folder, address, target, edits) {
+    const main = edited("haproxy.cfg", [
+      ["bind :443 ssl crt /etc/ssl/chat.example.com.pem", `bind ${address}`],
+      ["127.0.0.1:8080", `127.0.0.1:${target}`],
+      ...edits,
+    ]);
+    writeFileSync(join(folder, "haproxy.cfg"), main);
+    return ["haproxy", "-db", "-f", join(folder, "haproxy.cfg")];
+  },
+} satisfies Record<string, Configure>;
+
+export type ProxyName = keyof typeof CONFIGURE;
+
+/** Why this proxy cannot be tested here; `false` if it can. */
+export function missing(name: ProxyName): string | false {
+  const { error } = spawnSync(name, ["-v"], { stdio: "ignore", env: environment() });
+  return error !== undefined && `${name} is not installed: apt-get install ${name}`;
+}
+
+/** An address of this machine that is no loopback one, if it has any. */
+export function outerAddress(): string | undefined {
+  return Object.values(networkInterfaces())
+    .flat()
+    .find((one) => one !== undefined && one.family === "IPv4" && !one.internal)?.address;
+}
+
+/** Starts a proxy in front of a server's port on this machine; it is gone after the test, in any case. */
+export async function startReverseProxy(
+  t: Cleanup,
+  name: ProxyName,
+  target: number,
+  { edits = [], host = "127.0.0.1" }: { edits?: Edits; host?: string } = {},
+): Promise<ReverseProxy> {
+  const folder = mkdtempSync(join(tmpdir(), "parley-proxy-"));
+  const port = await freePort(host);
+  const [command = "", ...args] = CONFIGURE[name](folder, `${host}:${port}`, target, edits);
+  let child: ChildProcess | undefined;
+  const begin = async () => {
+    // A group of its own: nginx's workers are stopped and ended with it.
+    child = spawn(command, args, {
+      stdio: ["ignore", "ignore", "pipe"],
+      detached: true,
+      env: environment(),
+    });
+    let said = "";
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+    for (let tried = 0; tried < 200; tried++) {
+      if (child.exitCode !== null) assert.fail(`${name} ended: ${said}`);
+      if (await canConnect(host, port)) return;
+      await pause(25);
+    }
+    assert.fail(`${name} does not listen: ${said}`);
+  };
+  const signal = (one: NodeJS.Signals) => {
+    if (child?.pid !== undefined && child.exitCode === null && child.signalCode === null) {
+      process.kill(-child.pid, one);
+    }
+  };
+  const finish = async () => {
+    const gone =
+      child && child.exitCode === null && child.signalCode === null && once(child, "exit");
+    signal("SIGKILL");
+    await gone;
+  };
+  const kill = () => signal("SIGKILL");
+  process.once("exit", kill);
+  t.after(async () => {
+    await finish();
+    process.off("exit", kill);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await begin();
+  return {
+    url: `http://${host}:${port}`,
+    socketUrl: `ws://${host}:${port}/ws/chat`,
+    async restart() {
+      await finish();
+      await begin();
+    },
+    freeze: () => signal("SIGSTOP"),
+    thaw: () => signal("SIGCONT"),
+  };
+}
+
+/** Debian keeps both where only root looks. */
+function environment(): NodeJS.ProcessEnv {
+  return { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
+}
+
+function edited(file: string, edits: Edits): string {
+  let text = readFileSync(join(REPOSITORY, "examples/deploy", file), "utf8");
+  for (const [what, by] of edits) {
+    assert.ok(text.includes(what), `${file} does not hold "${what}"`);
+    text = text.replaceAll(what, by);
+  }
+  return text;
+}
+
+async function freePort(host: string): Promise<number> {
+  const server = createServer();
+  server.listen(0, host);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+function canConnect(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, host);
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}
