@@ -182,7 +182,7 @@ function variablesInCode(): string[] {
     .map(source)
     .join("\n");
   const read = code.matchAll(/\(\s*env,\s*"([A-Z_]+)"/g);
-  return sorted([...[...read].map(([, name = ""]) => name), "PORT", "HOST"]);
+  return sorted([...[...read].map(([, name = ""]) => name), "PORT", "HOST", "PARLEY_WORKERS"]);
 }
 
 test("docs/api.md and the README name exactly the settings that the code reads", () => {
