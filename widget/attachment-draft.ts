@@ -37,7 +37,7 @@ export class AttachmentDraft {
   #files: readonly DraftFile[] = [];
   #refusals: readonly string[] = [];
   #count = 0;
-  #reading = 0;
+  #pending: readonly File[] = [];
 
   constructor(onChange: () => void) {
     this.#onChange = onChange;
@@ -54,23 +54,30 @@ export class AttachmentDraft {
 
   /** Whether files are still being read. */
   get reading(): boolean {
-    return this.#reading > 0;
+    return this.#pending.length > 0;
   }
 
-  /** Checks and reads files, and keeps those that may be attached. Resolves to what was refused. */
+  /** The files that are still being read. */
+  get pending(): readonly File[] {
+    return this.#pending;
+  }
+
+  /** Checks and reads files, and keeps those that may be attached. Resolves to a sentence for each, to be spoken. */
   async add(files: readonly File[], limits: AttachmentLimits): Promise<readonly string[]> {
     const refusals: string[] = [];
-    this.#reading += 1;
+    const outcomes: string[] = [];
+    this.#pending = [...this.#pending, ...files];
     this.#refusals = [];
     this.#onChange();
     for (const file of files) {
       const refusal = await this.#addOne(file, limits);
       if (refusal !== undefined) refusals.push(refusal);
+      outcomes.push(refusal ?? strings.fileAttached(file.name));
+      this.#pending = this.#pending.filter((other) => other !== file);
     }
-    this.#reading -= 1;
     this.#refusals = [...this.#refusals, ...refusals];
     this.#onChange();
-    return refusals;
+    return outcomes;
   }
 
   remove(id: number): void {

@@ -66,7 +66,7 @@ export class ChatScreen {
         if (this.#editor.id === undefined) actions.draftChanged(this.#composer.draft);
       },
       onStop: () => actions.stop(),
-      onRefused: (refusals) => this.announcer.say(refusals.join("\n")),
+      onFiles: (outcomes) => this.announcer.say(outcomes.join("\n")),
     });
     this.#editor = new MessageEditor(this.#composer);
     this.#keyForm = new LateChunk(host, "key-form");

@@ -23,8 +23,8 @@ export interface ComposerOptions {
   readonly onDraftChanged?: () => void;
   /** ↑ in an empty field: the person wants the last message back. */
   readonly onRecall?: () => void;
-  /** Each refused file's reason, to be spoken. */
-  readonly onRefused: (refusals: readonly string[]) => void;
+  /** What became of each file, to be spoken. */
+  readonly onFiles: (outcomes: readonly string[]) => void;
 }
 
 /** What the rest of the element knows about the moment. */
@@ -107,8 +107,7 @@ export class Composer implements ReactiveController {
       return;
     }
     const draft = await this.#open();
-    const refusals = (await draft?.add([...files], limits)) ?? [this.#problem];
-    if (refusals.length > 0) this.#options.onRefused(refusals);
+    this.#options.onFiles((await draft?.add([...files], limits)) ?? [this.#problem]);
   }
 
   async #open(): Promise<AttachmentDraft | undefined> {

@@ -108,6 +108,8 @@ export const english = {
   fileTwice: (name: string) => `${name} is attached already.`,
   fileEmpty: (name: string) => `${name} is empty.`,
   fileUnreadable: (name: string) => `${name} could not be read.`,
+  /** Spoken when a file was taken. */
+  fileAttached: (name: string) => `${name} attached.`,
   /** `types` is a list in words. */
   fileTypeRefused: (name: string, types: string) =>
     `${name} cannot be attached: only ${types} files are taken.`,

@@ -116,17 +116,19 @@ test("a listener hears exactly what happens, and the focus stays where it is", a
   }
 });
 
-test("what became of files is spoken: which were refused, and why", async (t) => {
+test("what became of files is spoken: which were taken, which refused, and why", async (t) => {
   const chat = await openChat(t, browser, { turns: [] });
   await chat.greeting.waitFor();
   const heard = await listen(chat.page);
   await chat.files.setInputFiles([
     { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") },
+    { name: "offer.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") },
     { name: "empty.pdf", mimeType: "application/pdf", buffer: Buffer.alloc(0) },
   ]);
   await chat.page.getByRole("status").getByText("empty.pdf is empty.").waitFor();
   assert.deepEqual(heard, [
     "notes.txt cannot be attached: only JPEG, PNG, GIF, WebP, and PDF files are taken.",
+    "offer.pdf attached.",
     "empty.pdf is empty.",
   ]);
 });

@@ -6,7 +6,7 @@ import { MAX_ATTACHMENT_BYTES } from "../../server/protocol/attachments.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
-import { type ChatPage, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, isFocused, openChat, shown } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -150,6 +150,43 @@ test("a file can be taken out again", async (t) => {
     received(chat)?.map(({ name }) => name),
     ["offer.pdf"],
   );
+});
+
+test("with the keyboard several files are taken out one after the other", async (t) => {
+  const chat = await openChat(t, browser, { turns: [] });
+  const third = { ...document, name: "third.pdf", buffer: Buffer.from("%PDF-1.4\n") };
+  await chat.files.setInputFiles([picture, document, third]);
+  await drafts(chat).nth(2).waitFor();
+  const button = (name: string) => chat.page.getByRole("button", { name: `Remove ${name}` });
+  for (const [name, next] of [
+    ["offer.pdf", button("third.pdf")],
+    ["third.pdf", button("red.png")],
+    ["red.png", chat.input],
+  ] as const) {
+    await button(name).press("Enter");
+    await button(name).waitFor({ state: "detached" });
+    assert.equal(await isFocused(next), true, `after ${name}`);
+  }
+});
+
+test("a file that takes long to read is shown meanwhile, and nothing is sent without it", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Read.")]] });
+  await chat.page.evaluate(() => {
+    const { readAsDataURL } = FileReader.prototype;
+    FileReader.prototype.readAsDataURL = function (file) {
+      addEventListener("go-on", () => readAsDataURL.call(this, file), { once: true });
+    };
+  });
+  await chat.files.setInputFiles(document);
+  const reading = chat.page.locator('[part="composer"]').getByText("offer.pdf");
+  await reading.waitFor();
+  await chat.input.fill("Look");
+  assert.equal(await chat.send.isDisabled(), true);
+  await chat.page.evaluate(() => dispatchEvent(new Event("go-on")));
+  await drafts(chat).waitFor();
+  assert.equal(await reading.count(), 1, "it is named once");
+  await chat.ask("Look", "Read.");
+  assert.equal(received(chat)?.length, 1);
 });
 
 test("each refused file has its reason, the good ones stay, and the reasons can be dismissed", async (t) => {

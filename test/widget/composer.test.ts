@@ -42,6 +42,19 @@ test("the Enter that ends an input method's composition does not send", async (t
   assert.equal(page.find(".message"), null);
 });
 
+test("an Enter in the same turn as the end of a composition belongs to it, the next one sends", async (t) => {
+  const { server, page } = await open(t);
+  const input = await page.type("にほん");
+  input.dispatchEvent(new CompositionEvent("compositionend", { bubbles: true }));
+  const enter = new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true });
+  input.dispatchEvent(enter);
+  assert.equal(enter.defaultPrevented, false);
+  assert.equal(input.value, "にほん");
+  await new Promise((resolve) => setTimeout(resolve));
+  await page.press({ key: "Enter" });
+  assert.equal((await server.turn()).body.message, "にほん");
+});
+
 test("white space alone is not sent, and the button says so", async (t) => {
   const { page } = await open(t);
   await page.type("  \n ");

@@ -120,6 +120,7 @@ export const locale: Locale = {
   fileEmpty: (name) => `${name} ملف فارغ.`,
   fileTwice: (name) => `أُرفق ${name} من قبل.`,
   fileUnreadable: (name) => `تعذّرت قراءة ${name}.`,
+  fileAttached: (name) => `أُرفق ${name}.`,
   fileTypeRefused: (name, types) => `لا يمكن إرفاق ${name}: تُقبل ملفات ${types} فقط.`,
   fileTypeFalse: (name, type) => `لا يمكن إرفاق ${name}: رغم اسمه فهو ليس ملف ${type}.`,
   tooManyFiles: (name, limit) =>

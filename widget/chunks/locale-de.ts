@@ -103,6 +103,7 @@ export const locale: Locale = {
   fileEmpty: (name) => `${name} ist leer.`,
   fileTwice: (name) => `${name} ist bereits angehängt.`,
   fileUnreadable: (name) => `${name} konnte nicht gelesen werden.`,
+  fileAttached: (name) => `${name} angehängt.`,
   fileTypeRefused: (name, types) =>
     `${name} kann nicht angehängt werden: Nur ${types} werden angenommen.`,
   fileTypeFalse: (name, type) =>

@@ -101,6 +101,7 @@ export const locale: Locale = {
   fileEmpty: (name) => `${name} está vacío.`,
   fileTwice: (name) => `${name} ya está adjunto.`,
   fileUnreadable: (name) => `No se pudo leer ${name}.`,
+  fileAttached: (name) => `${name} adjuntado.`,
   fileTypeRefused: (name, types) =>
     `No se puede adjuntar ${name}: solo se aceptan archivos ${types}.`,
   fileTypeFalse: (name, type) =>

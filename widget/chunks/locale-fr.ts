@@ -101,6 +101,7 @@ export const locale: Locale = {
   fileEmpty: (name) => `${name} est vide.`,
   fileTwice: (name) => `${name} est déjà joint.`,
   fileUnreadable: (name) => `${name} n’a pas pu être lu.`,
+  fileAttached: (name) => `${name} joint.`,
   fileTypeRefused: (name, types) =>
     `Impossible de joindre ${name} : seuls ces formats sont acceptés : ${types}.`,
   fileTypeFalse: (name, type) =>

@@ -102,6 +102,7 @@ export const locale: Locale = {
   fileEmpty: (name) => `${name} è vuoto.`,
   fileTwice: (name) => `${name} è già allegato.`,
   fileUnreadable: (name) => `Impossibile leggere ${name}.`,
+  fileAttached: (name) => `${name} allegato.`,
   fileTypeRefused: (name, types) =>
     `Impossibile allegare ${name}: sono accettati solo file ${types}.`,
   fileTypeFalse: (name, type) =>

@@ -99,6 +99,7 @@ export const locale: Locale = {
   fileEmpty: (name) => `${name}は空です。`,
   fileTwice: (name) => `${name}はすでに添付されています。`,
   fileUnreadable: (name) => `${name}を読み込めませんでした。`,
+  fileAttached: (name) => `${name}を添付しました。`,
   fileTypeRefused: (name, types) =>
     `${name}は添付できません。添付できるのは${types}のファイルだけです。`,
   fileTypeFalse: (name, type) =>

@@ -100,6 +100,7 @@ export const locale: Locale = {
   fileEmpty: (name) => `${name} está vazio.`,
   fileTwice: (name) => `${name} já está anexado.`,
   fileUnreadable: (name) => `Não foi possível ler ${name}.`,
+  fileAttached: (name) => `${name} anexado.`,
   fileTypeRefused: (name, types) =>
     `Não é possível anexar ${name}: só são aceitos arquivos ${types}.`,
   fileTypeFalse: (name, type) =>

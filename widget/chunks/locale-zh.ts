@@ -96,6 +96,7 @@ export const locale: Locale = {
   fileEmpty: (name) => `${name} 是空文件。`,
   fileTwice: (name) => `${name} 已经添加过了。`,
   fileUnreadable: (name) => `无法读取 ${name}。`,
+  fileAttached: (name) => `已添加 ${name}。`,
   fileTypeRefused: (name, types) => `无法添加 ${name}：只接受 ${types} 文件。`,
   fileTypeFalse: (name, type) => `无法添加 ${name}：尽管名称如此，它并不是 ${type} 文件。`,
   tooManyFiles: (name, limit) => `未添加 ${name}：每条消息最多 ${limit} 个文件。`,

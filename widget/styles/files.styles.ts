@@ -110,6 +110,17 @@ export const fileStyles = css`
     content: "";
   }
 
+  /* Files are read at once, nearly always: nothing is shown before waiting is felt. */
+  .reading {
+    display: flex;
+    align-items: center;
+    gap: 8px;
+    padding: 4px 8px 8px;
+    color: var(--_muted);
+    font-size: 14px;
+    animation: rise 150ms 300ms backwards;
+  }
+
   .refusals {
     display: flex;
     align-items: flex-start;

@@ -6,6 +6,7 @@ import { strings } from "../strings.ts";
 import type { SentFile } from "../transcript.ts";
 import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
+import { spinner } from "./step-icons.ts";
 
 /** The files of a message: as `SentFile`s, or as those of the draft with a way to take each out. */
 export function filesView<File extends SentFile>(
@@ -26,7 +27,10 @@ export function filesView<File extends SentFile>(
                     "remove",
                     strings.remove(file.name),
                     icons.close,
-                    () => onRemove(file),
+                    (event) => {
+                      onRemove(file);
+                      if (isByKeyboard(event)) focusNeighbour(event);
+                    },
                     false,
                     "remove",
                   )
@@ -39,9 +43,28 @@ export function filesView<File extends SentFile>(
   `;
 }
 
-/** Why files were not taken: in place, until the person has read it. */
-export function refusalsView(draft: AttachmentDraft): TemplateResult | typeof nothing {
-  if (draft.refusals.length === 0) return nothing;
+/** A click without a pointer counts none. */
+function isByKeyboard(event: Event): boolean {
+  return event instanceof MouseEvent && event.detail === 0;
+}
+
+/** Who takes out several files with the keyboard goes on with the next one; after the last the text field has the focus. */
+function focusNeighbour({ currentTarget }: Event): void {
+  const item = currentTarget instanceof Element ? currentTarget.closest("li") : null;
+  // The next file moves up into this one's place.
+  const place = item?.nextElementSibling ? item : item?.previousElementSibling;
+  place?.querySelector("button")?.focus();
+}
+
+/** What becomes of files: which are still being read, and why others were not taken, until the person has read it. */
+export function refusalsView(draft: AttachmentDraft): TemplateResult {
+  return html`
+    ${draft.pending.map(({ name }) => html`<p class="reading">${spinner}${name}</p>`)}
+    ${draft.refusals.length === 0 ? nothing : reasonsView(draft)}
+  `;
+}
+
+function reasonsView(draft: AttachmentDraft): TemplateResult {
   return html`
     <div part="refusals" class="refusals">
       ${icons.alert}
