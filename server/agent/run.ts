@@ -28,10 +28,11 @@ export async function* runAgent(
     conversation = openConversation(runner, request);
     for (let left = agent.maxTurns - 1; ; left--) {
       signal.throwIfAborted();
-      const turn = new ModelTurn(runner, progress, watch.turn());
+      const turnWatch = watch.turn();
+      const turn = new ModelTurn(runner, progress, turnWatch);
       // Here and not in a generator of its own: each one between the model and the log costs every token.
       try {
-        for await (const events of conversation.ask(signal)) {
+        for await (const events of conversation.ask(signal, turnWatch.answered)) {
           const told = turn.take(events);
           if (told.length > 0) yield told;
           if (turn.finish !== undefined) break;

@@ -81,7 +81,7 @@ export interface Conversation {
    * event. No batch is empty. Ends with exactly one `end` event, or throws `ProviderError`.
    * Aborting the signal closes the upstream connection and ends the iteration, with or without an exception.
    */
-  ask(signal: AbortSignal): AsyncIterable<readonly ProviderEvent[]>;
+  ask(signal: AbortSignal, onAnswer?: OnAnswer): AsyncIterable<readonly ProviderEvent[]>;
   /** Answers every call of the last turn. */
   answer(answers: readonly ToolAnswer[]): void;
   /**
@@ -116,6 +116,12 @@ export interface Provider extends ProviderFacts {
   open(setup: ConversationSetup): Conversation;
 }
 
+/**
+ * Told of each answer to a model request, refusals too, by the name that the provider gave the request: what its
+ * support asks for. Not told where it gave none.
+ */
+export type OnAnswer = (requestId: string) => void;
+
 /** A model API that is told the whole conversation each time: all but OpenAI's Responses. */
 export interface ChatModel {
   /** As `Conversation.ask`, and the `end` event brings the assistant's message to keep in the history. */
@@ -126,6 +132,7 @@ export interface ChatModelRequest {
   instructions: string;
   tools: readonly ToolSpec[];
   messages: readonly HistoryMessage[];
+  onAnswer?: OnAnswer | undefined;
 }
 
 export type ChatModelEvent =

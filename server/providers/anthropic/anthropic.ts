@@ -105,6 +105,7 @@ class MessagesModel implements ChatModel {
   #request(request: ChatModelRequest): StreamRequest {
     let params = this.#params;
     return {
+      onAnswer: request.onAnswer,
       send: (signal) =>
         this.#client.send(this.#body(request, params), signal).catch(explainRefusal),
       adapt: ({ cause }) => {

@@ -92,7 +92,7 @@ class BedrockModel implements ChatModel {
     const shape = { forgotten: this.#forgotten, thinks: true };
     let input = converseInput(request, settings, shape);
     const open = async (line: UpstreamLine) => {
-      const connection = new BedrockConnection(line);
+      const connection = new BedrockConnection(line, request.onAnswer);
       await connection.start(client, new sdk.ConverseStreamCommand(input));
       return { connection, first: await connection.read() };
     };

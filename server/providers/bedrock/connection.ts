@@ -3,8 +3,10 @@ import type {
   ConverseStreamCommand,
   ConverseStreamOutput,
 } from "@aws-sdk/client-bedrock-runtime";
+import type { OnAnswer } from "../provider.ts";
 import { exchange, headersOf, isStream, refusalOf } from "../upstream/exchange.ts";
 import type { UpstreamLine } from "../upstream/line.ts";
+import { tell } from "../upstream/request-id.ts";
 import { httpRefusal, sdkFailure } from "./failures.ts";
 
 /** A request as the package builds it and hands it to its HTTP client. */
@@ -25,12 +27,14 @@ interface BuiltRequest {
  */
 export class BedrockConnection {
   readonly #line: UpstreamLine;
+  readonly #onAnswer: OnAnswer | undefined;
   #events: AsyncIterator<ConverseStreamOutput> | undefined;
   /** A refusal. Kept here, since the package writes into the errors that pass through it. */
   #refusal: unknown;
 
-  constructor(line: UpstreamLine) {
+  constructor(line: UpstreamLine, onAnswer: OnAnswer | undefined) {
     this.#line = line;
+    this.#onAnswer = onAnswer;
   }
 
   /** Sends the request and waits for the answer to begin. */
@@ -84,6 +88,7 @@ export class BedrockConnection {
     const url = new URL(`${protocol}//${hostname}${port === undefined ? "" : `:${port}`}${path}`);
     try {
       const answer = await exchange(url, { method, headers, body }, this.#line.signal);
+      tell(this.#onAnswer, headersOf(answer));
       if (!isStream(answer, "application/vnd.amazon.eventstream")) {
         throw httpRefusal(await refusalOf(answer));
       }

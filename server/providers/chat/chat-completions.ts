@@ -90,6 +90,7 @@ class ChatCompletionsModel implements ChatModel {
     };
     let body = this.#body(request, quirks);
     return {
+      onAnswer: request.onAnswer,
       // The package's types know only OpenAI's own fields.
       send: (client, options) =>
         client.chat.completions.create(body as unknown as ChatParams, options),

@@ -10,6 +10,7 @@ import type {
   ChatModelEvent,
   Conversation,
   ConversationSetup,
+  OnAnswer,
   Provider,
   ProviderEvent,
   ProviderFacts,
@@ -65,10 +66,13 @@ class HistoryConversation implements Conversation {
     this.#settled = past.length;
   }
 
-  async *ask(signal: AbortSignal): AsyncGenerator<readonly ProviderEvent[], void> {
+  async *ask(
+    signal: AbortSignal,
+    onAnswer?: OnAnswer,
+  ): AsyncGenerator<readonly ProviderEvent[], void> {
     if (this.#openCalls.size > 0) throw new Error("a call of the last turn is not answered");
     const { instructions, tools } = this.#setup;
-    const request = { instructions, tools, messages: this.#messages };
+    const request = { instructions, tools, messages: this.#messages, onAnswer };
     for await (const events of this.#model.stream(request, signal)) {
       yield events.at(-1)?.type === "end" ? this.#keepLast(events) : events;
     }

@@ -2,7 +2,13 @@ import type { OpenAI } from "openai";
 import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import { text } from "../json.ts";
-import type { HostedToolType, ModelSettings, SpokenEvent, ToolSpec } from "../provider.ts";
+import type {
+  HostedToolType,
+  ModelSettings,
+  OnAnswer,
+  SpokenEvent,
+  ToolSpec,
+} from "../provider.ts";
 import { readMessage } from "../upstream/message.ts";
 import { blamesParameter, UpstreamRefusal } from "../upstream/refusal.ts";
 import type { StreamReader } from "../upstream/stream.ts";
@@ -25,6 +31,7 @@ export interface ResponsesTurn {
   input: readonly InputItem[];
   store: boolean;
   previousId?: string | undefined;
+  onAnswer?: OnAnswer | undefined;
 }
 
 /** What of a request may have to be left out. */
@@ -67,6 +74,7 @@ export class ResponsesModel {
       encrypted: this.#asksForEncrypted && !turn.store,
     };
     const request: UpstreamRequest = {
+      onAnswer: turn.onAnswer,
       send: (client, options) => client.responses.create(this.#params(turn, shape), options),
       adapt: ({ cause }) => {
         const learned = this.#learn(shape, cause);

@@ -10,6 +10,7 @@ import type {
   ChatModelRequest,
   Conversation,
   ConversationSetup,
+  OnAnswer,
   Provider,
   ProviderEvent,
   ProviderFacts,
@@ -66,10 +67,10 @@ class StatelessResponses implements ChatModel {
   }
 
   stream(
-    { instructions, tools, messages }: ChatModelRequest,
+    { instructions, tools, messages, onAnswer }: ChatModelRequest,
     signal: AbortSignal,
   ): AsyncIterable<readonly ChatModelEvent[]> {
-    const turn = { instructions, tools, input: toInput(messages), store: false };
+    const turn = { instructions, tools, input: toInput(messages), store: false, onAnswer };
     return this.#model.ask(
       turn,
       (finished) => ({ ...endOf(finished), message: finished.message }),
@@ -99,7 +100,7 @@ class ResponsesConversation implements Conversation {
     this.#previousId = this.#settledId;
   }
 
-  ask(signal: AbortSignal): AsyncIterable<readonly ProviderEvent[]> {
+  ask(signal: AbortSignal, onAnswer?: OnAnswer): AsyncIterable<readonly ProviderEvent[]> {
     const { instructions, tools } = this.#setup;
     const turn = {
       instructions,
@@ -107,6 +108,7 @@ class ResponsesConversation implements Conversation {
       input: this.#input,
       store: true,
       previousId: this.#previousId,
+      onAnswer,
     };
     return this.#model.ask(turn, (finished) => this.#end(finished), signal);
   }

@@ -1,11 +1,12 @@
 import type { SseMessage } from "../../protocol/sse.ts";
 import { toProviderError } from "../failures/failures.ts";
 import type { ExplainFailure, ProviderError } from "../failures/provider-error.ts";
-import type { ProviderTimes } from "../provider.ts";
+import type { OnAnswer, ProviderTimes } from "../provider.ts";
 import type { StreamResponse } from "./client.ts";
 import { SseConnection } from "./connection.ts";
 import type { UpstreamLine } from "./line.ts";
 import { reportedFailure } from "./message.ts";
+import { telling } from "./request-id.ts";
 import type { RetryClock } from "./retry.ts";
 import { tryToOpen } from "./tries.ts";
 
@@ -15,6 +16,7 @@ export interface StreamRequest {
   readonly send: (signal: AbortSignal) => Promise<StreamResponse>;
   /** Told that the upstream refused the request; `true` when `send` will now send another one. */
   readonly adapt: (failure: ProviderError) => boolean;
+  readonly onAnswer?: OnAnswer | undefined;
 }
 
 export interface StreamOptions {
@@ -84,7 +86,7 @@ function readAll<Event>(reader: StreamReader<Event>, messages: readonly SseMessa
 /** Rejects also where the stream's first event is that the upstream fails: nothing was said by then. */
 async function openStream(request: StreamRequest, label: string, line: UpstreamLine) {
   const connection = new SseConnection(line);
-  await connection.start(request.send);
+  await connection.start((own) => telling(request.onAnswer, () => request.send(own)));
   const first = await connection.read();
   const failure = first?.[0] && reportedFailure(first[0], label);
   if (failure !== undefined) throw failure;

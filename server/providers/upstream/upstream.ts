@@ -1,5 +1,6 @@
 import type { OpenAI } from "openai";
 import type { ProviderError } from "../failures/provider-error.ts";
+import type { OnAnswer } from "../provider.ts";
 import { createClient, type StreamResponse, streamOf, type UpstreamAddress } from "./client.ts";
 import { type StreamOptions, type StreamReader, streamEvents } from "./stream.ts";
 
@@ -14,6 +15,7 @@ export interface UpstreamRequest {
   send(client: OpenAI, options: SendOptions): { asResponse(): Promise<Response> };
   /** Told that the upstream refused the request; `true` when `send` will now send another one. */
   adapt(failure: ProviderError): boolean;
+  readonly onAnswer?: OnAnswer | undefined;
 }
 
 export interface UpstreamOptions extends UpstreamAddress, StreamOptions {}
@@ -41,6 +43,7 @@ export class Upstream {
     const stream = {
       send: (own: AbortSignal) => this.#send(request, own),
       adapt: (failure: ProviderError) => request.adapt(failure),
+      onAnswer: request.onAnswer,
     };
     return streamEvents(stream, this.#options, reader, signal);
   }
