@@ -16,7 +16,7 @@ export const chunkBudgets = {
   launcher: 5_000,
   http: 2_000,
   keep: 2_000,
-  "key-form": 2_000,
+  "key-form": 2_500,
   files: 3_500,
   steps: 3_500,
   ...Object.fromEntries(LOCALES.map((language) => [`locale-${language}`, 4_000])),

@@ -4,6 +4,7 @@ import { loadLocale } from "./locales.ts";
 import {
   english,
   type LauncherStrings,
+  type Locale,
   type Strings,
   type StringsOverride,
   useStrings,
@@ -19,7 +20,7 @@ export class Language {
   readonly #host: Element;
   readonly #onChange: () => void;
   readonly #watcher = new MutationObserver(() => this.look());
-  #locale: Strings = english;
+  #locale: Locale = english;
   #own: StringsOverride = {};
   #table: Strings & Partial<LauncherStrings> = english;
   #tag: string | undefined;
@@ -94,7 +95,8 @@ export class Language {
   }
 
   #compose(): void {
-    this.#table = { ...this.#locale, ...this.#own };
+    // English is behind it, as it will be when further chunks have come.
+    this.#table = Object.assign(Object.create(english), this.#locale, this.#own);
     this.#onChange();
   }
 }

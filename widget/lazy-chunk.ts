@@ -1,6 +1,7 @@
 import { lent } from "./lent.ts";
 import { scriptTag } from "./script-tag.ts";
 import { parseServer } from "./server-url.ts";
+import { english, type Strings } from "./strings.ts";
 
 /** What is loaded only when an answer needs it, by name: the modules of `chunks/`. */
 export interface Chunks {
@@ -38,9 +39,18 @@ export function loadChunksFrom(url: string): void {
   if (!scriptTag.isTag) server = url;
 }
 
-/** A chunk that needs something of this script is a function of it. */
-function lend(module: { default?: (lend: typeof lent) => unknown }): unknown {
-  return module.default?.(lent) ?? module;
+/** What a chunk may be besides what its users know of it. */
+interface ChunkModule {
+  /** A chunk that needs something of this script is a function of it. */
+  default?: (lend: typeof lent) => ChunkModule;
+  /** What it says in English. */
+  texts?: Partial<Strings>;
+}
+
+function receive(module: ChunkModule): ChunkModule {
+  const chunk = module.default?.(lent) ?? module;
+  Object.assign(english, chunk.texts);
+  return chunk;
 }
 
 /**
@@ -56,7 +66,7 @@ export async function loadChunk<Name extends keyof Chunks>(
     const base = scriptTag.isTag ? server : parseServer(server);
     const url = new URL(`chunks/${name}${suffix}.js`, base);
     if (failures > 0) url.hash = String(failures);
-    const chunk = loaded.get(name) ?? import(url.href).then(lend);
+    const chunk = loaded.get(name) ?? import(url.href).then(receive);
     loaded.set(name, chunk);
     return (await chunk) as Chunks[Name];
   } catch {

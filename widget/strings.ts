@@ -1,11 +1,17 @@
 /**
- * Every text that a person can read or hear, in English, and the table that is in use.
+ * Every text that a person can read or hear, in English, and the table that is in use. What only a chunk says comes with it,
+ * from `texts/`.
  *
  * Views read `strings` while they draw, and never keep one of its texts outside of a function: it is another table when the
  * element speaks another language.
  */
 
-export const english = {
+import type { fileTexts } from "./texts/files.ts";
+import type { keyFormTexts } from "./texts/key-form.ts";
+import type { stepTexts } from "./texts/steps.ts";
+import type { boxToolTexts } from "./texts/tools.ts";
+
+const texts = {
   /** A language tag: how numbers are written, and what screen readers are told. */
   lang: "en",
 
@@ -22,10 +28,7 @@ export const english = {
   send: "Send message",
   stop: "Stop answering",
   attach: "Attach files",
-  attachedFiles: "Attached files",
-  remove: (name: string) => `Remove ${name}`,
   dropHere: "Drop files to attach them",
-  dismiss: "Dismiss",
   jump: "Jump to latest",
   suggestions: "Suggestions",
 
@@ -33,24 +36,12 @@ export const english = {
   agentSaid: (agent: string) => `${agent} said:`,
   answering: "Answering…",
   thinking: "Thinking",
-  thoughtBriefly: "Thought briefly",
-  thoughtFor: (duration: string) => `Thought for ${duration}`,
   /** Spoken when the agent calls a tool. */
   toolStarted: (tool: string) => `Using ${tool}…`,
   toolRunning: "running",
   toolCompleted: "completed",
   toolFailed: "failed",
   toolStopped: "stopped",
-  /** Thoughts and tool calls in a row, folded into one line. At least three. */
-  steps: (count: number) => `${count} steps`,
-  /** How many of them failed, beside their number. At least one. */
-  stepsFailed: (count: number) => `${count} failed`,
-  /** Of a text that is cut: its size. */
-  showAll: (size: string) => `Show all (${size})`,
-  toolArguments: "Arguments",
-  toolOutput: "Output",
-  toolError: "Error",
-  emptyOutput: "(empty)",
   copy: "Copy",
   copyAnswer: "Copy answer",
   copied: "Copied",
@@ -79,14 +70,6 @@ export const english = {
   cutByTurns: "The agent stopped because it reached its limit of steps.",
   emptyAnswer: "The agent gave an empty answer.",
 
-  keyTitle: "Enter your key",
-  keyWhy: (name: string) => `${name} asks for an access key. It is kept in this browser only.`,
-  keyLabel: "Access key",
-  keySubmit: "Continue",
-  keyChecking: "Checking…",
-  keyRefused: "That key was not accepted. Check it and enter it again.",
-  keyForbidden: "That key may not be used on this page. Enter another one.",
-  keyWaiting: "Your message will be sent as soon as the key is accepted.",
   siteKeyRefused: "This site’s chat key was not accepted. Please tell the owner of the site.",
   siteForbidden: "This chat may not be used on this site.",
 
@@ -103,28 +86,8 @@ export const english = {
   rateLimited: "Too many messages in a short time. Wait a moment and try again.",
   serverError: "The server could not answer.",
 
-  noFilesTaken: (agent: string) => `${agent} does not take files.`,
-  fileTooLarge: (name: string, limit: string) => `${name} is larger than ${limit}.`,
-  fileTwice: (name: string) => `${name} is attached already.`,
-  fileEmpty: (name: string) => `${name} is empty.`,
-  fileUnreadable: (name: string) => `${name} could not be read.`,
-  /** Spoken when a file was taken. */
-  fileAttached: (name: string) => `${name} attached.`,
-  /** `types` is a list in words. */
-  fileTypeRefused: (name: string, types: string) =>
-    `${name} cannot be attached: only ${types} files are taken.`,
-  fileTypeFalse: (name: string, type: string) =>
-    `${name} cannot be attached: it is not a ${type} file, whatever its name says.`,
-  tooManyFiles: (name: string, limit: number) =>
-    `${name} was not attached: a message takes at most ${limit} ${limit === 1 ? "file" : "files"}.`,
-
   /** Label of a code block without a language. */
   code: "Code",
-  wrapLines: "Wrap lines",
-  showAllLines: (lines: number) => `Show all ${lines} lines`,
-  showFewerLines: "Show fewer lines",
-  copyAsMarkdown: "Copy as Markdown",
-  copyAsCsv: "Copy as CSV",
   loadImage: (host: string) => `Load image from ${host}`,
   openImage: (host: string) => `Open image at ${host}`,
   imageFailed: "The image could not be loaded",
@@ -135,7 +98,14 @@ export const english = {
 };
 
 /** The texts of one language. Whatever has no parameter is a text, everything else a function that makes one. */
-export type Strings = typeof english;
+export type Strings = typeof texts &
+  typeof boxToolTexts &
+  typeof fileTexts &
+  typeof keyFormTexts &
+  typeof stepTexts;
+
+/** It has the texts of a chunk as soon as there is that chunk, which alone reads them. */
+export const english = texts as Strings;
 
 /** Texts of the launcher, whose English ones come with its chunk. */
 export interface LauncherStrings {

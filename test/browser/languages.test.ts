@@ -4,6 +4,10 @@ import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import { english as launcherTexts } from "../../widget/chunks/launcher-view.ts";
 import { english as chatTexts, type Locale } from "../../widget/strings.ts";
+import { fileTexts } from "../../widget/texts/files.ts";
+import { keyFormTexts } from "../../widget/texts/key-form.ts";
+import { stepTexts } from "../../widget/texts/steps.ts";
+import { boxToolTexts } from "../../widget/texts/tools.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
@@ -12,7 +16,14 @@ import { chatIn, failOnComplaints, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
-const english = { ...chatTexts, ...launcherTexts };
+const english = {
+  ...chatTexts,
+  ...boxToolTexts,
+  ...fileTexts,
+  ...keyFormTexts,
+  ...stepTexts,
+  ...launcherTexts,
+};
 
 const LANGUAGES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
 

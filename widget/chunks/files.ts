@@ -2,4 +2,5 @@
 
 export { AttachmentDraft } from "../attachment-draft.ts";
 export { fileStyles as styles } from "../styles/files.styles.ts";
+export { fileTexts as texts } from "../texts/files.ts";
 export { filesView, refusalsView } from "../views/attachment-list.ts";

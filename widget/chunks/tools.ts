@@ -9,6 +9,7 @@ import type { Strings } from "../strings.ts";
 import { tableAsCsv, tableAsMarkdown } from "./table-text.ts";
 import { toolsSheet } from "./tools.styles.ts";
 
+export { boxToolTexts as texts } from "../texts/tools.ts";
 export { colourCode } from "./colour-code.ts";
 
 /** Lines of code that are shown before the rest is folded away. */

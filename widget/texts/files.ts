@@ -1,0 +1,22 @@
+/** English texts about files, and why some are not taken. */
+
+export const fileTexts = {
+  attachedFiles: "Attached files",
+  remove: (name: string) => `Remove ${name}`,
+  dismiss: "Dismiss",
+
+  noFilesTaken: (agent: string) => `${agent} does not take files.`,
+  fileTooLarge: (name: string, limit: string) => `${name} is larger than ${limit}.`,
+  fileTwice: (name: string) => `${name} is attached already.`,
+  fileEmpty: (name: string) => `${name} is empty.`,
+  fileUnreadable: (name: string) => `${name} could not be read.`,
+  /** Spoken when a file was taken. */
+  fileAttached: (name: string) => `${name} attached.`,
+  /** `types` is a list in words. */
+  fileTypeRefused: (name: string, types: string) =>
+    `${name} cannot be attached: only ${types} files are taken.`,
+  fileTypeFalse: (name: string, type: string) =>
+    `${name} cannot be attached: it is not a ${type} file, whatever its name says.`,
+  tooManyFiles: (name: string, limit: number) =>
+    `${name} was not attached: a message takes at most ${limit} ${limit === 1 ? "file" : "files"}.`,
+};
