@@ -17,7 +17,7 @@ export const chunkBudgets = {
   http: 2_000,
   keep: 2_000,
   "key-form": 2_500,
-  files: 3_500,
+  files: 4_000,
   steps: 3_500,
   ...Object.fromEntries(LOCALES.map((language) => [`locale-${language}`, 4_000])),
 };
