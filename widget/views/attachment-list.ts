@@ -21,21 +21,7 @@ export function filesView<File extends SentFile>(
         (file) => html`
           <li part="attachment" class=${file.url === undefined ? "chip" : "chip picture"}>
             ${file.url === undefined ? fileLabel(file) : thumbnail(file.name, file.url)}
-            ${
-              onRemove
-                ? iconButton(
-                    "remove",
-                    strings.remove(file.name),
-                    icons.close,
-                    (event) => {
-                      onRemove(file);
-                      if (isByKeyboard(event)) focusNeighbour(event);
-                    },
-                    false,
-                    "remove",
-                  )
-                : nothing
-            }
+            ${onRemove ? removeButton(file.name, () => onRemove(file)) : nothing}
           </li>
         `,
       )}
@@ -43,9 +29,13 @@ export function filesView<File extends SentFile>(
   `;
 }
 
-/** A click without a pointer counts none. */
-function isByKeyboard(event: Event): boolean {
-  return event instanceof MouseEvent && event.detail === 0;
+function removeButton(name: string, onRemove: () => void): TemplateResult {
+  const remove = (event: Event) => {
+    onRemove();
+    // A click that no pointer made counts none.
+    if (event instanceof MouseEvent && event.detail === 0) focusNeighbour(event);
+  };
+  return iconButton("remove", strings.remove(name), icons.close, remove, false, "remove");
 }
 
 /** Who takes out several files with the keyboard goes on with the next one; after the last the text field has the focus. */
