@@ -16,7 +16,6 @@ import { RequestMemoryBudget } from "./limits/request-memory.ts";
 import type { Log } from "./log.ts";
 import { meterAdmission } from "./observe/metered-admission.ts";
 import { Metrics } from "./observe/metrics.ts";
-import { METRICS_TYPE } from "./observe/registry.ts";
 import { RunRecord } from "./observe/run-record.ts";
 import { type Observer, observeWith } from "./observer.ts";
 import { OpenSockets } from "./open-sockets.ts";
@@ -54,6 +53,8 @@ export interface ServerParts {
   readonly observer: PlaceObserver | undefined;
   /** Where clients find runs: those of this process, and perhaps of others. */
   directory(own: RunHub): RunDirectory;
+  /** The figures of all processes; `own` reads those of this one. */
+  gatherMetrics(own: () => string): string | Promise<string>;
 }
 
 /** A server for one agent. */
@@ -71,6 +72,8 @@ export interface AgentServer {
    * ended because their key or page may no longer be used.
    */
   reload(config: Config): number;
+  /** The figures of this process, as `GET /metrics` gives them; "" when they are switched off. */
+  metrics(): string;
 }
 
 export function createAgentServer(options: AgentServerOptions): AgentServer {
@@ -121,6 +124,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
       );
       return open.recheck(live) + revoked;
     },
+    metrics: () => metrics?.render() ?? "",
     drain,
     leave: () => void http.close(),
     async close() {
@@ -142,6 +146,7 @@ function ownParts(current: () => Config): ServerParts {
     large: new LargeBodyLine(maxLargeBodies, times.body),
     observer: undefined,
     directory: (own) => own,
+    gatherMetrics: (own) => own(),
   };
 }
 
@@ -192,7 +197,7 @@ function metricsOf({ agent }: AgentServerOptions, open: OpenSockets): Metrics {
 function createService(
   { provider, config, publicFolder, parseWorker }: AgentServerOptions,
   current: () => Config,
-  { admission, large, directory }: ServerParts,
+  { admission, large, directory, gatherMetrics }: ServerParts,
   { runner, state, hub, observer, metrics }: ServiceParts,
 ): Service {
   const rules = (): ChatRules => ({
@@ -218,7 +223,7 @@ function createService(
     sendMs: config.times.send,
     publicFolder,
     frameAncestors: () => frameAncestors(current().origins),
-    metrics: metrics && (() => ({ text: metrics.render(), type: METRICS_TYPE })),
+    metrics: metrics && (async () => gatherMetrics(() => metrics.render())),
     refused: (code) => observer.error(code),
     runs: directory(hub),
   };

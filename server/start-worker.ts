@@ -11,6 +11,7 @@ import type { AgentServer, ServerParts } from "./index.ts";
 import { listen, loadServer } from "./load-server.ts";
 import type { Log } from "./log.ts";
 import { logOfProcess } from "./log-of-process.ts";
+import { mergeMetrics } from "./observe/merge-metrics.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
 import { onStrayErrors } from "./shutdown.ts";
 
@@ -80,6 +81,8 @@ class ServingWorker {
         this.#runs = new SharedRuns(this.#primary, own);
         return this.#runs;
       },
+      // This worker's own are among them.
+      gatherMetrics: async () => mergeMetrics(await this.#primary.call("metrics", null)),
     };
   }
 
@@ -99,6 +102,7 @@ class ServingWorker {
       cancel: (what) => this.#runs?.cancelOwn(what) ?? false,
       abort: (what) => this.#runs?.abortOwn(what),
       relay: ({ from, frame }) => this.#runs?.receive(from, frame),
+      metrics: () => this.#server?.metrics() ?? "",
       gone: ({ worker }) => this.#runs?.gone(worker),
     };
   }

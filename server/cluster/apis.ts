@@ -92,6 +92,8 @@ export interface PrimaryApi {
   cancel(what: { place: string }): Promise<boolean>;
   abort(what: { place: string; kind: AbortKind }): void;
   relay(what: { to: WorkerId; frame: RelayFrame }): void;
+  /** The figures of every worker. */
+  metrics(_: null): Promise<readonly string[]>;
 }
 
 /** What the primary process may ask of a worker. */
@@ -107,6 +109,8 @@ export interface WorkerApi {
   cancel(what: { place: string }): boolean;
   abort(what: { place: string; kind: AbortKind }): void;
   relay(what: { from: WorkerId; frame: RelayFrame }): void;
+  /** Its own figures. */
+  metrics(_: null): string;
   /** Another worker has ended. */
   gone(what: { worker: WorkerId }): void;
 }

@@ -87,6 +87,12 @@ export class Coordinator {
     return ended.reduce<number>((sum, count) => sum + (count ?? 0), 0);
   }
 
+  async #metrics(): Promise<string[]> {
+    const peers = [...this.#connected.values()].filter(({ isListening }) => isListening);
+    const pages = peers.map(({ peer }) => this.#unlessGone(peer.call("metrics", null)));
+    return (await Promise.all(pages)).filter((page) => page !== undefined);
+  }
+
   #connect(worker: Worker): void {
     const { admission, large, log } = this.#options;
     const desk = new AdmissionDesk(admission, large);
@@ -135,7 +141,10 @@ export class Coordinator {
 
   #runsApi(
     id: WorkerId,
-  ): Pick<PrimaryApi, "claim" | "find" | "taken" | "free" | "cancel" | "abort" | "relay"> {
+  ): Pick<
+    PrimaryApi,
+    "claim" | "find" | "taken" | "free" | "cancel" | "abort" | "relay" | "metrics"
+  > {
     const places = this.#places;
     return {
       claim: ({ place, digest }) => places.claim(id, place, digest),
@@ -155,6 +164,7 @@ export class Coordinator {
         if (owner !== undefined) this.#connected.get(owner)?.peer.cast("abort", what);
       },
       relay: ({ to, frame }) => this.#relay(id, to, frame),
+      metrics: () => this.#metrics(),
     };
   }
 

@@ -3,8 +3,6 @@
  * @opentelemetry/api with it, which must stay optional, and quantile sketches that nothing here needs.
  */
 
-export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-
 type Labels = Readonly<Record<string, string>>;
 type Kind = "counter" | "gauge" | "histogram";
 

@@ -5,14 +5,14 @@ import type { Service } from "./service.ts";
 /** `GET /metrics`: what Prometheus collects. */
 export const metrics =
   (service: Service) =>
-  ({ res }: Exchange): void => {
+  async ({ res }: Exchange): Promise<void> => {
     if (service.metrics === undefined) {
       throw new ApiError("not_found", "Metrics are switched off (PARLEY_METRICS).");
     }
-    const { text, type } = service.metrics();
-    const body = Buffer.from(text);
+    const body = Buffer.from(await service.metrics());
+    if (res.destroyed) return;
     res.writeHead(200, {
-      "content-type": type,
+      "content-type": "text/plain; version=0.0.4; charset=utf-8",
       "content-length": body.length,
       "cache-control": "no-store",
     });

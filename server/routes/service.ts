@@ -29,8 +29,8 @@ export interface Service {
   readonly publicFolder: string;
   /** Value of the CSP directive `frame-ancestors` for the embedded page. */
   frameAncestors(): string;
-  /** What Prometheus collects, and its media type; absent when it is switched off. */
-  readonly metrics: (() => { text: string; type: string }) | undefined;
+  /** What Prometheus collects; absent when it is switched off. */
+  readonly metrics: (() => Promise<string>) | undefined;
   /** Told of the code of each error that a socket's client is told in answer to a command. */
   refused(code: string): void;
   readonly runs: RunDirectory;
