@@ -1,12 +1,14 @@
 /** `parley start --workers`: the process that starts the others, counts what is limited, and serves nobody itself. */
 
 import cluster from "node:cluster";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import { announce } from "./announce.ts";
 import type { Listening, WorkerSetup } from "./cluster/apis.ts";
 import { Coordinator } from "./cluster/coordinator.ts";
 import { type Config, livePartOf, secretsOf } from "./config.ts";
 import { Admission } from "./limits/admission.ts";
 import { LargeBodyLine } from "./limits/large-body-line.ts";
+import { listen } from "./load-server.ts";
 import type { Log } from "./log.ts";
 import { logOfProcess } from "./log-of-process.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
@@ -45,8 +47,7 @@ class Primary {
   readonly #coordinator: Coordinator;
   #live: Config;
   #liveEnv: StartPlan["env"];
-  /** Where the workers listen, once that is known: one that comes later must not get another free port. */
-  #port: string | undefined;
+  #port: number;
   #onGaveUp: (sentence: string) => void = () => {};
 
   constructor(plan: StartPlan, log: Log) {
@@ -54,6 +55,7 @@ class Primary {
     this.#plan = plan;
     this.#log = log;
     this.#live = config;
+    this.#port = config.port;
     this.#liveEnv = env;
     this.#admission = new Admission(() => this.#live.limits);
     this.#coordinator = new Coordinator({
@@ -73,10 +75,10 @@ class Primary {
     const failed = new Promise<never>((_resolve, reject) => {
       this.#onGaveUp = (sentence) => reject(new SetupError(sentence));
     });
+    // A worker that comes later must not get another free port.
+    if (this.#port === 0) this.#port = await freePort(this.#plan.config);
     try {
-      const listening = await Promise.race([this.#coordinator.start(), failed]);
-      this.#port = new URL(listening.url).port || "80";
-      return listening;
+      return await Promise.race([this.#coordinator.start(), failed]);
     } catch (error) {
       this.#coordinator.kill();
       throw error;
@@ -115,14 +117,30 @@ class Primary {
   }
 
   #setup(): WorkerSetup {
-    const { config, folder, flags, env } = this.#plan;
+    const { config, folder, env } = this.#plan;
     return {
       workers: config.workers,
       ...(folder === undefined ? {} : { folder }),
-      flags: { host: config.host, port: this.#port ?? flags.port ?? String(config.port) },
+      flags: { host: config.host, port: String(this.#port) },
       env,
       liveEnv: this.#liveEnv,
       idSecret: config.idSecret.toString("base64"),
     };
   }
+}
+
+/** A port that nobody listens on. @throws SetupError */
+async function freePort(at: Pick<Config, "host" | "port">): Promise<number> {
+  const server = createServer();
+  await listen({ listen: () => listenOn(server, at) }, at);
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+function listenOn(server: Server, { host, port }: Pick<Config, "host" | "port">): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => resolve(""));
+  });
 }

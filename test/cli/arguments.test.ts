@@ -36,6 +36,17 @@ const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][
   [["start", "--port", "65536"], {}, /--port must be/],
   [["start", "--port", "-1"], {}, /--port/],
   [["start", "--port", "80.5"], {}, /--port must be/],
+  [
+    ["start", "--workers", "two"],
+    {},
+    /--workers must be a whole number from 1 .*, or auto, but is "two"/,
+  ],
+  [["start"], { PARLEY_WORKERS: "0" }, /PARLEY_WORKERS must be a whole number/],
+  [
+    ["start", "--workers", "2", "--host", "192.0.2.1"],
+    {},
+    /^parley: "192\.0\.2\.1" is not an address of this machine[^\n]*\n$/,
+  ],
   [["start"], { PORT: "many" }, /PORT must be a number from 0 to 65535, but is "many"/],
   [["start", "--host", "no.such.host.invalid"], {}, /"no\.such\.host\.invalid" is not an address/],
   [["start", "--host", "192.0.2.1"], {}, /"192\.0\.2\.1" is not an address of this machine/],

@@ -17,15 +17,29 @@ import { temporaryProject } from "./temporary-project.ts";
 const AGENT = `
   import { createServer } from "node:http";
   const held = [];
+  const releasing = [];
+  const meet = () => {
+    if (held.length === 0) return;
+    for (const res of releasing.splice(0)) res.end();
+    for (const end of held.splice(0)) end("held by " + process.pid);
+  };
+  const hold = () => new Promise((end) => {
+    held.push(end);
+    if (releasing.length > 0) meet();
+  });
   const gate = createServer((req, res) => {
-    res.end();
-    if (req.url === "/throw") setImmediate(() => { throw new Error("nobody catches this"); });
-    else for (const end of held.splice(0)) end("held by " + process.pid);
+    if (req.url === "/throw") {
+      res.end();
+      setImmediate(() => { throw new Error("nobody catches this"); });
+    } else {
+      releasing.push(res);
+      meet();
+    }
   });
   await new Promise((resolve) => gate.listen(0, "127.0.0.1", resolve));
   export default {
     name: process.pid + " http://127.0.0.1:" + gate.address().port, model: "demo",
-    tools: [{ name: "hold", description: "Waits.", parameters: { type: "object" }, execute: () => new Promise((end) => held.push(end)) }],
+    tools: [{ name: "hold", description: "Waits.", parameters: { type: "object" }, execute: hold }],
   };`;
 
 export interface Ask {
@@ -70,7 +84,7 @@ export class WorkerLine {
     return connect(t, url, { agent: this.#connection, headers });
   }
 
-  /** Lets the calls of the tool that wait in this worker end. */
+  /** Lets the calls of the tool that wait in this worker end; the first one may be yet to come. */
   async release(): Promise<void> {
     await fetch(this.#gate);
   }
@@ -104,13 +118,19 @@ export async function startWorkers(t: Cleanup, options: CommandOptions = {}): Pr
   return { ...started, lines: [first, second], line };
 }
 
+/** How long a worker may take to answer before another connection is tried. */
+const LOST_MS = 1_000;
+
 /** Opens connections until one reaches the right process: they are given out in turn. */
 async function lineTo(t: Cleanup, url: string, isRight: (pid: number) => boolean) {
   const end = Date.now() + 10_000;
   while (Date.now() < end) {
     const connection = new Agent({ keepAlive: true, maxSockets: 1 });
     t.after(() => connection.destroy());
+    // A connection that was on its way to a worker when that was killed is lost: nobody answers it.
+    const lost = setTimeout(() => connection.destroy(), LOST_MS);
     const info = await askOver(connection, `${url}/api/info`, {}).then(textOf, () => undefined);
+    clearTimeout(lost);
     if (info !== undefined) {
       const line = new WorkerLine(url, connection, JSON.parse(info).name);
       if (isRight(line.pid)) return line;
