@@ -41,6 +41,21 @@ test("a frame whose checksum is wrong is not believed", async () => {
   assert.match(failure.message, /could not be read/);
 });
 
+for (const length of [0, 15, 16 * 1024 * 1024 + 1, 2 ** 32 - 1]) {
+  test(`a frame that announces ${length} bytes is not waited for, and no memory is taken for it`, async () => {
+    const announced = Buffer.alloc(4);
+    announced.writeUInt32BE(length);
+    // In two pieces: a length may be cut anywhere.
+    const body = [bytes, announced.subarray(0, 1), announced.subarray(1)];
+    await using upstream = await startUpstream({ headers: EVENT_STREAM, body, end: "stall" });
+    const before = process.memoryUsage().arrayBuffers;
+    const turn = await ask(open(await bedrock(upstream)));
+    assert.match(failureOf(turn).message, /could not be read/);
+    assert.equal(said(turn), "Half", "what came before it was said");
+    assert.ok(process.memoryUsage().arrayBuffers - before < 16 * 1024 * 1024);
+  });
+}
+
 for (const [what, reply, sentence] of [
   ["a page of HTML", { headers: { "content-type": "text/html" }, body: ["<html>"] }, /base URL/],
   ["JSON with status 200", jsonReply(200, { output: {} }), /base URL/],

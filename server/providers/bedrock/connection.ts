@@ -8,6 +8,7 @@ import { exchange, headersOf, isStream, refusalOf } from "../upstream/exchange.t
 import type { UpstreamLine } from "../upstream/line.ts";
 import { tell } from "../upstream/request-id.ts";
 import { httpRefusal, sdkFailure } from "./failures.ts";
+import { FrameLengths } from "./frame-lengths.ts";
 
 /** A request as the package builds it and hands it to its HTTP client. */
 interface BuiltRequest {
@@ -102,9 +103,16 @@ export class BedrockConnection {
   }
 
   async *#body(): AsyncGenerator<Uint8Array, void> {
+    const lengths = new FrameLengths();
     for (;;) {
       const bytes = await this.#line.read();
       if (bytes === undefined) return;
+      try {
+        lengths.pass(bytes);
+      } catch (error) {
+        this.#refusal = error;
+        throw error;
+      }
       yield bytes;
     }
   }
