@@ -31,7 +31,7 @@ export interface Admission {
 }
 
 /** For the last event of each run to be written. */
-const LAST_EVENT_MS = 1_000;
+const LAST_EVENT_MS = 2_000;
 
 interface Entry {
   readonly run: Run;

@@ -3,6 +3,7 @@ import type { RunWatch } from "../agent/run-watch.ts";
 import { toApiError } from "../protocol/api-error.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
 import type { StreamEvent } from "../protocol/events.ts";
+import { endsWhenAborted } from "./overdue.ts";
 import { Reading } from "./reading.ts";
 import type { EventSink, RunAccess } from "./run-access.ts";
 import { checkAfter, endsWith, nearEndOf, type RunExtent } from "./run-extent.ts";
@@ -117,7 +118,8 @@ export class Run implements RunAccess {
     try {
       leave = await place;
       watch = job.watch();
-      await this.#pump(job.events(this.#controller, watch), watch);
+      const { signal } = this.#controller;
+      await endsWhenAborted(this.#pump(job.events(this.#controller, watch), watch), signal);
     } catch (error) {
       // Before it began, who asked for the run hears of the refusal.
       if (watch !== undefined) {
@@ -138,11 +140,12 @@ export class Run implements RunAccess {
     const timer = setTimeout(() => this.abort("timeout"), maxRunMs).unref();
     try {
       for await (const events of batches) {
-        if (this.#gone) return;
+        // Nobody reads on, or nobody waited for it any longer.
+        if (this.#gone || this.#log.closed) return;
         this.#append(events, watch);
         this.#flushSoon();
         if (this.#mustWait()) await this.#room();
-        if (this.#gone) return;
+        if (this.#gone || this.#log.closed) return;
       }
     } finally {
       clearTimeout(timer);

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { post, readEventStream } from "../support/chat-transports.ts";
-import { within } from "../support/deadline.ts";
+import { gate, within } from "../support/deadline.ts";
 import { endlessTurn } from "../support/endless-turn.ts";
 import { LINES, newRun, openLine } from "../support/run-lines.ts";
-import { hang, say } from "../support/scripted-provider.ts";
+import { hang, say, wait } from "../support/scripted-provider.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 
 async function cancel({ url }: TestServer, run: string, key?: string) {
@@ -101,3 +101,34 @@ test("PARLEY_RUN_SECONDS ends a run that is held back by a client which does not
   const last = readEventStream(await answer.text()).at(-1);
   assert.equal(last?.type === "error" && last.code, "provider_timeout");
 });
+
+for (const [way, code] of [
+  ["cancelled", "provider_timeout"],
+  ["too old", "provider_timeout"],
+  ["in a server that stops", "shutting_down"],
+] as const) {
+  test(`a model that does not listen when its run is ${way} keeps neither client nor place waiting`, async (t) => {
+    const held = gate();
+    t.after(() => held.open());
+    const env = {
+      PARLEY_MAX_RUNS: "1",
+      PARLEY_QUEUE_SECONDS: "9",
+      PARLEY_RUN_SECONDS: way === "too old" ? "0.2" : "600",
+    };
+    const turns = [[say("Half"), wait(held.opened), say("Late")], [say("Next")]];
+    const server = await startServer(t, { turns, env, deaf: true });
+    const run = newRun();
+    const line = await openLine.sse(t, server, { message: "Hi", run });
+    await line.next();
+    const next =
+      way === "in a server that stops" ? undefined : post(server, { message: "Hi", stream: false });
+    if (way === "cancelled") await cancel(server, run);
+    const closed = next === undefined ? server.close() : undefined;
+    const [last, ...more] = await line.rest();
+    assert.equal(last?.type === "error" && last.code, code);
+    assert.deepEqual(more, []);
+    if (next !== undefined) assert.equal((await within(next, "the place")).status, 200);
+    await closed;
+    assert.match(server.log.join("\n"), /failure|did not stop|stopping/);
+  });
+}
