@@ -110,5 +110,6 @@ export class RelayedReading implements ReadingAccess {
 
 function toRunEvent(event: EncodedEvent): RunEvent {
   const isLast = event.type === "done" || event.type === "error";
-  return { ...event, last: isLast ? JSON.parse(event.json) : undefined };
+  const bytes = Buffer.byteLength(event.json);
+  return { ...event, bytes, last: isLast ? JSON.parse(event.json) : undefined };
 }

@@ -1,9 +1,9 @@
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
-import type { EncodedEvent } from "../protocol/encoded-event.ts";
 import type { ClearedEvent, ErrorEvent } from "../protocol/events.ts";
 import { FrameIntake, type IntakeListener, type IntakeRules } from "./frame-intake.ts";
 import { cutConnection, SendClock } from "./send-clock.ts";
+import { type TextMessage, textFrames } from "./text-frames.ts";
 
 /** Answers to commands that may wait in a full line. Who sends more commands than it reads answers is cut. */
 const MAX_WAITING_REPLIES = 100;
@@ -35,11 +35,9 @@ export class SocketLine {
   }
 
   /** Sends a run's events, a frame each, in one write. `false`: the line is full until `onDrain`. */
-  write(events: readonly EncodedEvent[]): boolean {
+  write(events: readonly TextMessage[]): boolean {
     if (!this.#isOpen) return true;
-    this.#connection.cork();
-    for (const { json } of events) this.#socket.send(json);
-    this.#connection.uncork();
+    this.#connection.write(textFrames(events));
     this.#watch();
     return !this.isFull;
   }

@@ -26,8 +26,7 @@ export class SseDecoder {
   readonly #maxChars: number;
   #rest: string[] = [];
   #restChars = 0;
-  #dataChars = 0;
-  #data: string[] = [];
+  #data: string | undefined;
   #event = "";
   #atStart = true;
   #afterCarriageReturn = false;
@@ -52,16 +51,18 @@ export class SseDecoder {
     const nextLineEnd = text.includes("\r") ? nextLineFeedOrCarriageReturn : nextLineFeed;
     let from = 0;
     for (let at = nextLineEnd(text, 0); at !== -1; at = nextLineEnd(text, from)) {
-      const line = this.#takeRest(text.slice(from, at));
+      const message =
+        this.#rest.length === 0
+          ? this.#line(text, from, at)
+          : this.#line(this.#takeRest(text.slice(from, at)));
       from = text.charCodeAt(at) === 13 && text.charCodeAt(at + 1) === 10 ? at + 2 : at + 1;
-      const message = this.#line(line);
       if (message !== undefined) messages.push(message);
     }
     if (from < text.length) {
       this.#rest.push(text.slice(from));
       this.#restChars += text.length - from;
     }
-    if (this.#restChars + this.#dataChars > this.#maxChars) {
+    if (this.#restChars + (this.#data?.length ?? 0) > this.#maxChars) {
       throw new RangeError(`an event is longer than ${this.#maxChars} characters`);
     }
     return messages;
@@ -69,39 +70,40 @@ export class SseDecoder {
 
   /** Pieces of an unfinished line are joined once, when it ends: joining at each chunk would be quadratic. */
   #takeRest(end: string): string {
-    if (this.#rest.length === 0) return end;
     const line = this.#rest.join("") + end;
     this.#rest = [];
     this.#restChars = 0;
     return line;
   }
 
-  #line(line: string): SseMessage | undefined {
-    if (line === "") return this.#dispatch();
-    const colon = line.indexOf(":");
-    if (colon === 0) return undefined;
-    const field = colon === -1 ? line : line.slice(0, colon);
-    const start = line.charCodeAt(colon + 1) === 32 ? colon + 2 : colon + 1;
-    const value = colon === -1 ? "" : line.slice(start);
-    if (field === "data") {
-      this.#data.push(value);
-      this.#dataChars += value.length;
-    } else if (field === "event") {
-      this.#event = value;
+  /** The line stands in a text: a copy of it would be made for nothing. */
+  #line(text: string, from = 0, to = text.length): SseMessage | undefined {
+    if (from === to) return this.#dispatch();
+    const data = fieldValue("data", text, from, to);
+    if (data !== undefined) {
+      this.#data = this.#data === undefined ? data : `${this.#data}\n${data}`;
+    } else {
+      this.#event = fieldValue("event", text, from, to) ?? this.#event;
     }
     return undefined;
   }
 
   #dispatch(): SseMessage | undefined {
-    const message =
-      this.#data.length > 0
-        ? { event: this.#event || "message", data: this.#data.join("\n") }
-        : undefined;
-    this.#data = [];
-    this.#dataChars = 0;
+    const data = this.#data;
+    const event = this.#event || "message";
+    this.#data = undefined;
     this.#event = "";
-    return message;
+    return data === undefined ? undefined : { event, data };
   }
+}
+
+/** The value of this field; `undefined` when the line is of another one, or a comment. */
+function fieldValue(field: string, text: string, from: number, to: number): string | undefined {
+  if (!text.startsWith(field, from)) return undefined;
+  const end = from + field.length;
+  if (end === to) return "";
+  if (text.charCodeAt(end) !== 58) return undefined;
+  return text.slice(text.charCodeAt(end + 1) === 32 ? end + 2 : end + 1, to);
 }
 
 function nextLineFeed(text: string, from: number): number {

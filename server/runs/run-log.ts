@@ -6,6 +6,8 @@ import type { LogBudget } from "./log-budget.ts";
 export interface RunEvent extends EncodedEvent {
   /** The event itself, where it is the run's last one. */
   readonly last: DoneEvent | ErrorEvent | undefined;
+  /** Of the JSON in UTF-8. */
+  readonly bytes: number;
 }
 
 export interface LoggedEvent extends RunEvent {
@@ -60,9 +62,10 @@ export class RunLog {
     const before = this.#end;
     for (const event of events) {
       const { id, type, json } = encodeEvent(event, ++this.#lastId);
-      this.#end += Buffer.byteLength(json) + EVENT_BYTES;
+      const bytes = Buffer.byteLength(json);
+      this.#end += bytes + EVENT_BYTES;
       const last = event.type === "done" || event.type === "error" ? event : undefined;
-      this.#events.push({ id, type, json, last, end: this.#end });
+      this.#events.push({ id, type, json, bytes, last, end: this.#end });
     }
     this.#budget.take(this.#end - before);
   }

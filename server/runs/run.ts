@@ -181,12 +181,14 @@ export class Run implements RunAccess {
   #flushSoon(): void {
     if (this.#flushing || this.#readings.size === 0) return;
     this.#flushing = true;
-    this.#settings.turns.add(() => {
-      this.#flushing = false;
-      for (const reading of this.#readings) reading.flush();
-      this.#progress();
-    });
+    this.#settings.turns.add(this.#flush);
   }
+
+  readonly #flush = (): void => {
+    this.#flushing = false;
+    for (const reading of this.#readings) reading.flush();
+    this.#progress();
+  };
 
   #progress(): void {
     this.#trim();
@@ -200,9 +202,10 @@ export class Run implements RunAccess {
   #trim(): void {
     if (this.#readings.size === 0 && !this.#gone) return;
     const { maxBytes, budget } = this.#settings;
+    const keep = this.#keeps && !this.#gone && !budget.isFull ? maxBytes / 2 : 0;
+    if (this.#log.bytes <= keep) return;
     const places = [...this.#readings].map(({ sent }) => sent);
     const newest = this.#gone ? this.#log.lastId : this.#log.lastId - 1;
-    const keep = this.#keeps && !this.#gone && !budget.isFull ? maxBytes / 2 : 0;
     this.#log.trim(keep, Math.min(newest, ...places));
     this.#log.trim(maxBytes, Math.min(newest, Math.max(0, ...places)));
     for (const reading of this.#readings) {

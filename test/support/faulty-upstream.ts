@@ -54,7 +54,11 @@ export async function startFaultyUpstream(t: Cleanup): Promise<FaultyUpstream> {
       answer = next;
     },
     async allClosed() {
-      for (const socket of sockets) if (!socket.closed) await once(socket, "close");
+      // Not with `once`, which rejects for a reset.
+      const open = [...sockets].filter((socket) => !socket.closed);
+      await Promise.all(
+        open.map((socket) => new Promise((closed) => socket.once("close", closed))),
+      );
     },
     stop,
   };

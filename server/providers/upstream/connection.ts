@@ -1,3 +1,4 @@
+import { StringDecoder } from "node:string_decoder";
 import { SseDecoder, type SseMessage } from "../../protocol/sse.ts";
 import { UpstreamGarbage } from "../failures/failures.ts";
 import type { StreamResponse } from "./client.ts";
@@ -7,7 +8,8 @@ import type { UpstreamLine } from "./line.ts";
 export class SseConnection {
   readonly #line: UpstreamLine;
   readonly #sse = new SseDecoder();
-  readonly #utf8 = new TextDecoder();
+  /** Node's own makes strings of one byte per character where it can; a `TextDecoder` never does. */
+  readonly #utf8 = new StringDecoder("utf8");
 
   constructor(line: UpstreamLine) {
     this.#line = line;
@@ -28,9 +30,9 @@ export class SseConnection {
     }
   }
 
-  #decode(bytes: Uint8Array): SseMessage[] {
+  #decode(bytes: Buffer): SseMessage[] {
     try {
-      return this.#sse.feed(this.#utf8.decode(bytes, { stream: true }));
+      return this.#sse.feed(this.#utf8.write(bytes));
     } catch (cause) {
       throw new UpstreamGarbage("the stream holds an event without end", { cause });
     }

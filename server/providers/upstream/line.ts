@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { finished } from "node:stream";
 import { UpstreamGarbage, UpstreamTimeout } from "../failures/failures.ts";
 import type { ProviderTimes } from "../provider.ts";
 
@@ -7,6 +8,9 @@ const MAX_STREAM_BYTES = 64 * 1024 * 1024;
 
 /** How long a stream that nobody reads on may take to end by itself, so that its connection can be used again. */
 const LINGER_MS = 100;
+
+/** Bytes that may wait to be read before the upstream is held back. */
+const HIGH_WATER_BYTES = 64 * 1024;
 
 /**
  * One request and the bytes that answer it. Each wait has its own limit, measured on raw bytes: a comment
@@ -19,8 +23,17 @@ export class UpstreamLine {
   readonly #deadline: number;
   readonly #request = new AbortController();
   #answer: IncomingMessage | undefined;
-  #pieces: AsyncIterator<Buffer> | undefined;
+  /** What came and was not read yet. */
+  #pieces: Buffer[] = [];
+  #waiting = 0;
   #bytes = 0;
+  /** Set when the answer is over, with why where it broke off. */
+  #end: { readonly error: unknown } | undefined;
+  #wake: (() => void) | undefined;
+  /** For all waits one after the other: it counts only while there is one. */
+  #timer: NodeJS.Timeout | undefined;
+  #isIdleTimer = false;
+  #watched = false;
   #closed = false;
   #failure: unknown;
 
@@ -50,79 +63,115 @@ export class UpstreamLine {
   /** Waits for what `send` makes of the request. Its signal is aborted with the line. */
   async open<Answer>(send: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
     const { signal } = this.#request;
-    const timer = this.#watch();
+    this.#watch();
     try {
       return await Promise.race([send(signal), rejection(signal)]);
     } catch (error) {
       throw this.#failure ?? error;
     } finally {
-      clearTimeout(timer);
+      this.#watched = false;
     }
   }
 
   /** Takes the answer whose body `read` is to read. */
   take(answer: IncomingMessage): void {
     this.#answer = answer;
-    this.#pieces = answer[Symbol.asyncIterator]();
+    answer.on("data", (piece: Buffer) => this.#arrived(piece));
+    finished(answer, { writable: false }, (error) => {
+      this.#end = { error };
+      this.#wake?.();
+    });
     if (this.#closed) this.#cut();
   }
 
   /** The next bytes; `undefined` at their end. */
-  async read(): Promise<Uint8Array | undefined> {
-    const timer = this.#watch();
-    try {
-      const next = await this.#pieces?.next();
-      // A cut may end a pending read quietly.
-      if (this.#failure !== undefined) throw this.#failure;
-      if (next === undefined || next.done) {
-        this.#closed = true;
-        return undefined;
-      }
-      this.#bytes += next.value.byteLength;
-      if (this.#bytes <= MAX_STREAM_BYTES) return next.value;
-      throw new UpstreamGarbage(`the stream is longer than ${MAX_STREAM_BYTES} bytes`);
-    } catch (error) {
-      this.#failure ??= error;
-      throw this.#failure;
-    } finally {
-      clearTimeout(timer);
+  async read(): Promise<Buffer | undefined> {
+    if (this.#pieces.length === 0 && this.#end === undefined && !this.#closed) {
+      this.#watch();
+      await new Promise<void>(this.#onNews);
+      this.#watched = false;
     }
+    // A cut may end a pending read quietly.
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#pieces.length === 0) {
+      this.#failure = this.#end?.error ?? undefined;
+      if (this.#failure !== undefined) throw this.#failure;
+      this.#closed = true;
+      clearTimeout(this.#timer);
+      return undefined;
+    }
+    const [first, second] = this.#pieces;
+    const next = second === undefined ? first : Buffer.concat(this.#pieces);
+    this.#pieces = [];
+    this.#bytes += this.#waiting;
+    this.#waiting = 0;
+    if (this.#bytes > MAX_STREAM_BYTES) {
+      this.#failure = new UpstreamGarbage(`the stream is longer than ${MAX_STREAM_BYTES} bytes`);
+      throw this.#failure;
+    }
+    if (this.#answer?.isPaused()) this.#answer.resume();
+    return next;
   }
 
   /** Must be called in the end, whatever happened before. */
   close(): void {
     this.#signal.removeEventListener("abort", this.#cut);
+    clearTimeout(this.#timer);
     if (this.#closed) return;
-    if (this.#pieces === undefined || this.#failure !== undefined) this.#cut();
-    else void this.#linger(this.#pieces);
+    if (this.#answer === undefined || this.#failure !== undefined) this.#cut();
+    else this.#linger(this.#answer);
   }
 
-  #watch(): NodeJS.Timeout {
-    const started = this.#bytes > 0;
-    const limit = started ? this.#times.idle : this.#deadline - performance.now();
-    return setTimeout(() => {
-      const { idle, firstChunk } = this.#times;
-      this.#failure ??= new UpstreamTimeout(started ? idle : firstChunk, started);
-      this.#cut();
-    }, limit);
+  #arrived(piece: Buffer): void {
+    if (this.#closed) return;
+    this.#pieces.push(piece);
+    this.#waiting += piece.byteLength;
+    if (this.#waiting >= HIGH_WATER_BYTES) this.#answer?.pause();
+    this.#wake?.();
   }
+
+  readonly #onNews = (wake: () => void): void => {
+    this.#wake = wake;
+  };
+
+  /** Limits the wait that begins now. A timer that was set once is only wound up again. */
+  #watch(): void {
+    this.#watched = true;
+    const isIdleTimer = this.#bytes > 0;
+    if (isIdleTimer && this.#isIdleTimer) {
+      this.#timer?.refresh();
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.#isIdleTimer = isIdleTimer;
+    const limit = isIdleTimer ? this.#times.idle : this.#deadline - performance.now();
+    this.#timer = setTimeout(this.#late, limit);
+  }
+
+  readonly #late = (): void => {
+    if (!this.#watched) return;
+    const { idle, firstChunk } = this.#times;
+    this.#failure ??= new UpstreamTimeout(this.#isIdleTimer ? idle : firstChunk, this.#isIdleTimer);
+    this.#cut();
+  };
 
   readonly #cut = (): void => {
     this.#closed = true;
+    clearTimeout(this.#timer);
     if (this.#signal.aborted) this.#failure ??= this.#signal.reason;
     this.#request.abort(this.#failure);
     this.#answer?.destroy();
+    this.#wake?.();
   };
 
-  async #linger(pieces: AsyncIterator<Buffer>): Promise<void> {
+  /** Nobody reads on: the rest may come for a while, so that the connection can be used again. */
+  #linger(answer: IncomingMessage): void {
+    this.#closed = true;
+    this.#pieces = [];
+    if (this.#end !== undefined) return;
     const timer = setTimeout(this.#cut, LINGER_MS);
-    try {
-      while (!(await pieces.next()).done);
-    } catch {
-      // The connection broke after the last event that mattered.
-    } finally {
-      clearTimeout(timer);
-    }
+    finished(answer, { writable: false }, () => clearTimeout(timer));
+    answer.resume();
   }
 }
 
