@@ -94,7 +94,12 @@ export async function mount(
   Object.assign(chat, properties);
   const ready = new Promise((resolve) => chat.addEventListener("agent-chat-ready", resolve));
   document.body.append(chat);
-  t.after(() => chat.remove());
+  t.after(() => {
+    // happy-dom keeps the focus on what was removed, and then fails to say in which root that is.
+    const focused = chat.shadowRoot?.activeElement;
+    if (focused instanceof HTMLElement) focused.blur();
+    chat.remove();
+  });
   await ready;
   await chat.updateComplete;
   return new ChatPage(chat);
