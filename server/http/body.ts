@@ -85,6 +85,13 @@ function refuseOtherMedia(req: IncomingMessage): void {
       "Send the body as JSON, with the header Content-Type: application/json.",
     );
   }
+  // Node unpacks chunks only, and would hand over what else was done to the body as if it were the body.
+  if (!/^(?:chunked)?$/i.test(req.headers["transfer-encoding"]?.trim() ?? "")) {
+    throw new ApiError(
+      "unsupported_media_type",
+      "Send the body without Transfer-Encoding, or chunked.",
+    );
+  }
   const coding = req.headers["content-encoding"] ?? "identity";
   if (coding.toLowerCase() !== "identity") {
     throw new ApiError("unsupported_media_type", "Send the body without Content-Encoding.");

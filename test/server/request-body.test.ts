@@ -38,6 +38,13 @@ const NOT_WANTED: [name: string, env: object, headers: string[], status: number,
     415,
     "unsupported_media_type",
   ],
+  [
+    "a transfer coding that is not chunked",
+    {},
+    ["transfer-encoding: gzip, chunked"],
+    415,
+    "unsupported_media_type",
+  ],
 ];
 
 for (const [name, env, headers, status, code] of NOT_WANTED) {
@@ -105,6 +112,7 @@ test("a client that leaves in the middle of its body starts no run", async (t) =
   await raw.closed;
   assert.equal((await post(server, BODY)).status, 200);
   assert.equal(server.model.asked.length, 1);
+  assert.doesNotMatch(server.log.join("\n"), /aborted|ECONNRESET/, "no fault of the server");
 });
 
 const BROKEN: [name: string, lines: string[], status: number][] = [
