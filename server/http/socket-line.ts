@@ -5,6 +5,9 @@ import { FrameIntake, type IntakeListener, type IntakeRules } from "./frame-inta
 import { cutConnection, SendClock } from "./send-clock.ts";
 import { type TextMessage, textFrames } from "./text-frames.ts";
 
+/** How long a peer may take to answer our close frame before its connection is cut, in milliseconds. */
+export const CLOSE_GRACE_MS = 2_000;
+
 /** Answers to commands that may wait in a full line. Who sends more commands than it reads answers is cut. */
 const MAX_WAITING_REPLIES = 100;
 
@@ -67,9 +70,11 @@ export class SocketLine {
     this.#connection.on("drain", listener);
   }
 
-  /** `code` is one of `CLOSE`. */
+  /** `code` is one of `CLOSE`. A peer that does not answer is cut: what it sends meanwhile is still gathered. */
   close(code: number, reason: string): void {
     this.#socket.close(code, reason);
+    const timer = setTimeout(() => this.cut(), CLOSE_GRACE_MS).unref();
+    this.#socket.once("close", () => clearTimeout(timer));
   }
 
   /** Ends the connection at once, whatever still waits to be sent. */

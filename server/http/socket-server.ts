@@ -6,12 +6,9 @@ import { closeCodeOf } from "../protocol/close-codes.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
 import { requestIdOf } from "./exchange.ts";
 import { endWithError } from "./raw-answer.ts";
-import { SocketLine } from "./socket-line.ts";
+import { CLOSE_GRACE_MS, SocketLine } from "./socket-line.ts";
 
 const PING_MS = 30_000;
-
-/** How long a peer may take to answer our close frame before its connection is cut. */
-const CLOSE_GRACE_MS = 2_000;
 
 /** Accepts WebSockets for the server, keeps them alive and closes them at the end. */
 export class SocketServer {
@@ -54,7 +51,6 @@ export class SocketServer {
       const line = new SocketLine(refused, socket, CLOSE_GRACE_MS);
       line.reply(toErrorEvent(error));
       line.close(code, error.code);
-      setTimeout(() => refused.terminate(), CLOSE_GRACE_MS).unref();
     });
   }
 

@@ -115,6 +115,7 @@ test("a large message that does not arrive in time is request_timeout, and the s
   const event = await raw.until("}");
   assert.match(event, /"code":"request_timeout"/);
   assert.ok((await raw.until("request_timeout")).includes("\x11\x38"));
+  await within(raw.closed, "the cut: this peer does not answer the close frame");
 });
 
 test("messages on one socket are obeyed in their order, a large one before the small one behind it", async (t) => {
