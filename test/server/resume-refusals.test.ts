@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { post } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
+import { attachment } from "../support/files.ts";
 import { ask, LINES, newRun, openLine, type Wish } from "../support/run-lines.ts";
 import { hang, say, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -206,6 +207,24 @@ test("a name belongs to one message", async (t) => {
   assert.equal(refused.status, 400);
   assert.equal(JSON.parse(await refused.text()).error.param, "/run");
 });
+
+for (const bytes of [1000, 1024 * 1024]) {
+  test(`a name belongs to one message also where another has files of the same name and length (${bytes} bytes)`, async (t) => {
+    const server = await startServer(t, { turns: [[say("A")]] });
+    const message = { message: "Hi", stream: true, run: newRun() };
+    const pdf = attachment("application/pdf", { bytes });
+    const other = Buffer.from(String(pdf.data), "base64").fill("x", 100);
+    const files = [pdf, { ...pdf, data: other.toString("base64") }];
+    const statuses: number[] = [];
+    for (const file of [...files, pdf]) {
+      const answer = await post(server, { ...message, attachments: [file] });
+      await answer.text();
+      statuses.push(answer.status);
+    }
+    assert.deepEqual(statuses, [200, 400, 200], "the first one again is the first one");
+    assert.equal(server.model.asked.length, 1);
+  });
+}
 
 const PATHS: [path: string, status: number][] = [
   ["/api/chat/runs", 404],
