@@ -153,16 +153,22 @@ test("the page's policy has nothing to complain of when it shows all of them", a
   assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
 });
 
-test(`${HEAVY_ANSWERS.length} heavy answers never hold the page up for a second`, async (t) => {
+/** What grows with the square of an answer takes minutes; a busy machine takes a second for the harmless. */
+const FREEZE_MS = 10_000;
+
+test(`${HEAVY_ANSWERS.length} heavy answers never freeze the page`, async (t) => {
   const chat = await openUnprotected(t, {
     turns: [...HEAVY_ANSWERS.map(({ text }) => inPieces(text)), [say("Unharmed.")]],
   });
+  let slowest = 0;
   for (const [index, { name }] of HEAVY_ANSWERS.entries()) {
     await chat.say(name);
     await chat.replies.nth(index).and(chat.page.locator('[aria-busy="false"]')).waitFor();
     const longest = await chat.page.evaluate(() => window.longestTask);
-    assert.ok(longest < 1_000, `${name} held the page up for ${longest} ms`);
+    slowest = Math.max(slowest, longest);
+    assert.ok(longest < FREEZE_MS, `${name} held the page up for ${longest} ms`);
   }
+  t.diagnostic(`longest task: ${slowest.toFixed(0)} ms`);
   assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
   await chat.ask("Are you well?", "Unharmed.");
 });
