@@ -9,6 +9,7 @@ import { Composer, type ComposerHost } from "./composer.ts";
 import type { Connection } from "./connection.ts";
 import type { OutgoingMessage } from "./conversation.ts";
 import { FileDrop } from "./file-drop.ts";
+import { KeyboardRoom } from "./keyboard-room.ts";
 import { LateChunk } from "./late-chunk.ts";
 import { MessageEditor } from "./message-editor.ts";
 import { ScrollFollower } from "./scroll-follower.ts";
@@ -50,6 +51,7 @@ export class ChatScreen {
     this.#host = host;
     this.#actions = actions;
     this.announcer = new Announcer(host);
+    new KeyboardRoom(host, () => host.renderRoot.querySelector(".chat"));
     this.#follower = new ScrollFollower(host, () => host.renderRoot.querySelector(".scroller"));
     this.#view = new ViewState(host, {
       beforeToggle: () => this.#follower.hold(),

@@ -78,6 +78,35 @@ test("on a touch screen the text field does not make the page zoom", async (t) =
   assert.ok(size >= 16, `the text field has ${size} px`);
 });
 
+test("the composer stays above a keyboard that covers the page, and a zoom by two fingers moves nothing", async (t) => {
+  const chat = await openChat(t, browser, { turns: [], browser: phone(390, 844) });
+  await chat.greeting.waitFor();
+  /** As iOS reports its keyboard: the page keeps its size, and is shifted to show the field. */
+  const report = (height: number, offsetTop: number, scale: number) =>
+    chat.page.evaluate(
+      (values) => {
+        for (const [name, value] of Object.entries(values)) {
+          Object.defineProperty(visualViewport, name, { configurable: true, value });
+        }
+        visualViewport?.dispatchEvent(new Event("resize"));
+      },
+      { height, offsetTop, scale },
+    );
+  const place = async () => {
+    const header = await chat.page.locator('[part="header"]').boundingBox();
+    const composer = await chat.page.locator('[part="composer"]').boundingBox();
+    return { top: header?.y, bottom: (composer?.y ?? 0) + (composer?.height ?? 0) };
+  };
+  const before = await place();
+  assert.equal(before.top, 0);
+  await report(500, 40, 1);
+  assert.deepEqual(await place(), { top: 40, bottom: before.bottom - 844 + 540 });
+  await report(200, 300, 2);
+  assert.deepEqual(await place(), { top: 40, bottom: before.bottom - 844 + 540 });
+  await report(844, 0, 1);
+  assert.deepEqual(await place(), before);
+});
+
 test("on a touch keyboard Enter makes a line, and the button sends", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Hi.")]], browser: phone(390, 844) });
   await chat.input.fill("one");

@@ -40,6 +40,13 @@ export const layoutStyles = css`
     -webkit-font-smoothing: antialiased;
   }
 
+  /* Above a phone's keyboard, and beside what the screen's edge takes when it is turned. */
+  :host([page]) .chat {
+    inset-block: var(--_top, 0) auto;
+    block-size: var(--_height, 100%);
+    padding: 0 env(safe-area-inset-right) 0 env(safe-area-inset-left);
+  }
+
   .header {
     position: relative;
     z-index: 1;
