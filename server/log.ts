@@ -1,5 +1,6 @@
 /** Lines for the operator, on standard error: standard output belongs to the start-up text. */
 
+import { describeFailure } from "./describe-failure.ts";
 import type { RequestEntry, RunEntry } from "./observe/entries.ts";
 import type { RunSink } from "./observe/run-record.ts";
 import { ApiError } from "./protocol/api-error.ts";
@@ -33,8 +34,8 @@ export interface LogOptions {
 type Fields = Readonly<Record<string, string | number | undefined>>;
 
 /**
- * Writes lines without headers, bodies or raw paths. What a provider said of a failure is written, since nobody
- * could mend it otherwise; should anything hold one of `secrets`, that is struck out.
+ * Writes lines without headers, bodies or raw paths. What a provider said of a failure, which may quote a
+ * message, is written at the level "debug" only; should anything hold one of `secrets`, that is struck out.
  */
 export function createLog(
   output: (line: string) => void,
@@ -85,7 +86,7 @@ export function createLog(
     warning: (text) => write("warn", "notice", { text }, `warning: ${text}`),
     failure(error, of) {
       const at = error instanceof ApiError && error.code !== "internal" ? "warn" : "error";
-      const text = describe(error);
+      const text = describeFailure(error, level === "debug");
       const ids = { request_id: of?.requestId, run_id: of?.runId };
       write(at, "failure", { ...ids, error: text }, of ? `${text} ${of.runId}` : text);
     },
@@ -126,13 +127,6 @@ function prettyLine(_level: LogLevel, _msg: string, _fields: Fields, text: strin
 
 function timestamp(): string {
   return new Date().toISOString();
-}
-
-/** Bugs with their stack; failures of others in one line, with the causes behind them. */
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const own = "code" in error ? `${error.code}: ${error.message}` : (error.stack ?? error.message);
-  return error.cause === undefined ? own : `${own}\n  cause: ${describe(error.cause)}`;
 }
 
 /** What came from outside must not write colours of its own; a line of its own is set off, as a stack is. */

@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createLog, type LogFormat } from "../../server/log.ts";
+import { toApiError } from "../../server/protocol/api-error.ts";
+import { UpstreamGarbage } from "../../server/providers/failures/failures.ts";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { UpstreamFailure, UpstreamRefusal } from "../../server/providers/upstream/refusal.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { call, end, fail, hang, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -106,16 +109,66 @@ test("a socket is one line when it closes, with the id that its client was given
   );
 });
 
-test("a run that failed is a warning with the code, and its cause is told with the run's id", async (t) => {
-  const cause = new Error("upstream said why");
-  const error = new ProviderError("provider_overloaded", "Too busy.", { cause });
-  const server = await startServer(t, { env: JSON_LINES, turns: [[fail(error)]] });
-  await post(server, { message: "Hi", stream: false });
-  const [run] = await lines(server, "run");
-  assert.deepEqual([run?.level, run?.end], ["warn", "provider_overloaded"]);
-  const [failure] = await lines(server, "failure");
-  assert.deepEqual([failure?.level, failure?.run_id], ["warn", run?.run_id]);
-  assert.match(String(failure?.error), /Too busy\..*\n.*upstream said why/);
+/** Refusals and failures that quote what a visitor wrote, wherever a provider can put it. */
+const QUOTING: [failure: Error, facts: string][] = [
+  [
+    new UpstreamRefusal(
+      400,
+      new Headers({ "x-request-id": "req_7" }),
+      JSON.stringify({
+        error: {
+          message: "cannot read: private words",
+          type: "invalid_request_error",
+          code: "bad",
+        },
+      }),
+    ),
+    "UpstreamRefusal status=400 code=bad type=invalid_request_error request=req_7",
+  ],
+  [
+    new UpstreamRefusal(500, new Headers(), JSON.stringify({ error: { code: "private words" } })),
+    "UpstreamRefusal status=500",
+  ],
+  [new UpstreamRefusal(502, new Headers(), "<p>private words</p>"), "UpstreamRefusal status=502"],
+  [
+    new UpstreamFailure({ error: { message: "private words", type: "overloaded_error" } }),
+    "UpstreamFailure type=overloaded_error",
+  ],
+  [
+    new UpstreamGarbage("an event is not JSON", { cause: new SyntaxError("'private words'") }),
+    "UpstreamGarbage\n  cause: SyntaxError",
+  ],
+  [Object.assign(new Error("private words"), { code: "ECONNRESET" }), "Error code=ECONNRESET"],
+];
+
+test("a run that failed is a warning with the code; of the provider's failure the log has facts, and its words only at the level debug", async (t) => {
+  for (const [cause, facts] of QUOTING) {
+    const error = new ProviderError("provider_overloaded", "Too busy.", { cause });
+    for (const PARLEY_LOG_LEVEL of ["info", "debug"]) {
+      const env = { ...JSON_LINES, PARLEY_LOG_LEVEL };
+      const server = await startServer(t, { env, turns: [[fail(error)]] });
+      await post(server, { message: "Hi", stream: false });
+      const [run] = await lines(server, "run");
+      assert.deepEqual([run?.level, run?.end], ["warn", "provider_overloaded"]);
+      const [failure] = await lines(server, "failure");
+      assert.deepEqual([failure?.level, failure?.run_id], ["warn", run?.run_id]);
+      if (PARLEY_LOG_LEVEL === "info") {
+        assert.equal(failure?.error, `provider_overloaded: Too busy.\n  cause: ${facts}`);
+        assert.doesNotMatch(server.log.join("\n"), /private/);
+      } else if (!facts.endsWith("status=500")) {
+        assert.match(String(failure?.error), /Too busy\.\n.*private words/s);
+      }
+    }
+  }
+});
+
+test("a bug is told with its stack, and so is what it came from", () => {
+  const written: string[] = [];
+  const log = createLog((line) => written.push(line), []);
+  log.failure(new Error("a bug", { cause: new TypeError("of a part") }));
+  log.failure(toApiError(new TypeError("of a handler")));
+  assert.match(written[0] ?? "", /Error: a bug\n +at .*cause: TypeError: of a part\n +at /s);
+  assert.match(written[1] ?? "", /internal: .*cause: TypeError: of a handler\n +at /s);
 });
 
 test("a run whose client has gone says so", async (t) => {

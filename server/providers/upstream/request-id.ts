@@ -26,6 +26,12 @@ export async function telling<Answer extends { headers: Headers }>(
 
 /** Tells the name of a request that stands in these headers, if it does. */
 export function tell(onAnswer: OnAnswer | undefined, headers: Headers): void {
+  const name = requestNameIn(headers);
+  if (name !== undefined) onAnswer?.(name);
+}
+
+/** How the provider has named the request that these headers answer. */
+export function requestNameIn(headers: Headers): string | undefined {
   const name = HEADERS.map((header) => headers.get(header)).find((value) => value !== null);
-  if (name && name.length <= MAX_CHARS && /^[\x21-\x7e]+$/.test(name)) onAnswer?.(name);
+  return name && name.length <= MAX_CHARS && /^[\x21-\x7e]+$/.test(name) ? name : undefined;
 }
