@@ -4,8 +4,11 @@
  */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createConnection } from "node:net";
 import { after, before, test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
+import { within } from "../support/deadline.ts";
 import { connectRaw, type RawAnswer } from "../support/raw-connection.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 
@@ -215,3 +218,33 @@ test(`${CASES.length} hostile requests are refused one by one, and the server go
   assert.equal(server.model.asked.length, 0);
   assert.doesNotMatch(server.log.join("\n"), /\n? {4}at |internal|Error:/);
 });
+
+for (const [what, bytes] of [
+  ["no HTTP", "Hello there\r\n\r\n"],
+  ["a request to a proxy", "CONNECT x:1 HTTP/1.1\r\nhost: x:1\r\n\r\n"],
+  [
+    "a faulty upgrade",
+    "GET /nowhere HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
+  ],
+] as const) {
+  test(`a peer that is refused for ${what} and does not hang up keeps no connection from others`, async (t) => {
+    const server = await startServer(t, { turns: [], env: { PARLEY_MAX_CONNECTIONS: "1" } });
+    const peer = createConnection({ port: server.port, host: "127.0.0.1", allowHalfOpen: true });
+    t.after(() => peer.destroy());
+    peer.on("error", () => {}).resume();
+    peer.write(bytes);
+    await within(once(peer, "end"), "the refusal");
+    await within(served(server), "the connection's end");
+  });
+}
+
+/** While the only connection is taken, any other is closed at once. */
+async function served({ url }: TestServer): Promise<void> {
+  for (;;) {
+    const answer = await fetch(`${url}/health`, { headers: { connection: "close" } }).catch(
+      () => undefined,
+    );
+    if (answer?.status === 200) return;
+    await new Promise(setImmediate);
+  }
+}
