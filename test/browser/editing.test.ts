@@ -1,0 +1,140 @@
+/** What is done with messages afterwards: change one, ask again, take an answer along. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { launchBrowser } from "../support/browser.ts";
+import { RED_PIXEL } from "../support/files.ts";
+import { say } from "../support/scripted-provider.ts";
+import { type ChatPage, openChat, shown } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const contents = ({ server }: ChatPage, turn: number) =>
+  server.model.asked[turn]?.messages.map(({ content }) => content);
+
+const change = ({ questions }: ChatPage, number: number) =>
+  questions.nth(number).getByRole("button", { name: "Change this message" });
+
+test("an earlier message is changed in the composer, and the conversation goes on from there", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("One.")], [say("Two.")], [say("Three.")], [say("Another.")], [say("On.")]],
+  });
+  await chat.ask("First", "One.");
+  await chat.ask("Second", "Two.");
+  await chat.ask("Third", "Three.");
+  await chat.input.fill("A draft that waits");
+  await change(chat, 1).click();
+  assert.equal(await chat.input.inputValue(), "Second");
+  await chat.page
+    .locator('[part="editing"]')
+    .getByText("What follows it will be replaced")
+    .waitFor();
+  await chat.say("Second, changed");
+  await chat.replies.getByText("Another.").waitFor();
+  assert.equal(await chat.questions.count(), 2);
+  assert.equal(await chat.replies.getByText("Three.").count(), 0);
+  assert.deepEqual(contents(chat, 3), ["First", "One.", "Second, changed"]);
+  assert.equal(await chat.input.inputValue(), "A draft that waits");
+  await chat.ask("And on", "On.");
+  assert.deepEqual(contents(chat, 4), ["First", "One.", "Second, changed", "Another.", "And on"]);
+});
+
+test("arrow up in an empty field takes up the last message, Escape leaves it as it was", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Better.")]] });
+  await chat.ask("Frist", "One.");
+  await chat.input.press("ArrowUp");
+  assert.equal(await chat.input.inputValue(), "Frist");
+  await chat.input.press("Escape");
+  assert.equal(await chat.input.inputValue(), "");
+  assert.equal(await chat.replies.count(), 1);
+  await chat.input.press("ArrowUp");
+  await chat.say("First");
+  await chat.replies.getByText("Better.").waitFor();
+  assert.deepEqual(contents(chat, 1), ["First"]);
+});
+
+test("after a reload a message can still be changed, also where the provider keeps the conversation", async (t) => {
+  for (const stateKind of ["conversation_history", "previous_response_id"] as const) {
+    const chat = await openChat(t, browser, {
+      stateKind,
+      turns: [[say("One.")], [say("Two.")], [say("Other.")]],
+    });
+    await chat.ask("First", "One.");
+    await chat.ask("Second", "Two.");
+    await chat.page.reload();
+    await change(chat, 1).click();
+    await chat.say("Changed");
+    await chat.replies.getByText("Other.").waitFor();
+    const asked = chat.server.model.asked[2];
+    if (stateKind === "previous_response_id") assert.equal(asked?.previousId, "resp_1");
+    else assert.deepEqual(contents(chat, 2), ["First", "One.", "Changed"]);
+  }
+});
+
+test("the last answer can be asked for again, in place of the one that is there", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("One.")], [say("Two.")], [say("Three.")]],
+  });
+  await chat.ask("First", "One.");
+  await chat.ask("Second", "Two.");
+  await chat.page.getByRole("button", { name: "Answer again" }).click();
+  await chat.replies.getByText("Three.").waitFor();
+  assert.equal(await chat.replies.count(), 2);
+  assert.deepEqual(contents(chat, 2), ["First", "One.", "Second"]);
+});
+
+test("a changed message keeps its files; after a reload it says that they have to be attached again", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("A dot.")], [say("Red.")]] });
+  await chat.files.setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL });
+  const remove = chat.page.getByRole("button", { name: "Remove dot.png" });
+  await remove.waitFor();
+  await chat.ask("What is it?", "A dot.");
+  await change(chat, 0).click();
+  await remove.waitFor();
+  await chat.say("Which colour?");
+  await chat.replies.getByText("Red.").waitFor();
+  assert.match(JSON.stringify(contents(chat, 1)), /Which colour\?.*image_url/);
+  await chat.page.reload();
+  await change(chat, 0).click();
+  await chat.page.getByText("attach them again").waitFor();
+  assert.equal(await chat.page.getByRole("button", { name: "Answer again" }).count(), 0);
+});
+
+test("where states are signed, a reload does not pretend that the agent knows a conversation with files", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("A dot.")], [say("Hello.")]],
+    env: { PARLEY_STATE_SECRET: "a-secret-of-thirty-two-characters" },
+  });
+  await chat.files.setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL });
+  await chat.page.getByRole("button", { name: "Remove dot.png" }).waitFor();
+  await chat.ask("What is it?", "A dot.");
+  await chat.page.reload();
+  await chat.page.getByText("no longer knows what is above").waitFor();
+  await chat.ask("Hi", "Hello.");
+  assert.deepEqual(contents(chat, 1), ["Hi"]);
+});
+
+test("a copied answer is Markdown for editors and what it looks like for the others", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("# Title\n\n**Bold** and [a link](https://a.example/).\n\n```js\nlet a;\n```")]],
+    browser: { permissions: ["clipboard-read", "clipboard-write"] },
+  });
+  await chat.say("Go");
+  await chat.page.getByRole("button", { name: "Copy answer" }).click();
+  await chat.page.getByRole("button", { name: "Copied" }).waitFor();
+  const [text, html] = await Promise.all(
+    ["text/plain", "text/html"].map((type) =>
+      chat.page.evaluate(async (wanted) => {
+        const [item] = await navigator.clipboard.read();
+        return (await item?.getType(wanted))?.text();
+      }, type),
+    ),
+  );
+  assert.match(String(text), /^# Title\n\n\*\*Bold\*\*/);
+  assert.match(
+    String(html),
+    /<h1>Title<\/h1>.*<strong>Bold<\/strong>.*<a href="https:\/\/a\.example\/">a link<\/a>/s,
+  );
+  assert.doesNotMatch(String(html), /<button|class=|Copy/);
+  assert.equal(await shown(chat.questions), "You said:\nGo");
+});
