@@ -20,8 +20,8 @@ export function remember(name: string, value: string, area: StorageArea = "local
   try {
     window[area].setItem(name, value);
     return true;
-  } catch {
-    return !isAvailable(area);
+  } catch (error) {
+    return !(error instanceof DOMException && error.name === "QuotaExceededError");
   }
 }
 
@@ -31,13 +31,5 @@ export function forget(name: string, area: StorageArea = "localStorage"): void {
     window[area].removeItem(name);
   } catch {
     // Blocked: nothing was stored.
-  }
-}
-
-function isAvailable(area: StorageArea): boolean {
-  try {
-    return Boolean(window[area]);
-  } catch {
-    return false;
   }
 }

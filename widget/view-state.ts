@@ -5,8 +5,11 @@ import type { Disclosure } from "./disclosure.ts";
 import { LateChunk, type LateHost } from "./late-chunk.ts";
 import { richText } from "./rich-text.ts";
 import { strings } from "./strings.ts";
-import type { SentFile } from "./transcript.ts";
+import { type Message, replyText, type SentFile } from "./transcript.ts";
 import type { Step } from "./views/steps.ts";
+
+/** Drawn in one go, some 20 ms of work. */
+const PIECE_CHARS = 8_000;
 
 const COPIED_FOR_MS = 2_000;
 
@@ -26,6 +29,9 @@ export class ViewState implements Disclosure, ReactiveController {
   #copied: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #version = 0;
+  #messages: readonly Message[] = [];
+  #undrawn: number | undefined;
+  #drawing: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     host: LateHost,
@@ -57,6 +63,15 @@ export class ViewState implements Disclosure, ReactiveController {
 
   hostConnected(): void {
     this.#copied = undefined;
+  }
+
+  hostUpdated(): void {
+    if (!this.#undrawn) return;
+    clearTimeout(this.#drawing);
+    this.#drawing = setTimeout(() => {
+      this.#undrawn = this.#earlier(Math.min(this.#undrawn ?? 0, this.#messages.length));
+      this.#host.requestUpdate();
+    });
   }
 
   hostDisconnected(): void {
@@ -109,6 +124,27 @@ export class ViewState implements Disclosure, ReactiveController {
   files(files: readonly SentFile[]): unknown {
     const chunk = this.#files.get();
     return chunk?.filesView(files, "sent-files") ?? files.map(({ name }) => name).join(", ");
+  }
+
+  /**
+   * How many messages from the first on are not drawn yet. A long conversation appears from its end, and the rest of it in
+   * pieces: drawn at once it would hold the page up.
+   */
+  undrawn(messages: readonly Message[]): number {
+    this.#messages = messages;
+    if (messages.length > 0) this.#undrawn ??= this.#earlier(messages.length);
+    return this.#undrawn ?? 0;
+  }
+
+  /** Where the piece begins that ends before a message. */
+  #earlier(end: number): number {
+    let first = end;
+    for (let chars = 0; first > 0 && chars < PIECE_CHARS; ) {
+      const message = this.#messages[--first];
+      if (message)
+        chars += message.role === "user" ? message.text.length : replyText(message).length;
+    }
+    return first;
   }
 
   /** Copies a text; where it is drawn, too, as what it looks like. */

@@ -30,7 +30,7 @@ function found(sources: readonly { code: string }[], pattern: RegExp): string[] 
   return [...new Set(names)].sort();
 }
 
-const part = /(?:\bpart="|iconButton\(\s*")([^"]+)"/g;
+const part = /(?:\bpart="|(?:icon|small)Button\(\s*")([^"]+)"/g;
 
 test("every part of <agent-chat> that is documented is in a view, and the other way round", () => {
   const names = documented(element, "csspart");

@@ -15,8 +15,6 @@ export const statusStyles = css`
     background: var(--_sunken);
     color: var(--_muted);
     font-size: 14px;
-    line-height: 1.4;
-    font-variant-numeric: tabular-nums;
   }
 
   .status-line p {
@@ -40,23 +38,5 @@ export const statusStyles = css`
     align-items: center;
     justify-content: end;
     gap: 6px;
-  }
-
-  @media (hover: hover) {
-    .said .icon-button {
-      opacity: 0;
-      transition: opacity 150ms;
-    }
-
-    .message.user:hover .icon-button,
-    .said .icon-button:focus-visible {
-      opacity: 1;
-    }
-  }
-
-  @media (forced-colors: active) {
-    .status-line {
-      border: 1px solid CanvasText;
-    }
   }
 `;

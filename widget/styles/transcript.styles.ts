@@ -120,21 +120,20 @@ export const transcriptStyles = css`
       background: var(--_surface);
     }
 
-    .message.assistant .answer-actions {
+    :is(.said, .answer-actions) .icon-button {
       opacity: 0;
       transition: opacity 150ms;
     }
 
-    .message.assistant:hover .answer-actions,
-    .message.assistant:last-child .answer-actions,
-    .message.assistant .answer-actions:focus-within {
+    .message:is(:hover, :last-child, :focus-within) .icon-button {
       opacity: 1;
     }
   }
 
   @media (forced-colors: active) {
     .bubble,
-    .failure {
+    .failure,
+    .status-line {
       border: 1px solid CanvasText;
     }
 

@@ -1,6 +1,6 @@
 /** Unknown JSON to an event. The server is ours, but a proxy's page or a newer version may speak instead. */
 
-import type { ConversationState, FinishReason, Usage } from "../../server/protocol/chat.ts";
+import type { ConversationState, FinishReason } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { SocketEvent } from "../../server/protocol/events.ts";
 import { TransportError } from "./transport.ts";
@@ -31,9 +31,8 @@ function readEvent(event: Fields): SocketEvent | undefined {
     case "tool_result":
       return { type, data: toolResult(object(data)) };
     case "done": {
-      const usage = event.usage === undefined ? {} : { usage: usageOf(object(event.usage)) };
       const finish_reason = finishReason(event.finish_reason);
-      return { type, data: string(data), state: state(event.state), ...usage, finish_reason };
+      return { type, data: string(data), state: state(event.state), finish_reason };
     }
     case "error":
       return {
@@ -42,7 +41,6 @@ function readEvent(event: Fields): SocketEvent | undefined {
         code: errorCode(event.code),
         retryable: event.retryable === true,
         ...(event.state === undefined ? {} : { state: state(event.state) }),
-        ...(typeof event.retry_after === "number" ? { retry_after: event.retry_after } : {}),
       };
     case "cleared":
       return { type, data: "" };
@@ -95,18 +93,7 @@ function toolResult(data: Fields) {
   } as const;
 }
 
-function usageOf({ input_tokens, output_tokens }: Fields): Usage {
-  return { input_tokens: Number(input_tokens), output_tokens: Number(output_tokens) };
-}
-
 function finishReason(value: unknown): FinishReason {
-  switch (value) {
-    case "length":
-    case "content_filter":
-    case "max_turns":
-    case "stopped":
-      return value;
-    default:
-      return "stop";
-  }
+  const known = /^(length|content_filter|max_turns|stopped)$/.test(String(value));
+  return known ? (value as FinishReason) : "stop";
 }

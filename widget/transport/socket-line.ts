@@ -75,7 +75,7 @@ export class SocketLine {
   /** Whether nothing came in, and nothing went out that had to, since this was asked last. */
   isSilent(): boolean {
     const { bufferedAmount } = this.#socket;
-    const silent = !this.#heard && (bufferedAmount === 0 || bufferedAmount === this.#unsent);
+    const silent = !this.#heard && bufferedAmount === this.#unsent;
     this.#heard = false;
     this.#unsent = bufferedAmount;
     return silent;

@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { Connection } from "../connection.ts";
 import { strings } from "../strings.ts";
+import { retryButton } from "./failure.ts";
 import * as icons from "./icons.ts";
 
 /** How it is about the line, while that is not good. Not a live region: it counts seconds. */
@@ -16,13 +17,7 @@ export function connectionView(connection: Connection): TemplateResult | typeof 
         ${state === "connecting" ? strings.connecting : what}
         ${waiting ? strings.tryingAgainIn(connection.retryIn) : nothing}
       </p>
-      ${
-        waiting
-          ? html`<button type="button" class="small-button" @click=${() => connection.tryNow()}>
-              ${icons.retry}${strings.tryNow}
-            </button>`
-          : nothing
-      }
+      ${waiting ? retryButton(strings.tryNow, () => connection.tryNow()) : nothing}
     </div>
   `;
 }

@@ -29,9 +29,12 @@ export function failureView(failure: Failure, { onRetry, onRetryAfresh }: Retrie
 
 /** A quiet button with a circling arrow. */
 export function retryButton(label: string, onClick: () => void): TemplateResult {
+  return smallButton("retry", html`${icons.retry}${label}`, onClick);
+}
+
+/** A quiet button with a text. */
+export function smallButton(part: string, label: unknown, onClick: () => void): TemplateResult {
   return html`
-    <button type="button" part="retry" class="small-button" @click=${onClick}>
-      ${icons.retry}${label}
-    </button>
+    <button type="button" part=${part} class="small-button" @click=${onClick}>${label}</button>
   `;
 }

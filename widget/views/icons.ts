@@ -22,9 +22,7 @@ export const moon = icon("M20 14.2A8.3 8.3 0 0 1 9.8 4a8.3 8.3 0 1 0 10.2 10.2z"
 export const compose = icon(
   "M11.5 4.5H7A2.5 2.5 0 0 0 4.5 7v10A2.5 2.5 0 0 0 7 19.5h10a2.5 2.5 0 0 0 2.5-2.5v-4.5M17.8 4.2a1.4 1.4 0 0 1 2 2L12.5 13.5l-3 1l1-3z",
 );
-export const edit = icon(
-  "M4.5 19.5l1-4.5L15.8 4.7a1.9 1.9 0 0 1 2.7 0l.8.8a1.9 1.9 0 0 1 0 2.7L9 18.5z",
-);
+export const edit = icon("M5 19l1-4L16 5l3 3L9 18z");
 export const fold = icon("M6 9.5l6 6l6-6");
 export const down = icon("M12 5v14m6.5-6.5L12 19l-6.5-6.5");
 export const key = icon(

@@ -3,7 +3,7 @@ import { strings } from "../strings.ts";
 import { type Question, type Reply, replyText } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
 import { blocksView } from "./blocks.ts";
-import { failureView, type Retries } from "./failure.ts";
+import { failureView, type Retries, smallButton } from "./failure.ts";
 import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
 
@@ -47,12 +47,8 @@ function queuedView(onEdit: () => void, onWithdraw: () => void): TemplateResult 
   return html`
     <div part="queued" class="note queued">
       ${strings.queued}
-      <button type="button" part="edit" class="small-button" @click=${onEdit}>
-        ${strings.change}
-      </button>
-      <button type="button" part="take-back" class="small-button" @click=${onWithdraw}>
-        ${strings.takeBack}
-      </button>
+      ${smallButton("edit", strings.change, onEdit)}
+      ${smallButton("take-back", strings.takeBack, onWithdraw)}
     </div>
   `;
 }

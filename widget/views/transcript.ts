@@ -22,8 +22,10 @@ export function transcriptView(model: TranscriptModel): unknown {
   const { messages, busy, canRetry, lastQuestion } = session;
   const onRetry = canRetry ? () => void session.retry() : undefined;
   const onRetryAfresh = busy ? undefined : () => void session.retryAfresh();
+  const undrawn = view.undrawn(messages);
   // Messages come and go at the end only, so their places tell them apart.
   const drawn = messages.map((message, index) => {
+    if (index < undrawn) return nothing;
     const last = index === messages.length - 1;
     const queued = session.isQueued && (last || message === lastQuestion);
     const editing = message.id === model.editing;
