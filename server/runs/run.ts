@@ -118,8 +118,7 @@ export class Run implements RunAccess {
     try {
       leave = await place;
       watch = job.watch();
-      const { signal } = this.#controller;
-      await endsWhenAborted(this.#pump(job.events(this.#controller, watch), watch), signal);
+      await endsWhenAborted(this.#pump(job, watch), this.#controller.signal);
     } catch (error) {
       // Before it began, who asked for the run hears of the refusal.
       if (watch !== undefined) {
@@ -135,11 +134,10 @@ export class Run implements RunAccess {
     }
   }
 
-  async #pump(batches: AsyncIterable<readonly StreamEvent[]>, watch: RunWatch): Promise<void> {
-    const { maxRunMs } = this.#settings;
-    const timer = setTimeout(() => this.abort("timeout"), maxRunMs).unref();
+  async #pump(job: RunJob, watch: RunWatch): Promise<void> {
+    const timer = setTimeout(() => this.abort("timeout"), this.#settings.maxRunMs).unref();
     try {
-      for await (const events of batches) {
+      for await (const events of job.events(this.#controller, watch)) {
         // Nobody reads on, or nobody waited for it any longer.
         if (this.#gone || this.#log.closed) return;
         this.#append(events, watch);
