@@ -11,16 +11,19 @@ export class KeyboardRoom implements ReactiveController {
   }
 
   hostConnected(): void {
-    for (const type of ["resize", "scroll"]) visualViewport?.addEventListener(type, this.#fit);
+    for (const type of ["resize", "scroll"])
+      window.visualViewport?.addEventListener(type, this.#fit);
   }
 
   hostDisconnected(): void {
-    for (const type of ["resize", "scroll"]) visualViewport?.removeEventListener(type, this.#fit);
+    for (const type of ["resize", "scroll"])
+      window.visualViewport?.removeEventListener(type, this.#fit);
   }
 
   /** What is left of the page is the visual viewport; zoomed by two fingers it is a detail, and nothing changes. */
   readonly #fit = (): void => {
     const style = this.#find()?.style;
+    const { visualViewport } = window;
     if (!style || !visualViewport || visualViewport.scale > 1.01) return;
     style.setProperty("--_top", `${visualViewport.offsetTop}px`);
     style.setProperty("--_height", `${visualViewport.height}px`);
