@@ -1,9 +1,13 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Config } from "./config.ts";
+import { limitConnections } from "./http/limit-connections.ts";
 
 /** Node's own defaults changed between majors, so every figure is ours. */
-export function createHttpServer({ times, maxConnections }: Config): Server {
+export function createHttpServer(
+  { times, maxConnections }: Config,
+  { isWorker }: { isWorker: boolean },
+): Server {
   const http = createServer({
     maxHeaderSize: 16 * 1024,
     headersTimeout: times.header,
@@ -15,7 +19,8 @@ export function createHttpServer({ times, maxConnections }: Config): Server {
     requireHostHeader: false,
     noDelay: true,
   });
-  http.maxConnections = maxConnections;
+  if (isWorker) limitConnections(http, maxConnections);
+  else http.maxConnections = maxConnections;
   return http;
 }
 

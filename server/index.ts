@@ -111,7 +111,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
     observer,
   };
   const sockets = new SocketServer(config.maxBodyBytes, config.times.send);
-  const http = createHttpServer(config);
+  const http = createHttpServer(config, { isWorker: options.parts !== undefined });
   serveRequests(http, serving, routesFor(service));
   serveSockets(http, serving, socketsFor(service), sockets, admission, open);
   return {

@@ -1,7 +1,9 @@
 /** Limits that clients meet at both workers are those of one server. */
 
 import assert from "node:assert/strict";
+import { connect, type Socket } from "node:net";
 import { test } from "node:test";
+import { within } from "../support/deadline.ts";
 import { newRun } from "../support/run-lines.ts";
 import { EventReader, startWorkers, textOf } from "../support/workers.ts";
 
@@ -64,6 +66,22 @@ test("rates of keys, guesses at keys and sockets of an address are counted at bo
     third.send({ type: "clear" });
     if ((await third.next()).type === "cleared") break;
   }
+});
+
+test("a connection beyond the share of its worker is closed at once, and there is room again for the next", async (t) => {
+  const { url, lines } = await startWorkers(t, { env: { PARLEY_MAX_CONNECTIONS: "6" } });
+  const open: Socket[] = [];
+  t.after(() => open.map((socket) => socket.destroy()));
+  const dropped = new Promise((resolve) => {
+    // Two of six are in use.
+    for (let more = 0; more < 8; more++) {
+      const socket = connect(Number(new URL(url).port), "127.0.0.1");
+      open.push(socket.on("error", () => {}).once("close", resolve));
+    }
+  });
+  await within(dropped, "the end of one connection");
+  for (const socket of open) socket.destroy();
+  for (const line of lines) assert.equal(await line.status("/health"), 200);
 });
 
 test("what a worker held is free when it is killed", async (t) => {
