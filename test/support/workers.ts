@@ -5,7 +5,7 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { createParser } from "eventsource-parser";
 import type { NumberedEvent } from "../../server/protocol/events.ts";
 import { type CommandOptions, type StartedCommand, start } from "./command.ts";
-import { within } from "./deadline.ts";
+import { DEADLINE_MS, within } from "./deadline.ts";
 import { connect, type SocketClient } from "./socket-client.ts";
 import type { Cleanup } from "./start-server.ts";
 import { temporaryProject } from "./temporary-project.ts";
@@ -36,7 +36,8 @@ const AGENT = `
       meet();
     }
   });
-  await new Promise((resolve) => gate.listen(0, "127.0.0.1", resolve));
+  // Otherwise node:cluster would have all workers share the port.
+  await new Promise((resolve) => gate.listen({ port: 0, host: "127.0.0.1", exclusive: true }, resolve));
   export default {
     name: process.pid + " http://127.0.0.1:" + gate.address().port, model: "demo",
     tools: [{ name: "hold", description: "Waits.", parameters: { type: "object" }, execute: hold }],
@@ -86,12 +87,12 @@ export class WorkerLine {
 
   /** Lets the calls of the tool that wait in this worker end; the first one may be yet to come. */
   async release(): Promise<void> {
-    await fetch(this.#gate);
+    await fetch(this.#gate, { signal: AbortSignal.timeout(DEADLINE_MS) });
   }
 
   /** Has the worker throw where nobody catches. */
   async breakDown(): Promise<void> {
-    await fetch(`${this.#gate}/throw`);
+    await fetch(`${this.#gate}/throw`, { signal: AbortSignal.timeout(DEADLINE_MS) });
   }
 }
 
