@@ -15,6 +15,7 @@ export const chunkBudgets = {
   tools: 2_500,
   launcher: 5_000,
   http: 2_000,
+  export: 1_500,
   keep: 2_000,
   "key-form": 2_500,
   files: 4_000,

@@ -3,7 +3,12 @@
 import { readFileSync } from "node:fs";
 
 const ELEMENTS = [
-  { path: "widget/agent-chat.ts", base: "widget/chat-element.ts" },
+  {
+    path: "widget/agent-chat.ts",
+    base: "widget/chat-element.ts",
+    // Parts and variables are described where they are.
+    look: ["widget/views/frame.ts", "widget/styles/tokens.styles.ts"],
+  },
   { path: "widget/agent-chat-launcher.ts", base: "widget/chat-element.ts" },
 ];
 
@@ -16,12 +21,17 @@ export function customElementsManifest() {
   };
 }
 
-function moduleOf({ path, base }) {
+function moduleOf({ path, base, look = [] }) {
   const source = readFileSync(path, "utf8");
   const [whole, comment, name] =
     /\/\*\*\n((?: \*.*\n)+) \*\/\nexport class (\w+) extends/.exec(source) ?? [];
   if (!whole) throw new Error(`${path} has no element with a doc block`);
   const text = comment.replace(/^ \* ?/gm, "");
+  const described = [
+    text,
+    ...look.map((file) => readFileSync(file, "utf8").replace(/^ \* /gm, "")),
+  ];
+  const looks = described.join("\n");
   const tagName = /^@tagname (\S+)/m.exec(text)?.[1];
   const inherited = membersOf(readFileSync(base, "utf8"));
   const own = membersOf(source.slice(source.indexOf(whole)));
@@ -35,8 +45,8 @@ function moduleOf({ path, base }) {
     members: [...inherited, ...own],
     events: tagsOf(text, "fires").map((it) => ({ ...it, type: { text: it.type } })),
     slots: tagsOf(text, "slot"),
-    cssParts: tagsOf(text, "csspart"),
-    cssProperties: tagsOf(text, "cssprop"),
+    cssParts: tagsOf(looks, "csspart"),
+    cssProperties: tagsOf(looks, "cssprop"),
   };
   const exported = { name, module: path };
   return {

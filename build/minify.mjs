@@ -13,8 +13,14 @@ export async function minifyAgain(file, { module = false } = {}) {
     ecma: 2022,
     module,
     toplevel: true,
-    // Statements stay what they were written as where that has more in common with the rest of the file.
-    compress: { passes: 3, keep_fargs: false, if_return: false, conditionals: false },
+    // Nothing reads a getter only for what it does besides. Statements stay what they were written as where that has more in common with the rest of the file.
+    compress: {
+      passes: 3,
+      keep_fargs: false,
+      if_return: false,
+      conditionals: false,
+      pure_getters: true,
+    },
     format: { comments: /^!/, ascii_only: true },
   });
   writeFileSync(file, code);

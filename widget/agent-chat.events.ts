@@ -1,7 +1,7 @@
 /** What `<agent-chat>` tells its page. All bubble and cross shadow roots. */
 
 import type { AgentInfo, FinishReason } from "../server/protocol/chat.ts";
-import type { Failure } from "./transcript.ts";
+import type { Failure, ToolBlock } from "./transcript.ts";
 
 const ACROSS = { bubbles: true, composed: true };
 
@@ -24,6 +24,27 @@ export class AgentChatMessageEvent extends Event {
     super("agent-chat-message", ACROSS);
     this.text = text;
     this.attachmentCount = attachmentCount;
+  }
+}
+
+/** A tool was called (`status` is `running`), or its call is over: `completed`, `failed` or `stopped`. */
+export class AgentChatToolEvent extends Event {
+  /** The call's id: the same in both events. */
+  readonly callId: string;
+  readonly tool: string;
+  readonly status: ToolBlock["status"];
+  /** JSON, as the model wrote it. */
+  readonly arguments: string;
+  /** Absent while the call runs, and when it was stopped. */
+  readonly output: string | undefined;
+
+  constructor(call: ToolBlock) {
+    super("agent-chat-tool", ACROSS);
+    this.callId = call.callId;
+    this.tool = call.tool;
+    this.status = call.status;
+    this.arguments = call.arguments;
+    this.output = call.output;
   }
 }
 
@@ -55,6 +76,7 @@ declare global {
   interface GlobalEventHandlersEventMap {
     "agent-chat-ready": AgentChatReadyEvent;
     "agent-chat-message": AgentChatMessageEvent;
+    "agent-chat-tool": AgentChatToolEvent;
     "agent-chat-done": AgentChatDoneEvent;
     "agent-chat-error": AgentChatErrorEvent;
     "agent-chat-open": Event;

@@ -7,22 +7,29 @@ import {
 } from "lit";
 import { keyed } from "lit/directives/keyed.js";
 import { AgentChatMessageEvent, AgentChatReadyEvent } from "./agent-chat.events.ts";
+import { checkChoice } from "./attribute-checks.ts";
 import { ChatClient } from "./chat-client.ts";
 import { ChatElement } from "./chat-element.ts";
 import { ChatScreen } from "./chat-screen.ts";
 import type { ChatSession } from "./chat-session.ts";
 import type { OutgoingMessage } from "./conversation.ts";
 import { nextFrame } from "./frame.ts";
+import { loadChunk } from "./lazy-chunk.ts";
 import { ReplyWatcher } from "./reply-watcher.ts";
 import { parseServer } from "./server-url.ts";
+import { STEP_MODES, type StepMode, shownOf } from "./step-modes.ts";
 import { strings } from "./strings.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
 import { rememberedTheme, rememberTheme, ThemeWatcher } from "./theme.ts";
 
+/** `markdown` is to be read, `json` for programs. */
+export type TranscriptFormat = "markdown" | "json";
+
 const NETWORK = ["online", "offline"];
 
 /**
- * A conversation with the agent of one Parley server.
+ * A conversation with the agent of one Parley server. Its parts are described in `views/frame.ts`, its CSS variables in
+ * `styles/tokens.styles.ts`.
  *
  * @tagname agent-chat
  * @attr {string} server - Base URL of the server. Default: where the script was loaded from.
@@ -36,8 +43,11 @@ const NETWORK = ["online", "offline"];
  * @attr {string} lang - Language of the texts. Default: the nearest `lang` around the element, then the browser's.
  * @attr {"ltr"|"rtl"|"auto"} dir - Direction. Default: that of the language.
  * @attr {"session"|"none"} persist - `session` keeps the conversation in this tab over a reload. Files are never kept.
+ * @attr {"auto"|"open"|"closed"|"hidden"} thinking - Thoughts: open while they stream, open at first, closed at first, or not shown.
+ * @attr {"auto"|"open"|"closed"|"hidden"} tools - Tool calls, likewise; `auto` is closed.
  * @fires {AgentChatReadyEvent} agent-chat-ready - The server has said who the agent is.
  * @fires {AgentChatMessageEvent} agent-chat-message - The person sent a message.
+ * @fires {AgentChatToolEvent} agent-chat-tool - A tool was called, or its call is over.
  * @fires {AgentChatDoneEvent} agent-chat-done - An answer ended.
  * @fires {AgentChatErrorEvent} agent-chat-error - An answer failed.
  * @slot header-start - Before the agent's name.
@@ -45,71 +55,6 @@ const NETWORK = ["online", "offline"];
  * @slot empty - Replaces the greeting of an empty conversation.
  * @slot before-composer - Above the composer.
  * @slot footer - Below the composer.
- * @csspart header - The bar at the top.
- * @csspart theme-toggle - The button between light and dark.
- * @csspart reset - The button for a new conversation.
- * @csspart forget-key - The button that forgets the saved key.
- * @csspart messages - The scrolling transcript.
- * @csspart message - One message; with `user` or `assistant`.
- * @csspart user - A message of the person.
- * @csspart assistant - A message of the agent.
- * @csspart markdown - The text of an answer.
- * @csspart steps - Thoughts and tool calls in a row; from three on they fold into one line.
- * @csspart thinking - A collapsible thinking trace.
- * @csspart tool - A collapsible tool call.
- * @csspart note - A sentence about an answer that did not end by itself.
- * @csspart error - A failure.
- * @csspart retry - The button to try again.
- * @csspart edit - The button that changes a message of the person.
- * @csspart queued - What is said under a message that waits for the connection.
- * @csspart take-back - The button that removes such a message.
- * @csspart ask-again - The button for another answer.
- * @csspart copy - A button that copies.
- * @csspart empty - The greeting.
- * @csspart suggestions - The list of first messages.
- * @csspart suggestion - One of them.
- * @csspart jump - The button to the newest text.
- * @csspart connection - What is said while the server cannot be reached.
- * @csspart editing - What is said while a message is changed.
- * @csspart cancel-edit - The button that leaves it as it was.
- * @csspart composer - The card with the text field.
- * @csspart input - The text field.
- * @csspart attach - The button for files.
- * @csspart attachments - The files of a message.
- * @csspart attachment - One file.
- * @csspart remove - The button that takes a file out again.
- * @csspart refusals - Why files were not taken.
- * @csspart dismiss - The button that closes them.
- * @csspart send - The button that sends.
- * @csspart stop - The button that stops the answer.
- * @csspart key-form - The form that asks for a key.
- * @cssprop --agent-chat-bg - Background.
- * @cssprop --agent-chat-surface - Background of the person's messages and the composer.
- * @cssprop --agent-chat-sunken - Background of code and tool data.
- * @cssprop --agent-chat-text - Text.
- * @cssprop --agent-chat-muted - Secondary text.
- * @cssprop --agent-chat-subtle - Placeholder and times.
- * @cssprop --agent-chat-border - Separating lines.
- * @cssprop --agent-chat-border-strong - Outlines of fields.
- * @cssprop --agent-chat-accent - Buttons, focus ring.
- * @cssprop --agent-chat-on-accent - Text on the accent.
- * @cssprop --agent-chat-link - Links.
- * @cssprop --agent-chat-danger - Failures.
- * @cssprop --agent-chat-danger-bg - Background of failures.
- * @cssprop --agent-chat-success - The mark of a completed tool call.
- * @cssprop --agent-chat-radius - Corners of code and cards.
- * @cssprop --agent-chat-font - Font family.
- * @cssprop --agent-chat-font-mono - Font family of code.
- * @cssprop --agent-chat-column - Width of the reading column.
- * @cssprop --agent-chat-code-keyword - Keywords in code.
- * @cssprop --agent-chat-code-string - Strings in code.
- * @cssprop --agent-chat-code-number - Numbers and constants in code.
- * @cssprop --agent-chat-code-comment - Comments in code.
- * @cssprop --agent-chat-code-function - Names of functions in code.
- * @cssprop --agent-chat-code-type - Names of types and classes in code.
- * @cssprop --agent-chat-code-variable - Names of variables, keys and attributes in code.
- * @cssprop --agent-chat-code-inserted - Inserted lines of a diff.
- * @cssprop --agent-chat-code-deleted - Deleted lines of a diff.
  */
 export class AgentChat extends ChatElement {
   static override styles = agentChatStyles;
@@ -119,12 +64,16 @@ export class AgentChat extends ChatElement {
     page: { type: Boolean, reflect: true },
     embed: { type: Boolean, reflect: true },
     persist: {},
+    thinking: {},
+    tools: {},
   };
 
   apiKey = "";
   page = false;
   embed = false;
   persist: "session" | "none" = "session";
+  thinking: StepMode = "auto";
+  tools: StepMode = "auto";
 
   readonly #screen = new ChatScreen(this, {
     send: (message) => this.#send(message),
@@ -182,6 +131,16 @@ export class AgentChat extends ChatElement {
     await this.#screen.attach(files);
   }
 
+  /** Resolves to the conversation as it is shown, as a text; rejects for another format, and when its chunk cannot be had. */
+  async exportTranscript(format: TranscriptFormat): Promise<string> {
+    const chunk = await loadChunk("export");
+    if (!chunk) throw new Error(strings.unreachable);
+    const { info, session } = this.#client ?? {};
+    const shown = (session?.messages ?? []).map((message) => shownOf(message, this));
+    const names = [strings.you, strings.agentSaid(info?.agent ?? strings.fallbackAgent)] as const;
+    return chunk.exportTranscript(format, shown, names);
+  }
+
   override connectedCallback(): void {
     super.connectedCallback();
     this.theme = rememberedTheme() ?? this.theme;
@@ -206,6 +165,7 @@ export class AgentChat extends ChatElement {
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     super.willUpdate(changed);
+    for (const name of ["thinking", "tools"]) checkChoice(this, name, STEP_MODES);
     this.#hadFocus = Boolean(this.shadowRoot?.activeElement);
     if (changed.has("server")) this.#connect();
     else if (changed.has("apiKey")) this.#client?.giveKey(this.apiKey);

@@ -13,6 +13,7 @@ import { KeyboardRoom } from "./keyboard-room.ts";
 import { LateChunk } from "./late-chunk.ts";
 import { MessageEditor } from "./message-editor.ts";
 import { ScrollFollower } from "./scroll-follower.ts";
+import type { StepModes } from "./step-modes.ts";
 import { strings } from "./strings.ts";
 import type { Question } from "./transcript.ts";
 import { ViewState } from "./view-state.ts";
@@ -47,7 +48,7 @@ export class ChatScreen {
   #client: ChatClient | undefined;
   #isLost = false;
 
-  constructor(host: ComposerHost, actions: ScreenActions) {
+  constructor(host: ComposerHost & StepModes, actions: ScreenActions) {
     this.#host = host;
     this.#actions = actions;
     this.announcer = new Announcer(host);

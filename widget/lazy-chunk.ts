@@ -17,6 +17,7 @@ export interface Chunks {
   readonly "locale-pt": typeof import("./chunks/locale-pt.ts");
   readonly "locale-zh": typeof import("./chunks/locale-zh.ts");
   readonly http: typeof import("./chunks/http.ts");
+  readonly export: typeof import("./chunks/export.ts");
   readonly keep: typeof import("./chunks/keep.ts");
   readonly "key-form": typeof import("./chunks/key-form.ts");
   readonly steps: typeof import("./chunks/steps.ts");

@@ -8,8 +8,9 @@ export type {
   AgentChatErrorEvent,
   AgentChatMessageEvent,
   AgentChatReadyEvent,
+  AgentChatToolEvent,
 } from "./agent-chat.events.ts";
-export type { AgentChat } from "./agent-chat.ts";
+export type { AgentChat, TranscriptFormat } from "./agent-chat.ts";
 export type { AgentChatLauncher } from "./agent-chat-launcher.ts";
 export type { Strings, StringsOverride } from "./strings.ts";
 
@@ -24,6 +25,9 @@ export interface AgentChatProps extends Shared {
   apiKey?: string;
   page?: boolean;
   embed?: boolean;
+  persist?: AgentChat["persist"];
+  thinking?: AgentChat["thinking"];
+  tools?: AgentChat["tools"];
 }
 
 /** What `<agent-chat-launcher>` takes in a JSX template. */

@@ -1,20 +1,25 @@
 /** Notices what happens in a reply: tells the page when it has ended, and a listener each step by voice. */
 
 import type { LitElement } from "lit";
-import { AgentChatDoneEvent, AgentChatErrorEvent } from "./agent-chat.events.ts";
+import {
+  AgentChatDoneEvent,
+  AgentChatErrorEvent,
+  AgentChatToolEvent,
+} from "./agent-chat.events.ts";
 import { type Announcer, spokenText } from "./announcer.ts";
+import type { StepModes } from "./step-modes.ts";
 import { strings } from "./strings.ts";
 import { type Message, type Reply, replyText, type ToolBlock } from "./transcript.ts";
 import { toolStatus } from "./views/tool-status.ts";
 
 export class ReplyWatcher {
-  readonly #host: LitElement;
+  readonly #host: LitElement & StepModes;
   readonly #announcer: Announcer;
   #streaming: string | undefined;
-  /** What was said of the reply's tool calls: id and status. */
-  readonly #said = new Set<string>();
+  /** What was told of the reply's tool calls: id and status. */
+  readonly #told = new Set<string>();
 
-  constructor(host: LitElement, announcer: Announcer) {
+  constructor(host: LitElement & StepModes, announcer: Announcer) {
     this.#host = host;
     this.#announcer = announcer;
   }
@@ -29,17 +34,25 @@ export class ReplyWatcher {
       this.#streaming = undefined;
     } else if (this.#streaming !== last.id) {
       this.#streaming = last.id;
-      this.#said.clear();
+      this.#told.clear();
       this.#announcer.say(strings.answering);
     } else {
-      for (const block of last.blocks) if (block.type === "tool") this.#sayTool(block);
+      this.#tellTools(last);
     }
   }
 
-  #sayTool({ id, tool, status }: ToolBlock): void {
-    const news = `${id} ${status}`;
-    if (this.#said.has(news)) return;
-    this.#said.add(news);
+  #tellTools({ blocks, status }: Reply): void {
+    for (const block of blocks) {
+      const news = `${block.id} ${block.type === "tool" && block.status}`;
+      if (block.type !== "tool" || this.#told.has(news)) continue;
+      this.#told.add(news);
+      this.#host.dispatchEvent(new AgentChatToolEvent(block));
+      // What is over with its answer needs no word: the answer has one.
+      if (status === "streaming" && this.#host.tools !== "hidden") this.#sayTool(block);
+    }
+  }
+
+  #sayTool({ tool, status }: ToolBlock): void {
     this.#announcer.say(
       status === "running" ? strings.toolStarted(tool) : `${tool}: ${toolStatus(status)}`,
     );
@@ -47,6 +60,7 @@ export class ReplyWatcher {
 
   #ended(reply: Reply): void {
     const { failure, finishReason } = reply;
+    this.#tellTools(reply);
     if (failure) {
       this.#host.dispatchEvent(new AgentChatErrorEvent(failure));
       this.#announcer.interrupt(failure.message);

@@ -4,6 +4,7 @@ import { nothing, type ReactiveController } from "lit";
 import type { Disclosure } from "./disclosure.ts";
 import { LateChunk, type LateHost } from "./late-chunk.ts";
 import { richText } from "./rich-text.ts";
+import type { StepModes } from "./step-modes.ts";
 import { strings } from "./strings.ts";
 import { type Message, replyText, type SentFile } from "./transcript.ts";
 import type { Step } from "./views/steps.ts";
@@ -17,6 +18,7 @@ const COPIED_FOR_MS = 2_000;
 const LINGERS_FOR_MS = 1_000;
 
 export class ViewState implements Disclosure, ReactiveController {
+  readonly modes: StepModes;
   readonly #host: LateHost;
   readonly #files: LateChunk<"files">;
   readonly #steps: LateChunk<"steps">;
@@ -34,7 +36,7 @@ export class ViewState implements Disclosure, ReactiveController {
   #drawing: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    host: LateHost,
+    host: LateHost & StepModes,
     {
       beforeToggle,
       onCopyFailed,
@@ -47,6 +49,7 @@ export class ViewState implements Disclosure, ReactiveController {
     },
   ) {
     this.#host = host;
+    this.modes = host;
     this.#files = new LateChunk(host, "files");
     this.#steps = new LateChunk(host, "steps");
     this.#beforeToggle = beforeToggle;
@@ -55,10 +58,11 @@ export class ViewState implements Disclosure, ReactiveController {
     host.addController(this);
   }
 
-  /** Grows with every change, for views that are drawn again only when something changed. */
-  get version(): number {
+  /** Another one after every change, for views that are drawn again only when something changed. */
+  get version(): string {
+    const { thinking, tools } = this.modes;
     // What has come late is drawn everywhere at once.
-    return this.#version + (this.#files.chunk ? 0.5 : 0) + (this.#steps.chunk ? 0.25 : 0);
+    return `${[this.#version, !this.#files.chunk, !this.#steps.chunk, thinking, tools]}`;
   }
 
   hostConnected(): void {

@@ -30,8 +30,12 @@ async function set(attributes: Record<string, string>): Promise<void> {
 }
 
 /** Red, green and blue as the browser paints them, from 0 to 255. */
-function painted(page: Page, property: string): Promise<number[]> {
-  return page.locator('[part="header"] .avatar').evaluate((mark, name) => {
+function painted(
+  page: Page,
+  property: string,
+  selector = '[part="header"] .avatar',
+): Promise<number[]> {
+  return page.locator(selector).evaluate((mark, name) => {
     const canvas = document.createElement("canvas").getContext("2d");
     if (!canvas) throw new Error("no canvas");
     canvas.fillStyle = getComputedStyle(mark).getPropertyValue(name);
@@ -64,6 +68,32 @@ test("what stands on the accent has a contrast of 4.5 : 1, whatever the accent i
       assert.ok(ratio >= 4.5, `${accent} in ${theme}: ${ratio.toFixed(2)}`);
     }
   }
+});
+
+test("the focus ring is seen at 3 : 1 on every surface, whatever the accent is, in both themes", async (t) => {
+  failOnComplaints(t, complaints);
+  await page.locator('[part="theme-toggle"]').focus();
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("Tab");
+  for (const theme of ["light", "dark"] as const) {
+    for (const accent of [
+      "#ffe600",
+      "white",
+      "black",
+      "blue",
+      "#9f9",
+      "#2563eb",
+      "oklch(0.2 0.1 20)",
+    ]) {
+      await set({ accent, theme });
+      const ring = await painted(page, "outline-color", '[part="theme-toggle"]:focus-visible');
+      for (const surface of ["agent-chat", '[part="composer"]']) {
+        const ratio = contrast(ring, await painted(page, "background-color", surface));
+        assert.ok(ratio >= 3, `${accent} in ${theme} on ${surface}: ${ratio.toFixed(2)}`);
+      }
+    }
+  }
+  await set({ accent: "", theme: "light" });
 });
 
 test("an accent that is no colour is reported by name, and the default stays", async () => {

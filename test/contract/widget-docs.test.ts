@@ -7,7 +7,8 @@ import { codeBlocks, readMarkdown, tableRows } from "../support/markdown-file.ts
 
 const docs = readMarkdown("docs/widget.md");
 const source = (path: string) => readFileSync(join(REPOSITORY, "widget", path), "utf8");
-const element = source("agent-chat.ts");
+/** Parts and variables are described where they are. */
+const element = ["agent-chat.ts", "views/frame.ts", "styles/tokens.styles.ts"].map(source).join("");
 const launcher = source("agent-chat-launcher.ts");
 
 /** Names after a tag of an element's doc block, whose completeness the element's own tests prove. */

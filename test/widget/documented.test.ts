@@ -10,7 +10,8 @@ const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
   .map((path) => ({ path, code: readFileSync(new URL(path, folder), "utf8") }));
 const source = (path: string) => files.find((file) => file.path === path)?.code ?? "";
 
-const element = source("agent-chat.ts");
+/** Parts and variables are described where they are. */
+const element = ["agent-chat.ts", "views/frame.ts", "styles/tokens.styles.ts"].map(source).join("");
 const launcher = source("agent-chat-launcher.ts");
 /** The launcher's views are a chunk of their own. */
 const launcherView = source("chunks/launcher-view.ts");
@@ -30,7 +31,7 @@ function found(sources: readonly { code: string }[], pattern: RegExp): string[] 
   return [...new Set(names)].sort();
 }
 
-const part = /(?:\bpart="|(?:icon|small)Button\(\s*")([^"]+)"/g;
+const part = /(?:\bpart="|"part", "|(?:icon|small)Button\(\s*")([^"]+)"/g;
 
 test("every part of <agent-chat> that is documented is in a view, and the other way round", () => {
   const names = documented(element, "csspart");

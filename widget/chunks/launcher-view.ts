@@ -3,7 +3,7 @@ import type { LauncherStrings, Strings } from "../strings.ts";
 
 /** Parts of the chat that a page can style through the launcher: all of them. */
 const CHAT_PARTS =
-  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,thinking,steps,tool,note,error,retry,edit,queued,take-back,ask-again,copy," +
+  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,code,table,thinking,steps,tool,note,error,retry,edit,queued,take-back,ask-again,copy," +
   "empty,suggestions,suggestion,jump,connection,editing,cancel-edit,composer,input,attach,attachments,attachment,remove,refusals,dismiss,send,stop,key-form";
 
 /** Slots of the chat that a page can fill through the launcher. */

@@ -88,6 +88,7 @@ function drawCode(token: Tokens.Code): HTMLElement {
   const label = decodeEntities(token.lang ?? "").split(/\s/, 1)[0] ?? "";
   const language = label.toLowerCase();
   const box = element("div", "code");
+  box.setAttribute("part", "code");
   const header = box.appendChild(element("div", "code-header"));
   appendText(
     header.appendChild(element("span", "code-language")),
@@ -136,6 +137,7 @@ export function drawItem(item: Tokens.ListItem, drawing: Drawing): HTMLElement {
 
 function drawTable(token: Tokens.Table, drawing: Drawing): HTMLElement {
   const box = element("div", "table");
+  box.setAttribute("part", "table");
   box.setAttribute("tabindex", "0");
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", strings.table);

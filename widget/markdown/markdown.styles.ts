@@ -62,7 +62,7 @@ const markdownTextStyles = css`
   }
 
   .markdown :is(a, button, pre, .table):focus-visible {
-    outline: 2px solid var(--_accent);
+    outline: 2px solid var(--_ring);
     outline-offset: 2px;
   }
 

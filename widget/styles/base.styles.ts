@@ -41,7 +41,7 @@ export const baseStyles = css`
   }
 
   :focus-visible {
-    outline: 2px solid var(--_accent);
+    outline: 2px solid var(--_ring);
     outline-offset: 2px;
   }
 

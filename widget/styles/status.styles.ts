@@ -29,7 +29,7 @@ export const statusStyles = css`
   }
 
   .message.editing .bubble {
-    outline: 2px solid var(--_accent);
+    outline: 2px solid var(--_ring);
   }
 
   .queued {

@@ -2,7 +2,35 @@
  * The colours and measures that a site may set, in light and dark. Contrast: WCAG AA, most of it AAA.
  *
  * Rules read the private names. The public ones are never set here, so that what a site gives to an ancestor (`:root`, a
- * launcher) comes through.
+ * launcher) comes through:
+ *
+ * @cssprop --agent-chat-bg - Background.
+ * @cssprop --agent-chat-surface - Background of the person's messages and the composer.
+ * @cssprop --agent-chat-sunken - Background of code and tool data.
+ * @cssprop --agent-chat-text - Text.
+ * @cssprop --agent-chat-muted - Secondary text.
+ * @cssprop --agent-chat-subtle - Placeholder and times.
+ * @cssprop --agent-chat-border - Separating lines.
+ * @cssprop --agent-chat-border-strong - Outlines of fields.
+ * @cssprop --agent-chat-accent - Buttons, focus ring.
+ * @cssprop --agent-chat-on-accent - Text on the accent.
+ * @cssprop --agent-chat-link - Links.
+ * @cssprop --agent-chat-danger - Failures.
+ * @cssprop --agent-chat-danger-bg - Background of failures.
+ * @cssprop --agent-chat-success - The mark of a completed tool call.
+ * @cssprop --agent-chat-radius - Corners of code and cards.
+ * @cssprop --agent-chat-font - Font family.
+ * @cssprop --agent-chat-font-mono - Font family of code.
+ * @cssprop --agent-chat-column - Width of the reading column.
+ * @cssprop --agent-chat-code-keyword - Keywords in code.
+ * @cssprop --agent-chat-code-string - Strings in code.
+ * @cssprop --agent-chat-code-number - Numbers and constants in code.
+ * @cssprop --agent-chat-code-comment - Comments in code.
+ * @cssprop --agent-chat-code-function - Names of functions in code.
+ * @cssprop --agent-chat-code-type - Names of types and classes in code.
+ * @cssprop --agent-chat-code-variable - Names of variables, keys and attributes in code.
+ * @cssprop --agent-chat-code-inserted - Inserted lines of a diff.
+ * @cssprop --agent-chat-code-deleted - Deleted lines of a diff.
  */
 
 import { css } from "lit";
@@ -34,6 +62,7 @@ export const tokenStyles = css`
       ui-monospace, Menlo, Consolas, "Liberation Mono", monospace
     );
     --_column: var(--agent-chat-column, 736px);
+    --_ring: var(--_accent);
     --_round: 1;
     --_pill: 999px;
     --_gap: 20px;
@@ -47,6 +76,17 @@ export const tokenStyles = css`
       --_contrast: color(
         from var(--_accent) xyz-d65 clamp(0, (0.179 - y) * 1e5, 0.9505)
           clamp(0, (0.179 - y) * 1e5, 1) clamp(0, (0.179 - y) * 1e5, 1.089)
+      );
+      /* The accent, as much darker or lighter as 3 : 1 beside our surfaces needs: a luminance of 0.25 or 0.15. */
+      --_ring: light-dark(
+        color(
+          from var(--_accent) xyz-d65 calc(x * 0.25 / max(0.25, y)) calc(y * 0.25 / max(0.25, y))
+            calc(z * 0.25 / max(0.25, y))
+        ),
+        color(
+          from var(--_accent) xyz-d65 calc(x + max(0, 0.15 - y)) calc(y + max(0, 0.15 - y))
+            calc(z + max(0, 0.15 - y))
+        )
       );
     }
   }

@@ -18,7 +18,50 @@ export interface FrameModel {
   readonly onKeyDown: (event: KeyboardEvent) => void;
 }
 
-/** Header, transcript and dock, and what lies over them. */
+/**
+ * Header, transcript and dock, and what lies over them. The parts of `<agent-chat>`, in these and all views below:
+ *
+ * @csspart header - The bar at the top.
+ * @csspart theme-toggle - The button between light and dark.
+ * @csspart reset - The button for a new conversation.
+ * @csspart forget-key - The button that forgets the saved key.
+ * @csspart messages - The scrolling transcript.
+ * @csspart message - One message; with `user` or `assistant`.
+ * @csspart user - A message of the person.
+ * @csspart assistant - A message of the agent.
+ * @csspart markdown - The text of an answer.
+ * @csspart code - A block of code, with its header.
+ * @csspart table - The box in which a table scrolls.
+ * @csspart steps - Thoughts and tool calls in a row; from three on they fold into one line.
+ * @csspart thinking - A collapsible thinking trace.
+ * @csspart tool - A collapsible tool call.
+ * @csspart note - A sentence about an answer that did not end by itself.
+ * @csspart error - A failure.
+ * @csspart retry - The button to try again.
+ * @csspart edit - The button that changes a message of the person.
+ * @csspart queued - What is said under a message that waits for the connection.
+ * @csspart take-back - The button that removes such a message.
+ * @csspart ask-again - The button for another answer.
+ * @csspart copy - A button that copies.
+ * @csspart empty - The greeting.
+ * @csspart suggestions - The list of first messages.
+ * @csspart suggestion - One of them.
+ * @csspart jump - The button to the newest text.
+ * @csspart connection - What is said while the server cannot be reached.
+ * @csspart editing - What is said while a message is changed.
+ * @csspart cancel-edit - The button that leaves it as it was.
+ * @csspart composer - The card with the text field.
+ * @csspart input - The text field.
+ * @csspart attach - The button for files.
+ * @csspart attachments - The files of a message.
+ * @csspart attachment - One file.
+ * @csspart remove - The button that takes a file out again.
+ * @csspart refusals - Why files were not taken.
+ * @csspart dismiss - The button that closes them.
+ * @csspart send - The button that sends.
+ * @csspart stop - The button that stops the answer.
+ * @csspart key-form - The form that asks for a key.
+ */
 export function frameView(model: FrameModel): TemplateResult {
   const { drop, onJump } = model;
   return html`

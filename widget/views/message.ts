@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from "lit";
+import { shownOf } from "../step-modes.ts";
 import { strings } from "../strings.ts";
 import { type Question, type Reply, replyText } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
@@ -55,12 +56,13 @@ function queuedView(onEdit: () => void, onWithdraw: () => void): TemplateResult 
 
 /** What the agent did and said, without a bubble. */
 export function replyView(reply: Reply, context: ReplyContext): TemplateResult {
+  const shown = shownOf(reply, context.view.modes);
   const streaming = reply.status === "streaming";
   return html`
     <article part="message assistant" class="message assistant" aria-busy=${streaming}>
       <span class="visually-hidden">${strings.agentSaid(context.agent)}</span>
-      ${blocksView(reply, context.view)}
-      ${streaming && isSilent(reply) ? waiting : nothing}
+      ${blocksView(shown, context.view)}
+      ${streaming && isSilent(shown) ? waiting : nothing}
       ${streaming ? nothing : outcomeView(reply, context)}
     </article>
   `;

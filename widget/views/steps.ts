@@ -20,7 +20,12 @@ export function stepsView(steps: readonly Step[], live: boolean, view: Disclosur
   const folds = steps.length >= FOLDED_FROM;
   const id = `${steps[0]?.id}.steps`;
   // Asked in any case, so that a group which folds with its last step does so a moment later.
-  const open = view.isOpenWhile(id, live) || !folds;
+  const closesLater = view.isOpenWhile(id, live) || !folds;
+  // What the page wants to be seen is not folded away.
+  const wanted = steps.some(
+    ({ type }) => view.modes[type === "tool" ? "tools" : "thinking"] === "open",
+  );
+  const open = wanted ? view.isOpen(id, true) || !folds : closesLater;
   const tools = steps.filter((step) => step.type === "tool");
   const failures = tools.filter(({ status }) => status === "failed").length;
   // An agent that went on after a failure has coped with it: how the last call ended is how the group did.

@@ -6,7 +6,7 @@ import type { ThinkingBlock } from "../transcript.ts";
 import * as stepIcons from "./step-icons.ts";
 import { stepRow } from "./step-row.ts";
 
-/** The model's reasoning: open while it streams, closed soon afterwards, unless the reader decided otherwise. */
+/** The model's reasoning: unless page or reader decided otherwise, open while it streams and closed soon afterwards. */
 export function thinkingView(
   block: ThinkingBlock,
   view: Disclosure,
@@ -14,7 +14,8 @@ export function thinkingView(
 ): TemplateResult {
   const { id, text, startedAt, endedAt } = block;
   const running = endedAt === undefined;
-  const open = view.isOpenWhile(id, running);
+  const mode = view.modes.thinking;
+  const open = mode === "auto" ? view.isOpenWhile(id, running) : view.isOpen(id, mode === "open");
   const name = running ? strings.thinking : thoughtFor(endedAt - startedAt);
   return html`
     <section part="thinking" class="step">

@@ -30,7 +30,7 @@ export function statusIcon(status: ToolBlock["status"]): TemplateResult {
 /** A tool invocation: one line, and on request its arguments and output, as text. */
 export function toolView(block: ToolBlock, view: Disclosure, group: string): TemplateResult {
   const { id, tool, status, durationMs = 0 } = block;
-  const open = view.isOpen(id, false);
+  const open = view.isOpen(id, view.modes.tools === "open");
   const row = stepRow({
     id,
     group,

@@ -1,0 +1,86 @@
+/** `thinking`, `tools`, `agent-chat-tool` and `exportTranscript`: what a page decides, hears and takes of an answer. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { AgentChatToolEvent } from "../../widget/agent-chat.events.ts";
+import type { AgentChat } from "../../widget/agent-chat.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { call, say, think } from "../support/scripted-provider.ts";
+import { broken, echo } from "../support/test-tools.ts";
+import { openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const CODE = "Look:\n\n```js\nlet a;\n```\n\n| a |\n|---|\n| b |";
+
+test("a page opens, closes and hides thoughts and tool calls, hears of calls, and exports what is shown", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo, broken] },
+    turns: [
+      [think("A thought."), call("c1", "echo", { text: "`ping`" }), call("c2", "broken")],
+      [say(CODE)],
+    ],
+  });
+  const element = chat.page.locator("agent-chat");
+  const set = (attributes: Record<string, string>) =>
+    element.evaluate(async (node, values) => {
+      for (const [name, value] of Object.entries(values)) node.setAttribute(name, value);
+      await (node as AgentChat).updateComplete;
+    }, attributes);
+  await element.evaluate((node) => {
+    Object.assign(window, { heard: [] });
+    document.addEventListener("agent-chat-tool", (event) => {
+      const { callId, tool, status, arguments: args, output } = event as AgentChatToolEvent;
+      const { heard } = window as unknown as { heard: unknown[] };
+      heard.push([callId, tool, status, args, output === undefined, event.target === node]);
+    });
+  });
+  await set({ thinking: "open", tools: "closed" });
+  await chat.say("Go `now`");
+  await chat.send.waitFor();
+  await chat.thinking.getByText("A thought.").waitFor();
+  const heard = await chat.page.evaluate(() => (window as unknown as { heard: unknown }).heard);
+  const rows = (heard as unknown[][]).map((row) => row.map(String).join(" ")).sort();
+  assert.deepEqual(rows, [
+    'c1 echo completed {"text":"`ping`"} false true',
+    'c1 echo running {"text":"`ping`"} true true',
+    "c2 broken failed {} false true",
+    "c2 broken running {} true true",
+  ]);
+
+  const expanded = chat.tools.locator('[aria-expanded="true"]');
+  assert.equal(await expanded.count(), 0);
+  await set({ tools: "open" });
+  assert.equal(await expanded.count(), 2);
+  await chat.tools.first().getByRole("button").first().click();
+  assert.equal(await expanded.count(), 1, "the person's choice wins");
+
+  const exported = (format: string) =>
+    element.evaluate(
+      (node, name) => (node as AgentChat).exportTranscript(name as "json").catch(String),
+      format,
+    );
+  const [question, reply] = JSON.parse(await exported("json"));
+  assert.deepEqual(question, { role: "user", text: "Go `now`" });
+  assert.equal(reply.finish_reason, "stop");
+  assert.deepEqual(
+    reply.blocks.map(
+      ({ type, text, tool, status }: Record<string, string>) => text ?? [type, tool, status],
+    ),
+    ["A thought.", ["tool", "echo", "completed"], ["tool", "broken", "failed"], CODE],
+  );
+  const markdown = await exported("markdown");
+  assert.match(
+    markdown,
+    /^\*\*You said:\*\*\n\nGo `now`\n\n\*\*.+ said:\*\*\n\n> A thought\.\n\n`echo`\n\n```\n\{"text"/,
+  );
+  assert.ok(markdown.endsWith(`${CODE}\n`));
+  assert.match(await exported("html"), /TypeError: .*format must be markdown or json, not "html"/);
+
+  await set({ thinking: "hidden", tools: "hidden" });
+  assert.equal(await chat.page.locator('[part="steps"]').count(), 0);
+  assert.equal(JSON.parse(await exported("json"))[1].blocks.length, 1);
+  assert.equal(await chat.page.locator('[part="code"], [part="table"]').count(), 2);
+  await set({ thinking: "auto", tools: "auto" });
+  assert.equal(await chat.tools.count(), 2);
+});
