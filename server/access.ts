@@ -53,7 +53,7 @@ export function authorize(policy: AccessPolicy, visitor: Visitor): Caller {
     if (verdict === "refused") throw originRefused(visitor.origin);
     return anonymous(visitor);
   }
-  if (visitor.key === undefined) throw new ApiError("unauthorized", "A key is needed to chat.");
+  if (visitor.key === undefined) throw new ApiError("unauthorized", "A key is needed here.");
   const kinds = kindsOf(policy.keys, visitor.key);
   if (kinds.length === 0) throw new ApiError("unauthorized", "This key is not known.");
   const kind = kinds.find((one) => OPENS[visitor.transport][one].includes(verdict));

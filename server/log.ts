@@ -78,8 +78,8 @@ export function createLog(
       write(
         "debug",
         kind,
-        { request_id: requestId, run_id: runId, name, outcome, ms },
-        `${kind} ${name} ${outcome} ${ms}ms ${runId}`,
+        { request_id: requestId, run_id: shortId(runId), name, outcome, ms },
+        `${kind} ${name} ${outcome} ${ms}ms ${shortId(runId)}`,
       );
     },
     notice: (text) => write("info", "notice", { text }, text),
@@ -87,16 +87,21 @@ export function createLog(
     failure(error, of) {
       const at = error instanceof ApiError && error.code !== "internal" ? "warn" : "error";
       const text = describeFailure(error, level === "debug");
-      const ids = { request_id: of?.requestId, run_id: of?.runId };
-      write(at, "failure", { ...ids, error: text }, of ? `${text} ${of.runId}` : text);
+      const ids = { request_id: of?.requestId, run_id: of && shortId(of.runId) };
+      write(at, "failure", { ...ids, error: text }, of ? `${text} ${shortId(of.runId)}` : text);
     },
   };
+}
+
+/** Enough to find the lines of one run. The whole id is a secret: where no key is needed it opens the run. */
+function shortId(runId: string): string {
+  return runId.slice(0, 8);
 }
 
 function fieldsOf(entry: RunEntry) {
   return {
     request_id: entry.requestId,
-    run_id: entry.runId,
+    run_id: shortId(entry.runId),
     model: entry.model,
     transport: entry.transport,
     key: entry.key,
