@@ -22,7 +22,9 @@ export class KeyboardRoom implements ReactiveController {
 
   /** What is left of the page is the visual viewport; zoomed by two fingers it is a detail, and nothing changes. */
   readonly #fit = (): void => {
-    const style = this.#find()?.style;
+    const frame = this.#find();
+    // Elsewhere it is the site's or the launcher's affair, and a change in the middle of a resize would lose the layout.
+    const style = frame?.matches(":host([page]) *") ? frame.style : undefined;
     const { visualViewport } = window;
     if (!style || !visualViewport || visualViewport.scale > 1.01) return;
     style.setProperty("--_top", `${visualViewport.offsetTop}px`);
