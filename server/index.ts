@@ -2,6 +2,7 @@
 
 import { knownKeyIds } from "./access.ts";
 import type { Agent } from "./agent/define.ts";
+import { watchTogether } from "./agent/run-watch.ts";
 import type { Runner } from "./agent/runner.ts";
 import { type StateBinding, sealState } from "./agent/state.ts";
 import { type Config, hasKeys, livePartOf } from "./config.ts";
@@ -17,6 +18,7 @@ import type { Log } from "./log.ts";
 import { meterAdmission } from "./observe/metered-admission.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { RunRecord } from "./observe/run-record.ts";
+import type { OpenTelemetry } from "./observe/trace-run.ts";
 import { type Observer, observeWith } from "./observer.ts";
 import { OpenSockets } from "./open-sockets.ts";
 import { frameAncestors } from "./origins.ts";
@@ -31,6 +33,7 @@ import { type PlaceObserver, RunHub } from "./runs/run-hub.ts";
 import type { WatchRun } from "./runs/run-settings.ts";
 import { type Serving, serveRequests } from "./serve-requests.ts";
 import { serveSockets } from "./serve-sockets.ts";
+import { flushSpans, traceRuns } from "./tracing.ts";
 
 export interface AgentServerOptions {
   agent: Agent;
@@ -41,6 +44,8 @@ export interface AgentServerOptions {
   publicFolder: string;
   /** The built `parse-worker.ts`. */
   parseWorker: string;
+  /** Where the package is installed: runs are traced. */
+  openTelemetry?: OpenTelemetry;
   /** For one of several processes that serve one address; told how to read the settings as they are now. */
   parts?: (config: () => Config) => ServerParts;
 }
@@ -93,10 +98,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   const admission = metrics ? meterAdmission(parts.admission, metrics) : parts.admission;
   const state = stateOf(options, current);
   const runner = runnerOf(options, current, state);
-  const watch: WatchRun = ({ caller, ...start }) => {
-    metrics?.runBegins();
-    return new RunRecord({ ...start, model: options.agent.model, key: caller.kind }, observer);
-  };
+  const watch = watchWith(options, observer, metrics);
   const hub = new RunHub(runner, admission, config.resume, config.idSecret, watch, parts.observer);
   const service = createService(
     options,
@@ -135,7 +137,22 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
       await closed;
       await service.parser.close();
       metrics?.close();
+      if (options.openTelemetry) await flushSpans(options.openTelemetry);
     },
+  };
+}
+
+function watchWith(
+  { agent, openTelemetry }: AgentServerOptions,
+  observer: Observer,
+  metrics: Metrics | undefined,
+): WatchRun {
+  const spans = openTelemetry && traceRuns(openTelemetry, agent);
+  return ({ caller, trace, ...start }) => {
+    metrics?.runBegins();
+    const record = new RunRecord({ ...start, model: agent.model, key: caller.kind }, observer);
+    const traced = spans?.({ ...start, trace });
+    return traced === undefined ? record : watchTogether(record, traced);
   };
 }
 

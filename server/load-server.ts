@@ -5,9 +5,10 @@ import type { Agent } from "./agent/define.ts";
 import type { Config } from "./config.ts";
 import { type AgentServer, createAgentServer, type ServerParts } from "./index.ts";
 import type { Log } from "./log.ts";
+import type { OpenTelemetry } from "./observe/trace-run.ts";
 import { demoAgent } from "./project/demo-agent.ts";
 import { loadAgent } from "./project/load-project.ts";
-import { loadOptionalPackage } from "./project/optional-package.ts";
+import { loadIfInstalled, loadOptionalPackage } from "./project/optional-package.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
 import { resolveModels } from "./providers/index.ts";
 import type { Environment } from "./read-setting.ts";
@@ -41,6 +42,7 @@ export async function loadServer({
     settings: agent.settings,
     loadPackage: (name) => loadOptionalPackage(name, folder),
   });
+  const openTelemetry = await loadIfInstalled("@opentelemetry/api", folder);
   const server = createAgentServer({
     agent,
     provider,
@@ -49,6 +51,7 @@ export async function loadServer({
     publicFolder: join(built, "public"),
     parseWorker: join(built, "parse-worker.js"),
     ...(parts === undefined ? {} : { parts }),
+    ...(openTelemetry === undefined ? {} : { openTelemetry: openTelemetry as OpenTelemetry }),
   });
   return { agent, server };
 }

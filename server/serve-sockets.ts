@@ -5,6 +5,7 @@ import { header, requestIdOf, splitTarget } from "./http/exchange.ts";
 import { ignoreUpgrade } from "./http/ignore-upgrade.ts";
 import type { Route } from "./http/router.ts";
 import { refuseUpgrade, type SocketServer } from "./http/socket-server.ts";
+import { traceHeadersOf } from "./http/trace-headers.ts";
 import type { AdmissionControl } from "./limits/admission-control.ts";
 import type { Observer } from "./observer.ts";
 import type { OpenSockets } from "./open-sockets.ts";
@@ -51,7 +52,7 @@ export function serveSockets(
     sockets.accept(req, socket, head, (line) => {
       open.add(line, visitor);
       logged.status = 101;
-      route.handle(line, caller, requestId);
+      route.handle(line, caller, { requestId, trace: traceHeadersOf(req) });
     });
   };
   http.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {

@@ -55,7 +55,9 @@ export async function* runAgent(
         yield finish(runner, conversation, progress, turn.said, "max_turns");
         return;
       }
-      conversation.answer(yield* runTools(agent.tools, turn.calls, signal, runner.toolLimits));
+      conversation.answer(
+        yield* runTools(agent.tools, turn.calls, signal, runner.toolLimits, watch),
+      );
     }
   } catch (error) {
     if (signal.aborted && conversation !== undefined) {

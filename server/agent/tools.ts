@@ -2,11 +2,12 @@ import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Tool } from "./define.ts";
 import { aborted } from "./run-abort.ts";
+import { ABORTED, type RunWatch, type ToolOutcome } from "./run-watch.ts";
 import type { ToolLimits } from "./runner.ts";
 
 const STOPPED = "Stopped before it finished.";
 
-interface Outcome {
+interface Outcome extends ToolOutcome {
   output: string;
   failed: boolean;
 }
@@ -21,6 +22,7 @@ export async function* runTools(
   calls: readonly ToolCall[],
   signal: AbortSignal,
   limits: ToolLimits,
+  watch: RunWatch,
 ): AsyncGenerator<(ToolCallEvent | ToolResultEvent)[], ToolAnswer[]> {
   yield calls.map(({ id, name, arguments: args }) => ({
     type: "tool_call",
@@ -30,7 +32,7 @@ export async function* runTools(
     calls.map((call, index) => {
       const work =
         index < limits.maxCallsPerTurn
-          ? carryOut(tools.get(call.name), call, signal)
+          ? carryOut(tools.get(call.name), call, signal, watch)
           : tooMany(limits.maxCallsPerTurn);
       return [call.id, timed(call, work, limits.maxOutputChars)] as const;
     }),
@@ -76,8 +78,9 @@ async function carryOut(
   tool: Tool | undefined,
   call: ToolCall,
   signal: AbortSignal,
+  watch: RunWatch,
 ): Promise<Outcome> {
-  if (tool !== undefined) return callTool(tool, call, signal);
+  if (tool !== undefined) return watch.tool(call, () => callTool(tool, call, signal));
   return { output: `There is no tool named "${call.name}".`, failed: true };
 }
 
@@ -90,11 +93,15 @@ async function callTool(tool: Tool, call: ToolCall, runSignal: AbortSignal): Pro
   try {
     return await Promise.race([attempt(tool, call, signal), abort.promise]);
   } catch (error) {
-    if (runSignal.aborted) return { output: STOPPED, failed: true };
+    if (runSignal.aborted) return { output: STOPPED, failed: true, errorType: ABORTED };
     if (timeout.signal.aborted) {
-      return { output: `Timed out after ${tool.timeoutMs} ms.`, failed: true };
+      return {
+        output: `Timed out after ${tool.timeoutMs} ms.`,
+        failed: true,
+        errorType: "timeout",
+      };
     }
-    return { output: messageOf(error), failed: true };
+    return { output: messageOf(error), failed: true, errorType: typeOf(error) };
   } finally {
     clearTimeout(timer);
     abort.forget();
@@ -104,7 +111,11 @@ async function callTool(tool: Tool, call: ToolCall, runSignal: AbortSignal): Pro
 async function attempt(tool: Tool, call: ToolCall, signal: AbortSignal): Promise<Outcome> {
   const checked = await tool.parameters.check(parseArguments(call.arguments));
   if (!checked.ok) {
-    return { output: `The arguments do not fit:\n${checked.problems.join("\n")}`, failed: true };
+    return {
+      output: `The arguments do not fit:\n${checked.problems.join("\n")}`,
+      failed: true,
+      errorType: "invalid_arguments",
+    };
   }
   const value = await tool.execute(checked.value, { signal, callId: call.id });
   return { output: stringify(value), failed: false };
@@ -136,6 +147,12 @@ function messageOf(error: unknown): string {
     // Said below.
   }
   return "The tool failed without a message.";
+}
+
+/** The name of its class, which is the author's text and short: a message could hold anything. */
+function typeOf(error: unknown): string {
+  const name = error instanceof Error ? error.constructor.name : "";
+  return /^\w{1,64}$/.test(name) ? name : "_OTHER";
 }
 
 /** The output as it leaves the server: well-formed, and not endless. */

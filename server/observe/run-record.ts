@@ -1,4 +1,4 @@
-import type { RunTransport, RunWatch, TurnWatch } from "../agent/run-watch.ts";
+import type { RunTransport, RunWatch, ToolOutcome, TurnWatch } from "../agent/run-watch.ts";
 import type { KeyKind } from "../http/caller.ts";
 import { toApiError } from "../protocol/api-error.ts";
 import type { DoneEvent, ErrorEvent, StreamEvent } from "../protocol/events.ts";
@@ -80,6 +80,14 @@ export class RunRecord implements RunWatch {
         this.#step("model", this.#model, outcome ?? "aborted", ms);
       },
     };
+  }
+
+  /** Its `tool_result` says what there is to say. */
+  tool<Outcome extends ToolOutcome>(
+    _call: unknown,
+    work: () => Promise<Outcome>,
+  ): Promise<Outcome> {
+    return work();
   }
 
   failure(error: unknown): void {

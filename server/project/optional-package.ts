@@ -22,14 +22,34 @@ export async function loadOptionalPackage(
 ): Promise<unknown> {
   const remedy = `Run this in the project's folder: npm install ${INSTALL[name]}`;
   try {
-    const inProject = projectFolder && resolveFrom(projectFolder, name);
-    return await import(inProject ? pathToFileURL(inProject).href : name);
+    return await importFrom(projectFolder, name);
   } catch (cause) {
     const message = isMissing(cause, name)
       ? `This model needs the package ${name}, which is not installed. ${remedy}`
       : `The package ${name} cannot be loaded: ${firstLine(cause)}. ${remedy}`;
     throw new SetupError(message, { cause });
   }
+}
+
+/**
+ * Imports a package that Parley uses where it is: from the project's `node_modules`, else from beside Parley.
+ * `undefined` when it is in neither. @throws SetupError for a broken one
+ */
+export async function loadIfInstalled(
+  name: string,
+  projectFolder: string | undefined,
+): Promise<unknown> {
+  try {
+    return await importFrom(projectFolder, name);
+  } catch (cause) {
+    if (isMissing(cause, name)) return undefined;
+    throw new SetupError(`The package ${name} cannot be loaded: ${firstLine(cause)}.`, { cause });
+  }
+}
+
+async function importFrom(folder: string | undefined, name: string): Promise<unknown> {
+  const inProject = folder && resolveFrom(folder, name);
+  return import(inProject ? pathToFileURL(inProject).href : name);
 }
 
 function resolveFrom(folder: string, name: string): string | undefined {

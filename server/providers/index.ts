@@ -82,7 +82,8 @@ export async function resolveProvider(
   return row.create({ ...setup, model: name });
 }
 
-function splitModel(model: string): [prefix: string, name: string] {
+/** Provider and name that a model string means. */
+export function splitModel(model: string): [prefix: string, name: string] {
   const slash = model.indexOf("/");
   if (slash !== -1) return [model.slice(0, slash), model.slice(slash + 1)];
   return model === "demo" ? ["demo", "demo"] : ["openai", model];

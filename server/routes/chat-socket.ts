@@ -9,19 +9,22 @@ import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
 import type { ConversationState } from "../protocol/chat.ts";
 import { CLOSE, closeCodeOf } from "../protocol/close-codes.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
-import type { ReadingAccess, RunAccess } from "../runs/run-access.ts";
+import type { ReadingAccess, RunAccess, RunOrder } from "../runs/run-access.ts";
 import type { RunEvent } from "../runs/run-log.ts";
 import type { SocketCommand } from "./parse-chat.ts";
 import type { Service } from "./service.ts";
 
 /** Serves one accepted socket until it closes. */
-export type ChatSocket = (line: SocketLine, caller: Caller, requestId: string) => void;
+export type ChatSocket = (line: SocketLine, caller: Caller, upgrade: UpgradeFacts) => void;
+
+/** What is known of the request that opened a socket. */
+export type UpgradeFacts = Pick<RunOrder, "requestId" | "trace">;
 
 /** `WS /ws/chat`: any number of messages, one run at a time. */
 export const chatSocket =
   (service: Service): ChatSocket =>
-  (line, caller, requestId) => {
-    const conversation = new SocketConversation(service, line, caller, requestId);
+  (line, caller, upgrade) => {
+    const conversation = new SocketConversation(service, line, caller, upgrade);
     line.onMessage({ ...service.intake, address: caller.address }, conversation);
     line.onDrain(() => conversation.resume());
     line.onClose(() => conversation.close());
@@ -49,19 +52,18 @@ class SocketConversation implements IntakeListener {
   readonly #service: Service;
   readonly #line: SocketLine;
   readonly #caller: Caller;
-  /** Of the upgrade. */
-  readonly #requestId: string;
+  readonly #upgrade: UpgradeFacts;
   readonly #frames: FrameMeter;
   /** As the client got it; it is read again like any other. */
   #state: ConversationState = {};
   #current: Answering | undefined;
   #closed = false;
 
-  constructor(service: Service, line: SocketLine, caller: Caller, requestId: string) {
+  constructor(service: Service, line: SocketLine, caller: Caller, upgrade: UpgradeFacts) {
     this.#service = service;
     this.#line = line;
     this.#caller = caller;
-    this.#requestId = requestId;
+    this.#upgrade = upgrade;
     this.#frames = service.admission.frames();
   }
 
@@ -126,9 +128,8 @@ class SocketConversation implements IntakeListener {
   async #start({ run: id, request }: ChatCommand, memory: MemoryHold): Promise<void> {
     await this.#service.admission.message(this.#caller);
     this.#refuseSecond();
-    const [caller, requestId] = [this.#caller, this.#requestId];
-    const resumable = id !== undefined;
-    const order = { caller, request, memory, id, resumable, requestId, transport: "ws" } as const;
+    const about = { caller: this.#caller, ...this.#upgrade, transport: "ws" } as const;
+    const order = { ...about, request, memory, id, resumable: id !== undefined };
     this.#follow(await this.#service.runs.open(order), 0);
   }
 

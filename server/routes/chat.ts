@@ -1,5 +1,6 @@
 import { withBody } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
+import { traceHeadersOf } from "../http/trace-headers.ts";
 import type { RunAccess } from "../runs/run-access.ts";
 import { answerRun, streamRun } from "./send-run.ts";
 import type { Service } from "./service.ts";
@@ -22,8 +23,8 @@ export const chat =
       stream = parsed.stream;
       const resumable = stream && id !== undefined;
       const transport = stream ? "sse" : "json";
-      const order = { caller, request, memory, id, resumable, requestId, transport } as const;
-      run = await service.runs.open(order);
+      const about = { requestId, trace: traceHeadersOf(req), transport } as const;
+      run = await service.runs.open({ caller, request, memory, id, resumable, ...about });
     } finally {
       // A run that was started shares it.
       release();

@@ -5,12 +5,15 @@ import type { RunTransport } from "../agent/run-watch.ts";
 import type { RunRequest } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
 import type { MemoryHold } from "../http/request-memory.ts";
+import type { TraceHeaders } from "../http/trace-headers.ts";
 import type { RunEvent } from "./run-log.ts";
 
 /** A message that is to be answered. */
 export interface RunOrder {
   /** Of the request, or the upgrade, that the message came with. */
   readonly requestId: string;
+  /** Of the same. */
+  readonly trace: TraceHeaders;
   readonly transport: RunTransport;
   readonly caller: Caller;
   readonly request: RunRequest;

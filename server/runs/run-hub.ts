@@ -90,7 +90,7 @@ export class RunHub implements RunDirectory {
    * another message's run.
    */
   open(order: RunOrder): Run {
-    const { caller, request, id = randomUUID(), requestId, transport } = order;
+    const { caller, request, id = randomUUID(), requestId, trace, transport } = order;
     const place = this.placeOf(caller, id);
     const digest = order.id === undefined ? "" : digestOf(request);
     const known = this.at(place, digest);
@@ -100,7 +100,7 @@ export class RunHub implements RunDirectory {
         retryAfter: 1,
       });
     }
-    const start = { runId: id, requestId, transport, caller, askedAt: performance.now() };
+    const start = { runId: id, requestId, trace, transport, caller, askedAt: performance.now() };
     const watch = () => this.#watch(start);
     const run = new Run(
       {

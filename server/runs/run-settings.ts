@@ -2,6 +2,7 @@
 
 import type { RunTransport, RunWatch } from "../agent/run-watch.ts";
 import type { Caller } from "../http/caller.ts";
+import type { TraceHeaders } from "../http/trace-headers.ts";
 import type { StreamEvent } from "../protocol/events.ts";
 import type { Activity } from "./activity.ts";
 import type { LogBudget } from "./log-budget.ts";
@@ -38,6 +39,7 @@ export interface RunJob {
 export interface RunStart {
   readonly runId: string;
   readonly requestId: string;
+  readonly trace: TraceHeaders;
   readonly transport: RunTransport;
   readonly caller: Caller;
   /** When its message was there, as `performance.now()`. */

@@ -180,15 +180,15 @@ for (const [name, api] of Object.entries(APIS)) {
   });
 }
 
-test("what the provider said of a failure is in the log, without the server's keys", async (t) => {
+test("at the level debug the log has what the provider said of a failure, without the server's keys", async (t) => {
   const said = { error: { message: "Incorrect API key provided: sk-of-a-test. Ticket 4711" } };
   const upstream = await startUpstream(jsonReply(401, said));
   t.after(() => upstream.close());
-  const env = RESPONSES.env(upstream.url);
+  const env = { ...RESPONSES.env(upstream.url), PARLEY_LOG_LEVEL: "debug" };
   const server = await startServer(t, { agent: { model: RESPONSES.model }, env });
   await post(server, { message: "Hi", stream: false });
   const log = server.log.join("\n");
-  assert.match(log, /provider_auth/);
+  assert.match(log, /provider_auth.*\n.*Ticket 4711/);
   assert.doesNotMatch(log, /sk-of-a-test/);
 });
 

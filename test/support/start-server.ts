@@ -6,6 +6,7 @@ import { type AgentDefinition, checkAgent } from "../../server/agent/define.ts";
 import { type Environment, readConfig, secretsOf } from "../../server/config.ts";
 import { type AgentServer, createAgentServer } from "../../server/index.ts";
 import { createLog } from "../../server/log.ts";
+import type { OpenTelemetry } from "../../server/observe/trace-run.ts";
 import { resolveModels } from "../../server/providers/index.ts";
 import type { Provider } from "../../server/providers/provider.ts";
 import { REPOSITORY } from "./command.ts";
@@ -25,6 +26,8 @@ export interface ServerOptions extends ScriptedOptions {
   /** A model that the test has made itself. */
   provider?: Provider;
   env?: Environment;
+  /** With it, runs are traced. */
+  openTelemetry?: OpenTelemetry;
   /** Address to listen on, as with `--host`. */
   host?: string;
   /** 0, a free one, unless told otherwise. */
@@ -72,6 +75,7 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     }),
     publicFolder: "dist/public",
     parseWorker: join(REPOSITORY, "dist/parse-worker.js"),
+    ...(options.openTelemetry && { openTelemetry: options.openTelemetry }),
   });
   const close = once(server);
   t.after(close);

@@ -1,0 +1,225 @@
+/** What a collector of OpenTelemetry is told of runs: a tree of spans, facts of known names, no contents. */
+
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import * as openTelemetry from "@opentelemetry/api";
+import {
+  InMemorySpanExporter,
+  NodeTracerProvider,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-node";
+import { checkAgent } from "../../server/agent/define.ts";
+import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { traceRuns } from "../../server/tracing.ts";
+import { post } from "../support/chat-transports.ts";
+import { call, end, fail, hang, type Step, say } from "../support/scripted-provider.ts";
+import { connect } from "../support/socket-client.ts";
+import { startServer, type TestServer } from "../support/start-server.ts";
+
+const { SpanKind, SpanStatusCode, trace } = openTelemetry;
+const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
+const PARENT_ID = "b7ad6b7169203331";
+const HEADERS = { traceparent: `00-${TRACE_ID}-${PARENT_ID}-01` };
+const RUN = { runId: "run", requestId: "request", transport: "sse", trace: HEADERS } as const;
+
+test("without an SDK nobody watches a run, whatever its request says", () => {
+  const begin = traceRuns(openTelemetry, checkAgent({ name: "Acme", model: "demo" }));
+  assert.equal(begin(RUN), undefined);
+  assert.equal(begin({ ...RUN, trace: {} }), undefined);
+});
+
+const exporter = new InMemorySpanExporter();
+const sdk = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+
+after(() => {
+  for (const part of [trace, openTelemetry.context, openTelemetry.propagation]) part.disable();
+});
+
+const parameters = { type: "object", properties: {}, additionalProperties: false };
+
+const TOOLS = [
+  {
+    name: "look_up",
+    description: "Has a span of its own.",
+    parameters: { type: "object", properties: {} },
+    async execute() {
+      await Promise.resolve();
+      trace.getTracer("of a tool").startSpan("query").end();
+      return "private output";
+    },
+  },
+  {
+    name: "breaks",
+    description: "Throws.",
+    parameters,
+    execute() {
+      throw new RangeError("private reason");
+    },
+  },
+  {
+    name: "hangs",
+    description: "Is slow.",
+    parameters,
+    timeoutMs: 1,
+    execute: () => new Promise<never>(() => {}),
+  },
+];
+
+function start(t: TestContext, turns: Step[][]): Promise<TestServer> {
+  exporter.reset();
+  sdk.register();
+  const agent = { agent: "Concierge", model: "bedrock/nova", tools: TOOLS };
+  return startServer(t, { agent, turns, openTelemetry });
+}
+
+/** The spans by name, once the server has closed; none of them holds anybody's words. */
+async function spansOf(server: TestServer): Promise<Map<string, ReadableSpan[]>> {
+  await server.close();
+  const spans = exporter.getFinishedSpans();
+  const told = spans.map(({ name, attributes, events, status }) => [
+    name,
+    attributes,
+    events,
+    status,
+  ]);
+  assert.doesNotMatch(JSON.stringify(told), /private/);
+  const byName = new Map<string, ReadableSpan[]>();
+  for (const span of spans) byName.set(span.name, [...(byName.get(span.name) ?? []), span]);
+  return byName;
+}
+
+const idOf = (span: ReadableSpan | undefined) => span?.spanContext().spanId;
+
+const MODEL = { "gen_ai.provider.name": "aws.bedrock", "gen_ai.request.model": "nova" };
+
+for (const transport of ["json", "sse", "ws"] as const) {
+  test(`a run over ${transport} is a tree of spans in the trace of its request, and a tool's own spans are in it`, async (t) => {
+    const usage = { input_tokens: 7, output_tokens: 3 };
+    const server = await start(t, [
+      [call("call_1", "look_up", { secret: "private argument" }), end("stop", usage)],
+      [say("private answer"), end("length", usage)],
+    ]);
+    const message = "private message";
+    if (transport === "ws") {
+      const client = await connect(t, server.socketUrl, { headers: HEADERS });
+      await client.run({ message });
+    } else {
+      const stream = transport === "sse";
+      await (await post(server, { message, stream }, { headers: HEADERS })).text();
+    }
+    const spans = await spansOf(server);
+    const [run] = spans.get("invoke_agent Concierge") ?? [];
+    const [first, second] = spans.get("chat nova") ?? [];
+    const [tool] = spans.get("execute_tool look_up") ?? [];
+    const [query] = spans.get("query") ?? [];
+    assert.equal([...spans.values()].flat().length, 5);
+    for (const span of [run, first, second, tool, query]) {
+      assert.equal(span?.spanContext().traceId, TRACE_ID);
+      assert.equal(span?.status.code, SpanStatusCode.UNSET);
+    }
+    assert.deepEqual(
+      [run, first, second, tool, query].map((span) => span?.parentSpanContext?.spanId),
+      [PARENT_ID, idOf(run), idOf(run), idOf(run), idOf(tool)],
+    );
+    assert.deepEqual(
+      [run, first, tool].map((span) => span?.kind),
+      [SpanKind.INTERNAL, SpanKind.CLIENT, SpanKind.INTERNAL],
+    );
+    const {
+      "parley.run.id": runId,
+      "parley.request.id": requestId,
+      ...about
+    } = run?.attributes ?? {};
+    assert.match(`${runId} ${requestId}`, /^[0-9a-f-]{36} [0-9a-f-]{36}$/);
+    assert.deepEqual(about, {
+      ...MODEL,
+      "gen_ai.operation.name": "invoke_agent",
+      "gen_ai.agent.name": "Concierge",
+      "gen_ai.response.finish_reasons": ["length"],
+      "gen_ai.usage.input_tokens": 14,
+      "gen_ai.usage.output_tokens": 6,
+      "parley.transport": transport,
+    });
+    assert.deepEqual(second?.attributes, {
+      ...MODEL,
+      "gen_ai.operation.name": "chat",
+      "gen_ai.response.finish_reasons": ["length"],
+      "gen_ai.usage.input_tokens": 7,
+      "gen_ai.usage.output_tokens": 3,
+    });
+    assert.deepEqual(tool?.attributes, {
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": "look_up",
+      "gen_ai.tool.type": "function",
+      "gen_ai.tool.call.id": "call_1",
+    });
+  });
+}
+
+test("a run without a traceparent, or with one that is none, begins a trace", async (t) => {
+  const server = await start(t, [[say("A")], [say("B")]]);
+  for (const headers of [{}, { traceparent: "00-private-01" }]) {
+    await post(server, { message: "Hi", stream: false }, { headers });
+  }
+  const runs = (await spansOf(server)).get("invoke_agent Concierge") ?? [];
+  assert.deepEqual(
+    runs.map((span) => span.parentSpanContext),
+    [undefined, undefined],
+  );
+  assert.equal(new Set(runs.map((span) => span.spanContext().traceId)).size, 2);
+});
+
+test("what fails is told by the kind of its failure", async (t) => {
+  const server = await start(t, [
+    [
+      call("call_1", "breaks"),
+      call("call_2", "hangs"),
+      call("call_3", "breaks", { private: true }),
+      call("call_4", "private_name_that_the_model_made_up"),
+    ],
+    [fail(new ProviderError("provider_overloaded", "Busy.", { cause: new Error("private") }))],
+  ]);
+  await post(server, { message: "Hi", stream: false });
+  const spans = await spansOf(server);
+  const failures = [...spans.values()].flat().flatMap(({ name, attributes, status }) => {
+    const type = attributes["error.type"];
+    return type === undefined ? [] : [`${name}: ${type} ${status.code === SpanStatusCode.ERROR}`];
+  });
+  assert.deepEqual(failures.sort(), [
+    "chat nova: provider_overloaded true",
+    "execute_tool breaks: RangeError true",
+    "execute_tool breaks: invalid_arguments true",
+    "execute_tool hangs: timeout true",
+    "invoke_agent Concierge: provider_overloaded true",
+  ]);
+});
+
+test("a run whose client has left ends its spans, and is no error", async (t) => {
+  const server = await start(t, [[say("A"), hang]]);
+  const stop = new AbortController();
+  const answer = await post(server, { message: "Hi", stream: true }, { signal: stop.signal });
+  await answer.body?.getReader().read();
+  stop.abort();
+  await server.model.asked[0]?.aborted;
+  const spans = [...(await spansOf(server)).values()].flat();
+  assert.deepEqual(
+    spans.map(({ name, attributes, status }) => [name, attributes["parley.aborted"], status.code]),
+    [
+      ["chat nova", true, SpanStatusCode.UNSET],
+      ["invoke_agent Concierge", true, SpanStatusCode.UNSET],
+    ],
+  );
+});
+
+test("a model that stands in for another is named by its own span", async (t) => {
+  const answered = { type: "end", finish: "stop", model: "gemini/flash" } as Step;
+  const server = await start(t, [[say("A"), answered]]);
+  await post(server, { message: "Hi", stream: false });
+  const spans = await spansOf(server);
+  for (const name of ["chat flash", "invoke_agent Concierge"]) {
+    const [span] = spans.get(name) ?? [];
+    assert.equal(span?.attributes["gen_ai.provider.name"], "gcp.gemini");
+    assert.equal(span?.attributes["gen_ai.request.model"], "flash");
+  }
+});
