@@ -5,11 +5,9 @@ import type { ErrorEvent } from "../server/protocol/events.ts";
 import { fetchAgentInfo } from "./agent-info.ts";
 import { ApiKey, type KeyPrompt } from "./api-key.ts";
 import { ChatSession } from "./chat-session.ts";
-import type { ConversationStore } from "./chunks/keep.ts";
 import type { StoredConversation } from "./chunks/stored-conversation.ts";
 import { Connection } from "./connection.ts";
-import { loadChunk } from "./lazy-chunk.ts";
-import * as storage from "./storage.ts";
+import { ConversationKeeper } from "./conversation-keeper.ts";
 import { strings } from "./strings.ts";
 import { FallbackTransport } from "./transport/fallback-transport.ts";
 
@@ -23,16 +21,6 @@ export interface ClientOptions {
   readonly onDraft: (text: string) => void;
 }
 
-/** Several elements on one page talk to the same server and keep a conversation each. */
-const takenPlaces = new Set<string>();
-
-function freePlace(server: URL): string {
-  let place = `agent-chat-session:${server.href}`;
-  while (takenPlaces.has(place)) place += "+";
-  takenPlaces.add(place);
-  return place;
-}
-
 export class ChatClient {
   readonly server: URL;
   readonly session: ChatSession;
@@ -40,13 +28,7 @@ export class ChatClient {
   readonly #options: ClientOptions;
   readonly #key: ApiKey;
   readonly #transport: FallbackTransport;
-  #persists = false;
-  /** Where the conversation is kept. */
-  #place = "";
-  #store: ConversationStore | undefined;
-  #restored: Promise<void> = Promise.resolve();
-  #isRestoring = false;
-  #draft = "";
+  readonly #keeper: ConversationKeeper;
   /** Of the conversation that was restored. */
   #agent = "";
   #loading = false;
@@ -67,10 +49,16 @@ export class ChatClient {
       transport: this.#transport,
       connection: this.connection,
       onChange: () => {
-        this.#store?.changed();
+        this.#keeper.changed();
         options.onChange();
       },
       judgeError: (error) => (this.#asksForKey(error) ? undefined : this.#inOurWords(error)),
+    });
+    this.#keeper = new ConversationKeeper({
+      server: options.server,
+      read: () => ({ ...this.session.stored, agent: this.#info?.agent ?? this.#agent }),
+      restore: (stored) => this.#restore(stored),
+      onSettled: options.onChange,
     });
   }
 
@@ -84,7 +72,7 @@ export class ChatClient {
 
   /** Whether an earlier conversation is about to be shown. */
   get isRestoring(): boolean {
-    return this.#isRestoring;
+    return this.#keeper.isRestoring;
   }
 
   /** Set while a key has to be entered before the chat can go on. */
@@ -101,15 +89,9 @@ export class ChatClient {
     return this.#key.isTyped;
   }
 
-  /** What was being written, also before a reload. */
-  get draft(): string {
-    return this.#draft;
-  }
-
+  /** What is being written. */
   set draft(text: string) {
-    if (this.#draft === text) return;
-    this.#draft = text;
-    this.#store?.changed();
+    this.#keeper.draft = text;
   }
 
   /** Takes up what an earlier page has kept, and asks the server who the agent is. */
@@ -120,14 +102,7 @@ export class ChatClient {
 
   /** Whether the conversation outlives a reload; when it no longer does, nothing of it stays. */
   set persist(persist: boolean) {
-    if (persist === this.#persists) return;
-    this.#persists = persist;
-    if (persist) {
-      this.#restored = this.#keep();
-    } else {
-      storage.forget(this.#place, "sessionStorage");
-      this.#letGo();
-    }
+    this.#keeper.isOn = persist;
   }
 
   /** A key that the site brings from now on; the conversation goes on. */
@@ -175,14 +150,7 @@ export class ChatClient {
     this.session.stop();
     this.connection.tryNow();
     this.#transport.close();
-    this.#persists = false;
-    this.#letGo();
-  }
-
-  #letGo(): void {
-    this.#store?.close();
-    this.#store = undefined;
-    takenPlaces.delete(this.#place);
+    this.#keeper.close();
   }
 
   /** Asks again and again, until the server answers. */
@@ -209,44 +177,26 @@ export class ChatClient {
     this.connection.succeeded();
     this.#info = info;
     this.#phase = "ready";
-    if (this.#agent !== "" && this.#agent !== info.agent) void this.session.reset();
+    if (this.#isAnother(this.#agent)) void this.session.reset();
     if (info.auth_required && this.#key.value === undefined) this.#keyPrompt = "required";
     this.#options.onChange();
     this.#options.onReady(info);
-    await this.#restored;
+    await this.#keeper.restored;
     if (!this.#keyPrompt) void this.session.unlock();
     return true;
   }
 
-  async #keep(): Promise<void> {
-    this.#place = freePlace(this.server);
-    this.#isRestoring = storage.recall(this.#place, "sessionStorage") !== undefined;
-    const chunk = await loadChunk("keep");
-    this.#isRestoring = false;
-    // Without the chunk a conversation lasts as long as its page.
-    if (chunk && this.#persists) {
-      this.#store = new chunk.ConversationStore(this.#place, storage, () => ({
-        ...this.session.stored,
-        agent: this.#info?.agent ?? this.#agent,
-        draft: this.#draft,
-      }));
-      this.#restore(this.#store.load());
-    }
-    this.#options.onChange();
-  }
-
-  #restore(stored: StoredConversation | undefined): void {
+  #restore(stored: StoredConversation): void {
+    if (stored.draft !== "") this.#options.onDraft(stored.draft);
     // What this element already shows is newer.
-    if (!stored || this.session.messages.length > 0) {
-      this.#store?.changed();
-      return;
-    }
-    this.#draft = stored.draft;
-    this.#options.onDraft(stored.draft);
-    // Another agent is at this address now: it knows nothing of what was said.
-    if (this.#info && stored.agent !== this.#info.agent) return;
+    if (this.session.messages.length > 0 || this.#isAnother(stored.agent)) return;
     this.#agent = stored.agent;
     this.session.restore(stored, stored.run);
+  }
+
+  /** Whether it was another agent, at this address, that a conversation was with: this one knows nothing of it. */
+  #isAnother(agent: string): boolean {
+    return this.#info !== undefined && agent !== "" && agent !== this.#info.agent;
   }
 
   #admit(): void {

@@ -102,7 +102,7 @@ export class ChatSession {
   async send(outgoing: OutgoingMessage): Promise<void> {
     this.#mustBeIdle();
     this.#conversation.ask(outgoing);
-    await this.#start();
+    await this.#carry(this.#newRun());
   }
 
   /** Sends another message in place of an earlier one; what followed that is forgotten. */
@@ -167,10 +167,6 @@ export class ChatSession {
 
   async #repeat(afresh: boolean): Promise<void> {
     this.#conversation.rewindReply(afresh);
-    await this.#start();
-  }
-
-  async #start(): Promise<void> {
     await this.#carry(this.#newRun());
   }
 

@@ -1,0 +1,105 @@
+/** Keeps a conversation and its draft over a reload, in this tab, as long as the element is in the page. */
+
+import type { ConversationStore } from "./chunks/keep.ts";
+import type { StoredConversation } from "./chunks/stored-conversation.ts";
+import { loadChunk } from "./lazy-chunk.ts";
+import * as storage from "./storage.ts";
+
+export interface KeeperOptions {
+  readonly server: URL;
+  /** What is to be kept at the moment. */
+  readonly read: () => Omit<StoredConversation, "draft">;
+  /** Called once with what an earlier page has kept. */
+  readonly restore: (stored: StoredConversation) => void;
+  /** Called when it is known whether there is something to restore. */
+  readonly onSettled: () => void;
+}
+
+/** Several elements on one page talk to the same server and keep a conversation each. */
+const takenPlaces = new Set<string>();
+
+function freePlace(server: URL): string {
+  let place = `agent-chat-session:${server.href}`;
+  while (takenPlaces.has(place)) place += "+";
+  takenPlaces.add(place);
+  return place;
+}
+
+export class ConversationKeeper {
+  readonly #options: KeeperOptions;
+  #isOn = false;
+  #place = "";
+  #store: ConversationStore | undefined;
+  #restored: Promise<void> = Promise.resolve();
+  #isRestoring = false;
+  #draft = "";
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+  }
+
+  /** Whether an earlier conversation is about to be shown. */
+  get isRestoring(): boolean {
+    return this.#isRestoring;
+  }
+
+  /** Resolves when what there was to restore is restored. */
+  get restored(): Promise<void> {
+    return this.#restored;
+  }
+
+  set draft(text: string) {
+    if (this.#draft === text) return;
+    this.#draft = text;
+    this.changed();
+  }
+
+  /** To be called after every change. */
+  changed(): void {
+    this.#store?.changed();
+  }
+
+  /** Turns keeping on, or off; then nothing of what was kept stays. */
+  set isOn(isOn: boolean) {
+    if (isOn === this.#isOn) return;
+    this.#isOn = isOn;
+    if (isOn) {
+      this.#restored = this.#open();
+    } else {
+      storage.forget(this.#place, "sessionStorage");
+      this.#letGo();
+    }
+  }
+
+  /** Keeps what there is, and lets another element have the place. */
+  close(): void {
+    this.#isOn = false;
+    this.#letGo();
+  }
+
+  async #open(): Promise<void> {
+    this.#place = freePlace(this.#options.server);
+    this.#isRestoring = storage.recall(this.#place, "sessionStorage") !== undefined;
+    const chunk = await loadChunk("keep");
+    this.#isRestoring = false;
+    // Without the chunk a conversation lasts as long as its page.
+    if (chunk && this.#isOn) {
+      const { read, restore } = this.#options;
+      this.#store = new chunk.ConversationStore(this.#place, storage, () => ({
+        ...read(),
+        draft: this.#draft,
+      }));
+      const stored = this.#store.load();
+      if (stored) restore(stored);
+      // What was said before the store was there.
+      else this.#store.changed();
+    }
+    this.#options.onSettled();
+  }
+
+  #letGo(): void {
+    this.#store?.close();
+    this.#store = undefined;
+    takenPlaces.delete(this.#place);
+  }
+}
