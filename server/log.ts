@@ -1,7 +1,7 @@
 /** Lines for the operator, on standard error: standard output belongs to the start-up text. */
 
 import { describeFailure } from "./describe-failure.ts";
-import type { RequestEntry, RunEntry } from "./observe/entries.ts";
+import { type RequestEntry, type RunEntry, shortId } from "./observe/entries.ts";
 import type { RunSink } from "./observe/run-record.ts";
 import { ApiError } from "./protocol/api-error.ts";
 
@@ -91,11 +91,6 @@ export function createLog(
       write(at, "failure", { ...ids, error: text }, of ? `${text} ${shortId(of.runId)}` : text);
     },
   };
-}
-
-/** Enough to find the lines of one run. The whole id is a secret: where no key is needed it opens the run. */
-function shortId(runId: string): string {
-  return runId.slice(0, 8);
 }
 
 function fieldsOf(entry: RunEntry) {

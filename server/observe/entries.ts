@@ -57,3 +57,8 @@ export interface StepEntry {
   readonly outcome: string;
   readonly ms: number;
 }
+
+/** Enough to find what is told of one run. The whole id is a secret: where no key is needed it opens the run. */
+export function shortId(runId: string): string {
+  return runId.slice(0, 8);
+}

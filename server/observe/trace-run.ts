@@ -12,6 +12,7 @@ import {
 import type { TraceHeaders } from "../http/trace-headers.ts";
 import { toApiError } from "../protocol/api-error.ts";
 import type { DoneEvent, ErrorEvent, StreamEvent } from "../protocol/events.ts";
+import { shortId } from "./entries.ts";
 
 /** The module `@opentelemetry/api`. */
 export type OpenTelemetry = typeof import("@opentelemetry/api");
@@ -56,7 +57,7 @@ export function traceRun(
     "gen_ai.operation.name": "invoke_agent",
     "gen_ai.agent.name": agent.name,
     ...modelAttributes(agent.modelOf(agent.model)),
-    "parley.run.id": runId,
+    "parley.run.id": shortId(runId),
     "parley.request.id": requestId,
     "parley.transport": transport,
   };

@@ -66,11 +66,15 @@ const TOOLS = [
   },
 ];
 
-function start(t: TestContext, turns: Step[][]): Promise<TestServer> {
+function start(
+  t: TestContext,
+  turns: Step[][],
+  options: { deaf?: boolean } = {},
+): Promise<TestServer> {
   exporter.reset();
   sdk.register();
   const agent = { agent: "Concierge", model: "bedrock/nova", tools: TOOLS };
-  return startServer(t, { agent, turns, openTelemetry });
+  return startServer(t, { agent, turns, openTelemetry, ...options });
 }
 
 /** The spans by name, once the server has closed; none of them holds anybody's words. */
@@ -131,7 +135,7 @@ for (const transport of ["json", "sse", "ws"] as const) {
       "parley.request.id": requestId,
       ...about
     } = run?.attributes ?? {};
-    assert.match(`${runId} ${requestId}`, /^[0-9a-f-]{36} [0-9a-f-]{36}$/);
+    assert.match(`${runId} ${requestId}`, /^[0-9a-f]{8} [0-9a-f-]{36}$/);
     assert.deepEqual(about, {
       ...MODEL,
       "gen_ai.operation.name": "invoke_agent",
@@ -195,22 +199,29 @@ test("what fails is told by the kind of its failure", async (t) => {
   ]);
 });
 
-test("a run whose client has left ends its spans, and is no error", async (t) => {
-  const server = await start(t, [[say("A"), hang]]);
-  const stop = new AbortController();
-  const answer = await post(server, { message: "Hi", stream: true }, { signal: stop.signal });
-  await answer.body?.getReader().read();
-  stop.abort();
-  await server.model.asked[0]?.aborted;
-  const spans = [...(await spansOf(server)).values()].flat();
-  assert.deepEqual(
-    spans.map(({ name, attributes, status }) => [name, attributes["parley.aborted"], status.code]),
-    [
-      ["chat nova", true, SpanStatusCode.UNSET],
-      ["invoke_agent Concierge", true, SpanStatusCode.UNSET],
-    ],
-  );
-});
+const LEAVING: [how: string, deaf: boolean, errorType: string | undefined][] = [
+  ["is no error", false, undefined],
+  ["is one of a model that does not stop", true, "provider_timeout"],
+];
+
+for (const [how, deaf, errorType] of LEAVING) {
+  test(`a run whose client has left ends all of its spans, and ${how}`, async (t) => {
+    const server = await start(t, [[say("A"), hang]], { deaf });
+    const stop = new AbortController();
+    const answer = await post(server, { message: "Hi", stream: true }, { signal: stop.signal });
+    await answer.body?.getReader().read();
+    stop.abort();
+    await server.model.asked[0]?.aborted;
+    const spans = await spansOf(server);
+    assert.deepEqual([...spans.keys()], ["chat nova", "invoke_agent Concierge"]);
+    const [chat] = spans.get("chat nova") ?? [];
+    assert.equal(chat?.attributes["parley.aborted"], true);
+    assert.equal(chat?.status.code, SpanStatusCode.UNSET);
+    const [run] = spans.get("invoke_agent Concierge") ?? [];
+    assert.equal(run?.attributes["error.type"], errorType);
+    assert.equal(run?.attributes["parley.aborted"], errorType === undefined ? true : undefined);
+  });
+}
 
 test("a model that stands in for another is named by its own span", async (t) => {
   const answered = { type: "end", finish: "stop", model: "gemini/flash" } as Step;
