@@ -47,6 +47,8 @@ test("where WebSocket is blocked, the conversation goes over HTTP with thinking 
   });
   await chat.say("Ping");
   await chat.replies.getByText("Pong.").waitFor();
+  // Rows are drawn by a part of the script that comes later.
+  await chat.tools.waitFor();
   assert.equal(await chat.thinking.count(), 1);
   assert.equal(await chat.tools.getAttribute("data-status"), "completed");
   await chat.ask("And?", "Remembered.");

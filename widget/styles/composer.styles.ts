@@ -7,7 +7,7 @@ export const composerStyles = css`
     padding: 7px;
     overflow: hidden auto;
     border: 1px solid var(--_border-strong);
-    border-radius: calc(26px * var(--_round));
+    border-radius: calc(27px * var(--_round));
     background: var(--_bg);
     box-shadow: 0 1px 2px #0000000a, 0 4px 16px #0000000a;
   }
@@ -108,7 +108,6 @@ export const composerStyles = css`
 
     .composer {
       padding: 4px;
-      border-radius: calc(28px * var(--_round));
     }
   }
 `;

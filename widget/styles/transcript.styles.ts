@@ -106,7 +106,6 @@ export const transcriptStyles = css`
     border-color: var(--_border);
     background: var(--_bg);
     box-shadow: 0 4px 16px #0000001f;
-    animation: rise 150ms cubic-bezier(0.32, 0.72, 0, 1);
   }
 
   @keyframes pulse {
