@@ -144,8 +144,9 @@ export class UpstreamLine {
     }
     clearTimeout(this.#timer);
     this.#isIdleTimer = isIdleTimer;
-    const limit = isIdleTimer ? this.#times.idle : this.#deadline - performance.now();
-    this.#timer = setTimeout(this.#late, limit);
+    // The deadline may have passed since the last try was judged; Node 24 warns of a negative time.
+    const left = Math.max(0, this.#deadline - performance.now());
+    this.#timer = setTimeout(this.#late, isIdleTimer ? this.#times.idle : left);
   }
 
   readonly #late = (): void => {
