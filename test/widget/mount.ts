@@ -94,10 +94,15 @@ export async function mount(
   Object.assign(chat, properties);
   const ready = new Promise((resolve) => chat.addEventListener("agent-chat-ready", resolve));
   document.body.append(chat);
-  t.after(() => {
+  t.after(async () => {
     // happy-dom keeps the focus on what was removed, and then fails to say in which root that is.
-    const focused = chat.shadowRoot?.activeElement;
-    if (focused instanceof HTMLElement) focused.blur();
+    const blur = () => {
+      const focused = chat.shadowRoot?.activeElement;
+      if (focused instanceof HTMLElement) focused.blur();
+    };
+    blur();
+    await chat.updateComplete;
+    blur();
     chat.remove();
   });
   await ready;

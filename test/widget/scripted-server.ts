@@ -115,6 +115,8 @@ export async function startScriptedServer(
   http.listen(0, "127.0.0.1");
   await once(http, "listening");
   t.after(() => {
+    // An element that is still in the page dials again at once, and its line would keep the process.
+    http.prependListener("connection", (connection) => connection.destroy());
     for (const socket of sockets.clients) socket.terminate();
     http.closeAllConnections();
     http.close();
