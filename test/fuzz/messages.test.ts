@@ -3,28 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { readState, type StateBinding, sealState } from "../../server/agent/state.ts";
-import { readConfig } from "../../server/config.ts";
+import type { StateBinding } from "../../server/agent/state.ts";
 import { parseJson } from "../../server/http/parse-json.ts";
-import { ApiError } from "../../server/protocol/api-error.ts";
 import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
-import type { HistoryMessage } from "../../server/protocol/chat.ts";
-import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import { type ChatRules, parseChat, parseSocketMessage } from "../../server/routes/parse-chat.ts";
+import { binding, isJudged, limits } from "./judged.ts";
 
-const limits = {
-  maxHistoryItems: 200,
-  maxHistoryBytes: 100_000,
-  maxMessageChars: 1000,
-  maxDepth: 16,
-};
-const binding: StateBinding = {
-  kind: "conversation_history",
-  agent: "Acme",
-  provider: "demo",
-  secrets: ["a-secret-of-a-test"],
-  limits,
-};
 const rules = (more: Partial<StateBinding>): ChatRules => ({
   state: { ...binding, ...more },
   attachments: { maxCount: 3, mediaTypes: ALL_MEDIA_TYPES, label: "The test" },
@@ -128,19 +112,6 @@ const message = fc.record(
 );
 const body = fc.oneof({ weight: 4, arbitrary: message }, near, fc.jsonValue());
 
-/** What a parser may do: return, or refuse in words that are the client's to read. */
-function isJudged(parse: () => unknown): boolean {
-  try {
-    parse();
-    return true;
-  } catch (error) {
-    assert.ok(error instanceof ApiError, `not ${error instanceof Error ? error.stack : error}`);
-    assert.ok(error.status >= 400 && error.status < 500, error.code);
-    assert.match(error.message, /^\S.*\.$/s);
-    return false;
-  }
-}
-
 test("any bytes are JSON or invalid_json", () => {
   fc.assert(
     fc.property(
@@ -185,65 +156,6 @@ test("any body and any socket message is a request or a 4xx in words", () => {
   assert.equal(Object.keys(Object.prototype).length, 0);
 });
 
-const turn = fc
-  .tuple(
-    fc.string(),
-    fc.array(fc.tuple(fc.string(), fc.json(), fc.string()), { maxLength: 3 }),
-    fc.dictionary(fc.constantFrom("thinking_blocks", "reasoning"), fc.jsonValue()),
-  )
-  .map(([said, calls, extra]): HistoryMessage[] => [
-    { role: "user", content: said },
-    {
-      ...extra,
-      role: "assistant",
-      content: said,
-      tool_calls: calls.map(([name, args], index) => ({
-        id: `c${index}`,
-        type: "function",
-        function: { name, arguments: args },
-      })),
-    },
-    ...calls.map(
-      ([, , content], index): HistoryMessage => ({
-        role: "tool",
-        tool_call_id: `c${index}`,
-        content,
-      }),
-    ),
-  ]);
-const history = fc.array(turn, { minLength: 1, maxLength: 4 }).map((turns) => turns.flat());
-
-/** As a client may have kept it. */
-const stored = (value: unknown): unknown => JSON.parse(JSON.stringify(value, sortKeys));
-const sortKeys = (_key: string, value: unknown) =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? 1 : -1)))
-    : value;
-
-test("any conversation comes back from a client as it was sealed, and no other way", () => {
-  fc.assert(
-    fc.property(history, fc.nat(), (messages, place) => {
-      const sealed = sealState({ conversation_history: messages }, binding);
-      const back = readState(stored(sealed), binding);
-      assert.deepEqual(stored(back), stored({ conversation_history: messages }));
-
-      const altered = structuredClone(sealed) as { conversation_history: { content: unknown }[] };
-      const target = altered.conversation_history[place % messages.length];
-      assert.ok(target);
-      target.content = `${target.content}.`;
-      assert.equal(
-        isJudged(() => readState(altered, binding)),
-        false,
-      );
-      assert.equal(
-        isJudged(() => readState(sealed, { ...binding, agent: "Other" })),
-        false,
-      );
-    }),
-    { numRuns: 150 },
-  );
-});
-
 test("a file is taken as it is, and not with any one character that is not base64", () => {
   const png = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
   const [rule] = RULES;
@@ -273,53 +185,5 @@ test("a file is taken as it is, and not with any one character that is not base6
       },
     ),
     { numRuns: 200 },
-  );
-});
-
-test("any environment is a configuration or a sentence that names the variable", () => {
-  const NAMES = [
-    "PORT",
-    "HOST",
-    "PARLEY_API_KEY",
-    "PARLEY_ALLOWED_ORIGINS",
-    "PARLEY_STATE_SECRET",
-    "PARLEY_RUN_SECONDS",
-    "PARLEY_MAX_BODY_BYTES",
-    "PARLEY_MAX_RUNS",
-    "PARLEY_RATE_PER_KEY",
-    "PARLEY_TRUSTED_PROXIES",
-    "PARLEY_RESUME_BYTES",
-  ] as const;
-  const value = fc.oneof(
-    fc.constantFrom(
-      "",
-      " ",
-      ",",
-      "*",
-      "0",
-      "-1",
-      "1e9",
-      "0x10",
-      "NaN",
-      "8080",
-      "https://a.example",
-      "10.0.0.0/8",
-    ),
-    fc.string(),
-  );
-  fc.assert(
-    fc.property(fc.dictionary(fc.constantFrom(...NAMES), value), (env) => {
-      try {
-        const { port } = readConfig({}, env);
-        assert.ok(Number.isInteger(port) && port >= 0 && port < 65_536);
-      } catch (error) {
-        assert.ok(error instanceof SetupError, String(error));
-        assert.ok(
-          NAMES.some((name) => error.message.includes(name)),
-          error.message,
-        );
-      }
-    }),
-    { numRuns: 500 },
   );
 });

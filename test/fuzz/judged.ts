@@ -1,0 +1,33 @@
+/** What every parser of a client's message is held to, and the rules that it is given. */
+
+import assert from "node:assert/strict";
+import type { StateBinding } from "../../server/agent/state.ts";
+import { ApiError } from "../../server/protocol/api-error.ts";
+
+export const limits = {
+  maxHistoryItems: 200,
+  maxHistoryBytes: 100_000,
+  maxMessageChars: 1000,
+  maxDepth: 16,
+};
+
+export const binding: StateBinding = {
+  kind: "conversation_history",
+  agent: "Acme",
+  provider: "demo",
+  secrets: ["a-secret-of-a-test"],
+  limits,
+};
+
+/** What a parser may do: return, or refuse in words that are the client's to read. */
+export function isJudged(parse: () => unknown): boolean {
+  try {
+    parse();
+    return true;
+  } catch (error) {
+    assert.ok(error instanceof ApiError, `not ${error instanceof Error ? error.stack : error}`);
+    assert.ok(error.status >= 400 && error.status < 500, error.code);
+    assert.match(error.message, /^\S.*\.$/s);
+    return false;
+  }
+}
