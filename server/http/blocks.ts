@@ -1,5 +1,5 @@
 /** Up to here bytes are kept as they come; beyond, they are copied together while they come. */
-const SMALL_BYTES = 256 * 1024;
+export const SMALL_BYTES = 256 * 1024;
 
 const BLOCK_BYTES = 1024 * 1024;
 

@@ -8,10 +8,19 @@ const FREE_BYTES = 64 * 1024;
 
 const TRY_AGAIN_SECONDS = 5;
 
-/** The memory of one process for messages, from their first bytes until their runs are over. */
+/** Bytes that can be done without. */
+interface Spare {
+  readonly bytes: number;
+  drop(): void;
+}
+
+/** The memory of one process for messages, from their first bytes until their runs are over; the rest of it is lent. */
 export class RequestMemoryBudget implements RequestMemory {
   readonly #max: number;
-  #used = 0;
+  #messages = 0;
+  /** Oldest first. */
+  readonly #spare = new Set<Spare>();
+  #spareBytes = 0;
 
   /** `max` in bytes. */
   constructor(max: number) {
@@ -20,7 +29,7 @@ export class RequestMemoryBudget implements RequestMemory {
 
   /** Bytes that are held now. */
   get used(): number {
-    return this.#used;
+    return this.#messages + this.#spareBytes;
   }
 
   hold(): MemoryHold {
@@ -28,13 +37,13 @@ export class RequestMemoryBudget implements RequestMemory {
     let counted = 0;
     let sharers = 0;
     const refuseBeyond = (size: number) => {
-      if (size > FREE_BYTES && this.#used - counted + size > this.#max) throw full();
+      if (size > FREE_BYTES && this.#messages - counted + size > this.#max) throw full();
     };
     const share = (): Release => {
       sharers++;
       return once(() => {
         if (--sharers > 0) return;
-        this.#used -= counted;
+        this.#messages -= counted;
         counted = 0;
         held = 0;
       });
@@ -45,11 +54,34 @@ export class RequestMemoryBudget implements RequestMemory {
         refuseBeyond(held + bytes);
         held += bytes;
         if (held <= FREE_BYTES) return;
-        this.#used += held - counted;
+        this.#messages += held - counted;
         counted = held;
+        this.#makeRoom();
       },
       share,
     };
+  }
+
+  spare(bytes: number, drop: () => void): Release | undefined {
+    if (this.#messages + bytes > this.#max) return undefined;
+    const spare: Spare = { bytes, drop };
+    this.#spare.add(spare);
+    this.#spareBytes += bytes;
+    // The newest one stays: without all others there is room for it.
+    this.#makeRoom();
+    return () => void this.#forget(spare);
+  }
+
+  #makeRoom(): void {
+    for (const spare of this.#spare) {
+      if (this.used <= this.#max) return;
+      this.#forget(spare);
+      spare.drop();
+    }
+  }
+
+  #forget(spare: Spare): void {
+    if (this.#spare.delete(spare)) this.#spareBytes -= spare.bytes;
   }
 }
 

@@ -6,12 +6,12 @@ import type { MemoryHold } from "../http/request-memory.ts";
 import type { SocketLine } from "../http/socket-line.ts";
 import type { FrameMeter } from "../limits/frame-meter.ts";
 import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
-import type { ConversationState } from "../protocol/chat.ts";
 import { CLOSE, closeCodeOf } from "../protocol/close-codes.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
 import type { ReadingAccess, RunAccess, RunOrder } from "../runs/run-access.ts";
 import type { RunEvent } from "../runs/run-log.ts";
 import type { SocketCommand } from "./parse-chat.ts";
+import { RememberedState } from "./remembered-state.ts";
 import type { Service } from "./service.ts";
 
 /** Serves one accepted socket until it closes. */
@@ -55,7 +55,7 @@ class SocketConversation implements IntakeListener {
   readonly #upgrade: UpgradeFacts;
   readonly #frames: FrameMeter;
   /** As the client got it; it is read again like any other. */
-  #state: ConversationState = {};
+  readonly #state: RememberedState;
   #current: Answering | undefined;
   #closed = false;
 
@@ -65,6 +65,7 @@ class SocketConversation implements IntakeListener {
     this.#caller = caller;
     this.#upgrade = upgrade;
     this.#frames = service.admission.frames();
+    this.#state = new RememberedState(service.memory);
   }
 
   /** The connection is closed for whoever goes on although it was told to wait. */
@@ -81,7 +82,8 @@ class SocketConversation implements IntakeListener {
   async take(data: Buffer, isBinary: boolean, memory: MemoryHold): Promise<void> {
     try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-      await this.#obey(await this.#service.parser.frame(Blocks.of(data), this.#state), memory);
+      const { value } = this.#state;
+      await this.#obey(await this.#service.parser.frame(Blocks.of(data), value), memory);
     } catch (error) {
       this.#refuse(error);
     }
@@ -99,6 +101,7 @@ class SocketConversation implements IntakeListener {
 
   close(): void {
     this.#closed = true;
+    this.#state.forget();
     this.#leave();
   }
 
@@ -121,7 +124,7 @@ class SocketConversation implements IntakeListener {
   #clear(): void {
     const current = this.#leave();
     current?.run.abort("gone");
-    this.#state = {};
+    this.#state.forget();
     this.#line.reply({ type: "cleared", data: "" });
   }
 
@@ -173,10 +176,10 @@ class SocketConversation implements IntakeListener {
   }
 
   #send(events: readonly RunEvent[]): boolean {
-    const last = events.at(-1)?.last;
+    const newest = events.at(-1);
     // Before the client can know of it: its next message may come at once.
-    if (last !== undefined) {
-      this.#state = last.state ?? {};
+    if (newest?.last !== undefined) {
+      this.#state.remember(newest);
       this.#leave();
     }
     return this.#line.write(events);

@@ -1,10 +1,16 @@
 import { Worker } from "node:worker_threads";
-import type { Blocks } from "../http/blocks.ts";
+import { type Blocks, SMALL_BYTES } from "../http/blocks.ts";
 import { parseJson } from "../http/parse-json.ts";
 import { ApiError } from "../protocol/api-error.ts";
-import type { ConversationState } from "../protocol/chat.ts";
-import { type ChatRules, parseChat, parseSocketMessage, type SocketCommand } from "./parse-chat.ts";
+import {
+  type ChatRules,
+  continuesRemembered,
+  parseChat,
+  parseSocketMessage,
+  type SocketCommand,
+} from "./parse-chat.ts";
 import type { ParseJob, ParseOutcome } from "./parse-worker.ts";
+import type { Remembered } from "./remembered-state.ts";
 
 /** Far longer than 64 MiB of text and files take: only what was built to be slow takes this long. */
 const MAX_PARSE_MS = 10_000;
@@ -40,11 +46,14 @@ export class MessageParser {
     return (await this.#inTurn(bytes, undefined)) as ReturnType<typeof parseChat>;
   }
 
-  /** Parses a socket's text frame; `remembered` is the state that it continues from. @throws ApiError */
-  async frame(bytes: Blocks, remembered: ConversationState): Promise<SocketCommand> {
+  /** Parses a socket's text frame; `remembered` is what it continues from. @throws ApiError */
+  async frame(bytes: Blocks, remembered: Remembered): Promise<SocketCommand> {
     const rules = this.#rules();
     if (!bytes.isMuch) {
-      return parseSocketMessage(parseJson(bytes.join(), rules.limits), remembered, rules);
+      const body = parseJson(bytes.join(), rules.limits);
+      // A large state takes as long to check as a large message.
+      const isMuch = remembered.length > SMALL_BYTES && continuesRemembered(body);
+      if (!isMuch) return parseSocketMessage(body, remembered, rules);
     }
     return (await this.#inTurn(bytes, remembered)) as SocketCommand;
   }
@@ -55,8 +64,9 @@ export class MessageParser {
     await this.#worker?.terminate();
   }
 
-  #inTurn(bytes: Blocks, remembered: ConversationState | undefined): Promise<unknown> {
-    const job = () => this.#parse({ blocks: bytes.take(), remembered, rules: this.#rules() });
+  #inTurn(bytes: Blocks, remembered: Remembered | undefined): Promise<unknown> {
+    const blocks = bytes.isMuch ? bytes.take() : [Uint8Array.from(bytes.join())];
+    const job = () => this.#parse({ blocks, remembered, rules: this.#rules() });
     const result = this.#last.then(job, job);
     this.#last = result;
     return result;

@@ -5,9 +5,9 @@ import type { RunRequest } from "../agent/runner.ts";
 import { readState, type StateBinding } from "../agent/state.ts";
 import type { JsonLimits } from "../http/parse-json.ts";
 import { ApiError, invalidRequest } from "../protocol/api-error.ts";
-import type { ConversationState } from "../protocol/chat.ts";
 import { type AttachmentRules, parseAttachments } from "./parse-attachments.ts";
 import { parseAfter, parseRunId } from "./parse-run.ts";
+import { type Remembered, readRemembered } from "./remembered-state.ts";
 
 /** How large the parts of one message may be. */
 export interface MessageLimits extends HistoryLimits, JsonLimits {
@@ -48,7 +48,7 @@ export type SocketCommand =
  */
 export function parseSocketMessage(
   body: unknown,
-  remembered: ConversationState,
+  remembered: Remembered,
   rules: ChatRules,
 ): SocketCommand {
   const fields = asFields(body);
@@ -68,9 +68,16 @@ export function parseSocketMessage(
   if (isGiven(responseId) && typeof responseId !== "string") {
     throw invalidRequest("/previous_response_id", "previous_response_id must be a string.");
   }
-  const continued = isGiven(responseId) ? { previous_response_id: responseId } : remembered;
-  const state = isGiven(fields.state) ? fields.state : continued;
+  const state = continuesRemembered(body)
+    ? readRemembered(remembered)
+    : (fields.state ?? { previous_response_id: responseId });
   return { type: "chat", run, request: parseMessage(message, state, fields.attachments, rules) };
+}
+
+/** Whether a socket message is a chat message that names no state. @throws ApiError */
+export function continuesRemembered(body: unknown): boolean {
+  const { message, state, previous_response_id: responseId } = asFields(body);
+  return isGiven(message) && !isGiven(state) && !isGiven(responseId);
 }
 
 function parseMessage(

@@ -3,15 +3,15 @@
 import { parentPort } from "node:worker_threads";
 import { parseJson } from "../http/parse-json.ts";
 import { ApiError, type ApiErrorOptions } from "../protocol/api-error.ts";
-import type { ConversationState } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
 import { type ChatRules, parseChat, parseSocketMessage } from "./parse-chat.ts";
+import type { Remembered } from "./remembered-state.ts";
 
 /** One message to read. Its blocks are moved, not copied. */
 export interface ParseJob {
   readonly blocks: readonly Uint8Array[];
   /** Of a socket message: what the socket remembers. Absent for a body. */
-  readonly remembered: ConversationState | undefined;
+  readonly remembered: Remembered | undefined;
   readonly rules: ChatRules;
 }
 
