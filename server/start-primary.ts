@@ -11,6 +11,7 @@ import { LargeBodyLine } from "./limits/large-body-line.ts";
 import { listen } from "./load-server.ts";
 import type { Log } from "./log.ts";
 import { logOfProcess } from "./log-of-process.ts";
+import { totalsOf } from "./observe/merge-metrics.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
 import { reloadOnHangup } from "./reload.ts";
 import { closeWithProcess } from "./shutdown.ts";
@@ -65,6 +66,7 @@ class Primary {
       admission: this.#admission,
       large: new LargeBodyLine(config.maxLargeBodies, config.times.body),
       setup: () => this.#setup(),
+      totalsOf,
       log,
       gaveUp: (sentence) => this.#onGaveUp(sentence),
     });

@@ -111,7 +111,13 @@ class ServingWorker {
   #fail(): void {
     this.#primary.cast("failing", null);
     this.#server?.leave();
-    void (this.#server?.close() ?? Promise.resolve()).then(() => process.exit(1));
+    void this.#end().finally(() => process.exit(1));
+  }
+
+  async #end(): Promise<void> {
+    if (this.#server === undefined) return;
+    await this.#server.close();
+    await this.#primary.call("ending", { figures: this.#server.metrics() });
   }
 }
 

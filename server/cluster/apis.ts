@@ -75,6 +75,8 @@ export interface PrimaryApi {
   cannotStart(why: { sentence: string }): void;
   /** Something threw where nobody catches: the worker finishes what is running and ends. */
   failing(_: null): void;
+  /** Its last figures, before it ends. */
+  ending(what: { figures: string }): void;
 
   beforeKey(from: { address: string }): void;
   wrongKey(from: { address: string }): void;
@@ -92,7 +94,7 @@ export interface PrimaryApi {
   cancel(what: { place: string }): Promise<boolean>;
   abort(what: { place: string; kind: AbortKind }): void;
   relay(what: { to: WorkerId; frame: RelayFrame }): void;
-  /** The figures of every worker. */
+  /** The figures of every worker, and of those that have ended. */
   metrics(_: null): Promise<readonly string[]>;
 }
 

@@ -12,6 +12,7 @@ import type {
   WorkerId,
   WorkerSetup,
 } from "./apis.ts";
+import { Figures } from "./figures.ts";
 import { Peer, PeerGone } from "./peer.ts";
 import { RunPlaces } from "./run-places.ts";
 import { WorkerPool } from "./worker-pool.ts";
@@ -26,6 +27,8 @@ export interface CoordinatorOptions {
   large: LargeBodies;
   /** What a worker that is starting now needs. */
   setup(): WorkerSetup;
+  /** Adds up the figures of workers that have ended. */
+  totalsOf(pages: readonly string[]): string;
   log: { notice(text: string): void; failure(error: unknown): void };
   /** The server cannot start or go on, and this sentence says why. */
   gaveUp(sentence: string): void;
@@ -43,11 +46,13 @@ export class Coordinator {
   readonly #options: CoordinatorOptions;
   readonly #connected = new Map<WorkerId, Connected>();
   readonly #places = new RunPlaces((worker, what) => this.#peerOf(worker).call("look", what));
+  readonly #figures: Figures;
   #pool: WorkerPool | undefined;
   #onListening: ((listening: Listening) => void) | undefined;
 
   constructor(options: CoordinatorOptions) {
     this.#options = options;
+    this.#figures = new Figures(options.totalsOf);
   }
 
   /** Resolves when every worker listens. */
@@ -88,9 +93,13 @@ export class Coordinator {
   }
 
   async #metrics(): Promise<string[]> {
-    const peers = [...this.#connected.values()].filter(({ isListening }) => isListening);
-    const pages = peers.map(({ peer }) => this.#unlessGone(peer.call("metrics", null)));
-    return (await Promise.all(pages)).filter((page) => page !== undefined);
+    const listening = [...this.#connected].filter(([, { isListening }]) => isListening);
+    const read = async ([id, { peer }]: [WorkerId, Connected]) => {
+      const page = await this.#unlessGone(peer.call("metrics", null));
+      if (page !== undefined) this.#figures.take(id, page);
+    };
+    await Promise.all(listening.map(read));
+    return this.#figures.pages;
   }
 
   #connect(worker: Worker): void {
@@ -112,11 +121,14 @@ export class Coordinator {
     this.#connected.delete(id);
     connected?.peer.close();
     connected?.desk.releaseAll();
+    this.#figures.end(id);
     this.#places.forget(id);
     for (const { peer } of this.#connected.values()) peer.cast("gone", { worker: id });
   }
 
-  #startApi(worker: Worker): Pick<PrimaryApi, "setup" | "listening" | "cannotStart" | "failing"> {
+  #startApi(
+    worker: Worker,
+  ): Pick<PrimaryApi, "setup" | "listening" | "cannotStart" | "failing" | "ending"> {
     const { workers, setup, log, gaveUp } = this.#options;
     return {
       setup,
@@ -136,6 +148,7 @@ export class Coordinator {
         else gaveUp(sentence);
       },
       failing: () => this.#pool?.replace(worker),
+      ending: ({ figures }) => this.#figures.take(worker.id, figures),
     };
   }
 
