@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { claude, stream } from "../support/anthropic.ts";
+import { within } from "../support/deadline.ts";
 import { ask, each, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { fixture, jsonReply, startUpstream } from "../support/upstream-server.ts";
 
@@ -167,7 +168,7 @@ test("anthropic: a ping is a sign of life, silence after it is provider_timeout"
   assert.equal(await upstream.calls[0]?.closed, "aborted");
 });
 
-test("anthropic: an abort in mid-answer closes the upstream connection at once", async () => {
+test("anthropic: an abort in mid-answer closes the upstream connection", async () => {
   await using upstream = await startUpstream({ body: [fixture("anthropic/cut")], end: "stall" });
   const abort = new AbortController();
   const reason = new Error("stopped");
@@ -175,9 +176,8 @@ test("anthropic: an abort in mid-answer closes the upstream connection at once",
   await assert.rejects(async () => {
     for await (const event of each(turn)) if (event.type === "text") abort.abort(reason);
   }, reason);
-  const started = performance.now();
-  assert.equal(await upstream.calls[0]?.closed, "aborted");
-  assert.ok(performance.now() - started < 1000);
+  const closed = Promise.resolve(upstream.calls[0]?.closed);
+  assert.equal(await within(closed, "the end of the connection"), "aborted");
 });
 
 test("anthropic: leaving the iteration closes the upstream connection", async () => {

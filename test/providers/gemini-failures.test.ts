@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import { serve, stream } from "../support/chat-servers.ts";
+import { within } from "../support/deadline.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
 import {
   jsonReply,
@@ -108,16 +109,14 @@ test("gemini: a stream without its end is truncated", async () => {
   assert.equal(failureOf(turn).code, "provider_truncated");
 });
 
-test("gemini: an abort closes the upstream within a second", async () => {
+test("gemini: an abort closes the upstream's connection", async () => {
   await using upstream = await startUpstream({ ...stream("gemini/cut"), end: "stall" });
   const abort = new AbortController();
   const arrived = upstream.nextCall();
   const asking = ask(open(await gemini(upstream)), abort.signal);
   const call = await arrived;
-  const aborted = performance.now();
   abort.abort();
-  assert.equal(await call.closed, "aborted");
-  assert.ok(performance.now() - aborted < 1000);
+  assert.equal(await within(call.closed, "the end of the connection"), "aborted");
   await asking;
 });
 

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createChatCompletions } from "../../server/providers/chat/chat-completions.ts";
+import { within } from "../support/deadline.ts";
 import { ask, chatProvider, INSTANT_CLOCK, open, said } from "../support/upstream-conversation.ts";
 import { eventStream, startUpstream } from "../support/upstream-server.ts";
 
@@ -25,7 +26,7 @@ for (const [when, reply] of [
   ["between head and first byte", { end: "stall" }],
   ["in the middle of the stream", { body: [eventStream(chunk("Half"))], end: "stall" }],
 ] as const) {
-  test(`an abort ${when} closes the connection within a second, also after garbage collections`, async () => {
+  test(`an abort ${when} closes the connection, also after garbage collections`, async () => {
     await using upstream = await startUpstream(reply);
     const abort = new AbortController();
     const turn = ask(open(chatProvider(upstream)), abort.signal);
@@ -34,11 +35,9 @@ for (const [when, reply] of [
       collectGarbage();
       await new Promise((resolve) => setImmediate(resolve));
     }
-    const start = performance.now();
     abort.abort();
-    await turn;
-    assert.equal(await call.closed, "aborted");
-    assert.ok(performance.now() - start < 1000);
+    await within(turn, "the end of the turn");
+    assert.equal(await within(call.closed, "the end of the connection"), "aborted");
   });
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { before, type MockTimers, type TestContext, test } from "node:test";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { before, test } from "node:test";
+import { gate, within } from "../support/deadline.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import {
   ask,
   chatProvider,
@@ -19,24 +19,6 @@ const chunk = (content: string, finish_reason: string | null = null) => ({
   choices: [{ index: 0, delta: { content }, finish_reason }],
 });
 const answer = () => ({ body: [eventStream(chunk("ok", "stop"), "[DONE]")] });
-
-/** Holds every time-out of this process until the test lets time pass: a slow machine then changes nothing. */
-function stopClock(t: TestContext): MockTimers {
-  t.mock.timers.enable({ apis: ["setTimeout"] });
-  return t.mock.timers;
-}
-
-/** Settles when the head of an answer has reached this process as a client. */
-function nextHead(): Promise<void> {
-  const channel = "http.client.response.finish";
-  return new Promise((resolve) => {
-    const onHead = () => {
-      unsubscribe(channel, onHead);
-      resolve();
-    };
-    subscribe(channel, onHead);
-  });
-}
 
 test("200 with an HTML page is an error that points at the base URL, not an empty answer", async () => {
   const headers = { "content-type": "text/html" };
@@ -77,7 +59,7 @@ test("nothing at all within the first-chunk time is provider_timeout, and the co
   const asking = ask(open(chatProvider(upstream, { times: { firstChunk: 80, idle: 20_000 } })));
   const { closed } = await called;
   clock.tick(80);
-  const failure = failureOf(await asking);
+  const failure = failureOf(await within(asking, "the time-out"));
   assert.equal(failure.code, "provider_timeout");
   assert.match(failure.message, /did not answer within 0\.1 seconds/);
   assert.equal(await closed, "aborted");
@@ -85,18 +67,16 @@ test("nothing at all within the first-chunk time is provider_timeout, and the co
 });
 
 test("headers without a body count as nothing: the package's own time-out would be over by then", async (t) => {
-  await using upstream = await startUpstream({ end: "stall" });
   const clock = stopClock(t);
+  const head = gate();
+  await using upstream = await startUpstream({ body: [head.open], end: "stall" });
   const called = upstream.nextCall();
-  const headArrived = nextHead();
   const asking = ask(
     open(responsesProvider(upstream, { times: { firstChunk: 80, idle: 20_000 } })),
   );
-  await headArrived;
-  // Whoever waits for the head has it by the next turn, and waits for the body.
-  await nextTurn();
+  await within(head.opened, "the head");
   clock.tick(80);
-  assert.equal(failureOf(await asking).code, "provider_timeout");
+  assert.equal(failureOf(await within(asking, "the time-out")).code, "provider_timeout");
   assert.equal(await (await called).closed, "aborted");
 });
 
@@ -110,12 +90,9 @@ test("a stream that falls silent for the idle time is provider_timeout, after wh
   assert.equal(await upstream.calls[0]?.closed, "aborted");
 });
 
-test("comments keep a thinking upstream alive beyond the idle time", async () => {
-  const pauses: Promise<void>[] = [];
-  for (let at = 60; at <= 360; at += 60) {
-    pauses.push(new Promise((resolve) => setTimeout(resolve, at)));
-  }
-  const body = pauses.flatMap((pause) => [": thinking\n\n", pause]);
+test("comments keep a thinking upstream alive beyond the idle time", async (t) => {
+  const clock = stopClock(t);
+  const body = Array.from({ length: 3 }, () => [": thinking\n\n", () => clock.tick(200)]).flat();
   await using upstream = await startUpstream({ body: [...body, ...answer().body] });
   const turn = await ask(
     open(chatProvider(upstream, { times: { firstChunk: 20_000, idle: 250 } })),

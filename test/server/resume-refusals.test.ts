@@ -86,7 +86,7 @@ for (const [name, run, env] of [
       const line = await openLine[kind](t, server, { message: "Hi", ...(run && { run }) });
       await line.next();
       await line.cut();
-      await within(Promise.resolve(server.model.asked[0]?.aborted), "the abort", 1000);
+      await within(Promise.resolve(server.model.asked[0]?.aborted), "the abort");
       if (run === undefined) return;
       const wish = { resume: run, after: 0 };
       assert.deepEqual(await refusalOf(t, server, wish), [404, "run_not_found"]);
@@ -103,7 +103,7 @@ test("an answer as JSON ends with its line, also with a name", async (t) => {
   const { aborted } = await asked;
   leaving.abort();
   await left;
-  await within(aborted, "the abort", 1000);
+  await within(aborted, "the abort");
 });
 
 test("what was let go of a long answer is run_expired, and the rest is still there", async (t) => {

@@ -161,13 +161,13 @@ test("a run that nobody reads holds up the shutdown no longer than its grace tim
   const first = await openLine.socket(t, server, { message: "Hi", run: newRun() });
   await first.next();
   await first.cut();
-  await within(server.close(), "the end of the server", 2000);
+  await within(server.close(), "the end of the server");
 });
 
 test("a run that has ended and is kept holds up nothing", async (t) => {
   const server = await startServer(t, { turns: [[say("A")]], env: { PARLEY_DRAIN_SECONDS: "60" } });
   await (await openLine.sse(t, server, { message: "Hi", run: newRun() })).rest();
-  await within(server.close(), "the end of the server", 2000);
+  await within(server.close(), "the end of the server");
 });
 
 test("the chat page's key reads a run without an Origin, which a page does not send with a GET", async (t) => {

@@ -95,7 +95,7 @@ test("tools hear of the end, and one that does not listen does not hold it up", 
   const client = await connect(t, server.socketUrl);
   client.send({ message: "Hi" });
   await client.until("tool_call");
-  await within(server.close(), "the end of the server", 1500);
+  await within(server.close(), "the end of the server");
   await aborted.opened;
 });
 
@@ -132,7 +132,7 @@ test("an idle server closes at once, with its idle connections", async (t) => {
   await raw.write("GET /health HTTP/1.1", "host: x", "", "");
   await raw.answer();
   const client = await connect(t, server.socketUrl);
-  await within(server.close(), "the end of the server", 1000);
+  await within(server.close(), "the end of the server");
   assert.equal((await client.closed).code, 1001);
   await raw.closed;
 });
@@ -154,7 +154,7 @@ test("a socket that does not answer the close frame is cut after two seconds", a
     (await raw.answer()).headers.get("sec-websocket-accept"),
     "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
   );
-  await within(server.close(), "the end of the server", 4000);
+  await within(server.close(), "the end of the server");
   await raw.closed;
 });
 

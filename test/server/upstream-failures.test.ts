@@ -149,7 +149,7 @@ for (const [name, api] of Object.entries(APIS)) {
   });
 
   for (const transport of ["json", "sse", "socket"] as const) {
-    test(`${name}: a client killed on ${transport} closes the upstream connection within a second`, async (t) => {
+    test(`${name}: a client killed on ${transport} closes the upstream connection`, async (t) => {
       const upstream = await startUpstream(api.stall("Half"));
       t.after(() => upstream.close());
       const env = api.env(upstream.url);
@@ -158,11 +158,11 @@ for (const [name, api] of Object.entries(APIS)) {
       const kill = await begin(t, server, transport);
       const { closed } = await called;
       kill();
-      assert.equal(await within(closed, "the end of the connection", 1000), "aborted");
+      assert.equal(await within(closed, "the end of the connection"), "aborted");
     });
   }
 
-  test(`${name}: stop and clear close the upstream connection within a second`, async (t) => {
+  test(`${name}: stop and clear close the upstream connection`, async (t) => {
     const upstream = await startUpstream(api.stall("Half"), api.stall("Half"));
     t.after(() => upstream.close());
     const env = api.env(upstream.url);
@@ -175,7 +175,7 @@ for (const [name, api] of Object.entries(APIS)) {
       await client.until("done", "cleared");
       const closed = upstream.calls.at(-1)?.closed;
       assert.ok(closed);
-      assert.equal(await within(closed, "the end of the connection", 1000), "aborted");
+      assert.equal(await within(closed, "the end of the connection"), "aborted");
     }
   });
 }

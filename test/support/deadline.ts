@@ -1,3 +1,6 @@
+// The real ones also where a test holds the clock.
+import { clearTimeout, setTimeout } from "node:timers";
+
 /** Far longer than anything here takes: a wait that fails tells more than a test that hangs. */
 export const DEADLINE_MS = 10_000;
 

@@ -11,8 +11,11 @@ export interface UpstreamReply {
   status?: number;
   /** Added to `content-type: text/event-stream`, which they may replace. */
   headers?: Record<string, string>;
-  /** The body's pieces, each written and flushed alone. A promise holds the rest back until it settles. */
-  body?: readonly (string | Uint8Array | Promise<unknown>)[];
+  /**
+   * The body's pieces, each written and flushed alone. A promise holds the rest back until it settles; so does a
+   * function, which is called when what stands before it has reached the other side.
+   */
+  body?: readonly (string | Uint8Array | Promise<unknown> | (() => unknown))[];
   /** `close` (default) ends the answer, `cut` resets the connection, `stall` leaves it open and silent. */
   end?: "close" | "cut" | "stall";
   /** Hold even the head back: with `stall`, nothing is sent at all; with `cut`, the socket just closes. */
@@ -95,6 +98,11 @@ async function send(res: ServerResponse, reply: UpstreamReply): Promise<void> {
   for (const piece of body) {
     if (piece instanceof Promise) {
       await piece;
+      continue;
+    }
+    if (typeof piece === "function") {
+      for (let turn = 0; turn < 3; turn++) await nextTurn();
+      await piece();
       continue;
     }
     await new Promise<void>((resolve) => res.write(piece, () => resolve()));
