@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { WebSocket } from "ws";
-import { readConfig } from "../../server/config.ts";
 import { MAX_ATTACHMENT_BYTES, MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import { CLOSE } from "../../server/protocol/close-codes.ts";
 import { ERRORS } from "../../server/protocol/errors.ts";
@@ -124,88 +123,4 @@ test("docs/api.md lists exactly the events, close codes and attachment types", (
     Object.entries(MEDIA_TYPES).map(([name, { type }]) => [name, type]),
   );
   assert.ok(api.includes(`${MAX_ATTACHMENT_BYTES.toLocaleString("en")} bytes`));
-});
-
-/** Every environment variable that the server's sources read. */
-function variablesInCode(): string[] {
-  const files = readdirSync(join(REPOSITORY, "server"), { recursive: true, encoding: "utf8" });
-  const code = [
-    ...files.filter((file) => file.endsWith(".ts")).map((file) => `server/${file}`),
-    "cli.ts",
-  ]
-    .map(source)
-    .join("\n");
-  const read = code.matchAll(/\(\s*env,\s*"([A-Z_]+)"/g);
-  return sorted([...[...read].map(([, name = ""]) => name), "PORT", "HOST", "PARLEY_WORKERS"]);
-}
-
-test("docs/api.md and the README name exactly the settings that the code reads", () => {
-  const known = variablesInCode();
-  const names = (text: string) => text.match(/\b[A-Z]+(?:_[A-Z]+)*\b/g) ?? [];
-  const inReadme = tableRows(section(readMarkdown("README.md"), "## Settings"), "variable");
-  assert.deepEqual(sorted(inReadme.flatMap(([cell = ""]) => names(cell))), known);
-  const inApi = [
-    ...tableRows(section(api, "## The command"), "variable").map(([name = ""]) => name),
-    ...tableRows(section(api, "## Providers"), "`model`").flatMap(([, , cell = ""]) => names(cell)),
-  ];
-  assert.deepEqual(sorted(inApi), known);
-});
-
-test("docs/api.md and the README give the defaults that the code has", () => {
-  const config = readConfig({}, {});
-  const { port, host, maxAttachments, maxBodyBytes, message, tools, limits, resume, times } =
-    config;
-  const seconds = Object.entries({
-    KEEP_ALIVE: times.keepAlive,
-    FIRST_CHUNK: times.firstChunk,
-    IDLE: times.idle,
-    RUN: times.run,
-    SEND: times.send,
-    RESUME: resume.graceMs,
-    DRAIN: times.drain,
-    HEADER: times.header,
-    BODY: times.body,
-  }).map(([name, ms]) => [`PARLEY_${name}_SECONDS`, String(ms / 1000)] as const);
-  const defaults = [
-    ["PARLEY_MAX_ATTACHMENTS", String(maxAttachments)],
-    ["PARLEY_MAX_BODY_BYTES", String(maxBodyBytes)],
-    ["PARLEY_MAX_MESSAGE_CHARS", String(message.maxMessageChars)],
-    ["PARLEY_MAX_HISTORY_ITEMS", String(message.maxHistoryItems)],
-    ["PARLEY_MAX_HISTORY_BYTES", String(message.maxHistoryBytes)],
-    ["PARLEY_MAX_JSON_DEPTH", String(message.maxDepth)],
-    ["PARLEY_MAX_TOOL_CALLS", String(tools.maxCallsPerTurn)],
-    ["PARLEY_MAX_TOOL_OUTPUT_CHARS", String(tools.maxOutputChars)],
-    ["PARLEY_RESUME_BYTES", String(resume.maxBytes)],
-    ["PARLEY_RESUME_TOTAL_BYTES", String(resume.maxTotalBytes)],
-    ["PARLEY_MAX_CONNECTIONS", String(config.maxConnections)],
-    ["PARLEY_MAX_LARGE_BODIES", String(config.maxLargeBodies)],
-    ["PARLEY_RATE_PER_KEY", String(limits.rates.perKey)],
-    ["PARLEY_RATE_PER_ADDRESS", String(limits.rates.perAddress)],
-    ["PARLEY_WIDGET_RATE_PER_ADDRESS", String(limits.rates.widgetPerAddress)],
-    ["PARLEY_RATE_PER_SOCKET", String(limits.rates.framesPerSocket)],
-    ["PARLEY_WRONG_KEYS_PER_ADDRESS", String(limits.rates.wrongKeysPerAddress)],
-    ["PARLEY_MAX_RUNS", String(limits.runs.process)],
-    ["PARLEY_MAX_RUNS_PER_KEY", String(limits.runs.perKey)],
-    ["PARLEY_MAX_RUNS_PER_ADDRESS", String(limits.runs.perAddress)],
-    ["PARLEY_WIDGET_MAX_RUNS_PER_ADDRESS", String(limits.runs.widgetPerAddress)],
-    ["PARLEY_MAX_QUEUED_RUNS", String(limits.runs.queued)],
-    ["PARLEY_QUEUE_SECONDS", String(limits.runs.queueMs / 1000)],
-    ["PARLEY_MAX_SOCKETS", String(limits.sockets.process)],
-    ["PARLEY_MAX_SOCKETS_PER_ADDRESS", String(limits.sockets.perAddress)],
-    ["PARLEY_FORWARDED_HEADER", config.proxies.header],
-    ...seconds,
-  ];
-  const inApi = new Map(
-    tableRows(section(api, "## The command"), "variable").map(([name, value]) => [name, value]),
-  );
-  const inReadme = new Map(
-    tableRows(section(readMarkdown("README.md"), "## Settings"), "variable").map(
-      ([name, value = ""]) => [name, value.split(" ")[0]],
-    ),
-  );
-  for (const [name = "", value] of defaults) {
-    assert.equal(inApi.get(name), value, `docs/api.md: ${name}`);
-    assert.equal(inReadme.get(name), value, `README.md: ${name}`);
-  }
-  assert.deepEqual([inApi.get("PORT"), inApi.get("HOST")], [String(port), host]);
 });

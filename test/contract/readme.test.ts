@@ -122,6 +122,7 @@ test("every link and image between the project's documents leads to a file and a
     "docs/deploying.md",
     "docs/performance.md",
     "docs/providers.md",
+    "docs/settings.md",
     "docs/widget.md",
   ];
   const broken = documents.flatMap((path) =>
