@@ -36,23 +36,24 @@ type Fields = Readonly<Record<string, string | number | undefined>>;
 /**
  * Writes lines without headers, bodies or raw paths. What a provider said of a failure, which may quote a
  * message, is written at the level "debug" only; should anything hold one of `secrets`, that is struck out.
+ * `output` is told which lines are of the many that traffic makes, and can wait to be written together.
  */
 export function createLog(
-  output: (line: string) => void,
+  output: (line: string, canWait: boolean) => void,
   secrets: readonly string[],
   { format, level, worker }: LogOptions = { format: "pretty", level: "info" },
 ): Log {
   const strike = (text: string) =>
     secrets.reduce((rest, secret) => rest.replaceAll(secret, "[key]"), text);
   const shown = LOG_LEVELS.slice(0, LOG_LEVELS.indexOf(level) + 1);
-  const lineOf = format === "json" ? jsonLine : prettyLine;
   const who = worker === undefined ? "" : `[${worker}] `;
-  const write = (at: LogLevel, msg: string, fields: Fields, text: string) => {
+  const write = (at: LogLevel, msg: string, fields: Fields, text: () => string) => {
     if (format === "off" || !shown.includes(at)) return;
-    const clean = Object.entries({ worker, ...fields }).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, typeof value === "string" ? strike(value) : value]],
-    );
-    output(lineOf(at, msg, Object.fromEntries(clean), `${who}${strike(text)}`));
+    const line =
+      format === "json"
+        ? jsonLine(at, msg, strikeFields({ worker, ...fields }, strike))
+        : prettyLine(`${who}${strike(text())}`);
+    output(line, OF_TRAFFIC.has(msg));
   };
   return {
     request({ requestId, method, route, status, ms, bytes }) {
@@ -60,37 +61,47 @@ export function createLog(
         status >= 500 ? "warn" : "info",
         "request",
         { request_id: requestId, method, route, status, ms, bytes },
-        `${method} ${route} ${status} ${ms}ms ${bytes}B ${requestId}`,
+        () => `${method} ${route} ${status} ${ms}ms ${bytes}B ${requestId}`,
       );
     },
     run(entry) {
       const fields = fieldsOf(entry);
-      const { model, end, ms, ...rest } = fields;
-      const more = Object.entries(rest).filter(([, value]) => value !== undefined);
-      write(
-        entry.failed ? "warn" : "info",
-        "run",
-        fields,
-        `run ${end} ${model} ${ms}ms ${more.map(([name, value]) => `${name}=${value}`).join(" ")}`,
-      );
+      write(entry.failed ? "warn" : "info", "run", fields, () => {
+        const { model, end, ms, ...rest } = fields;
+        const more = Object.entries(rest).filter(([, value]) => value !== undefined);
+        return `run ${end} ${model} ${ms}ms ${more.map(([name, value]) => `${name}=${value}`).join(" ")}`;
+      });
     },
     step({ requestId, runId, kind, name, outcome, ms }) {
       write(
         "debug",
         kind,
         { request_id: requestId, run_id: shortId(runId), name, outcome, ms },
-        `${kind} ${name} ${outcome} ${ms}ms ${shortId(runId)}`,
+        () => `${kind} ${name} ${outcome} ${ms}ms ${shortId(runId)}`,
       );
     },
-    notice: (text) => write("info", "notice", { text }, text),
-    warning: (text) => write("warn", "notice", { text }, `warning: ${text}`),
+    notice: (text) => write("info", "notice", { text }, () => text),
+    warning: (text) => write("warn", "notice", { text }, () => `warning: ${text}`),
     failure(error, of) {
       const at = error instanceof ApiError && error.code !== "internal" ? "warn" : "error";
       const text = describeFailure(error, level === "debug");
       const ids = { request_id: of?.requestId, run_id: of && shortId(of.runId) };
-      write(at, "failure", { ...ids, error: text }, of ? `${text} ${shortId(of.runId)}` : text);
+      write(at, "failure", { ...ids, error: text }, () =>
+        of ? `${text} ${shortId(of.runId)}` : text,
+      );
     },
   };
+}
+
+/** The messages of lines that every request and every run makes. */
+const OF_TRAFFIC = new Set(["request", "run", "model", "tool"]);
+
+function strikeFields(fields: Fields, strike: (text: string) => string): Fields {
+  const struck: Record<string, string | number | undefined> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    struck[name] = typeof value === "string" ? strike(value) : value;
+  }
+  return struck;
 }
 
 function fieldsOf(entry: RunEntry) {
@@ -113,6 +124,7 @@ function fieldsOf(entry: RunEntry) {
 }
 
 function jsonLine(level: LogLevel, msg: string, fields: Fields): string {
+  // What is undefined JSON leaves out.
   const line = JSON.stringify({ time: timestamp(), level, msg, ...fields });
   // What JSON lets stand and a terminal or a reader of lines may obey.
   return line.replace(
@@ -121,7 +133,7 @@ function jsonLine(level: LogLevel, msg: string, fields: Fields): string {
   );
 }
 
-function prettyLine(_level: LogLevel, _msg: string, _fields: Fields, text: string): string {
+function prettyLine(text: string): string {
   return `${timestamp()} ${printable(text)}`;
 }
 

@@ -68,13 +68,17 @@ export const first = {
   title: "One stream",
   transports: ["sse", "ws"],
   metrics: {
+    cpu: ["CPU per run of 3 tokens", "µs"],
     firstP50: ["first token p50", "ms"],
     firstP99: ["first token p99", "ms"],
     addedP50: ["added to the first token p50", "ms"],
     addedP99: ["added to the first token p99", "ms"],
   },
-  async run({ base, transport, load, times }) {
-    const { p50, p99 } = await load.call("firstTokens", { base, transport, ...times.alone });
-    return { firstP50: p50, firstP99: p99 };
+  async run({ base, transport, load, measured, times }) {
+    const { warmUp, ...counted } = times.alone;
+    const run = (spec) => load.call("firstTokens", { base, transport, ...counted, ...spec });
+    await run({ warmUp: 0, count: warmUp });
+    const { value, cpu } = await measured(() => run({ warmUp: 0 }));
+    return { cpu: cpu / value.count, firstP50: value.p50, firstP99: value.p99 };
   },
 };
