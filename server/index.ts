@@ -66,6 +66,8 @@ export interface ServerParts {
 export interface AgentServer {
   /** Resolves with the page's URL once connections are taken. Rejects when the address cannot be had. */
   listen(): Promise<string>;
+  /** Makes what the first message would have to wait for. */
+  prepare(): Promise<void>;
   /** Refuses new runs and resolves when those in progress are over, at the latest after the drain time. */
   drain(): Promise<void>;
   /** Takes no more connections. Those that are open stay. */
@@ -118,6 +120,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   serveSockets(http, serving, socketsFor(service), sockets, admission, open);
   return {
     listen: () => listen(http, config),
+    prepare: async () => options.provider.prepare?.(),
     reload(next) {
       live = { ...config, ...livePartOf(next) };
       const known = knownKeyIds(live);

@@ -56,13 +56,22 @@ export async function loadServer({
   return { agent, server };
 }
 
+/**
+ * Until what the first message needs is loaded, in milliseconds. Not at once: whoever waits for the start asks for
+ * `/health` then, and must not wait for that.
+ */
+const PREPARE_MS = 250;
+
 /** Listens, and says in a sentence why it cannot. @throws SetupError */
 export async function listen(
-  server: Pick<AgentServer, "listen">,
+  server: Pick<AgentServer, "listen"> & Partial<Pick<AgentServer, "prepare">>,
   { host, port }: Pick<Config, "host" | "port">,
 ): Promise<string> {
   try {
-    return await server.listen();
+    const url = await server.listen();
+    // What fails here is told by the first message.
+    setTimeout(() => server.prepare?.().catch(() => {}), PREPARE_MS).unref();
+    return url;
   } catch (error) {
     throw new SetupError(whyNot(error, host, port), { cause: error });
   }

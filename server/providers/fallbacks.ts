@@ -1,6 +1,6 @@
 /** Several models that stand in for each other. */
 
-import { Failover } from "./failover.ts";
+import { type Candidate, Failover } from "./failover.ts";
 import { SetupError } from "./failures/provider-error.ts";
 import { HistoryProvider } from "./history/history.ts";
 import type { ChatModel, ChatModelEvent, Provider } from "./provider.ts";
@@ -28,12 +28,12 @@ export function withFallbacks(first: NamedProvider, others: readonly NamedProvid
   const chats = all.flatMap(({ name, provider }) =>
     provider instanceof HistoryProvider ? [{ name, model: provider.chat }] : [],
   );
-  if (chats.length === all.length) return new HistoryProvider(about, chatOf(new Failover(chats)));
+  if (chats.length === all.length) return new HistoryProvider(about, chatOf(chats));
   const stored = all.flatMap(({ name, provider }) =>
     provider instanceof ResponsesProvider ? [{ name, model: provider.model }] : [],
   );
   if (stored.length === all.length) {
-    return new ResponsesProvider(about, storedOf(new Failover(stored)));
+    return new ResponsesProvider(about, storedOf(stored));
   }
   const odd = others.find(({ provider }) => provider.stateKind !== first.provider.stateKind);
   throw new SetupError(
@@ -41,21 +41,31 @@ export function withFallbacks(first: NamedProvider, others: readonly NamedProvid
   );
 }
 
-function chatOf(failover: Failover<ChatModel>): ChatModel {
+function chatOf(chats: readonly Candidate<ChatModel>[]): ChatModel {
+  const failover = new Failover(chats);
   return {
+    prepare: () => prepareAll(chats),
     stream: (request, signal) =>
       failover.ask((chat, name) => signed(chat.stream(request, signal), name), signal),
   };
 }
 
-function storedOf(failover: Failover<StoredModel>): StoredModel {
+function storedOf(stored: readonly Candidate<StoredModel>[]): StoredModel {
+  const failover = new Failover(stored);
   return {
+    prepare: () => prepareAll(stored),
     ask: (turn, end, signal) =>
       failover.ask(
         (model, name) => model.ask(turn, (finished) => ({ ...end(finished), model: name }), signal),
         signal,
       ),
   };
+}
+
+async function prepareAll(
+  candidates: readonly Candidate<{ prepare?(): Promise<void> }>[],
+): Promise<void> {
+  await Promise.all(candidates.map(({ model }) => model.prepare?.()));
 }
 
 async function* signed(

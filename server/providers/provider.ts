@@ -113,6 +113,11 @@ export interface ProviderFacts {
 /** A model that is served, with its settings resolved. */
 export interface Provider extends ProviderFacts {
   readonly stateKind: StateKind;
+  /**
+   * Loads and makes what the first request needs, so that no message waits for it; asks the upstream nothing. What
+   * fails here fails with that request again.
+   */
+  prepare?(): Promise<void>;
   open(setup: ConversationSetup): Conversation;
 }
 
@@ -124,6 +129,8 @@ export type OnAnswer = (requestId: string) => void;
 
 /** A model API that is told the whole conversation each time: all but OpenAI's Responses. */
 export interface ChatModel {
+  /** As `Provider.prepare`. */
+  prepare?(): Promise<void>;
   /** As `Conversation.ask`, and the `end` event brings the assistant's message to keep in the history. */
   stream(request: ChatModelRequest, signal: AbortSignal): AsyncIterable<readonly ChatModelEvent[]>;
 }

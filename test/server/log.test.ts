@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GatheredLines } from "../../server/gathered-lines.ts";
 import { createLog, type LogFormat } from "../../server/log.ts";
 import { toApiError } from "../../server/protocol/api-error.ts";
 import { UpstreamGarbage } from "../../server/providers/failures/failures.ts";
@@ -203,30 +202,6 @@ test("PARLEY_LOG_LEVEL=debug adds a line for each model request and tool call; e
     warn: [0, 0, 1, 1, 1],
     error: [0, 0, 0, 0, 1],
   });
-});
-
-test("lines of traffic are written together, and before them nothing that came later", (t) => {
-  t.mock.timers.enable({ apis: ["setTimeout"] });
-  const written: string[] = [];
-  const gathered = new GatheredLines((text) => written.push(text));
-  const log = createLog((line, canWait) => gathered.add(line, canWait), []);
-  const request = (route: string) =>
-    log.request({ requestId: "1", method: "GET", route, status: 200, ms: 1, bytes: 1 });
-  request("/one");
-  request("/two");
-  assert.deepEqual(written, []);
-  t.mock.timers.tick(10);
-  assert.match(written.join("|"), /^[^|]* \/one 200 [^|]*\n[^|]* \/two 200 [^|]*\n$/);
-  request("/three");
-  log.warning("of the server");
-  assert.match(written.slice(1).join("|"), /^[^|]* \/three 200 [^|]*\n[^|]* warning: [^|]*\n$/);
-  // As at the end of the process.
-  request("/four");
-  gathered.write();
-  assert.match(written.slice(2).join("|"), /^[^|]* \/four 200 [^|]*\n$/);
-  t.mock.timers.tick(10);
-  request(`/${"x".repeat(64 * 1024)}`);
-  assert.equal(written.length, 4);
 });
 
 test("PARLEY_LOG=off writes nothing", async (t) => {

@@ -1,5 +1,5 @@
 import type { Anthropic, ClientOptions } from "@anthropic-ai/sdk";
-import { fetchStream, type StreamResponse, streamOf } from "../upstream/client.ts";
+import { fetchStream, type StreamResponse, streamOf } from "../upstream/fetch-stream.ts";
 
 /** The class of `@anthropic-ai/sdk` that makes clients. */
 export type AnthropicClass = new (options: ClientOptions) => Anthropic;

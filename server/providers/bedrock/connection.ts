@@ -89,7 +89,7 @@ export class BedrockConnection {
     const url = new URL(`${protocol}//${hostname}${port === undefined ? "" : `:${port}`}${path}`);
     try {
       const answer = await exchange(url, { method, headers, body }, this.#line.signal);
-      tell(this.#onAnswer, headersOf(answer));
+      tell(this.#onAnswer, answer.headers);
       if (!isStream(answer, "application/vnd.amazon.eventstream")) {
         throw httpRefusal(await refusalOf(answer));
       }

@@ -1,4 +1,3 @@
-import type { OpenAI } from "openai";
 import { ALL_MEDIA_TYPES, type MediaType } from "../../protocol/attachments.ts";
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { withExtraBody } from "../extra-body.ts";
@@ -25,8 +24,6 @@ import {
 import { type SentMessage, sentMessages } from "./messages.ts";
 import { learn, NO_HISTORY_QUIRKS, NO_SETTING_QUIRKS, type RequestQuirks } from "./quirks.ts";
 import { ChatReader } from "./reader.ts";
-
-type ChatParams = OpenAI.ChatCompletionCreateParamsStreaming;
 
 export interface ChatCompletionsOptions extends Omit<UpstreamOptions, "explain"> {
   id: string;
@@ -56,11 +53,15 @@ class ChatCompletionsModel implements ChatModel {
 
   constructor(options: ChatCompletionsOptions) {
     const { dialect = PLAIN_DIALECT } = options;
-    this.#upstream = new Upstream({ ...options, explain: dialect.explain });
+    this.#upstream = new Upstream("/chat/completions", { ...options, explain: dialect.explain });
     this.#model = options.model;
     this.#settings = options.settings;
     this.#mediaTypes = options.mediaTypes ?? ALL_MEDIA_TYPES;
     this.#dialect = dialect;
+  }
+
+  prepare(): Promise<void> {
+    return this.#upstream.prepare();
   }
 
   stream(request: ChatModelRequest, signal: AbortSignal): AsyncGenerator<ChatModelEvent[], void> {
@@ -91,9 +92,7 @@ class ChatCompletionsModel implements ChatModel {
     let body = this.#body(request, quirks);
     return {
       onAnswer: request.onAnswer,
-      // The package's types know only OpenAI's own fields.
-      send: (client, options) =>
-        client.chat.completions.create(body as unknown as ChatParams, options),
+      body: () => body,
       adapt: (failure: ProviderError) => {
         const learned = learn(failure.cause, { ...quirks, body, dialect: this.#dialect });
         if (learned === undefined) return false;

@@ -38,6 +38,10 @@ export class HistoryProvider implements Provider {
     this.chat = chat;
   }
 
+  async prepare(): Promise<void> {
+    await this.chat.prepare?.();
+  }
+
   open(setup: ConversationSetup): Conversation {
     return openHistory(this.chat, setup);
   }

@@ -15,7 +15,6 @@ import type { StreamReader } from "../upstream/stream.ts";
 import { Upstream, type UpstreamOptions, type UpstreamRequest } from "../upstream/upstream.ts";
 import { type FinishedResponse, ResponsesReader } from "./reader.ts";
 
-type ResponseParams = OpenAI.Responses.ResponseCreateParamsStreaming;
 export type InputItem = OpenAI.Responses.ResponseInputItem;
 
 export interface ResponsesOptions extends UpstreamOptions {
@@ -52,11 +51,15 @@ export class ResponsesModel {
   #asksForEncrypted: boolean;
 
   constructor(options: ResponsesOptions) {
-    this.#upstream = new Upstream(options);
+    this.#upstream = new Upstream("/responses", options);
     this.#name = options.model;
     this.#settings = options.settings;
     this.#asksForSummary = isReasoningModel(options.model);
     this.#asksForEncrypted = this.#asksForSummary;
+  }
+
+  prepare(): Promise<void> {
+    return this.#upstream.prepare();
   }
 
   /** One request. Yields what is said and then what `end` makes of it, or throws `ProviderError`. */
@@ -75,7 +78,7 @@ export class ResponsesModel {
     };
     const request: UpstreamRequest = {
       onAnswer: turn.onAnswer,
-      send: (client, options) => client.responses.create(this.#params(turn, shape), options),
+      body: () => this.#params(turn, shape),
       adapt: ({ cause }) => {
         const learned = this.#learn(shape, cause);
         if (learned !== undefined) shape = learned;
@@ -112,7 +115,7 @@ export class ResponsesModel {
     return undefined;
   }
 
-  #params(turn: ResponsesTurn, { input, summary, encrypted }: RequestShape): ResponseParams {
+  #params(turn: ResponsesTurn, { input, summary, encrypted }: RequestShape) {
     const { instructions, store, previousId } = turn;
     const { temperature, maxOutputTokens, extraBody } = this.#settings;
     const reasoning = this.#reasoning(summary);
@@ -132,8 +135,7 @@ export class ResponsesModel {
       store,
       stream: true,
     };
-    // The package's types know only the fields of its own version.
-    return withExtraBody(params, extraBody) as unknown as ResponseParams;
+    return withExtraBody(params, extraBody);
   }
 
   #reasoning(summary: boolean): OpenAI.Reasoning {

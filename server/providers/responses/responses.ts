@@ -33,7 +33,7 @@ export function createResponses(options: ResponsesOptions): Provider {
 }
 
 /** Who is asked of a conversation that the API keeps. */
-export type StoredModel = Pick<ResponsesModel, "ask">;
+export type StoredModel = Pick<ResponsesModel, "ask" | "prepare">;
 
 /** The API with its memory. */
 export class ResponsesProvider implements Provider {
@@ -53,6 +53,10 @@ export class ResponsesProvider implements Provider {
     this.model = model;
   }
 
+  prepare(): Promise<void> {
+    return this.model.prepare();
+  }
+
   open(setup: ConversationSetup): Conversation {
     return new ResponsesConversation(this.model, setup);
   }
@@ -64,6 +68,10 @@ class StatelessResponses implements ChatModel {
 
   constructor(model: ResponsesModel) {
     this.#model = model;
+  }
+
+  prepare(): Promise<void> {
+    return this.#model.prepare();
   }
 
   stream(

@@ -1,7 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
 import { SseDecoder, type SseMessage } from "../../protocol/sse.ts";
 import { UpstreamGarbage } from "../failures/failures.ts";
-import type { StreamResponse } from "./client.ts";
+import type { StreamAnswer } from "./exchange.ts";
 import type { UpstreamLine } from "./line.ts";
 
 /** One request and the event stream that answers it. */
@@ -16,7 +16,7 @@ export class SseConnection {
   }
 
   /** Sends the request and waits for the head of its answer. */
-  async start(send: (signal: AbortSignal) => Promise<StreamResponse>): Promise<void> {
+  async start(send: (signal: AbortSignal) => Promise<StreamAnswer>): Promise<void> {
     await this.#line.open(async (signal) => this.#line.take((await send(signal)).incoming));
   }
 

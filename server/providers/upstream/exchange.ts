@@ -81,6 +81,18 @@ export function isStream({ statusCode = 0, headers }: IncomingMessage, mediaType
   return type.trim().toLowerCase() === mediaType;
 }
 
+/** The head of an event stream, whose body is still to be read. */
+export interface StreamAnswer {
+  readonly incoming: IncomingMessage;
+}
+
+/** The answer if it is an event stream. @throws UpstreamRefusal for any other */
+export async function streamAnswer(asked: Promise<IncomingMessage>): Promise<IncomingMessage> {
+  const answer = await asked;
+  if (isStream(answer, "text/event-stream")) return answer;
+  throw await refusalOf(answer);
+}
+
 /** An answer that is no stream: the start of its body is read, and its connection closed after that. */
 export async function refusalOf(answer: IncomingMessage): Promise<UpstreamRefusal> {
   return new UpstreamRefusal(answer.statusCode ?? 0, headersOf(answer), await readStart(answer));

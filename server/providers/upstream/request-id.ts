@@ -1,20 +1,24 @@
+import type { IncomingMessage } from "node:http";
 import type { OnAnswer } from "../provider.ts";
 import { UpstreamRefusal } from "./refusal.ts";
 
 /** Where providers name a request: OpenAI and LiteLLM, Anthropic, AWS, Azure. */
 const HEADERS = ["x-request-id", "request-id", "x-amzn-requestid", "apim-request-id"];
 
+/** Headers of an answer, or of a refusal. */
+type NamingHeaders = Headers | IncomingMessage["headers"];
+
 /** Longest name that is believed to be one. */
 const MAX_CHARS = 200;
 
 /** Sends a request, and tells how its answer or refusal is named. */
-export async function telling<Answer extends { headers: Headers }>(
+export async function telling<Answer extends { incoming: IncomingMessage }>(
   onAnswer: OnAnswer | undefined,
   send: () => Promise<Answer>,
 ): Promise<Answer> {
   try {
     const answer = await send();
-    tell(onAnswer, answer.headers);
+    tell(onAnswer, answer.incoming.headers);
     return answer;
   } catch (error) {
     const refusal =
@@ -25,13 +29,14 @@ export async function telling<Answer extends { headers: Headers }>(
 }
 
 /** Tells the name of a request that stands in these headers, if it does. */
-export function tell(onAnswer: OnAnswer | undefined, headers: Headers): void {
+export function tell(onAnswer: OnAnswer | undefined, headers: NamingHeaders): void {
   const name = requestNameIn(headers);
   if (name !== undefined) onAnswer?.(name);
 }
 
 /** How the provider has named the request that these headers answer. */
-export function requestNameIn(headers: Headers): string | undefined {
-  const name = HEADERS.map((header) => headers.get(header)).find((value) => value !== null);
+export function requestNameIn(headers: NamingHeaders): string | undefined {
+  const read = (name: string) => (headers instanceof Headers ? headers.get(name) : headers[name]);
+  const name = HEADERS.map(read).find((value) => typeof value === "string");
   return name && name.length <= MAX_CHARS && /^[\x21-\x7e]+$/.test(name) ? name : undefined;
 }

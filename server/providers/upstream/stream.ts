@@ -2,8 +2,8 @@ import type { SseMessage } from "../../protocol/sse.ts";
 import { toProviderError } from "../failures/failures.ts";
 import type { ExplainFailure, ProviderError } from "../failures/provider-error.ts";
 import type { OnAnswer, ProviderTimes } from "../provider.ts";
-import type { StreamResponse } from "./client.ts";
 import { SseConnection } from "./connection.ts";
+import type { StreamAnswer } from "./exchange.ts";
 import type { UpstreamLine } from "./line.ts";
 import { reportedFailure } from "./message.ts";
 import { telling } from "./request-id.ts";
@@ -13,7 +13,7 @@ import { tryToOpen } from "./tries.ts";
 /** A request that is answered by an event stream, whichever package makes it. */
 export interface StreamRequest {
   /** Sends it once. What answers with no event stream must reject, best with an `UpstreamRefusal`. */
-  readonly send: (signal: AbortSignal) => Promise<StreamResponse>;
+  readonly send: (signal: AbortSignal) => Promise<StreamAnswer>;
   /** Told that the upstream refused the request; `true` when `send` will now send another one. */
   readonly adapt: (failure: ProviderError) => boolean;
   readonly onAnswer?: OnAnswer | undefined;

@@ -1,37 +1,42 @@
-import type { OpenAI } from "openai";
 import type { ProviderError } from "../failures/provider-error.ts";
 import type { OnAnswer } from "../provider.ts";
-import { createClient, type StreamResponse, streamOf, type UpstreamAddress } from "./client.ts";
+import { type RequestForm, requestForm, type UpstreamAddress } from "./client.ts";
+import { exchange, type StreamAnswer, streamAnswer } from "./exchange.ts";
 import { type StreamOptions, type StreamReader, streamEvents } from "./stream.ts";
 
-/** What the package is told of one request, to be passed on to it as it is. */
-export interface SendOptions {
-  signal: AbortSignal;
-  headers?: Record<string, string>;
-}
-
-/** A streamed request of the `openai` package. */
+/** A streamed request of an OpenAI-compatible API. */
 export interface UpstreamRequest {
-  send(client: OpenAI, options: SendOptions): { asResponse(): Promise<Response> };
-  /** Told that the upstream refused the request; `true` when `send` will now send another one. */
+  /** As it is sent now. */
+  body(): Readonly<Record<string, unknown>>;
+  /** Told that the upstream refused the request; `true` when `body` is another one now. */
   adapt(failure: ProviderError): boolean;
   readonly onAnswer?: OnAnswer | undefined;
 }
 
 export interface UpstreamOptions extends UpstreamAddress, StreamOptions {}
 
+/** Where streams are asked for, behind the base URL. */
+export type UpstreamPath = "/chat/completions" | "/responses";
+
 /**
- * The one place where requests to OpenAI-compatible APIs are made. The package builds and sends the
- * request; time limits, retries and the reading of the stream are ours.
+ * The one place where requests to OpenAI-compatible APIs are made. The `openai` package says what a request is like;
+ * sending it, time limits, retries and the reading of the stream are ours.
  */
 export class Upstream {
   readonly label: string;
+  readonly #path: UpstreamPath;
   readonly #options: UpstreamOptions;
-  #client: Promise<OpenAI> | undefined;
+  #form: Promise<RequestForm> | undefined;
 
-  constructor(options: UpstreamOptions) {
+  constructor(path: UpstreamPath, options: UpstreamOptions) {
     this.label = options.label;
+    this.#path = path;
     this.#options = options;
+  }
+
+  /** Makes what all requests share. */
+  async prepare(): Promise<void> {
+    await this.#prepared();
   }
 
   /** What the reader makes of the request's stream, as `streamEvents` yields it. */
@@ -48,13 +53,20 @@ export class Upstream {
     return streamEvents(stream, this.#options, reader, signal);
   }
 
-  async #send(request: UpstreamRequest, signal: AbortSignal): Promise<StreamResponse> {
-    this.#client ??= createClient(this.#options, this.#options.times.firstChunk);
-    const client = await this.#client;
+  async #send(request: UpstreamRequest, signal: AbortSignal): Promise<StreamAnswer> {
+    const { url, headers } = await this.#prepared();
     const { apiKey } = this.#options;
-    const headers =
-      typeof apiKey === "function" ? { Authorization: `Bearer ${await apiKey()}` } : undefined;
-    const options = { signal, ...(headers === undefined ? {} : { headers }) };
-    return streamOf(request.send(client, options));
+    const authorized =
+      typeof apiKey === "function"
+        ? { ...headers, authorization: `Bearer ${await apiKey()}` }
+        : headers;
+    const body = JSON.stringify(request.body());
+    const sent = exchange(url, { method: "POST", headers: authorized, body }, signal);
+    return { incoming: await streamAnswer(sent) };
+  }
+
+  #prepared(): Promise<RequestForm> {
+    this.#form ??= requestForm(this.#options, this.#path);
+    return this.#form;
   }
 }
