@@ -45,6 +45,8 @@ export interface Config {
   readonly maxBodyBytes: number;
   /** How many bodies over 1 MiB are read at once. */
   readonly maxLargeBodies: number;
+  /** Bytes per second that one of them must bring; 0: any pace. */
+  readonly minUploadRate: number;
   /** Bytes of all messages that are being received or answered. */
   readonly maxRequestBytesTotal: number;
   /** TCP connections, idle ones included. */
@@ -138,6 +140,7 @@ export function readConfig(flags: Flags, env: Environment): Config {
     maxAttachments: number(env, "PARLEY_MAX_ATTACHMENTS", 10, { integer: true }),
     ...readBodyBytes(env),
     maxLargeBodies: number(env, "PARLEY_MAX_LARGE_BODIES", 8, { integer: true, min: 1 }),
+    minUploadRate: number(env, "PARLEY_MIN_UPLOAD_RATE", 16_384, { integer: true }),
     maxConnections: number(env, "PARLEY_MAX_CONNECTIONS", 10_000, { integer: true, min: 1 }),
     message: readMessageLimits(env),
     tools: readToolLimits(env),

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { ApiError } from "../protocol/api-error.ts";
 import { Blocks } from "./blocks.ts";
 import type { MemoryHold } from "./request-memory.ts";
+import { UploadPace } from "./upload-pace.ts";
 
 /** From here on a body is large: it waits for its turn before it is read. */
 export const LARGE_BYTES = 1024 * 1024;
@@ -16,6 +17,8 @@ export interface BodyRules {
   /** Most bytes. */
   readonly limit: number;
   readonly large: LargeBodies;
+  /** Bytes per second that a large body must bring while it has its turn; 0: any pace. */
+  readonly minRate: number;
   /** Where the client is. */
   readonly address: string;
   /** Counts the bytes of the body. */
@@ -100,7 +103,7 @@ function refuseOtherMedia(req: IncomingMessage): void {
 
 function readBlocks(
   req: IncomingMessage,
-  { limit, memory }: BodyRules,
+  { limit, memory, minRate }: BodyRules,
   tooLarge: ApiError,
   turn: Turn,
 ): Promise<Blocks> {
@@ -109,13 +112,17 @@ function readBlocks(
     const refuse = (error: unknown) => {
       blocks = new Blocks();
       refused = true;
+      pace.stop();
       reject(error);
       // The rest is thrown away as it comes.
       req.resume();
     };
     let refused = false;
+    const pace = new UploadPace(minRate, refuse);
+    if (turn.hasCome) pace.start();
     req.on("data", (chunk: Buffer) => {
       if (refused) return;
+      pace.count(chunk.length);
       if (blocks.size + chunk.length > limit) return refuse(tooLarge);
       try {
         memory.grow(chunk.length);
@@ -126,11 +133,20 @@ function readBlocks(
       // A body in chunks did not say that it is large.
       if (blocks.size > LARGE_BYTES && !turn.hasCome) {
         req.pause();
-        turn.come().then(() => req.resume(), refuse);
+        turn.come().then(() => {
+          pace.start();
+          req.resume();
+        }, refuse);
       }
     });
-    req.on("end", () => resolve(blocks));
-    req.on("close", () => reject(cutOff()));
+    req.on("end", () => {
+      pace.stop();
+      resolve(blocks);
+    });
+    req.on("close", () => {
+      pace.stop();
+      reject(cutOff());
+    });
     // A client that broke off, or what Node's parser answers itself: no fault of ours.
     req.on("error", () => reject(cutOff()));
   });

@@ -3,6 +3,7 @@ import type { WebSocket } from "ws";
 import { ApiError, toApiError } from "../protocol/api-error.ts";
 import { LARGE_BYTES, type LargeBodies } from "./body.ts";
 import type { MemoryHold, RequestMemory } from "./request-memory.ts";
+import { UploadPace } from "./upload-pace.ts";
 
 export interface IntakeRules {
   readonly large: LargeBodies;
@@ -11,6 +12,8 @@ export interface IntakeRules {
   readonly address: string;
   /** For one large message to arrive, in milliseconds. */
   readonly messageMs: number;
+  /** Bytes per second that it must bring while it has its turn; 0: any pace. */
+  readonly minRate: number;
 }
 
 export interface IntakeListener {
@@ -31,6 +34,7 @@ export class FrameIntake {
   readonly #rules: IntakeRules;
   readonly #listener: IntakeListener;
   readonly #gone = new AbortController();
+  readonly #pace: UploadPace;
   /** Bytes since the last whole message. */
   #arrived = 0;
   #memory: Held | undefined;
@@ -44,6 +48,7 @@ export class FrameIntake {
     this.#socket = socket;
     this.#rules = rules;
     this.#listener = listener;
+    this.#pace = new UploadPace(rules.minRate, (error) => this.#stall(error));
     raw.on("data", (chunk: Buffer) => this.#count(chunk.length));
     socket.on("message", (data, isBinary) => this.#take(asBuffer(data), isBinary));
     socket.once("close", () => {
@@ -57,6 +62,7 @@ export class FrameIntake {
   #count(bytes: number): void {
     if (this.#stalled) return;
     this.#arrived += bytes;
+    this.#pace.count(bytes);
     this.#memory ??= holdOf(this.#rules.memory);
     try {
       this.#memory.hold.grow(bytes);
@@ -70,7 +76,10 @@ export class FrameIntake {
     this.#timer = setTimeout(() => this.#stall(tooSlow()), messageMs);
     this.#turn = large.enter(address, this.#gone.signal);
     this.#turn.then(
-      () => this.#socket.resume(),
+      () => {
+        if (this.#timer !== undefined) this.#pace.start();
+        this.#socket.resume();
+      },
       (error: unknown) => {
         if (!this.#gone.signal.aborted) this.#stall(toApiError(error));
       },
@@ -81,8 +90,7 @@ export class FrameIntake {
     const { hold, release } = this.#memory ?? holdOf(this.#rules.memory);
     this.#memory = undefined;
     this.#arrived = 0;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#stopTimers();
     if (this.#stalled || !this.#listener.mayTake()) {
       release();
       this.#endTurn();
@@ -109,13 +117,18 @@ export class FrameIntake {
   }
 
   #endTurn(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#stopTimers();
     this.#turn?.then(
       (leave) => leave(),
       () => {},
     );
     this.#turn = undefined;
+  }
+
+  #stopTimers(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#pace.stop();
   }
 }
 

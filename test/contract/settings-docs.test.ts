@@ -76,6 +76,7 @@ test("docs/settings.md and the README give the defaults that the code has", () =
     ["PARLEY_RESUME_TOTAL_BYTES", String(resume.maxTotalBytes)],
     ["PARLEY_MAX_CONNECTIONS", String(config.maxConnections)],
     ["PARLEY_MAX_LARGE_BODIES", String(config.maxLargeBodies)],
+    ["PARLEY_MIN_UPLOAD_RATE", String(config.minUploadRate)],
     ["PARLEY_RATE_PER_KEY", String(limits.rates.perKey)],
     ["PARLEY_RATE_PER_ADDRESS", String(limits.rates.perAddress)],
     ["PARLEY_WIDGET_RATE_PER_ADDRESS", String(limits.rates.widgetPerAddress)],
