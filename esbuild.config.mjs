@@ -3,13 +3,14 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build, context } from "esbuild";
-import { buildChunks, chunkBudgets, shortNames, sourcesOf } from "./build/chunks.mjs";
+import { buildChunks, chunkBudgets, chunkSource, sourcesOf } from "./build/chunks.mjs";
 import { clientErrors } from "./build/client-errors.mjs";
 import { compactTemplates } from "./build/compact-templates.mjs";
 import { litCoreOnly } from "./build/lit-core.mjs";
 import { customElementsManifest } from "./build/manifest.mjs";
 import { markedLexerOnly } from "./build/marked-lexer.mjs";
 import { compress, minifyAgain } from "./build/minify.mjs";
+import { giveShortNames, shortNames } from "./build/short-names.mjs";
 
 /** Most that `/widget.js` may weigh on the wire; the build fails above it. */
 const WIDGET_BUDGET_GZIP_BYTES = 45_000;
@@ -104,8 +105,11 @@ rmSync("dist", { recursive: true, force: true });
 mkdirSync("dist/public", { recursive: true });
 pages();
 writeFileSync("dist/custom-elements.json", JSON.stringify(customElementsManifest(), null, 2));
-const chunks = await buildChunks(CHUNKS, { watching });
-browser.mangleCache = chunks.mangleCache;
+browser.mangleCache = await giveShortNames([
+  ...widgetOrder.map((path) => `widget/${path}`),
+  ...Object.keys(chunkBudgets).map(chunkSource),
+]);
+const chunks = await buildChunks(CHUNKS, { watching, mangleCache: browser.mangleCache });
 browser.define = { PARLEY_CHUNKS: JSON.stringify(chunks.suffixes) };
 
 if (watching) {

@@ -6,6 +6,7 @@ import { build } from "esbuild";
 import { compactTemplates } from "./compact-templates.mjs";
 import { asFunction, lentModules } from "./lent-modules.mjs";
 import { minifyAgain } from "./minify.mjs";
+import { shortNames } from "./short-names.mjs";
 
 const LOCALES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
 
@@ -26,14 +27,11 @@ export const chunkBudgets = {
 /** Those that draw: see `lent-modules.mjs`. */
 const drawing = ["key-form", "files", "steps"];
 
-/** Names of our own callbacks; the DOM writes its in small letters, but for `navigator.onLine`. */
-export const shortNames = { mangleProps: /^on[A-Z]/, reserveProps: /^onLine$/ };
+/** The source of a chunk. */
+export const chunkSource = (name) => `widget/chunks/${name}.ts`;
 
-/**
- * Builds all chunks; answers their file names, what these have beside their name, the source files that they are made of,
- * and the short names that the script must use as well.
- */
-export async function buildChunks(folder, { watching = false } = {}) {
+/** Builds all chunks; answers their file names, what these have beside their name, and the source files that they are made of. */
+export async function buildChunks(folder, { watching, mangleCache }) {
   const names = Object.keys(chunkBudgets);
   const plugins = watching ? [] : [compactTemplates];
   const common = {
@@ -45,9 +43,10 @@ export async function buildChunks(folder, { watching = false } = {}) {
     legalComments: "none",
     sourcemap: watching ? "inline" : false,
     metafile: true,
+    ...shortNames,
+    mangleCache,
   };
-  const entries = (chosen) =>
-    Object.fromEntries(chosen.map((name) => [name, `widget/chunks/${name}.ts`]));
+  const entries = (chosen) => Object.fromEntries(chosen.map((name) => [name, chunkSource(name)]));
   const plain = await build({
     ...common,
     entryPoints: entries(names.filter((name) => !drawing.includes(name))),
@@ -57,8 +56,6 @@ export async function buildChunks(folder, { watching = false } = {}) {
   const drawn = await build({
     ...common,
     ...asFunction,
-    ...shortNames,
-    mangleCache: {},
     entryPoints: entries(drawing),
     plugins: [lentModules, ...plugins],
   });
@@ -70,7 +67,7 @@ export async function buildChunks(folder, { watching = false } = {}) {
     Object.entries(files).map(([name, file]) => [name, file.slice(name.length, -".js".length)]),
   );
   const sources = [plain, drawn].flatMap(({ metafile }) => sourcesOf(metafile));
-  return { files, suffixes, sources, mangleCache: drawn.mangleCache };
+  return { files, suffixes, sources };
 }
 
 /** A new content has a new name, so that browsers may keep a file for ever. */

@@ -13,12 +13,13 @@ export async function minifyAgain(file, { module = false } = {}) {
     ecma: 2022,
     module,
     toplevel: true,
-    // Nothing reads a getter only for what it does besides. Statements stay what they were written as where that has more in common with the rest of the file.
+    // Nothing reads a getter only for what it does besides. Statements and comparisons stay what they were written as where that has more in common with the rest of the file.
     compress: {
       passes: 3,
       keep_fargs: false,
       if_return: false,
       conditionals: false,
+      lhs_constants: false,
       pure_getters: true,
     },
     format: { comments: /^!/, ascii_only: true },
