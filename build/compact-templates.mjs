@@ -31,7 +31,15 @@ async function minifyCss(source) {
     );
   }
   const minified = await Promise.all(
-    rules.map(async (css) => (await transform(css, { loader: "css", minify: true })).code.trim()),
+    rules.map(async (css) => {
+      const { code } = await transform(css, { loader: "css", minify: true });
+      return code.trim().replace(/--_[\w-]+:[^;{}]+/g, minifyPrivate);
+    }),
   );
   return source.replace(cssTemplate, () => `css\`${minified.shift()}\``);
+}
+
+/** A private variable, whose value esbuild leaves as it stands, since a script could read it. */
+function minifyPrivate(declaration) {
+  return declaration.replace(/([:,(]) /g, "$1").replace(/ \)/g, ")");
 }

@@ -93,8 +93,10 @@ export class ScrollFollower implements ReactiveController {
     if (!scroller || Math.abs(scroller.scrollTop - this.#top) < 1) return;
     const upward = scroller.scrollTop < this.#top;
     this.#top = scroller.scrollTop;
-    // Upward means away, even near the end; a position exactly there is only content that became shorter.
-    this.#setFollowing(this.#fromEnd() <= (upward ? 1 : AT_END_PX));
+    // Upward means away, even near the end; a position exactly there is only content that became shorter. Downward never
+    // means away: the browser itself scrolls so when something above grows, such as a picture that has come.
+    const atEnd = this.#fromEnd() <= (upward ? 1 : AT_END_PX);
+    if (atEnd || upward) this.#setFollowing(atEnd);
   }
 
   #fromEnd(): number {

@@ -73,7 +73,7 @@ const texts = {
   siteKeyRefused: "This site’s chat key was not accepted. Please tell the owner of the site.",
   siteForbidden: "This chat may not be used on this site.",
 
-  unreachable: "The chat server cannot be reached. Check your connection and try again.",
+  unreachable: "The chat server cannot be reached.",
   offline: "You are offline. What you write is kept and sent later.",
   connecting: "Connecting…",
   connected: "Connected again.",

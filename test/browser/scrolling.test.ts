@@ -51,6 +51,26 @@ test("the newest text stays in view while the reader is at the end", async (t) =
   assert.equal(await chat.page.locator('[part="jump"]').count(), 0);
 });
 
+test("the end stays in view when a picture above it has come and the browser scrolls to hold the place", async (t) => {
+  const chat = await openLong(t, gate());
+  await chat.messages.evaluate((box) => {
+    const column = box.firstElementChild as Element;
+    column.before(Object.assign(document.createElement("div"), { textContent: "above" }));
+    (column.previousElementSibling as HTMLElement).style.height = "300px";
+    // Read, so that the browser scrolls; the rest is there before it tells of that.
+    const before = box.scrollTop;
+    column.append(Object.assign(document.createElement("div"), { textContent: "below" }));
+    (column.lastElementChild as HTMLElement).style.height = "100px";
+    return before;
+  });
+  const scroller = await chat.messages.elementHandle();
+  await chat.page.waitForFunction(
+    (box) => box && box.scrollHeight - box.clientHeight - box.scrollTop < 2,
+    scroller,
+  );
+  assert.equal(await chat.page.locator('[part="jump"]').count(), 0);
+});
+
 test("a reader who has scrolled up is left in peace, and jumps back with one click", async (t) => {
   const middle = gate();
   const chat = await openLong(t, middle);

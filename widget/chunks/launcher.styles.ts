@@ -121,7 +121,7 @@ const rules = css`
     border-radius: calc(16px * var(--_round));
     background: var(--_bg);
     color: inherit;
-    box-shadow: 0 0 0 1px #00000014, 0 1px 2px #0000000f, 0 12px 40px #0000002e;
+    box-shadow: 0 0 0 1px light-dark(#00000014, #ffffff24), 0 1px 2px #0000000f, 0 12px 40px #0000002e;
     animation: open 200ms cubic-bezier(0.32, 0.72, 0, 1);
   }
 

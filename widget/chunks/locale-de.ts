@@ -85,8 +85,7 @@ export const locale: Locale = {
   siteKeyRefused:
     "Der Chat-Schlüssel dieser Website wurde nicht angenommen. Bitte informieren Sie den Betreiber.",
   siteForbidden: "Dieser Chat darf auf dieser Website nicht verwendet werden.",
-  unreachable:
-    "Der Chat-Server ist nicht erreichbar. Prüfen Sie Ihre Verbindung und versuchen Sie es erneut.",
+  unreachable: "Der Chat-Server ist nicht erreichbar.",
   offline: "Sie sind offline. Was Sie schreiben, wird aufbewahrt und später gesendet.",
   connecting: "Verbindung wird aufgebaut …",
   connected: "Wieder verbunden.",

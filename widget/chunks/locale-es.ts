@@ -84,7 +84,7 @@ export const locale: Locale = {
   siteKeyRefused:
     "La clave de chat de este sitio no se ha aceptado. Avisa al responsable del sitio.",
   siteForbidden: "Este chat no se puede usar en este sitio.",
-  unreachable: "No se puede acceder al servidor del chat. Revisa tu conexión e inténtalo de nuevo.",
+  unreachable: "No se puede acceder al servidor del chat.",
   offline: "No tiene conexión. Lo que escriba se guarda y se envía más tarde.",
   connecting: "Conectando…",
   connected: "Conectado de nuevo.",

@@ -84,7 +84,7 @@ export const locale: Locale = {
   siteKeyRefused:
     "La clé de chat de ce site n’a pas été acceptée. Veuillez en informer le responsable du site.",
   siteForbidden: "Ce chat n’est pas autorisé sur ce site.",
-  unreachable: "Le serveur de chat est injoignable. Vérifiez votre connexion et réessayez.",
+  unreachable: "Le serveur de chat est injoignable.",
   offline: "Vous êtes hors ligne. Ce que vous écrivez est conservé et sera envoyé plus tard.",
   connecting: "Connexion…",
   connected: "De nouveau connecté.",

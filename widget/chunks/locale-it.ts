@@ -85,7 +85,7 @@ export const locale: Locale = {
   siteKeyRefused:
     "La chiave della chat di questo sito non è stata accettata. Avvisa il responsabile del sito.",
   siteForbidden: "Questa chat non può essere usata su questo sito.",
-  unreachable: "Il server della chat non è raggiungibile. Controlla la connessione e riprova.",
+  unreachable: "Il server della chat non è raggiungibile.",
   offline: "Sei offline. Ciò che scrivi viene conservato e inviato più tardi.",
   connecting: "Connessione…",
   connected: "Di nuovo connesso.",

@@ -82,7 +82,7 @@ export const locale: Locale = {
   siteKeyRefused:
     "このサイトのチャットキーは受け付けられませんでした。サイトの管理者にお知らせください。",
   siteForbidden: "このサイトではこのチャットを利用できません。",
-  unreachable: "チャットサーバーに接続できません。接続を確認してもう一度お試しください。",
+  unreachable: "チャットサーバーに接続できません。",
   offline: "オフラインです。書いた内容は保存され、後で送信されます。",
   connecting: "接続中…",
   connected: "再接続しました。",

@@ -83,7 +83,7 @@ export const locale: Locale = {
   keyWaiting: "Sua mensagem será enviada assim que a chave for aceita.",
   siteKeyRefused: "A chave de chat deste site não foi aceita. Avise o responsável pelo site.",
   siteForbidden: "Este chat não pode ser usado neste site.",
-  unreachable: "Não foi possível acessar o servidor do chat. Verifique a conexão e tente de novo.",
+  unreachable: "Não foi possível acessar o servidor do chat.",
   offline: "Você está offline. O que escrever será guardado e enviado depois.",
   connecting: "Conectando…",
   connected: "Conectado de novo.",

@@ -51,15 +51,11 @@ export const markdownBoxStyles = css`
 
   .markdown pre {
     margin: 0;
-    outline-offset: -2px;
+    outline-offset: -3px;
     overflow-x: auto;
     padding-block: 6px 14px;
     padding-inline: 14px;
     tab-size: 2;
-  }
-
-  .markdown pre:focus-visible {
-    outline-offset: -3px;
   }
 
   .markdown pre code {

@@ -61,11 +61,6 @@ const markdownTextStyles = css`
     text-decoration-color: currentcolor;
   }
 
-  .markdown :is(a, button, pre, .table):focus-visible {
-    outline: 2px solid var(--_ring);
-    outline-offset: 2px;
-  }
-
   .markdown hr {
     border: 0;
     border-block-start: 1px solid var(--_border);
@@ -117,12 +112,32 @@ const markdownTextStyles = css`
   }
 
   .markdown .task input {
-    accent-color: var(--_accent);
+    -webkit-appearance: none;
+    appearance: none;
     block-size: 1em;
+    border: 1.5px solid var(--_border-strong);
+    border-radius: 0.25em;
     inline-size: 1em;
     margin-block: 0;
     margin-inline: -1.5em 0.5em;
     vertical-align: -0.125em;
+  }
+
+  .markdown .task :checked {
+    background: var(--_accent);
+    border-color: var(--_accent);
+  }
+
+  /* A mark of two borders, which forced colours leave visible. */
+  .markdown .task :checked::before {
+    block-size: 60%;
+    border: solid var(--_on-accent);
+    border-width: 0 2px 2px 0;
+    content: "";
+    display: block;
+    inline-size: 25%;
+    margin: 0 auto;
+    rotate: 45deg;
   }
 
   .markdown .source {

@@ -151,6 +151,10 @@ export const fileStyles = css`
     overflow-wrap: anywhere;
   }
 
+  .reasons > * + * {
+    margin-block-start: 4px;
+  }
+
   .refusals .icon-button {
     position: relative;
     inline-size: 28px;

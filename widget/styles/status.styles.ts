@@ -4,21 +4,12 @@ import { css } from "lit";
 
 export const statusStyles = css`
   .status-line {
-    display: flex;
-    align-items: center;
-    gap: 10px;
     margin-block-end: 8px;
     padding-block: 6px;
     padding-inline: 14px 6px;
     min-block-size: 44px;
-    border-radius: var(--_radius);
     background: var(--_sunken);
     color: var(--_muted);
-    font-size: 14px;
-  }
-
-  .status-line p {
-    flex: 1;
   }
 
   .said {
@@ -26,6 +17,10 @@ export const statusStyles = css`
     align-items: center;
     gap: 4px;
     max-inline-size: 100%;
+  }
+
+  .said .icon-button:disabled {
+    visibility: hidden;
   }
 
   .message.editing .bubble {

@@ -3,6 +3,10 @@
 import { css } from "lit";
 
 export const stepStyles = css`
+  .steps {
+    --_success: var(--agent-chat-success, light-dark(#067647, #5ad58d));
+  }
+
   .folds > .steps-body {
     margin-inline-start: 8px;
     padding-inline-start: 14px;

@@ -1,7 +1,7 @@
 /**
  * The colours and measures that a site may set, in light and dark. Contrast: WCAG AA, most of it AAA.
  *
- * Rules read the private names. The public ones are never set here, so that what a site gives to an ancestor (`:root`, a
+ * Rules read the private names; what only a chunk draws with is read there. The public ones are never set here, so that what a site gives to an ancestor (`:root`, a
  * launcher) comes through:
  *
  * @cssprop --agent-chat-bg - Background.
@@ -41,7 +41,7 @@ export const tokenStyles = css`
     color-scheme: inherit !important;
     /* Draws nothing: it lets the script see whether it is dark, and be told when that changes. */
     column-rule-color: light-dark(#000, #fff) !important;
-    --_bg: var(--agent-chat-bg, light-dark(#ffffff, #131316));
+    --_bg: var(--agent-chat-bg, light-dark(#fff, #131316));
     --_surface: var(--agent-chat-surface, light-dark(#f4f4f5, #1f1f24));
     --_sunken: var(--agent-chat-sunken, light-dark(#f7f7f8, #1a1a1e));
     --_text: var(--agent-chat-text, light-dark(#18181b, #ececf1));
@@ -50,11 +50,10 @@ export const tokenStyles = css`
     --_border: var(--agent-chat-border, light-dark(#e4e4e7, #2e2e35));
     --_border-strong: var(--agent-chat-border-strong, light-dark(#8a8a93, #73737d));
     --_accent: var(--agent-chat-accent, light-dark(#2563eb, #3366e6));
-    --_on-accent: var(--agent-chat-on-accent, var(--_contrast, #ffffff));
+    --_on-accent: var(--agent-chat-on-accent, var(--_contrast, #fff));
     --_link: var(--agent-chat-link, light-dark(#1d4ed8, #8ab4ff));
     --_danger: var(--agent-chat-danger, light-dark(#b42318, #ff9a94));
     --_danger-bg: var(--agent-chat-danger-bg, light-dark(#fef3f2, #3a1614));
-    --_success: var(--agent-chat-success, light-dark(#067647, #5ad58d));
     --_radius: var(--agent-chat-radius, calc(12px * var(--_round)));
     --_font: var(--agent-chat-font, system-ui, sans-serif);
     --_font-mono: var(

@@ -5,9 +5,9 @@ import { css } from "lit";
 export const transcriptStyles = css`
   .message {
     display: flow-root;
-    /* Containment clips at this padding, which leaves room for focus rings. */
-    margin-inline: -6px;
-    padding: 6px;
+    /* Containment clips at this padding, which leaves room for focus rings and the actions. */
+    margin-inline: -14px;
+    padding: 6px 14px;
   }
 
   .message:not(:nth-last-child(-n + 2)) {
@@ -19,7 +19,7 @@ export const transcriptStyles = css`
     display: grid;
     justify-items: end;
     gap: 8px;
-    padding-inline-start: 10%;
+    padding-inline-start: 12%;
   }
 
   .message.user + .message.assistant {
@@ -50,7 +50,7 @@ export const transcriptStyles = css`
   .waiting {
     display: flex;
     align-items: center;
-    min-block-size: 26px;
+    min-block-size: 1lh;
   }
 
   .waiting span {
@@ -66,7 +66,8 @@ export const transcriptStyles = css`
     font-size: 14px;
   }
 
-  .failure {
+  .failure,
+  .status-line {
     display: flex;
     flex-wrap: wrap;
     align-items: center;
@@ -76,24 +77,29 @@ export const transcriptStyles = css`
     background: var(--_danger-bg);
     color: var(--_danger);
     font-size: 14px;
-    line-height: 1.5;
+    line-height: 1.4;
     text-align: start;
   }
 
-  .failure p {
-    flex: 1 1 192px;
+  :is(.failure, .status-line) p {
+    flex: 1 1 160px;
   }
 
   .message.assistant > .answer-actions {
     display: flex;
     margin-block: 6px -2px;
-    margin-inline-start: -8px;
+    /* Of buttons as large as a finger needs: the first icon stands in line with the text. */
+    margin-inline-start: -14px;
   }
 
   @media not (pointer: coarse) {
     :is(.said, .answer-actions) .icon-button {
       inline-size: 32px;
       block-size: 32px;
+    }
+
+    .message.assistant > .answer-actions {
+      margin-inline-start: -8px;
     }
   }
 

@@ -33,9 +33,14 @@ export function questionView({ text, files }: Question, context: QuestionContext
       ${files.length === 0 ? nothing : view.files(files)}
       <div class="said">
         ${
-          onEdit && !onWithdraw
-            ? iconButton("edit", strings.editMessage, icons.edit, onEdit)
-            : nothing
+          // Always there, so that a bubble has the same width while an answer comes and afterwards.
+          iconButton(
+            "edit",
+            strings.editMessage,
+            icons.edit,
+            () => onEdit?.(),
+            !onEdit || !!onWithdraw,
+          )
         }
         ${text === "" ? nothing : html`<div class="bubble" dir="auto">${text}</div>`}
       </div>
