@@ -1,16 +1,10 @@
 #!/usr/bin/env node
 /** The command `parley`: arguments in, one running server or one sentence out. */
 
-import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { type Flags, readConfig } from "./server/config.ts";
-import { findProject } from "./server/project/load-project.ts";
 import { SetupError } from "./server/providers/failures/provider-error.ts";
-import { readEnvironment } from "./server/read-environment.ts";
-import { startAlone } from "./server/start-alone.ts";
-import { startPrimary, WORKER_COMMAND } from "./server/start-primary.ts";
-import { startWorker } from "./server/start-worker.ts";
+import { WORKER_COMMAND } from "./server/worker-command.ts";
 
 /** Replaced by the build with the version of package.json. */
 declare const PARLEY_VERSION: string;
@@ -41,11 +35,16 @@ async function main(argv: readonly string[]): Promise<void> {
   const [command, project, ...extra] = positionals;
   if (values.help || command === undefined || command === "help") return print(HELP.trimEnd());
   // How the primary process starts its workers; of no use to anybody else.
-  if (command === WORKER_COMMAND && cluster.isWorker) return startWorker(CLI);
+  if (command === WORKER_COMMAND && (await import("node:cluster")).default.isWorker) {
+    const { startWorker } = await import("./server/start-worker.ts");
+    return startWorker(CLI);
+  }
   if (command !== "start")
     throw new SetupError(`There is no command "${command}". See parley --help.`);
   if (extra.length > 0) throw new SetupError("Give one project only: parley start <project>.");
-  await start(project, values);
+  // Only now: a text of help needs no server.
+  const { startCommand } = await import("./server/start-command.ts");
+  await startCommand({ project, flags: values, cli: CLI, version: PARLEY_VERSION });
 }
 
 function readArguments(argv: readonly string[]) {
@@ -65,16 +64,6 @@ function readArguments(argv: readonly string[]) {
     const [problem] = error instanceof Error ? error.message.split(/[.\n]/, 1) : [];
     throw new SetupError(`${problem ?? "These options are not known"}. See parley --help.`);
   }
-}
-
-async function start(project: string | undefined, flags: Flags): Promise<void> {
-  const folder = project === undefined ? undefined : findProject(project);
-  const inherited = { ...process.env };
-  const readSettings = () => readEnvironment(inherited, folder);
-  const env = readSettings();
-  const config = readConfig(flags, env);
-  const plan = { folder, flags, env, config, readSettings, cli: CLI, version: PARLEY_VERSION };
-  await (config.workers === 1 ? startAlone(plan) : startPrimary(plan));
 }
 
 function print(text: string): void {

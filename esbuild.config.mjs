@@ -23,11 +23,6 @@ const define = { PARLEY_VERSION: JSON.stringify(version) };
 
 /** Packages stay outside: they are loaded on first need, and their licences travel with them. */
 const node = {
-  entryPoints: {
-    cli: "cli.ts",
-    "parley-agent": "server/parley-agent.ts",
-    "parse-worker": "server/routes/parse-worker.ts",
-  },
   outdir: "dist",
   bundle: true,
   platform: "node",
@@ -36,6 +31,24 @@ const node = {
   packages: "external",
   sourcemap: true,
   define,
+};
+
+/** In parts: what it imports while it runs is a file of its own, which is read when it is needed. */
+const command = {
+  ...node,
+  entryPoints: { cli: "cli.ts" },
+  splitting: true,
+  chunkNames: "cli-[name]-[hash]",
+};
+
+/** Whole, because each is loaded by itself. */
+const alone = {
+  ...node,
+  entryPoints: {
+    "parley-agent": "server/parley-agent.ts",
+    "parse-worker": "server/routes/parse-worker.ts",
+    "project-hooks": "server/project/project-hooks.ts",
+  },
 };
 
 /**
@@ -113,11 +126,11 @@ const chunks = await buildChunks(CHUNKS, { watching, mangleCache: browser.mangle
 browser.define = { PARLEY_CHUNKS: JSON.stringify(chunks.suffixes) };
 
 if (watching) {
-  for (const options of [node, browser]) await (await context(options)).watch();
+  for (const options of [command, alone, browser]) await (await context(options)).watch();
   const args = process.argv.slice(2).filter((argument) => argument !== "--watch");
   spawn(process.execPath, ["--watch", "dist/cli.js", "start", ...args], { stdio: "inherit" });
 } else {
-  const [, { metafile }] = await Promise.all([build(node), build(browser)]);
+  const [{ metafile }] = await Promise.all([build(browser), build(command), build(alone)]);
   await minifyAgain(browser.outfile);
   refuseCopies(chunks.sources, sourcesOf(metafile));
   console.log("Built dist/.");

@@ -42,7 +42,7 @@ export async function loadServer({
     settings: agent.settings,
     loadPackage: (name) => loadOptionalPackage(name, folder),
   });
-  const openTelemetry = await loadIfInstalled("@opentelemetry/api", folder);
+  const openTelemetry = loadIfInstalled("@opentelemetry/api", folder);
   const server = createAgentServer({
     agent,
     provider,

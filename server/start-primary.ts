@@ -16,9 +16,7 @@ import { SetupError } from "./providers/failures/provider-error.ts";
 import { reloadOnHangup } from "./reload.ts";
 import { closeWithProcess } from "./shutdown.ts";
 import type { StartPlan } from "./start-alone.ts";
-
-/** The command's argument that makes a worker of it. */
-export const WORKER_COMMAND = "serve-as-worker";
+import { WORKER_COMMAND } from "./worker-command.ts";
 
 /** How long workers may take to close when everything has been drained, in milliseconds. */
 const CLOSE_MS = 10_000;

@@ -1,6 +1,6 @@
 /** Tool parameters: any Standard Schema with a JSON Schema of itself (zod 4), or a JSON Schema object. */
 
-import { dereference, Validator } from "@cfworker/json-schema";
+import { createRequire } from "node:module";
 
 /** A JSON Schema (2020-12) of an object. */
 export type JsonSchema = Record<string, unknown>;
@@ -78,11 +78,21 @@ function describeIssue(issue: StandardIssue): string {
   return `/${path.join("/")}: ${issue.message}`;
 }
 
+type Checker = typeof import("@cfworker/json-schema");
+
+let loaded: Checker | undefined;
+
+/** Loaded on first need: an agent without such tools starts without it. */
+function checker(): Checker {
+  loaded ??= createRequire(import.meta.url)("@cfworker/json-schema") as Checker;
+  return loaded;
+}
+
 function fromJsonSchema(schema: JsonSchema): ParameterSchema {
   // The validator writes notes of its own into what it is given: the model must not read those.
   const own = structuredClone(schema);
   checkParts(own);
-  const validator = new Validator(own, "2020-12", false);
+  const validator = new (checker().Validator)(own, "2020-12", false);
   validator.validate({});
   return {
     json: schema,
@@ -96,7 +106,7 @@ function fromJsonSchema(schema: JsonSchema): ParameterSchema {
 
 /** An unresolvable `$ref` or a bad pattern, however deep, shows now and not in front of a user. */
 function checkParts(schema: JsonSchema): void {
-  const known = dereference(schema);
+  const known = checker().dereference(schema);
   for (const part of Object.values(known)) {
     if (typeof part !== "object") continue;
     const { $ref, __absolute_ref__: target = $ref, pattern, patternProperties = {} } = part;

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
+import { createRequire } from "node:module";
 import type { Duplex } from "node:stream";
-import { type WebSocket, WebSocketServer } from "ws";
+import type { WebSocket, WebSocketServer } from "ws";
 import { ApiError } from "../protocol/api-error.ts";
 import { closeCodeOf } from "../protocol/close-codes.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
@@ -12,9 +13,11 @@ const PING_MS = 30_000;
 
 /** Accepts WebSockets for the server, keeps them alive and closes them at the end. */
 export class SocketServer {
-  readonly #server: WebSocketServer;
+  readonly #maxPayload: number;
+  /** Made with the first handshake, since loading `ws` is a fifth of a start. */
+  #server: WebSocketServer | undefined;
   /** For those who may not enter: nothing of what they send is kept. */
-  readonly #refusing: WebSocketServer;
+  #refusing: WebSocketServer | undefined;
   readonly #answered = new WeakSet<WebSocket>();
   readonly #lines = new WeakMap<WebSocket, SocketLine>();
   readonly #sendMs: number;
@@ -22,9 +25,8 @@ export class SocketServer {
 
   /** Bytes of one message, and milliseconds for which a peer may take nothing of what is sent. */
   constructor(maxPayload: number, sendMs: number) {
+    this.#maxPayload = maxPayload;
     this.#sendMs = sendMs;
-    this.#server = handshakes(maxPayload);
-    this.#refusing = handshakes(MAX_REFUSED_PAYLOAD);
     this.#ping = setInterval(() => this.#pingAll(), PING_MS).unref();
   }
 
@@ -35,6 +37,7 @@ export class SocketServer {
     head: Buffer,
     use: (line: SocketLine) => void,
   ): void {
+    this.#server ??= handshakes(this.#maxPayload);
     this.#server.handleUpgrade(req, socket, head, (accepted) => {
       this.#answered.add(accepted);
       accepted.on("pong", () => this.#answered.add(accepted));
@@ -47,6 +50,7 @@ export class SocketServer {
   /** A browser cannot read the status of a failed upgrade, so the refusal is said on the socket. */
   acceptAndRefuse(req: IncomingMessage, socket: Duplex, head: Buffer, error: ApiError): void {
     const code = closeCodeOf(error.code);
+    this.#refusing ??= handshakes(MAX_REFUSED_PAYLOAD);
     this.#refusing.handleUpgrade(req, socket, head, (refused) => {
       const line = new SocketLine(refused, socket, CLOSE_GRACE_MS);
       line.reply(toErrorEvent(error));
@@ -57,7 +61,7 @@ export class SocketServer {
   /** Closes every socket, and cuts those that do not answer the close frame. */
   async closeAll(code: number, reason: string): Promise<void> {
     clearInterval(this.#ping);
-    const open = [...this.#server.clients];
+    const open = [...(this.#server?.clients ?? [])];
     const closed = open.map((client) => new Promise((resolve) => client.once("close", resolve)));
     for (const client of open) client.close(code, reason);
     const cut = setTimeout(() => {
@@ -68,7 +72,7 @@ export class SocketServer {
   }
 
   #pingAll(): void {
-    for (const client of this.#server.clients) {
+    for (const client of this.#server?.clients ?? []) {
       // A ping would wait behind all else; the line itself cuts a peer that takes nothing.
       if (this.#lines.get(client)?.isFull) continue;
       // A large message that waits for its turn holds up a peer's pong, too.
@@ -88,8 +92,12 @@ const MAX_FRAGMENTS = 4096;
 /** The same in reads of 1 kB from the network. */
 const MAX_BUFFERED_CHUNKS = 65_536;
 
+const require = createRequire(import.meta.url);
+
 function handshakes(maxPayload: number): WebSocketServer {
-  const server = new WebSocketServer({
+  // Not imported: the first import of a CommonJS package makes Node load a parser for them, which takes longer than `ws` itself.
+  const ws: typeof import("ws") = require("ws");
+  const server = new ws.WebSocketServer({
     noServer: true,
     maxPayload,
     perMessageDeflate: false,

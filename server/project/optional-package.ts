@@ -32,15 +32,14 @@ export async function loadOptionalPackage(
 }
 
 /**
- * Imports a package that Parley uses where it is: from the project's `node_modules`, else from beside Parley.
+ * Loads a CommonJS package that Parley uses where it is: from the project's `node_modules`, else from beside Parley.
  * `undefined` when it is in neither. @throws SetupError for a broken one
  */
-export async function loadIfInstalled(
-  name: string,
-  projectFolder: string | undefined,
-): Promise<unknown> {
+export function loadIfInstalled(name: string, projectFolder: string | undefined): unknown {
   try {
-    return await importFrom(projectFolder, name);
+    // By `require`: as the first import of a CommonJS package it would cost the start a parser for those.
+    const inProject = projectFolder && resolveFrom(projectFolder, name);
+    return createRequire(import.meta.url)(inProject || name);
   } catch (cause) {
     if (isMissing(cause, name)) return undefined;
     throw new SetupError(`The package ${name} cannot be loaded: ${firstLine(cause)}.`, { cause });

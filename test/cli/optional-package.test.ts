@@ -1,12 +1,13 @@
 /** Packages that only some models need: the project's own first, then the one beside Parley, else one sentence. */
 
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
 import { loadOptionalPackage } from "../../server/project/optional-package.ts";
 import type { OptionalPackage } from "../../server/providers/provider.ts";
-import { REPOSITORY, run } from "../support/command.ts";
+import { run } from "../support/command.ts";
+import { installed } from "../support/installed.ts";
 import { readMarkdown } from "../support/markdown-file.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
@@ -36,19 +37,6 @@ test("a project without the package, and no project, get the one beside Parley",
   assert.equal(await loadOptionalPackage(SDK, temporaryProject(t, {})), beside);
   assert.equal(await loadOptionalPackage(SDK, undefined), beside);
 });
-
-/** Parley as npm installs it, without the packages that are optional; returns the path of its command. */
-function installed(t: TestContext, files: Readonly<Record<string, string>> = {}): string {
-  const manifest = readFileSync(join(REPOSITORY, "package.json"), "utf8");
-  const folder = temporaryProject(t, { "package.json": manifest, ...files });
-  cpSync(join(REPOSITORY, "dist"), join(folder, "dist"), { recursive: true });
-  for (const name of Object.keys(JSON.parse(manifest).dependencies)) {
-    const link = join(folder, "node_modules", name);
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(join(REPOSITORY, "node_modules", name), link);
-  }
-  return join(folder, "dist/cli.js");
-}
 
 const agent = (model: string) => ({
   "agent.ts": `export default { name: "Mine", model: ${JSON.stringify(model)} };`,
@@ -99,7 +87,7 @@ for (const [how, files] of BROKEN) {
       env: ENV,
     });
     const beside = await run(["start", temporaryProject(t, project)], {
-      cli: installed(t, files),
+      cli: installed(t, { files }),
       env: ENV,
     });
     for (const { code, stderr } of [inProject, beside]) {

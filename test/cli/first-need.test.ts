@@ -1,0 +1,87 @@
+/** What a start does not need is loaded when it is needed, and then it works. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { post } from "../support/chat-transports.ts";
+import { start } from "../support/command.ts";
+import { installed } from "../support/installed.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
+
+const nameOf = async (url: string) => (await (await fetch(`${url}/api/info`)).json()).name;
+
+const HEAVY = ["@cfworker/json-schema", "openai", "tsx", "ws"];
+
+const PLAIN: [name: string, files: Record<string, string>][] = [
+  [
+    "a module with imports of its own",
+    {
+      "agent.mjs": `
+        import { defineAgent } from "parley-agent";
+        import { name } from "./parts/name.mjs";
+        export default defineAgent({ name, model: "openai/gpt-5.2" });`,
+      "parts/name.mjs": 'export const name = await Promise.resolve("Mine");',
+    },
+  ],
+  [
+    "an object in a .js that no package.json calls a module",
+    { "agent.js": 'export default { name: "Mine", model: "openai/gpt-5.2" };' },
+  ],
+];
+
+for (const [what, files] of PLAIN) {
+  test(`${what} is served without any of Parley's packages`, async (t) => {
+    const cli = installed(t, { without: HEAVY });
+    const env = { OPENAI_API_KEY: "sk-test" };
+    const { url } = await start(t, [temporaryProject(t, files)], { cli, env });
+    assert.equal(await nameOf(url), "Mine");
+  });
+}
+
+const TYPED = 'enum Name { Mine = "Mine" } export const name: string = Name.Mine;';
+
+/** Each project is JavaScript up to the import that Node cannot follow by itself. */
+const MIXED: [name: string, specifier: string, files: Record<string, string>][] = [
+  ["a TypeScript file", "./parts/name.ts", { "parts/name.ts": TYPED }],
+  ["a file without its extension", "./parts/name", { "parts/name.ts": TYPED }],
+  [
+    "a folder",
+    "./parts",
+    { "parts/index.js": 'export { name } from "./name.ts";', "parts/name.ts": TYPED },
+  ],
+  [
+    "a .js that is a .ts",
+    "./parts/first.ts",
+    { "parts/first.ts": 'export { name } from "./name.js";', "parts/name.ts": TYPED },
+  ],
+  ["JSON", "./parts/name.json", { "parts/name.json": '{"name":"Mine"}' }],
+  [
+    "TypeScript beside the project",
+    "../shared/name.ts",
+    { "../shared/name.ts": 'export { name } from "./typed";', "../shared/typed.ts": TYPED },
+  ],
+];
+
+for (const [what, specifier, files] of MIXED) {
+  test(`an agent in JavaScript imports ${what}`, async (t) => {
+    const agent = `import { name } from "${specifier}"; export default { name, model: "demo" };`;
+    const nested = Object.entries({ "agent.mjs": agent, ...files });
+    const inFolder = nested.map(([name, text]) => [`agents/${name}`, text] as const);
+    const folder = temporaryProject(t, Object.fromEntries(inFolder));
+    const { url } = await start(t, [`${folder}/agents`]);
+    assert.equal(await nameOf(url), "Mine");
+  });
+}
+
+test("a tool in JavaScript imports TypeScript while it runs", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.js": `
+      export default { name: "Mine", model: "demo", tools: [{
+        name: "get_price", description: "Price.", parameters: { type: "object" },
+        execute: async () => (await import("./price.ts")).price(),
+      }] };`,
+    "price.ts": 'export const price = (): string => "It costs 5";',
+  });
+  const { url } = await start(t, [folder]);
+  const answer = await post({ url }, { message: "The price please", stream: false });
+  assert.match(JSON.parse(await answer.text()).response, /It costs 5/);
+});
