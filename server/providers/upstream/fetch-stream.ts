@@ -2,13 +2,11 @@ import type { IncomingMessage } from "node:http";
 import { exchange, headersOf, streamAnswer } from "./exchange.ts";
 
 /** What a package passes on from its `fetch`: the head of an answer, and where the stream is to be read. */
-export class StreamResponse extends Response {
-  readonly incoming: IncomingMessage;
+export type StreamResponse = Response & { readonly incoming: IncomingMessage };
 
-  constructor(incoming: IncomingMessage) {
-    super(null, { headers: headersOf(incoming) });
-    this.incoming = incoming;
-  }
+/** Not a class: to extend `Response` is to load Node's `fetch` with the start of every server. */
+function streamResponse(incoming: IncomingMessage): StreamResponse {
+  return Object.assign(new Response(null, { headers: headersOf(incoming) }), { incoming });
 }
 
 /**
@@ -36,7 +34,7 @@ export function keptHeaders(headers: Headers, names: RegExp): Record<string, str
 export async function streamOf(sent: { asResponse(): Promise<Response> }): Promise<StreamResponse> {
   try {
     const response = await sent.asResponse();
-    if (response instanceof StreamResponse) return response;
+    if ("incoming" in response) return response as StreamResponse;
     throw new TypeError("the package did not pass its answer on");
   } catch (error) {
     throw error instanceof Error && error.cause instanceof Error ? error.cause : error;
