@@ -22,7 +22,7 @@ export async function fetchStream(
   if (typeof body !== "string" || !signal) throw new TypeError("not a request of a model's API");
   const request = { method, headers: keptHeaders(new Headers(given), sentHeaders), body };
   const url = new URL(input instanceof Request ? input.url : input);
-  return new StreamResponse(await streamAnswer(exchange(url, request, signal)));
+  return streamResponse(await streamAnswer(exchange(url, request, signal)));
 }
 
 /** The headers whose names match. */
