@@ -26,7 +26,7 @@ export function serveSockets(
     const { path, query } = splitTarget(req.url ?? "/");
     const requestId = requestIdOf(req);
     const route = Object.entries(table).find(([name]) => name === path)?.[1];
-    const logged = tellWhenClosed(req, socket, route === undefined ? UNMATCHED : path, observer);
+    const logged = tellWhenClosed(req, requestId, route === undefined ? UNMATCHED : path, observer);
     if (route === undefined) {
       const error = new ApiError("not_found", "There is no WebSocket at this address.");
       logged.status = error.status;
@@ -60,7 +60,7 @@ export function serveSockets(
       ignoreUpgrade(http, req, socket, head);
       return;
     }
-    socket.on("error", () => socket.destroy());
+    socket.on("error", destroyIt);
     upgrade(req, socket, head).catch((error: unknown) => {
       log.failure(error);
       socket.destroy();
@@ -68,26 +68,36 @@ export function serveSockets(
   });
 }
 
+function destroyIt(this: Duplex): void {
+  this.destroy();
+}
+
 /** The client may have left while its place was asked for. */
 function releaseWith(socket: Duplex, release: () => void): void {
   if (socket.closed) release();
-  else socket.once("close", release);
+  else socket.on("close", release);
 }
 
 /** One line per socket, when it is closed. The status is filled in as soon as it is known. */
-function tellWhenClosed(req: IncomingMessage, socket: Duplex, route: string, observer: Observer) {
+function tellWhenClosed(
+  { socket }: IncomingMessage,
+  requestId: string,
+  route: string,
+  observer: Observer,
+) {
   const start = performance.now();
-  const { bytesWritten: before } = req.socket;
+  const { bytesWritten: before } = socket;
   // What ws itself refuses: a handshake that is none.
   const logged = { status: 400 };
-  socket.once("close", () => {
+  // It lives as long as the socket, and must not keep the request.
+  socket.on("close", () => {
     observer.request({
-      requestId: requestIdOf(req),
+      requestId,
       method: "WS",
       route,
       status: logged.status,
       ms: Math.round(performance.now() - start),
-      bytes: req.socket.bytesWritten - before,
+      bytes: socket.bytesWritten - before,
     });
   });
   return logged;

@@ -1,7 +1,7 @@
-import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { ApiError } from "../protocol/api-error.ts";
+import { newId } from "./new-id.ts";
 import { endWithError } from "./raw-answer.ts";
 
 /**
@@ -21,7 +21,7 @@ export function answerClientError(
     return;
   }
   const [status, failure] = failureOf(error.code);
-  endWithError(socket, status, randomUUID(), failure);
+  endWithError(socket, status, newId(), failure);
 }
 
 function failureOf(code: string | undefined): [status: number, failure: ApiError] {

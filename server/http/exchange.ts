@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Caller } from "./caller.ts";
+import { newId } from "./new-id.ts";
 import type { PathParams } from "./router.ts";
 
 /** One request with its answer, before anybody was let in. */
@@ -30,7 +30,7 @@ const requestIds = new WeakMap<IncomingMessage, string>();
 export function requestIdOf(req: IncomingMessage): string {
   const known = requestIds.get(req);
   if (known !== undefined) return known;
-  const id = givenId(req) ?? randomUUID();
+  const id = givenId(req) ?? newId();
   requestIds.set(req, id);
   return id;
 }

@@ -33,14 +33,15 @@ export class FrameIntake {
   readonly #socket: WebSocket;
   readonly #rules: IntakeRules;
   readonly #listener: IntakeListener;
-  readonly #gone = new AbortController();
-  readonly #pace: UploadPace;
+  /** Made for the first large message, as is the pace: most sockets say little, and there are many. */
+  #gone: AbortController | undefined;
+  #pace: UploadPace | undefined;
   /** Bytes since the last whole message. */
   #arrived = 0;
   #memory: Held | undefined;
   #turn: Promise<() => void> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #work: Promise<void> = Promise.resolve();
+  #work: Promise<void> | undefined;
   /** Nothing more is taken: the line is being closed. */
   #stalled = false;
 
@@ -48,11 +49,10 @@ export class FrameIntake {
     this.#socket = socket;
     this.#rules = rules;
     this.#listener = listener;
-    this.#pace = new UploadPace(rules.minRate, (error) => this.#stall(error));
     raw.on("data", (chunk: Buffer) => this.#count(chunk.length));
     socket.on("message", (data, isBinary) => this.#take(asBuffer(data), isBinary));
-    socket.once("close", () => {
-      this.#gone.abort();
+    socket.on("close", () => {
+      this.#gone?.abort();
       this.#memory?.release();
       // In the middle of a message; one that is being worked on ends its turn itself.
       if (this.#timer !== undefined) this.#endTurn();
@@ -62,7 +62,7 @@ export class FrameIntake {
   #count(bytes: number): void {
     if (this.#stalled) return;
     this.#arrived += bytes;
-    this.#pace.count(bytes);
+    this.#pace?.count(bytes);
     this.#memory ??= holdOf(this.#rules.memory);
     try {
       this.#memory.hold.grow(bytes);
@@ -71,17 +71,21 @@ export class FrameIntake {
       return;
     }
     if (this.#arrived <= LARGE_BYTES || this.#turn !== undefined) return;
-    const { large, address, messageMs } = this.#rules;
+    const { large, address, messageMs, minRate } = this.#rules;
+    this.#gone ??= new AbortController();
+    const { signal } = this.#gone;
+    this.#pace ??= new UploadPace(minRate, (error) => this.#stall(error));
+    const pace = this.#pace;
     this.#socket.pause();
     this.#timer = setTimeout(() => this.#stall(tooSlow()), messageMs);
-    this.#turn = large.enter(address, this.#gone.signal);
+    this.#turn = large.enter(address, signal);
     this.#turn.then(
       () => {
-        if (this.#timer !== undefined) this.#pace.start();
+        if (this.#timer !== undefined) pace.start();
         this.#socket.resume();
       },
       (error: unknown) => {
-        if (!this.#gone.signal.aborted) this.#stall(toApiError(error));
+        if (!signal.aborted) this.#stall(toApiError(error));
       },
     );
   }
@@ -98,14 +102,15 @@ export class FrameIntake {
     }
     const isLarge = this.#turn !== undefined;
     if (isLarge) this.#socket.pause();
-    this.#work = this.#work
-      .then(() => this.#listener.take(data, isBinary, hold))
-      .then(() => {
-        release();
-        if (!isLarge) return;
-        this.#endTurn();
-        this.#socket.resume();
-      });
+    const work = async (before: Promise<void> | undefined) => {
+      await before;
+      await this.#listener.take(data, isBinary, hold);
+      release();
+      if (!isLarge) return;
+      this.#endTurn();
+      this.#socket.resume();
+    };
+    this.#work = work(this.#work);
   }
 
   /** A paused socket would not hear the peer's answer to the close frame. */
@@ -128,7 +133,7 @@ export class FrameIntake {
   #stopTimers(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#pace.stop();
+    this.#pace?.stop();
   }
 }
 

@@ -15,7 +15,12 @@ const MAX_WAITING_REPLIES = 100;
 export class SocketLine {
   readonly #socket: WebSocket;
   readonly #connection: Duplex;
-  readonly #clock: SendClock;
+  readonly #sendMs: number;
+  /** Made when the line is full for the first time: most never are, and there are many. */
+  #clock: SendClock | undefined;
+  #onDrain: (() => void) | undefined;
+  #awaitsDrain = false;
+  #isAlive = true;
   #waitingReplies = 0;
   /** The last ping that came while the line was full; RFC 6455, 5.5.3: answering it answers all before. */
   #unanswered: Buffer | undefined;
@@ -24,12 +29,25 @@ export class SocketLine {
   constructor(socket: WebSocket, connection: Duplex, sendMs: number) {
     this.#socket = socket;
     this.#connection = connection;
-    this.#clock = new SendClock(sendMs, () => this.cut());
-    connection.on("drain", () => this.#drained());
+    this.#sendMs = sendMs;
     // ws has answered a protocol error with the right close code by itself; what is left is not to crash.
-    socket.on("error", () => {});
+    socket.on("error", ignore);
     socket.on("ping", (data) => this.#answerPing(data));
-    socket.once("close", () => this.#clock.stop());
+    socket.on("pong", () => {
+      this.#isAlive = true;
+    });
+    socket.on("close", () => this.#clock?.stop());
+  }
+
+  /** Asks the peer whether it is still there. `false`: it has not answered the last time. */
+  ping(): boolean {
+    // A ping would wait behind all else; the line itself cuts a peer that takes nothing.
+    // And a large message that waits for its turn holds up a peer's pong, too.
+    if (this.isFull || this.#socket.isPaused) return true;
+    if (!this.#isAlive) return false;
+    this.#isAlive = false;
+    this.#socket.ping();
+    return true;
   }
 
   /** Whether the peer takes less than is sent. */
@@ -62,19 +80,19 @@ export class SocketLine {
   }
 
   onClose(listener: () => void): void {
-    this.#socket.once("close", listener);
+    this.#socket.on("close", listener);
   }
 
-  /** Calls back whenever a full line can take more. */
+  /** Calls back whenever a full line can take more. One listener only. */
   onDrain(listener: () => void): void {
-    this.#connection.on("drain", listener);
+    this.#onDrain = listener;
   }
 
   /** `code` is one of `CLOSE`. A peer that does not answer is cut: what it sends meanwhile is still gathered. */
   close(code: number, reason: string): void {
     this.#socket.close(code, reason);
     const timer = setTimeout(() => this.cut(), CLOSE_GRACE_MS).unref();
-    this.#socket.once("close", () => clearTimeout(timer));
+    this.#socket.on("close", () => clearTimeout(timer));
   }
 
   /** Ends the connection at once, whatever still waits to be sent. */
@@ -87,17 +105,27 @@ export class SocketLine {
   }
 
   #watch(): void {
-    if (this.isFull) this.#clock.start(this.#connection.writableLength);
+    if (!this.isFull) return;
+    this.#clock ??= new SendClock(this.#sendMs, () => this.cut());
+    this.#clock.start(this.#connection.writableLength);
+    if (this.#awaitsDrain) return;
+    this.#awaitsDrain = true;
+    this.#connection.once("drain", () => this.#drained());
   }
 
   #drained(): void {
-    this.#clock.stop();
+    this.#awaitsDrain = false;
+    this.#clock?.stop();
     this.#waitingReplies = 0;
     if (this.#unanswered !== undefined) this.#answerPing(this.#unanswered);
+    this.#onDrain?.();
   }
 
   #answerPing(data: Buffer): void {
     this.#unanswered = this.isFull ? data : undefined;
-    if (!this.isFull && this.#isOpen) this.#socket.pong(data);
+    if (this.isFull) this.#watch();
+    else if (this.#isOpen) this.#socket.pong(data);
   }
 }
+
+function ignore(): void {}

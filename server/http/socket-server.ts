@@ -18,8 +18,7 @@ export class SocketServer {
   #server: WebSocketServer | undefined;
   /** For those who may not enter: nothing of what they send is kept. */
   #refusing: WebSocketServer | undefined;
-  readonly #answered = new WeakSet<WebSocket>();
-  readonly #lines = new WeakMap<WebSocket, SocketLine>();
+  readonly #lines = new Set<SocketLine>();
   readonly #sendMs: number;
   readonly #ping: NodeJS.Timeout;
 
@@ -39,11 +38,7 @@ export class SocketServer {
   ): void {
     this.#server ??= handshakes(this.#maxPayload);
     this.#server.handleUpgrade(req, socket, head, (accepted) => {
-      this.#answered.add(accepted);
-      accepted.on("pong", () => this.#answered.add(accepted));
-      const line = new SocketLine(accepted, socket, this.#sendMs);
-      this.#lines.set(accepted, line);
-      use(line);
+      use(this.#lineOf(accepted, socket));
     });
   }
 
@@ -61,25 +56,23 @@ export class SocketServer {
   /** Closes every socket, and cuts those that do not answer the close frame. */
   async closeAll(code: number, reason: string): Promise<void> {
     clearInterval(this.#ping);
-    const open = [...(this.#server?.clients ?? [])];
-    const closed = open.map((client) => new Promise((resolve) => client.once("close", resolve)));
-    for (const client of open) client.close(code, reason);
-    const cut = setTimeout(() => {
-      for (const client of open) client.terminate();
-    }, CLOSE_GRACE_MS);
+    const open = [...this.#lines];
+    const closed = open.map((line) => new Promise<void>((resolve) => line.onClose(resolve)));
+    // Those that do not answer are cut by their lines.
+    for (const line of open) line.close(code, reason);
     await Promise.all(closed);
-    clearTimeout(cut);
+  }
+
+  /** Apart from the handshake, whose request and all that came with it closures made there would keep. */
+  #lineOf(accepted: WebSocket, socket: Duplex): SocketLine {
+    const line = new SocketLine(accepted, socket, this.#sendMs);
+    this.#lines.add(line);
+    line.onClose(() => this.#lines.delete(line));
+    return line;
   }
 
   #pingAll(): void {
-    for (const client of this.#server?.clients ?? []) {
-      // A ping would wait behind all else; the line itself cuts a peer that takes nothing.
-      if (this.#lines.get(client)?.isFull) continue;
-      // A large message that waits for its turn holds up a peer's pong, too.
-      if (client.isPaused) continue;
-      if (!this.#answered.delete(client)) client.terminate();
-      else client.ping();
-    }
+    for (const line of this.#lines) if (!line.ping()) line.cut();
   }
 }
 
@@ -101,6 +94,8 @@ function handshakes(maxPayload: number): WebSocketServer {
     noServer: true,
     maxPayload,
     perMessageDeflate: false,
+    // The lines are kept here.
+    clientTracking: false,
     // A message in pieces of one byte would take 15 times its size.
     maxFragments: MAX_FRAGMENTS,
     maxBufferedChunks: MAX_BUFFERED_CHUNKS,

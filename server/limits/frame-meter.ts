@@ -7,7 +7,8 @@ const MAX_REFUSED_FRAMES = 20;
 /** The rate of one socket. */
 export class FrameMeter {
   readonly #perMinute: () => number;
-  readonly #rate = new RateLimiter();
+  /** Made with the first frame: many sockets say nothing. */
+  #rate: RateLimiter | undefined;
   #refused = 0;
 
   constructor(perMinute: () => number) {
@@ -16,6 +17,7 @@ export class FrameMeter {
 
   /** @throws ApiError `rate_limited` */
   count(): void {
+    this.#rate ??= new RateLimiter();
     const wait = this.#rate.take("", this.#perMinute());
     this.#refused = wait > 0 ? this.#refused + 1 : 0;
     if (wait > 0) throw tooOften("Too many messages came on this connection.", wait);

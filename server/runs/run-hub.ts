@@ -1,8 +1,9 @@
-import { createHash, createHmac, randomUUID } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { runAgent } from "../agent/run.ts";
 import type { RunWatch } from "../agent/run-watch.ts";
 import type { Runner, RunRequest } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
+import { newId } from "../http/new-id.ts";
 import { ApiError, invalidRequest } from "../protocol/api-error.ts";
 import { Activity } from "./activity.ts";
 import { LogBudget } from "./log-budget.ts";
@@ -90,7 +91,7 @@ export class RunHub implements RunDirectory {
    * another message's run.
    */
   open(order: RunOrder): Run {
-    const { caller, request, id = randomUUID(), requestId, trace, transport } = order;
+    const { caller, request, id = newId(), requestId, trace, transport } = order;
     const place = this.placeOf(caller, id);
     const digest = order.id === undefined ? "" : digestOf(request);
     const known = this.at(place, digest);
