@@ -123,6 +123,47 @@ for (const [what, options, lang, dir] of [
   });
 }
 
+test("each text of an answer has its own direction, and what holds texts has that of its first one", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [
+      [
+        say(
+          "# عنوان\n\n1. أولاً\n\n   - [x] منجز\n2. English\n\n> اقتباس\n\n| اسم | value |\n|---|---|\n| أ | b |\n\n```\nx\n```\n\n- English\n- نقطة",
+        ),
+      ],
+    ],
+  });
+  await chat.say("Show me");
+  await chat.answer.getByText("نقطة").waitFor();
+  await chat.send.waitFor();
+  const directions = (selector: string) =>
+    chat.answer
+      .locator(selector)
+      .evaluateAll((all) => all.map((it) => getComputedStyle(it).direction).join(" "));
+  assert.equal(await directions("ol, ol ul, blockquote, table"), "rtl rtl rtl rtl");
+  assert.equal(await directions("pre, :scope > ul"), "ltr ltr");
+  const sides = await chat.answer.locator("h1, p, td").evaluateAll((all) =>
+    all.map((block) => {
+      const range = document.createRange();
+      range.selectNodeContents(block);
+      const text = range.getBoundingClientRect();
+      const box = block.getBoundingClientRect();
+      return `${block.textContent?.trim()}: ${text.left - box.left < box.right - text.right ? "left" : "right"}`;
+    }),
+  );
+  assert.deepEqual(sides, [
+    "عنوان: right",
+    "أولاً: right",
+    "منجز: right",
+    "English: left",
+    "اقتباس: right",
+    "أ: right",
+    "b: left",
+    "English: left",
+    "نقطة: right",
+  ]);
+});
+
 test("a page that changes its language changes the chat, with its messages and the draft", async (t) => {
   const chat = await openSite(t, { html: 'lang="en"' });
   await chat.say("Salut");

@@ -140,13 +140,6 @@ test("links, addresses and references become links", () => {
   );
 });
 
-test("each block finds its own direction", () => {
-  const root = rendered("# a\n\nb\n\n- c\n\n> d\n\n| e |\n|---|\n| f |\n\n```\ng\n```");
-  const directions = [...root.querySelectorAll("h1, p, ul, blockquote, th, td")];
-  assert.ok(directions.every((node) => node.getAttribute("dir") === "auto"));
-  assert.equal(root.querySelector("pre")?.getAttribute("dir"), "ltr");
-});
-
 test("the directive fills the element that it stands in and keeps it across renders", () => {
   const host = document.createElement("div");
   const view = (text: string, streaming: boolean) =>

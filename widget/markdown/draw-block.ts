@@ -48,20 +48,23 @@ export function drawBlock(token: MarkedToken, drawing: Drawing): HTMLElement | u
   }
 }
 
-/** Each block finds its own direction, so that one Arabic paragraph does not turn an English list around. */
+/**
+ * What holds blocks has the direction of its first text. Each text in it has its own, by `unicode-bidi` in the style sheet: one
+ * Arabic paragraph does not turn an English list around, and with a `dir` of its own it would not count for that of the list.
+ */
 function directed<Node extends HTMLElement>(node: Node): Node {
   node.setAttribute("dir", "auto");
   return node;
 }
 
 function drawText(node: HTMLElement, tokens: readonly Token[], drawing: Drawing): HTMLElement {
-  drawInline(directed(node), drawing.inline(tokens), drawing);
+  drawInline(node, drawing.inline(tokens), drawing);
   return node;
 }
 
 /** Raw HTML and whatever else is shown exactly as it was written. */
 function drawSource(source: string): HTMLElement {
-  const node = directed(element("p", "source"));
+  const node = element("p", "source");
   appendText(node, source.replace(/\n+$/, ""));
   return node;
 }
@@ -136,7 +139,7 @@ export function drawItem(item: Tokens.ListItem, drawing: Drawing): HTMLElement {
 }
 
 function drawTable(token: Tokens.Table, drawing: Drawing): HTMLElement {
-  const box = element("div", "table");
+  const box = directed(element("div", "table"));
   box.setAttribute("part", "table");
   box.setAttribute("tabindex", "0");
   box.setAttribute("role", "region");

@@ -86,6 +86,11 @@ export const markdownBoxStyles = css`
     overflow-x: auto;
   }
 
+  /* Chromium does not know there where the columns begin. */
+  .markdown .table:dir(rtl) {
+    background: none;
+  }
+
   .markdown table {
     border-collapse: collapse;
     font-variant-numeric: tabular-nums;

@@ -8,6 +8,10 @@ const markdownTextStyles = css`
     text-wrap: pretty;
   }
 
+  .markdown :is(p, h1, h2, h3, h4, h5, h6, th, td) {
+    unicode-bidi: plaintext;
+  }
+
   .markdown > * {
     margin-block: 0 12px;
   }

@@ -26,7 +26,8 @@ export const fileStyles = css`
     gap: 10px;
     max-inline-size: 240px;
     min-block-size: 56px;
-    padding: 8px 14px 8px 8px;
+    padding-block: 8px;
+    padding-inline: 8px 14px;
     border: 1px solid var(--_border);
     border-radius: calc(14px * var(--_round));
     background: var(--_bg);
@@ -126,7 +127,8 @@ export const fileStyles = css`
     align-items: flex-start;
     gap: 8px;
     margin: 0 0 8px;
-    padding: 8px 4px 8px 12px;
+    padding-block: 8px;
+    padding-inline: 12px 4px;
     border-radius: calc(18px * var(--_round));
     background: var(--_danger-bg);
     color: var(--_danger);

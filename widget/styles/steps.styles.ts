@@ -118,7 +118,8 @@ export const stepStyles = css`
     display: flex;
     align-items: center;
     justify-content: space-between;
-    padding: 4px 4px 0 14px;
+    padding-block: 4px 0;
+    padding-inline: 14px 4px;
     color: var(--_muted);
     font-size: 12.5px;
     font-weight: 500;

@@ -82,7 +82,7 @@ function dataView(id: string, label: string, data: string, view: Disclosure): Te
           () => view.copy(id, prettyPrint(data)),
         )}
       </div>
-      <pre tabindex="0" role="group" aria-label=${label}>${shown}</pre>
+      <pre dir="auto" tabindex="0" role="group" aria-label=${label}>${shown}</pre>
       ${
         whole
           ? nothing
