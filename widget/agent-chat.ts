@@ -11,7 +11,6 @@ import { checkChoice } from "./attribute-checks.ts";
 import { ChatClient } from "./chat-client.ts";
 import { ChatElement } from "./chat-element.ts";
 import { ChatScreen } from "./chat-screen.ts";
-import type { ChatSession } from "./chat-session.ts";
 import type { OutgoingMessage } from "./conversation.ts";
 import { nextFrame } from "./frame.ts";
 import { loadChunk } from "./lazy-chunk.ts";
@@ -21,6 +20,7 @@ import { STEP_MODES, type StepMode, shownOf } from "./step-modes.ts";
 import { strings } from "./strings.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
 import { rememberedTheme, rememberTheme, ThemeWatcher } from "./theme.ts";
+import { filesOf } from "./transcript.ts";
 
 /** `markdown` is to be read, `json` for programs. */
 export type TranscriptFormat = "markdown" | "json";
@@ -91,12 +91,10 @@ export class AgentChat extends ChatElement {
   readonly #look = new ThemeWatcher(this);
   readonly #watcher = new ReplyWatcher(this, this.#screen.announcer);
   #client: ChatClient | undefined;
-  #promptShown = false;
-  #hadFocus = false;
 
   /** Sends a message as if the person had typed it; resolves when the answer has ended. */
   async send(text: string): Promise<void> {
-    await this.updateComplete;
+    await this.#restored();
     if (text.trim() === "") throw new TypeError("send: text must not be empty");
     await this.#send({ text: text.trim(), attachments: [], files: [] });
   }
@@ -108,9 +106,9 @@ export class AgentChat extends ChatElement {
 
   /** Starts a new conversation. */
   async reset(): Promise<void> {
-    for (const message of this.#session?.messages ?? []) {
-      if (message.role !== "user") continue;
-      for (const { url } of message.files) if (url !== undefined) URL.revokeObjectURL(url);
+    await this.#restored();
+    for (const { url } of this.#client?.session?.messages.flatMap(filesOf) ?? []) {
+      if (url !== undefined) URL.revokeObjectURL(url);
     }
     this.#screen.clear();
     await this.#client?.session.reset();
@@ -133,7 +131,7 @@ export class AgentChat extends ChatElement {
 
   /** Resolves to the conversation as it is shown, as a text; rejects for another format, and when its chunk cannot be had. */
   async exportTranscript(format: TranscriptFormat): Promise<string> {
-    const chunk = await loadChunk("export");
+    const [chunk] = await Promise.all([loadChunk("export"), this.#restored()]);
     if (!chunk) throw new Error(strings.unreachable);
     const { info, session } = this.#client ?? {};
     const shown = (session?.messages ?? []).map((message) => shownOf(message, this));
@@ -159,22 +157,17 @@ export class AgentChat extends ChatElement {
 
   /** Tokens come faster than the screen draws: while an answer streams, once per frame is enough. */
   protected override async scheduleUpdate(): Promise<void> {
-    if (this.#session?.busy) await nextFrame();
+    if (this.#client?.session?.busy) await nextFrame();
     await super.scheduleUpdate();
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     super.willUpdate(changed);
     for (const name of ["thinking", "tools"]) checkChoice(this, name, STEP_MODES);
-    this.#hadFocus = Boolean(this.shadowRoot?.activeElement);
+    checkChoice(this, "persist", ["session", "none"]);
     if (changed.has("server")) this.#connect();
     else if (changed.has("apiKey")) this.#client?.giveKey(this.apiKey);
     if (changed.has("persist") && this.#client) this.#client.persist = this.persist !== "none";
-  }
-
-  protected override firstUpdated(): void {
-    // On touch screens a focused field would open the keyboard over the greeting.
-    if (this.page && !this.embed && matchMedia("(pointer: fine)").matches) this.focusComposer();
   }
 
   protected override updated(changed: PropertyValues<this>): void {
@@ -183,11 +176,6 @@ export class AgentChat extends ChatElement {
     if (this.page && this.getAttribute("lang") === "") {
       document.documentElement.lang = this.language.table.lang;
     }
-    const prompted = this.renderRoot.querySelector("#key") !== null;
-    if (prompted === this.#promptShown) return;
-    this.#promptShown = prompted;
-    // The field that had the focus is gone; its successor takes over.
-    if (this.page || this.#hadFocus) this.focusComposer();
   }
 
   protected override render(): TemplateResult | typeof nothing {
@@ -197,12 +185,19 @@ export class AgentChat extends ChatElement {
     return html`${keyed(this.language.table, screen)}`;
   }
 
-  get #session(): ChatSession | undefined {
-    return this.#client?.session;
+  /** Resolves when what an earlier page has kept is there: it would undo what is asked of the element before. */
+  async #restored(): Promise<void> {
+    await this.updateComplete;
+    await this.#client?.restored;
   }
 
   #connect(): void {
-    this.#client?.close();
+    if (this.#client) {
+      this.#client.close();
+      // What is open, changed or told of there.
+      this.#watcher.watch([]);
+      this.#screen.clear();
+    }
     const client = new ChatClient({
       server: parseServer(this.server),
       givenKey: this.apiKey,
@@ -224,7 +219,7 @@ export class AgentChat extends ChatElement {
 
   /** `id`: of the message that this one replaces. */
   async #send(message: OutgoingMessage, id?: string): Promise<void> {
-    const session = this.#session;
+    const session = this.#client?.session;
     if (!session) throw new Error("send: the element is not in a page");
     const sent = id === undefined ? session.send(message) : session.edit(id, message);
     if (id !== undefined) this.#screen.announcer.say(`${strings.edited} ${strings.answering}`);

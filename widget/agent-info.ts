@@ -15,6 +15,14 @@ export async function fetchAgentInfo(server: URL): Promise<AgentInfo> {
   return parseAgentInfo(await response.json());
 }
 
+/** Whether it can be reached, and answers like one of ours. */
+export function answers(server: URL): Promise<boolean> {
+  return fetchAgentInfo(server).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Only the specification's three fields are required: the others are our server's additions. */
 export function parseAgentInfo(value: unknown): AgentInfo {
   if (!isObject(value)) throw new TypeError("the answer of /api/info is not an object");

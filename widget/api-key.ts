@@ -30,8 +30,9 @@ export class ApiKey {
     return this.#given === undefined && this.#typed !== undefined;
   }
 
-  give(key: string): void {
-    this.#given = key === "" ? undefined : key;
+  /** Nothing, an empty text or, of an attribute that was taken away, `null`: the site brings none. */
+  give(key: string | null | undefined): void {
+    this.#given = key || undefined;
   }
 
   /** Takes a key that the person typed, for this page. */

@@ -2,7 +2,7 @@
 
 import type { AgentInfo } from "../server/protocol/chat.ts";
 import type { ErrorEvent } from "../server/protocol/events.ts";
-import { fetchAgentInfo } from "./agent-info.ts";
+import { answers, fetchAgentInfo } from "./agent-info.ts";
 import { ApiKey, type KeyPrompt } from "./api-key.ts";
 import { ChatSession } from "./chat-session.ts";
 import type { StoredConversation } from "./chunks/stored-conversation.ts";
@@ -36,6 +36,8 @@ export class ChatClient {
   #phase: "connecting" | "ready" | "unreachable" = "connecting";
   #keyPrompt: KeyPrompt | undefined;
   #checkingKey = false;
+  /** Whether the line was opened with a key that is no longer the one to send. */
+  #hasOldLine = false;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -43,12 +45,13 @@ export class ChatClient {
     this.#key = new ApiKey(options.server);
     this.#key.give(options.givenKey);
     const endpoint = { server: options.server, key: () => this.#key.value };
-    this.#transport = new FallbackTransport(endpoint, () => this.#serverAnswers());
+    this.#transport = new FallbackTransport(endpoint, () => answers(this.server));
     this.connection = new Connection(options.onChange);
     this.session = new ChatSession({
       transport: this.#transport,
       connection: this.connection,
       onChange: () => {
+        this.#hangUp();
         this.#keeper.changed();
         options.onChange();
       },
@@ -57,7 +60,7 @@ export class ChatClient {
     this.#keeper = new ConversationKeeper({
       server: options.server,
       read: () => ({ ...this.session.stored, agent: this.#info?.agent ?? this.#agent }),
-      restore: (stored) => this.#restore(stored),
+      restore: (stored, isNewer) => this.#restore(stored, isNewer),
       onSettled: options.onChange,
     });
   }
@@ -73,6 +76,11 @@ export class ChatClient {
   /** Whether an earlier conversation is about to be shown. */
   get isRestoring(): boolean {
     return this.#keeper.isRestoring;
+  }
+
+  /** Resolves when what an earlier page has kept is restored. */
+  get restored(): Promise<void> {
+    return this.#keeper.restored;
   }
 
   /** Set while a key has to be entered before the chat can go on. */
@@ -108,7 +116,9 @@ export class ChatClient {
   /** A key that the site brings from now on; the conversation goes on. */
   giveKey(key: string): void {
     this.#key.give(key);
-    this.#transport.close();
+    // An answer that is coming belongs to the key that it was asked for with, and ends on its line.
+    this.#hasOldLine = true;
+    this.#hangUp();
     if (this.#key.isGiven) this.#admit();
   }
 
@@ -181,22 +191,34 @@ export class ChatClient {
     if (info.auth_required && this.#key.value === undefined) this.#keyPrompt = "required";
     this.#options.onChange();
     this.#options.onReady(info);
-    await this.#keeper.restored;
+    await this.restored;
     if (!this.#keyPrompt) void this.session.unlock();
     return true;
   }
 
-  #restore(stored: StoredConversation): void {
+  #restore(stored: StoredConversation, isNewer = false): void {
     if (stored.draft !== "") this.#options.onDraft(stored.draft);
-    // What this element already shows is newer.
-    if (this.session.messages.length > 0 || this.#isAnother(stored.agent)) return;
+    // What this element already shows is newer than what another one has left.
+    const isOld = this.session.messages.length > 0 && !isNewer;
+    if (isOld || this.#isAnother(stored.agent)) return;
     this.#agent = stored.agent;
     this.session.restore(stored, stored.run);
+    if (!isNewer) return;
+    this.#transport.close();
+    this.#options.onChange();
+    if (this.#info && !this.#keyPrompt) void this.session.unlock();
   }
 
   /** Whether it was another agent, at this address, that a conversation was with: this one knows nothing of it. */
   #isAnother(agent: string): boolean {
     return this.#info !== undefined && agent !== "" && agent !== this.#info.agent;
+  }
+
+  /** Closes a line that another key has opened, unless an answer comes over it. */
+  #hangUp(): void {
+    if (!this.#hasOldLine || this.session.status === "running") return;
+    this.#hasOldLine = false;
+    this.#transport.close();
   }
 
   #admit(): void {
@@ -220,12 +242,5 @@ export class ChatClient {
   #inOurWords(error: ErrorEvent): ErrorEvent {
     const siteKeyRefused = error.code === "unauthorized" && this.#key.isGiven;
     return siteKeyRefused ? { ...error, data: strings.siteKeyRefused } : error;
-  }
-
-  async #serverAnswers(): Promise<boolean> {
-    return fetchAgentInfo(this.server).then(
-      () => true,
-      () => false,
-    );
   }
 }

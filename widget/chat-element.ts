@@ -63,6 +63,8 @@ export abstract class ChatElement extends LitElement {
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
+    // An attribute that was taken away, or a value that a framework does not have.
+    this.server ||= scriptTag.server;
     for (const [name, words] of Object.entries(CHOICES)) checkChoice(this, name, words);
     if (changed.has("strings")) this.language.override(this.strings);
     this.language.use();

@@ -9,6 +9,7 @@ import { Composer, type ComposerHost } from "./composer.ts";
 import type { Connection } from "./connection.ts";
 import type { OutgoingMessage } from "./conversation.ts";
 import { FileDrop } from "./file-drop.ts";
+import { type FocusHost, FocusKeeper } from "./focus-keeper.ts";
 import { KeyboardRoom } from "./keyboard-room.ts";
 import { LateChunk } from "./late-chunk.ts";
 import { MessageEditor } from "./message-editor.ts";
@@ -48,10 +49,11 @@ export class ChatScreen {
   #client: ChatClient | undefined;
   #isLost = false;
 
-  constructor(host: ComposerHost & StepModes, actions: ScreenActions) {
+  constructor(host: ComposerHost & StepModes & FocusHost, actions: ScreenActions) {
     this.#host = host;
     this.#actions = actions;
     this.announcer = new Announcer(host);
+    new FocusKeeper(host);
     new KeyboardRoom(host, () => host.renderRoot.querySelector(".chat"));
     this.#follower = new ScrollFollower(host, () => host.renderRoot.querySelector(".scroller"));
     this.#view = new ViewState(host, {
@@ -129,7 +131,7 @@ export class ChatScreen {
       header: this.#header(client, dark),
       content: empty ? greeting(client) : this.#transcript(session, agent),
       status: this.#status(client, empty),
-      dock: keyPrompt ? this.#askForKey(client, keyPrompt) : this.#composerAndMore(client),
+      dock: keyPrompt ? this.#askForKey(client, keyPrompt) : this.#composerAndMore(client, empty),
       announcements: this.announcer.render(),
       drop: this.#drop,
       onJump: empty || this.#follower.following ? undefined : () => this.follow(),
@@ -151,15 +153,17 @@ export class ChatScreen {
   }
 
   /** One template for both cases, so that the text field and its focus survive the first message. */
-  #composerAndMore({ info, session }: ChatClient): TemplateResult {
+  #composerAndMore({ info, session, isRestoring }: ChatClient, empty: boolean): TemplateResult {
     const composer = this.#composer.render({
       limits: info,
+      restoring: isRestoring,
       busy: session.busy,
       stopping: session.status === "stopping",
     });
-    const offered = session.messages.length === 0 ? (info?.suggestions ?? []) : [];
+    const offered = empty ? (info?.suggestions ?? []) : [];
     const suggestions = suggestionsView(offered, (text) => {
-      void this.#actions.send({ text, attachments: [], files: [] });
+      // The second click of two comes before the suggestions are gone.
+      if (!session.busy) void this.#actions.send({ text, attachments: [], files: [] });
       this.focus();
     });
     return html`${composer} ${suggestions}`;
@@ -210,7 +214,7 @@ export class ChatScreen {
     if (!session) return;
     const unsent = session.withdraw();
     if (unsent) {
-      this.#composer.put(unsent);
+      this.#composer.putBefore(unsent);
       this.#composer.focus();
       return;
     }
@@ -221,7 +225,6 @@ export class ChatScreen {
     this.announcer.say(strings.editing);
   }
 
-  /** Leaves an earlier message as it was. */
   #leave(): void {
     this.#editor.end();
     this.#composer.focus();
@@ -229,7 +232,8 @@ export class ChatScreen {
 
   #keyDown(event: KeyboardEvent, { session }: ChatClient): void {
     const editing = this.#editor.id !== undefined;
-    if (event.key !== "Escape" || event.isComposing) return;
+    // 229: an input method's own key, also where Safari says that the composition is over.
+    if (event.key !== "Escape" || event.isComposing || event.keyCode === 229) return;
     if (!editing && session.status !== "running") return;
     // A launcher around the element closes on what is left of Escape.
     event.preventDefault();

@@ -7,7 +7,6 @@ import { Conversation, type ConversationData, type OutgoingMessage } from "./con
 import { strings } from "./strings.ts";
 import {
   applyEvent,
-  type Failure,
   failReply,
   type Message,
   type Question,
@@ -91,11 +90,14 @@ export class ChatSession {
 
   /** Goes on with an earlier conversation. A run that was not over waits for `unlock`. */
   restore(data: ConversationData, run: RunPosition | undefined): void {
+    // The same answer comes here, too, and brings what is missing.
+    if (run && this.#run?.position.run === run.run) return;
+    const before = this.#run;
     this.#conversation.restore(data);
-    if (!run) return;
-    this.#run = this.#newRun(run);
-    this.#conversation.expectReply();
-    this.#status = "locked";
+    this.#run = run && this.#newRun(run);
+    if (run) this.#conversation.expectReply();
+    this.#status = run ? "locked" : "idle";
+    before?.stop();
   }
 
   /** Sends a message and resolves when its run has ended. Refused while another run goes on. */
@@ -197,7 +199,8 @@ export class ChatSession {
       }
       this.#endReply(run, stopReply);
     } catch (error) {
-      this.#endReply(run, (reply, now) => failReply(reply, unreadable(), now));
+      const failure = { code: "unreadable", message: strings.unreadable, retryable: true } as const;
+      this.#endReply(run, (reply, now) => failReply(reply, failure, now));
       if (!(error instanceof TransportError)) throw error;
     } finally {
       if (this.#run === run && this.#status !== "locked") {
@@ -242,8 +245,4 @@ export class ChatSession {
     this.#status = status;
     this.#options.onChange();
   }
-}
-
-function unreadable(): Failure {
-  return { code: "unreadable", message: strings.unreadable, retryable: true };
 }

@@ -33,6 +33,8 @@ export interface ComposerState {
   readonly limits: AttachmentLimits | undefined;
   readonly busy: boolean;
   readonly stopping: boolean;
+  /** An earlier conversation is about to be shown: what is sent before would take its place. */
+  readonly restoring: boolean;
 }
 
 /** There Shift+Enter is out of reach: the button sends, and Enter makes a line. */
@@ -100,6 +102,16 @@ export class Composer implements ReactiveController {
     if (files.length > 0) void this.#open().then((draft) => draft?.put(files, attachments));
   }
 
+  /** Puts a message in above what is being written, of which nothing is lost. */
+  putBefore({ text, attachments, files }: OutgoingMessage): void {
+    const draft = this.take();
+    this.put({
+      text: `${text}\n\n${draft.text}`.trim(),
+      attachments: [...attachments, ...draft.attachments],
+      files: [...files, ...draft.files],
+    });
+  }
+
   async addFiles(files: Iterable<File>): Promise<void> {
     const limits = this.#state?.limits;
     if (!limits) {
@@ -143,7 +155,9 @@ export class Composer implements ReactiveController {
           this.#composed = false;
         });
       },
-      onStop: () => {
+      onStop: ({ detail }) => {
+        // The second click of two meant the button that sends, which was here.
+        if (detail > 1) return;
         this.#options.onStop();
         this.focus();
       },
@@ -155,7 +169,7 @@ export class Composer implements ReactiveController {
   }
 
   get #canSend(): boolean {
-    if (this.#draft?.reading) return false;
+    if (this.#draft?.reading || this.#state?.restoring) return false;
     return (this.#draft?.files.length ?? 0) > 0 || this.#text.trim() !== "";
   }
 

@@ -9,8 +9,8 @@ export interface KeeperOptions {
   readonly server: URL;
   /** What is to be kept at the moment. */
   readonly read: () => Omit<StoredConversation, "draft">;
-  /** Called once with what an earlier page has kept. */
-  readonly restore: (stored: StoredConversation) => void;
+  /** Called with what an earlier page has kept, and with what another one has kept while this one was left: that is newer. */
+  readonly restore: (stored: StoredConversation, isNewer?: boolean) => void;
   /** Called when it is known whether there is something to restore. */
   readonly onSettled: () => void;
 }
@@ -66,8 +66,9 @@ export class ConversationKeeper {
     if (isOn) {
       this.#restored = this.#open();
     } else {
-      storage.forget(this.#place, "sessionStorage");
+      // In this order: what lets go writes a last time.
       this.#letGo();
+      storage.forget(this.#place, "sessionStorage");
     }
   }
 
@@ -85,10 +86,12 @@ export class ConversationKeeper {
     // Without the chunk a conversation lasts as long as its page.
     if (chunk && this.#isOn) {
       const { read, restore } = this.#options;
-      this.#store = new chunk.ConversationStore(this.#place, storage, () => ({
-        ...read(),
-        draft: this.#draft,
-      }));
+      this.#store = new chunk.ConversationStore(
+        this.#place,
+        storage,
+        () => ({ ...read(), draft: this.#draft }),
+        (stored) => restore(stored, true),
+      );
       const stored = this.#store.load();
       if (stored) restore(stored);
       // What was said before the store was there.

@@ -30,9 +30,10 @@ export class MessageEditor {
   }
 
   begin(id: string, message: OutgoingMessage, withoutFiles: boolean): void {
+    // First, so that what is taken out now is still kept as the draft: a reload brings it back.
+    this.#id = id;
     const draft = this.#desk.take();
     this.#waiting ??= draft;
-    this.#id = id;
     this.#withoutFiles = withoutFiles;
     this.#desk.put(message);
     this.#desk.focus();

@@ -7,20 +7,21 @@ const memory = new Map<string, string>();
 
 export function recall(name: string, area: StorageArea = "localStorage"): string | undefined {
   try {
-    return window[area].getItem(name) ?? memory.get(name);
+    return memory.get(name) ?? window[area].getItem(name) ?? undefined;
   } catch {
     // Reading `localStorage` itself throws in a sandboxed frame or with site data blocked.
-    return memory.get(name);
+    return undefined;
   }
 }
 
 /** Whether there was room for it. A value without room, or without storage, is kept in memory. */
 export function remember(name: string, value: string, area: StorageArea = "localStorage"): boolean {
-  memory.set(name, value);
   try {
     window[area].setItem(name, value);
+    memory.delete(name);
     return true;
   } catch (error) {
+    memory.set(name, value);
     return !(error instanceof DOMException && error.name === "QuotaExceededError");
   }
 }

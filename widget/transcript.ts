@@ -124,6 +124,10 @@ export function stopReply(reply: Reply, now: number): Reply {
   return { ...reply, blocks, status: "done", finishReason: "stopped" };
 }
 
+export function filesOf(message: Message): readonly SentFile[] {
+  return message.role === "user" ? message.files : [];
+}
+
 /** Everything that the agent said, as Markdown. */
 export function replyText(reply: Reply): string {
   return reply.blocks

@@ -87,6 +87,8 @@ test("a link opens elsewhere and tells the other site nothing", async (t) => {
   const link = chat.answer.getByRole("link", { name: "a link" });
   assert.equal(await link.getAttribute("href"), "https://example.org/a?b=1");
   assert.equal(await link.getAttribute("target"), "_blank");
+  // Marks of direction inside it must not turn the text around it.
+  assert.equal(await link.evaluate((it) => getComputedStyle(it).unicodeBidi), "isolate");
   const rel = (await link.getAttribute("rel"))?.split(" ") ?? [];
   assert.ok(rel.includes("noopener") && rel.includes("noreferrer"), `rel is ${rel.join(" ")}`);
 });

@@ -77,6 +77,34 @@ test("Stop keeps what was said, says so, ends the model's request, and the next 
   assert.deepEqual(contents, ["Long story", "Partial", "And now?"]);
 });
 
+test("a second click on Send, quick as a double-click is, does not stop the answer", async (t) => {
+  const rest = gate();
+  const chat = await openChat(t, browser, {
+    turns: [[say("One.")], [say("Half of"), wait(rest.opened), say(" it all.")]],
+  });
+  await chat.ask("First", "One.");
+  await chat.input.fill("Second");
+  await chat.send.click();
+  await chat.replies.getByText("Half of").waitFor();
+  await chat.stop.dispatchEvent("click", { detail: 2 });
+  rest.open();
+  await chat.replies.getByText("Half of it all.").waitFor();
+});
+
+test("a suggestion that is clicked twice is sent once, without a complaint", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { chat: { suggestions: ["What can you do?"] } },
+    turns: [[say("This.")]],
+  });
+  const suggestion = chat.page.getByRole("button", { name: "What can you do?" });
+  await suggestion.evaluate((button: HTMLElement) => {
+    button.click();
+    button.click();
+  });
+  await chat.replies.getByText("This.").waitFor();
+  assert.equal(await chat.questions.count(), 1);
+});
+
 test("Escape stops a running answer", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Partial"), hang]] });
   await chat.say("Long story");

@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
-import type { BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { launchBrowser } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
-import { call, fail, say, think } from "../support/scripted-provider.ts";
+import { call, fail, say, think, wait } from "../support/scripted-provider.ts";
 import { broken, echo } from "../support/test-tools.ts";
 import { type ChatPage, openChat, openRows } from "./chat-page.ts";
 
@@ -194,4 +195,46 @@ test("with forced colours every control and card keeps an edge, and the focus is
   });
   assert.deepEqual(edgeless, []);
   assert.ok((await assertFocusShown(chat.page)).includes("Send message"));
+});
+
+test("when a button is gone that had the focus, the text field has it", async (t) => {
+  const long = "A paragraph.\n\n".repeat(80);
+  const pressed = gate();
+  const chat = await openChat(t, browser, {
+    proxy: { upgrades: "pass" },
+    expectedComplaints: /^WebSocket connection to|^Failed to load resource: net::|Content Security/,
+    turns: [
+      [fail(new ProviderError("provider_error", "The model is ill."))],
+      [say("One.")],
+      [wait(pressed.opened), say(`${long}![a chart](https://example.org/chart.png)`)],
+    ],
+  });
+  const part = (name: string) => chat.page.locator(`[part="${name}"]`);
+  const press = async (button: Locator) => {
+    await button.focus();
+    await chat.page.keyboard.press("Enter");
+    await button.waitFor({ state: "detached" });
+    const { name } = await focused(chat.page);
+    await chat.input.focus();
+    return name;
+  };
+  await chat.say("First");
+  assert.equal(await press(chat.retry), "Message");
+  await chat.replies.getByText("One.").waitFor();
+  assert.equal(await press(part("ask-again")), "Message");
+  pressed.open();
+  const image = chat.answer.getByRole("button", { name: /Load image/ });
+  await image.waitFor();
+  assert.equal(await press(image), "Conversation", "where one reads on");
+  await chat.messages.press("Home");
+  assert.equal(await press(part("jump")), "Message");
+  await chat.files.setInputFiles({
+    name: "notes.txt",
+    mimeType: "text/plain",
+    buffer: Buffer.from("notes"),
+  });
+  assert.equal(await press(part("dismiss")), "Message");
+  await chat.proxy.down();
+  await chat.say("Second");
+  assert.equal(await press(part("take-back")), "Message");
 });

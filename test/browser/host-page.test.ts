@@ -74,6 +74,23 @@ test("Escape first stops a running answer and only then closes the panel", async
   await chat.input.waitFor({ state: "hidden" });
 });
 
+test("Escape that takes back an input method's text leaves the panel open", async (t) => {
+  const { page, input } = await visit(t, withScript);
+  await launcher(page).click();
+  await input.focus();
+  const device = await page.context().newCDPSession(page);
+  const key = { type: "rawKeyDown", key: "Escape", code: "Escape" } as const;
+  const text = { text: "にほん", selectionStart: 3, selectionEnd: 3 };
+  await device.send("Input.imeSetComposition", text);
+  await device.send("Input.dispatchKeyEvent", { ...key, windowsVirtualKeyCode: 27 });
+  await device.send("Input.imeSetComposition", { text: "", selectionStart: 0, selectionEnd: 0 });
+  // Safari sends the key after the composition has ended, with the code 229.
+  await device.send("Input.dispatchKeyEvent", { ...key, windowsVirtualKeyCode: 229 });
+  assert.equal(await launcher(page).getAttribute("aria-expanded"), "true");
+  await input.press("Escape");
+  await page.locator('[part="launcher"][aria-expanded="false"]').waitFor();
+});
+
 test("the panel's own button closes it", async (t) => {
   const chat = await visit(t, withScript);
   await launcher(chat.page).click();

@@ -123,10 +123,11 @@ test("corners and density change what they say, and a wrong word is reported wit
   const [sharp = 0, spacious = 0] = await looks();
   assert.ok(round > soft && soft > sharp && sharp > 0, [round, soft, sharp].join(" > "));
   assert.ok(compact < normal && normal < spacious, [compact, normal, spacious].join(" < "));
-  await set({ corners: "oval", density: "huge" });
+  await set({ corners: "oval", density: "huge", persist: "never" });
   assert.deepEqual(await looks(), [round, normal]);
   assert.deepEqual(complaints.splice(0).sort(), [
     '<agent-chat> corners must be one of round, soft, sharp, not "oval"',
     '<agent-chat> density must be one of normal, compact, spacious, not "huge"',
+    '<agent-chat> persist must be one of session, none, not "never"',
   ]);
 });

@@ -62,6 +62,18 @@ test("a key that the site brought is sent but never stored, and visitors are not
   assert.equal((await server.turn()).body.message, "Again");
 });
 
+test("where the site takes its key away again, visitors are asked for theirs", async (t) => {
+  const server = await startScriptedServer(t, { key: "good" });
+  const page = await mount(t, { server: server.url, apiKey: "revoked" });
+  page.chat.setAttribute("api-key", "revoked as well");
+  await page.chat.updateComplete;
+  page.chat.removeAttribute("api-key");
+  await page.chat.updateComplete;
+  void page.chat.send("Hi");
+  await page.enterKey("good");
+  assert.equal((await server.turn()).body.message, "Hi");
+});
+
 test("where storage is blocked the key lasts as long as the page", async (t) => {
   const server = await startScriptedServer(t, { key: "good" });
   const storage = Object.getOwnPropertyDescriptor(globalThis, "localStorage");

@@ -14,15 +14,32 @@ const WRITE_EVERY_MS = 1_000;
 /** Of the messages. A tab's storage holds some 5 million characters, and the site wants some of them. */
 const MAX_CHARS = 2_000_000;
 
+/** Another page has begun anew. */
+const NOTHING: StoredConversation = {
+  agent: "",
+  draft: "",
+  messages: [],
+  state: {},
+  forks: new Map(),
+  cut: false,
+};
+
 export class ConversationStore {
   readonly #storage: typeof storage;
   readonly #name: string;
   readonly #read: () => StoredConversation;
   readonly #listening = new AbortController();
+  /** What was read or written last. */
+  #text: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `read` gives what is to be kept at the moment. */
-  constructor(name: string, area: typeof storage, read: () => StoredConversation) {
+  /** `read` gives what is to be kept at the moment; `onOther` is told of what another page of this tab has kept since. */
+  constructor(
+    name: string,
+    area: typeof storage,
+    read: () => StoredConversation,
+    onOther: (stored: StoredConversation) => void,
+  ) {
     this.#name = name;
     this.#storage = area;
     this.#read = read;
@@ -30,12 +47,22 @@ export class ConversationStore {
     window.addEventListener("pagehide", () => this.flush(), { signal });
     // The last moment that a phone grants.
     document.addEventListener("visibilitychange", () => this.flush(), { signal });
+    // "Back" shows this page as it was left, and the conversation may have gone on in another one meanwhile.
+    window.addEventListener(
+      "pageshow",
+      ({ persisted }) => {
+        const before = this.#text;
+        const stored = persisted ? this.load() : undefined;
+        if (persisted && this.#text !== before) onOther(stored ?? NOTHING);
+      },
+      { signal },
+    );
   }
 
   /** What an earlier page of this tab has kept, if it is whole and of this version. */
   load(): StoredConversation | undefined {
-    const text = this.#storage.recall(this.#name, "sessionStorage");
-    return text === undefined ? undefined : decodeConversation(text);
+    this.#text = this.#storage.recall(this.#name, "sessionStorage");
+    return this.#text === undefined ? undefined : decodeConversation(this.#text);
   }
 
   /** To be called after every change. */
@@ -54,14 +81,15 @@ export class ConversationStore {
       return;
     }
     for (let room = MAX_CHARS; room > 1_000; room /= 2) {
-      if (this.#storage.remember(this.#name, encodeConversation(stored, room), "sessionStorage"))
-        return;
+      this.#text = encodeConversation(stored, room);
+      if (this.#storage.remember(this.#name, this.#text, "sessionStorage")) return;
     }
     // Not even the state has room: half a conversation would be a false one.
     this.wipe();
   }
 
   wipe(): void {
+    this.#text = undefined;
     this.#storage.forget(this.#name, "sessionStorage");
   }
 

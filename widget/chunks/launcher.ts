@@ -189,6 +189,8 @@ export class LauncherPanel implements ReactiveController {
 
   readonly #keyDown = (event: KeyboardEvent) => {
     if (event.key !== "Escape" || event.defaultPrevented || !this.#isOpen) return;
+    // It took back what an input method was about to write.
+    if (event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
     this.close();
   };

@@ -57,7 +57,10 @@ function copyBySelection(text: string, near: HTMLElement): boolean {
 function loadImage(button: HTMLButtonElement, images: Map<string, ImageStatus>): void {
   const { src = "", alt = "" } = button.dataset;
   images.set(src, "requested");
+  // An image takes no focus: the box that scrolls has it then.
+  const box = button.matches(":focus") && button.closest<HTMLElement>("[tabindex]");
   button.replaceWith(imageElement(src, alt));
+  if (box) box.focus({ preventScroll: true });
 }
 
 function replaceFailed(target: EventTarget | null, images: Map<string, ImageStatus>): void {

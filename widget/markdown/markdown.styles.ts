@@ -59,6 +59,7 @@ const markdownTextStyles = css`
     text-decoration-color: color-mix(in oklab, currentcolor 40%, transparent);
     text-decoration-thickness: from-font;
     text-underline-offset: 0.2em;
+    unicode-bidi: isolate;
   }
 
   .markdown a:hover {

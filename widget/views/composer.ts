@@ -22,7 +22,7 @@ export interface ComposerModel {
   readonly onPick: (event: Event) => void;
   readonly onAttach: () => void;
   readonly onSend: () => void;
-  readonly onStop: () => void;
+  readonly onStop: (click: UIEvent) => void;
 }
 
 /** One card: files, text, and the button that sends or stops. */

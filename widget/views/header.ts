@@ -50,7 +50,7 @@ export function iconButton(
   part: string,
   label: string,
   icon: TemplateResult,
-  onClick: (event: Event) => void,
+  onClick: (event: MouseEvent) => void,
   disabled = false,
   className = "icon-button",
 ): TemplateResult {

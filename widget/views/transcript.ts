@@ -21,7 +21,7 @@ export function transcriptView(model: TranscriptModel): unknown {
   const { session, agent, view, onEdit, onWithdraw } = model;
   const { messages, busy, canRetry, lastQuestion } = session;
   const onRetry = canRetry ? () => void session.retry() : undefined;
-  const onRetryAfresh = busy ? undefined : () => void session.retryAfresh();
+  const onRetryAfresh = canRetry ? () => void session.retryAfresh() : undefined;
   const undrawn = view.undrawn(messages);
   // Messages come and go at the end only, so their places tell them apart.
   const drawn = messages.map((message, index) => {

@@ -1,0 +1,194 @@
+/** What has been written and sent stays, whatever happens at the wrong moment: while a page loads, is left, or is told otherwise. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { say, wait } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { type ChatPage, chatIn, openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const contents = ({ server }: ChatPage, turn: number) =>
+  server.model.asked[turn]?.messages.map(({ content }) => content);
+
+/** What the tab has stored, as it is when the page is left. */
+const leave = ({ page }: ChatPage) =>
+  page.evaluate(() => {
+    window.dispatchEvent(new PageTransitionEvent("pagehide", { persisted: true }));
+    return Object.entries(sessionStorage);
+  });
+
+/** Has the site's own script do something with the element before anything else has happened. */
+const atOnce = ({ page }: ChatPage, code: string) =>
+  page.addInitScript(`customElements.whenDefined("agent-chat").then(() => {
+    const chat = document.querySelector("agent-chat");
+    ${code}
+  });`);
+
+test("a site that sends a message or wants the transcript as soon as the page is there means the conversation that is kept", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]] });
+  await chat.ask("First", "One.");
+  await atOnce(chat, `window.transcript = chat.exportTranscript("markdown"); chat.send("Second");`);
+  await chat.page.reload();
+  assert.match(String(await chat.page.evaluate("window.transcript")), /First\n\n.*\n\nOne\./);
+  await chat.replies.getByText("Two.").waitFor();
+  assert.equal(await chat.questions.count(), 2);
+  assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
+});
+
+test("a site that begins anew as soon as the page is there has an empty conversation", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
+  await chat.ask("First", "One.");
+  await atOnce(chat, "chat.reset()");
+  await chat.page.reload();
+  await chat.greeting.waitFor();
+  assert.doesNotMatch(JSON.stringify(await leave(chat)), /First/);
+});
+
+test("Enter before the earlier conversation is there neither replaces it nor loses the text", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { chat: { suggestions: ["What can you do?"] } },
+    turns: [[say("One.")], [say("Two.")]],
+  });
+  await chat.ask("First", "One.");
+  const kept = gate();
+  await chat.page.route("**/chunks/keep-*", async (route) => {
+    await kept.opened;
+    await route.continue();
+  });
+  await chat.page.reload();
+  await chat.page
+    .getByRole("button", { name: "Attach files" })
+    .and(chat.page.locator(":enabled"))
+    .waitFor();
+  await chat.say("Second");
+  assert.equal(await chat.input.inputValue(), "Second");
+  assert.equal(await chat.page.locator('[part="suggestion"]').count(), 0, "they begin anew");
+  kept.open();
+  await chat.replies.getByText("One.").waitFor();
+  await chat.input.press("Enter");
+  await chat.replies.getByText("Two.").waitFor();
+  assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
+});
+
+test("a page that is gone back to shows what was said on another one meanwhile", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("One.")], [say("Two.")], [say("Three.")]],
+  });
+  await chat.ask("First", "One.");
+  const before = await leave(chat);
+  await chat.ask("Second", "Two.");
+  const meanwhile = await leave(chat);
+  const goBackWith = (entries: [string, string][]) =>
+    chat.page.evaluate((items) => {
+      sessionStorage.clear();
+      for (const [name, value] of items) sessionStorage.setItem(name, value);
+      window.dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }));
+    }, entries);
+  await chat.page.reload();
+  await chat.replies.getByText("Two.").waitFor();
+  await goBackWith(before);
+  await chat.replies.getByText("Two.").waitFor({ state: "detached" });
+  await goBackWith(meanwhile);
+  await chat.replies.getByText("Two.").waitFor();
+  await chat.ask("Third", "Three.");
+  assert.deepEqual(contents(chat, 2), ["First", "One.", "Second", "Two.", "Third"]);
+  await goBackWith([]);
+  await chat.greeting.waitFor();
+});
+
+test("what was being written outlives a reload in the middle of changing a message", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
+  await chat.ask("First", "One.");
+  await chat.input.fill("Half a thou");
+  await chat.page.getByRole("button", { name: "Change this message" }).click();
+  assert.equal(await chat.input.inputValue(), "First");
+  await chat.page.reload();
+  await chat.replies.getByText("One.").waitFor();
+  assert.equal(await chat.input.inputValue(), "Half a thou");
+});
+
+test("a waiting message that is taken up again leaves alone what is being written", async (t) => {
+  const chat = await openChat(t, browser, {
+    proxy: { upgrades: "pass" },
+    expectedComplaints: /^WebSocket connection to|^Failed to load resource: net::/,
+    turns: [],
+  });
+  await chat.greeting.waitFor();
+  await chat.proxy.down();
+  await chat.say("First");
+  const queued = chat.page.locator('[part="queued"]');
+  await queued.waitFor();
+  await chat.input.fill("And second");
+  await queued.getByRole("button", { name: "Change" }).click();
+  assert.equal(await chat.input.inputValue(), "First\n\nAnd second");
+});
+
+test("persist=none forgets what has just been said, too", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
+  await chat.ask("First", "One.");
+  await leave(chat);
+  const stored = await chat.page.evaluate(async () => {
+    const element = document.querySelector("agent-chat");
+    element?.setDraft("And more");
+    element?.setAttribute("persist", "none");
+    await element?.updateComplete;
+    return Object.keys(sessionStorage);
+  });
+  assert.deepEqual(stored, []);
+});
+
+test("another key while an answer comes does not interrupt it, and is the one of the next message", async (t) => {
+  const rest = gate();
+  const server = await startServer(t, {
+    env: { PARLEY_WIDGET_KEY: "key-1,key-2" },
+    turns: [[say("Half of"), wait(rest.opened), say(" it all.")], [say("Two.")]],
+  });
+  const html = sitePage(
+    `<agent-chat api-key="key-1" style="height: 500px"></agent-chat><script src="${server.url}/widget.js"></script>`,
+  );
+  const site = await startSite(t, { "/": html });
+  const { page } = await openPage(t, browser);
+  const dialled: (string | null)[] = [];
+  page.on("websocket", (line) => dialled.push(new URL(line.url()).searchParams.get("key")));
+  await page.goto(site.url);
+  const chat = chatIn(page.locator("agent-chat"));
+  await chat.say("First");
+  await chat.replies.getByText("Half of").waitFor();
+  await page.evaluate(async () => {
+    const element = document.querySelector("agent-chat");
+    if (element) element.apiKey = "key-2";
+    await element?.updateComplete;
+  });
+  rest.open();
+  await chat.replies.getByText("Half of it all.").waitFor();
+  await chat.ask("Second", "Two.");
+  assert.deepEqual(dialled, ["key-1", "key-2"]);
+});
+
+test("another server while a message is changed leaves that server's conversation alone", async (t) => {
+  const env = { PARLEY_ALLOWED_ORIGINS: "*" };
+  const one = await startServer(t, { env, turns: [[say("One.")]] });
+  const two = await startServer(t, { env, turns: [[say("Two.")]] });
+  const html = sitePage(
+    `<agent-chat style="height: 500px"></agent-chat><script src="${one.url}/widget.js"></script>`,
+  );
+  const site = await startSite(t, { "/": html });
+  const { page } = await openPage(t, browser);
+  await page.goto(site.url);
+  const chat = chatIn(page.locator("agent-chat"));
+  await chat.ask("To one", "One.");
+  const element = page.locator("agent-chat");
+  await element.evaluate((it, url) => it.setAttribute("server", url), two.url);
+  await chat.greeting.waitFor();
+  await chat.ask("To two", "Two.");
+  await page.getByRole("button", { name: "Change this message" }).click();
+  // Without the attribute it is the script's server.
+  await element.evaluate((it) => it.removeAttribute("server"));
+  await chat.replies.getByText("One.").waitFor();
+  assert.equal(await page.locator('[part="editing"]').count(), 0);
+  assert.equal(await chat.input.inputValue(), "");
+});
