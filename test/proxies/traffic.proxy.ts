@@ -1,95 +1,42 @@
-/** What clients of Parley notice of nginx and HAProxy in front of it, as `examples/deploy` sets them up: nothing. */
+/** What clients of Parley notice of nginx, HAProxy and Caddy in front of it, as `examples/deploy` sets them up: nothing. */
 
 import assert from "node:assert/strict";
-import { after, type TestContext, test } from "node:test";
+import { after } from "node:test";
 import { chatIn } from "../browser/chat-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { post } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
-import {
-  type Edits,
-  missing,
-  outerAddress,
-  type ProxyName,
-  startReverseProxy,
-} from "../support/reverse-proxy.ts";
+import { outerAddress } from "../support/reverse-proxy.ts";
 import { LINES, newRun, openLine } from "../support/run-lines.ts";
 import { end, say, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
-import { type Cleanup, type ServerOptions, startServer } from "../support/start-server.ts";
-
-interface Setup {
-  name: string;
-  proxy: ProxyName;
-  edits: Edits;
-  /** Makes every time of the proxy one second, so that a second is a long silence. */
-  impatient: Edits;
-}
-
-const SETUPS: readonly Setup[] = [
-  {
-    name: "nginx",
-    proxy: "nginx",
-    edits: [],
-    impatient: [["proxy_read_timeout 620s;", "proxy_read_timeout 1s;"]],
-  },
-  {
-    name: "an nginx that buffers as it does by default",
-    proxy: "nginx",
-    edits: [["        proxy_buffering off;\n", ""]],
-    impatient: [["proxy_read_timeout 620s;", "proxy_read_timeout 1s;"]],
-  },
-  {
-    name: "HAProxy",
-    proxy: "haproxy",
-    edits: [],
-    impatient: [
-      ["timeout client 620s", "timeout client 1s"],
-      ["timeout server 620s", "timeout server 1s"],
-    ],
-  },
-];
-
-const TRUSTING = { PARLEY_TRUSTED_PROXIES: "127.0.0.1" };
-
-async function startBehind(
-  t: Cleanup,
-  { proxy, edits }: Setup,
-  options: ServerOptions,
-  more: { edits?: Edits; host?: string } = {},
-) {
-  const server = await startServer(t, { ...options, env: { ...TRUSTING, ...options.env } });
-  const front = await startReverseProxy(t, proxy, server.port, {
-    ...more,
-    edits: [...edits, ...(more.edits ?? [])],
-  });
-  return { server, front };
-}
+import { SETUPS, startBehind, through } from "./setups.ts";
 
 const browser = await launchBrowser({ after });
 
 for (const setup of SETUPS) {
-  const skip = missing(setup.proxy);
-  const through = (title: string, run: (t: TestContext) => Promise<void>) =>
-    test(`through ${setup.name}: ${title}`, { skip }, run);
-
   for (const name of LINES) {
-    through(`the first token is there before the second one is made (${name})`, async (t) => {
-      const more = gate();
-      const { front } = await startBehind(t, setup, {
-        turns: [[say("One"), wait(more.opened), say("Two")]],
-      });
-      const line = await openLine[name](t, front, { message: "Hi" });
-      assert.equal((await line.next()).data, "One");
-      more.open();
-      const rest = await line.rest();
-      assert.deepEqual(
-        rest.map(({ type }) => type),
-        ["token", "done"],
-      );
-    });
+    through(
+      setup,
+      `the first token is there before the second one is made (${name})`,
+      async (t) => {
+        const more = gate();
+        const { front } = await startBehind(t, setup, {
+          turns: [[say("One"), wait(more.opened), say("Two")]],
+        });
+        const line = await openLine[name](t, front, { message: "Hi" });
+        assert.equal((await line.next()).data, "One");
+        more.open();
+        const rest = await line.rest();
+        assert.deepEqual(
+          rest.map(({ type }) => type),
+          ["token", "done"],
+        );
+      },
+    );
 
     through(
+      setup,
       `an answer goes on after the proxy was restarted in its middle (${name})`,
       async (t) => {
         const more = gate();
@@ -112,34 +59,39 @@ for (const setup of SETUPS) {
     );
   }
 
-  through("comments keep a silent stream open for longer than the proxy waits", async (t) => {
-    const more = gate();
-    const { front } = await startBehind(
-      t,
-      setup,
-      {
-        env: { PARLEY_KEEP_ALIVE_SECONDS: "0.2" },
-        turns: [[say("One"), wait(more.opened), say("Two")]],
-      },
-      { edits: setup.impatient },
-    );
-    const answer = await post(front, { message: "Hi", stream: true });
-    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
-    assert.ok(reader);
-    let text = "";
-    const readUntil = async (count: number, what: RegExp) => {
-      while ((text.match(what) ?? []).length < count) {
-        const { done, value = "" } = await within(reader.read(), String(what));
-        assert.ok(!done, `the stream ended: ${text}`);
-        text += value;
-      }
-    };
-    await readUntil(10, /^: keep-alive$/gm);
-    more.open();
-    await readUntil(1, /^event: done$/gm);
-  });
+  through(
+    setup,
+    "comments keep a silent stream open for longer than the proxy waits",
+    async (t) => {
+      const more = gate();
+      const { front } = await startBehind(
+        t,
+        setup,
+        {
+          env: { PARLEY_KEEP_ALIVE_SECONDS: "0.2" },
+          turns: [[say("One"), wait(more.opened), say("Two")]],
+        },
+        { edits: setup.impatient },
+      );
+      const answer = await post(front, { message: "Hi", stream: true });
+      const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+      assert.ok(reader);
+      let text = "";
+      const readUntil = async (count: number, what: RegExp) => {
+        while ((text.match(what) ?? []).length < count) {
+          const { done, value = "" } = await within(reader.read(), String(what));
+          assert.ok(!done, `the stream ended: ${text}`);
+          text += value;
+        }
+      };
+      await readUntil(10, /^: keep-alive$/gm);
+      more.open();
+      await readUntil(1, /^event: done$/gm);
+    },
+  );
 
   through(
+    setup,
     "a body over the limit is 413 in Parley's words, also while it is still sent",
     async (t) => {
       const { front } = await startBehind(t, setup, {
@@ -154,7 +106,7 @@ for (const setup of SETUPS) {
     },
   );
 
-  through("clients are counted by their own address, whatever they say of it", async (t) => {
+  through(setup, "clients are counted by their own address, whatever they say of it", async (t) => {
     const host = outerAddress();
     if (host === undefined) return t.skip("this machine has no address but the loopback one");
     const { front, server } = await startBehind(
@@ -172,14 +124,38 @@ for (const setup of SETUPS) {
     assert.doesNotMatch(server.log.join("\n"), /PARLEY_TRUSTED_PROXIES/);
   });
 
-  through("/metrics is not for the outside", async (t) => {
+  through(setup, "/metrics is not for the outside", async (t) => {
     const { front, server } = await startBehind(t, setup, { turns: [] });
     assert.equal((await fetch(`${front.url}/metrics`)).status, 404);
     assert.equal((await fetch(`${server.url}/metrics`)).status, 200);
     assert.equal((await fetch(`${front.url}/health`)).status, 200);
   });
 
-  through("a client that leaves ends the run at the model", async (t) => {
+  through(setup, "the proxy's log holds no key and no id of a run", async (t) => {
+    const key = "a-key-of-this-test";
+    const env = { PARLEY_API_KEY: key };
+    const { front, server } = await startBehind(t, setup, { env, turns: [[say("One")]] });
+    const run = newRun();
+    const message = { message: "Hi", run };
+    const socket = await openLine.socket(t, front, message, { key });
+    await socket.rest();
+    await socket.cut();
+    const stream = await openLine.sse(t, front, { resume: run, after: 0 }, { key });
+    await stream.rest();
+    // What fails may be told elsewhere.
+    await server.close();
+    for (const path of [`/ws/chat?key=${key}`, `/api/chat/runs/${run}`]) {
+      assert.ok((await fetch(`${front.url}${path}`)).status >= 500);
+    }
+    // A line for each: the socket's comes when the proxy has noticed its end.
+    for (let asked = 0; (front.log().match(/GET/g) ?? []).length < 5; asked++) {
+      assert.ok(asked < 500, front.log());
+      await fetch(`${front.url}/api/info`);
+    }
+    assert.doesNotMatch(front.log(), new RegExp(`${key}|${run}`));
+  });
+
+  through(setup, "a client that leaves ends the run at the model", async (t) => {
     const held = gate();
     const { front, server } = await startBehind(t, setup, {
       turns: [[say("One"), wait(held.opened)]],
@@ -191,7 +167,7 @@ for (const setup of SETUPS) {
     held.open();
   });
 
-  through("a conversation on a WebSocket, and its close code at a shutdown", async (t) => {
+  through(setup, "a conversation on a WebSocket, and its close code at a shutdown", async (t) => {
     const { front, server } = await startBehind(t, setup, { turns: [[say("One")], [say("Two")]] });
     const client = await connect(t, front.socketUrl);
     for (const text of ["One", "Two"]) {
@@ -201,27 +177,31 @@ for (const setup of SETUPS) {
     assert.equal((await client.closed).code, 1001);
   });
 
-  through("the page shows each answer once, over a frozen and a restarted proxy", async (t) => {
-    const [more, last] = [gate(), gate()];
-    const { front } = await startBehind(t, setup, {
-      turns: [
-        [say("One, "), wait(more.opened), say("two, "), wait(last.opened), say("three."), end()],
-      ],
-    });
-    const { page } = await openPage(t, browser);
-    await page.goto(front.url);
-    const chat = chatIn(page);
-    await chat.say("Count");
-    await chat.answer.getByText("One,").waitFor();
-    front.freeze();
-    more.open();
-    front.thaw();
-    await chat.answer.getByText("One, two,").waitFor();
-    await front.restart();
-    last.open();
-    last.open();
-    await chat.answer.getByText("One, two, three.").waitFor();
-    assert.equal(await chat.error.count(), 0);
-    assert.equal(await chat.replies.count(), 1);
-  });
+  through(
+    setup,
+    "the page shows each answer once, over a frozen and a restarted proxy",
+    async (t) => {
+      const [more, last] = [gate(), gate()];
+      const { front } = await startBehind(t, setup, {
+        turns: [
+          [say("One, "), wait(more.opened), say("two, "), wait(last.opened), say("three."), end()],
+        ],
+      });
+      const { page } = await openPage(t, browser);
+      await page.goto(front.url);
+      const chat = chatIn(page);
+      await chat.say("Count");
+      await chat.answer.getByText("One,").waitFor();
+      front.freeze();
+      more.open();
+      front.thaw();
+      await chat.answer.getByText("One, two,").waitFor();
+      await front.restart();
+      last.open();
+      last.open();
+      await chat.answer.getByText("One, two, three.").waitFor();
+      assert.equal(await chat.error.count(), 0);
+      assert.equal(await chat.replies.count(), 1);
+    },
+  );
 }

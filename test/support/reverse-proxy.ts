@@ -1,9 +1,9 @@
-/** nginx and HAProxy as processes of their own, with the configurations of `examples/deploy`. */
+/** nginx, HAProxy and Caddy as processes of their own, with the configurations of `examples/deploy`. */
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
@@ -21,6 +21,8 @@ export interface ReverseProxy {
   /** Freezes it (SIGSTOP): connections stay, nothing moves. */
   freeze(): void;
   thaw(): void;
+  /** Its log of requests so far, with all else that it said. */
+  log(): string;
 }
 
 /** Changes of a configuration for one test; each must hit. */
@@ -36,6 +38,7 @@ const CONFIGURE = {
       ["    ssl_certificate     /etc/ssl/chat.example.com.pem;\n", ""],
       ["    ssl_certificate_key /etc/ssl/chat.example.com.key;\n", ""],
       ["/var/log/nginx/parley.log", join(folder, "access.log")],
+      ["/var/log/nginx/parley-error.log", "stderr"],
       ["127.0.0.1:8080", `127.0.0.1:${target}`],
       ...edits,
     ]);
@@ -55,6 +58,17 @@ const CONFIGURE = {
     ]);
     writeFileSync(join(folder, "haproxy.cfg"), main);
     return ["haproxy", "-db", "-f", join(folder, "haproxy.cfg")];
+  },
+  caddy(folder, address, target, edits) {
+    const site = edited("Caddyfile", [
+      ["{\n\t# The socket", "{\n\tadmin off\n\t# The socket"],
+      ["chat.example.com {", `http://${address} {`],
+      ["127.0.0.1:8080", `127.0.0.1:${target}`],
+      ...edits,
+    ]);
+    const file = join(folder, "Caddyfile");
+    writeFileSync(file, site);
+    return ["caddy", "run", "--config", file, "--adapter", "caddyfile"];
   },
 } satisfies Record<string, Configure>;
 
@@ -83,18 +97,22 @@ export async function startReverseProxy(
   const folder = mkdtempSync(join(tmpdir(), "parley-proxy-"));
   const port = await freePort(host);
   const [command = "", ...args] = CONFIGURE[name](folder, `${host}:${port}`, target, edits);
+  const accessLog = join(folder, "access.log");
   let child: ChildProcess | undefined;
+  let said = "";
   const begin = async () => {
     // A group of its own: nginx's workers are stopped and ended with it.
     child = spawn(command, args, {
-      stdio: ["ignore", "ignore", "pipe"],
+      stdio: ["ignore", "pipe", "pipe"],
       detached: true,
-      env: environment(),
+      // Caddy keeps its state there.
+      env: { ...environment(), XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder },
     });
-    let said = "";
-    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-      said += text;
-    });
+    for (const output of [child.stdout, child.stderr]) {
+      output?.setEncoding("utf8").on("data", (text: string) => {
+        said += text;
+      });
+    }
     for (let tried = 0; tried < 200; tried++) {
       if (child.exitCode !== null) assert.fail(`${name} ended: ${said}`);
       if (await canConnect(host, port)) return;
@@ -130,6 +148,7 @@ export async function startReverseProxy(
     },
     freeze: () => signal("SIGSTOP"),
     thaw: () => signal("SIGCONT"),
+    log: () => said + (existsSync(accessLog) ? readFileSync(accessLog, "utf8") : ""),
   };
 }
 
@@ -147,7 +166,8 @@ function edited(file: string, edits: Edits): string {
   return text;
 }
 
-async function freePort(host: string): Promise<number> {
+/** A port of this machine that nobody listens on. */
+export async function freePort(host: string): Promise<number> {
   const server = createServer();
   server.listen(0, host);
   await once(server, "listening");

@@ -1,0 +1,58 @@
+/** A network between a client and a server that passes every byte on, until the test freezes or cuts it. */
+
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import type { Cleanup } from "./start-server.ts";
+
+export interface Relay {
+  /** Without a slash at the end. */
+  readonly url: string;
+  /** Connections stay, and nothing moves on them: neither side hears of it. */
+  freeze(): void;
+  thaw(): void;
+  /** Ends every connection that is open, frozen ones too. */
+  cut(): void;
+}
+
+/** Starts it on a free port of this machine, in front of a port of it. */
+export async function startRelay(t: Cleanup, target: number): Promise<Relay> {
+  const sockets = new Set<Socket>();
+  let isFrozen = false;
+  const add = (socket: Socket, other: () => Socket) => {
+    sockets.add(socket);
+    if (isFrozen) socket.pause();
+    socket.on("data", (bytes) => other().write(bytes));
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      sockets.delete(socket);
+      other().destroy();
+    });
+  };
+  const server = createServer((near) => {
+    const far = connect(target, "127.0.0.1");
+    add(near, () => far);
+    add(far, () => near);
+  });
+  const each = (act: (socket: Socket) => void) => {
+    for (const socket of [...sockets]) act(socket);
+  };
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(async () => {
+    server.close();
+    each((socket) => socket.destroy());
+    await once(server, "close");
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    freeze() {
+      isFrozen = true;
+      each((socket) => socket.pause());
+    },
+    thaw() {
+      isFrozen = false;
+      each((socket) => socket.resume());
+    },
+    cut: () => each((socket) => socket.destroy()),
+  };
+}
