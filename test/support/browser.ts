@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { atEnd, type TestEnd } from "./at-end.ts";
 
 const SYSTEM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
@@ -44,13 +45,8 @@ const OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1";
 /** Far longer than anything here takes. */
 const DEADLINE_MS = 10_000;
 
-/** Runs at the end of a test, or of the file for `{ after }` of `node:test`. */
-interface Cleanup {
-  after(close: () => Promise<void>): void;
-}
-
-/** Launches a browser that closes with the test or the file. */
-export async function launchBrowser(t: Cleanup): Promise<Browser> {
+/** Launches a browser that closes with the test, or with the file for `{ after }` of `node:test`. */
+export async function launchBrowser(t: TestEnd): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: await executable(),
     args: [
@@ -63,7 +59,7 @@ export async function launchBrowser(t: Cleanup): Promise<Browser> {
       OTHER_SITES,
     ],
   });
-  t.after(() => browser.close());
+  atEnd(t, () => browser.close());
   return browser;
 }
 
@@ -75,12 +71,12 @@ export interface WatchedPage {
 
 /** Opens a page in a fresh profile, and gathers its complaints. */
 export async function openPage(
-  t: Cleanup,
+  t: TestEnd,
   browser: Browser,
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext(options);
-  t.after(() => context.close());
+  atEnd(t, () => context.close());
   context.setDefaultTimeout(DEADLINE_MS);
   const page = await context.newPage();
   const complaints: string[] = [];

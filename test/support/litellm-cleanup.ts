@@ -1,3 +1,4 @@
+import { closeAll } from "./at-end.ts";
 import type { Cleanup } from "./start-server.ts";
 
 /** A lifetime that a test ends itself, for what takes a test's context to clean up with. */
@@ -12,16 +13,6 @@ export function openLifetime(): Lifetime {
     after(cleanup?: unknown) {
       if (typeof cleanup === "function") cleanups.unshift(() => cleanup());
     },
-    async end() {
-      const failures: unknown[] = [];
-      for (const cleanup of cleanups.splice(0)) {
-        try {
-          await cleanup();
-        } catch (error) {
-          failures.push(error);
-        }
-      }
-      if (failures.length > 0) throw failures[0];
-    },
+    end: () => closeAll(cleanups.splice(0)),
   };
 }

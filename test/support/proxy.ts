@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
+import { atEnd, type TestEnd } from "./at-end.ts";
 
 export interface ProxyOptions {
   /** Whether WebSockets get through. */
@@ -22,7 +23,7 @@ export interface TestProxy {
 
 /** Starts a proxy on a free port in front of a server's port on this machine. */
 export async function startProxy(
-  t: { after(close: () => Promise<void>): void },
+  t: TestEnd,
   target: number,
   { upgrades = "pass" }: ProxyOptions = {},
 ): Promise<TestProxy> {
@@ -51,7 +52,7 @@ export async function startProxy(
     await once(proxy, "listening");
   };
   await listen(0);
-  t.after(down);
+  atEnd(t, down);
   const { port } = proxy.address() as AddressInfo;
   return { url: `http://127.0.0.1:${port}`, cut, down, up: () => listen(port) };
 }

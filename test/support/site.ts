@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { TestContext } from "node:test";
+import { atEnd, type TestEnd } from "./at-end.ts";
 
 /** A page's HTML, and the headers that it comes with. */
 export type SitePage = string | { html: string; headers: Record<string, string> };
@@ -16,10 +16,7 @@ export interface Site {
 }
 
 /** Serves the pages by path on a free port until the test is over. */
-export async function startSite(
-  t: Pick<TestContext, "after">,
-  pages: Record<string, SitePage>,
-): Promise<Site> {
+export async function startSite(t: TestEnd, pages: Record<string, SitePage>): Promise<Site> {
   const server = createServer(({ url }, res) => {
     const page = Object.hasOwn(pages, url ?? "") ? pages[url ?? ""] : undefined;
     if (page === undefined) {
@@ -32,7 +29,7 @@ export async function startSite(
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  t.after(() => {
+  atEnd(t, () => {
     server.closeAllConnections();
     server.close();
   });

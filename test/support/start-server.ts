@@ -9,6 +9,7 @@ import { createLog } from "../../server/log.ts";
 import type { OpenTelemetry } from "../../server/observe/trace-run.ts";
 import { resolveModels } from "../../server/providers/index.ts";
 import type { Provider } from "../../server/providers/provider.ts";
+import { atEnd } from "./at-end.ts";
 import { REPOSITORY } from "./command.ts";
 import {
   type ScriptedOptions,
@@ -78,7 +79,7 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     ...(options.openTelemetry && { openTelemetry: options.openTelemetry }),
   });
   const close = once(server);
-  t.after(close);
+  atEnd(t, close);
   const { port } = new URL(await server.listen());
   const address = `${host === "::1" ? "[::1]" : "127.0.0.1"}:${port}`;
   return {
