@@ -119,6 +119,7 @@ export class ChatSession {
     const run = this.#run;
     if (!run) return;
     const isLocked = this.#status === "locked";
+    this.#conversation.stopTools();
     this.#setStatus("stopping");
     run.stop();
     // Nobody reads a run that waits for a key.

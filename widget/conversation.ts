@@ -8,6 +8,7 @@ import {
   type Question,
   type Reply,
   type SentFile,
+  stopTools,
 } from "./transcript.ts";
 
 /** The files of so many messages are kept for sending them again: each may have some 64 MiB of them. */
@@ -83,6 +84,11 @@ export class Conversation implements ConversationData {
   changeReply(change: (reply: Reply) => Reply): void {
     const reply = this.lastReply;
     if (reply) this.#messages = [...this.#messages.slice(0, -1), change(reply)];
+  }
+
+  /** To be called when the person stops the run. */
+  stopTools(): void {
+    this.changeReply(stopTools);
   }
 
   dropReply(): void {

@@ -118,6 +118,11 @@ export function failReply(reply: Reply, failure: Failure, now: number): Reply {
   return { ...reply, blocks: endAll(reply.blocks, now), status: "failed", failure };
 }
 
+/** The person stops the run: a tool that then breaks off has not failed. One that is quicker is completed. */
+export function stopTools(reply: Reply): Reply {
+  return { ...reply, blocks: endTools(reply.blocks) };
+}
+
 /** Ends a reply that the person stopped on a transport that then says no more. */
 export function stopReply(reply: Reply, now: number): Reply {
   const blocks = endAll(reply.blocks, now);
@@ -162,9 +167,11 @@ function addResult(
   const result = { status, output, durationMs: duration_ms };
   const known = blocks.some((block) => block.type === "tool" && block.callId === id);
   if (known) {
-    return blocks.map((block) =>
-      block.type === "tool" && block.callId === id ? { ...block, ...result } : block,
-    );
+    return blocks.map((block) => {
+      if (block.type !== "tool" || block.callId !== id) return block;
+      const stopped = block.status === "stopped" && status === "failed";
+      return { ...block, ...result, ...(stopped && { status: "stopped" }) };
+    });
   }
   const blockIdOfResult = blockId(reply.id, blocks);
   const row = { type: "tool", id: blockIdOfResult, callId: id, tool, arguments: "" } as const;
@@ -179,7 +186,11 @@ function settle(blocks: readonly Block[], now: number): readonly Block[] {
 }
 
 function endAll(blocks: readonly Block[], now: number): readonly Block[] {
-  return settle(blocks, now).map((block) =>
+  return endTools(settle(blocks, now));
+}
+
+function endTools(blocks: readonly Block[]): readonly Block[] {
+  return blocks.map((block) =>
     block.type === "tool" && block.status === "running" ? { ...block, status: "stopped" } : block,
   );
 }

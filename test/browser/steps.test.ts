@@ -3,7 +3,7 @@ import { after, type TestContext, test } from "node:test";
 import { launchBrowser } from "../support/browser.ts";
 import { type Gate, gate } from "../support/deadline.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
-import { broken, echo } from "../support/test-tools.ts";
+import { broken, define, echo } from "../support/test-tools.ts";
 import { type ChatPage, isFocused, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -43,6 +43,31 @@ test("three steps in a row fold into one line that opens, once the answer has be
   await group(chat).press("Enter");
   await chat.page.keyboard.press("Tab");
   assert.equal(await isFocused(chat.thinking.first().getByRole("button")), true);
+});
+
+test("a tool that Stop breaks off is stopped and not failed, in sight and aloud; what failed before has failed", async (t) => {
+  const endless = define(
+    "endless",
+    (_, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+      }),
+  );
+  const chat = await openChat(t, browser, {
+    agent: { tools: [broken, endless] },
+    turns: [[call("c1", "broken"), call("c2", "endless")]],
+  });
+  await chat.say("Go");
+  await chat.tools.and(chat.replies.locator('[data-status="failed"]')).waitFor();
+  const spoken = chat.page.locator('[role="status"]').getByText("endless: stopped").waitFor();
+  await chat.stop.click();
+  await spoken;
+  await chat.replies.getByText("You stopped this answer.").waitFor();
+  const row = (name: RegExp) => chat.page.getByRole("button", { name });
+  await row(/^broken failed/).waitFor();
+  await row(/^endless stopped/).click();
+  // What the server said of it is there to be read.
+  await chat.tools.getByText("Stopped before it finished.").waitFor();
 });
 
 test("what the reader has opened stays open, and so does the group around it", async (t) => {
