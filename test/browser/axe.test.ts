@@ -6,6 +6,7 @@ import type { Page } from "playwright-core";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
+import { startProxy } from "../support/proxy.ts";
 import { call, fail, say, type Turn, think } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
@@ -130,6 +131,27 @@ for (const [where, path] of [
     await assertClean(locked.page, "key form");
   });
 }
+
+test("axe finds nothing while a message is changed, while one waits for the connection, and after a reload", async (t) => {
+  const { server, page } = await open(t);
+  const proxy = await startProxy(t, server.port);
+  const chat = chatIn(page);
+  await page.goto(proxy.url);
+  await chat.say("Everything");
+  await chat.answer.getByText("quoted").waitFor();
+  await chat.send.waitFor();
+  await page.reload();
+  await chat.answer.getByText("quoted").waitFor();
+  await page.getByRole("button", { name: "Change this message" }).click();
+  await page.locator('[part="editing"]').waitFor();
+  await assertClean(page, "open edit");
+  await page.getByRole("button", { name: "Leave the message as it was" }).click();
+  await proxy.down();
+  await chat.say("Fail");
+  await page.locator('[part="queued"]').waitFor();
+  await page.locator('[part="connection"]').waitFor();
+  await assertClean(page, "no connection");
+});
 
 test("axe finds nothing on a site with the launcher: closed, opened, in a conversation, closed again", async (t) => {
   const { server, page } = await open(t);
