@@ -4,8 +4,10 @@ const KEPT = new Set(["href", "start", "type", "checked", "alt", "src"]);
 
 /** HTML made of copies of elements, never of the model's text. */
 export function richText(drawn: Iterable<Element>): string {
-  const copy = document.createElement("div");
-  for (const element of drawn) copy.append(...element.cloneNode(true).childNodes);
+  // In a document that nobody sees: there a copied image is not asked for.
+  const inert = document.implementation.createHTMLDocument();
+  const copy = inert.body;
+  for (const element of drawn) copy.append(...inert.importNode(element, true).childNodes);
   for (const control of copy.querySelectorAll("button, .code-header")) control.remove();
   for (const element of copy.querySelectorAll("*")) {
     for (const name of element.getAttributeNames()) {

@@ -87,6 +87,10 @@ test("a second click on Send, quick as a double-click is, does not stop the answ
   await chat.send.click();
   await chat.replies.getByText("Half of").waitFor();
   await chat.stop.dispatchEvent("click", { detail: 2 });
+  const twoFrames = () =>
+    new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  await chat.page.evaluate(twoFrames);
+  assert.equal(await chat.stop.isEnabled(), true, "it is not stopping");
   rest.open();
   await chat.replies.getByText("Half of it all.").waitFor();
 });

@@ -2,10 +2,13 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { launchBrowser } from "../support/browser.ts";
+import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
-import { say } from "../support/scripted-provider.ts";
-import { type ChatPage, openChat, shown } from "./chat-page.ts";
+import { fail, say } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { type ChatPage, chatIn, openChat, shown } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -137,4 +140,44 @@ test("a copied answer is Markdown for editors and what it looks like for the oth
   );
   assert.doesNotMatch(String(html), /<button|class=|Copy/);
   assert.equal(await shown(chat.questions), "You said:\nGo");
+});
+
+test("copying an answer asks nobody for its images", async (t) => {
+  const server = await startServer(t, {
+    turns: [[say("![A dot](https://images.example/dot.png)")]],
+  });
+  const html = `<agent-chat style="height: 400px"></agent-chat><script src="${server.url}/widget.js"></script>`;
+  const site = await startSite(t, { "/": sitePage(html) });
+  const { page } = await openPage(t, browser, { permissions: ["clipboard-write"] });
+  let requests = 0;
+  await page.route("https://images.example/**", (route) => {
+    requests += 1;
+    const headers = { "cache-control": "no-store" };
+    return route.fulfill({ body: RED_PIXEL, contentType: "image/png", headers });
+  });
+  await page.goto(site.url);
+  const chat = chatIn(page);
+  await chat.say("Show me a dot");
+  await page.getByRole("button", { name: /Load image/ }).click();
+  await page.waitForFunction(() => {
+    const root = document.querySelector("agent-chat")?.shadowRoot;
+    return root?.querySelector<HTMLImageElement>("img.image")?.naturalWidth === 1;
+  });
+  await page.getByRole("button", { name: "Copy answer" }).click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  assert.equal(requests, 1);
+});
+
+test("a message whose files are gone is not offered to be sent without the earlier ones", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[fail(new ProviderError("conversation_expired", "It has expired."))]],
+  });
+  await chat.files.setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL });
+  await chat.page.getByRole("button", { name: "Remove dot.png" }).waitFor();
+  await chat.say("What is it?");
+  const afresh = chat.page.getByRole("button", { name: "Send without the earlier messages" });
+  await afresh.waitFor();
+  await chat.page.reload();
+  await chat.error.getByText("It has expired.").waitFor();
+  assert.equal(await afresh.count(), 0);
 });

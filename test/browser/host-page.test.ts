@@ -91,6 +91,27 @@ test("Escape that takes back an input method's text leaves the panel open", asyn
   await page.locator('[part="launcher"][aria-expanded="false"]').waitFor();
 });
 
+test("what is typed is no shortcut of the page, which still hears of Ctrl, Tab and Escape", async (t) => {
+  const shortcuts = `<script>
+    window.heard = [];
+    for (const type of ["keydown", "keypress", "keyup"]) {
+      document.addEventListener(type, (event) => {
+        if (event.target.matches("input, textarea")) return;
+        if (type === "keydown") heard.push(event.key);
+        if (event.key === "/" || event.key === "s") event.preventDefault();
+      });
+    }
+  </script>`;
+  const { page, input } = await visit(t, (server) =>
+    sitePage(`<agent-chat style="height: 400px"></agent-chat>${script(server)}`, shortcuts),
+  );
+  await input.focus();
+  await page.keyboard.type("yes/no");
+  assert.equal(await input.inputValue(), "yes/no");
+  for (const key of ["Control+k", "Escape", "Tab"]) await page.keyboard.press(key);
+  assert.deepEqual(await page.evaluate("heard"), ["Control", "k", "Escape", "Tab"]);
+});
+
 test("the panel's own button closes it", async (t) => {
   const chat = await visit(t, withScript);
   await launcher(chat.page).click();

@@ -68,7 +68,12 @@ export function frameView(model: FrameModel): TemplateResult {
     <div
       class=${model.empty ? "chat is-empty" : "chat"}
       lang=${strings.lang}
-      @keydown=${model.onKeyDown}
+      @keydown=${(event: KeyboardEvent) => {
+        keepInside(event);
+        model.onKeyDown(event);
+      }}
+      @keypress=${keepInside}
+      @keyup=${keepInside}
       @dragover=${drop.dragOver}
       @dragleave=${drop.dragLeave}
       @drop=${drop.drop}
@@ -93,6 +98,16 @@ export function frameView(model: FrameModel): TemplateResult {
       ${drop.render()} ${model.announcements}
     </div>
   `;
+}
+
+/**
+ * Typing is not for the page: it sees the element where the text field is, and would take "/" or "s" for its shortcut. What
+ * moves the focus, closes or is pressed with Ctrl or ⌘ goes on.
+ */
+function keepInside(event: KeyboardEvent): void {
+  const [field] = event.composedPath();
+  if (event.ctrlKey || event.metaKey || /^(Escape|Tab)$/.test(event.key)) return;
+  if (field instanceof Element && field.matches("textarea,input")) event.stopPropagation();
 }
 
 /** Brings a reader who scrolled up back to the newest text. */
