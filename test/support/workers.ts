@@ -12,7 +12,7 @@ import { temporaryProject } from "./temporary-project.ts";
 
 /**
  * Its name says which process answers, and where that process lets its tool "hold" end, or throws where nobody
- * catches. The tool tells the process, too.
+ * catches. The tool tells the process, too. `TEST_MODEL` is another model than the demo one.
  */
 const AGENT = `
   import { createServer } from "node:http";
@@ -39,7 +39,7 @@ const AGENT = `
   // Otherwise node:cluster would have all workers share the port.
   await new Promise((resolve) => gate.listen({ port: 0, host: "127.0.0.1", exclusive: true }, resolve));
   export default {
-    name: process.pid + " http://127.0.0.1:" + gate.address().port, model: "demo",
+    name: process.pid + " http://127.0.0.1:" + gate.address().port, model: process.env.TEST_MODEL ?? "demo",
     tools: [{ name: "hold", description: "Waits.", parameters: { type: "object" }, execute: hold }],
   };`;
 
