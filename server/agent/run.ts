@@ -8,6 +8,9 @@ import { type RunWatch, UNWATCHED } from "./run-watch.ts";
 import type { Progress, Runner, RunRequest } from "./runner.ts";
 import { runTools } from "./tools.ts";
 
+/** Made once: an exception takes its stack, and this one comes with every run. */
+const OVER = new RunAbort("gone");
+
 /**
  * Runs the agent on one message: model, tools, model again, until the answer. Every transport only encodes
  * what this yields: what came together is one batch, and none is empty. The last event is exactly one `done`
@@ -69,7 +72,7 @@ export async function* runAgent(
     }
   } finally {
     // Whoever stops reading in the middle ends the model request and the tools too.
-    controller.abort(new RunAbort("gone"));
+    controller.abort(OVER);
   }
 }
 

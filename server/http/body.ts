@@ -38,19 +38,15 @@ export async function withBody<Value>(
   use: (bytes: Blocks) => Promise<Value>,
 ): Promise<Value> {
   refuseOtherMedia(req);
-  const tooLarge = new ApiError(
-    "request_too_large",
-    `The request body is larger than ${rules.limit} bytes.`,
-  );
   const length = Number(req.headers["content-length"] ?? 0);
-  if (length > rules.limit) throw tooLarge;
+  if (length > rules.limit) throw tooLarge(rules.limit);
   const turn = new Turn(res, rules);
   try {
     if (length > LARGE_BYTES) await turn.come();
     rules.memory.expect(length);
     // A client that sent "Expect: 100-continue" waits until we want the body; by now we do.
     if (/^100-continue$/i.test(req.headers.expect ?? "")) res.writeContinue();
-    return await use(await readBlocks(req, rules, tooLarge, turn));
+    return await use(await readBlocks(req, rules, turn));
   } finally {
     turn.end();
   }
@@ -58,17 +54,21 @@ export async function withBody<Value>(
 
 /** The turn of one large body; a client that goes away loses its place. */
 class Turn {
+  readonly #res: ServerResponse;
   readonly #rules: BodyRules;
-  readonly #gone = new AbortController();
   #leave: (() => void) | undefined;
 
   constructor(res: ServerResponse, rules: BodyRules) {
+    this.#res = res;
     this.#rules = rules;
-    res.once("close", () => this.#gone.abort(cutOff()));
   }
 
   async come(): Promise<void> {
-    this.#leave ??= await this.#rules.large.enter(this.#rules.address, this.#gone.signal);
+    if (this.hasCome) return;
+    const gone = new AbortController();
+    if (this.#res.closed) gone.abort(cutOff());
+    else this.#res.once("close", () => gone.abort(cutOff()));
+    this.#leave = await this.#rules.large.enter(this.#rules.address, gone.signal);
   }
 
   get hasCome(): boolean {
@@ -104,7 +104,6 @@ function refuseOtherMedia(req: IncomingMessage): void {
 function readBlocks(
   req: IncomingMessage,
   { limit, memory, minRate }: BodyRules,
-  tooLarge: ApiError,
   turn: Turn,
 ): Promise<Blocks> {
   return new Promise((resolve, reject) => {
@@ -123,7 +122,7 @@ function readBlocks(
     req.on("data", (chunk: Buffer) => {
       if (refused) return;
       pace.count(chunk.length);
-      if (blocks.size + chunk.length > limit) return refuse(tooLarge);
+      if (blocks.size + chunk.length > limit) return refuse(tooLarge(limit));
       try {
         memory.grow(chunk.length);
       } catch (error) {
@@ -145,11 +144,15 @@ function readBlocks(
     });
     req.on("close", () => {
       pace.stop();
-      reject(cutOff());
+      if (!req.readableEnded) reject(cutOff());
     });
     // A client that broke off, or what Node's parser answers itself: no fault of ours.
     req.on("error", () => reject(cutOff()));
   });
+}
+
+function tooLarge(limit: number): ApiError {
+  return new ApiError("request_too_large", `The request body is larger than ${limit} bytes.`);
 }
 
 function cutOff(): ApiError {

@@ -16,6 +16,7 @@ export class EventStream {
   readonly #clock: SendClock;
   readonly #keepAliveMs: number;
   #keepAlive: NodeJS.Timeout | undefined;
+  #hasBegun = false;
 
   /** `onDrain` is called whenever a full line can take more. */
   constructor(res: ServerResponse, { keepAliveMs, sendMs }: EventStreamTimes, onDrain: () => void) {
@@ -53,7 +54,7 @@ export class EventStream {
     this.#keepAlive?.refresh();
     let frames = "";
     for (const event of events) frames += encodeFrame(event);
-    return this.#send(frames);
+    return this.#hasBegun ? this.#send(frames) : this.#sendFirst(frames);
   }
 
   end(): void {
@@ -67,6 +68,16 @@ export class EventStream {
   cut(): void {
     cutConnection(this.#res.socket);
     this.#res.destroy();
+  }
+
+  /** Now: otherwise Node gathers what is written until everything else of this turn is done. */
+  #sendFirst(text: string): boolean {
+    this.#hasBegun = true;
+    const { socket } = this.#res;
+    socket?.cork();
+    const canTakeMore = this.#send(text);
+    socket?.uncork();
+    return canTakeMore;
   }
 
   #send(text: string): boolean {

@@ -78,3 +78,10 @@ export class Reading implements ReadingAccess {
     this.#sink.cut();
   }
 }
+
+/** Bytes of the run that the quickest of its readers was given. */
+export function furthest(readings: Iterable<Reading>): number {
+  let most = 0;
+  for (const { sentBytes } of readings) most = Math.max(most, sentBytes);
+  return most;
+}

@@ -4,7 +4,7 @@ import { toApiError } from "../protocol/api-error.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
 import type { StreamEvent } from "../protocol/events.ts";
 import { endsWhenAborted } from "./overdue.ts";
-import { Reading } from "./reading.ts";
+import { furthest, Reading } from "./reading.ts";
 import type { EventSink, RunAccess } from "./run-access.ts";
 import { checkAfter, endsWith, nearEndOf, type RunExtent } from "./run-extent.ts";
 import { RunLog } from "./run-log.ts";
@@ -141,7 +141,9 @@ export class Run implements RunAccess {
         // Nobody reads on, or nobody waited for it any longer.
         if (this.#gone || this.#log.closed) return;
         this.#append(events, watch);
-        this.#flushSoon();
+        // Nobody waits longer for the first event than what else this turn has to do takes.
+        if (this.#log.lastId === events.length) this.#flush();
+        else this.#flushSoon();
         if (this.#mustWait()) await this.#room();
         if (this.#gone || this.#log.closed) return;
       }
@@ -217,9 +219,7 @@ export class Run implements RunAccess {
     // A run that was told to end says little more, and its end must not wait for readers.
     if (this.#controller.signal.aborted) return this.#log.bytes >= 2 * maxBytes;
     if (this.#readings.size === 0) return this.#log.bytes >= maxBytes || budget.isFull;
-    let furthest = 0;
-    for (const { sentBytes } of this.#readings) furthest = Math.max(furthest, sentBytes);
-    return this.#log.end - furthest >= HIGH_WATER_BYTES;
+    return this.#log.end - furthest(this.#readings) >= HIGH_WATER_BYTES;
   }
 
   /** Resolves when `#mustWait` no longer holds. */

@@ -121,10 +121,17 @@ test("while nobody reads, a run goes on to PARLEY_RESUME_BYTES, waits, and goes 
 test("the last event is held whatever its size, for who loses the line in the middle of it", async (t) => {
   const text = "x".repeat(2 * 1024 * 1024);
   const env = { PARLEY_RESUME_BYTES: "1000" };
-  const server = await startServer(t, { turns: [[say(text)]], env });
+  let speak = () => {};
+  const bothRead = new Promise<void>((resolve) => {
+    speak = resolve;
+  });
+  const server = await startServer(t, { turns: [[wait(bothRead), say(text)]], env });
   const run = newRun();
+  const asked = server.model.nextAsked();
   const deaf = await postDeaf(t, server, { message: "Hi", stream: true, run });
+  await asked;
   const lively = await openLine.sse(t, server, { message: "Hi", run });
+  speak();
   const done = (await lively.rest()).at(-1);
   deaf.socket.destroy();
   const again = await openLine.socket(t, server, { resume: run, after: 1 });
