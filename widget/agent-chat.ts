@@ -173,9 +173,10 @@ export class AgentChat extends ChatElement {
   protected override updated(changed: PropertyValues<this>): void {
     super.updated(changed);
     // The server's page: nobody knows its language before the browser is asked.
-    if (this.page && this.getAttribute("lang") === "") {
-      document.documentElement.lang = this.language.table.lang;
-    }
+    const { lang } = this.language.table;
+    const root = document.documentElement;
+    // Written only when it is another one, for the reason that `dir` is.
+    if (this.page && this.getAttribute("lang") === "" && root.lang !== lang) root.lang = lang;
   }
 
   protected override render(): TemplateResult | typeof nothing {

@@ -56,10 +56,11 @@ export abstract class ChatElement extends LitElement {
   }
 
   protected override updated(_changed: PropertyValues<this>): void {
-    // For `:dir()`, which does not know the direction of style sheets.
-    this.renderRoot
-      .querySelector<HTMLElement>("[lang]")
-      ?.setAttribute("dir", this.language.direction);
+    const { direction } = this.language;
+    const root = this.renderRoot.querySelector<HTMLElement>("[lang]");
+    // For `:dir()`, which does not know the direction of style sheets. Where it is written again, although it is the same,
+    // browsers style all that is inside anew: a long answer with each frame.
+    if (root && root.dir !== direction) root.dir = direction;
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
@@ -70,7 +71,8 @@ export abstract class ChatElement extends LitElement {
     this.language.use();
     const { style } = this.#sheet.cssRules[0] as CSSStyleRule;
     // Which side is the end: a launcher stands there, and all that is inside follows.
-    style.setProperty("direction", this.language.direction, "important");
+    const { direction } = this.language;
+    if (style.direction !== direction) style.setProperty("direction", direction, "important");
     if (!changed.has("accent")) return;
     const valid = CSS.supports("color", this.accent);
     if (this.accent && !valid) reportAttribute(this, "accent", this.accent, "a CSS colour");

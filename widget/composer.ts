@@ -54,6 +54,8 @@ export class Composer implements ReactiveController {
   #text = "";
   /** The field that shows the text: a new one appears when a key was asked for meanwhile. */
   #field: HTMLTextAreaElement | null = null;
+  /** What the field's height was last made for. */
+  #grown: readonly unknown[] = [];
   /** In the moment after a composition. */
   #composed = false;
   /** Dropped before the server has said what it takes. */
@@ -68,10 +70,14 @@ export class Composer implements ReactiveController {
 
   hostUpdated(): void {
     const input = this.#input;
+    const { limits } = this.#state ?? {};
     if (input && input !== this.#field) input.value = this.#text;
+    if (limits && this.#early.length > 0) void this.addFiles(this.#early.splice(0));
+    // Not with each frame of an answer: it lays the page out.
+    const grown = [input, this.#text, limits];
+    if (grown.some((it, index) => it !== this.#grown[index])) this.#grow();
+    this.#grown = grown;
     this.#field = input;
-    if (this.#state?.limits && this.#early.length > 0) void this.addFiles(this.#early.splice(0));
-    this.#grow();
   }
 
   /** The text that is being written. It may be set before the field is drawn. */
