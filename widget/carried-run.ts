@@ -65,7 +65,9 @@ export class CarriedRun {
       } catch (error) {
         if (!(error instanceof TransportError) || error.code === "unreadable") throw error;
         // What broke before the server could hear it is sent again; anything else is asked for.
-        if (error.code === "connection_lost") this.#sent = true;
+        if (error.code !== "unreachable") this.#sent = true;
+        // Dialling tells.
+        if (error.code === "silent") continue;
       }
       if (!signal.aborted) await this.#options.connection.wait();
     }

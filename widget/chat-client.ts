@@ -44,7 +44,11 @@ export class ChatClient {
     this.server = options.server;
     this.#key = new ApiKey(options.server);
     this.#key.give(options.givenKey);
-    const endpoint = { server: options.server, key: () => this.#key.value };
+    const endpoint = {
+      server: options.server,
+      key: () => this.#key.value,
+      onOpen: () => this.connection.opened(),
+    };
     this.#transport = new FallbackTransport(endpoint, () => answers(this.server));
     this.connection = new Connection(options.onChange);
     this.session = new ChatSession({

@@ -11,6 +11,8 @@ export type ConnectionState = "up" | "connecting" | "waiting";
 export class Connection {
   readonly #onChange: () => void;
   #failures = 0;
+  /** Whether the line is open after the failures; they count until something comes over it. */
+  #isOpen = false;
   #retryAt: number | undefined;
   #waiting: Promise<void> | undefined;
   #wake: (() => void) | undefined;
@@ -21,7 +23,7 @@ export class Connection {
 
   /** One failure alone is no news: the attempt that follows at once mostly succeeds. */
   get state(): ConnectionState {
-    if (this.#failures < 2) return "up";
+    if (this.#failures < 2 || this.#isOpen) return "up";
     return this.#retryAt === undefined ? "connecting" : "waiting";
   }
 
@@ -33,6 +35,12 @@ export class Connection {
   /** Seconds until the next attempt. */
   get retryIn(): number {
     return Math.max(1, Math.ceil(((this.#retryAt ?? 0) - Date.now()) / 1000));
+  }
+
+  /** To be called when the line is open. Whether it holds is another question: a server may take each and drop it. */
+  opened(): void {
+    this.#isOpen = true;
+    if (this.#failures > 0) this.#onChange();
   }
 
   /** To be called when the server has said something. */
@@ -57,6 +65,7 @@ export class Connection {
     const limit = this.#failures === 0 ? FIRST_MS : Math.min(MAX_MS, BASE_MS * 2 ** this.#failures);
     const delay = Math.random() * limit;
     this.#failures += 1;
+    this.#isOpen = false;
     this.#retryAt = Date.now() + delay;
     const heard = new AbortController();
     await new Promise<void>((resolve) => {

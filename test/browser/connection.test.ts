@@ -148,6 +148,42 @@ test("a message to a server that is down waits in sight, can be changed, and is 
   assert.equal(chat.server.model.asked.length, 2);
 });
 
+test("an agent that says nothing for minutes is not taken for a server that is gone", async (t) => {
+  const rest = gate();
+  const chat = await openThrough(t, "pass", { turns: [[wait(rest.opened), say("At last.")]] });
+  await chat.page.clock.install();
+  await chat.page.reload();
+  await chat.say("First");
+  await chat.server.model.nextAsked();
+  for (let minute = 1; minute <= 3; minute++) {
+    // The line is tried: by dialling, since no script hears the server's pings.
+    const dialled = chat.page.waitForEvent("websocket");
+    await chat.page.clock.fastForward("01:00");
+    await dialled;
+    assert.equal(await chat.page.locator('[part="connection"]').count(), 0);
+  }
+  rest.open();
+  await chat.replies.getByText("At last.").waitFor();
+  assert.equal(chat.server.model.asked.length, 1);
+});
+
+test("after an outage the line is good again when it is open, although the agent still works", async (t) => {
+  const rest = gate();
+  const chat = await openThrough(t, "pass", {
+    turns: [[say("Half of"), wait(rest.opened), say(" it all.")]],
+  });
+  await chat.say("First");
+  await chat.replies.getByText("Half of").waitFor();
+  await chat.proxy.down();
+  const connection = chat.page.locator('[part="connection"]');
+  await connection.getByText("cannot be reached").waitFor();
+  await chat.proxy.up();
+  await chat.page.evaluate(() => window.dispatchEvent(new Event("online")));
+  await connection.waitFor({ state: "detached" });
+  rest.open();
+  await chat.replies.getByText("Half of it all.").waitFor();
+});
+
 test("a message that waits for the connection can be taken back", async (t) => {
   const chat = await openThrough(t, "pass", { turns: [[say("Second.")]] });
   await chat.input.waitFor();

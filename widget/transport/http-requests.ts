@@ -21,7 +21,9 @@ export class HttpRequests {
     const headers = { ...init.headers, ...authorization };
     const url = new URL(path, this.#endpoint.server);
     try {
-      return await fetch(url, { ...init, headers, credentials: "omit" });
+      const response = await fetch(url, { ...init, headers, credentials: "omit" });
+      this.#endpoint.onOpen?.();
+      return response;
     } catch (cause) {
       throw new TransportError("unreachable", { cause });
     }

@@ -86,8 +86,8 @@ export class SocketLine {
     this.#socket.send(JSON.stringify(request));
   }
 
-  close(): void {
-    this.#finish(new TransportError("connection_lost"));
+  close(why: TransportError["code"] = "connection_lost"): void {
+    this.#finish(new TransportError(why));
     this.#socket.close();
   }
 

@@ -55,10 +55,11 @@ export class SocketTransport implements ChatTransport {
 
   async *#exchange(request: SocketRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
     const line = await this.connect();
+    this.#endpoint.onOpen?.();
     if (signal.aborted) return;
     const run = new EventQueue<RunEvent>();
     this.#run = run;
-    const silence = setInterval(() => line.isSilent() && line.close(), SILENCE_MS);
+    const silence = setInterval(() => line.isSilent() && line.close("silent"), SILENCE_MS);
     let deadline: ReturnType<typeof setTimeout> | undefined;
     const stop = () => {
       // A run that was cleared is over already.

@@ -28,6 +28,8 @@ export interface Endpoint {
   /** Ends in a slash. */
   readonly server: URL;
   readonly key: () => string | undefined;
+  /** Called when the server has opened a line or answered: it is there, whatever it says and when. */
+  readonly onOpen?: () => void;
 }
 
 /**
@@ -57,9 +59,12 @@ export interface CancellingTransport extends ChatTransport {
   cancel(run: string): Promise<boolean>;
 }
 
-/** `unreachable`: nothing was sent. `connection_lost`: the run may have happened. */
+/**
+ * `unreachable`: nothing was sent. `connection_lost`: the run may have happened. `silent`: the same, and it is not known
+ * whether the line is dead or the agent takes its time.
+ */
 export class TransportError extends Error {
-  readonly code: "unreachable" | "connection_lost" | "unreadable";
+  readonly code: "unreachable" | "connection_lost" | "silent" | "unreadable";
 
   constructor(code: TransportError["code"], options?: ErrorOptions) {
     super(code, options);
@@ -68,7 +73,10 @@ export class TransportError extends Error {
   }
 }
 
-/** Silence for longer than this is taken for a dead line. The server's keep-alives come far more often. */
+/**
+ * After a silence of this length, in milliseconds, the line is tried. Over HTTP the server's keep-alives come far more often; the
+ * pings of a socket, however, no script hears.
+ */
 export const SILENCE_MS = 45_000;
 
 /** How long the server may take to end a run that it was told to end. */
