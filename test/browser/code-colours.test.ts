@@ -50,6 +50,25 @@ test("a block with a known language is coloured, without a change to its text", 
   );
 });
 
+test("with forced colours code has none, which would look like a selection, also when they are switched on later", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: ["one", "two", "three"].map((text) => [say(`\`\`\`js\nlet a; // ${text}\n\`\`\`\n`)]),
+  });
+  await chat.say("Show me");
+  await painted(chat.page, 1);
+  await chat.page.emulateMedia({ forcedColors: "active" });
+  await chat.page.waitForFunction(() => CSS.highlights.size === 0);
+  await chat.say("Again");
+  await chat.answer.getByText("two").waitFor();
+  await chat.send.waitFor();
+  // What is in view has been asked for its colours by then.
+  await chat.page.evaluate(() => new Promise((done) => requestIdleCallback(done)));
+  await chat.page.emulateMedia({ forcedColors: "none" });
+  await chat.say("And again");
+  await chat.answer.getByText("three").waitFor();
+  assert.deepEqual((await painted(chat.page, 1)).comment, ["// three"]);
+});
+
 test("languages that are unknown or not named load nothing", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("```\nconst a = 1;\n```\n\n```brainf\nconst b = 2;\n```\n\n    const c = 3;")]],

@@ -45,6 +45,12 @@ const painted = new Map<HTMLElement, (readonly [Highlight, StaticRange])[]>();
 
 const wanted = new WeakMap<Element, string>();
 
+/** Chromium paints ranges like selected text there, whatever their colours. */
+const forced = matchMedia("(forced-colors: active)");
+forced.addEventListener("change", () => {
+  for (const name of Object.values(roles)) CSS.highlights?.delete(`agent-chat-${name}`);
+});
+
 const observer = new IntersectionObserver(
   (entries) => {
     for (const { target, isIntersecting } of entries) {
@@ -67,7 +73,7 @@ export function highlight(code: HTMLElement, grammar: string): void {
 
 function paint(code: HTMLElement, grammar: string): void {
   const tokens = tokensOf(code.textContent, grammar);
-  if (tokens === undefined) return;
+  if (tokens === undefined || forced.matches) return;
   adoptSheet(code.getRootNode());
   if (typeof Highlight === "undefined") wrapTokens(code, tokens);
   else paintRanges(code, tokens);

@@ -112,6 +112,14 @@ const rules = css`
     }
   }
 
+  @media print {
+    .markdown [data-ui-fold] pre {
+      -webkit-mask: none;
+      mask: none;
+      max-block-size: none;
+    }
+  }
+
   @media (pointer: coarse) {
     .markdown .tools button {
       min-block-size: 44px;

@@ -3,6 +3,7 @@ import { markdownStyles } from "../markdown/markdown.styles.ts";
 import { baseStyles } from "./base.styles.ts";
 import { composerStyles } from "./composer.styles.ts";
 import { layoutStyles } from "./layout.styles.ts";
+import { mediaStyles } from "./media.styles.ts";
 import { startStyles } from "./start.styles.ts";
 import { statusStyles } from "./status.styles.ts";
 import { tokenStyles } from "./tokens.styles.ts";
@@ -18,4 +19,5 @@ export const agentChatStyles: CSSResultGroup = [
   statusStyles,
   markdownStyles,
   composerStyles,
+  mediaStyles,
 ];

@@ -168,6 +168,7 @@ export const fileStyles = css`
   @media (forced-colors: active) {
     .remove {
       border-color: ButtonText;
+      color: ButtonText;
     }
   }
 `;

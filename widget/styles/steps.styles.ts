@@ -163,6 +163,13 @@ export const stepStyles = css`
     }
   }
 
+  @media print {
+    .thoughts,
+    .data pre {
+      max-block-size: none;
+    }
+  }
+
   @media (pointer: coarse) {
     .step-row {
       min-block-size: 44px;
