@@ -17,7 +17,7 @@ const kit: LauncherKit = {
   html,
   nothing,
   icon: icons.icon,
-  icons: { chat: icons.chat, close: icons.close, fold: icons.fold, spark: icons.spark },
+  icons: { close: icons.close, spark: icons.spark },
   iconButton,
   recall,
   remember,
@@ -44,6 +44,9 @@ const RETRY_MS = 1_000;
  * @attr {"round"|"soft"|"sharp"} corners - How round everything is.
  * @attr {string} lang - Language of the texts.
  * @attr {"ltr"|"rtl"|"auto"} dir - Direction.
+ * @attr {"session"|"none"} persist - `session` keeps the conversation in this tab over a reload and over pages.
+ * @attr {"auto"|"open"|"closed"|"hidden"} thinking - Thoughts: open while they stream, open at first, closed at first, or not shown.
+ * @attr {"auto"|"open"|"closed"|"hidden"} tools - Tool calls, likewise; `auto` is closed.
  * @fires {Event} agent-chat-open - The panel was opened.
  * @fires {Event} agent-chat-close - The panel was closed.
  * @slot launcher-icon - Replaces the icon of the button.

@@ -7,7 +7,6 @@ import {
 } from "lit";
 import { keyed } from "lit/directives/keyed.js";
 import { AgentChatMessageEvent, AgentChatReadyEvent } from "./agent-chat.events.ts";
-import { checkChoice } from "./attribute-checks.ts";
 import { ChatClient } from "./chat-client.ts";
 import { ChatElement } from "./chat-element.ts";
 import { ChatScreen } from "./chat-screen.ts";
@@ -16,7 +15,7 @@ import { nextFrame } from "./frame.ts";
 import { loadChunk } from "./lazy-chunk.ts";
 import { ReplyWatcher } from "./reply-watcher.ts";
 import { parseServer } from "./server-url.ts";
-import { STEP_MODES, type StepMode, shownOf } from "./step-modes.ts";
+import { shownOf } from "./step-modes.ts";
 import { strings } from "./strings.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
 import { rememberedTheme, rememberTheme, ThemeWatcher } from "./theme.ts";
@@ -63,17 +62,11 @@ export class AgentChat extends ChatElement {
     apiKey: { attribute: "api-key" },
     page: { type: Boolean, reflect: true },
     embed: { type: Boolean, reflect: true },
-    persist: {},
-    thinking: {},
-    tools: {},
   };
 
   apiKey = "";
   page = false;
   embed = false;
-  persist: "session" | "none" = "session";
-  thinking: StepMode = "auto";
-  tools: StepMode = "auto";
 
   readonly #screen = new ChatScreen(this, {
     send: (message) => this.#send(message),
@@ -163,8 +156,6 @@ export class AgentChat extends ChatElement {
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     super.willUpdate(changed);
-    for (const name of ["thinking", "tools"]) checkChoice(this, name, STEP_MODES);
-    checkChoice(this, "persist", ["session", "none"]);
     if (changed.has("server")) this.#connect();
     else if (changed.has("apiKey")) this.#client?.giveKey(this.apiKey);
     if (changed.has("persist") && this.#client) this.#client.persist = this.persist !== "none";

@@ -1,10 +1,15 @@
 /** Attributes that take one of a few words, and what a page is told that uses another one. */
 
+import { STEP_MODES } from "./step-modes.ts";
+
 /** The first word is the default. */
 export const CHOICES = {
   theme: ["auto", "light", "dark"],
   density: ["normal", "compact", "spacious"],
   corners: ["round", "soft", "sharp"],
+  persist: ["session", "none"],
+  thinking: STEP_MODES,
+  tools: STEP_MODES,
 } as const;
 
 /** Tells the page's author of a wrong value; the page's visitors must not suffer from it. */

@@ -1,10 +1,11 @@
-/** What `<agent-chat>` and its launcher have in common: language, theme and the other levers of their look. */
+/** What `<agent-chat>` and its launcher have in common: language, theme and the other levers of look and conduct. */
 
 import { LitElement, type PropertyDeclarations, type PropertyValues } from "lit";
 import { CHOICES, checkChoice, reportAttribute } from "./attribute-checks.ts";
 import { Language } from "./language.ts";
 import { loadChunksFrom } from "./lazy-chunk.ts";
 import { scriptTag } from "./script-tag.ts";
+import type { StepMode } from "./step-modes.ts";
 import type { StringsOverride } from "./strings.ts";
 
 export abstract class ChatElement extends LitElement {
@@ -15,6 +16,9 @@ export abstract class ChatElement extends LitElement {
     density: { reflect: true },
     corners: { reflect: true },
     strings: { attribute: false },
+    persist: {},
+    thinking: {},
+    tools: {},
   };
 
   server = scriptTag.server;
@@ -23,6 +27,9 @@ export abstract class ChatElement extends LitElement {
   density: "normal" | "compact" | "spacious" = "normal";
   corners: "round" | "soft" | "sharp" = "round";
   strings: StringsOverride | undefined;
+  persist: "session" | "none" = "session";
+  thinking: StepMode = "auto";
+  tools: StepMode = "auto";
 
   /** @internal */
   readonly language = new Language(this, () => this.requestUpdate());

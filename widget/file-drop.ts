@@ -1,16 +1,17 @@
 /** Files dragged over the element: shows that they may be dropped, and takes them. */
 
-import { html, type ReactiveControllerHost, type TemplateResult } from "lit";
-import { strings } from "./strings.ts";
-import * as icons from "./views/icons.ts";
+import { nothing } from "lit";
+import { LateChunk, type LateHost } from "./late-chunk.ts";
 
 export class FileDrop {
-  readonly #host: ReactiveControllerHost;
+  readonly #host: LateHost;
+  readonly #files: LateChunk<"files">;
   readonly #onFiles: (files: Iterable<File>) => void;
   #over = false;
 
-  constructor(host: ReactiveControllerHost, onFiles: (files: Iterable<File>) => void) {
+  constructor(host: LateHost, onFiles: (files: Iterable<File>) => void) {
     this.#host = host;
+    this.#files = new LateChunk(host, "files");
     this.#onFiles = onFiles;
   }
 
@@ -38,12 +39,9 @@ export class FileDrop {
     this.#onFiles(event.dataTransfer.files);
   };
 
-  render(): TemplateResult {
-    return html`
-      <div class="drop" ?hidden=${!this.#over} aria-hidden="true">
-        <div class="drop-card">${icons.file}<span>${strings.dropHere}</span></div>
-      </div>
-    `;
+  /** Files are taken just the same where what draws this cannot be had. */
+  render(): unknown {
+    return this.#over ? (this.#files.get()?.dropView() ?? nothing) : nothing;
   }
 
   #show(over: boolean): void {

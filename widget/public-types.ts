@@ -16,7 +16,18 @@ export type { Strings, StringsOverride } from "./strings.ts";
 
 /** Attributes and properties that both elements have, as a JSX template may set them. */
 type Shared = Partial<
-  Pick<AgentChat, "server" | "theme" | "accent" | "density" | "corners" | "strings">
+  Pick<
+    AgentChat,
+    | "server"
+    | "theme"
+    | "accent"
+    | "density"
+    | "corners"
+    | "strings"
+    | "persist"
+    | "thinking"
+    | "tools"
+  >
 >;
 
 /** What `<agent-chat>` takes in a JSX template. */
@@ -25,9 +36,6 @@ export interface AgentChatProps extends Shared {
   apiKey?: string;
   page?: boolean;
   embed?: boolean;
-  persist?: AgentChat["persist"];
-  thinking?: AgentChat["thinking"];
-  tools?: AgentChat["tools"];
 }
 
 /** What `<agent-chat-launcher>` takes in a JSX template. */

@@ -28,7 +28,6 @@ const texts = {
   send: "Send message",
   stop: "Stop answering",
   attach: "Attach files",
-  dropHere: "Drop files to attach them",
   jump: "Jump to latest",
   suggestions: "Suggestions",
 

@@ -1,51 +1,13 @@
 /** The button in the corner and its panel, as a site sets them by `data-*` on the script tag. */
 
 import assert from "node:assert/strict";
-import { after, type TestContext, test } from "node:test";
-import type { BrowserContextOptions, Page } from "playwright-core";
-import { launchBrowser, openPage } from "../support/browser.ts";
-import { say, type Turn, wait } from "../support/scripted-provider.ts";
-import { sitePage, startSite } from "../support/site.ts";
-import { startServer } from "../support/start-server.ts";
-import { type ChatElement, chatIn, failOnComplaints, isFocused } from "./chat-page.ts";
+import { after, test } from "node:test";
+import { launchBrowser } from "../support/browser.ts";
+import { say, wait } from "../support/scripted-provider.ts";
+import { isFocused } from "./chat-page.ts";
+import { button, PHONE, panel, script, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
-
-const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true };
-
-interface Visit extends ChatElement {
-  page: Page;
-  complaints: string[];
-}
-
-interface VisitOptions {
-  /** Attributes of the script tag. */
-  script?: string;
-  body?: string;
-  head?: string;
-  html?: string;
-  turns?: readonly Turn[];
-  browser?: BrowserContextOptions;
-}
-
-async function visit(t: TestContext, options: VisitOptions = {}): Promise<Visit> {
-  const { script = "", body = "", head = "", turns = [] } = options;
-  const server = await startServer(t, { turns });
-  const tag = `<script src="${server.url}/widget.js" ${script}></script>`;
-  const html = sitePage(body + tag, head).replace("<html", `<html ${options.html ?? ""}`);
-  const site = await startSite(t, { "/": html, "/next": html });
-  const { page, complaints } = await openPage(t, browser, {
-    reducedMotion: "reduce",
-    ...options.browser,
-  });
-  failOnComplaints(t, complaints);
-  await page.goto(site.url);
-  return { page, complaints, ...chatIn(page.locator("agent-chat")) };
-}
-
-const button = (page: Page) => page.locator('[part="launcher"]');
-const panel = (page: Page) => page.locator('[part="panel"]');
-const script = (page: Page, code: string) => page.evaluate(code);
 
 for (const [position, html, side] of [
   ["bottom-end", "", "bottom right"],
@@ -56,7 +18,7 @@ for (const [position, html, side] of [
   ["top-start", 'lang="ar"', "top right"],
 ] as const) {
   test(`data-position="${position}" with ${html || "nothing"} on the page is the ${side}, for button and panel`, async (t) => {
-    const { page } = await visit(t, { script: `data-position="${position}"`, html });
+    const { page } = await visit(t, browser, { script: `data-position="${position}"`, html });
     await button(page).click();
     await panel(page).waitFor();
     // The button grows a little under the pointer.
@@ -76,7 +38,7 @@ for (const [position, html, side] of [
 }
 
 test("label, icon, size and accent are those of the script tag", async (t) => {
-  const { page } = await visit(t, {
+  const { page } = await visit(t, browser, {
     script: 'data-label="Ask us" data-icon="question" data-size="large" data-accent="#ffe600"',
   });
   const named = page.getByRole("button", { name: "Ask us" });
@@ -91,7 +53,7 @@ test("label, icon, size and accent are those of the script tag", async (t) => {
 });
 
 test("each wrong value is reported with the attribute's name and what it takes, and the button still appears", async (t) => {
-  const { page, complaints } = await visit(t, {
+  const { page, complaints } = await visit(t, browser, {
     script:
       'data-position="middle" data-icon="https://evil.example/i.png" data-size="9" data-auto-open="soon" data-colour="red"',
   });
@@ -114,7 +76,9 @@ test("answers that come while the panel is closed are counted on the button, and
   const closed = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const chat = await visit(t, { turns: [[say("Let me see. "), wait(closed), say("Done.")]] });
+  const chat = await visit(t, browser, {
+    turns: [[say("Let me see. "), wait(closed), say("Done.")]],
+  });
   await button(chat.page).click();
   await chat.say("Go");
   await chat.replies.getByText("Let me see.").waitFor();
@@ -129,7 +93,10 @@ test("answers that come while the panel is closed are counted on the button, and
 });
 
 test("data-auto-open opens once a session without taking the focus; what is open stays open on the next page", async (t) => {
-  const chat = await visit(t, { script: 'data-auto-open="10"', body: "<input id=name autofocus>" });
+  const chat = await visit(t, browser, {
+    script: 'data-auto-open="10"',
+    body: "<input id=name autofocus>",
+  });
   await chat.input.waitFor();
   assert.equal(await isFocused(chat.page.locator("#name")), true);
   await chat.page.goto(new URL("/next", chat.page.url()).href);
@@ -150,7 +117,7 @@ test("data-auto-open opens once a session without taking the focus; what is open
 });
 
 test("on a phone the panel is modal: the page is out of reach, and nothing opens by itself", async (t) => {
-  const chat = await visit(t, {
+  const chat = await visit(t, browser, {
     script: 'data-auto-open="0"',
     body: "<button id=page>Buy</button>",
     browser: PHONE,
@@ -173,7 +140,7 @@ test("on a phone the panel is modal: the page is out of reach, and nothing opens
 });
 
 test("a window that becomes small while the panel is open keeps text and focus", async (t) => {
-  const chat = await visit(t);
+  const chat = await visit(t, browser);
   await button(chat.page).click();
   await chat.input.fill("Half a sent");
   await chat.page.setViewportSize({ width: 400, height: 800 });
@@ -190,7 +157,7 @@ test("a window that becomes small while the panel is open keeps text and focus",
 });
 
 test("the panel's size button makes it large and small again, inside the window", async (t) => {
-  const { page } = await visit(t);
+  const { page } = await visit(t, browser);
   await button(page).click();
   await panel(page).waitFor();
   const before = await panel(page).boundingBox();
@@ -202,7 +169,7 @@ test("the panel's size button makes it large and small again, inside the window"
 });
 
 test("the page opens and closes it by code, hears of it, and gets its focus back", async (t) => {
-  const { page, input } = await visit(t, { body: "<button id=help>Help</button>" });
+  const { page, input } = await visit(t, browser, { body: "<button id=help>Help</button>" });
   await button(page).waitFor();
   await script(
     page,
@@ -220,7 +187,7 @@ test("the page opens and closes it by code, hears of it, and gets its focus back
 });
 
 test("parts, variables and slots reach the chat through the launcher", async (t) => {
-  const { page } = await visit(t, {
+  const { page } = await visit(t, browser, {
     script: 'data-launcher="none"',
     head: `<style>
       agent-chat-launcher { --agent-chat-surface: rgb(1, 2, 3) }

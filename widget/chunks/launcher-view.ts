@@ -15,7 +15,7 @@ export interface LauncherKit {
   readonly nothing: typeof nothing;
   /** An icon by its path on a 24 px grid. */
   readonly icon: (path: string) => TemplateResult;
-  readonly icons: Readonly<Record<"chat" | "close" | "fold" | "spark", TemplateResult>>;
+  readonly icons: Readonly<Record<"close" | "spark", TemplateResult>>;
   readonly iconButton: (
     part: string,
     label: string,
@@ -42,6 +42,9 @@ export interface LauncherHost extends LitElement {
   readonly density: string;
   readonly corners: string;
   readonly strings: unknown;
+  readonly persist: string;
+  readonly thinking: string;
+  readonly tools: string;
   readonly icon: "chat" | "spark" | "question";
   readonly label: string;
   readonly autoOpen: number | string | null;
@@ -76,6 +79,9 @@ export const english: LauncherStrings = {
   unread: (count) => (count === 1 ? "1 new message" : `${count} new messages`),
 };
 
+const CHAT =
+  "M20.5 11.5a8 8 0 0 1-8 8H4.5l1.7-3.1a8 8 0 1 1 14.3-4.9zM9 11.5v.1m3.5-.1v.1m3.5-.1v.1";
+const FOLD = "M6 9.5l6 6l6-6";
 const QUESTION =
   "M9 9.3a3 3 0 1 1 4.6 2.5c-1 .6-1.6 1.2-1.6 2.4m0 3v.1M12 3a9 9 0 1 1 0 18a9 9 0 0 1 0-18z";
 const EXPAND = "M13.5 5H19v5.5M10.5 19H5v-5.5M19 5l-5.5 5.5M5 19l5.5-5.5";
@@ -91,7 +97,8 @@ export function launcherView(
   const { open, unread } = model;
   const { label } = host;
   const strings = { ...english, ...host.language.table };
-  const icon = host.icon === "question" ? kit.icon(QUESTION) : icons[host.icon];
+  const icon =
+    host.icon === "spark" ? icons.spark : kit.icon(host.icon === "question" ? QUESTION : CHAT);
   const news = unread > 0 ? strings.unread(unread) : "";
   const name = open ? strings.closeChat : label || strings.openChat;
   return html`
@@ -116,7 +123,7 @@ export function launcherView(
         aria-controls="panel"
         @click=${model.onToggle}
       >
-        ${open ? icons.fold : html`<slot name="launcher-icon">${icon}</slot>`}
+        ${open ? kit.icon(FOLD) : html`<slot name="launcher-icon">${icon}</slot>`}
         ${label && !open ? html`<span class="label">${label}</span>` : nothing}
         ${unread > 0 ? html`<span part="unread" class="unread">${unread}</span>` : nothing}
       </button>
@@ -147,6 +154,9 @@ function chatView(
       .density=${host.density}
       .corners=${host.corners}
       .strings=${host.strings}
+      .persist=${host.persist}
+      .thinking=${host.thinking}
+      .tools=${host.tools}
     >
       ${CHAT_SLOTS.filter((name) => host.querySelector(`:scope > [slot="${name}"]`)).map(
         (name) => html`<slot name=${name} slot=${name}></slot>`,

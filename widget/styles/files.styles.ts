@@ -1,8 +1,28 @@
-/** Files of a message, and why some were not taken. */
+/** Files of a message, why some were not taken, and what shows where they may be dropped. */
 
 import { css } from "lit";
 
 export const fileStyles = css`
+  .drop {
+    position: absolute;
+    inset: 0;
+    z-index: 1;
+    display: grid;
+    padding: 12px;
+    background: color-mix(in oklab, var(--_bg) 90%, transparent);
+    pointer-events: none;
+  }
+
+  .drop-card {
+    display: flex;
+    align-items: center;
+    justify-content: center;
+    gap: 10px;
+    border: 2px dashed var(--_accent);
+    border-radius: var(--_radius);
+    font-weight: 600;
+  }
+
   .draft-files,
   .sent-files {
     display: flex;

@@ -173,26 +173,6 @@ export const layoutStyles = css`
     padding: 4px var(--gutter) calc(16px + env(safe-area-inset-bottom));
   }
 
-  .drop {
-    position: absolute;
-    inset: 0;
-    z-index: 1;
-    display: grid;
-    padding: 12px;
-    background: color-mix(in oklab, var(--_bg) 90%, transparent);
-    pointer-events: none;
-  }
-
-  .drop-card {
-    display: flex;
-    align-items: center;
-    justify-content: center;
-    gap: 10px;
-    border: 2px dashed var(--_accent);
-    border-radius: var(--_radius);
-    font-weight: 600;
-  }
-
   @keyframes rise {
     from {
       opacity: 0;

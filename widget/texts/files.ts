@@ -1,6 +1,7 @@
 /** English texts about files, and why some are not taken. */
 
 export const fileTexts = {
+  dropHere: "Drop files to attach them",
   attachedFiles: "Attached files",
   remove: (name: string) => `Remove ${name}`,
   dismiss: "Dismiss",

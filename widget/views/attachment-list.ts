@@ -4,6 +4,7 @@ import type { AttachmentDraft, DraftFile } from "../attachment-draft.ts";
 import { formatBytes } from "../format.ts";
 import { strings } from "../strings.ts";
 import type { SentFile } from "../transcript.ts";
+import { fileIcon } from "./file-icon.ts";
 import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
 import { spinner } from "./step-icons.ts";
@@ -75,7 +76,7 @@ function fileLabel(
 ): TemplateResult {
   const size = file.size === undefined ? "" : ` · ${formatBytes(file.size)}`;
   return html`
-    <span class="file-icon">${icons.file}</span>
+    <span class="file-icon">${fileIcon}</span>
     <span class="file-text">
       <span class="file-name" title=${file.name}>${file.name}</span>
       <span class="file-kind">${MEDIA_TYPES[file.mediaType].label}${size}</span>

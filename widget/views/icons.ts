@@ -23,21 +23,14 @@ export const compose = icon(
   "M11.5 4.5H7A2.5 2.5 0 0 0 4.5 7v10A2.5 2.5 0 0 0 7 19.5h10a2.5 2.5 0 0 0 2.5-2.5v-4.5M17.8 4.2a1.4 1.4 0 0 1 2 2L12.5 13.5l-3 1l1-3z",
 );
 export const edit = icon("M5 19l1-4L16 5l3 3L9 18z");
-export const fold = icon("M6 9.5l6 6l6-6");
 export const down = icon("M12 5v14m6.5-6.5L12 19l-6.5-6.5");
 export const key = icon(
   "M15.5 4a4.5 4.5 0 1 1 0 9a4.5 4.5 0 0 1 0-9zM12.3 11.7L4.5 19.5m4.2-4.2l2.3 2.3m-5-.1l1.5 1.5",
-);
-export const file = icon(
-  "M13.5 3.5H7.5a2 2 0 0 0-2 2v13a2 2 0 0 0 2 2h9a2 2 0 0 0 2-2v-10zm0 0v5h5",
 );
 export const copy = icon(
   "M11 9h7a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2h-7a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2zM5.5 15A1.5 1.5 0 0 1 4 13.5V6a2 2 0 0 1 2-2h7.5A1.5 1.5 0 0 1 15 5.5",
 );
 export const retry = icon("M19.5 4.5v5h-5M19 9.5A7.7 7.7 0 1 0 19.7 13");
-export const chat = icon(
-  "M20.5 11.5a8 8 0 0 1-8 8H4.5l1.7-3.1a8 8 0 1 1 14.3-4.9zM9 11.5v.1m3.5-.1v.1m3.5-.1v.1",
-);
 export const spark = icon(
   "M12 2.5c.7 5.3 3.7 8.5 9.5 9.5c-5.8 1-8.8 4.2-9.5 9.5c-.7-5.3-3.7-8.5-9.5-9.5c5.8-1 8.8-4.2 9.5-9.5z",
   "icon solid",

@@ -1,0 +1,59 @@
+/** A site with the script tag, and so with the button in its corner, in a real browser. */
+
+import type { TestContext } from "node:test";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { openPage } from "../support/browser.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import type { ServerOptions } from "../support/start-server.ts";
+import { startServer } from "../support/start-server.ts";
+import { type ChatElement, chatIn, failOnComplaints } from "./chat-page.ts";
+
+export const PHONE: BrowserContextOptions = {
+  viewport: { width: 390, height: 844 },
+  hasTouch: true,
+};
+
+export interface Visit extends ChatElement {
+  page: Page;
+  complaints: string[];
+}
+
+export interface VisitOptions extends ServerOptions {
+  /** Attributes of the script tag. */
+  script?: string;
+  body?: string;
+  head?: string;
+  html?: string;
+  browser?: BrowserContextOptions;
+}
+
+/** Opens the site's page; `/next` is another one with the same content. */
+export async function visit(
+  t: TestContext,
+  browser: Browser,
+  options: VisitOptions = {},
+): Promise<Visit> {
+  const {
+    script = "",
+    body = "",
+    head = "",
+    html: attributes = "",
+    browser: context,
+    ...rest
+  } = options;
+  const server = await startServer(t, { turns: [], ...rest });
+  const tag = `<script src="${server.url}/widget.js" ${script}></script>`;
+  const html = sitePage(body + tag, head).replace("<html", `<html ${attributes}`);
+  const site = await startSite(t, { "/": html, "/next": html });
+  const { page, complaints } = await openPage(t, browser, {
+    reducedMotion: "reduce",
+    ...context,
+  });
+  failOnComplaints(t, complaints);
+  await page.goto(site.url);
+  return { page, complaints, ...chatIn(page.locator("agent-chat")) };
+}
+
+export const button = (page: Page) => page.locator('[part="launcher"]');
+export const panel = (page: Page) => page.locator('[part="panel"]');
+export const script = (page: Page, code: string) => page.evaluate(code);
