@@ -7,7 +7,7 @@ import { gate } from "../support/deadline.ts";
 import { say, wait } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { type ChatPage, chatIn, openChat } from "./chat-page.ts";
+import { type ChatPage, chatIn, openChat, watchAddresses } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -191,4 +191,21 @@ test("another server while a message is changed leaves that server's conversatio
   await chat.replies.getByText("One.").waitFor();
   assert.equal(await page.locator('[part="editing"]').count(), 0);
   assert.equal(await chat.input.inputValue(), "");
+});
+
+test("a line that was not used for minutes, as in a sleep of the machine, is not trusted with a message", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("One.")], [say("Two.")], [say("Three.")]],
+  });
+  const { sockets } = watchAddresses(chat.page);
+  await chat.page.clock.install();
+  await chat.page.reload();
+  await chat.ask("First", "One.");
+  await chat.page.clock.fastForward("01:00");
+  await chat.ask("Second", "Two.");
+  assert.equal(sockets.length, 1);
+  await chat.page.clock.fastForward("10:00");
+  await chat.ask("Third", "Three.");
+  assert.equal(sockets.length, 2);
+  assert.deepEqual(contents(chat, 2), ["First", "One.", "Second", "Two.", "Third"]);
 });

@@ -16,9 +16,13 @@ import {
   TransportError,
 } from "./transport.ts";
 
+/** Unused for so long, a line may have died in a sleep of the machine, which nobody was told of. */
+const FRESH_MS = 300_000;
+
 export class SocketTransport implements ChatTransport {
   readonly #endpoint: Endpoint;
   #line: Promise<SocketLine> | undefined;
+  #usedAt = 0;
   #run: EventQueue<RunEvent> | undefined;
   #clearing: { settle: (refusal?: ErrorEvent) => void } | undefined;
 
@@ -29,7 +33,8 @@ export class SocketTransport implements ChatTransport {
   /** Opens the line unless it is open. Rejects with `unreachable` when that is impossible. */
   async connect(): Promise<SocketLine> {
     const existing = await this.#line?.catch(() => undefined);
-    if (existing?.isOpen) return existing;
+    if (existing?.isOpen && Date.now() < this.#usedAt + FRESH_MS) return existing;
+    existing?.close();
     const dialled = SocketLine.open(this.#url(), {
       onEvent: (event) => this.#receive(event),
       onEnd: (end) => {
@@ -39,6 +44,7 @@ export class SocketTransport implements ChatTransport {
       },
     });
     this.#line = dialled;
+    this.#usedAt = Date.now();
     dialled.catch(() => {
       if (this.#line === dialled) this.#line = undefined;
     });
@@ -80,6 +86,7 @@ export class SocketTransport implements ChatTransport {
       clearTimeout(deadline);
       signal.removeEventListener("abort", stop);
       if (this.#run === run) this.#run = undefined;
+      this.#usedAt = Date.now();
     }
   }
 
