@@ -14,9 +14,16 @@ export class Blocks {
   /** Bytes in the last block. */
   #filled = 0;
 
+  /** Takes the bytes over; much of them is not copied when it has its memory for itself. */
   static of(bytes: Buffer): Blocks {
     const blocks = new Blocks();
-    blocks.add(bytes);
+    if (bytes.length > SMALL_BYTES && hasOwnMemory(bytes)) {
+      blocks.#blocks.push(bytes);
+      blocks.#size = bytes.length;
+      blocks.#filled = bytes.length;
+    } else {
+      blocks.add(bytes);
+    }
     return blocks;
   }
 
@@ -52,7 +59,7 @@ export class Blocks {
 
   #copy(piece: Buffer): void {
     for (let at = 0; at < piece.length; ) {
-      if (this.#blocks.length === 0 || this.#filled === BLOCK_BYTES) {
+      if (this.#filled === (this.#blocks.at(-1)?.length ?? 0)) {
         this.#blocks.push(Buffer.allocUnsafeSlow(BLOCK_BYTES));
         this.#filled = 0;
       }
@@ -63,4 +70,8 @@ export class Blocks {
       at += copied;
     }
   }
+}
+
+function hasOwnMemory(bytes: Buffer): bytes is Buffer<ArrayBuffer> {
+  return bytes.buffer instanceof ArrayBuffer && bytes.length === bytes.buffer.byteLength;
 }

@@ -6,6 +6,7 @@ import { ApiError } from "../protocol/api-error.ts";
 import { closeCodeOf } from "../protocol/close-codes.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
 import { requestIdOf } from "./exchange.ts";
+import { splitLargeFrames } from "./frame-splitter.ts";
 import { endWithError } from "./raw-answer.ts";
 import { CLOSE_GRACE_MS, SocketLine } from "./socket-line.ts";
 
@@ -38,6 +39,7 @@ export class SocketServer {
   ): void {
     this.#server ??= handshakes(this.#maxPayload);
     this.#server.handleUpgrade(req, socket, head, (accepted) => {
+      splitLargeFrames(socket, this.#maxPayload);
       use(this.#lineOf(accepted, socket));
     });
   }
@@ -79,8 +81,8 @@ export class SocketServer {
 /** Frames that a refused peer sends before it reads our close frame are read to their end, so they stay small. */
 const MAX_REFUSED_PAYLOAD = 1024;
 
-/** A message of 64 MiB in frames of 16 KiB, as browsers send it. */
-const MAX_FRAGMENTS = 4096;
+/** A message of 64 MiB in frames of 16 KiB, as browsers send it; and what `FrameSplitter` makes of larger frames. */
+const MAX_FRAGMENTS = 4096 + 2048;
 
 /** The same in reads of 1 kB from the network. */
 const MAX_BUFFERED_CHUNKS = 65_536;

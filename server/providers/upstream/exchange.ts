@@ -1,11 +1,13 @@
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { isCompressed, MAX_REFUSAL_BYTES, MAX_REFUSAL_MS, UpstreamRefusal } from "./refusal.ts";
+import { lengthOf } from "./request-body.ts";
 
 /** A request as it is sent. */
 export interface ExchangeRequest {
   method: string;
   headers: Readonly<Record<string, string>>;
-  body: string | Uint8Array;
+  /** In pieces: sent as they are, one after the other. */
+  body: string | Uint8Array | readonly Uint8Array[];
 }
 
 /**
@@ -61,7 +63,13 @@ function send(
       answer.on("error", () => {});
       resolve(answer);
     });
-    sent.end(body);
+    if (typeof body === "string" || body instanceof Uint8Array) sent.end(body);
+    else {
+      // Said here: with more than one piece Node would send chunks, which some servers of models do not take.
+      sent.setHeader("content-length", lengthOf(body));
+      for (const piece of body) sent.write(piece);
+      sent.end();
+    }
   });
 }
 

@@ -2,6 +2,7 @@ import type { ProviderError } from "../failures/provider-error.ts";
 import type { OnAnswer } from "../provider.ts";
 import { type RequestForm, requestForm, type UpstreamAddress } from "./client.ts";
 import { exchange, type StreamAnswer, streamAnswer } from "./exchange.ts";
+import { requestBody } from "./request-body.ts";
 import { type StreamOptions, type StreamReader, streamEvents } from "./stream.ts";
 
 /** A streamed request of an OpenAI-compatible API. */
@@ -60,7 +61,8 @@ export class Upstream {
       typeof apiKey === "function"
         ? { ...headers, authorization: `Bearer ${await apiKey()}` }
         : headers;
-    const body = JSON.stringify(request.body());
+    const json = requestBody(request.body());
+    const body = json instanceof Promise ? await json : json;
     const sent = exchange(url, { method: "POST", headers: authorized, body }, signal);
     return { incoming: await streamAnswer(sent) };
   }

@@ -1,0 +1,165 @@
+import type { Duplex } from "node:stream";
+
+/** Payload of one piece: a multiple of the masking key's length, so that one key serves all. */
+const PIECE_BYTES = 128 * 1024;
+
+/** More pieces than this make no pause shorter, and `ws` bounds their number. */
+const MOST_PIECES = 1024;
+
+/** RFC 6455, 5.2. */
+const FIN = 0x80;
+const RESERVED = 0x70;
+const OPCODE = 0x0f;
+const CONTINUATION = 0x0;
+const BINARY = 0x2;
+const MASKED = 0x80;
+const LENGTH = 0x7f;
+const TWO_BYTES = 126;
+const EIGHT_BYTES = 127;
+
+/** A data frame's first bytes: two, a length of up to eight, a key of four. */
+interface Header {
+  readonly first: number;
+  readonly isMasked: boolean;
+  readonly size: number;
+  /** Bytes of the payload. */
+  readonly length: number;
+}
+
+/** A frame that is passed on in pieces. */
+interface LargeFrame {
+  /** Bit and opcode of the first piece, and the bit of the last one. */
+  opcode: number;
+  readonly fin: number;
+  readonly key: Buffer;
+  /** Bytes that are still to be passed on, in all and of this piece. */
+  left: number;
+  leftOfPiece: number;
+}
+
+/**
+ * Between a connection and `ws`: makes fragments of each large frame while it comes. `ws` takes a frame's payload out of its
+ * mask when all of it is there, in one turn of the event loop, and for 28 MB everybody else would wait for that.
+ * Whatever `ws` would refuse is passed on as it is.
+ */
+export class FrameSplitter {
+  readonly #maxPayload: number;
+  readonly #pieceBytes: number;
+  readonly #pass: (bytes: Buffer) => void;
+  /** Bytes of the message so far. */
+  #message = 0;
+  /** Bytes of a frame that goes on as it is. */
+  #left = 0;
+  #large: LargeFrame | undefined;
+  /** A header that has come in part. */
+  #part: Buffer | undefined;
+
+  /** `maxPayload`: bytes of one message. `pass` is given what is to be read in place of what came. */
+  constructor(maxPayload: number, pass: (bytes: Buffer) => void) {
+    this.#maxPayload = maxPayload;
+    this.#pieceBytes = Math.max(PIECE_BYTES, 4 * Math.ceil(maxPayload / MOST_PIECES / 4));
+    this.#pass = pass;
+  }
+
+  push(chunk: Buffer): void {
+    const bytes = this.#part === undefined ? chunk : Buffer.concat([this.#part, chunk]);
+    this.#part = undefined;
+    // What stands between `from` and `at` goes on as it is.
+    let from = 0;
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#large !== undefined) {
+        at = this.#passPiece(this.#large, bytes, at);
+        from = at;
+      } else if (this.#left > 0) {
+        const count = Math.min(this.#left, bytes.length - at);
+        this.#left -= count;
+        at += count;
+      } else {
+        const header = readHeader(bytes, at);
+        if (header === undefined) break;
+        if (this.#isToSplit(header)) {
+          if (at > from) this.#pass(bytes.subarray(from, at));
+          this.#large = largeFrame(header, bytes, at);
+          from = at + header.size;
+        } else {
+          this.#left = header.length;
+        }
+        at += header.size;
+      }
+    }
+    if (at > from) this.#pass(bytes.subarray(from, at));
+    if (at < bytes.length) this.#part = Buffer.from(bytes.subarray(at));
+  }
+
+  #isToSplit({ first, isMasked, length }: Header): boolean {
+    const opcode = first & OPCODE;
+    if (opcode > BINARY || (first & RESERVED) !== 0 || !isMasked) return false;
+    this.#message = length + (opcode === CONTINUATION ? this.#message : 0);
+    return length > this.#pieceBytes && this.#message <= this.#maxPayload;
+  }
+
+  #passPiece(frame: LargeFrame, bytes: Buffer, from: number): number {
+    if (frame.leftOfPiece === 0) {
+      frame.leftOfPiece = Math.min(this.#pieceBytes, frame.left);
+      const fin = frame.leftOfPiece === frame.left ? frame.fin : 0;
+      this.#pass(writeHeader(fin | frame.opcode, frame.leftOfPiece, frame.key));
+      frame.opcode = CONTINUATION;
+    }
+    const to = Math.min(bytes.length, from + frame.leftOfPiece);
+    frame.leftOfPiece -= to - from;
+    frame.left -= to - from;
+    if (frame.left === 0) this.#large = undefined;
+    this.#pass(bytes.subarray(from, to));
+    return to;
+  }
+}
+
+/**
+ * Puts a splitter before what `ws` reads with. `ws` stops reading by taking its listener away, which it finds in
+ * the property that `EventEmitter.rawListeners` documents.
+ */
+export function splitLargeFrames(connection: Duplex, maxPayload: number): void {
+  const [read, ...others] = connection.listeners("data");
+  if (read === undefined || others.length > 0) throw new Error("ws reads in a new way");
+  const splitter = new FrameSplitter(maxPayload, (bytes) => {
+    // It may have had enough in the middle of a chunk.
+    if (connection.listeners("data").includes(read)) read.call(connection, bytes);
+  });
+  const split = (chunk: Buffer) => splitter.push(chunk);
+  connection.removeListener("data", read as () => void);
+  connection.on("data", Object.assign(split, { listener: read }));
+}
+
+/** `undefined`: not all of it is there. */
+function readHeader(bytes: Buffer, at: number): Header | undefined {
+  const second = bytes[at + 1];
+  if (second === undefined) return undefined;
+  const isMasked = (second & MASKED) !== 0;
+  const short = second & LENGTH;
+  const lengthBytes = short === TWO_BYTES ? 2 : short === EIGHT_BYTES ? 8 : 0;
+  const size = 2 + lengthBytes + (isMasked ? 4 : 0);
+  if (at + size > bytes.length) return undefined;
+  const length =
+    lengthBytes === 0
+      ? short
+      : lengthBytes === 2
+        ? bytes.readUInt16BE(at + 2)
+        : Number(bytes.readBigUInt64BE(at + 2));
+  return { first: bytes[at] ?? 0, isMasked, size, length };
+}
+
+function largeFrame({ first, size, length }: Header, bytes: Buffer, at: number): LargeFrame {
+  const key = Buffer.from(bytes.subarray(at + size - 4, at + size));
+  return { opcode: first & OPCODE, fin: first & FIN, key, left: length, leftOfPiece: 0 };
+}
+
+function writeHeader(first: number, length: number, key: Buffer): Buffer {
+  const lengthBytes = length < TWO_BYTES ? 0 : length < 65_536 ? 2 : 8;
+  const header = Buffer.alloc(2 + lengthBytes);
+  header[0] = first;
+  header[1] = MASKED | (lengthBytes === 0 ? length : lengthBytes === 2 ? TWO_BYTES : EIGHT_BYTES);
+  if (lengthBytes === 2) header.writeUInt16BE(length, 2);
+  if (lengthBytes === 8) header.writeBigUInt64BE(BigInt(length), 2);
+  return Buffer.concat([header, key]);
+}
