@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync } from "node:fs";
 import module from "node:module";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { HookSettings } from "./project-hooks.ts";
@@ -15,6 +16,7 @@ export async function importModule(file: string): Promise<{ default?: unknown }>
   if (importsNothing(file)) return import(href);
   const folder = dirname(file);
   const withTsx = /ts$/.test(file) || existsSync(join(folder, "tsconfig.json"));
+  spareTsxItsCache();
   if (withTsx && hasSyncHooks()) registerTsx();
   else if (withTsx) (await import("tsx/esm/api")).register();
   const settings = {
@@ -25,6 +27,18 @@ export async function importModule(file: string): Promise<{ default?: unknown }>
   if (hasSyncHooks()) registerSyncHooks(settings);
   else registerInThread(settings);
   return import(href);
+}
+
+/**
+ * `tsx` keeps what it compiled in the folder for temporary files, and would fail where that cannot be written, as in a
+ * container whose files are read-only.
+ */
+function spareTsxItsCache(): void {
+  try {
+    accessSync(join(tmpdir(), "/"), constants.W_OK);
+  } catch {
+    process.env.TSX_DISABLE_CACHE = "1";
+  }
 }
 
 /** What has no word of an import cannot need help with one: a plain object, for one. */

@@ -147,3 +147,14 @@ test("a tool that leaves a rejected promise behind ends no conversation but its 
   }
   assert.match(server.command.stderr, /left behind/);
 });
+
+test("TypeScript is loaded where no file can be written, as in a read-only container", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts":
+      'enum Model { Demo = "demo" } export default { name: "Mine" as string, model: Model.Demo };',
+  });
+  // There is no folder below a file, and none can be made.
+  const env = { TMPDIR: join(folder, "agent.ts/none") };
+  const { url } = await start(t, [folder], { env });
+  assert.equal((await info(url)).name, "Mine");
+});
