@@ -1,6 +1,6 @@
 /**
- * What the widget costs: frames of a long answer against parsing the whole message again, the size of every file, and the
- * time until somebody can type. Prints tables; needs a build. `npm run bench:widget`
+ * What the widget costs: frames of a long answer against parsing the whole message again, the size of every file, the
+ * time until somebody can type, what holds a phone up, and memory. Prints tables; needs a build. `npm run bench:widget`
  */
 
 import { readdirSync, readFileSync } from "node:fs";
@@ -11,6 +11,7 @@ import { launchBrowser } from "../test/support/browser.ts";
 import { sitePage, startSite } from "../test/support/site.ts";
 import { startServer } from "../test/support/start-server.ts";
 import { answers } from "./widget/answers.mjs";
+import { memory, phone } from "./widget/phone.mjs";
 
 const LOADS = 7;
 
@@ -123,6 +124,11 @@ try {
   const browser = await launchBrowser(t);
   await frames(browser);
   await interactive(browser);
+  print(
+    "Tasks of the page on a phone, in milliseconds on a processor that is four times slower",
+    await phone(browser, t),
+  );
+  print("Memory of a conversation", await memory(browser, t));
 } finally {
   for (const close of closing) await close();
 }
