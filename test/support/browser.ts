@@ -45,9 +45,28 @@ const OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1";
 /** Far longer than anything here takes. */
 const DEADLINE_MS = 10_000;
 
-/** Launches a browser that closes with the test, or with the file for `{ after }` of `node:test`. */
-export async function launchBrowser(t: TestEnd): Promise<Browser> {
-  const browser = await chromium.launch({
+/** The one of this process, and how many tests or files use it. */
+let shared: { readonly browser: Promise<Browser>; users: number } | undefined;
+
+/**
+ * A browser until the end of the test, or of the file for `{ after }` of `node:test`. Files that run in one process share
+ * one: what must be apart is in profiles (`openPage`).
+ */
+export function launchBrowser(t: TestEnd): Promise<Browser> {
+  const mine = shared ?? { browser: launch(), users: 0 };
+  shared = mine;
+  mine.users += 1;
+  atEnd(t, async () => {
+    mine.users -= 1;
+    if (mine.users > 0) return;
+    shared = undefined;
+    await (await mine.browser).close();
+  });
+  return mine.browser;
+}
+
+async function launch(): Promise<Browser> {
+  return chromium.launch({
     executablePath: await executable(),
     args: [
       "--no-sandbox",
@@ -59,8 +78,6 @@ export async function launchBrowser(t: TestEnd): Promise<Browser> {
       OTHER_SITES,
     ],
   });
-  atEnd(t, () => browser.close());
-  return browser;
 }
 
 /** What a page complained of: script errors, console errors, refusals by its Content-Security-Policy. */

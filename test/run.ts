@@ -1,0 +1,95 @@
+/**
+ * Runs the tests with Node's runner, several files of an area in one process: to start Node, tsx, a browser or a DOM
+ * costs more than most files take. `node --import tsx --test FILE` runs any one of them alone.
+ * Areas that are named as arguments are left out.
+ */
+
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+
+/** Areas in the order in which they are begun, the longest first, and how many files share a process. */
+const AREAS: Readonly<Record<string, number>> = {
+  browser: 6,
+  cli: 1,
+  cluster: 1,
+  server: 8,
+  providers: 10,
+  widget: 6,
+  contract: 4,
+  fuzz: 5,
+  bench: 1,
+};
+
+/** These change or measure what belongs to a whole process: its memory, its environment, its one document. */
+const ALONE = new Set([
+  "test/providers/bedrock-connection.test.ts",
+  "test/providers/bedrock-setup.test.ts",
+  "test/widget/agent-chat.test.ts",
+  "test/widget/api-key.test.ts",
+  "test/widget/composer.test.ts",
+  "test/widget/launcher.test.ts",
+  "test/widget/marked-lexer.test.ts",
+  "test/widget/reconnect.test.ts",
+  "test/widget/transports.test.ts",
+]);
+
+const GROUPS = "node_modules/.cache/parley-tests";
+
+/** No group takes so many milliseconds, however busy the machine is: one that hangs is named, and holds nobody up. */
+const GROUP_MS = 600_000;
+
+function filesOf(area: string): string[] {
+  return readdirSync(`test/${area}`)
+    .filter((name) => name.endsWith(".test.ts"))
+    .map((name) => `test/${area}/${name}`);
+}
+
+/** Deals the files out, so that neighbours in the alphabet, which are often alike, take different processes. */
+function deal(files: readonly string[], size: number): string[][] {
+  const hands: string[][] = Array.from({ length: Math.ceil(files.length / size) }, () => []);
+  for (const [index, file] of files.entries()) hands[index % hands.length]?.push(file);
+  return hands;
+}
+
+/** Writes a file that imports those of each group. */
+function writeGroups(area: string): string[] {
+  const files = filesOf(area);
+  const alone = files.filter((file) => ALONE.has(file));
+  const together = files.filter((file) => !ALONE.has(file));
+  const groups = deal(together, AREAS[area] ?? 1).map((group, index) => {
+    const [only] = group;
+    if (group.length === 1 && only !== undefined) return only;
+    const path = `${GROUPS}/${area}-${index + 1}.mjs`;
+    writeFileSync(path, group.map((file) => `import "../../../${file}";\n`).join(""));
+    return path;
+  });
+  return [...groups, ...alone];
+}
+
+for (const file of ALONE) if (!existsSync(file)) throw new Error(`there is no ${file}`);
+const left = new Set(process.argv.slice(2));
+const here = readdirSync("test", { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && filesOf(entry.name).length > 0)
+  .map(({ name }) => name);
+for (const area of left) if (!here.includes(area)) throw new Error(`there is no test/${area}`);
+const areas = [...new Set([...Object.keys(AREAS), ...here])].filter((area) => !left.has(area));
+
+rmSync(GROUPS, { recursive: true, force: true });
+mkdirSync(GROUPS, { recursive: true });
+const runner = spawn(
+  process.execPath,
+  [
+    "--import",
+    "tsx",
+    "--test",
+    `--test-timeout=${GROUP_MS}`,
+    // One more than there are cores: a test often waits for another process.
+    `--test-concurrency=${availableParallelism() + 1}`,
+    ...areas.flatMap(writeGroups),
+  ],
+  { stdio: "inherit" },
+);
+runner.on("exit", (code) => {
+  process.exitCode = code ?? 1;
+});
