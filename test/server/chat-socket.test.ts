@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { tool } from "../../server/agent/define.ts";
 import { gate } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
 import { call, hang, hangQuietly, say, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
+import { deaf } from "../support/test-tools.ts";
 
 const user = (content: string) => ({ role: "user", content });
 const assistant = (content: string) => ({ role: "assistant", content });
@@ -193,18 +193,9 @@ test("stop before the first token ends the run, also with a model that then ends
 for (const stateKind of ["conversation_history", "previous_response_id"] as const) {
   test(`stop during a tool aborts it and leaves no dangling call (${stateKind})`, async (t) => {
     const aborted = gate();
-    const forever = tool({
-      name: "forever",
-      description: "Never ends.",
-      parameters: { type: "object" },
-      execute: (_args, { signal }) => {
-        signal.addEventListener("abort", aborted.open);
-        return new Promise(() => {});
-      },
-    });
     const server = await startServer(t, {
       turns: [[say("Wait."), call("c1", "forever")], [say("Next")]],
-      agent: { tools: [forever] },
+      agent: { tools: [deaf("forever", aborted.open)] },
       stateKind,
     });
     const client = await connect(t, server.socketUrl);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { post, send } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
-import { connectRaw, type RawConnection } from "../support/raw-connection.ts";
+import { connectRaw, type RawConnection, upgrade } from "../support/raw-connection.ts";
 import { say, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
@@ -32,16 +32,7 @@ const BEGIN: Record<"body" | "frame", (raw: RawConnection) => Promise<void>> = {
     assert.equal((await raw.answer()).status, 100);
   },
   async frame(raw) {
-    await raw.write(
-      "GET /ws/chat HTTP/1.1",
-      "host: x",
-      "connection: upgrade",
-      "upgrade: websocket",
-      "sec-websocket-version: 13",
-      "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
-      "",
-      "",
-    );
+    await raw.write(...upgrade());
     await raw.answer();
     const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0x30, 0, 0, 0, 0, 0, 0]);
     // In a message of three such parts.

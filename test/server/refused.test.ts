@@ -3,23 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gate } from "../support/deadline.ts";
-import { connectRaw } from "../support/raw-connection.ts";
+import { connectRaw, upgrade } from "../support/raw-connection.ts";
 import { say, wait } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 
 test("a socket without a key is cut when it sends more than a greeting", async (t) => {
   const server = await startServer(t, { env: { PARLEY_API_KEY: "k-123456" } });
   const raw = await connectRaw(t, server);
-  await raw.write(
-    "GET /ws/chat HTTP/1.1",
-    "host: x",
-    "connection: Upgrade",
-    "upgrade: websocket",
-    "sec-websocket-version: 13",
-    "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
-    "",
-    "",
-  );
+  await raw.write(...upgrade());
   await raw.until("unauthorized");
   // A text frame of 60 MiB is announced; its first bytes follow.
   const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0x03, 0xc0, 0, 0, 0, 0, 0, 0]);

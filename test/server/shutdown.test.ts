@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { tool } from "../../server/agent/define.ts";
 import { post, readEventStream, send } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
-import { connectRaw } from "../support/raw-connection.ts";
+import { connectRaw, upgrade } from "../support/raw-connection.ts";
 import { call, hang, say, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
+import { deaf } from "../support/test-tools.ts";
 
 const PATIENT = { PARLEY_DRAIN_SECONDS: "60" };
 
@@ -79,18 +79,9 @@ test("what still runs after PARLEY_DRAIN_SECONDS gets one error shutting_down on
 
 test("tools hear of the end, and one that does not listen does not hold it up", async (t) => {
   const aborted = gate();
-  const deaf = tool({
-    name: "deaf",
-    description: "Never ends.",
-    parameters: { type: "object" },
-    execute: (_args, { signal }) => {
-      signal.addEventListener("abort", aborted.open);
-      return new Promise(() => {});
-    },
-  });
   const server = await startServer(t, {
     turns: [[call("c1", "deaf")]],
-    agent: { tools: [deaf] },
+    agent: { tools: [deaf("deaf", aborted.open)] },
   });
   const client = await connect(t, server.socketUrl);
   client.send({ message: "Hi" });
@@ -140,16 +131,7 @@ test("an idle server closes at once, with its idle connections", async (t) => {
 test("a socket that does not answer the close frame is cut after two seconds", async (t) => {
   const server = await startServer(t, { turns: [] });
   const raw = await connectRaw(t, server);
-  await raw.write(
-    "GET /ws/chat HTTP/1.1",
-    "host: 127.0.0.1",
-    "connection: Upgrade",
-    "upgrade: websocket",
-    "sec-websocket-version: 13",
-    "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
-    "",
-    "",
-  );
+  await raw.write(...upgrade());
   assert.equal(
     (await raw.answer()).headers.get("sec-websocket-accept"),
     "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",

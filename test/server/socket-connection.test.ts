@@ -1,33 +1,20 @@
 /** The socket below its messages: handshake, pings, frames, the end. */
 
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { test } from "node:test";
 import { WebSocket } from "ws";
 import { within } from "../support/deadline.ts";
 import { endlessTurn, settled } from "../support/endless-turn.ts";
-import { connectRaw } from "../support/raw-connection.ts";
+import { connectRaw, upgrade } from "../support/raw-connection.ts";
 import { hang, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 
-const handshake = (path = "/ws/chat", ...more: string[]) => [
-  `GET ${path} HTTP/1.1`,
-  "host: 127.0.0.1",
-  "connection: Upgrade",
-  "upgrade: websocket",
-  "sec-websocket-version: 13",
-  `sec-websocket-key: ${randomBytes(16).toString("base64")}`,
-  ...more,
-  "",
-  "",
-];
-
 test("the handshake answers with the request's id", async (t) => {
   const server = await startServer(t, { turns: [] });
   const raw = await connectRaw(t, server);
-  await raw.write(...handshake("/ws/chat", "x-request-id: abc"));
+  await raw.write(...upgrade("/ws/chat", "x-request-id: abc"));
   const answer = await raw.answer();
   assert.deepEqual([answer.status, answer.headers.get("x-request-id")], [101, "abc"]);
   raw.socket.destroy();
@@ -37,7 +24,7 @@ test("an upgrade at any other address is 404 in JSON", async (t) => {
   const server = await startServer(t, { turns: [] });
   for (const path of ["/", "/ws", "/ws/chat/", "/api/chat"]) {
     const raw = await connectRaw(t, server);
-    await raw.write(...handshake(path));
+    await raw.write(...upgrade(path));
     const answer = await raw.answer();
     assert.deepEqual([answer.status, JSON.parse(answer.body).error.code], [404, "not_found"]);
     assert.ok(answer.headers.get("x-request-id"));
@@ -47,7 +34,7 @@ test("an upgrade at any other address is 404 in JSON", async (t) => {
 test("a handshake that is no WebSocket's is 400 in JSON", async (t) => {
   const server = await startServer(t, { turns: [] });
   const raw = await connectRaw(t, server);
-  const lines = handshake().filter((line) => !line.startsWith("sec-websocket-key"));
+  const lines = upgrade().filter((line) => !line.startsWith("sec-websocket-key"));
   await raw.write(...lines);
   const answer = await raw.answer();
   assert.equal(answer.status, 400);
@@ -76,7 +63,7 @@ for (const [name, bytes, code] of BROKEN_FRAMES) {
   test(`a frame that ${name} closes with ${code}, and the server goes on`, async (t) => {
     const server = await startServer(t, { turns: [[say("Fine")]] });
     const raw = await connectRaw(t, server);
-    await raw.write(...handshake());
+    await raw.write(...upgrade());
     await raw.answer();
     raw.socket.write(bytes);
     const close = await raw.until(String.fromCharCode(code >> 8, code & 0xff));

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { post } from "../support/chat-transports.ts";
 import { within } from "../support/deadline.ts";
-import { connectRaw, type RawConnection } from "../support/raw-connection.ts";
+import { connectRaw, type RawConnection, upgrade } from "../support/raw-connection.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 
@@ -19,14 +19,6 @@ const BEGUN = 2 * MEBIBYTE;
 
 const CHUNK_HEAD = `${SIZE.toString(16)}\r\n`;
 const HEAD = ["POST /api/chat HTTP/1.1", "host: x", "content-type: application/json"];
-const UPGRADE = [
-  "GET /ws/chat HTTP/1.1",
-  "host: x",
-  "connection: upgrade",
-  "upgrade: websocket",
-  "sec-websocket-version: 13",
-  "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
-];
 
 /** Starts a message of blanks, and sends the beginning of it. */
 const BEGIN: Record<string, (raw: RawConnection) => Promise<void>> = {
@@ -37,7 +29,7 @@ const BEGIN: Record<string, (raw: RawConnection) => Promise<void>> = {
     await raw.write(...HEAD, "transfer-encoding: chunked", "", `${CHUNK_HEAD}${" ".repeat(BEGUN)}`);
   },
   async "socket message"(raw) {
-    await raw.write(...UPGRADE, "", "");
+    await raw.write(...upgrade());
     await raw.answer();
     const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0x30, 0, 0, 0, 0, 0, 0]);
     raw.socket.write(Buffer.concat([head, Buffer.alloc(BEGUN, 0x20)]));

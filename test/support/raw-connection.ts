@@ -90,6 +90,21 @@ export class RawConnection {
   }
 }
 
+/** The lines of a request for a WebSocket. Its key is that of RFC 6455, so the answer's `sec-websocket-accept` is, too. */
+export function upgrade(path = "/ws/chat", ...more: string[]): string[] {
+  return [
+    `GET ${path} HTTP/1.1`,
+    "host: 127.0.0.1",
+    "connection: Upgrade",
+    "upgrade: websocket",
+    "sec-websocket-version: 13",
+    "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
+    ...more,
+    "",
+    "",
+  ];
+}
+
 /** Connects, and cuts the connection with the test. */
 export async function connectRaw(
   t: Cleanup,

@@ -39,6 +39,13 @@ export const broken = tool({
 export const define = (name: string, execute: AnyToolDefinition["execute"], more = {}) =>
   tool({ name, description: "For a test.", parameters: { type: "object" }, execute, ...more });
 
+/** Tells of its abort, and does not listen to it. */
+export const deaf = (name: string, onAbort: () => void) =>
+  define(name, (_args, { signal }) => {
+    signal.addEventListener("abort", onAbort);
+    return new Promise(() => {});
+  });
+
 /** What the model was told that its calls answered, in the order in which it was told. */
 export function answersTo(model: ScriptedProvider): string[] {
   const last = model.asked.at(-1)?.messages ?? [];

@@ -7,13 +7,10 @@ import type {
   AgentChatLauncherProps,
   AgentChatProps,
 } from "../public-types.ts";
+import type { EventListeners } from "./listeners.ts";
 
 /** Listeners for the events of an element, as Preact names them: `onagent-chat-done`. */
-type Listeners = {
-  [Name in keyof GlobalEventHandlersEventMap as Name extends `agent-chat-${string}`
-    ? `on${Name}`
-    : never]?: (event: GlobalEventHandlersEventMap[Name]) => void;
-};
+type Listeners = EventListeners<"on">;
 
 declare module "preact" {
   namespace JSX {

@@ -7,13 +7,10 @@ import type {
   AgentChatLauncherProps,
   AgentChatProps,
 } from "../public-types.ts";
+import type { EventListeners } from "./listeners.ts";
 
 /** Listeners for the events of an element, as Solid names them: `on:agent-chat-done`. */
-type Listeners = {
-  [Name in keyof GlobalEventHandlersEventMap as Name extends `agent-chat-${string}`
-    ? `on:${Name}`
-    : never]?: (event: GlobalEventHandlersEventMap[Name]) => void;
-};
+type Listeners = EventListeners<"on:">;
 
 declare module "solid-js" {
   namespace JSX {
