@@ -51,7 +51,10 @@ export function createLog(
     if (format === "off" || !shown.includes(at)) return;
     const line =
       format === "json"
-        ? jsonLine(at, msg, strikeFields({ worker, ...fields }, strike))
+        ? jsonLine(at, msg, {
+            worker,
+            ...strikeFields(fields, secrets.length > 0 ? strike : undefined),
+          })
         : prettyLine(`${who}${strike(text())}`);
     output(line, OF_TRAFFIC.has(msg));
   };
@@ -96,7 +99,8 @@ export function createLog(
 /** The messages of lines that every request and every run makes. */
 const OF_TRAFFIC = new Set(["request", "run", "model", "tool"]);
 
-function strikeFields(fields: Fields, strike: (text: string) => string): Fields {
+function strikeFields(fields: Fields, strike: ((text: string) => string) | undefined): Fields {
+  if (strike === undefined) return fields;
   const struck: Record<string, string | number | undefined> = {};
   for (const [name, value] of Object.entries(fields)) {
     struck[name] = typeof value === "string" ? strike(value) : value;

@@ -61,7 +61,8 @@ async function answer(
   const { req, res, path, query } = arrival;
   const { origins } = config();
   const visitor = door.visitor(req, "rest", query);
-  setHeaders(res, { ...COMMON_HEADERS, "x-request-id": arrival.requestId });
+  setHeaders(res, COMMON_HEADERS);
+  res.setHeader("x-request-id", arrival.requestId);
   setHeaders(res, corsHeaders(origins, visitor));
 
   refuseFaultyRequest(req);
@@ -90,14 +91,18 @@ function refuseFaultyRequest({ httpVersion, rawHeaders }: IncomingMessage): void
     throw new ApiError("invalid_request", "This server speaks HTTP/1.1.");
   }
   // RFC 9112, 3.2. Of two, a proxy may have judged one and Node gives us the other.
-  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host");
-  if (hosts.length > 1 || (hosts.length === 0 && httpVersion === "1.1")) {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? "";
+    if (name.length === 4 && name.toLowerCase() === "host") hosts++;
+  }
+  if (hosts > 1 || (hosts === 0 && httpVersion === "1.1")) {
     throw new ApiError("invalid_request", "The request must have one Host header.");
   }
 }
 
 function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  for (const name in headers) res.setHeader(name, headers[name] ?? "");
 }
 
 /** The one exit of everything that was refused, or went wrong before the answer began. */

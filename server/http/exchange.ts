@@ -44,10 +44,10 @@ function givenId(req: IncomingMessage): string | undefined {
 /** Splits the raw request target by hand: it is compared, never decoded or joined. */
 export function splitTarget(target: string): { path: string; query: URLSearchParams } {
   // RFC 9112, 3.2.2: a client may name the whole address, as it does to a proxy.
-  const local = target.replace(/^https?:\/\/[^/?]*/i, "");
+  const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = local.indexOf("?");
-  const path = (mark === -1 ? local : local.slice(0, mark)) || "/";
-  return { path, query: new URLSearchParams(mark === -1 ? "" : local.slice(mark + 1)) };
+  if (mark === -1) return { path: local || "/", query: new URLSearchParams() };
+  return { path: local.slice(0, mark) || "/", query: new URLSearchParams(local.slice(mark + 1)) };
 }
 
 export function header(req: IncomingMessage, name: string): string | undefined {

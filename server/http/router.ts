@@ -46,14 +46,35 @@ export function findRoute<Handler>(
   table: RouteTable<Handler>,
   method: string,
   path: string,
-): (Route<Handler> & { name: string; params: PathParams }) | undefined {
+): FoundRoute<Handler> | undefined {
   const wanted = method === "HEAD" ? "GET" : method;
-  for (const [key, route] of Object.entries(table)) {
+  // A path with a brace could be taken for a pattern, of which the table has the keys, too.
+  const whole = path.includes("{") ? undefined : ownRoute(table, `${wanted} ${path}`);
+  if (whole !== undefined) return { name: path, ...whole, params: {} };
+  for (const [key, route] of patternsOf(table)) {
     const [own, pattern] = methodAndPath(key);
     const params = own === wanted ? match(pattern, path) : undefined;
     if (params !== undefined) return { name: pattern, ...route, params };
   }
   return undefined;
+}
+
+type FoundRoute<Handler> = Route<Handler> & { name: string; params: PathParams };
+
+function ownRoute<Handler>(table: RouteTable<Handler>, key: string): Route<Handler> | undefined {
+  return Object.hasOwn(table, key) ? table[key as keyof typeof table] : undefined;
+}
+
+const patterns = new WeakMap<RouteTable<unknown>, [string, Route<unknown>][]>();
+
+/** The routes that name segments: few, where every script has a route of its own. */
+function patternsOf<Handler>(table: RouteTable<Handler>): [string, Route<Handler>][] {
+  let known = patterns.get(table) as [string, Route<Handler>][] | undefined;
+  if (known === undefined) {
+    known = Object.entries(table).filter(([key]) => key.includes("{"));
+    patterns.set(table, known);
+  }
+  return known;
 }
 
 function methodAndPath(key: string): [method: string, path: string] {

@@ -5,10 +5,15 @@ import type { Exchange } from "./exchange.ts";
 
 /** A file that is served from memory, in each coding that was prepared. */
 export interface StaticFile {
-  readonly contentType: string;
   readonly etag: string;
   /** By `Content-Encoding`, best first; "identity" is always there. */
-  readonly codings: ReadonlyMap<string, Buffer>;
+  readonly codings: ReadonlyMap<string, Coded>;
+}
+
+/** The bytes of one coding, and the headers that say what they are. */
+interface Coded {
+  readonly bytes: Buffer;
+  readonly headers: Readonly<Record<string, string | number>>;
 }
 
 /** Reads a built file and its precompressed siblings, once, at the start. */
@@ -17,7 +22,7 @@ export function readStaticFile(path: string, contentType: string): StaticFile {
   if (existsSync(`${path}.br`)) codings.set("br", readFileSync(`${path}.br`));
   if (existsSync(`${path}.gz`)) codings.set("gzip", readFileSync(`${path}.gz`));
   codings.set("identity", readFileSync(path));
-  return { contentType, etag: etagOf(codings), codings };
+  return staticFile(codings, contentType);
 }
 
 /** For a page that is filled in at the start. */
@@ -28,7 +33,18 @@ export function staticText(text: string, contentType: string): StaticFile {
     ["gzip", gzipSync(bytes, { level: 9 })],
     ["identity", bytes],
   ]);
-  return { contentType, etag: etagOf(codings), codings };
+  return staticFile(codings, contentType);
+}
+
+function staticFile(prepared: ReadonlyMap<string, Buffer>, contentType: string): StaticFile {
+  const etag = etagOf(prepared);
+  const codings = new Map<string, Coded>();
+  for (const [coding, bytes] of prepared) {
+    const headers = { "content-type": contentType, "content-length": bytes.length, etag };
+    const encoding = coding === "identity" ? {} : { "content-encoding": coding };
+    codings.set(coding, { bytes, headers: { ...headers, ...encoding } });
+  }
+  return { etag, codings };
 }
 
 function etagOf(codings: ReadonlyMap<string, Buffer>): string {
@@ -44,38 +60,51 @@ export function sendStaticFile(
   headers: Readonly<Record<string, string>>,
 ): void {
   res.appendHeader("vary", "accept-encoding");
-  // Compared without W/, as RFC 9110, 13.1.2 has it: a proxy may have dropped it.
-  const known = (req.headers["if-none-match"] ?? "").split(",").map(opaqueTag);
-  if (known.includes(opaqueTag(file.etag)) || known.includes("*")) {
+  if (isKnown(file.etag, req.headers["if-none-match"])) {
     res.writeHead(304, { etag: file.etag, ...headers }).end();
     return;
   }
-  const [coding, bytes] = choose(file, req.headers["accept-encoding"]);
-  res.writeHead(200, {
-    "content-type": file.contentType,
-    "content-length": bytes.length,
-    etag: file.etag,
-    ...(coding === "identity" ? {} : { "content-encoding": coding }),
-    ...headers,
-  });
-  res.end(bytes);
+  const coded = choose(file, req.headers["accept-encoding"] ?? "");
+  res.writeHead(200, { ...coded.headers, ...headers });
+  res.end(coded.bytes);
+}
+
+/** Compared without W/, as RFC 9110, 13.1.2 has it: a proxy may have dropped it. */
+function isKnown(etag: string, condition: string | undefined): boolean {
+  if (condition === undefined || condition === etag) return condition === etag;
+  const known = condition.split(",").map(opaqueTag);
+  return known.includes(opaqueTag(etag)) || known.includes("*");
 }
 
 function opaqueTag(etag: string): string {
   return etag.trim().replace(/^W\//, "");
 }
 
-/** The best prepared coding that the client takes; `q=0` means that it does not (RFC 9110, 12.5.3). */
-function choose(file: StaticFile, accept: unknown): [string, Buffer] {
-  const offers = typeof accept === "string" ? accept.toLowerCase().split(",") : [];
+/** The best prepared coding that the client takes. */
+function choose({ codings }: StaticFile, accept: string | string[]): Coded {
+  const taken = codingsOf(String(accept));
+  for (const [coding, coded] of codings) {
+    if (coding === "identity" || taken.has(coding)) return coded;
+  }
+  throw new Error("a static file has no identity coding");
+}
+
+/** What a header says, for the few that browsers send; who sends others has them read each time. */
+const read = new Map<string, ReadonlySet<string>>();
+const MOST_READ = 32;
+
+/** The codings that `Accept-Encoding` names; `q=0` means that the client does not take one (RFC 9110, 12.5.3). */
+function codingsOf(accept: string): ReadonlySet<string> {
+  const known = read.get(accept);
+  if (known !== undefined) return known;
   const taken = new Set(
-    offers
+    accept
+      .toLowerCase()
+      .split(",")
       .map((offer) => offer.split(";").map((part) => part.trim()))
       .filter(([, quality = ""]) => !/^q=0(?:\.0*)?$/.test(quality))
       .map(([coding = ""]) => coding),
   );
-  for (const entry of file.codings) {
-    if (entry[0] === "identity" || taken.has(entry[0])) return entry;
-  }
-  throw new Error("a static file has no identity coding");
+  if (read.size < MOST_READ) read.set(accept, taken);
+  return taken;
 }

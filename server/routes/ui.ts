@@ -28,13 +28,11 @@ export function page(service: Service): Handler {
     page: staticText(readPage(service, "page.html"), HTML),
     embed: staticText(readPage(service, "embed.html"), HTML),
   };
-  const headers = {
-    page: () => pageHeaders("'self'"),
-    embed: () => pageHeaders(service.frameAncestors()),
-  };
+  const own = pageHeaders("'self'");
   return (exchange) => {
-    const kind = exchange.query.get("embed") === "1" ? "embed" : "page";
-    sendStaticFile(exchange, files[kind], headers[kind]());
+    if (exchange.query.get("embed") !== "1") sendStaticFile(exchange, files.page, own);
+    // Which sites may frame it can change while the server runs.
+    else sendStaticFile(exchange, files.embed, pageHeaders(service.frameAncestors()));
   };
 }
 
