@@ -2,12 +2,13 @@ import type { Agent } from "./agent/define.ts";
 import { type Config, hasKeys } from "./config.ts";
 import type { KeyKind } from "./http/caller.ts";
 import type { Log } from "./log.ts";
+import { memoryAdvice } from "./memory-defaults.ts";
 import { isLoopbackHost } from "./origins.ts";
 
 export interface Announced {
   version: string;
   agent: Pick<Agent, "name" | "agent" | "model" | "fallbacks">;
-  config: Pick<Config, "keys" | "host" | "workers">;
+  config: Pick<Config, "keys" | "host" | "workers" | "maxBodyBytes" | "maxRequestBytesTotal">;
   url: string;
   log: Pick<Log, "warning">;
 }
@@ -28,6 +29,8 @@ export function announce({ version, agent, config, url, log }: Announced): void 
       `${config.host} can be reached from other machines and no key is set. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`,
     );
   }
+  const advice = memoryAdvice(config);
+  if (advice !== undefined) log.warning(advice);
   print(url);
 }
 

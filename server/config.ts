@@ -1,12 +1,12 @@
 /** Flags and environment become one frozen `Config`, once, at the start. Mistakes stop the start. */
 
 import { randomBytes } from "node:crypto";
-import { getHeapStatistics } from "node:v8";
 import type { ToolLimits } from "./agent/runner.ts";
 import type { KeyKind } from "./http/caller.ts";
 import type { ProxyPolicy } from "./limits/client-address.ts";
 import type { Limits } from "./limits/limits.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "./log.ts";
+import { type MemoryDefaults, memoryDefaults } from "./memory-defaults.ts";
 import { isLoopbackHost, type OriginPolicy, parseOrigins } from "./origins.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
 import {
@@ -120,8 +120,11 @@ export interface Flags {
   workers?: string | undefined;
 }
 
-/** @throws SetupError that names the flag or variable and what would be right. */
-export function readConfig(flags: Flags, env: Environment): Config {
+/**
+ * `memory`: defaults that follow from the heap of this process.
+ * @throws SetupError that names the flag or variable and what would be right.
+ */
+export function readConfig(flags: Flags, env: Environment, memory = memoryDefaults()): Config {
   // An empty one would listen on every address: `--host "$UNSET"` must not publish a server.
   const host = flags.host || env.HOST || "127.0.0.1";
   const keys: KeyPools = {
@@ -138,14 +141,14 @@ export function readConfig(flags: Flags, env: Environment): Config {
     origins: parseOrigins(list(env, "PARLEY_ALLOWED_ORIGINS"), openByDefault),
     stateSecrets: list(env, "PARLEY_STATE_SECRET"),
     maxAttachments: number(env, "PARLEY_MAX_ATTACHMENTS", 10, { integer: true }),
-    ...readBodyBytes(env),
+    ...readBodyBytes(env, memory),
     maxLargeBodies: number(env, "PARLEY_MAX_LARGE_BODIES", 8, { integer: true, min: 1 }),
     minUploadRate: number(env, "PARLEY_MIN_UPLOAD_RATE", 16_384, { integer: true }),
     maxConnections: number(env, "PARLEY_MAX_CONNECTIONS", 10_000, { integer: true, min: 1 }),
     message: readMessageLimits(env),
     tools: readToolLimits(env),
     limits: readLimits(env),
-    resume: readResume(env),
+    resume: readResume(env, memory),
     proxies: readProxies(env),
     idSecret: randomBytes(32),
     metrics: oneOf(env, "PARLEY_METRICS", ["on", "off"]) !== "off",
@@ -165,16 +168,13 @@ export function readConfig(flags: Flags, env: Environment): Config {
   });
 }
 
-/** Far less than what ends the process: a message is held more than once while it is sent on to a model. */
-const DEFAULT_TOTAL = Math.min(
-  512 * 1024 * 1024,
-  Math.floor(getHeapStatistics().heap_size_limit / 4),
-);
-
-function readBodyBytes(env: Environment): Pick<Config, "maxBodyBytes" | "maxRequestBytesTotal"> {
+function readBodyBytes(
+  env: Environment,
+  { bodyBytes, requestBytesTotal }: MemoryDefaults,
+): Pick<Config, "maxBodyBytes" | "maxRequestBytesTotal"> {
   const whole = { integer: true, min: 1 };
-  const maxBodyBytes = number(env, "PARLEY_MAX_BODY_BYTES", 64 * 1024 * 1024, whole);
-  const fallback = Math.max(DEFAULT_TOTAL, maxBodyBytes);
+  const maxBodyBytes = number(env, "PARLEY_MAX_BODY_BYTES", bodyBytes, whole);
+  const fallback = Math.max(requestBytesTotal, maxBodyBytes);
   const total = number(env, "PARLEY_MAX_REQUEST_BYTES_TOTAL", fallback, whole);
   if (total >= maxBodyBytes) return { maxBodyBytes, maxRequestBytesTotal: total };
   throw new SetupError(

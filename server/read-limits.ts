@@ -1,5 +1,6 @@
 import type { ToolLimits } from "./agent/runner.ts";
 import type { Limits } from "./limits/limits.ts";
+import type { MemoryDefaults } from "./memory-defaults.ts";
 import { type Environment, number, seconds } from "./read-setting.ts";
 import type { MessageLimits } from "./routes/parse-chat.ts";
 import type { ResumeSettings } from "./runs/run-hub.ts";
@@ -77,10 +78,10 @@ export function readToolLimits(env: Environment): ToolLimits {
 }
 
 /** @throws SetupError */
-export function readResume(env: Environment): ResumeSettings {
+export function readResume(env: Environment, { resumeBytesTotal }: MemoryDefaults): ResumeSettings {
   return Object.freeze({
     graceMs: seconds(env, "PARLEY_RESUME_SECONDS", 15, 0),
     maxBytes: number(env, "PARLEY_RESUME_BYTES", 4 * 1024 * 1024, FROM_ONE),
-    maxTotalBytes: number(env, "PARLEY_RESUME_TOTAL_BYTES", 256 * 1024 * 1024, FROM_ONE),
+    maxTotalBytes: number(env, "PARLEY_RESUME_TOTAL_BYTES", resumeBytesTotal, FROM_ONE),
   });
 }

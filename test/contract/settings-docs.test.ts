@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { LIVE_SETTINGS, readConfig } from "../../server/config.ts";
+import { memoryDefaults } from "../../server/memory-defaults.ts";
 import { REPOSITORY } from "../support/command.ts";
 import { readMarkdown, section, tableRows } from "../support/markdown-file.ts";
 
@@ -47,7 +48,7 @@ test("docs/settings.md says of exactly those settings that they are live that SI
 });
 
 test("docs/settings.md and the README give the defaults that the code has", () => {
-  const config = readConfig({}, {});
+  const config = readConfig({}, {}, memoryDefaults(Infinity));
   const { port, host, maxAttachments, maxBodyBytes, message, tools, limits, resume, times } =
     config;
   const seconds = Object.entries({
