@@ -36,6 +36,8 @@ const hostile: Readonly<Record<string, string>> = {
   "lazy quotes": filled("> a\nb\n"),
   "lazy lists in quotes": filled("> - a\nb\n"),
   "nested lists": filled("- "),
+  "lists that follow each other": filled("- a\n+ b\n* c\n1. d\n2) e\n"),
+  "empty lists": filled("*\n\n\n"),
   "a lazy list item": `- ${filled("a\n")}`,
   "a half lazy list item": `- ${filled("a\n  b\n")}`,
   "lines that look like tables": filled("a\n-|-\n"),

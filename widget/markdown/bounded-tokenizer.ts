@@ -85,20 +85,36 @@ export class BoundedTokenizer extends Tokenizer {
   }
 }
 
-/** Where to stop reading a list: before a line too many that belongs to an item only by laziness. */
+/** What a line begins with at its very start: nothing inside an item stands there. */
+const outerBullet = /^(?:([*+-])|\d{1,9}([.)]))(?=\s|$)/;
+
+/** What tells lists apart: their character, or what follows the number. */
+function kindOf(line: string): string | undefined {
+  const [, character, delimiter] = outerBullet.exec(line) ?? [];
+  return character ?? delimiter;
+}
+
+/** Where to stop reading a list: before another one, or a line too many that belongs to an item only by laziness. */
 function listEnd(src: string): number {
+  const kind = kindOf(src);
   const indent = (bullet.exec(src)?.[0].length ?? 1) + 1;
   let lazy = 0;
   let afterBlank = false;
+  let isEmpty = false;
   for (const { start, line } of linesOf(src)) {
     const isBlank = line.trim() === "";
-    if (bullet.test(line)) lazy = 0;
-    else if (!isBlank && line.search(/\S/) < indent) {
+    if (bullet.test(line)) {
+      lazy = 0;
+      if (kind && (kindOf(line) ?? kind) !== kind) return start;
+    } else if (!isBlank && line.search(/\S/) < indent) {
       // After a blank line nothing is lazy: the list is over.
       if (afterBlank) return src.length;
       lazy += 1;
       if (lazy > maxLazyLines) return start;
     }
+    // An item that begins with two blank lines is empty, and the list over.
+    if (isBlank && afterBlank && isEmpty) return start;
+    if (!isBlank) isEmpty = /^(?:[*+-]|\d{1,9}[.)])[ \t]*$/.test(line);
     afterBlank = isBlank;
   }
   return src.length;

@@ -29,7 +29,9 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
 export function appendText(parent: HTMLElement, text: string): void {
   if (text === "") return;
   const last = parent.lastChild;
-  if (last instanceof Text) last.appendData(visibleText(text, last.data));
+  // What is there is read only where it matters: it would be copied for each of a paragraph's pieces.
+  if (last instanceof Text)
+    last.appendData(visibleText(text, /^\p{M}/u.test(text) ? last.data : ""));
   else parent.append(visibleText(text));
 }
 
