@@ -55,6 +55,8 @@ export const startStyles = css`
     margin: -4px;
     padding: 4px;
     overflow-y: auto;
+    /* They give way before the text field does. */
+    flex-shrink: 999;
   }
 
   .pill {
