@@ -14,6 +14,16 @@ export function sendJson(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
+  res.end(startJson(res, status, body, headers));
+}
+
+/** Writes the head. Returns the body. */
+function startJson(
+  res: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>>,
+): Buffer {
   const bytes = Buffer.from(JSON.stringify(body));
   res.writeHead(status, {
     "content-type": "application/json; charset=utf-8",
@@ -21,7 +31,7 @@ export function sendJson(
     "cache-control": "no-store",
     ...headers,
   });
-  res.end(bytes);
+  return bytes;
 }
 
 /** The body that every refused or failed request is answered with. */
@@ -43,6 +53,25 @@ export function errorHeaders(error: ApiError): Record<string, string> {
   return headers;
 }
 
+/** How long a refused client may go on sending before its connection is ended with its answer, in milliseconds. */
+const LINGER_MS = 5_000;
+
 export function sendError(res: ServerResponse, error: ApiError): void {
-  sendJson(res, error.status, errorBody(error), errorHeaders(error));
+  const bytes = startJson(res, error.status, errorBody(error), errorHeaders(error));
+  if (res.req.complete || res.shouldKeepAlive) res.end(bytes);
+  else endWhenRead(res, bytes);
+}
+
+/**
+ * Ends an answer whose connection ends with it. While the client still sends, the system would answer with a reset, which
+ * takes away what the client has not read yet: so the rest is thrown away first.
+ */
+function endWhenRead(res: ServerResponse, bytes: Buffer): void {
+  res.write(bytes);
+  const end = () => {
+    clearTimeout(timer);
+    res.end();
+  };
+  const timer = setTimeout(end, LINGER_MS);
+  res.req.once("end", end).once("close", end).resume();
 }

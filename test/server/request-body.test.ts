@@ -1,8 +1,9 @@
 /** How bodies arrive: their size, their pieces, and who is asked before they are read. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { post } from "../support/chat-transports.ts";
+import { within } from "../support/deadline.ts";
 import { connectRaw } from "../support/raw-connection.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
@@ -140,3 +141,31 @@ for (const [name, lines, status] of BROKEN) {
     assert.equal((await fetch(`${server.url}/health`)).status, 200);
   });
 }
+
+const MIB = 1024 * 1024;
+
+/** A client that goes on sending what is refused already, and wants its connection closed with the answer. */
+async function refusedWhileItSends(t: TestContext) {
+  const server = await startServer(t, { turns: [], env: LIMIT });
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const raw = await connectRaw(t, server);
+  const errors: unknown[] = [];
+  raw.socket.on("error", (error) => errors.push(error));
+  const length = `content-length: ${4 * MIB}`;
+  await raw.write(...HEAD, "connection: close", length, "", "x".repeat(MIB));
+  assert.equal((await raw.answer()).status, 413);
+  return { raw, errors };
+}
+
+test("a client that is refused while it sends is not reset, so that it can read why", async (t) => {
+  const { raw, errors } = await refusedWhileItSends(t);
+  await raw.write("x".repeat(3 * MIB));
+  await within(raw.closed, "the end of the connection");
+  assert.deepEqual(errors, []);
+});
+
+test("a client that is refused and never sends the rest is left after 5 seconds", async (t) => {
+  const { raw } = await refusedWhileItSends(t);
+  t.mock.timers.tick(5_000);
+  await within(raw.closed, "the end of the connection");
+});
