@@ -10,7 +10,6 @@ import { LogBudget } from "./log-budget.ts";
 import { Run } from "./run.ts";
 import type { RunDirectory, RunOrder } from "./run-access.ts";
 import type { RunJob, WatchRun } from "./run-settings.ts";
-import { TurnQueue } from "./turn-queue.ts";
 
 /** How long and how much of a run is kept for a client that lost its line. */
 export interface ResumeSettings {
@@ -54,7 +53,6 @@ export class RunHub implements RunDirectory {
   readonly #settings: ResumeSettings;
   readonly #watch: WatchRun;
   readonly #budget: LogBudget;
-  readonly #turns = new TurnQueue();
   readonly #entries = new Map<string, Entry>();
   readonly #secret: Buffer;
   readonly #observer: PlaceObserver | undefined;
@@ -110,7 +108,6 @@ export class RunHub implements RunDirectory {
         maxRunMs: this.#runner.maxRunMs,
         maxBytes: this.#settings.maxBytes,
         budget: this.#budget,
-        turns: this.#turns,
         activity: this.activity,
         onGone: () => {
           this.#entries.delete(place);

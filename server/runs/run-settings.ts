@@ -6,7 +6,6 @@ import type { TraceHeaders } from "../http/trace-headers.ts";
 import type { StreamEvent } from "../protocol/events.ts";
 import type { Activity } from "./activity.ts";
 import type { LogBudget } from "./log-budget.ts";
-import type { TurnQueue } from "./turn-queue.ts";
 
 export interface RunSettings {
   readonly id: string;
@@ -17,7 +16,6 @@ export interface RunSettings {
   /** Bytes of events that are held for readers to come back. */
   readonly maxBytes: number;
   readonly budget: LogBudget;
-  readonly turns: TurnQueue;
   readonly activity: Activity;
   /** Told once that nobody can come back to this run. */
   onGone(): void;

@@ -26,7 +26,6 @@ export class Run implements RunAccess {
   readonly #controller = new AbortController();
   readonly #readings = new Set<Reading>();
   #grace: NodeJS.Timeout | undefined;
-  #flushing = false;
   #wake: (() => void) | undefined;
   #gone = false;
   #cancelled = false;
@@ -141,9 +140,7 @@ export class Run implements RunAccess {
         // Nobody reads on, or nobody waited for it any longer.
         if (this.#gone || this.#log.closed) return;
         this.#append(events, watch);
-        // Nobody waits longer for the first event than what else this turn has to do takes.
-        if (this.#log.lastId === events.length) this.#flush();
-        else this.#flushSoon();
+        this.#flush();
         if (this.#mustWait()) await this.#room();
         if (this.#gone || this.#log.closed) return;
       }
@@ -178,17 +175,11 @@ export class Run implements RunAccess {
     return this.#settings.graceMs > 0;
   }
 
-  #flushSoon(): void {
-    if (this.#flushing || this.#readings.size === 0) return;
-    this.#flushing = true;
-    this.#settings.turns.add(this.#flush);
-  }
-
-  readonly #flush = (): void => {
-    this.#flushing = false;
+  /** What came together leaves together, at once. */
+  #flush(): void {
     for (const reading of this.#readings) reading.flush();
     this.#progress();
-  };
+  }
 
   #progress(): void {
     this.#trim();
@@ -204,10 +195,14 @@ export class Run implements RunAccess {
     const { maxBytes, budget } = this.#settings;
     const keep = this.#keeps && !this.#gone && !budget.isFull ? maxBytes / 2 : 0;
     if (this.#log.bytes <= keep) return;
-    const places = [...this.#readings].map(({ sent }) => sent);
     const newest = this.#gone ? this.#log.lastId : this.#log.lastId - 1;
-    this.#log.trim(keep, Math.min(newest, ...places));
-    this.#log.trim(maxBytes, Math.min(newest, Math.max(0, ...places)));
+    let [slowest, quickest] = [newest, 0];
+    for (const { sent } of this.#readings) {
+      slowest = Math.min(slowest, sent);
+      quickest = Math.max(quickest, sent);
+    }
+    this.#log.trim(keep, slowest);
+    this.#log.trim(maxBytes, Math.min(newest, quickest));
     for (const reading of this.#readings) {
       if (reading.sent + 1 < this.#log.firstId) reading.cut();
     }

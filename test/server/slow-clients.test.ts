@@ -77,10 +77,15 @@ for (const stream of [true, false]) {
 test("a reader that takes nothing does not hold up another, and is cut when the run leaves it behind", async (t) => {
   const run = newRun();
   const piece = "x".repeat(64 * 1024);
-  const turn = Array.from({ length: 400 }, () => [say(piece), wait(nextTurn())]).flat();
-  const server = await startServer(t, { turns: [turn], stateKind: "previous_response_id" });
+  const bothRead = gate();
+  const talk = Array.from({ length: 400 }, () => [say(piece), wait(nextTurn())]).flat();
+  const turns = [[wait(bothRead.opened), ...talk]];
+  const server = await startServer(t, { turns, stateKind: "previous_response_id" });
+  const asked = server.model.nextAsked();
   const deaf = await postDeaf(t, server, { message: "Hi", stream: true, run });
+  await asked;
   const lively = await openLine.sse(t, server, { message: "Hi", run });
+  bothRead.open();
   const last = (await lively.rest()).at(-1);
   assert.equal(last?.type === "done" && last.data.length, 400 * piece.length);
   deaf.socket.resume();
@@ -121,17 +126,14 @@ test("while nobody reads, a run goes on to PARLEY_RESUME_BYTES, waits, and goes 
 test("the last event is held whatever its size, for who loses the line in the middle of it", async (t) => {
   const text = "x".repeat(2 * 1024 * 1024);
   const env = { PARLEY_RESUME_BYTES: "1000" };
-  let speak = () => {};
-  const bothRead = new Promise<void>((resolve) => {
-    speak = resolve;
-  });
-  const server = await startServer(t, { turns: [[wait(bothRead), say(text)]], env });
+  const bothRead = gate();
+  const server = await startServer(t, { turns: [[wait(bothRead.opened), say(text)]], env });
   const run = newRun();
   const asked = server.model.nextAsked();
   const deaf = await postDeaf(t, server, { message: "Hi", stream: true, run });
   await asked;
   const lively = await openLine.sse(t, server, { message: "Hi", run });
-  speak();
+  bothRead.open();
   const done = (await lively.rest()).at(-1);
   deaf.socket.destroy();
   const again = await openLine.socket(t, server, { resume: run, after: 1 });

@@ -20,14 +20,15 @@ export class SseConnection {
     await this.#line.open(async (signal) => this.#line.take((await send(signal)).incoming));
   }
 
-  /** The next events of the stream; `undefined` at its end. */
-  async read(): Promise<SseMessage[] | undefined> {
-    for (;;) {
-      const bytes = await this.#line.read();
-      if (bytes === undefined) return undefined;
-      const messages = this.#decode(bytes);
-      if (messages.length > 0) return messages;
-    }
+  /** Fulfilled when there is something for `next`. */
+  news(): Promise<void> | undefined {
+    return this.#line.news();
+  }
+
+  /** The next events of the stream, none where no whole one has come; `undefined` at its end. */
+  next(): SseMessage[] | undefined {
+    const bytes = this.#line.next();
+    return bytes === undefined ? undefined : this.#decode(bytes);
   }
 
   #decode(bytes: Buffer): SseMessage[] {

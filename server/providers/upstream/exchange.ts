@@ -45,7 +45,9 @@ function send(
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     // An answer is read as it comes: none of its bytes may wait for others to be compressed with.
-    const sent = connect(url, { method, headers: { "accept-encoding": "identity", ...headers } });
+    // The line has limits of its own: the agent's, for connections that wait, is not to run while this one is in use.
+    const options = { method, headers: { "accept-encoding": "identity", ...headers }, timeout: 0 };
+    const sent = connect(url, options);
     const abort = () => sent.destroy(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
     sent.once("close", () => signal.removeEventListener("abort", abort));

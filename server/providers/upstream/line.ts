@@ -86,11 +86,20 @@ export class UpstreamLine {
 
   /** The next bytes; `undefined` at their end. */
   async read(): Promise<Buffer | undefined> {
-    if (this.#pieces.length === 0 && this.#end === undefined && !this.#closed) {
-      this.#watch();
-      await new Promise<void>(this.#onNews);
-      this.#watched = false;
-    }
+    await this.news();
+    return this.next();
+  }
+
+  /** Fulfilled when there is something for `next`; `undefined` when there is now. */
+  news(): Promise<void> | undefined {
+    if (this.#pieces.length > 0 || this.#end !== undefined || this.#closed) return undefined;
+    this.#watch();
+    return new Promise<void>(this.#onNews);
+  }
+
+  /** As `read`, once there are news: for whom every token counts, since an `async` function more is felt in each. */
+  next(): Buffer | undefined {
+    this.#watched = false;
     // A cut may end a pending read quietly.
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#pieces.length === 0) {

@@ -59,7 +59,8 @@ export async function* streamEvents<Event>(
       if (failure !== undefined) throw failure.error;
       if (!goesOn) break;
       try {
-        messages = await stream.connection.read();
+        await stream.connection.news();
+        messages = stream.connection.next();
       } catch (error) {
         signal.throwIfAborted();
         throw explain(error, true);
@@ -87,7 +88,11 @@ function readAll<Event>(reader: StreamReader<Event>, messages: readonly SseMessa
 async function openStream(request: StreamRequest, label: string, line: UpstreamLine) {
   const connection = new SseConnection(line);
   await connection.start((own) => telling(request.onAnswer, () => request.send(own)));
-  const first = await connection.read();
+  let first: SseMessage[] | undefined = [];
+  while (first?.length === 0) {
+    await connection.news();
+    first = connection.next();
+  }
   const failure = first?.[0] && reportedFailure(first[0], label);
   if (failure !== undefined) throw failure;
   return { connection, first };
