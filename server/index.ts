@@ -22,12 +22,14 @@ import type { OpenTelemetry } from "./observe/trace-run.ts";
 import { type Observer, observeWith } from "./observer.ts";
 import { OpenSockets } from "./open-sockets.ts";
 import { frameAncestors } from "./origins.ts";
+import { prepareAll } from "./prepare.ts";
 import { CLOSE } from "./protocol/close-codes.ts";
 import type { Provider } from "./providers/provider.ts";
 import { routesFor, socketsFor } from "./routes/index.ts";
 import { MessageParser } from "./routes/message-parser.ts";
 import type { ChatRules } from "./routes/parse-chat.ts";
 import type { Service } from "./routes/service.ts";
+import { SiteFiles } from "./routes/site-files.ts";
 import type { RunDirectory } from "./runs/run-access.ts";
 import { type PlaceObserver, RunHub } from "./runs/run-hub.ts";
 import type { WatchRun } from "./runs/run-settings.ts";
@@ -108,19 +110,15 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
     { ...parts, admission },
     { runner, state, hub, observer, metrics },
   );
-  const serving: Serving = {
-    config: current,
-    door: new Door(current, admission, log),
-    log,
-    observer,
-  };
+  const door = new Door(current, admission, log);
+  const serving: Serving = { config: current, door, log, observer };
   const sockets = new SocketServer(config.maxBodyBytes, config.times.send);
   const http = createHttpServer(config, { isWorker: options.parts !== undefined });
   serveRequests(http, serving, routesFor(service));
   serveSockets(http, serving, socketsFor(service), sockets, admission, open);
   return {
     listen: () => listen(http, config),
-    prepare: async () => options.provider.prepare?.(),
+    prepare: () => prepareAll([service.files, sockets, options.provider]),
     reload(next) {
       live = { ...config, ...livePartOf(next) };
       const known = knownKeyIds(live);
@@ -241,7 +239,7 @@ function createService(
     admission,
     keepAliveMs: config.times.keepAlive,
     sendMs: config.times.send,
-    publicFolder,
+    files: new SiteFiles(publicFolder, runner.agent.name),
     frameAncestors: () => frameAncestors(current().origins),
     metrics: metrics && (async () => gatherMetrics(() => metrics.render())),
     refused: (code) => observer.error(code),

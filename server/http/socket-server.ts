@@ -30,6 +30,11 @@ export class SocketServer {
     this.#ping = setInterval(() => this.#pingAll(), PING_MS).unref();
   }
 
+  /** Loads `ws`, which the first handshake would have to wait for. */
+  prepare(): void {
+    this.#server ??= handshakes(this.#maxPayload);
+  }
+
   /** Completes the handshake; a faulty one is answered with 400. */
   accept(
     req: IncomingMessage,

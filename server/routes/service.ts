@@ -6,6 +6,7 @@ import type { AdmissionControl } from "../limits/admission-control.ts";
 import type { RunDirectory } from "../runs/run-access.ts";
 import type { MessageParser } from "./message-parser.ts";
 import type { ChatRules } from "./parse-chat.ts";
+import type { SiteFiles } from "./site-files.ts";
 
 /** What the endpoints work with; built once, in `server/index.ts`. */
 export interface Service {
@@ -25,8 +26,8 @@ export interface Service {
   readonly keepAliveMs: number;
   /** How long a client may take nothing of what is sent, in milliseconds, before its connection is cut. */
   readonly sendMs: number;
-  /** Folder of the built chat page and widget. */
-  readonly publicFolder: string;
+  /** The built chat page and widget. */
+  readonly files: SiteFiles;
   /** Value of the CSP directive `frame-ancestors` for the embedded page. */
   frameAncestors(): string;
   /** What Prometheus collects; absent when it is switched off. */

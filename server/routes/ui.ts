@@ -1,14 +1,8 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Exchange } from "../http/exchange.ts";
-import { readStaticFile, sendStaticFile, staticText } from "../http/static-file.ts";
+import { sendStaticFile } from "../http/static-file.ts";
 import type { Service } from "./service.ts";
 
 type Handler = (exchange: Exchange) => void;
-
-const HTML = "text/html; charset=utf-8";
-
-const SCRIPT = "text/javascript; charset=utf-8";
 
 /** Scripts run on the pages of other sites. */
 const FOR_ANY_SITE = {
@@ -23,43 +17,28 @@ const WIDGET_HEADERS = { "cache-control": "no-cache", ...FOR_ANY_SITE };
 const CHUNK_HEADERS = { "cache-control": "public, max-age=31536000, immutable", ...FOR_ANY_SITE };
 
 /** `GET /`: the chat page; `embed=1` is for a frame on another site. */
-export function page(service: Service): Handler {
-  const files = {
-    page: staticText(readPage(service, "page.html"), HTML),
-    embed: staticText(readPage(service, "embed.html"), HTML),
-  };
+export function page({ files, frameAncestors }: Service): Handler {
   const own = pageHeaders("'self'");
   return (exchange) => {
     if (exchange.query.get("embed") !== "1") sendStaticFile(exchange, files.page, own);
     // Which sites may frame it can change while the server runs.
-    else sendStaticFile(exchange, files.embed, pageHeaders(service.frameAncestors()));
+    else sendStaticFile(exchange, files.embed, pageHeaders(frameAncestors()));
   };
 }
 
 /** `GET /widget.js`: open, since a script tag cannot send a header; it holds no secret. */
-export function widgetScript(service: Service): Handler {
-  const file = readStaticFile(join(service.publicFolder, "widget.js"), SCRIPT);
-  return (exchange) => sendStaticFile(exchange, file, WIDGET_HEADERS);
+export function widgetScript({ files }: Service): Handler {
+  return (exchange) => sendStaticFile(exchange, files.widget, WIDGET_HEADERS);
 }
 
-/**
- * `GET /chunks/NAME-HASH.js`: what `/widget.js` loads later. A handler for each file that is there at the start, by path, so
- * that what a client asks for never becomes the name of a file.
- */
-export function chunkScripts(service: Service): Map<`/chunks/${string}`, Handler> {
-  const folder = join(service.publicFolder, "chunks");
-  const names = readdirSync(folder).filter((name) => name.endsWith(".js"));
+/** `GET /chunks/NAME-HASH.js`: what `/widget.js` loads later. A handler for each, by path. */
+export function chunkScripts({ files }: Service): Map<`/chunks/${string}`, Handler> {
   return new Map(
-    names.map((name) => {
-      const file = readStaticFile(join(folder, name), SCRIPT);
-      return [`/chunks/${name}`, (exchange) => sendStaticFile(exchange, file, CHUNK_HEADERS)];
-    }),
+    files.chunkNames.map((name) => [
+      `/chunks/${name}`,
+      (exchange) => sendStaticFile(exchange, files.chunk(name), CHUNK_HEADERS),
+    ]),
   );
-}
-
-function readPage(service: Service, name: string): string {
-  const html = readFileSync(join(service.publicFolder, name), "utf8");
-  return html.replace("{{title}}", () => escapeHtml(service.runner.agent.name));
 }
 
 /**
@@ -82,15 +61,4 @@ function pageHeaders(frameAncestors: string): Record<string, string> {
       "trusted-types lit-html",
     ].join("; "),
   };
-}
-
-const ENTITIES = new Map([
-  ["&", "&amp;"],
-  ["<", "&lt;"],
-  [">", "&gt;"],
-  ['"', "&quot;"],
-]);
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"]/g, (char) => ENTITIES.get(char) ?? char);
 }

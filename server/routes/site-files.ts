@@ -1,0 +1,85 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { readStaticFile, type StaticFile, staticText } from "../http/static-file.ts";
+
+const HTML = "text/html; charset=utf-8";
+
+const SCRIPT = "text/javascript; charset=utf-8";
+
+/** All at once, so that a script never names chunks of another build. */
+interface Read {
+  readonly page: StaticFile;
+  readonly embed: StaticFile;
+  readonly widget: StaticFile;
+  readonly chunks: ReadonlyMap<string, StaticFile>;
+}
+
+/** The built chat page, widget and chunks, held in memory. */
+export class SiteFiles {
+  /** Names of the chunks that are there at the start: what a client asks for never becomes the name of a file. */
+  readonly chunkNames: readonly string[];
+  readonly #folder: string;
+  readonly #title: string;
+  #read: Read | undefined;
+
+  /** `title` is the page's. */
+  constructor(folder: string, title: string) {
+    this.#folder = folder;
+    this.#title = title;
+    this.chunkNames = readdirSync(join(folder, "chunks")).filter((name) => name.endsWith(".js"));
+  }
+
+  get page(): StaticFile {
+    return this.#all().page;
+  }
+
+  get embed(): StaticFile {
+    return this.#all().embed;
+  }
+
+  get widget(): StaticFile {
+    return this.#all().widget;
+  }
+
+  /** One of `chunkNames`. */
+  chunk(name: string): StaticFile {
+    const chunk = this.#all().chunks.get(name);
+    if (chunk === undefined) throw new Error(`there was no chunk ${name} at the start`);
+    return chunk;
+  }
+
+  /** Reads the files and compresses the pages, which the first request of one would have to wait for. */
+  prepare(): void {
+    this.#all();
+  }
+
+  #all(): Read {
+    this.#read ??= {
+      page: staticText(this.#pageText("page.html"), HTML),
+      embed: staticText(this.#pageText("embed.html"), HTML),
+      widget: readStaticFile(join(this.#folder, "widget.js"), SCRIPT),
+      chunks: new Map(this.chunkNames.map((name) => [name, this.#readChunk(name)])),
+    };
+    return this.#read;
+  }
+
+  #readChunk(name: string): StaticFile {
+    return readStaticFile(join(this.#folder, "chunks", name), SCRIPT);
+  }
+
+  #pageText(name: string): string {
+    const html = readFileSync(join(this.#folder, name), "utf8");
+    return html.replace("{{title}}", () => escapeHtml(this.#title));
+  }
+}
+
+const ENTITIES = new Map([
+  ["&", "&amp;"],
+  ["<", "&lt;"],
+  [">", "&gt;"],
+  ['"', "&quot;"],
+]);
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, (char) => ENTITIES.get(char) ?? char);
+}
