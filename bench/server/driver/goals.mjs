@@ -69,6 +69,13 @@ const GOALS = [
     against: "bare",
     most: 1.5,
   },
+  ...["page", "widget", "health"].map((file) => ({
+    title: `CPU of a GET of ${{ page: "/", widget: "/widget.js", health: "/health" }[file]}`,
+    metric: `files.${file}Cpu`,
+    lines: ["http"],
+    against: "floor",
+    most: 2,
+  })),
 ];
 
 /** Each goal and line with what was measured: `reached` is `undefined` where something was not measured. */

@@ -16,15 +16,23 @@ export const startup = {
   startsItself: true,
   adds: [BARE],
   skips: ["floor-batch"],
-  metrics: { ms: ["start-up", "ms"] },
-  async run({ spec, provider, times }) {
-    const waits = [];
-    for (let left = times.starts; left > 0; left--) waits.push(await start(spec, provider.url));
-    return { ms: median(waits) };
+  metrics: {
+    ms: ["start-up", "ms"],
+    first: ["then the first message, to its first token", "ms"],
+  },
+  async run({ spec, provider, load, times }) {
+    const starts = [];
+    for (let left = times.starts; left > 0; left--) {
+      starts.push(await start(spec, provider.url, load));
+    }
+    const ms = median(starts.map((one) => one.ms));
+    // The bare server takes none.
+    return spec === BARE ? { ms } : { ms, first: median(starts.map((one) => one.first)) };
   },
 };
 
-async function start(target, providerUrl) {
+/** How long it took until `/health` was answered, and then a message that was sent at once. */
+async function start(target, providerUrl, load) {
   const port = await freePort();
   const begin = now();
   const child = new Process(target.name, target.args, targetEnv(target, providerUrl, port), {
@@ -35,7 +43,12 @@ async function start(target, providerUrl) {
       child.assertRunning();
       if (now() - begin > GIVE_UP_MS) throw new Error(`${target.name} does not answer /health`);
     }
-    return now() - begin;
+    const ms = now() - begin;
+    if (target === BARE) return { ms };
+    const base = `http://127.0.0.1:${port}/`;
+    const once = { transport: "sse", count: 1, warmUp: 0, ms: GIVE_UP_MS };
+    const { p50: first } = await load.call("firstTokens", { base, ...once });
+    return { ms, first };
   } finally {
     await child.stop();
   }
