@@ -14,55 +14,12 @@ const rules = css`
     --_code-inserted: var(--agent-chat-code-inserted, light-dark(#067647, #5ad58d));
     --_code-deleted: var(--agent-chat-code-deleted, light-dark(#b42318, #ff9a94));
   }
-
-  @media not (forced-colors: active) {
-    .token-keyword,
-    ::highlight(agent-chat-keyword) {
-      color: var(--_code-keyword);
-    }
-
-    .token-string,
-    ::highlight(agent-chat-string) {
-      color: var(--_code-string);
-    }
-
-    .token-number,
-    ::highlight(agent-chat-number) {
-      color: var(--_code-number);
-    }
-
-    .token-comment,
-    ::highlight(agent-chat-comment) {
-      color: var(--_code-comment);
-    }
-
-    .token-function,
-    ::highlight(agent-chat-function) {
-      color: var(--_code-function);
-    }
-
-    .token-type,
-    ::highlight(agent-chat-type) {
-      color: var(--_code-type);
-    }
-
-    .token-variable,
-    ::highlight(agent-chat-variable) {
-      color: var(--_code-variable);
-    }
-
-    .token-inserted,
-    ::highlight(agent-chat-inserted) {
-      color: var(--_code-inserted);
-    }
-
-    .token-deleted,
-    ::highlight(agent-chat-deleted) {
-      color: var(--_code-deleted);
-    }
-  }
 `;
 
-/** For the root that holds the code. */
+/** For the root that holds the code. Two rules for each role: a browser that does not know highlights drops what names one. */
 export const highlightSheet = new CSSStyleSheet();
-highlightSheet.replaceSync(rules);
+const colours = [...rules.matchAll(/--_code-(\w+):/g)].map(
+  ([, role]) =>
+    `.token-${role}{color:var(--_code-${role})}::highlight(agent-chat-${role}){color:var(--_code-${role})}`,
+);
+highlightSheet.replaceSync(`${rules}@media not (forced-colors: active){${colours.join("")}}`);

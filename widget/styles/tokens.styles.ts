@@ -70,7 +70,9 @@ export const tokenStyles = css`
   }
 
   /* Black or white, whichever differs more from the accent: 0.179 is the luminance at which both have 4.58 : 1. */
-  @supports (color: color(from red xyz-d65 x y z)) {
+  /* With arithmetic, which Safari 17 does not have there, and of such a color as ours, which came later than the rest. What is
+     not understood would take the focus ring away. */
+  @supports (color: color(from light-dark(red, red) xyz-d65 calc(x + 1) y z)) {
     :host {
       --_contrast: color(
         from var(--_accent) xyz-d65 clamp(0, (0.179 - y) * 1e5, 0.9505)
