@@ -24,7 +24,8 @@ import { filesOf } from "./transcript.ts";
 /** `markdown` is to be read, `json` for programs. */
 export type TranscriptFormat = "markdown" | "json";
 
-const NETWORK = ["online", "offline"];
+/** An open line would keep browsers from showing the page again as it was left, when one goes back to it. */
+const NETWORK = ["online", "offline", "pagehide"];
 
 /**
  * A conversation with the agent of one Parley server. Its parts are described in `views/frame.ts`, its CSS variables in
@@ -221,7 +222,8 @@ export class AgentChat extends ChatElement {
   }
 
   readonly #network = ({ type }: Event) => {
-    if (type === "online") this.#client?.redial();
+    const isIdle = !this.#client?.session.busy;
+    if (type === "online" || (type === "pagehide" && isIdle)) this.#client?.redial();
     this.requestUpdate();
   };
 }

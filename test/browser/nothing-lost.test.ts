@@ -78,8 +78,13 @@ test("a page that is gone back to shows what was said on another one meanwhile",
   const chat = await openChat(t, browser, {
     turns: [[say("One.")], [say("Two.")], [say("Three.")]],
   });
+  const dialled = chat.page.waitForEvent("websocket");
   await chat.ask("First", "One.");
+  // With an open line the browser would not keep the page.
+  const closed = dialled.then((line) => line.waitForEvent("close"));
+  await dialled;
   const before = await leave(chat);
+  await closed;
   await chat.ask("Second", "Two.");
   const meanwhile = await leave(chat);
   const goBackWith = (entries: [string, string][]) =>
