@@ -72,8 +72,8 @@ export class AgentChat extends ChatElement {
   readonly #screen = new ChatScreen(this, {
     send: (message) => this.#send(message),
     edit: (id, message) => this.#send(message, id),
-    draftChanged: (text) => {
-      if (this.#client) this.#client.draft = text;
+    draftChanged: (draft) => {
+      if (this.#client) this.#client.draft = draft;
     },
     stop: () => this.stop(),
     reset: () => this.reset(),
@@ -201,8 +201,8 @@ export class AgentChat extends ChatElement {
         this.#watcher.watch(client.session.messages);
         this.#screen.watch(client.connection);
       },
-      onDraft: (text) => {
-        this.#screen.draft = text;
+      onDraft: (draft) => {
+        this.#screen.draft = draft;
       },
       onReady: (info) => this.dispatchEvent(new AgentChatReadyEvent(info)),
     });

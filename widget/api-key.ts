@@ -1,11 +1,15 @@
-/** The key of one server: given by the site, or typed by the person and kept in this browser. */
+/** The key of one server: given by the site, or typed by the person and kept in this browser; and when to ask for it. */
 
+import type { ErrorEvent } from "../server/protocol/events.ts";
 import { forget, recall, remember } from "./storage.ts";
+import { strings } from "./strings.ts";
 
 /** Why the person is asked for a key. */
 export type KeyPrompt = "required" | "refused" | "forbidden";
 
 export class ApiKey {
+  /** Set while the person has to enter a key before the chat can go on. */
+  prompt: KeyPrompt | undefined;
   readonly #storageName: string;
   #given: string | undefined;
   #typed: string | undefined;
@@ -43,6 +47,24 @@ export class ApiKey {
   /** Stores the typed key for later visits; done once the server has taken it. */
   keep(): void {
     if (this.#typed !== undefined) remember(this.#storageName, this.#typed);
+  }
+
+  /** Whether an error means that the person has to enter a key, or another one. The refused one is forgotten. */
+  isAskedForBy({ code }: ErrorEvent): boolean {
+    // Visitors of a site that brought its own key have none to enter.
+    if (this.isGiven) return false;
+    const typed = this.value !== undefined;
+    if (code === "forbidden" && typed) this.prompt = "forbidden";
+    else if (code === "unauthorized") this.prompt = typed ? "refused" : "required";
+    else return false;
+    this.forget();
+    return true;
+  }
+
+  /** An error as the person reads it: what is wrong with a site's key is the site's affair. */
+  inOurWords(error: ErrorEvent): ErrorEvent {
+    const siteKeyRefused = error.code === "unauthorized" && this.isGiven;
+    return siteKeyRefused ? { ...error, data: strings.siteKeyRefused } : error;
   }
 
   forget(): void {

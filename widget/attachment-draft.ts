@@ -87,6 +87,13 @@ export class AttachmentDraft {
     this.#onChange();
   }
 
+  /** Files of a draft that a reload has brought back without them; answers what is said about each. */
+  lose(names: readonly string[]): readonly string[] {
+    this.#refusals = names.map((name) => strings.fileLost(name));
+    this.#onChange();
+    return this.#refusals;
+  }
+
   dismissRefusals(): void {
     this.#refusals = [];
     this.#onChange();

@@ -7,8 +7,8 @@ import { ApiKey, type KeyPrompt } from "./api-key.ts";
 import { ChatSession } from "./chat-session.ts";
 import type { StoredConversation } from "./chunks/stored-conversation.ts";
 import { Connection } from "./connection.ts";
+import type { KeptDraft } from "./conversation.ts";
 import { ConversationKeeper } from "./conversation-keeper.ts";
-import { strings } from "./strings.ts";
 import { FallbackTransport } from "./transport/fallback-transport.ts";
 
 export interface ClientOptions {
@@ -18,7 +18,7 @@ export interface ClientOptions {
   readonly onChange: () => void;
   readonly onReady: (info: AgentInfo) => void;
   /** An earlier page left this in its composer. */
-  readonly onDraft: (text: string) => void;
+  readonly onDraft: (draft: KeptDraft) => void;
 }
 
 export class ChatClient {
@@ -34,7 +34,6 @@ export class ChatClient {
   #loading = false;
   #info: AgentInfo | undefined;
   #phase: "connecting" | "ready" | "unreachable" = "connecting";
-  #keyPrompt: KeyPrompt | undefined;
   #checkingKey = false;
   /** Whether the line was opened with a key that is no longer the one to send. */
   #hasOldLine = false;
@@ -59,7 +58,7 @@ export class ChatClient {
         this.#keeper.changed();
         options.onChange();
       },
-      judgeError: (error) => (this.#asksForKey(error) ? undefined : this.#inOurWords(error)),
+      judgeError: (error) => (this.#asksForKey(error) ? undefined : this.#key.inOurWords(error)),
     });
     this.#keeper = new ConversationKeeper({
       server: options.server,
@@ -89,7 +88,7 @@ export class ChatClient {
 
   /** Set while a key has to be entered before the chat can go on. */
   get keyPrompt(): KeyPrompt | undefined {
-    return this.#keyPrompt;
+    return this.#key.prompt;
   }
 
   get checkingKey(): boolean {
@@ -102,8 +101,8 @@ export class ChatClient {
   }
 
   /** What is being written. */
-  set draft(text: string) {
-    this.#keeper.draft = text;
+  set draft(draft: KeptDraft) {
+    this.#keeper.draft = draft;
   }
 
   /** Takes up what an earlier page has kept, and asks the server who the agent is. */
@@ -148,7 +147,7 @@ export class ChatClient {
   forgetKey(): void {
     this.#key.forget();
     this.#transport.close();
-    if (this.#info?.auth_required) this.#keyPrompt = "required";
+    if (this.#info?.auth_required) this.#key.prompt = "required";
     this.#options.onChange();
   }
 
@@ -192,16 +191,16 @@ export class ChatClient {
     this.#info = info;
     this.#phase = "ready";
     if (this.#isAnother(this.#agent)) void this.session.reset();
-    if (info.auth_required && this.#key.value === undefined) this.#keyPrompt = "required";
+    if (info.auth_required && this.#key.value === undefined) this.#key.prompt = "required";
     this.#options.onChange();
     this.#options.onReady(info);
     await this.restored;
-    if (!this.#keyPrompt) void this.session.unlock();
+    if (!this.#key.prompt) void this.session.unlock();
     return true;
   }
 
   #restore(stored: StoredConversation, isNewer = false): void {
-    if (stored.draft !== "") this.#options.onDraft(stored.draft);
+    this.#options.onDraft(stored.draft);
     // What this element already shows is newer than what another one has left.
     const isOld = this.session.messages.length > 0 && !isNewer;
     if (isOld || this.#isAnother(stored.agent)) return;
@@ -210,7 +209,7 @@ export class ChatClient {
     if (!isNewer) return;
     this.#transport.close();
     this.#options.onChange();
-    if (this.#info && !this.#keyPrompt) void this.session.unlock();
+    if (this.#info && !this.#key.prompt) void this.session.unlock();
   }
 
   /** Whether it was another agent, at this address, that a conversation was with: this one knows nothing of it. */
@@ -226,25 +225,14 @@ export class ChatClient {
   }
 
   #admit(): void {
-    this.#keyPrompt = undefined;
+    this.#key.prompt = undefined;
     this.#options.onChange();
     void this.session.unlock();
   }
 
-  #asksForKey({ code }: ErrorEvent): boolean {
-    // Visitors of a site that brought its own key have none to enter.
-    if (this.#key.isGiven) return false;
-    const typed = this.#key.value !== undefined;
-    if (code === "forbidden" && typed) this.#keyPrompt = "forbidden";
-    else if (code === "unauthorized") this.#keyPrompt = typed ? "refused" : "required";
-    else return false;
-    this.#key.forget();
+  #asksForKey(error: ErrorEvent): boolean {
+    if (!this.#key.isAskedForBy(error)) return false;
     this.#transport.close();
     return true;
-  }
-
-  #inOurWords(error: ErrorEvent): ErrorEvent {
-    const siteKeyRefused = error.code === "unauthorized" && this.#key.isGiven;
-    return siteKeyRefused ? { ...error, data: strings.siteKeyRefused } : error;
   }
 }

@@ -7,7 +7,7 @@ import type { ChatClient } from "./chat-client.ts";
 import type { ChatSession } from "./chat-session.ts";
 import { Composer, type ComposerHost } from "./composer.ts";
 import type { Connection } from "./connection.ts";
-import type { OutgoingMessage } from "./conversation.ts";
+import type { KeptDraft, OutgoingMessage } from "./conversation.ts";
 import { FileDrop } from "./file-drop.ts";
 import { type FocusHost, FocusKeeper } from "./focus-keeper.ts";
 import { KeyboardRoom } from "./keyboard-room.ts";
@@ -30,7 +30,7 @@ export interface ScreenActions {
   send(message: OutgoingMessage): Promise<void>;
   /** Sends a message in place of an earlier one. */
   edit(id: string, message: OutgoingMessage): Promise<void>;
-  draftChanged(text: string): void;
+  draftChanged(draft: KeptDraft): void;
   stop(): void;
   reset(): Promise<void>;
   toggleTheme(): void;
@@ -68,7 +68,7 @@ export class ChatScreen {
       },
       onRecall: () => this.#recall(),
       onDraftChanged: () => {
-        if (this.#editor.id === undefined) actions.draftChanged(this.#composer.draft);
+        if (this.#editor.id === undefined) actions.draftChanged(this.#composer.kept);
       },
       onStop: () => actions.stop(),
       onFiles: (outcomes) => this.announcer.say(outcomes.join("\n")),
@@ -84,8 +84,8 @@ export class ChatScreen {
   }
 
   /** Begins with what an earlier page had in its composer. */
-  set draft(text: string) {
-    if (this.#composer.draft === "") this.#composer.draft = text;
+  set draft(draft: KeptDraft) {
+    this.#composer.restore(draft);
   }
 
   /** Says once that the line is lost, and once that it is back. */

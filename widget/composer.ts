@@ -7,9 +7,10 @@ import {
   type TemplateResult,
 } from "lit";
 import type { AttachmentDraft, AttachmentLimits } from "./attachment-draft.ts";
-import type { OutgoingMessage } from "./conversation.ts";
+import type { KeptDraft, OutgoingMessage } from "./conversation.ts";
 import { LateChunk } from "./late-chunk.ts";
 import { strings } from "./strings.ts";
+import { growField } from "./text-field.ts";
 import { composerView } from "./views/composer.ts";
 
 export interface ComposerHost extends ReactiveControllerHost {
@@ -19,7 +20,7 @@ export interface ComposerHost extends ReactiveControllerHost {
 export interface ComposerOptions {
   readonly onSend: (message: OutgoingMessage) => void;
   readonly onStop: () => void;
-  /** The text of the draft is another one, by typing or because it was sent. */
+  /** The draft is another one, by typing or because it was sent. */
   readonly onDraftChanged?: () => void;
   /** ↑ in an empty field: the person wants the last message back. */
   readonly onRecall?: () => void;
@@ -39,9 +40,6 @@ export interface ComposerState {
 
 /** There Shift+Enter is out of reach: the button sends, and Enter makes a line. */
 const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
-
-/** The text field's height is less with one line, with or without the larger paddings of touch, and more with two. */
-const ONE_LINE_PX = 50;
 
 export class Composer implements ReactiveController {
   readonly #host: ComposerHost;
@@ -75,7 +73,7 @@ export class Composer implements ReactiveController {
     if (limits && this.#early.length > 0) void this.addFiles(this.#early.splice(0));
     // Not with each frame of an answer: it lays the page out.
     const grown = [input, this.#text, limits];
-    if (grown.some((it, index) => it !== this.#grown[index])) this.#grow();
+    if (grown.some((it, index) => it !== this.#grown[index])) growField(input);
     this.#grown = grown;
     this.#field = input;
   }
@@ -88,6 +86,19 @@ export class Composer implements ReactiveController {
   set draft(text: string) {
     if (this.#field) this.#field.value = text;
     this.#write(text);
+  }
+
+  /** What a reload can bring back. */
+  get kept(): KeptDraft {
+    const { files = [], pending = [] } = this.#draft ?? {};
+    return { text: this.#text, files: [...files, ...pending].map(({ name }) => name) };
+  }
+
+  /** Begins with what an earlier page had here, and says which files are gone with it. */
+  restore({ text, files }: KeptDraft): void {
+    if (this.#text === "") this.draft = text;
+    if (files.length === 0) return;
+    void this.#open().then((draft) => draft && this.#options.onFiles(draft.lose(files)));
   }
 
   focus(): void {
@@ -131,7 +142,7 @@ export class Composer implements ReactiveController {
   async #open(): Promise<AttachmentDraft | undefined> {
     const chunk = await this.#files.load();
     this.#problem = chunk ? "" : strings.unreachable;
-    if (chunk) this.#draft ??= new chunk.AttachmentDraft(() => this.#host.requestUpdate());
+    if (chunk) this.#draft ??= new chunk.AttachmentDraft(() => this.#write(this.#text));
     return this.#draft;
   }
 
@@ -223,17 +234,5 @@ export class Composer implements ReactiveController {
     if (!this.#canSend || this.#state?.busy !== false) return;
     this.#options.onSend(this.take());
     this.focus();
-  }
-
-  #grow(): void {
-    const input = this.#input;
-    if (!input) return;
-    // Not before the text is gone: the width would change to and fro where a line is just too long for one of the two.
-    if (input.value === "") input.parentElement?.removeAttribute("data-tall");
-    else if (input.scrollHeight > ONE_LINE_PX) input.parentElement?.setAttribute("data-tall", "");
-    // Browsers without `field-sizing: content` need the height set by hand.
-    if (CSS.supports("field-sizing", "content")) return;
-    input.style.height = "auto";
-    if (input.value !== "") input.style.height = `${input.scrollHeight}px`;
   }
 }

@@ -2,6 +2,7 @@
 
 import type { ConversationStore } from "./chunks/keep.ts";
 import type { StoredConversation } from "./chunks/stored-conversation.ts";
+import type { KeptDraft } from "./conversation.ts";
 import { loadChunk } from "./lazy-chunk.ts";
 import * as storage from "./storage.ts";
 
@@ -32,7 +33,7 @@ export class ConversationKeeper {
   #store: ConversationStore | undefined;
   #restored: Promise<void> = Promise.resolve();
   #isRestoring = false;
-  #draft = "";
+  #draft: KeptDraft = { text: "", files: [] };
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -48,9 +49,9 @@ export class ConversationKeeper {
     return this.#restored;
   }
 
-  set draft(text: string) {
-    if (this.#draft === text) return;
-    this.#draft = text;
+  set draft(draft: KeptDraft) {
+    if (`${draft.text}\n${draft.files}` === `${this.#draft.text}\n${this.#draft.files}`) return;
+    this.#draft = draft;
     this.changed();
   }
 

@@ -32,6 +32,12 @@ export interface ConversationData {
   readonly cut: boolean;
 }
 
+/** A draft as a tab keeps it: of its files the names alone. */
+export interface KeptDraft {
+  readonly text: string;
+  readonly files: readonly string[];
+}
+
 export class Conversation implements ConversationData {
   #messages: readonly Message[] = [];
   #state: ConversationState = {};

@@ -42,7 +42,7 @@ function stored(count, agent, chars) {
     return { role: "assistant", id, status: "done", finishReason: "stop", blocks };
   });
   const state = { conversation_history: [] };
-  const rest = { agent, draft: "", state, forks: new Map(), cut: false };
+  const rest = { agent, draft: { text: "", files: [] }, state, forks: new Map(), cut: false };
   return encodeConversation({ ...rest, messages }, Number.POSITIVE_INFINITY);
 }
 

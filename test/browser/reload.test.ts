@@ -149,3 +149,20 @@ test("where the browser blocks storage the conversation lasts as long as the pag
   await chat.page.reload();
   await chat.greeting.waitFor();
 });
+
+test("of a draft a reload keeps the text, and says once which files are to be attached again", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Thank you.")]] });
+  await chat.input.fill("See this");
+  await chat.files.setInputFiles({ name: "red.png", mimeType: "image/png", buffer: PNG });
+  await chat.page.getByRole("button", { name: "Remove red.png" }).waitFor();
+  await chat.page.reload();
+  const lost = chat.page.getByText("red.png is no longer here: attach it again.");
+  await lost.first().waitFor();
+  assert.equal(await chat.input.inputValue(), "See this");
+  assert.equal(await chat.page.locator('[part="refusals"]').isVisible(), true);
+  assert.doesNotMatch(await stored(chat), new RegExp(PNG.toString("base64").slice(0, 40)));
+  await chat.ask("Only this, then", "Thank you.");
+  await chat.page.reload();
+  await chat.replies.getByText("Thank you.").waitFor();
+  assert.equal(await lost.count(), 0);
+});

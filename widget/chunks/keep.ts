@@ -17,7 +17,7 @@ const MAX_CHARS = 2_000_000;
 /** Another page has begun anew. */
 const NOTHING: StoredConversation = {
   agent: "",
-  draft: "",
+  draft: { text: "", files: [] },
   messages: [],
   state: {},
   forks: new Map(),
@@ -76,7 +76,7 @@ export class ConversationStore {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const stored = this.#read();
-    if (stored.messages.length === 0 && stored.draft === "") {
+    if (stored.messages.length === 0 && `${stored.draft.text}${stored.draft.files}` === "") {
       this.wipe();
       return;
     }

@@ -119,6 +119,7 @@ export const locale: Locale = {
   fileTooLarge: (name, limit) => `حجم ${name} أكبر من ${limit}.`,
   fileEmpty: (name) => `${name} ملف فارغ.`,
   fileTwice: (name) => `أُرفق ${name} من قبل.`,
+  fileLost: (name) => `لم يعد ${name} موجودًا هنا: أرفقه من جديد.`,
   fileUnreadable: (name) => `تعذّرت قراءة ${name}.`,
   fileAttached: (name) => `أُرفق ${name}.`,
   fileTypeRefused: (name, types) => `لا يمكن إرفاق ${name}: تُقبل ملفات ${types} فقط.`,

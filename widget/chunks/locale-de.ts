@@ -101,6 +101,7 @@ export const locale: Locale = {
   fileTooLarge: (name, limit) => `${name} ist größer als ${limit}.`,
   fileEmpty: (name) => `${name} ist leer.`,
   fileTwice: (name) => `${name} ist bereits angehängt.`,
+  fileLost: (name) => `${name} ist nicht mehr da: Hängen Sie die Datei noch einmal an.`,
   fileUnreadable: (name) => `${name} konnte nicht gelesen werden.`,
   fileAttached: (name) => `${name} angehängt.`,
   fileTypeRefused: (name, types) =>

@@ -100,6 +100,7 @@ export const locale: Locale = {
   fileTooLarge: (name, limit) => `${name} ocupa más de ${limit}.`,
   fileEmpty: (name) => `${name} está vacío.`,
   fileTwice: (name) => `${name} ya está adjunto.`,
+  fileLost: (name) => `${name} ya no está aquí: adjúntalo de nuevo.`,
   fileUnreadable: (name) => `No se pudo leer ${name}.`,
   fileAttached: (name) => `${name} adjuntado.`,
   fileTypeRefused: (name, types) =>

@@ -100,6 +100,7 @@ export const locale: Locale = {
   fileTooLarge: (name, limit) => `${name} dépasse ${limit}.`,
   fileEmpty: (name) => `${name} est vide.`,
   fileTwice: (name) => `${name} est déjà joint.`,
+  fileLost: (name) => `${name} n’est plus là : joignez-le à nouveau.`,
   fileUnreadable: (name) => `${name} n’a pas pu être lu.`,
   fileAttached: (name) => `${name} joint.`,
   fileTypeRefused: (name, types) =>

@@ -101,6 +101,7 @@ export const locale: Locale = {
   fileTooLarge: (name, limit) => `${name} supera ${limit}.`,
   fileEmpty: (name) => `${name} è vuoto.`,
   fileTwice: (name) => `${name} è già allegato.`,
+  fileLost: (name) => `${name} non è più qui: allegalo di nuovo.`,
   fileUnreadable: (name) => `Impossibile leggere ${name}.`,
   fileAttached: (name) => `${name} allegato.`,
   fileTypeRefused: (name, types) =>

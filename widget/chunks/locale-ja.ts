@@ -98,6 +98,7 @@ export const locale: Locale = {
   fileTooLarge: (name, limit) => `${name}は${limit}を超えています。`,
   fileEmpty: (name) => `${name}は空です。`,
   fileTwice: (name) => `${name}はすでに添付されています。`,
+  fileLost: (name) => `${name} は残っていません。もう一度添付してください。`,
   fileUnreadable: (name) => `${name}を読み込めませんでした。`,
   fileAttached: (name) => `${name}を添付しました。`,
   fileTypeRefused: (name, types) =>

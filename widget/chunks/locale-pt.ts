@@ -99,6 +99,7 @@ export const locale: Locale = {
   fileTooLarge: (name, limit) => `${name} é maior que ${limit}.`,
   fileEmpty: (name) => `${name} está vazio.`,
   fileTwice: (name) => `${name} já está anexado.`,
+  fileLost: (name) => `${name} já não está aqui: anexe-o novamente.`,
   fileUnreadable: (name) => `Não foi possível ler ${name}.`,
   fileAttached: (name) => `${name} anexado.`,
   fileTypeRefused: (name, types) =>

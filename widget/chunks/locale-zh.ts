@@ -95,6 +95,7 @@ export const locale: Locale = {
   fileTooLarge: (name, limit) => `${name} 超过了 ${limit}。`,
   fileEmpty: (name) => `${name} 是空文件。`,
   fileTwice: (name) => `${name} 已经添加过了。`,
+  fileLost: (name) => `${name} 已不在这里：请重新添加。`,
   fileUnreadable: (name) => `无法读取 ${name}。`,
   fileAttached: (name) => `已添加 ${name}。`,
   fileTypeRefused: (name, types) => `无法添加 ${name}：只接受 ${types} 文件。`,

@@ -1,18 +1,18 @@
 /** A conversation as text for the tab's storage, and back. Bytes of files and keys never go along. */
 
 import type { ConversationState } from "../../server/protocol/chat.ts";
-import type { ConversationData, Fork } from "../conversation.ts";
+import type { ConversationData, Fork, KeptDraft } from "../conversation.ts";
 import type { Block, Message, SentFile } from "../transcript.ts";
 import type { RunPosition } from "../transport/transport.ts";
 
 /** Grows when older versions of this file could misread what is written. */
-const VERSION = 1;
+const VERSION = 2;
 
 /** Everything that a reload must not lose. */
 export interface StoredConversation extends ConversationData {
   /** Whose conversation it is: another agent at the same address must not get it. */
   readonly agent: string;
-  readonly draft: string;
+  readonly draft: KeptDraft;
   readonly run?: RunPosition | undefined;
 }
 
@@ -49,7 +49,7 @@ export function decodeConversation(text: string): StoredConversation | undefined
     }
     return {
       agent: String(agent),
-      draft: String(draft),
+      draft: { text: String(draft.text), files: draft.files.map(String) },
       cut: cut === true,
       run: run && { run: String(run.run), after: Number(run.after) },
       messages: isObject(state) ? messages : messages.map(markLast),

@@ -11,6 +11,8 @@ export const fileTexts = {
   fileTwice: (name: string) => `${name} is attached already.`,
   fileEmpty: (name: string) => `${name} is empty.`,
   fileUnreadable: (name: string) => `${name} could not be read.`,
+  /** After a reload, of a file that was to be sent. */
+  fileLost: (name: string) => `${name} is no longer here: attach it again.`,
   /** Spoken when a file was taken. */
   fileAttached: (name: string) => `${name} attached.`,
   /** `types` is a list in words. */
