@@ -7,6 +7,7 @@
  */
 
 import type { fileTexts } from "./texts/files.ts";
+import type { keepTexts } from "./texts/keep.ts";
 import type { keyFormTexts } from "./texts/key-form.ts";
 import type { stepTexts } from "./texts/steps.ts";
 import type { boxToolTexts } from "./texts/tools.ts";
@@ -59,9 +60,6 @@ const texts = {
   queued: "Waiting to be sent",
   change: "Change",
   takeBack: "Remove",
-  earlierCut: "Earlier messages are no longer shown here.",
-  forgotten: (agent: string) =>
-    `${agent} no longer knows what is above, because files are not kept when a page is loaded again.`,
 
   stopped: "You stopped this answer.",
   cutByLength: "This answer was cut off because it reached the length limit.",
@@ -100,6 +98,7 @@ const texts = {
 export type Strings = typeof texts &
   typeof boxToolTexts &
   typeof fileTexts &
+  typeof keepTexts &
   typeof keyFormTexts &
   typeof stepTexts;
 

@@ -5,6 +5,7 @@ import { after, type TestContext, test } from "node:test";
 import { english as launcherTexts } from "../../widget/chunks/launcher-view.ts";
 import { english as chatTexts, type Locale } from "../../widget/strings.ts";
 import { fileTexts } from "../../widget/texts/files.ts";
+import { keepTexts } from "../../widget/texts/keep.ts";
 import { keyFormTexts } from "../../widget/texts/key-form.ts";
 import { stepTexts } from "../../widget/texts/steps.ts";
 import { boxToolTexts } from "../../widget/texts/tools.ts";
@@ -20,6 +21,7 @@ const english = {
   ...chatTexts,
   ...boxToolTexts,
   ...fileTexts,
+  ...keepTexts,
   ...keyFormTexts,
   ...stepTexts,
   ...launcherTexts,

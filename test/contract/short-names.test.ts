@@ -57,6 +57,7 @@ const others: readonly (readonly [who: string, names: () => Iterable<string>])[]
       [
         "widget/strings.ts",
         "widget/texts/files.ts",
+        "widget/texts/keep.ts",
         "widget/texts/key-form.ts",
         "widget/texts/steps.ts",
         "widget/texts/tools.ts",

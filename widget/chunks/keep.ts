@@ -10,6 +10,8 @@ import {
   type StoredConversation,
 } from "./stored-conversation.ts";
 
+export { keepTexts as texts } from "../texts/keep.ts";
+
 const WRITE_EVERY_MS = 1_000;
 /** Of the messages. A tab's storage holds some 5 million characters, and the site wants some of them. */
 const MAX_CHARS = 2_000_000;
