@@ -107,6 +107,46 @@ test("the composer stays above a keyboard that covers the page, and a zoom by tw
   assert.deepEqual(await place(), before);
 });
 
+test("page and panel keep clear of a phone's notch and bar, and a chat inside of a page takes no room for them", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const site = await startSite(t, {
+    "/": sitePage(`<script src="${server.url}/widget.js"></script>`),
+    "/inside": sitePage(
+      `<agent-chat server="${server.url}" style="block-size: 400px"></agent-chat><script src="${server.url}/widget.js"></script>`,
+    ),
+  });
+  const { page } = await openPage(t, browser, phone(390, 844));
+  const device = await page.context().newCDPSession(page);
+  const insets = { top: 47, bottom: 34, left: 11, right: 13 };
+  await device.send("Emulation.setSafeAreaInsetsOverride", { insets });
+  /** How far header and composer are from the edges of a box. */
+  const room = async (box: Locator) => {
+    const around = await box.boundingBox();
+    const header = await page.locator('[part="header"]').boundingBox();
+    const composer = await page.locator('[part="composer"]').boundingBox();
+    assert.ok(around && header && composer);
+    return {
+      top: header.y - around.y,
+      left: header.x - around.x,
+      right: around.x + around.width - header.x - header.width,
+      bottom: Math.round(around.y + around.height - composer.y - composer.height),
+    };
+  };
+  const chat = page.locator("agent-chat");
+  await page.goto(server.url);
+  await chatIn(page).greeting.waitFor();
+  assert.deepEqual(await room(chat), { ...insets, bottom: 16 + insets.bottom });
+  await page.goto(site.url);
+  await page.getByRole("button", { name: "Open chat" }).tap();
+  await chatIn(page).greeting.waitFor();
+  const panel = page.getByRole("dialog", { name: "Chat" });
+  await panel.evaluate((it) => Promise.all(it.getAnimations().map(({ finished }) => finished)));
+  assert.deepEqual(await room(panel), { ...insets, bottom: 16 + insets.bottom });
+  await page.goto(`${site.url}/inside`);
+  await chatIn(page).greeting.waitFor();
+  assert.deepEqual(await room(chat), { top: 0, bottom: 16, left: 0, right: 0 });
+});
+
 test("on a touch keyboard Enter makes a line, and the button sends", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Hi.")]], browser: phone(390, 844) });
   await chat.input.fill("one");

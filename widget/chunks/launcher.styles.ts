@@ -166,6 +166,8 @@ const rules = css`
     inset: var(--_top, 0) 0 auto;
     inline-size: auto;
     block-size: var(--_height, 100dvh);
+    padding: env(safe-area-inset-top) env(safe-area-inset-right) env(safe-area-inset-bottom)
+      env(safe-area-inset-left);
     border-radius: 0;
     box-shadow: none;
   }

@@ -26,6 +26,7 @@ export const layoutStyles = css`
   /* A page's rule for every element wins over :host, and what it sets would be inherited from there. */
   .chat {
     all: initial;
+    box-sizing: border-box;
     color-scheme: inherit;
     visibility: inherit;
     container: agent-chat / inline-size;
@@ -40,11 +41,12 @@ export const layoutStyles = css`
     -webkit-font-smoothing: antialiased;
   }
 
-  /* Above a phone's keyboard, and beside what the screen's edge takes when it is turned. */
+  /* Above a phone's keyboard, and beside what the screen's edges take. A chat inside of a page has none of these. */
   :host([page]) .chat {
     inset-block: var(--_top, 0) auto;
     block-size: var(--_height, 100%);
-    padding: 0 env(safe-area-inset-right) 0 env(safe-area-inset-left);
+    padding: env(safe-area-inset-top) env(safe-area-inset-right) env(safe-area-inset-bottom)
+      env(safe-area-inset-left);
   }
 
   .header {
@@ -55,7 +57,7 @@ export const layoutStyles = css`
     align-items: center;
     gap: 8px;
     min-block-size: 56px;
-    padding-block: calc(8px + env(safe-area-inset-top)) 8px;
+    padding-block: 8px;
     padding-inline: 16px 10px;
     border-block-end: 1px solid var(--_border);
   }
@@ -170,7 +172,7 @@ export const layoutStyles = css`
     /* Leaves two lines to read in, however low the window is: what is too much scrolls in itself. */
     max-block-size: calc(100% - 112px);
     margin-inline: auto;
-    padding: 4px var(--gutter) calc(16px + env(safe-area-inset-bottom));
+    padding: 4px var(--gutter) 16px;
   }
 
   @keyframes rise {
