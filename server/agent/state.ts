@@ -25,21 +25,24 @@ export function readState(value: unknown, binding: StateBinding): ConversationSt
   if (typeof value !== "object" || Array.isArray(value)) {
     throw new ApiError("invalid_request", "state must be an object.", { param: "/state" });
   }
-  const fields = new Map(Object.entries(value));
-  if (fields.size === 0) return NEW_CONVERSATION;
-  refuseOtherKind(fields, binding.kind);
+  // Own fields only, and no others: a client may send any number of them.
+  const own = (name: string) =>
+    Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+  if (!isOfKind(value, binding.kind)) {
+    if (Object.keys(value).length === 0) return NEW_CONVERSATION;
+    throw invalidState(
+      "/state",
+      `state must be as this server returned it: {} or an object with ${binding.kind}.`,
+    );
+  }
   return binding.kind === "previous_response_id"
-    ? readResponseId(fields.get("previous_response_id"), binding)
-    : readHistory(fields.get("conversation_history"), fields.get("signature"), binding);
+    ? readResponseId(own("previous_response_id"), binding)
+    : readHistory(own("conversation_history"), own("signature"), binding);
 }
 
-function refuseOtherKind(fields: ReadonlyMap<string, unknown>, kind: StateKind): void {
+function isOfKind(state: object, kind: StateKind): boolean {
   const other = kind === "previous_response_id" ? "conversation_history" : "previous_response_id";
-  if (fields.has(kind) && !fields.has(other)) return;
-  throw invalidState(
-    "/state",
-    `state must be as this server returned it: {} or an object with ${kind}.`,
-  );
+  return Object.hasOwn(state, kind) && !Object.hasOwn(state, other);
 }
 
 function readResponseId(value: unknown, binding: StateBinding): ConversationState {

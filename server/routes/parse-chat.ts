@@ -106,12 +106,25 @@ function parseMessage(
   };
 }
 
-function asFields(body: unknown): Record<string, unknown> {
+/** All that is read of a message. */
+const FIELDS = [
+  "type",
+  "message",
+  "stream",
+  "run",
+  "after",
+  "state",
+  "previous_response_id",
+  "attachments",
+] as const;
+
+function asFields(body: unknown): Partial<Record<(typeof FIELDS)[number], unknown>> {
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw invalidRequest("", "The message must be a JSON object.");
   }
-  // Own fields only: what a body inherits is not what the client sent.
-  return Object.assign(Object.create(null), body);
+  // Own fields only: what a body inherits is not what the client sent. And no others: a message may hold any number.
+  const own = FIELDS.filter((name) => Object.hasOwn(body, name));
+  return Object.fromEntries(own.map((name) => [name, (body as Record<string, unknown>)[name]]));
 }
 
 /** `null` for an optional field means absent. */
