@@ -35,7 +35,7 @@ import { type PlaceObserver, RunHub } from "./runs/run-hub.ts";
 import type { WatchRun } from "./runs/run-settings.ts";
 import { type Serving, serveRequests } from "./serve-requests.ts";
 import { serveSockets } from "./serve-sockets.ts";
-import { flushSpans, traceRuns } from "./tracing.ts";
+import { flushSpans, traceWith } from "./tracing.ts";
 
 export interface AgentServerOptions {
   agent: Agent;
@@ -46,8 +46,8 @@ export interface AgentServerOptions {
   publicFolder: string;
   /** The built `parse-worker.ts`. */
   parseWorker: string;
-  /** Where the package is installed: runs are traced. */
-  openTelemetry?: OpenTelemetry;
+  /** Gives the package where it is installed, and loads it the first time: runs are traced. */
+  openTelemetry?: () => OpenTelemetry | undefined;
   /** For one of several processes that serve one address; told how to read the settings as they are now. */
   parts?: (config: () => Config) => ServerParts;
 }
@@ -112,13 +112,14 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   );
   const door = new Door(current, admission, log);
   const serving: Serving = { config: current, door, log, observer };
+  const tracing = { prepare: options.openTelemetry };
   const sockets = new SocketServer(config.maxBodyBytes, config.times.send);
   const http = createHttpServer(config, { isWorker: options.parts !== undefined });
   serveRequests(http, serving, routesFor(service));
   serveSockets(http, serving, socketsFor(service), sockets, admission, open);
   return {
     listen: () => listen(http, config),
-    prepare: () => prepareAll([service.files, sockets, options.provider]),
+    prepare: () => prepareAll([service.files, sockets, options.provider, tracing]),
     reload(next) {
       live = { ...config, ...livePartOf(next) };
       const known = knownKeyIds(live);
@@ -138,7 +139,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
       await closed;
       await service.parser.close();
       metrics?.close();
-      if (options.openTelemetry) await flushSpans(options.openTelemetry);
+      await flushSpans(options.openTelemetry?.());
     },
   };
 }
@@ -148,11 +149,11 @@ function watchWith(
   observer: Observer,
   metrics: Metrics | undefined,
 ): WatchRun {
-  const spans = openTelemetry && traceRuns(openTelemetry, agent);
+  const spans = traceWith(openTelemetry, agent);
   return ({ caller, trace, ...start }) => {
     metrics?.runBegins();
     const record = new RunRecord({ ...start, model: agent.model, key: caller.kind }, observer);
-    const traced = spans?.({ ...start, trace });
+    const traced = spans({ ...start, trace });
     return traced === undefined ? record : watchTogether(record, traced);
   };
 }

@@ -42,7 +42,6 @@ export async function loadServer({
     settings: agent.settings,
     loadPackage: (name) => loadOptionalPackage(name, folder),
   });
-  const openTelemetry = loadIfInstalled("@opentelemetry/api", folder);
   const server = createAgentServer({
     agent,
     provider,
@@ -51,7 +50,7 @@ export async function loadServer({
     publicFolder: join(built, "public"),
     parseWorker: join(built, "parse-worker.js"),
     ...(parts === undefined ? {} : { parts }),
-    ...(openTelemetry === undefined ? {} : { openTelemetry: openTelemetry as OpenTelemetry }),
+    openTelemetry: openTelemetryOf(folder, log),
   });
   return { agent, server };
 }
@@ -61,6 +60,22 @@ export async function loadServer({
  * `/health` then, and must not wait for that.
  */
 const PREPARE_MS = 250;
+
+/** A broken one is told and nothing more: an SDK that takes spans could not have loaded it either. */
+function openTelemetryOf(folder: string | undefined, log: Log): () => OpenTelemetry | undefined {
+  let api: unknown;
+  let isLoaded = false;
+  return () => {
+    if (isLoaded) return api as OpenTelemetry | undefined;
+    isLoaded = true;
+    try {
+      api = loadIfInstalled("@opentelemetry/api", folder);
+    } catch (error) {
+      log.failure(error);
+    }
+    return api as OpenTelemetry | undefined;
+  };
+}
 
 /** Listens, and says in a sentence why it cannot. @throws SetupError */
 export async function listen(

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 
 /** What has something to do between the start and the first who needs it. */
 export interface Preparable {
-  prepare?(): unknown;
+  prepare?: (() => unknown) | undefined;
 }
 
 /** Each in a turn of its own, so that who comes meanwhile waits for one of them only. */

@@ -36,9 +36,22 @@ export function traceRuns(
   return (run) => traceRun(api, traced, run);
 }
 
+/** The same with a package that is loaded, where it is installed, for the first run. */
+export function traceWith(
+  load: (() => OpenTelemetry | undefined) | undefined,
+  agent: Agent,
+): (run: TracedRun) => RunWatch | undefined {
+  let trace: ReturnType<typeof traceRuns> | undefined;
+  return (run) => {
+    const api = trace === undefined ? load?.() : undefined;
+    if (api !== undefined) trace = traceRuns(api, agent);
+    return trace?.(run);
+  };
+}
+
 /** Sends what an SDK still holds: the process ends with the server. Never rejects. */
-export async function flushSpans({ trace }: OpenTelemetry): Promise<void> {
-  const provider: unknown = trace.getTracerProvider();
+export async function flushSpans(api: OpenTelemetry | undefined): Promise<void> {
+  const provider: unknown = api?.trace.getTracerProvider();
   const held = hasDelegate(provider) ? provider.getDelegate() : provider;
   if (!canFlush(held)) return;
   let timer: NodeJS.Timeout | undefined;

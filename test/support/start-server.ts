@@ -76,7 +76,7 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     }),
     publicFolder: "dist/public",
     parseWorker: join(REPOSITORY, "dist/parse-worker.js"),
-    ...(options.openTelemetry && { openTelemetry: options.openTelemetry }),
+    openTelemetry: () => options.openTelemetry,
   });
   const close = once(server);
   atEnd(t, close);
