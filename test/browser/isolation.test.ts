@@ -19,7 +19,9 @@ const HOSTILE_CSS = `<style>
 </style>`;
 
 /** Computed looks and boxes of an element and everything below it, through shadow roots. */
-function looksOf(page: Page, selector: string): Promise<string[]> {
+async function looksOf(page: Page, selector: string): Promise<string[]> {
+  // What is spoken is gone after a moment.
+  await page.locator('[role="status"] p').first().waitFor({ state: "detached" });
   return page.locator(selector).evaluate((start) => {
     const looks: string[] = [];
     const origin = start.getBoundingClientRect();
