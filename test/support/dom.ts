@@ -2,3 +2,21 @@
 import { GlobalRegistrator } from "@happy-dom/global-registrator";
 
 GlobalRegistrator.register({ url: "https://chat.example/" });
+
+const climb = activeElementOf(ShadowRoot.prototype);
+Object.defineProperty(ShadowRoot.prototype, "activeElement", {
+  get(this: ShadowRoot): Element | null {
+    try {
+      return climb.call(this);
+    } catch (error) {
+      // The focus is in another shadow root: happy-dom looks for this one outside of the document, too.
+      if (error instanceof TypeError) return null;
+      throw error;
+    }
+  },
+});
+
+function activeElementOf(prototype: object): (this: ShadowRoot) => Element | null {
+  const own = Object.getOwnPropertyDescriptor(prototype, "activeElement")?.get;
+  return own ?? activeElementOf(Object.getPrototypeOf(prototype));
+}
