@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs"
 import { join } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { atEnd, type TestEnd } from "./at-end.ts";
+import { DEADLINE_MS } from "./deadline.ts";
 
 const SYSTEM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
@@ -41,9 +42,6 @@ async function unpacked(): Promise<string> {
 
 /** Every name under `.example` is this machine, so that pages come from origins that are not loopback ones. */
 const OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1";
-
-/** Far longer than anything here takes. */
-const DEADLINE_MS = 10_000;
 
 /** The one of this process, and how many tests or files use it. */
 let shared: { readonly browser: Promise<Browser>; users: number } | undefined;

@@ -1,8 +1,11 @@
 // The real ones also where a test holds the clock.
 import { clearTimeout, setTimeout } from "node:timers";
 
-/** Far longer than anything here takes: a wait that fails tells more than a test that hangs. */
-export const DEADLINE_MS = 10_000;
+/**
+ * Far longer than anything here takes, and less than the 20 seconds that tests give what must not end by itself: a wait
+ * that fails tells more than a test that hangs.
+ */
+export const DEADLINE_MS = 15_000;
 
 /** The promise's value, or a failure that says what did not come. */
 export async function within<Value>(
