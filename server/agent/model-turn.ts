@@ -1,6 +1,7 @@
 import type { Usage } from "../protocol/chat.ts";
 import type { StreamEvent } from "../protocol/events.ts";
 import { ProviderError } from "../providers/failures/provider-error.ts";
+import { GrowingText } from "../providers/growing-text.ts";
 import type { ProviderEvent, ToolCall, TurnFinish } from "../providers/provider.ts";
 import { HostedCalls } from "./hosted-calls.ts";
 import type { TurnWatch } from "./run-watch.ts";
@@ -12,7 +13,7 @@ export class ModelTurn {
   readonly #watch: TurnWatch;
   readonly #hosted: HostedCalls;
   readonly #calls: ToolCall[] = [];
-  #said = "";
+  readonly #said = new GrowingText();
   #finish: TurnFinish | undefined;
 
   /** Keeps the run's progress as it goes. */
@@ -24,7 +25,7 @@ export class ModelTurn {
 
   /** All text of the turn. */
   get said(): string {
-    return this.#said;
+    return this.#said.text;
   }
 
   /** The tools that the model wants to be run. */
@@ -43,9 +44,7 @@ export class ModelTurn {
     for (const event of events) {
       switch (event.type) {
         case "text":
-          this.#said += event.delta;
-          this.#progress.said = this.#said;
-          this.#progress.unfinished = this.#said;
+          this.#said.add(event.delta);
           told.push({ type: "token", data: event.delta });
           break;
         case "thinking":
@@ -65,6 +64,7 @@ export class ModelTurn {
           break;
         case "end":
           told.push(...this.#hosted.giveUp());
+          this.#note();
           this.#progress.unfinished = "";
           this.#progress.model = event.model;
           this.#progress.usage = addUsage(this.#progress.usage, event.usage);
@@ -73,7 +73,15 @@ export class ModelTurn {
           return told;
       }
     }
+    this.#note();
     return told;
+  }
+
+  /** A turn that says nothing leaves what the one before said. */
+  #note(): void {
+    if (this.#said.length === 0) return;
+    this.#progress.said = this.said;
+    this.#progress.unfinished = this.said;
   }
 
   /** For a turn that failed: whoever saw a call begin must see how it ended. */

@@ -1,5 +1,6 @@
 import type { AssistantMessage, HistoryToolCall, Usage } from "../../protocol/chat.ts";
 import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
+import { GrowingText } from "../growing-text.ts";
 import { isRecord, text } from "../json.ts";
 import type { ChatModelEvent, TurnFinish } from "../provider.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
@@ -16,7 +17,7 @@ export class AnthropicReader {
   readonly #callBlocks = new Set<unknown>();
   readonly #layout: (Layout[number] | [number, number])[] = [];
   readonly #usage = new UsageCounter();
-  #content = "";
+  readonly #content = new GrowingText();
   #stopReason = "";
   /** The index of the block that thought last. */
   #thinker: unknown;
@@ -120,7 +121,7 @@ export class AnthropicReader {
   #startText(first: string): ChatModelEvent[] {
     // Texts that follow each other (with citations, Claude makes many) read as one, and are kept as one.
     if (!Array.isArray(this.#layout.at(-1))) {
-      this.#isNewParagraph = this.#content !== "";
+      this.#isNewParagraph = this.#content.length > 0;
       this.#layout.push([this.#content.length, this.#content.length]);
     }
     return this.#say(first);
@@ -130,7 +131,7 @@ export class AnthropicReader {
     if (said === "") return [];
     const delta = this.#isNewParagraph ? `\n\n${said}` : said;
     this.#isNewParagraph = false;
-    this.#content += delta;
+    this.#content.add(delta);
     const span = this.#layout.at(-1);
     if (Array.isArray(span)) {
       if (span[0] === span[1]) span[0] = this.#content.length - said.length;
@@ -170,7 +171,7 @@ export class AnthropicReader {
   #message(calls: HistoryToolCall[]): AssistantMessage {
     const all: AssistantMessage = {
       role: "assistant",
-      content: this.#content === "" && calls.length > 0 ? null : this.#content,
+      content: this.#content.length === 0 && calls.length > 0 ? null : this.#content.text,
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
       thinking_blocks: [...this.#thinking.values()],
     };

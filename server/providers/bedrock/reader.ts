@@ -10,6 +10,7 @@ import type { AssistantMessage, HistoryToolCall, Usage } from "../../protocol/ch
 import { isPlain, type Layout } from "../anthropic/thinking.ts";
 import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
 import { ProviderError } from "../failures/provider-error.ts";
+import { GrowingText } from "../growing-text.ts";
 import type { ChatModelEvent, TurnFinish } from "../provider.ts";
 import { MODEL_TAGS, type ThinkTagPiece, ThinkTags } from "../think-tags.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
@@ -45,7 +46,7 @@ export class BedrockReader {
    * does not take it out: https://docs.aws.amazon.com/nova/latest/userguide/tool-use-invocation.html
    */
   readonly #tags = new Map<number, ThinkTags>();
-  #content = "";
+  readonly #content = new GrowingText();
   /** The index of the block that thought last. */
   #thinker: number | undefined;
   #stopReason: StopReason | undefined;
@@ -131,7 +132,7 @@ export class BedrockReader {
       // As Claude's own API keeps it: the reasoning must go back where it was.
       ...(thinking.length === 0 || isPlain(layout) ? {} : { anthropic_layout: layout }),
       role: "assistant",
-      content: this.#content === "" && calls.length > 0 ? null : this.#content,
+      content: this.#content.length === 0 && calls.length > 0 ? null : this.#content.text,
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     };
   }
@@ -174,9 +175,9 @@ export class BedrockReader {
   #say(said: string): ChatModelEvent[] {
     if (said === "") return [];
     const last = this.#blocks.at(-1);
-    const gap = last?.kind === "text" || this.#content === "" ? "" : "\n\n";
+    const gap = last?.kind === "text" || this.#content.length === 0 ? "" : "\n\n";
     const start = this.#content.length + gap.length;
-    this.#content += gap + said;
+    this.#content.add(gap + said);
     if (last?.kind === "text") last.end = this.#content.length;
     else this.#blocks.push({ kind: "text", start, end: this.#content.length });
     return [{ type: "text", delta: gap + said }];

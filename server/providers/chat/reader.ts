@@ -1,6 +1,7 @@
 import type { AssistantMessage, Usage } from "../../protocol/chat.ts";
 import { ExtraFields, textOfParts } from "../extra-fields.ts";
 import { toProviderError, truncated, UpstreamGarbage } from "../failures/failures.ts";
+import { GrowingText } from "../growing-text.ts";
 import { isRecord, text } from "../json.ts";
 import type { ChatModelEvent, TurnFinish } from "../provider.ts";
 import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
@@ -13,7 +14,7 @@ export class ChatReader {
   readonly #calls = new ToolCallAssembler();
   readonly #extra = new ExtraFields();
   readonly #tags: ThinkTags;
-  #content = "";
+  readonly #content = new GrowingText();
   #finish: string | undefined;
   #usage: Usage | undefined;
   /** Whether the answer so far ends in a tool call. */
@@ -68,7 +69,7 @@ export class ChatReader {
     const message: AssistantMessage = {
       ...this.#extra.toObject(),
       role: "assistant",
-      content: this.#content === "" && calls.length > 0 ? null : this.#content,
+      content: this.#content.length === 0 && calls.length > 0 ? null : this.#content.text,
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     };
     for (const { id, function: fn } of calls) {
@@ -120,7 +121,7 @@ export class ChatReader {
   #say({ thinking, text }: ThinkTagPiece, said: ChatModelEvent[]): void {
     if (thinking !== "") said.push({ type: "thinking", delta: thinking });
     if (text === "") return;
-    this.#content += text;
+    this.#content.add(text);
     this.#endsInCall = false;
     said.push({ type: "text", delta: text });
   }

@@ -1,5 +1,6 @@
 import type { AssistantMessage, Usage } from "../../protocol/chat.ts";
 import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
+import { GrowingText } from "../growing-text.ts";
 import { isRecord, text } from "../json.ts";
 import type { SpokenEvent, ToolCall, TurnFinish } from "../provider.ts";
 import { UpstreamFailure } from "../upstream/refusal.ts";
@@ -31,7 +32,7 @@ export class ResponsesReader {
   readonly #parts: OutputPart[] = [];
   /** Where the text of each item begins in `#said`. */
   readonly #starts = new Map<string, number>();
-  #said = "";
+  readonly #said = new GrowingText();
   #textItem = "";
   #thinkingPart = "";
   #hasItems = false;
@@ -78,10 +79,10 @@ export class ResponsesReader {
   #text(item: string, delta: string): SpokenEvent[] {
     if (delta === "") return [];
     // Two messages of one response, such as a remark before the answer, are two paragraphs.
-    const gap = this.#said !== "" && this.#textItem !== item ? "\n\n" : "";
+    const gap = this.#said.length > 0 && this.#textItem !== item ? "\n\n" : "";
     this.#textItem = item;
     if (!this.#starts.has(item)) this.#starts.set(item, this.#said.length + gap.length);
-    this.#said += gap + delta;
+    this.#said.add(gap + delta);
     return [{ type: "text", delta: gap + delta }];
   }
 
@@ -127,7 +128,7 @@ export class ResponsesReader {
 
   /** A whole message: its text has mostly come in pieces before. */
   #message(item: Json, key: string): SpokenEvent[] {
-    const events = this.#said === "" ? this.#text(key, wholeText(item.content)) : [];
+    const events = this.#said.length === 0 ? this.#text(key, wholeText(item.content)) : [];
     const start = this.#starts.get(key);
     if (start === undefined) return events;
     const { phase } = item;
@@ -138,7 +139,10 @@ export class ResponsesReader {
       end,
       ...(typeof phase === "string" ? { phase } : {}),
     });
-    return [...events, ...this.#text(key, missingSources(this.#said.slice(start), item.content))];
+    return [
+      ...events,
+      ...this.#text(key, missingSources(this.#said.text.slice(start), item.content)),
+    ];
   }
 
   #end(response: unknown): SpokenEvent[] {
@@ -156,7 +160,7 @@ export class ResponsesReader {
       usage: readUsage(response.usage),
       calls,
       cutCalls: [...this.#cutCalls],
-      message: toAssistantMessage(this.#said, calls, this.#parts),
+      message: toAssistantMessage(this.#said.text, calls, this.#parts),
     };
     return events;
   }
