@@ -26,7 +26,7 @@ parentPort?.on("message", (job: ParseJob) => parentPort?.postMessage(outcomeOf(j
 
 function outcomeOf({ blocks, remembered, rules }: ParseJob): ParseOutcome {
   try {
-    const body = parseJson(Buffer.concat(blocks), rules.limits);
+    const body = parseJson(joined(blocks), rules.limits);
     const value =
       remembered === undefined
         ? parseChat(body, rules)
@@ -37,4 +37,11 @@ function outcomeOf({ blocks, remembered, rules }: ParseJob): ParseOutcome {
     const { code, message, param } = error;
     return { ok: false, code, message, options: param === undefined ? {} : { param } };
   }
+}
+
+/** One block, as a message of a socket is, is read where it lies. */
+function joined(blocks: readonly Uint8Array[]): Buffer {
+  const [first, ...others] = blocks;
+  if (first === undefined || others.length > 0) return Buffer.concat(blocks);
+  return Buffer.from(first.buffer, first.byteOffset, first.byteLength);
 }
