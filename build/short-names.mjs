@@ -18,10 +18,11 @@ const NAMES = {
     inlineText inlineTokens lastPossibleDelCloserIndex lastPossibleEmStrongCloserIndex lexer lheading linkEmitted
     linkInText linkParenPossible maskedSrc tokenizer`,
   ours: `addFiles announcements announcer beforeToggle busy canEdit canForgetKey canRepeat canReset canRetry
-    canSend changeReply checkingKey dragLeave dragOver draftChanged dropReply endNode expectReply following giveKey
-    givenKey hasTypedKey interrupt isCopied isDark isGiven isOffline isOpenWhile isQueued isRestoring isSilent isTyped
-    judgeError keyPrompt lastQuestion lastReply lastToken outgoing redial redraw restored retryAfresh retryIn rewind
-    rewindReply startNode submitKey succeeded toggleTheme undrawn wantsLauncher withdraw withoutFiles`,
+    canSend changeReply checkingKey draftChanged dragLeave dragOver dropReply endNode expectReply following
+    giveKey givenKey hasTypedKey inOurWords interrupt isAskedForBy isCopied isDark isGiven isOffline isOpen
+    isOpenWhile isQueued isRestoring isSilent isTyped judgeError keyPrompt lastQuestion lastReply lastToken
+    outgoing putBefore redial redraw restored restoring retryAfresh retryIn rewind rewindReply settle startNode
+    stopTools submitKey succeeded toggleTheme undrawn wantsLauncher withdraw withoutFiles`,
 };
 
 export const shortened = Object.values(NAMES).flatMap((names) => names.split(/\s+/));
