@@ -14,6 +14,7 @@ const LOCALES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
 export const chunkBudgets = {
   highlight: 8_000,
   tools: 2_500,
+  cut: 1_500,
   launcher: 5_000,
   http: 2_000,
   export: 1_500,

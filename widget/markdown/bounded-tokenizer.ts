@@ -18,7 +18,11 @@ export class BoundedTokenizer extends Tokenizer {
 
   override blockquote(src: string): Tokens.Blockquote | undefined {
     if (this.#blocks >= maxNesting || !/^ {0,3}>/.test(src)) return undefined;
-    return this.#nestBlock(() => super.blockquote(src.slice(0, quoteEnd(src))));
+    return this.#nestBlock(() => {
+      // marked would judge what is in the quote by what is before it, and throw when that forbids a list.
+      delete this.lexer.state.lastToken;
+      return super.blockquote(src.slice(0, quoteEnd(src)));
+    });
   }
 
   override list(src: string): Tokens.List | undefined {
@@ -66,11 +70,15 @@ export class BoundedTokenizer extends Tokenizer {
   }
 
   #nestBlock<Result>(tokenize: () => Result): Result {
+    const { state } = this.lexer;
+    const { top } = state;
     this.#blocks += 1;
     try {
       return tokenize();
     } finally {
       this.#blocks -= 1;
+      // marked forgets that it is in an item after a list in it, so the rest would depend on what is above it.
+      state.top = top;
     }
   }
 

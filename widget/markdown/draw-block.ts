@@ -2,6 +2,7 @@ import type { MarkedToken, Token, Tokens } from "marked";
 import { strings } from "../strings.ts";
 import { appendText, type Drawing, drawInline, element } from "./draw-inline.ts";
 import { decodeEntities } from "./entities.ts";
+import { childrenOf } from "./open-block.ts";
 
 /** Shortest chunk of a code block: long enough to be rare, short enough to be laid out in no time. */
 const codeChunkLength = 4096;
@@ -10,37 +11,64 @@ const headings = ["h1", "h2", "h3", "h4", "h5", "h6"] as const;
 
 const languageName = /^[a-z0-9+#-]{1,30}$/;
 
-/** Draws block tokens into a parent. Spaces and reference definitions show nothing. */
-export function drawBlocks(parent: Node, tokens: readonly Token[], drawing: Drawing): void {
-  for (const token of tokens) {
-    const node = drawBlock(token as MarkedToken, drawing);
-    if (node !== undefined) parent.appendChild(node);
+/** Draws the parts of a block, or the blocks of a message. What shows nothing is not there. */
+export function drawParts<Body extends Node>(body: Body, token: Token, drawing: Drawing): Body {
+  for (const draw of partsOf(token, drawing)) {
+    const part = draw();
+    if (part !== undefined) body.appendChild(part);
+  }
+  return body;
+}
+
+type DrawPart = () => HTMLElement | DocumentFragment | undefined;
+
+/** What a block consists of, each to be drawn by itself: so a part can be final before the next. */
+export function partsOf(generic: Token, drawing: Drawing): readonly DrawPart[] {
+  const token = generic as MarkedToken;
+  switch (token.type) {
+    case "table":
+      return token.rows.map((row) => () => drawRow(row, drawing));
+    case "code":
+      return codeChunks(token.text).map((chunk) => () => drawChunk(chunk));
+    case "heading":
+    case "paragraph":
+    case "text":
+      return piecesOf(token.tokens ?? [], drawing);
+    default:
+      return childrenOf(token).map((child) => () => drawBlock(child, drawing));
   }
 }
 
+function piecesOf(tokens: readonly Token[], drawing: Drawing): (() => DocumentFragment)[] {
+  return drawing.inline(tokens).map((piece) => () => {
+    const drawn = document.createDocumentFragment();
+    drawInline(drawn, piece, drawing);
+    return drawn;
+  });
+}
+
 /** Draws one block token, or nothing for a token that shows nothing. */
-export function drawBlock(token: MarkedToken, drawing: Drawing): HTMLElement | undefined {
+function drawBlock(token: MarkedToken, drawing: Drawing): HTMLElement | undefined {
   switch (token.type) {
     case "space":
     case "def":
     case "checkbox":
       return undefined;
     case "heading":
-      return drawText(element(headings[token.depth - 1] ?? "h6"), token.tokens, drawing);
+      return drawParts(element(headings[token.depth - 1] ?? "h6"), token, drawing);
     case "paragraph":
     case "text":
-      return drawText(element("p"), token.tokens ?? [], drawing);
+      return drawParts(element("p"), token, drawing);
     case "hr":
       return element("hr");
-    case "blockquote": {
-      const quote = directed(element("blockquote"));
-      drawBlocks(quote, token.tokens, drawing);
-      return quote;
-    }
+    case "blockquote":
+      return drawParts(directed(element("blockquote")), token, drawing);
     case "code":
-      return drawCode(token);
+      return drawCode(token, drawing);
     case "list":
       return drawList(token, drawing);
+    case "list_item":
+      return drawItem(token, drawing);
     case "table":
       return drawTable(token, drawing);
     default:
@@ -57,11 +85,6 @@ function directed<Node extends HTMLElement>(node: Node): Node {
   return node;
 }
 
-function drawText(node: HTMLElement, tokens: readonly Token[], drawing: Drawing): HTMLElement {
-  drawInline(node, drawing.inline(tokens), drawing);
-  return node;
-}
-
 /** Raw HTML and whatever else is shown exactly as it was written. */
 function drawSource(source: string): HTMLElement {
   const node = element("p", "source");
@@ -70,11 +93,11 @@ function drawSource(source: string): HTMLElement {
 }
 
 /**
- * The text of a code token, without the line break that ends its last line, in chunks of whole lines. Each becomes a box
+ * The text of a code block, without the line break that ends its last line, in chunks of whole lines. Each becomes a box
  * of its own, so that a browser lays out only the last one again while a long program streams in.
  */
-export function codeChunks(token: Tokens.Code): string[] {
-  const text = token.text.replace(/\n$/, "");
+export function codeChunks(code: string): string[] {
+  const text = code.replace(/\n$/, "");
   const chunks: string[] = [];
   let start = 0;
   for (;;) {
@@ -87,7 +110,7 @@ export function codeChunks(token: Tokens.Code): string[] {
   return chunks;
 }
 
-function drawCode(token: Tokens.Code): HTMLElement {
+function drawCode(token: Tokens.Code, drawing: Drawing): HTMLElement {
   const label = decodeEntities(token.lang ?? "").split(/\s/, 1)[0] ?? "";
   const language = label.toLowerCase();
   const box = element("div", "code");
@@ -105,28 +128,29 @@ function drawCode(token: Tokens.Code): HTMLElement {
   // What scrolls must be reachable by keyboard.
   pre.setAttribute("tabindex", "0");
   const code = element("code", languageName.test(language) ? `language-${language}` : "");
-  pre.append(code);
-  for (const chunk of codeChunks(token)) {
-    appendText(code.appendChild(element("span", "code-chunk")), chunk);
-  }
+  pre.append(drawParts(code, token, drawing));
   return box;
+}
+
+function drawChunk(text: string): HTMLElement {
+  const chunk = element("span", "code-chunk");
+  appendText(chunk, text);
+  return chunk;
 }
 
 function drawList(token: Tokens.List, drawing: Drawing): HTMLElement {
   const name = token.ordered ? "ol" : "ul";
   const list = directed(element(name, token.loose ? "loose" : "tight"));
   if (token.ordered && token.start !== 1) list.setAttribute("start", String(token.start));
-  for (const item of token.items) list.append(drawItem(item, drawing));
-  return list;
+  return drawParts(list, token, drawing);
 }
 
 /**
  * Draws a list item. Its text is always a paragraph, in tight lists too (a class takes the gaps away): so an item that
  * is finished stays as it is when a later blank line makes the whole list loose.
  */
-export function drawItem(item: Tokens.ListItem, drawing: Drawing): HTMLElement {
-  const node = element("li", item.task ? "task" : "");
-  drawBlocks(node, item.tokens, drawing);
+function drawItem(item: Tokens.ListItem, drawing: Drawing): HTMLElement {
+  const node = drawParts(element("li", item.task ? "task" : ""), item, drawing);
   if (!item.task) return node;
   const box = element("input");
   box.setAttribute("type", "checkbox");
@@ -146,13 +170,11 @@ function drawTable(token: Tokens.Table, drawing: Drawing): HTMLElement {
   box.setAttribute("aria-label", strings.table);
   const table = box.appendChild(element("table"));
   table.appendChild(element("thead")).append(drawRow(token.header, drawing));
-  const body = table.appendChild(element("tbody"));
-  for (const row of token.rows) body.append(drawRow(row, drawing));
+  table.append(drawParts(element("tbody"), token, drawing));
   return box;
 }
 
-/** Draws a table row. */
-export function drawRow(cells: readonly Tokens.TableCell[], drawing: Drawing): HTMLElement {
+function drawRow(cells: readonly Tokens.TableCell[], drawing: Drawing): HTMLElement {
   const row = element("tr");
   for (const cell of cells) {
     const node = element(
@@ -160,7 +182,7 @@ export function drawRow(cells: readonly Tokens.TableCell[], drawing: Drawing): H
       cell.align === null ? "" : `align-${cell.align}`,
     );
     if (cell.header) node.setAttribute("scope", "col");
-    drawText(node, cell.tokens, drawing);
+    for (const draw of piecesOf(cell.tokens, drawing)) node.append(draw());
     row.append(node);
   }
   return row;

@@ -7,12 +7,15 @@ import { visibleText } from "./visible-text.ts";
 /** `failed`: the image is not there, or a policy of the page forbids to show it. */
 export type ImageStatus = "requested" | "failed";
 
+/** What inline text is drawn into. */
+export type Parent = HTMLElement | DocumentFragment;
+
 /** What drawing needs besides the tokens. */
 export interface Drawing {
   /** What became of the external images that the reader has asked for, by source. */
   readonly images: ReadonlyMap<string, ImageStatus>;
-  /** Lexes the inline text that belongs to a block's token list. */
-  inline(tokens: readonly Token[]): readonly MarkedToken[];
+  /** Lexes the inline text that belongs to a block's token list, piece by piece. */
+  inline(tokens: readonly Token[]): readonly (readonly MarkedToken[])[];
 }
 
 /** Creates an element with a class. Attributes that carry text from a message are set by the caller, after judging. */
@@ -26,7 +29,7 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
 }
 
 /** Appends text as text, joined to a text node that is already last so that growing text keeps its node. */
-export function appendText(parent: HTMLElement, text: string): void {
+export function appendText(parent: Parent, text: string): void {
   if (text === "") return;
   const last = parent.lastChild;
   // What is there is read only where it matters: it would be copied for each of a paragraph's pieces.
@@ -37,7 +40,7 @@ export function appendText(parent: HTMLElement, text: string): void {
 
 /** Draws inline tokens into an element. */
 export function drawInline(
-  parent: HTMLElement,
+  parent: Parent,
   tokens: readonly Token[],
   drawing: Drawing,
   inLink = false,
@@ -45,12 +48,7 @@ export function drawInline(
   for (const token of tokens) drawToken(parent, token as MarkedToken, drawing, inLink);
 }
 
-function drawToken(
-  parent: HTMLElement,
-  token: MarkedToken,
-  drawing: Drawing,
-  inLink: boolean,
-): void {
+function drawToken(parent: Parent, token: MarkedToken, drawing: Drawing, inLink: boolean): void {
   switch (token.type) {
     case "strong":
     case "em":
@@ -87,12 +85,7 @@ function drawToken(
   }
 }
 
-function drawLink(
-  parent: HTMLElement,
-  token: Tokens.Link,
-  drawing: Drawing,
-  inLink: boolean,
-): void {
+function drawLink(parent: Parent, token: Tokens.Link, drawing: Drawing, inLink: boolean): void {
   const link = inLink
     ? undefined
     : safeLink(token.autolink ? token.href : decodeEntities(token.href));
@@ -112,12 +105,7 @@ function linkElement({ href, host }: SafeLink): HTMLAnchorElement {
   return link;
 }
 
-function drawImage(
-  parent: HTMLElement,
-  token: Tokens.Image,
-  drawing: Drawing,
-  inLink: boolean,
-): void {
+function drawImage(parent: Parent, token: Tokens.Image, drawing: Drawing, inLink: boolean): void {
   const alt = plainText(token.tokens);
   const source = decodeEntities(token.href);
   const image = safeImage(source);

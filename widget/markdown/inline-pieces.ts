@@ -1,28 +1,35 @@
+import { closeMarks } from "./close-marks.ts";
+
 /** Longest inline text that is lexed at once; a paragraph is rarely longer. marked's time grows with the square. */
 const maxLength = 4096;
 
 /** Most marks in one piece, for the same reason. */
 const maxMarks = 256;
 
+/** How many gaps are tried for one at which no mark is open. */
+const maxTries = 64;
+
 const base64Run = /[A-Za-z0-9+/=]*\)?/y;
 const marks = /[*_~]+|[[<`\\!]/g;
 
 /**
  * Cuts inline text into pieces that are lexed apart, at a single white space where there is one. The cuts depend only on
- * what precedes them, so text that grows keeps its earlier pieces.
+ * what precedes them, so text that grows keeps its earlier pieces. Pieces with no white space between them are answered
+ * together, since they make one word.
  */
-export function inlinePieces(source: string): string[] {
-  const pieces: string[] = [];
+export function inlinePieces(source: string): string[][] {
+  const groups: string[][] = [[]];
+  // Whether white space at the end belongs to the text is only seen when more comes.
+  const { length } = source.trimEnd();
   let start = 0;
   for (;;) {
     const limit = pieceLimit(source, start);
-    if (limit >= source.length) break;
-    const end = cutBefore(source, start, limit);
-    pieces.push(source.slice(start, end));
+    const end = limit < length ? cutBefore(source, start, limit) : source.length;
+    groups.at(-1)?.push(source.slice(start, end));
+    if (end === source.length) return groups;
+    if (/\s/.test(source.charAt(end))) groups.push([]);
     start = end;
   }
-  pieces.push(source.slice(start));
-  return pieces;
 }
 
 function pieceLimit(source: string, start: number): number {
@@ -36,10 +43,18 @@ function pieceLimit(source: string, start: number): number {
   return start + maxLength;
 }
 
+/** Best is a gap at which no mark is open, so that nothing is lost. */
 function cutBefore(source: string, start: number, limit: number): number {
-  for (let index = limit - 1; index > (start + limit) / 2; index -= 1) {
-    if (isPlainGap(source, index)) return index;
+  let fallback = 0;
+  for (let index = limit - 1, tries = maxTries; index > (start + limit) / 2; index -= 1) {
+    if (!isPlainGap(source, index)) continue;
+    const piece = source.slice(start, index);
+    if (closeMarks(piece) === piece) return index;
+    fallback ||= index;
+    tries -= 1;
+    if (tries === 0) break;
   }
+  if (fallback > 0) return fallback;
   // No gap: at least keep the bytes of a data: image together, and a surrogate pair.
   base64Run.lastIndex = limit;
   const end = limit + (base64Run.exec(source)?.[0].length ?? 0);

@@ -1,12 +1,16 @@
-import type { Links, MarkedToken, Token } from "marked";
+import type { Links, MarkedToken, Token, Tokens } from "marked";
 import { Lexer } from "marked";
 import { BoundedTokenizer } from "./bounded-tokenizer.ts";
 import { inlinePieces } from "./inline-pieces.ts";
 
-/** Block tokens of a source. Their inline text is not lexed yet: `inline` says what it is, by token list. */
-export interface LexedBlocks {
-  readonly tokens: readonly MarkedToken[];
-  readonly inline: ReadonlyMap<readonly Token[], string>;
+/** Inline text that is not lexed yet, by the token list that it belongs to. */
+export type InlineSources = ReadonlyMap<readonly Token[], string>;
+
+/** The block tokens of a source, as a token. */
+export interface LexedBlocks extends Tokens.Generic {
+  type: "blocks";
+  tokens: MarkedToken[];
+  inline: InlineSources;
 }
 
 const tableCells = "(?:\\n((?:(?!";
@@ -44,10 +48,12 @@ export function lexBlocks(source: string): LexedBlocks {
   } catch {
     // marked throws on a loop or a stack that it cannot handle; the reader still gets the text.
     const plain: MarkedToken = { type: "html", block: true, pre: false, raw: source, text: source };
-    return { tokens: [plain], inline: new Map() };
+    return { type: "blocks", raw: source, tokens: [plain], inline: new Map() };
   }
   return {
-    tokens: lexer.tokens as readonly Token[] as readonly MarkedToken[],
+    type: "blocks",
+    raw: source,
+    tokens: lexer.tokens as Token[] as MarkedToken[],
     inline: new Map(lexer.inlineQueue.map((entry) => [entry.tokens, entry.src])),
   };
 }
@@ -55,9 +61,10 @@ export function lexBlocks(source: string): LexedBlocks {
 /** Adds the reference definitions in these tokens, of which the first of a label wins; answers the new labels. */
 export function collectLinks(tokens: readonly Token[], links: Links): string[] {
   return (tokens as readonly MarkedToken[]).flatMap((token) => {
-    if (token.type === "list")
-      return token.items.flatMap((item) => collectLinks(item.tokens, links));
-    if (token.type === "blockquote") return collectLinks(token.tokens, links);
+    if (token.type === "list") return collectLinks(token.items, links);
+    if (token.type === "blockquote" || token.type === "list_item") {
+      return collectLinks(token.tokens, links);
+    }
     if (token.type !== "def" || links[token.tag] !== undefined) return [];
     links[token.tag] = { href: token.href, title: token.title };
     return [token.tag];
@@ -69,32 +76,17 @@ export function normalizedLabels(text: string): string {
   return text.replace(/\s+/g, " ").toLowerCase().toUpperCase().toLowerCase();
 }
 
-/** Lexes inline text, remembering the pieces of long texts that do not change while their end grows. */
+/** Lexes inline text, with the definitions that there are at the time. */
 export class InlineLexer {
-  readonly #remembered = new Map<string, readonly MarkedToken[]>();
   readonly #links: Links;
 
   constructor(links: Links) {
     this.#links = links;
   }
 
-  lex(source: string): readonly MarkedToken[] {
-    const pieces = inlinePieces(source);
-    const last = pieces.pop() ?? "";
-    return [...pieces.flatMap((piece) => this.#remember(piece)), ...this.#lexPiece(last)];
-  }
-
-  /** Forgets, because the definitions have changed or the long text is done. */
-  forget(): void {
-    this.#remembered.clear();
-  }
-
-  #remember(piece: string): readonly MarkedToken[] {
-    const known = this.#remembered.get(piece);
-    if (known !== undefined) return known;
-    const tokens = this.#lexPiece(piece);
-    this.#remembered.set(piece, tokens);
-    return tokens;
+  /** The tokens of each piece: they are drawn apart, so that a piece can be final before the next. */
+  lex(source: string): readonly (readonly MarkedToken[])[] {
+    return inlinePieces(source).map((pieces) => pieces.flatMap((piece) => this.#lexPiece(piece)));
   }
 
   #lexPiece(piece: string): readonly MarkedToken[] {

@@ -1,52 +1,95 @@
-import { patchAttributes, patchChildren } from "./patch-dom.ts";
+import type { MarkedToken, Token } from "marked";
+import { patchChildren } from "./patch-dom.ts";
 
-/** A block in the DOM of which the first parts are final while it goes on. */
-export interface PartBlock {
-  /** What stands before the rest of its source when that is lexed again. */
-  readonly prefix: string;
+/** A block that parts of are settled, or the one that holds it. */
+export interface Step {
+  readonly token: Token;
+  /** Its parts that are final: blocks, items, rows, chunks of code, pieces of text. */
+  readonly count: number;
+  /** How many blocks stand for those in the rest: none or one. */
+  readonly skip: number;
+  /** What the source of the rest surely begins with. */
+  readonly begin?: string;
+  /** Do they make the list loose? */
+  readonly loose?: boolean;
+}
+
+/** A block in the DOM of which the first parts are final while it goes on, or the root of them all. */
+export interface OpenBlock {
+  readonly type: string;
   /** Children of its body that are final. */
   readonly done: number;
-  /** Has one of the final items made the list loose? */
+  /** How many blocks stand for those when the rest of its source is lexed: none or one. */
+  readonly skip: number;
+  /** Has something final made the list loose? */
   readonly loose: boolean;
+  /** What the rest of its source begins with as long as it is what it was. */
+  readonly begin: string;
 }
 
-/** The node that holds the parts of a list, table or code block, if `node` is such a block. */
-export function partBody(node: Node, type: string): Node | undefined {
-  if (!(node instanceof Element)) return undefined;
-  if (type === "list") return node.matches("ul, ol") ? node : undefined;
-  if (type === "blockquote") return node.matches(type) ? node : undefined;
-  if (type === "table") return node.querySelector(":scope > table > tbody") ?? undefined;
-  return type === "code" ? (node.querySelector(":scope > pre > code") ?? undefined) : undefined;
+/** The blocks that go on, the root first and each one in the one before it. */
+export type OpenBlocks = readonly OpenBlock[];
+
+/** One of which nothing is final yet. */
+export const newBlock: OpenBlock = { type: "blocks", done: 0, skip: 0, loose: false, begin: "" };
+
+/** The blocks in a quote, an item or a message; the items of a list. */
+export function childrenOf(token: Token): readonly MarkedToken[] {
+  return ("items" in token ? token.items : "tokens" in token ? token.tokens : undefined) ?? [];
 }
 
-function typeOf(node: Node): string {
-  if (!(node instanceof Element)) return "";
-  if (node.localName === "blockquote") return node.localName;
-  return node.localName === "div" ? node.className : "list";
+/** The type of a token. Text in an item is a paragraph to the reader. */
+export function typeOf({ type }: Token): string {
+  return type === "text" ? "paragraph" : type;
+}
+
+/** Are the open blocks still what a token begins with? */
+export function goesOn(token: Token | undefined, [block, ...inner]: OpenBlocks): boolean {
+  if (block === undefined) return true;
+  if (token === undefined || typeOf(token) !== block.type) return false;
+  if (!token.raw.startsWith(block.begin)) return false;
+  return goesOn(childrenOf(token)[block.skip], inner);
+}
+
+/** The node that holds the parts of a block. Only of a box it is another one, and only there it may be searched for. */
+export function bodyOf<Block extends Node | undefined>(node: Block): Block | Element {
+  if (!(node instanceof HTMLDivElement)) return node;
+  return node.querySelector(node.className === "code" ? "code" : "tbody") ?? node;
+}
+
+/** Are these two drawings of a block of the same kind? */
+export function isKin(live: Node | undefined, fresh: Node | undefined): boolean {
+  return bodyOf(live)?.nodeName === bodyOf(fresh)?.nodeName;
 }
 
 /**
- * Makes a block that goes on equal to one drawn from the rest of its source, behind the parts that are final. Answers
- * false when the rest turned out to be another kind of block.
+ * Makes the body of a block that goes on equal to one drawn from the rest of its source, behind the parts that are
+ * final.
  */
-export function adoptPart(live: Node, fresh: HTMLElement, part: PartBlock): boolean {
-  const type = typeOf(fresh);
-  const liveBody = partBody(live, type);
-  const freshBody = partBody(fresh, type);
-  if (!(live instanceof Element) || live.localName !== fresh.localName) return false;
-  if (liveBody === undefined || freshBody === undefined) return false;
-  if (type === "list") {
-    if (part.loose) fresh.className = "loose";
-    const start = live.getAttribute("start");
-    // The rest of a list counts on from its own first item; the list keeps the number that it began with.
-    if (start === null) fresh.removeAttribute("start");
-    else fresh.setAttribute("start", start);
-    patchAttributes(live, fresh);
+export function adoptParts(live: Node, fresh: Node, [block, ...inner]: OpenBlocks): void {
+  let { done = 0, skip = 0 } = block ?? {};
+  for (; skip > 0; skip -= 1) fresh.firstChild?.remove();
+  const next = live.childNodes[done];
+  const first = fresh.firstChild;
+  if (next && first && inner.length > 0 && isKin(next, first)) {
+    adoptBlock(next, first, inner);
+    first.remove();
+    done += 1;
   }
-  const liveHead = live.querySelector(":scope > table > thead");
-  const freshHead = fresh.querySelector(":scope > table > thead");
-  // A head does not grow, but a definition may come that its text refers to.
-  if (liveHead !== null && freshHead !== null) patchChildren(liveHead, freshHead);
-  patchChildren(liveBody, freshBody, part.done);
-  return true;
+  patchChildren(live, fresh, done);
+}
+
+/** As `adoptParts`, for the whole of a block. */
+export function adoptBlock(live: Node, fresh: Node, open: OpenBlocks): void {
+  const liveBody = bodyOf(live);
+  const freshBody = bodyOf(fresh);
+  if (open[0]?.type === "list" && live instanceof Element && fresh instanceof Element) {
+    const looks = open[0].loose ? "loose" : fresh.className;
+    if (live.className !== looks) live.className = looks;
+  }
+  const liveHead = liveBody.previousSibling;
+  const freshHead = freshBody.previousSibling;
+  // A table's head does not grow, but a definition may come that its text refers to.
+  if (liveBody !== live && liveHead && freshHead) patchChildren(liveHead, freshHead);
+  adoptParts(liveBody, freshBody, open);
 }

@@ -1,15 +1,10 @@
-import type { MarkedToken, Tokens } from "marked";
-import { codeChunks } from "./draw-block.ts";
+import type { MarkedToken } from "marked";
 
-/** A block whose first parts are final while it goes on: which parts, and what the lexer needs to read on from there. */
-export interface OpenPart {
-  /** Items, rows or chunks of code that are final. */
-  readonly count: number;
-  /** Where in the source the rest begins. */
-  readonly rest: number;
-  /** What stands before the rest when it is lexed again: a table's head, a fence, nothing for a list. */
-  readonly prefix: string;
-}
+/** A line so long that its beginning decides what it is, complete or not. */
+const longLine = 4096;
+
+/** How a line may begin of which that can be said: with text, as deep as it may be. */
+const begunText = /^(?:[-*+>] |\d{1,9}[.)] )*(?:\*\*|__)?[\p{L}\p{N}]/u;
 
 /**
  * How many of the leading blocks nothing can change any more: those before the last block whose first line is complete.
@@ -40,8 +35,11 @@ function isEstablished(
 ): boolean {
   if (token.type === "space") return false;
   const lineEnd = source.indexOf("\n", offset);
-  if (lineEnd === -1) return false;
-  const needsSecond = token.type === "table" || before?.type === "paragraph";
+  const afterText = before?.type === "paragraph" || before?.type === "text";
+  if (lineEnd === -1) {
+    return !afterText && source.length - offset > longLine && begunText.test(source.slice(offset));
+  }
+  const needsSecond = token.type === "table" || afterText;
   return !needsSecond || source.includes("\n", lineEnd + 1);
 }
 
@@ -49,94 +47,4 @@ function isEstablished(
 function titleMayFollow(source: string, offset: number): boolean {
   const following = source.slice(offset);
   return /^[ \t]*\n?[ \t]*(?:["'(]|$)/.test(following) && !/\n[ \t]*\n/.test(following);
-}
-
-/** The final parts of a list, table or code block that starts at `offset` and still goes on. */
-export function settledPart(
-  source: string,
-  offset: number,
-  token: MarkedToken,
-): OpenPart | undefined {
-  if (!source.startsWith(token.raw, offset)) return undefined;
-  const part = partOf(source, offset, token);
-  return part !== undefined && part.count > 0 ? part : undefined;
-}
-
-function partOf(source: string, offset: number, token: MarkedToken): OpenPart | undefined {
-  switch (token.type) {
-    case "list":
-      return settledItems(source, offset, token);
-    case "table":
-      return settledRows(offset, token);
-    case "blockquote":
-      return settledInQuote(source, offset, token);
-    case "code":
-      return token.codeBlockStyle === "indented" ? undefined : settledChunks(offset, token);
-    default:
-      return undefined;
-  }
-}
-
-function settledItems(source: string, offset: number, token: Tokens.List): OpenPart {
-  let start = offset;
-  let rest = offset;
-  let count = 0;
-  for (const [index, item] of token.items.entries()) {
-    if (!source.startsWith(item.raw, start)) break;
-    // As with blocks: the items before the last one whose first line is complete are final.
-    if (source.includes("\n", start)) {
-      rest = start;
-      count = index;
-    }
-    start += item.raw.length;
-  }
-  return { count, rest, prefix: "" };
-}
-
-/** A quote is read on at the line where one of its blocks begins, if that line says itself that it is quoted. */
-function settledInQuote(
-  source: string,
-  offset: number,
-  token: Tokens.Blockquote,
-): OpenPart | undefined {
-  const inner = token.tokens as MarkedToken[];
-  const count = settledCount(token.text, inner);
-  const done = inner.slice(0, count).reduce((length, { raw }) => length + raw.length, 0);
-  const linesDone = token.text.slice(0, done).split("\n").length - 1;
-  const rest = offset + lengthOf(token.raw.split("\n").slice(0, linesDone));
-  const line = lineAt(source, rest).replace(/^ {0,3}> ?/, "");
-  const isCut = /^ {0,3}>/.test(source.slice(rest, rest + 4)) && line === lineAt(token.text, done);
-  return isCut ? { count, rest, prefix: "" } : undefined;
-}
-
-function lineAt(text: string, start: number): string {
-  const end = text.indexOf("\n", start);
-  return text.slice(start, end === -1 ? text.length : end);
-}
-
-function settledRows(offset: number, token: Tokens.Table): OpenPart {
-  const lines = token.raw.split("\n");
-  const count = token.rows.length - 1;
-  const prefix = `${lines.slice(0, 2).join("\n")}\n`;
-  return { count, rest: offset + lengthOf(lines.slice(0, 2 + Math.max(count, 0))), prefix };
-}
-
-function settledChunks(offset: number, token: Tokens.Code): OpenPart {
-  const lines = token.raw.split("\n");
-  const chunks = codeChunks(token).slice(0, -1);
-  const finished = chunks.reduce((sum, chunk) => sum + chunk.split("\n").length - 1, 0);
-  const rest = offset + lengthOf(lines.slice(0, 1 + finished));
-  return { count: chunks.length, rest, prefix: `${lines[0] ?? ""}\n` };
-}
-
-function lengthOf(lines: readonly string[]): number {
-  return lines.reduce((sum, line) => sum + line.length + 1, 0);
-}
-
-/** Does this item, followed by another one, make its list loose? */
-export function loosens(item: Tokens.ListItem): boolean {
-  return (
-    /\n[ \t]*\n[ \t]*$/.test(item.raw) ||
-    item.tokens.some((token) => token.type === "space" && /\n.*\n/.test(token.raw))
-  );
 }

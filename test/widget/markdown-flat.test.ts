@@ -1,0 +1,104 @@
+import "../support/dom.ts";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Lexer } from "marked";
+import * as chunk from "../../widget/chunks/cut.ts";
+import { longBlocks } from "../../widget/markdown/long-blocks.ts";
+import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+
+// In a browser it is loaded for a long block.
+longBlocks.chunk = chunk;
+
+/** Characters that come in with each frame: more than do, which the sums below do not depend on. */
+const frame = 128;
+
+const filled = (part: string, length = 100_000) => part.repeat(Math.ceil(length / part.length));
+const prose =
+  "Some **strong** words, `code`, and [a link](https://example.org/page) in a sentence. ";
+const list = "- An item with *emphasis*\n- another one\n";
+const code = "```ts\nconst value = compute(42); // a line\n```\n";
+const table = "| a | b |\n|---|--:|\n| 1 | *x* |\n";
+
+/** Each is one block, but for the first. */
+const answers: Readonly<Record<string, string>> = {
+  "a mixture": filled(`## Title\n\n${prose}\n\n${list}\n${code}\n${prose}\n\n${table}\n`),
+  "a list": filled(list),
+  "a numbered list": filled("1. An item with *emphasis*\n"),
+  "a nested list": `- top\n${filled("  - middle\n    - inner with `code`\n    - another\n")}`,
+  "an item with paragraphs, code and tables": `1. top\n\n${filled(
+    `${prose}\n\n${code}\n${table}\n`,
+  ).replace(/^(?=.)/gm, "   ")}`,
+  "an item with one paragraph": `- ${filled(prose)}`,
+  "a paragraph": filled(prose),
+  "a paragraph of many lines": filled(`${prose.trim()}\n`),
+  "a quote": filled(`> ${prose}\n>\n`),
+  "a quoted list": filled("> - An item with *emphasis*\n>   - inner\n"),
+  "a quoted item": `> - top\n${filled(`>\n>   ${prose}\n`)}`,
+  "a code block": `\`\`\`ts\n${filled("const value = compute(42); // a line\n")}`,
+  "a table": `| name | value |\n|:--|--:|\n${filled("| one | *first* and `code` |\n")}`,
+};
+
+interface Work {
+  /** Characters that the lexer was given, with those that it gave to itself. */
+  lexed: number;
+  /** Elements that were made. */
+  drawn: number;
+  /** Nodes that were added to what is shown, taken away or changed. */
+  touched: number;
+}
+
+const work: Work = { lexed: 0, drawn: 0, touched: 0 };
+
+// Not mocks of the test runner: those keep every call.
+for (const name of ["blockTokens", "inlineTokens"] as const) {
+  const original = Lexer.prototype[name];
+  Object.assign(Lexer.prototype, {
+    [name](this: Lexer, source: string, ...others: []) {
+      work.lexed += source.length;
+      return original.call(this, source, ...others);
+    },
+  });
+}
+const createElement = document.createElement.bind(document);
+document.createElement = (name: string) => {
+  work.drawn += 1;
+  return createElement(name);
+};
+
+/** What is done while `text` grows from one length to another. */
+function workBetween(
+  stream: MarkdownStream,
+  root: Node,
+  text: string,
+  from: number,
+  to: number,
+): Work {
+  const observer = new MutationObserver(() => {});
+  stream.update(text.slice(0, from), true);
+  observer.observe(root, { subtree: true, childList: true, characterData: true, attributes: true });
+  Object.assign(work, { lexed: 0, drawn: 0, touched: 0 });
+  for (let end = from + frame; end <= to; end += frame) stream.update(text.slice(0, end), true);
+  for (const { addedNodes, removedNodes } of observer.takeRecords()) {
+    work.touched += Math.max(addedNodes.length + removedNodes.length, 1);
+  }
+  observer.disconnect();
+  return { ...work };
+}
+
+for (const [name, text] of Object.entries(answers)) {
+  test(`${name} of 100 kB takes no more work at its end than at its start`, () => {
+    const root = document.createElement("div");
+    const stream = new MarkdownStream(root);
+    // As long as two of the longest pieces that are lexed together.
+    const span = 8192;
+    const first = workBetween(stream, root, text, 2000, 2000 + span);
+    for (let end = 2000 + span; end < 100_000 - span; end += 8192) {
+      stream.update(text.slice(0, end), true);
+    }
+    const last = workBetween(stream, root, text, 100_000 - span, 100_000);
+    for (const kind of ["lexed", "drawn", "touched"] as const) {
+      const times = last[kind] / first[kind];
+      assert.ok(times <= 1.5, `${kind}: ${first[kind]}, then ${last[kind]}`);
+    }
+  });
+}
