@@ -46,6 +46,8 @@ async function looksOf(page: Page, selector: string): Promise<string[]> {
       const isDrawn = width > 0 || height > 0;
       const box = isDrawn ? [x - origin.x, y - origin.y, width, height].map(Math.round) : [];
       looks.push([node.localName, ...box, ...chosen].join(" | "));
+      // What is spoken goes away by itself, sooner on one page than on the other.
+      if (node.matches('[role="status"]')) continue;
       queue.push(...(node.shadowRoot?.children ?? []), ...node.children);
     }
     return looks;
