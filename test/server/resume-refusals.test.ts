@@ -119,9 +119,11 @@ test("what was let go of a long answer is run_expired, and the rest is still the
   const again = { message: "Hi", run };
   assert.deepEqual(await refusalOf(t, server, { ...again, stream: true }), [409, "run_expired"]);
   const rest = await openLine.socket(t, server, { resume: run, after: 49 });
+  // The line is read by now; the end, which repeats the whole answer, lets go of all that came before it.
+  const next = await rest.next();
   held.open();
   assert.deepEqual(
-    (await rest.rest()).map(({ id, type }) => [id, type]),
+    [next, ...(await rest.rest())].map(({ id, type }) => [id, type]),
     [
       [50, "token"],
       [51, "token"],
