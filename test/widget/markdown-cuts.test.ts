@@ -73,6 +73,7 @@ const long: readonly string[] = [
   `- [ ] ${prose(9000)}\n- c`,
   `> ${prose(5000)}\nlazy ${prose(5000)}\n> c\n\nd`,
   `- > ${prose(9000)}\n  > c\n\n  d`,
+  `a\n    - ${"word ".repeat(900)}\n  ===>`,
   `[a ${prose(9000)}`,
   `<a ${prose(9000)}`,
   `# ${prose(9000)}`,

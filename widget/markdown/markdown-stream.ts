@@ -21,7 +21,7 @@ import {
   newBlock,
   type OpenBlocks,
   type Step,
-  typeOf,
+  toOpen,
 } from "./open-block.ts";
 import { patchNode } from "./patch-dom.ts";
 import { presentable } from "./presentable.ts";
@@ -109,11 +109,13 @@ export class MarkdownStream {
     const cut = this.#streaming
       ? cutGrowing(this.#tail, blocks, this.#open)
       : cutBehind(this.#tail, blocks, blocks.tokens.length);
-    if (cut !== undefined) {
+    const rest = cut && lexBlocks(cut.rest);
+    // What would be read otherwise without the text before it stays with that.
+    if (cut && rest && goesOn(rest, cut.steps.map(toOpen))) {
       if (!this.#define(cut.steps)) return false;
       this.#open = this.#settle(this.#root, blocks, cut.steps, this.#open);
       this.#tail = cut.rest;
-      blocks = lexBlocks(cut.rest);
+      blocks = rest;
     }
     this.#drawTail(blocks);
     this.#late.watch(this.#root.childNodes[this.#open[0]?.done ?? 0]);
@@ -139,7 +141,7 @@ export class MarkdownStream {
     open: OpenBlocks,
   ): OpenBlocks {
     if (step === undefined) return open;
-    const { token, count, skip, begin = "", loose = false } = step;
+    const { token, count, loose = false } = step;
     const [block = newBlock, ...known] = open;
     let { done } = block;
     let inner: OpenBlocks = known;
@@ -172,7 +174,7 @@ export class MarkdownStream {
       }
       if (live) inner = this.#settle(bodyOf(live), blocks, deeper, inner);
     }
-    return [{ type: typeOf(token), done, skip, begin, loose: block.loose || loose }, ...inner];
+    return [{ ...toOpen(step), done, loose: block.loose || loose }, ...inner];
   }
 
   #keepRedrawable(sources: readonly string[], redraw: () => boolean): void {

@@ -43,6 +43,11 @@ export function typeOf({ type }: Token): string {
   return type === "text" ? "paragraph" : type;
 }
 
+/** The block that goes on after a step. */
+export function toOpen({ token, skip, begin = "" }: Step): OpenBlock {
+  return { ...newBlock, type: typeOf(token), skip, begin };
+}
+
 /** Are the open blocks still what a token begins with? */
 export function goesOn(token: Token | undefined, [block, ...inner]: OpenBlocks): boolean {
   if (block === undefined) return true;
