@@ -31,6 +31,7 @@ const ALONE = new Set([
   "test/widget/api-key.test.ts",
   "test/widget/composer.test.ts",
   "test/widget/launcher.test.ts",
+  "test/widget/markdown-flat.test.ts",
   "test/widget/marked-lexer.test.ts",
   "test/widget/reconnect.test.ts",
   "test/widget/transports.test.ts",

@@ -2,11 +2,16 @@
 
 import type { CSSResult } from "lit";
 import type { parse } from "marked";
+import * as cut from "../../widget/chunks/cut.ts";
+import { longBlocks } from "../../widget/markdown/long-blocks.ts";
 import { markdownStyles } from "../../widget/markdown/markdown.styles.ts";
 import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
 
 /** The whole package, loaded before. */
 declare const marked: { parse: typeof parse };
+
+// The element loads it when an answer first has a long block.
+longBlocks.chunk = cut;
 
 /** Characters of a frame: four tokens of four. */
 const PER_FRAME = 16;
