@@ -62,7 +62,11 @@ test("a message that is sent again at the other worker is answered once, and ano
 });
 
 test("sendings of one message at both workers in the same moment begin one run", async (t) => {
-  const server = await workers;
+  const server = await fresh();
+  // Each worker has a call to let end then, also when chance leads all others to one of them.
+  for (const line of server.lines) {
+    await new EventReader(await line.chat({ ...HOLD, run: newRun() })).until("tool_call");
+  }
   const sent = Array.from({ length: 6 }, newRun).map(async (run) => {
     const sendings = Array.from({ length: 4 }, () => openLine.sse(t, server, { ...HOLD, run }));
     return Promise.all(sendings);
