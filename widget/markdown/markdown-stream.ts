@@ -1,5 +1,5 @@
 import { drawParts, partsOf } from "./draw-block.ts";
-import type { Drawing, ImageStatus } from "./draw-inline.ts";
+import { type Drawing, element, type ImageStatus } from "./draw-inline.ts";
 import { LateParts } from "./late-parts.ts";
 import { cutBehind, cutGrowing, loadLongBlocks, longBlocks } from "./long-blocks.ts";
 import { listenForActions } from "./markdown-actions.ts";
@@ -12,7 +12,6 @@ import {
   normalizedLabels,
 } from "./markdown-lexer.ts";
 import {
-  adoptBlock,
   adoptParts,
   bodyOf,
   childrenOf,
@@ -20,14 +19,20 @@ import {
   isKin,
   newBlock,
   type OpenBlocks,
+  place,
   type Step,
   toOpen,
 } from "./open-block.ts";
-import { patchNode } from "./patch-dom.ts";
 import { presentable } from "./presentable.ts";
 
 /** A tail so long, in characters, holds a long block, of which the finished parts had better be settled. */
 const longTail = 2048;
+
+/**
+ * Blocks of a section. A browser looks through all children of an element of which one grows, with each frame: so the
+ * blocks after the first that many stand in sections, of which only the last one grows.
+ */
+const sectionSize = 32;
 
 /** Settled content that names a label in brackets, and so looks different once that label is defined. */
 interface Redrawable {
@@ -45,6 +50,8 @@ interface Redrawable {
  */
 export class MarkdownStream {
   readonly #root: HTMLElement;
+  /** Where blocks come in: the root, and when that is full the last section in it. */
+  #body: HTMLElement;
   readonly #images = new Map<string, ImageStatus>();
   readonly #late = new LateParts();
 
@@ -61,6 +68,7 @@ export class MarkdownStream {
 
   constructor(root: HTMLElement) {
     this.#root = root;
+    this.#body = root;
     listenForActions(root, this.#images);
   }
 
@@ -86,6 +94,7 @@ export class MarkdownStream {
     this.#inline = new InlineLexer(this.#links);
     this.#open = [newBlock];
     this.#redrawables = [];
+    this.#body = this.#root;
   }
 
   #take(text: string): void {
@@ -113,12 +122,12 @@ export class MarkdownStream {
     // What would be read otherwise without the text before it stays with that.
     if (cut && rest && goesOn(rest, cut.steps.map(toOpen))) {
       if (!this.#define(cut.steps)) return false;
-      this.#open = this.#settle(this.#root, blocks, cut.steps, this.#open);
+      this.#open = this.#settle(this.#body, blocks, cut.steps, this.#open);
       this.#tail = cut.rest;
       blocks = rest;
     }
     this.#drawTail(blocks);
-    this.#late.watch(this.#root.childNodes[this.#open[0]?.done ?? 0]);
+    this.#late.watch(this.#body.childNodes[this.#open[0]?.done ?? 0]);
     return true;
   }
 
@@ -135,7 +144,7 @@ export class MarkdownStream {
 
   /** Draws for good the parts of a block that are final, and those of the part that goes on. */
   #settle(
-    body: Node,
+    into: Node,
     blocks: LexedBlocks,
     [step, ...deeper]: readonly Step[],
     open: OpenBlocks,
@@ -143,6 +152,7 @@ export class MarkdownStream {
     if (step === undefined) return open;
     const { token, count, loose = false } = step;
     const [block = newBlock, ...known] = open;
+    let body = into;
     let { done } = block;
     let inner: OpenBlocks = known;
     const sources: string[] = [];
@@ -153,14 +163,19 @@ export class MarkdownStream {
       const part = inner;
       inner = [];
       for (const node of fresh instanceof DocumentFragment ? [...fresh.childNodes] : [fresh]) {
-        const settled = place(body, body.childNodes[done], node, part);
-        if (body === this.#root) this.#late.add(settled);
+        if (body === this.#body && done === sectionSize) {
+          body = this.#newSection();
+          done = 0;
+        }
+        const parent = body;
+        const settled = place(parent, parent.childNodes[done], node, part);
+        if (parent === this.#body) this.#late.add(settled);
         done += 1;
         this.#keepRedrawable(sources.splice(0), () => {
           const again = draw();
           // Pieces of text may come to be more nodes or fewer.
           if (!(again instanceof HTMLElement)) return false;
-          place(body, settled, again, part);
+          place(parent, settled, again, part);
           return true;
         });
       }
@@ -175,6 +190,17 @@ export class MarkdownStream {
       if (live) inner = this.#settle(bodyOf(live), blocks, deeper, inner);
     }
     return [{ ...toOpen(step), done, loose: block.loose || loose }, ...inner];
+  }
+
+  /** Begins a section, with what is not final yet. */
+  #newSection(): HTMLElement {
+    const full = this.#body;
+    this.#body = element("div", "section");
+    for (let node = full.childNodes[sectionSize]; node; node = full.childNodes[sectionSize]) {
+      this.#body.append(node);
+    }
+    this.#root.append(this.#body);
+    return this.#body;
   }
 
   #keepRedrawable(sources: readonly string[], redraw: () => boolean): void {
@@ -194,7 +220,7 @@ export class MarkdownStream {
       collectLinks(shownBlocks.tokens, links).length > 0 ? new InlineLexer(links) : this.#inline;
     const drawing = this.#drawing(shownBlocks, inline, []);
     const fresh = drawParts(document.createDocumentFragment(), shownBlocks, drawing);
-    adoptParts(this.#root, fresh, this.#open);
+    adoptParts(this.#body, fresh, this.#open);
   }
 
   #drawing(blocks: LexedBlocks, inline: InlineLexer, sources: string[]): Drawing {
@@ -207,20 +233,4 @@ export class MarkdownStream {
       },
     };
   }
-}
-
-/** Makes the node at a place in a body equal to a fresh one, and answers the node that stands there now. */
-function place(
-  body: Node,
-  live: ChildNode | undefined,
-  fresh: ChildNode,
-  open: OpenBlocks,
-): ChildNode {
-  if (live === undefined) return body.appendChild(fresh);
-  if (open.length > 0 && isKin(live, fresh)) adoptBlock(live, fresh, open);
-  else if (!patchNode(live, fresh)) {
-    live.replaceWith(fresh);
-    return fresh;
-  }
-  return live;
 }

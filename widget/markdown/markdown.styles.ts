@@ -12,12 +12,24 @@ const markdownTextStyles = css`
     unicode-bidi: plaintext;
   }
 
-  .markdown > * {
+  :is(.markdown, .section) > * {
     margin-block: 0 12px;
   }
 
-  .markdown > :last-child {
+  :is(.markdown, .section:last-child) > :last-child {
     margin-block-end: 0;
+  }
+
+  /* Containment clips at the padding, which leaves room for focus rings; and no margin collapses through it. */
+  .section {
+    display: flow-root;
+    margin: 0 -14px;
+    padding-inline: 14px;
+  }
+
+  .section:not(:last-child) {
+    content-visibility: auto;
+    contain-intrinsic-size: auto 600px;
   }
 
   .markdown :is(h1, h2, h3, h4, h5, h6) {
@@ -42,6 +54,11 @@ const markdownTextStyles = css`
 
   .markdown > :is(h1, h2, h3, h4, h5, h6):first-child {
     margin-block-start: 0;
+  }
+
+  /* The block before has left 12 pixels of it, above which the two do not collapse. */
+  .section > :is(h1, h2, h3, h4, h5, h6):first-child {
+    margin-block-start: 8px;
   }
 
   .markdown :is(strong, th) {

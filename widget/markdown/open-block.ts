@@ -1,5 +1,5 @@
 import type { MarkedToken, Token } from "marked";
-import { patchChildren } from "./patch-dom.ts";
+import { patchChildren, patchNode } from "./patch-dom.ts";
 
 /** A block that parts of are settled, or the one that holds it. */
 export interface Step {
@@ -97,4 +97,20 @@ export function adoptBlock(live: Node, fresh: Node, open: OpenBlocks): void {
   // A table's head does not grow, but a definition may come that its text refers to.
   if (liveBody !== live && liveHead && freshHead) patchChildren(liveHead, freshHead);
   adoptParts(liveBody, freshBody, open);
+}
+
+/** Makes the node at a place in a body equal to a fresh one, and answers the node that stands there now. */
+export function place(
+  body: Node,
+  live: ChildNode | undefined,
+  fresh: ChildNode,
+  open: OpenBlocks,
+): ChildNode {
+  if (live === undefined) return body.appendChild(fresh);
+  if (open.length > 0 && isKin(live, fresh)) adoptBlock(live, fresh, open);
+  else if (!patchNode(live, fresh)) {
+    live.replaceWith(fresh);
+    return fresh;
+  }
+  return live;
 }
