@@ -118,6 +118,19 @@ function* endless(enough: { yet: boolean }): Turn {
   }
 }
 
+/** What was pushed goes on by itself for a moment, and a wheel's turn arrives a moment later. */
+async function untilStill({ messages }: ChatPage): Promise<void> {
+  await messages.evaluate(async (scroller) => {
+    let place = scroller.scrollTop;
+    for (let frame = 0, still = 0; still < 20; frame++) {
+      if (frame === 1_000) throw new Error("the transcript still moves by itself");
+      await new Promise(requestAnimationFrame);
+      still = scroller.scrollTop === place ? still + 1 : 0;
+      place = scroller.scrollTop;
+    }
+  });
+}
+
 /** What a reader does to see what is further up. */
 const GESTURES: Record<string, (chat: ChatPage, x: number, y: number) => Promise<void>> = {
   "the wheel": async ({ page }) => page.mouse.wheel(0, -120),
@@ -125,7 +138,7 @@ const GESTURES: Record<string, (chat: ChatPage, x: number, y: number) => Promise
     await messages.focus();
     await page.keyboard.press("ArrowUp");
   },
-  "a finger": async ({ page, messages }, x, y) => {
+  "a finger": async ({ page }, x, y) => {
     const device = await page.context().newCDPSession(page);
     const touch = (type: "touchStart" | "touchMove" | "touchEnd", at: number) =>
       device.send("Input.dispatchTouchEvent", {
@@ -135,16 +148,6 @@ const GESTURES: Record<string, (chat: ChatPage, x: number, y: number) => Promise
     await touch("touchStart", y);
     for (let moved = 0; moved <= 60; moved += 10) await touch("touchMove", y + moved);
     await touch("touchEnd", y + 60);
-    // What was pushed may go on by itself for a moment; a slow finger pushes nothing.
-    await messages.evaluate(async (scroller) => {
-      let place = scroller.scrollTop;
-      for (let frame = 0, still = 0; still < 20; frame++) {
-        if (frame === 1_000) throw new Error("the transcript still moves by itself");
-        await new Promise(requestAnimationFrame);
-        still = scroller.scrollTop === place ? still + 1 : 0;
-        place = scroller.scrollTop;
-      }
-    });
   },
   "a selection": async ({ page }, x, y) => {
     await page.mouse.down();
@@ -170,6 +173,7 @@ for (const [name, gesture] of Object.entries(GESTURES)) {
     await chat.page.mouse.move(x, y);
     await gesture(chat, x, y);
     await chat.page.locator('[part="jump"]').waitFor();
+    await untilStill(chat);
     // The text under the reader's eyes, in each frame in which the answer has grown.
     const watched = chat.messages.evaluate(async (scroller) => {
       const root = scroller.getRootNode() as ShadowRoot;
