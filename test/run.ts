@@ -40,8 +40,8 @@ const ALONE = new Set([
 /** Outside of `node_modules`, where the runner of Node 22 and later looks for nothing, and says so to nobody. */
 const GROUPS = mkdtempSync(join(tmpdir(), "parley-tests-"));
 
-/** No group takes so many milliseconds, however busy the machine is: one that hangs is named, and holds nobody up. */
-const GROUP_MS = 600_000;
+/** All tests take less, however busy the machine is. One that hangs is named long before (`support/watchdog.ts`). */
+const ALL_MS = 600_000;
 
 function filesOf(area: string): string[] {
   return readdirSync(`test/${area}`)
@@ -93,15 +93,35 @@ const runner = spawn(
   [
     "--import",
     "tsx",
+    "--import",
+    "./test/support/watchdog.ts",
     "--test",
-    `--test-timeout=${GROUP_MS}`,
     // One more than there are cores: a test often waits for another process.
     `--test-concurrency=${availableParallelism() + 1}`,
     ...files,
   ],
-  { stdio: "inherit" },
+  // A process group of its own, so that nothing of it can be left.
+  { stdio: "inherit", detached: true },
 );
+
+/** To the runner and all that it has started. */
+function signalAll(signal: NodeJS.Signals): void {
+  try {
+    if (runner.pid !== undefined) process.kill(-runner.pid, signal);
+  } catch {
+    // All of them are gone.
+  }
+}
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  process.on(signal, () => signalAll(signal));
+const deadline = setTimeout(() => {
+  console.error(`FAILED: the tests did not end within ${ALL_MS / 60_000} minutes.`);
+  signalAll("SIGKILL");
+}, ALL_MS);
+
 runner.on("exit", (code) => {
+  clearTimeout(deadline);
   process.exitCode = code ?? 1;
   // The runner ends well when it finds none of its files, too.
   for (const file of files) {
@@ -109,5 +129,6 @@ runner.on("exit", (code) => {
     console.error(`not run: ${readFileSync(file, "utf8")}`);
     process.exitCode = 1;
   }
+  signalAll("SIGKILL");
   rmSync(GROUPS, { recursive: true, force: true });
 });
