@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build, context } from "esbuild";
-import { buildChunks, chunkBudgets, chunkSource, sourcesOf } from "./build/chunks.mjs";
+import { buildChunks, chunkBudgets, chunkSource, LOCALES, sourcesOf } from "./build/chunks.mjs";
 import { clientErrors } from "./build/client-errors.mjs";
 import { compactTemplates } from "./build/compact-templates.mjs";
 import { litCoreOnly } from "./build/lit-core.mjs";
@@ -99,7 +99,7 @@ function weigh(path, budget) {
   const kilobytes = (count) => `${(count / 1000).toFixed(1)} kB`;
   const name = path.slice("dist/public/".length);
   console.log(
-    `${name}: ${kilobytes(size.bytes)}, gzip ${kilobytes(size.gzip)} of ${kilobytes(budget)} allowed, brotli ${kilobytes(size.brotli)}.`,
+    `${name}: ${kilobytes(size.bytes)}, gzip ${kilobytes(size.gzip)} of ${kilobytes(budget)} allowed, ${(budget - size.gzip).toLocaleString("en")} bytes left, brotli ${kilobytes(size.brotli)}.`,
   );
   if (size.gzip <= budget) return;
   console.error(`${name} is over its budget: make it smaller, or split off what is needed later.`);
@@ -123,7 +123,10 @@ browser.mangleCache = await giveShortNames([
   ...Object.keys(chunkBudgets).map(chunkSource),
 ]);
 const chunks = await buildChunks(CHUNKS, { watching, mangleCache: browser.mangleCache });
-browser.define = { PARLEY_CHUNKS: JSON.stringify(chunks.suffixes) };
+browser.define = {
+  PARLEY_CHUNKS: JSON.stringify(chunks.version),
+  PARLEY_LOCALES: JSON.stringify(LOCALES.join()),
+};
 
 if (watching) {
   for (const options of [command, alone, browser]) await (await context(options)).watch();

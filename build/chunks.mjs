@@ -1,4 +1,4 @@
-/** What `/widget.js` loads only when an answer needs it: one ES module each, named by its content. */
+/** What `/widget.js` loads only when an answer needs it: one ES module each, with names that change with their content. */
 
 import { createHash } from "node:crypto";
 import { readFileSync, renameSync } from "node:fs";
@@ -8,7 +8,8 @@ import { asFunction, lentModules } from "./lent-modules.mjs";
 import { minifyAgain } from "./minify.mjs";
 import { shortNames } from "./short-names.mjs";
 
-const LOCALES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
+/** Languages beside English. */
+export const LOCALES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
 
 /** Chunks of `widget/chunks`, with the most bytes that each may have on the wire with gzip. */
 export const chunkBudgets = {
@@ -31,7 +32,7 @@ const drawing = ["key-form", "files", "steps"];
 /** The source of a chunk. */
 export const chunkSource = (name) => `widget/chunks/${name}.ts`;
 
-/** Builds all chunks; answers their file names, what these have beside their name, and the source files that they are made of. */
+/** Builds all chunks; answers their file names, what stands in each after its name, and the source files that they are made of. */
 export async function buildChunks(folder, { watching, mangleCache }) {
   const names = Object.keys(chunkBudgets);
   const plugins = watching ? [] : [compactTemplates];
@@ -60,24 +61,28 @@ export async function buildChunks(folder, { watching, mangleCache }) {
     entryPoints: entries(drawing),
     plugins: [lentModules, ...plugins],
   });
+  const minified = await Promise.all(names.map((name) => minifiedChunk(folder, name, watching)));
+  const version = watching ? "" : hashOf(minified);
   const files = {};
-  for (const name of names)
-    files[name] = watching ? `${name}.js` : await nameByContent(folder, name);
-  // The script knows the names, so it is told only what the build has added.
-  const suffixes = Object.fromEntries(
-    Object.entries(files).map(([name, file]) => [name, file.slice(name.length, -".js".length)]),
-  );
+  for (const name of names) {
+    files[name] = `${name}${version}.js`;
+    if (!watching) renameSync(`${folder}/${name}.js`, `${folder}/${files[name]}`);
+  }
   const sources = [plain, drawn].flatMap(({ metafile }) => sourcesOf(metafile));
-  return { files, suffixes, sources };
+  return { files, version, sources };
 }
 
-/** A new content has a new name, so that browsers may keep a file for ever. */
-async function nameByContent(folder, name) {
+async function minifiedChunk(folder, name, watching) {
   const path = `${folder}/${name}.js`;
-  await minifyAgain(path, { module: true });
-  const hash = createHash("sha256").update(readFileSync(path)).digest("hex").slice(0, 10);
-  renameSync(path, `${folder}/${name}-${hash}.js`);
-  return `${name}-${hash}.js`;
+  if (!watching) await minifyAgain(path, { module: true });
+  return readFileSync(path);
+}
+
+/** One for all of them: what is random is what a script pays most for, and eighteen hashes were 0.3 kB of it. */
+function hashOf(contents) {
+  const hash = createHash("sha256");
+  for (const content of contents) hash.update(content);
+  return `-${hash.digest("hex").slice(0, 10)}`;
 }
 
 /** The source files of each output of a build. */

@@ -63,9 +63,19 @@ function withFinishedRules(source) {
   const tags = /,\w+="address\|[^"]*"/.exec(source)?.[0];
   if (start === -1 || !last || last.index < start || !tags) throw hasChanged("its rules");
   const [whole, blockName, inlineName] = last;
-  const finished = `${tags},${blockName}={gfm:${literal(block.gfm)}},${inlineName}={gfm:${literal(inline.gfm)}};`;
+  const finished = `${tags},${blockName}={gfm:${literal(block.gfm)}},inlineRules=${literal(inline.gfm)},${inlineName}={gfm:inlineRules};`;
   const code = source.slice(0, start) + finished + source.slice(last.index + whole.length);
-  return replaced(code, new RegExp(`\\b(${blockName}|${inlineName})\\.normal\\b`, "g"), "$1.gfm");
+  return withConstantRules(
+    replaced(code, new RegExp(`\\b(${blockName}|${inlineName})\\.normal\\b`, "g"), "$1.gfm"),
+  );
+}
+
+/** Only the rule for paragraphs is ever another one: all but those of blocks are read from where they are. */
+function withConstantRules(source) {
+  const [, other] = /\{other:(\w+),block:/.exec(source) ?? [];
+  if (!other) throw hasChanged("its other rules");
+  const code = replaced(source, /\bthis\.rules\.other\./g, `${other}.`);
+  return replaced(code, /\bthis(?:\.tokenizer)?\.rules\.inline\b/g, "inlineRules");
 }
 
 function literal(rules) {

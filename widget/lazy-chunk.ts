@@ -25,8 +25,8 @@ export interface Chunks {
   readonly files: typeof import("./chunks/files.ts");
 }
 
-/** What the build has put between the name of each chunk and `.js`, in the folder `chunks` beside `/widget.js`. */
-declare const PARLEY_CHUNKS: Readonly<Partial<Record<keyof Chunks, string>>>;
+/** What the build has put between the name of a chunk and `.js`, in the folder `chunks` beside `/widget.js`. */
+declare const PARLEY_CHUNKS: string;
 
 const loaded = new Map<keyof Chunks, Promise<unknown>>();
 
@@ -63,10 +63,8 @@ export async function loadChunk<Name extends keyof Chunks>(
   name: Name,
 ): Promise<Chunks[Name] | undefined> {
   try {
-    const suffix = PARLEY_CHUNKS[name];
-    if (suffix === undefined) return undefined;
     const base = scriptTag.isTag ? server : parseServer(server);
-    const url = new URL(`chunks/${name}${suffix}.js`, base);
+    const url = new URL(`chunks/${name}${PARLEY_CHUNKS}.js`, base);
     if (failures > 0) url.hash = String(failures);
     const chunk = loaded.get(name) ?? import(url.href).then(receive);
     loaded.set(name, chunk);

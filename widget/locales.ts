@@ -3,10 +3,13 @@
 import { loadChunk } from "./lazy-chunk.ts";
 import { english, type Locale } from "./strings.ts";
 
+/** Their codes, with commas. */
+declare const PARLEY_LOCALES: string;
+
 /** The texts for a language tag such as `de-CH`: English where there is no such chunk, or where it cannot be loaded. */
 export async function loadLocale(tag: string): Promise<Locale> {
   const code = tag.toLowerCase().split("-")[0];
-  // Whether there is one, the build knows.
+  if (!code || !PARLEY_LOCALES.split(",").includes(code)) return english;
   const chunk = await loadChunk(`locale-${code}` as "locale-de");
   return chunk?.locale ?? english;
 }

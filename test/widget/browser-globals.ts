@@ -24,10 +24,11 @@ Object.assign(globalThis, {
   WebSocket: RecordedWebSocket,
 });
 
-/** Chunks come from where the script came from: here, as they are written. Those that are not named cannot be had. */
+/** Chunks come from where the script came from: here, as they are written. */
 const script = document.createElement("script");
 script.src = new URL("../../widget/widget.js", import.meta.url).href;
 Object.defineProperty(document, "currentScript", { value: script });
 Object.assign(globalThis, {
-  PARLEY_CHUNKS: { files: "", http: "", keep: "", "key-form": "", steps: "" },
+  PARLEY_CHUNKS: "",
+  PARLEY_LOCALES: "",
 });

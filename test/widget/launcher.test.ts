@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import "./browser-globals.ts";
 
+// The panel is for real browsers: its chunk cannot be had here.
+Object.assign(globalThis, { PARLEY_CHUNKS: "-none" });
+
 const { addLauncher } = await import("../../widget/agent-chat-launcher.ts");
 const { defineElements } = await import("../../widget/define.ts");
 defineElements();
