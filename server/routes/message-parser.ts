@@ -84,15 +84,15 @@ export class MessageParser {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     return new Promise<ParseOutcome>((resolve, reject) => {
-      const giveUp = () => {
+      const giveUp = (why: Error) => {
         this.#drop(worker);
-        reject(tooMuchWork());
+        reject(why);
       };
-      const timer = setTimeout(giveUp, MAX_PARSE_MS);
+      const timer = setTimeout(() => giveUp(tooMuchWork()), MAX_PARSE_MS);
       const settle = () => {
         clearTimeout(timer);
         worker.off("message", onMessage);
-        worker.off("error", onEnd);
+        worker.off("error", onError);
         worker.off("exit", onEnd);
       };
       const onMessage = (outcome: ParseOutcome) => {
@@ -100,12 +100,12 @@ export class MessageParser {
         this.#idle = setTimeout(() => this.#drop(worker), IDLE_MS).unref();
         resolve(outcome);
       };
-      // It was ended.
-      const onEnd = () => {
+      const onError = (error: unknown) => {
         settle();
-        giveUp();
+        giveUp(isOutOfMemory(error) ? tooMuchWork() : brokenThread(error));
       };
-      worker.on("message", onMessage).on("error", onEnd).on("exit", onEnd);
+      const onEnd = () => onError(undefined);
+      worker.on("message", onMessage).on("error", onError).on("exit", onEnd);
       worker.postMessage(job, transferred(job.blocks));
     });
   }
@@ -130,6 +130,16 @@ export class MessageParser {
 
 function transferred(blocks: readonly Uint8Array[]): ArrayBuffer[] {
   return blocks.map(({ buffer }) => buffer).filter((buffer) => buffer instanceof ArrayBuffer);
+}
+
+/** What the message itself is to blame for. */
+function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
+}
+
+/** A fault of ours: the client hears only that there was one, and the log what it was. */
+function brokenThread(cause: unknown): Error {
+  return new Error("the thread that reads large messages ended", { cause });
 }
 
 function tooMuchWork(): ApiError {

@@ -1,14 +1,16 @@
 /** Messages over 1 MiB: read in turns and in a thread of their own, without holding up what runs. */
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
-import { post, send } from "../support/chat-transports.ts";
+import { post, send, TRANSPORTS } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
 import { connectRaw, type RawConnection, upgrade } from "../support/raw-connection.ts";
 import { say, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const PDF = attachment("application/pdf", { bytes: 2 * MEBIBYTE });
@@ -153,6 +155,22 @@ test("what is wrong with a large message is said in the same words, on both tran
   }
   assert.equal((await post(server, { message: "Hi", stream: false })).status, 200);
   assert.equal(server.model.asked.length, 1);
+});
+
+test("a thread that breaks is not blamed on the message, and the log says what was wrong", async (t) => {
+  const folder = temporaryProject(t, { "broken.mjs": 'throw new Error("no such part");' });
+  const server = await startServer(t, {
+    turns: [[say("Fine")], [say("Fine")], [say("Fine")]],
+    parseWorker: join(folder, "broken.mjs"),
+  });
+  for (const transport of TRANSPORTS) {
+    const { last } = await send[transport](t, server, { message: "Hi", attachments: [PDF] });
+    assert.ok(last.type === "error");
+    assert.equal(last.code, "internal", transport);
+    const next = await send[transport](t, server, { message: "Hi" });
+    assert.equal(next.last.type, "done", transport);
+  }
+  assert.equal(server.log.filter((line) => line.includes("no such part")).length, 3);
 });
 
 function manyKeys(count: number): string {

@@ -27,6 +27,8 @@ export interface ServerOptions extends ScriptedOptions {
   /** A model that the test has made itself. */
   provider?: Provider;
   env?: Environment;
+  /** What reads large messages in a thread, in place of the built file. */
+  parseWorker?: string;
   /** With it, runs are traced. */
   openTelemetry?: OpenTelemetry;
   /** Address to listen on, as with `--host`. */
@@ -75,7 +77,7 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
       level: config.log.level,
     }),
     publicFolder: "dist/public",
-    parseWorker: join(REPOSITORY, "dist/parse-worker.js"),
+    parseWorker: options.parseWorker ?? join(REPOSITORY, "dist/parse-worker.js"),
     openTelemetry: () => options.openTelemetry,
   });
   const close = once(server);

@@ -1,5 +1,5 @@
 /**
- * Preloaded into each process that runs tests (`test/run.ts`): when no test has begun for {@link SILENT_MS}, it says which
+ * Imported first by each process that runs tests (`test/run.ts`): when no test has begun for {@link SILENT_MS}, it says which
  * one began last and what the process waits for, and ends it. The runner's own timeout names only the process, minutes
  * later, and leaves the browsers and servers of that process running, which hold its output open.
  */
@@ -21,22 +21,19 @@ function resources(): string {
   return [...counts].map(([kind, count]) => `${count} ${kind}`).join(", ");
 }
 
-// The runner itself loads this, too, and has no tests of its own.
-if (process.env.NODE_TEST_CONTEXT !== undefined) {
-  let last = "none";
-  let began = performance.now();
-  beforeEach((t) => {
-    last = t.name;
-    began = performance.now();
-  });
-  const now = performance.now.bind(performance);
-  setInterval(() => {
-    if (now() - began < SILENT_MS) return;
-    process.stderr.write(
-      `HUNG: no test began for ${SILENT_MS / 1_000} s. The last to begin: "${last}". Still open: ${resources()}\n`,
-    );
-    // A server that was started to write to this process' output would keep the runner waiting for its end.
-    spawnSync("pkill", ["-KILL", "-P", String(process.pid)]);
-    process.exit(1);
-  }, 1_000).unref();
-}
+let last = "none";
+let began = performance.now();
+beforeEach((t) => {
+  last = t.name;
+  began = performance.now();
+});
+
+setInterval(() => {
+  if (performance.now() - began < SILENT_MS) return;
+  process.stderr.write(
+    `HUNG: no test began for ${SILENT_MS / 1_000} s. The last to begin: "${last}". Still open: ${resources()}\n`,
+  );
+  // A server that was started to write to this process' output would keep the runner waiting for its end.
+  spawnSync("pkill", ["-KILL", "-P", String(process.pid)]);
+  process.exit(1);
+}, 1_000).unref();
