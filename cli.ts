@@ -3,8 +3,6 @@
 
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { SetupError } from "./server/providers/failures/provider-error.ts";
-import { WORKER_COMMAND } from "./server/worker-command.ts";
 
 /** Replaced by the build with the version of package.json. */
 declare const PARLEY_VERSION: string;
@@ -32,19 +30,11 @@ Options
 async function main(argv: readonly string[]): Promise<void> {
   const { values, positionals } = readArguments(argv);
   if (values.version) return print(PARLEY_VERSION);
-  const [command, project, ...extra] = positionals;
+  const [command] = positionals;
   if (values.help || command === undefined || command === "help") return print(HELP.trimEnd());
-  // How the primary process starts its workers; of no use to anybody else.
-  if (command === WORKER_COMMAND && (await import("node:cluster")).default.isWorker) {
-    const { startWorker } = await import("./server/start-worker.ts");
-    return startWorker(CLI);
-  }
-  if (command !== "start")
-    throw new SetupError(`There is no command "${command}". See parley --help.`);
-  if (extra.length > 0) throw new SetupError("Give one project only: parley start <project>.");
   // Only now: a text of help needs no server.
-  const { startCommand } = await import("./server/start-command.ts");
-  await startCommand({ project, flags: values, cli: CLI, version: PARLEY_VERSION });
+  const { runCommand } = await import("./server/commands.ts");
+  await runCommand({ words: positionals, flags: values, cli: CLI, version: PARLEY_VERSION });
 }
 
 function readArguments(argv: readonly string[]) {
@@ -62,8 +52,13 @@ function readArguments(argv: readonly string[]) {
     });
   } catch (error) {
     const [problem] = error instanceof Error ? error.message.split(/[.\n]/, 1) : [];
-    throw new SetupError(`${problem ?? "These options are not known"}. See parley --help.`);
+    throw new Mistake(`${problem ?? "These options are not known"}. See parley --help.`);
   }
+}
+
+/** Of whoever typed the command: told in a sentence, as a `SetupError` is. That one is in a file which comes later. */
+class Mistake extends Error {
+  override readonly name = "SetupError";
 }
 
 function print(text: string): void {
@@ -71,8 +66,7 @@ function print(text: string): void {
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  const text =
-    error instanceof SetupError ? error.message : error instanceof Error ? error.stack : error;
-  process.stderr.write(`parley: ${text}\n`);
+  const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
+  process.stderr.write(`parley: ${name === "SetupError" ? message : stack}\n`);
   process.exit(1);
 });

@@ -6,6 +6,7 @@ import { build, context } from "esbuild";
 import { buildChunks, chunkBudgets, chunkSource, LOCALES, sourcesOf } from "./build/chunks.mjs";
 import { clientErrors } from "./build/client-errors.mjs";
 import { compactTemplates } from "./build/compact-templates.mjs";
+import { lateFiles } from "./build/late-files.mjs";
 import { litCoreOnly } from "./build/lit-core.mjs";
 import { customElementsManifest } from "./build/manifest.mjs";
 import { markedLexerOnly } from "./build/marked-lexer.mjs";
@@ -33,9 +34,15 @@ const node = {
   define,
 };
 
-/** In parts: what it imports while it runs is a file of its own, which is read when it is needed. */
+/**
+ * In parts: what it imports while it runs is a file of its own, which is read when it is needed. Without indentation, which
+ * a start would read, too, but with all names and in lines: a stack trace is to tell where it was.
+ */
 const command = {
   ...node,
+  minifyWhitespace: true,
+  lineLimit: 120,
+  plugins: [lateFiles("server/commands.ts")],
   entryPoints: { cli: "cli.ts" },
   splitting: true,
   chunkNames: "cli-[name]-[hash]",

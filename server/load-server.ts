@@ -6,7 +6,6 @@ import type { Config } from "./config.ts";
 import { type AgentServer, createAgentServer, type ServerParts } from "./index.ts";
 import type { Log } from "./log.ts";
 import type { OpenTelemetry } from "./observe/trace-run.ts";
-import { demoAgent } from "./project/demo-agent.ts";
 import { loadAgent } from "./project/load-project.ts";
 import { loadIfInstalled, loadOptionalPackage } from "./project/optional-package.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
@@ -35,7 +34,7 @@ export async function loadServer({
 }: ServerToLoad): Promise<{ agent: Agent; server: AgentServer }> {
   // The agent's module reads it while it is imported, and packages of providers do as well.
   Object.assign(process.env, env);
-  const agent = folder === undefined ? demoAgent() : await loadAgent(folder);
+  const agent = folder === undefined ? await demo() : await loadAgent(folder);
   const provider = await resolveModels([agent.model, ...agent.fallbacks], {
     env,
     times: config.times,
@@ -53,6 +52,10 @@ export async function loadServer({
     openTelemetry: openTelemetryOf(folder, log),
   });
   return { agent, server };
+}
+
+async function demo(): Promise<Agent> {
+  return (await import("./project/demo-agent.ts")).demoAgent();
 }
 
 /**

@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os";
 import { SetupError } from "./providers/failures/provider-error.ts";
 import { type Environment, text } from "./read-setting.ts";
 
@@ -9,7 +8,7 @@ const MAX_WORKERS = 1024;
 export function readWorkers(flag: string | undefined, env: Environment): number {
   const value = flag ?? text(env, "PARLEY_WORKERS");
   if (value === undefined) return 1;
-  if (value === "auto") return availableParallelism();
+  if (value === "auto") return process.getBuiltinModule("node:os").availableParallelism();
   const count = Number(value);
   if (/^\d+$/.test(value) && count >= 1 && count <= MAX_WORKERS) return count;
   const name = flag === undefined ? "PARLEY_WORKERS" : "--workers";

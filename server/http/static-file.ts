@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { brotliCompressSync, gzipSync } from "node:zlib";
 import type { Exchange } from "./exchange.ts";
 
 /** A file that is served from memory, in each coding that was prepared. */
@@ -28,6 +27,8 @@ export function readStaticFile(path: string, contentType: string): StaticFile {
 /** For a page that is filled in at the start. */
 export function staticText(text: string, contentType: string): StaticFile {
   const bytes = Buffer.from(text);
+  // Not imported: a start would wait for it.
+  const { brotliCompressSync, gzipSync } = process.getBuiltinModule("node:zlib");
   const codings = new Map([
     ["br", brotliCompressSync(bytes)],
     ["gzip", gzipSync(bytes, { level: 9 })],

@@ -1,6 +1,5 @@
 import { accessSync, constants, existsSync, readFileSync } from "node:fs";
 import module from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { HookSettings } from "./project-hooks.ts";
@@ -35,7 +34,7 @@ export async function importModule(file: string): Promise<{ default?: unknown }>
  */
 function spareTsxItsCache(): void {
   try {
-    accessSync(join(tmpdir(), "/"), constants.W_OK);
+    accessSync(join(process.getBuiltinModule("node:os").tmpdir(), "/"), constants.W_OK);
   } catch {
     process.env.TSX_DISABLE_CACHE = "1";
   }

@@ -1,7 +1,5 @@
 /** The table of providers. A new one is a file and a row. */
 
-import { createAnthropic } from "./anthropic/anthropic.ts";
-import { createBedrock } from "./bedrock/bedrock.ts";
 import {
   isProviderId,
   mediaTypesOf,
@@ -11,12 +9,9 @@ import {
 } from "./capabilities.ts";
 import { createChatCompletions } from "./chat/chat-completions.ts";
 import { createOllama } from "./chat/ollama.ts";
-import { createDemoProvider } from "./demo/demo.ts";
 import { refuseExtraBody } from "./extra-body.ts";
 import { SetupError } from "./failures/provider-error.ts";
 import { withFallbacks } from "./fallbacks.ts";
-import { createGemini } from "./gemini/gemini.ts";
-import { createVertex } from "./gemini/vertex.ts";
 import type { Provider, ProviderSetup } from "./provider.ts";
 import { createOpenAi } from "./responses/openai.ts";
 import { readBaseUrl, readToken } from "./settings.ts";
@@ -27,16 +22,32 @@ interface ProviderRow {
   create(setup: ProviderSetup): Provider | Promise<Provider>;
 }
 
+/** What is imported here is read by every start; what fewer serve is read by theirs. */
 const PROVIDERS: Readonly<Record<ProviderId, ProviderRow>> = {
   openai: { form: "openai/NAME", create: createOpenAi },
   litellm: { form: "litellm/NAME", create: createLiteLlm },
-  anthropic: { form: "anthropic/NAME", create: createAnthropic },
-  gemini: { form: "gemini/NAME", create: createGemini },
-  vertex: { form: "vertex/NAME", create: createVertex },
+  anthropic: {
+    form: "anthropic/NAME",
+    create: async (setup) => (await import("./anthropic/anthropic.ts")).createAnthropic(setup),
+  },
+  gemini: {
+    form: "gemini/NAME",
+    create: async (setup) => (await import("./gemini/gemini.ts")).createGemini(setup),
+  },
+  vertex: {
+    form: "vertex/NAME",
+    create: async (setup) => (await import("./gemini/vertex.ts")).createVertex(setup),
+  },
   ollama: { form: "ollama/NAME", create: createOllama },
-  bedrock: { form: "bedrock/NAME", create: createBedrock },
+  bedrock: {
+    form: "bedrock/NAME",
+    create: async (setup) => (await import("./bedrock/bedrock.ts")).createBedrock(setup),
+  },
   compatible: { form: "compatible/NAME", create: createCompatible },
-  demo: { form: "demo", create: createDemoProvider },
+  demo: {
+    form: "demo",
+    create: async (setup) => (await import("./demo/demo.ts")).createDemoProvider(setup),
+  },
 };
 
 /**

@@ -1,4 +1,4 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { type Blocks, SMALL_BYTES } from "../http/blocks.ts";
 import { parseJson } from "../http/parse-json.ts";
 import { ApiError } from "../protocol/api-error.ts";
@@ -111,7 +111,9 @@ export class MessageParser {
   }
 
   #start(): Worker {
-    const worker = new Worker(this.#file, {
+    // Seldom needed, and a part of the start if it were imported.
+    const threads = process.getBuiltinModule("node:worker_threads");
+    const worker = new threads.Worker(this.#file, {
       name: "parse-worker",
       // It needs nothing of the environment, which holds the keys.
       env: {},

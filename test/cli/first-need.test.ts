@@ -1,6 +1,8 @@
 /** What a start does not need is loaded when it is needed, and then it works. */
 
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { post } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
@@ -36,6 +38,20 @@ for (const [what, files] of PLAIN) {
     assert.equal(await nameOf(url), "Mine");
   });
 }
+
+test("a start reads one file beside the command, and no provider that it does not serve", async (t) => {
+  const cli = installed(t);
+  const [needed] = /cli-[\w-]+\.js/.exec(readFileSync(cli, "utf8")) ?? [];
+  assert.ok(needed);
+  const built = readdirSync(dirname(cli));
+  const others = built.filter((name) => /^cli-.+\.js$/.test(name) && name !== needed);
+  assert.ok(others.length > 0);
+  for (const name of others) rmSync(join(dirname(cli), name));
+  const agent = 'export default { name: "Mine", model: "openai/gpt-5.2" };';
+  const project = temporaryProject(t, { "agent.mjs": agent });
+  const { url } = await start(t, [project], { cli, env: { OPENAI_API_KEY: "sk-test" } });
+  assert.equal(await nameOf(url), "Mine");
+});
 
 const TYPED = 'enum Name { Mine = "Mine" } export const name: string = Name.Mine;';
 
