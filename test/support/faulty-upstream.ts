@@ -2,6 +2,7 @@
 
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
+import { within } from "./deadline.ts";
 import type { Cleanup } from "./start-server.ts";
 
 /** What happens to one request, once it is there. */
@@ -56,9 +57,8 @@ export async function startFaultyUpstream(t: Cleanup): Promise<FaultyUpstream> {
     async allClosed() {
       // Not with `once`, which rejects for a reset.
       const open = [...sockets].filter((socket) => !socket.closed);
-      await Promise.all(
-        open.map((socket) => new Promise((closed) => socket.once("close", closed))),
-      );
+      const ends = open.map((socket) => new Promise((closed) => socket.once("close", closed)));
+      await within(Promise.all(ends), "the end of every connection");
     },
     stop,
   };

@@ -14,8 +14,7 @@ export interface RawAnswer {
 
 export class RawConnection {
   readonly socket: Socket;
-  /** Settles when the connection is over. */
-  readonly closed: Promise<void>;
+  readonly #closed: Promise<void>;
   /** Bytes that nobody has taken yet, one character each. */
   #text = "";
   #wake: (() => void) | undefined;
@@ -30,13 +29,18 @@ export class RawConnection {
     });
     // A reset is an end like any other here.
     socket.on("error", () => {});
-    this.closed = new Promise((resolve) => {
+    this.#closed = new Promise((resolve) => {
       socket.once("close", () => {
         this.#over = true;
         this.#wake?.();
         resolve();
       });
     });
+  }
+
+  /** Settles when the connection is over. */
+  get closed(): Promise<void> {
+    return within(this.#closed, "the end of the connection");
   }
 
   /** Lines are joined with CRLF; resolves when the system took them. */

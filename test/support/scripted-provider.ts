@@ -19,6 +19,7 @@ import type {
   ToolCall,
   TurnFinish,
 } from "../../server/providers/provider.ts";
+import { within } from "./deadline.ts";
 
 /** One thing that the model does. A turn whose last step ends nothing ends with `end()`. */
 export type Step =
@@ -61,7 +62,7 @@ export interface Asked {
   /** For a provider that keeps the conversation: what it continues from. */
   previousId?: string | undefined;
   /** Settles when the request's signal is aborted. */
-  aborted: Promise<void>;
+  readonly aborted: Promise<void>;
 }
 
 export interface ScriptedProvider extends Provider {
@@ -90,10 +91,15 @@ export function scriptedProvider(
   const asked: Asked[] = [];
   const waiting: ((asked: Asked) => void)[] = [];
   const ask = (request: Omit<Asked, "aborted">, signal: AbortSignal): AsyncIterable<Played> => {
-    const aborted = new Promise<void>((resolve) => {
+    const ended = new Promise<void>((resolve) => {
       signal.addEventListener("abort", () => resolve(), { once: true });
     });
-    const entry = { ...request, aborted };
+    const entry: Asked = {
+      ...request,
+      get aborted() {
+        return within(ended, "the abort of the model's request");
+      },
+    };
     asked.push(entry);
     waiting.shift()?.(entry);
     const turn = script.shift();
@@ -106,7 +112,8 @@ export function scriptedProvider(
     stateKind,
     mediaTypes,
     asked,
-    nextAsked: () => new Promise((resolve) => waiting.push(resolve)),
+    nextAsked: () =>
+      within(new Promise((resolve) => waiting.push(resolve)), "the next request to the model"),
     open: (setup) =>
       stateKind === "conversation_history"
         ? openHistory({ stream: (request, signal) => keep(ask, setup, request, signal) }, setup)

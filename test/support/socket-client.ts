@@ -14,8 +14,8 @@ export interface SocketEnd {
 
 export class SocketClient {
   readonly socket: WebSocket;
-  /** Settles when the connection is closed, whoever closed it. */
-  readonly closed: Promise<SocketEnd>;
+
+  readonly #closed: Promise<SocketEnd>;
   readonly #arrived: SocketEvent[] = [];
   #wake: (() => void) | undefined;
   #end: SocketEnd | undefined;
@@ -27,13 +27,18 @@ export class SocketClient {
       this.#arrived.push(JSON.parse(String(data)));
       this.#wake?.();
     });
-    this.closed = new Promise((resolve) => {
+    this.#closed = new Promise((resolve) => {
       socket.once("close", (code, reason) => {
         this.#end = { code, reason: String(reason) };
         resolve(this.#end);
         this.#wake?.();
       });
     });
+  }
+
+  /** Settles when the connection is closed, whoever closed it. */
+  get closed(): Promise<SocketEnd> {
+    return within(this.#closed, "the end of the socket");
   }
 
   send(message: unknown): void {

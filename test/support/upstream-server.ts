@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { within } from "./deadline.ts";
 
 /** How one request is answered. */
 export interface UpstreamReply {
@@ -35,7 +36,7 @@ export interface UpstreamCall {
   /** The client's port: the same for two requests that came over one connection. */
   port: number | undefined;
   /** Settles when the connection of this answer is over: "complete", or "aborted" by the other side. */
-  closed: Promise<"complete" | "aborted">;
+  readonly closed: Promise<"complete" | "aborted">;
 }
 
 export interface UpstreamServer extends AsyncDisposable {
@@ -57,6 +58,9 @@ export async function startUpstream(...replies: UpstreamReply[]): Promise<Upstre
   const waiting: ((call: UpstreamCall) => void)[] = [];
   const server = createServer(async (req, res) => {
     const body = Buffer.concat(await req.toArray()).toString("utf8");
+    const closed = new Promise<"complete" | "aborted">((resolve) => {
+      res.once("close", () => resolve(res.writableFinished ? "complete" : "aborted"));
+    });
     const call: UpstreamCall = {
       method: req.method ?? "",
       path: req.url ?? "",
@@ -64,9 +68,9 @@ export async function startUpstream(...replies: UpstreamReply[]): Promise<Upstre
       body,
       json: body.startsWith("{") ? JSON.parse(body) : undefined,
       port: req.socket.remotePort,
-      closed: new Promise((resolve) => {
-        res.once("close", () => resolve(res.writableFinished ? "complete" : "aborted"));
-      }),
+      get closed() {
+        return within(closed, "the end of the upstream's answer");
+      },
     };
     calls.push(call);
     waiting.shift()?.(call);
@@ -83,7 +87,8 @@ export async function startUpstream(...replies: UpstreamReply[]): Promise<Upstre
     url: `http://127.0.0.1:${port}/v1`,
     calls,
     reply: (...more) => void script.push(...more),
-    nextCall: () => new Promise((resolve) => waiting.push(resolve)),
+    nextCall: () =>
+      within(new Promise((resolve) => waiting.push(resolve)), "the next call of the upstream"),
     close,
     [Symbol.asyncDispose]: close,
   };
