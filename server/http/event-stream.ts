@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { EncodedEvent } from "../protocol/encoded-event.ts";
 import { encodeFrame, KEEP_ALIVE_FRAME } from "../protocol/sse.ts";
+import { PromptBody } from "./prompt-body.ts";
 import { cutConnection, SendClock } from "./send-clock.ts";
 
 export interface EventStreamTimes {
@@ -10,20 +11,25 @@ export interface EventStreamTimes {
   readonly sendMs: number;
 }
 
+/** An event, and the size of its JSON in UTF-8. */
+export interface StreamedEvent extends EncodedEvent {
+  readonly bytes: number;
+}
+
 /** A response that carries Server-Sent Events. */
 export class EventStream {
   readonly #res: ServerResponse;
+  readonly #body: PromptBody;
   readonly #clock: SendClock;
   readonly #keepAliveMs: number;
   #keepAlive: NodeJS.Timeout | undefined;
-  #hasBegun = false;
 
   /** `onDrain` is called whenever a full line can take more. */
   constructor(res: ServerResponse, { keepAliveMs, sendMs }: EventStreamTimes, onDrain: () => void) {
     this.#res = res;
     this.#keepAliveMs = keepAliveMs;
     this.#clock = new SendClock(sendMs, () => this.cut());
-    res.on("drain", () => {
+    this.#body = new PromptBody(res, () => {
       this.#clock.stop();
       onDrain();
     });
@@ -44,17 +50,22 @@ export class EventStream {
     });
     this.#res.flushHeaders();
     this.#keepAlive = setInterval(() => {
-      if (!this.#res.writableNeedDrain) this.#send(KEEP_ALIVE_FRAME);
+      if (!this.#body.isFull) this.#send(KEEP_ALIVE_FRAME, KEEP_ALIVE_FRAME.length);
     }, this.#keepAliveMs);
   }
 
   /** Sends events in one write. `false`: the line is full until `onDrain`. */
-  write(events: readonly EncodedEvent[]): boolean {
+  write(events: readonly StreamedEvent[]): boolean {
     if (this.#isOver) return true;
     this.#keepAlive?.refresh();
     let frames = "";
-    for (const event of events) frames += encodeFrame(event);
-    return this.#hasBegun ? this.#send(frames) : this.#sendFirst(frames);
+    let bytes = 0;
+    for (const event of events) {
+      frames += encodeFrame(event);
+      // What a frame holds beside its JSON is ASCII.
+      bytes += event.bytes - event.json.length;
+    }
+    return this.#send(frames, bytes + frames.length);
   }
 
   end(): void {
@@ -70,18 +81,8 @@ export class EventStream {
     this.#res.destroy();
   }
 
-  /** Now: otherwise Node gathers what is written until everything else of this turn is done. */
-  #sendFirst(text: string): boolean {
-    this.#hasBegun = true;
-    const { socket } = this.#res;
-    socket?.cork();
-    const canTakeMore = this.#send(text);
-    socket?.uncork();
-    return canTakeMore;
-  }
-
-  #send(text: string): boolean {
-    if (this.#res.write(text)) return true;
+  #send(text: string, bytes: number): boolean {
+    if (this.#body.write(text, bytes)) return true;
     this.#clock.start(this.#res.writableLength);
     return false;
   }

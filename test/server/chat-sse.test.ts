@@ -7,7 +7,7 @@ import { encodeFrame } from "../../server/protocol/sse.ts";
 import { post, readEventStream } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { endlessTurn, settled } from "../support/endless-turn.ts";
-import { connectRaw } from "../support/raw-connection.ts";
+import { connectRaw, type RawConnection } from "../support/raw-connection.ts";
 import { hang, say, wait } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 
@@ -121,6 +121,45 @@ test("HTTP/1.0 gets the stream without chunks, up to the end of the connection",
   );
   await raw.closed;
 });
+
+test("two streams on one connection come one after the other, each whole, whatever their text holds", async (t) => {
+  const held = gate();
+  const server = await startServer(t, {
+    turns: [
+      [say("Grüße "), wait(held.opened), say("\u{1F642}"), say(" plain")],
+      [say("second"), say(" é\u2028")],
+    ],
+  });
+  const raw = await connectRaw(t, server);
+  const asked = server.model.nextAsked();
+  const request = post11(JSON.stringify(CHAT)).join("\r\n");
+  await raw.write(request + request);
+  await within(asked, "the first request");
+  const second = server.model.nextAsked();
+  // Both run; the second one's first events wait behind the first answer.
+  await within(second, "the second request");
+  held.open();
+  for (const said of ["Grüße \u{1F642} plain", "second é\u2028"]) {
+    const { headers } = await raw.answer();
+    assert.equal(headers.get("transfer-encoding"), "chunked");
+    const events = readEventStream(await dechunked(raw));
+    assert.equal(events.at(-1)?.type, "done");
+    assert.equal(events.at(-1)?.data, said);
+    const tokens = events.filter(({ type }) => type === "token");
+    assert.equal(tokens.map(({ data }) => data).join(""), said);
+  }
+});
+
+/** A body in chunks, as RFC 9112, 7.1 has them. */
+async function dechunked(raw: RawConnection): Promise<string> {
+  let body = "";
+  for (;;) {
+    const size = Number.parseInt(await raw.until("\r\n"), 16);
+    body += await raw.bytes(size);
+    assert.equal(await raw.bytes(2), "\r\n");
+    if (size === 0) return Buffer.from(body, "latin1").toString();
+  }
+}
 
 function post11(body: string): string[] {
   return [

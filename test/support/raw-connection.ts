@@ -71,8 +71,14 @@ export class RawConnection {
       }),
     );
     const length = Number(headers.get("content-length") ?? 0);
+    const body = await this.bytes(length);
+    return { status: Number(statusLine.split(" ")[1]), headers, body };
+  }
+
+  /** Takes so many bytes, or what there is of them where the connection ends. */
+  async bytes(length: number): Promise<string> {
     while (this.#text.length < length && !this.#over) await this.#more("the body");
-    return { status: Number(statusLine.split(" ")[1]), headers, body: this.#take(length) };
+    return this.#take(length);
   }
 
   /** What has come and nobody has taken. */
