@@ -5,14 +5,18 @@
 
 import { resolve } from "node:path";
 
-const modules = [
-  "lit",
-  "lit/directives/guard.js",
-  "widget/strings.ts",
-  "widget/views/header.ts",
-  "widget/views/icons.ts",
-  "widget/views/tool-status.ts",
-];
+/** The modules, by their names in `lent`. */
+const modules = {
+  lit: "lit",
+  guard: "lit/directives/guard.js",
+  announcer: "widget/announcer.ts",
+  checks: "widget/attribute-checks.ts",
+  storage: "widget/storage.ts",
+  strings: "widget/strings.ts",
+  header: "widget/views/header.ts",
+  icons: "widget/views/icons.ts",
+  toolStatus: "widget/views/tool-status.ts",
+};
 
 /** Puts `lent` in place of the modules that the script lends. */
 export const lentModules = {
@@ -20,14 +24,14 @@ export const lentModules = {
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^lit\b|\.ts$/ }, ({ path, resolveDir, kind }) => {
       if (kind !== "import-statement") return undefined;
-      const found = modules.find(
-        (name) => name === path || resolve(name) === resolve(resolveDir, path),
+      const found = Object.entries(modules).find(
+        ([, module]) => module === path || resolve(module) === resolve(resolveDir, path),
       );
-      return found && { path: found, namespace: "lent" };
+      return found && { path: found[0], namespace: "lent" };
     });
     // CommonJS, so that each use reads what is there at that moment: another language, for one.
     onLoad({ filter: /.*/, namespace: "lent" }, ({ path }) => ({
-      contents: `module.exports = lent[${JSON.stringify(path)}]`,
+      contents: `module.exports = lent.${path}`,
     }));
   },
 };

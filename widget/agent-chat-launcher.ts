@@ -1,29 +1,12 @@
-import { html, nothing, type PropertyDeclarations } from "lit";
+import { nothing, type PropertyDeclarations } from "lit";
 import type { AgentChat } from "./agent-chat.ts";
-import { checkChoice, reportAttribute } from "./attribute-checks.ts";
+import { reportAttribute } from "./attribute-checks.ts";
 import { ChatElement } from "./chat-element.ts";
 import type { LauncherPanel } from "./chunks/launcher.ts";
-import type { LauncherKit } from "./chunks/launcher-view.ts";
 import { loadChunk } from "./lazy-chunk.ts";
 import type { ScriptTag } from "./script-tag.ts";
-import { recall, remember } from "./storage.ts";
 import { baseStyles } from "./styles/base.styles.ts";
 import { tokenStyles } from "./styles/tokens.styles.ts";
-import { iconButton } from "./views/header.ts";
-import * as icons from "./views/icons.ts";
-
-/** What the chunk needs of this script, which it must not bring a second time. */
-const kit: LauncherKit = {
-  html,
-  nothing,
-  icon: icons.icon,
-  icons: { close: icons.close, spark: icons.spark },
-  iconButton,
-  recall,
-  remember,
-  checkChoice,
-  reportAttribute,
-};
 
 /** The first pause, in milliseconds, before the chunk is asked for again; each is twice as long. */
 const RETRY_MS = 1_000;
@@ -37,7 +20,9 @@ const RETRY_MS = 1_000;
  * @attr {"chat"|"spark"|"question"} icon - What the button shows. An image of your own goes into the slot `launcher-icon`.
  * @attr {"medium"|"small"|"large"} size - Size of the button: 56, 48 or 64 pixels.
  * @attr {string} label - A few words beside the icon; also what the button is called.
- * @attr {number} auto-open - Opens by itself after so many milliseconds, once a session, and never on a small screen.
+ * @attr {number|string} auto-open - Opens by itself: after so many milliseconds, `50%` (so much of the page was in view), `exit` (the mouse leaves the page by its top), or the first of several. Once a session, and never on a small screen.
+ * @attr {string} preview - A few words in a bubble beside the closed button.
+ * @attr {number|string} preview-after - When the bubble comes: as for `auto-open`. Default: 3000.
  * @attr {"auto"|"light"|"dark"} theme - As for `<agent-chat>`, like the following ones.
  * @attr {string} accent - Any CSS colour.
  * @attr {"normal"|"compact"|"spacious"} density - How much room text and messages take.
@@ -50,8 +35,12 @@ const RETRY_MS = 1_000;
  * @fires {Event} agent-chat-open - The panel was opened.
  * @fires {Event} agent-chat-close - The panel was closed.
  * @slot launcher-icon - Replaces the icon of the button.
+ * @cssprop --agent-chat-inset-block - How far the button is from the window's upper or lower edge. Default: 20px.
+ * @cssprop --agent-chat-inset-inline - How far it is from the side. Default: 20px.
  * @csspart launcher - The round button.
  * @csspart unread - The dot with the number of answers that came while the panel was closed.
+ * @csspart preview - The bubble beside the closed button.
+ * @csspart preview-close - The button that closes the bubble.
  * @csspart panel - The panel with the chat.
  * @csspart expand - The button that makes the panel large.
  * @csspart close - The panel's own button to close it.
@@ -66,6 +55,8 @@ export class AgentChatLauncher extends ChatElement {
     size: { reflect: true },
     label: {},
     autoOpen: { attribute: "auto-open" },
+    preview: {},
+    previewAfter: { attribute: "preview-after" },
   };
 
   /** The site's key. A property only, so that it does not appear in the page a second time. */
@@ -75,6 +66,8 @@ export class AgentChatLauncher extends ChatElement {
   size: "medium" | "small" | "large" = "medium";
   label = "";
   autoOpen: number | string | null = null;
+  preview = "";
+  previewAfter: number | string | null = null;
 
   #panel: LauncherPanel | undefined;
   #loading: Promise<LauncherPanel | undefined> | undefined;
@@ -125,7 +118,7 @@ export class AgentChatLauncher extends ChatElement {
     for (let pause = RETRY_MS; this.isConnected; pause *= 2) {
       const chunk = await loadChunk("launcher");
       if (chunk) {
-        this.#panel = new chunk.LauncherPanel(this, kit);
+        this.#panel = new chunk.LauncherPanel(this);
         return this.#panel;
       }
       await new Promise((resolve) => setTimeout(resolve, pause));

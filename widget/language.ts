@@ -1,14 +1,7 @@
 /** Which language an element speaks, and in which direction that is written. */
 
 import { loadLocale } from "./locales.ts";
-import {
-  english,
-  type LauncherStrings,
-  type Locale,
-  type Strings,
-  type StringsOverride,
-  useStrings,
-} from "./strings.ts";
+import { english, type Locale, type Strings, type StringsOverride, useStrings } from "./strings.ts";
 
 /** Languages that are written from right to left, among those that browsers are set to. */
 const RIGHT_TO_LEFT = /^(?:ar|ckb|dv|fa|he|ps|sd|ug|ur|yi)\b/i;
@@ -22,7 +15,7 @@ export class Language {
   readonly #watcher = new MutationObserver(() => this.look());
   #locale: Locale = english;
   #own: StringsOverride = {};
-  #table: Strings & Partial<LauncherStrings> = english;
+  #table: Strings = english;
   #tag: string | undefined;
 
   /** Resolves when the texts are there, or will not come: drawing before would flash in English. */
@@ -36,7 +29,7 @@ export class Language {
   }
 
   /** What is in use: another object means other texts. */
-  get table(): Strings & Partial<LauncherStrings> {
+  get table(): Strings {
     return this.#table;
   }
 

@@ -1,10 +1,14 @@
 /**
- * What this script lends to its chunks, by module: a second copy would be loaded and run for nothing, and would not know
- * the language that is in use. The build puts these in place of a chunk's imports.
+ * What this script lends to its chunks: a second copy would be loaded and run for nothing, and would not know
+ * the language that is in use. The build puts these in place of a chunk's imports:
+ * `build/lent-modules.mjs` says which module each is.
  */
 
 import { css, html, nothing } from "lit";
 import { guard } from "lit/directives/guard.js";
+import { Announcer, spokenText } from "./announcer.ts";
+import { checkChoice, reportAttribute } from "./attribute-checks.ts";
+import { recall, remember } from "./storage.ts";
 import { strings } from "./strings.ts";
 import { iconButton } from "./views/header.ts";
 import * as icons from "./views/icons.ts";
@@ -12,13 +16,16 @@ import { toolStatus } from "./views/tool-status.ts";
 
 export const lent = {
   lit: { css, html, nothing },
-  "lit/directives/guard.js": { guard },
-  "widget/strings.ts": {
+  guard: { guard },
+  announcer: { Announcer, spokenText },
+  checks: { checkChoice, reportAttribute },
+  storage: { recall, remember },
+  strings: {
     get strings() {
       return strings;
     },
   },
-  "widget/views/header.ts": { iconButton },
-  "widget/views/icons.ts": icons,
-  "widget/views/tool-status.ts": { toolStatus },
+  header: { iconButton },
+  icons,
+  toolStatus: { toolStatus },
 };

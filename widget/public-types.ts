@@ -41,6 +41,9 @@ export interface AgentChatProps extends Shared {
 /** What `<agent-chat-launcher>` takes in a JSX template. */
 export interface AgentChatLauncherProps
   extends Shared,
-    Partial<Pick<AgentChatLauncher, "apiKey" | "position" | "icon" | "size" | "label">> {
+    Partial<
+      Pick<AgentChatLauncher, "apiKey" | "position" | "icon" | "size" | "label" | "preview">
+    > {
   "auto-open"?: number | string;
+  "preview-after"?: number | string;
 }

@@ -9,6 +9,7 @@
 import type { fileTexts } from "./texts/files.ts";
 import type { keepTexts } from "./texts/keep.ts";
 import type { keyFormTexts } from "./texts/key-form.ts";
+import type { launcherTexts } from "./texts/launcher.ts";
 import type { stepTexts } from "./texts/steps.ts";
 import type { boxToolTexts } from "./texts/tools.ts";
 
@@ -100,26 +101,17 @@ export type Strings = typeof texts &
   typeof fileTexts &
   typeof keepTexts &
   typeof keyFormTexts &
+  typeof launcherTexts &
   typeof stepTexts;
 
 /** It has the texts of a chunk as soon as there is that chunk, which alone reads them. */
 export const english = texts as Strings;
 
-/** Texts of the launcher, whose English ones come with its chunk. */
-export interface LauncherStrings {
-  openChat: string;
-  closeChat: string;
-  chatPanel: string;
-  expand: string;
-  shrink: string;
-  unread: (count: number) => string;
-}
-
 /** Texts of a site's own, in place of ours. */
-export type StringsOverride = Partial<Omit<Strings, "lang"> & LauncherStrings>;
+export type StringsOverride = Partial<Omit<Strings, "lang">>;
 
 /** A translation. What it lacks is said in English, but a test wants all of it. */
-export type Locale = Partial<Strings & LauncherStrings> & Pick<Strings, "lang">;
+export type Locale = Partial<Strings> & Pick<Strings, "lang">;
 
 /** The names of texts without a parameter. */
 export type TextName = {

@@ -1,36 +1,14 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { Page } from "playwright-core";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { call, fail, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { broken, echo } from "../support/test-tools.ts";
 import { type ChatPage, isFocused, openChat } from "./chat-page.ts";
+import { listen } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
-
-/** What a screen reader is given to say, in its order. An alert has a mark of exclamation before it. */
-async function listen(page: Page): Promise<string[]> {
-  const heard: string[] = [];
-  await page.exposeFunction("heard", (text: string) => heard.push(text));
-  for (const [role, mark] of [
-    ["status", ""],
-    ["alert", "! "],
-  ] as const) {
-    await page.getByRole(role).evaluate((region, before) => {
-      new MutationObserver((records) => {
-        for (const { type, target, addedNodes } of records) {
-          for (const node of type === "characterData" ? [target] : addedNodes) {
-            const text = node.nodeType === Node.COMMENT_NODE ? "" : node.textContent?.trim();
-            if (text) window.heard(before + text);
-          }
-        }
-      }).observe(region, { childList: true, characterData: true, subtree: true });
-    }, mark);
-  }
-  return heard;
-}
 
 const gates = { tools: gate() };
 
@@ -132,9 +110,3 @@ test("what became of files is spoken: which were taken, which refused, and why",
     "empty.pdf is empty.",
   ]);
 });
-
-declare global {
-  interface Window {
-    heard: (text: string) => void;
-  }
-}

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
-import { english as launcherTexts } from "../../widget/chunks/launcher-view.ts";
 import { english as chatTexts, type Locale } from "../../widget/strings.ts";
 import { fileTexts } from "../../widget/texts/files.ts";
 import { keepTexts } from "../../widget/texts/keep.ts";
 import { keyFormTexts } from "../../widget/texts/key-form.ts";
+import { launcherTexts } from "../../widget/texts/launcher.ts";
 import { stepTexts } from "../../widget/texts/steps.ts";
 import { boxToolTexts } from "../../widget/texts/tools.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";

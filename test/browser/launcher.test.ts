@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { launchBrowser } from "../support/browser.ts";
-import { say, wait } from "../support/scripted-provider.ts";
 import { isFocused } from "./chat-page.ts";
 import { button, PHONE, panel, script, visit } from "./launcher-page.ts";
 
@@ -61,7 +60,7 @@ test("each wrong value is reported with the attribute's name and what it takes, 
   const reports = complaints.splice(0).sort();
   assert.equal(reports.length, 5, reports.join("\n"));
   for (const [index, pattern] of [
-    /auto-open must be a time in milliseconds, not "soon"/,
+    /auto-open must be a time in milliseconds, a part of the page such as "50%", "exit", or several of them, not "soon"/,
     /data-colour must be one of .*data-accent.*data-position.*not "red"/,
     /icon must be one of chat, spark, question, not "https:\/\/evil.example\/i.png"/,
     /position must be one of bottom-end, bottom-start, top-end, top-start, not "middle"/,
@@ -69,27 +68,6 @@ test("each wrong value is reported with the attribute's name and what it takes, 
   ].entries()) {
     assert.match(reports[index] ?? "", pattern);
   }
-});
-
-test("answers that come while the panel is closed are counted on the button, and spoken", async (t) => {
-  let release = () => {};
-  const closed = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const chat = await visit(t, browser, {
-    turns: [[say("Let me see. "), wait(closed), say("Done.")]],
-  });
-  await button(chat.page).click();
-  await chat.say("Go");
-  await chat.replies.getByText("Let me see.").waitFor();
-  await chat.page.getByRole("button", { name: "Close chat" }).last().click();
-  release();
-  const news = chat.page.getByRole("button", { name: "Open chat, 1 new message" });
-  await news.waitFor();
-  assert.equal(await chat.page.locator('[part="unread"]').textContent(), "1");
-  await chat.page.getByRole("status").getByText("1 new message").waitFor({ state: "attached" });
-  await news.click();
-  await chat.page.locator('[part="unread"]').waitFor({ state: "detached" });
 });
 
 test("data-auto-open opens once a session without taking the focus; what is open stays open on the next page", async (t) => {
@@ -190,7 +168,7 @@ test("parts, variables and slots reach the chat through the launcher", async (t)
   const { page } = await visit(t, browser, {
     script: 'data-launcher="none"',
     head: `<style>
-      agent-chat-launcher { --agent-chat-surface: rgb(1, 2, 3) }
+      agent-chat-launcher { --agent-chat-surface: rgb(1, 2, 3); --agent-chat-inset-block: 90px; --agent-chat-inset-inline: 30px }
       agent-chat-launcher::part(header) { background: rgb(4, 5, 6) }
       agent-chat-launcher::part(launcher) { background: rgb(7, 8, 9) }
     </style>`,
@@ -202,10 +180,15 @@ test("parts, variables and slots reach the chat through the launcher", async (t)
   const backgroundOf = (selector: string) =>
     page.locator(selector).evaluate((it) => getComputedStyle(it).backgroundColor);
   assert.equal(await backgroundOf('[part="launcher"]'), "rgb(7, 8, 9)");
+  const { width = 0, height = 0 } = page.viewportSize() ?? {};
+  const at = await button(page).boundingBox();
+  assert.ok(at);
+  assert.deepEqual([width - at.x - at.width, height - at.y - at.height], [30, 90]);
   await page
     .locator("agent-chat-launcher")
     .evaluate((it: HTMLElementTagNameMap["agent-chat-launcher"]) => it.open());
   await page.getByText("Made by us.").waitFor();
+  assert.ok(((await panel(page).boundingBox())?.y ?? -1) >= 20, "the panel is inside the window");
   await page.getByText("Welcome, friend.").waitFor();
   assert.equal(await backgroundOf('[part="header"]'), "rgb(4, 5, 6)");
   assert.equal(

@@ -109,6 +109,7 @@ for (const [header, tag] of [
   ["launcher event", "fires"],
   ["launcher slot", "slot"],
   ["launcher part", "csspart"],
+  ["launcher variable", "cssprop"],
 ] as const) {
   test(`docs/widget.md lists every ${header} and no other`, () => {
     const names = documented(launcher, tag);
@@ -130,7 +131,7 @@ test("docs/widget.md names what the element keeps in localStorage", () => {
 test("the snippets of docs/widget.md and the README use attributes and variables that exist", () => {
   const attributes = documented(element, "attr");
   const known = new Set([...attributes, "style"]);
-  const variables = new Set(documented(element, "cssprop"));
+  const variables = new Set(documented(element + launcher, "cssprop"));
   for (const { language, text } of [
     ...codeBlocks(docs),
     ...codeBlocks(readMarkdown("README.md")),

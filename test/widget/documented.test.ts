@@ -59,11 +59,18 @@ test("the launcher has a slot of its own, and hands on all slots of the chat", (
   assert.deepEqual([...handedOn, ...fixed].sort(), [own, ...documented(element, "slot")].sort());
 });
 
-/** Where the variables of a site become private ones: those of code and steps come with these. */
-const TOKENS = ["styles/tokens.styles.ts", "chunks/highlight.styles.ts", "styles/steps.styles.ts"];
+/** Where the variables of a site become private ones: those of code, steps and launcher come with these. */
+const TOKENS = [
+  "styles/tokens.styles.ts",
+  "chunks/highlight.styles.ts",
+  "chunks/launcher.styles.ts",
+  "styles/steps.styles.ts",
+];
 
 test("every documented variable is read in one place, and no style sets one", () => {
-  const names = [...element.matchAll(/@cssprop --agent-chat-([\w-]+)/g)].map(([, name]) => name);
+  const names = [...(element + launcher).matchAll(/@cssprop --agent-chat-([\w-]+)/g)].map(
+    ([, name]) => name,
+  );
   const tokens = TOKENS.map(source).join("");
   const read = [...tokens.matchAll(/--_([\w-]+):\s*var\(\s*--agent-chat-([\w-]+),/g)];
   assert.deepEqual(read.map(([, own]) => own).sort(), names.sort());

@@ -1,5 +1,8 @@
-import type { html, LitElement, nothing, TemplateResult } from "lit";
-import type { LauncherStrings, Strings } from "../strings.ts";
+import { html, type LitElement, nothing, type TemplateResult } from "lit";
+import type { AgentChatDoneEvent, AgentChatErrorEvent } from "../agent-chat.events.ts";
+import { type Strings, strings } from "../strings.ts";
+import { iconButton } from "../views/header.ts";
+import * as icons from "../views/icons.ts";
 
 /** Parts of the chat that a page can style through the launcher: all of them. */
 const CHAT_PARTS =
@@ -8,30 +11,6 @@ const CHAT_PARTS =
 
 /** Slots of the chat that a page can fill through the launcher. */
 const CHAT_SLOTS = ["header-start", "before-composer", "empty", "footer"];
-
-/** What the script lends, since a chunk must not bring it a second time. */
-export interface LauncherKit {
-  readonly html: typeof html;
-  readonly nothing: typeof nothing;
-  /** An icon by its path on a 24 px grid. */
-  readonly icon: (path: string) => TemplateResult;
-  readonly icons: Readonly<Record<"close" | "spark", TemplateResult>>;
-  readonly iconButton: (
-    part: string,
-    label: string,
-    icon: TemplateResult,
-    onClick: () => void,
-  ) => TemplateResult;
-  readonly recall: (name: string, area: "sessionStorage") => string | undefined;
-  readonly remember: (name: string, value: string, area: "sessionStorage") => unknown;
-  readonly checkChoice: (element: Element, name: string, words: readonly string[]) => void;
-  readonly reportAttribute: (
-    element: Element,
-    name: string,
-    value: unknown,
-    expected: string,
-  ) => void;
-}
 
 /** The element, as far as its panel needs it. */
 export interface LauncherHost extends LitElement {
@@ -48,8 +27,10 @@ export interface LauncherHost extends LitElement {
   readonly icon: "chat" | "spark" | "question";
   readonly label: string;
   readonly autoOpen: number | string | null;
-  readonly language: { readonly table: Strings & Partial<LauncherStrings> };
-  readonly chat: { readonly updateComplete: Promise<unknown>; focusComposer(): void } | null;
+  readonly preview: string;
+  readonly previewAfter: number | string | null;
+  readonly language: { readonly table: Strings };
+  readonly chat: (LitElement & { focusComposer(): void }) | null;
   toggle(): Promise<void>;
 }
 
@@ -60,24 +41,20 @@ export interface LauncherModel {
   readonly wide: boolean;
   /** Answers that came while the panel was closed. */
   readonly unread: number;
+  /** What the bubble beside the closed launcher says, if there is one. */
+  readonly preview: string;
+  readonly announcements: TemplateResult;
   readonly onToggle: () => void;
   readonly onClose: () => void;
   /** The browser has closed the panel. */
   readonly onClosed: () => void;
   readonly onWide: () => void;
-  /** An answer has ended. */
-  readonly onAnswer: () => void;
+  readonly onDismiss: () => void;
+  readonly onMessage: () => void;
+  /** An answer has ended, well or not. */
+  readonly onAnswer: (event: AgentChatDoneEvent | AgentChatErrorEvent) => void;
   readonly onKeyDown: (event: KeyboardEvent) => void;
 }
-
-export const english: LauncherStrings = {
-  openChat: "Open chat",
-  closeChat: "Close chat",
-  chatPanel: "Chat",
-  expand: "Enlarge chat",
-  shrink: "Make chat smaller",
-  unread: (count) => (count === 1 ? "1 new message" : `${count} new messages`),
-};
 
 const CHAT =
   "M20.5 11.5a8 8 0 0 1-8 8H4.5l1.7-3.1a8 8 0 1 1 14.3-4.9zM9 11.5v.1m3.5-.1v.1m3.5-.1v.1";
@@ -87,20 +64,8 @@ const QUESTION =
 const EXPAND = "M13.5 5H19v5.5M10.5 19H5v-5.5M19 5l-5.5 5.5M5 19l5.5-5.5";
 const SHRINK = "M19 10.5h-5.5V5M5 13.5h5.5V19M13.5 10.5l6-6M10.5 13.5l-6 6";
 
-/** The button, and the panel that it opens. */
-export function launcherView(
-  kit: LauncherKit,
-  host: LauncherHost,
-  model: LauncherModel,
-): TemplateResult {
-  const { html, nothing, icons } = kit;
-  const { open, unread } = model;
-  const { label } = host;
-  const strings = { ...english, ...host.language.table };
-  const icon =
-    host.icon === "spark" ? icons.spark : kit.icon(host.icon === "question" ? QUESTION : CHAT);
-  const news = unread > 0 ? strings.unread(unread) : "";
-  const name = open ? strings.closeChat : label || strings.openChat;
+/** The button, the panel that it opens, and the bubble beside it. */
+export function launcherView(host: LauncherHost, model: LauncherModel): TemplateResult {
   return html`
     <div class="launcher-root" lang=${strings.lang} @keydown=${model.onKeyDown}>
       <dialog
@@ -109,39 +74,58 @@ export function launcherView(
         class=${model.wide ? "panel wide" : "panel"}
         aria-label=${strings.chatPanel}
         @close=${model.onClosed}
+        @agent-chat-message=${model.onMessage}
         @agent-chat-done=${model.onAnswer}
         @agent-chat-error=${model.onAnswer}
       >
-        ${model.built ? chatView(kit, host, model) : nothing}
+        ${model.built ? chatView(host, model) : nothing}
       </dialog>
-      <button
-        type="button"
-        part="launcher"
-        class=${open ? "launcher is-open" : "launcher"}
-        aria-label=${news ? `${name}, ${news}` : name}
-        aria-expanded=${open}
-        aria-controls="panel"
-        @click=${model.onToggle}
-      >
-        ${open ? kit.icon(FOLD) : html`<slot name="launcher-icon">${icon}</slot>`}
-        ${label && !open ? html`<span class="label">${label}</span>` : nothing}
-        ${unread > 0 ? html`<span part="unread" class="unread">${unread}</span>` : nothing}
-      </button>
-      <div class="visually-hidden" role="status">${news}</div>
+      ${model.preview && !model.open ? previewView(model) : nothing} ${buttonView(host, model)}
+      ${model.announcements}
     </div>
   `;
 }
 
-function chatView(
-  { html, icon, icons, iconButton }: LauncherKit,
-  host: LauncherHost,
-  { wide, onWide, onClose }: LauncherModel,
+function buttonView(
+  { icon, label }: LauncherHost,
+  { open, unread, onToggle }: LauncherModel,
 ): TemplateResult {
-  const { closeChat, expand, shrink } = { ...english, ...host.language.table };
+  const name = open ? strings.closeChat : label || strings.openChat;
+  const drawn = icon === "spark" ? icons.spark : icons.icon(icon === "question" ? QUESTION : CHAT);
+  return html`
+    <button
+      type="button"
+      part="launcher"
+      class=${open ? "launcher is-open" : "launcher"}
+      aria-label=${unread > 0 ? `${name}, ${strings.unread(unread)}` : name}
+      aria-expanded=${open}
+      aria-controls="panel"
+      @click=${onToggle}
+    >
+      ${open ? icons.icon(FOLD) : html`<slot name="launcher-icon">${drawn}</slot>`}
+      ${label && !open ? html`<span class="label">${label}</span>` : nothing}
+      ${unread > 0 ? html`<span part="unread" class="unread">${unread}</span>` : nothing}
+    </button>
+  `;
+}
+
+/** Before the button, so that who comes by keyboard reads first what the button is for. */
+function previewView({ preview, onToggle, onDismiss }: LauncherModel): TemplateResult {
+  return html`
+    <div part="preview" class="preview">
+      <button type="button" class="preview-text" @click=${onToggle}>
+        <span dir="auto">${preview}</span>
+      </button>
+      ${iconButton("preview-close", strings.hidePreview, icons.close, onDismiss)}
+    </div>
+  `;
+}
+
+function chatView(host: LauncherHost, { wide, onWide, onClose }: LauncherModel): TemplateResult {
   const sizeButton = iconButton(
     "expand",
-    wide ? shrink : expand,
-    icon(wide ? SHRINK : EXPAND),
+    wide ? strings.shrink : strings.expand,
+    icons.icon(wide ? SHRINK : EXPAND),
     onWide,
   );
   return html`
@@ -163,7 +147,7 @@ function chatView(
       )}
       <span slot="header-end" class="panel-buttons">
         <slot name="header-end"></slot>
-        ${sizeButton} ${iconButton("close", closeChat, icons.close, onClose)}
+        ${sizeButton} ${iconButton("close", strings.closeChat, icons.close, onClose)}
       </span>
     </agent-chat>
   `;

@@ -1,17 +1,18 @@
 /** The launcher's button and panel, on a page whose own styles we do not know. */
 
-/** Minified by the build as Lit's tag of this name is. */
-const css = String.raw;
+import { css } from "lit";
 
-const rules = css`
+export const launcherStyles = css`
   /* Important, because a page's rule for every element would win otherwise. */
   :host {
     all: initial !important;
     color-scheme: inherit !important;
     column-rule-color: light-dark(#000, #fff) !important;
+    --_inset-block: var(--agent-chat-inset-block, 20px);
+    --_inset-inline: var(--agent-chat-inset-inline, 20px);
     position: fixed !important;
-    inset-block-end: calc(20px + env(safe-area-inset-bottom)) !important;
-    inset-inline-end: calc(20px + env(safe-area-inset-right)) !important;
+    inset-block-end: calc(var(--_inset-block) + env(safe-area-inset-bottom)) !important;
+    inset-inline-end: calc(var(--_inset-inline) + env(safe-area-inset-right)) !important;
     z-index: 2147483000 !important;
     display: block !important;
   }
@@ -29,11 +30,11 @@ const rules = css`
   }
 
   :host([position^="top"]) {
-    inset-block: calc(20px + env(safe-area-inset-top)) auto !important;
+    inset-block: calc(var(--_inset-block) + env(safe-area-inset-top)) auto !important;
   }
 
   :host([position$="start"]) {
-    inset-inline: calc(20px + env(safe-area-inset-left)) auto !important;
+    inset-inline: calc(var(--_inset-inline) + env(safe-area-inset-left)) auto !important;
   }
 
   .launcher-root {
@@ -110,8 +111,8 @@ const rules = css`
     position: absolute;
     inset-block: auto calc(100% + 16px);
     inset-inline: auto 0;
-    inline-size: min(400px, calc(100vw - 40px));
-    block-size: min(680px, calc(100dvh - var(--_button) - 56px));
+    inline-size: min(400px, calc(100vw - 2 * var(--_inset-inline)));
+    block-size: min(680px, calc(100dvh - var(--_button) - var(--_inset-block) - 36px));
     max-inline-size: none;
     max-block-size: none;
     margin: 0;
@@ -126,8 +127,8 @@ const rules = css`
   }
 
   .panel.wide {
-    inline-size: min(760px, calc(100vw - 40px));
-    block-size: calc(100dvh - var(--_button) - 56px);
+    inline-size: min(760px, calc(100vw - 2 * var(--_inset-inline)));
+    block-size: calc(100dvh - var(--_button) - var(--_inset-block) - 36px);
   }
 
   .panel::backdrop {
@@ -178,16 +179,17 @@ const rules = css`
     display: none;
   }
 
+  @media (forced-colors: active) {
+    .launcher,
+    .preview,
+    .panel {
+      border: 1px solid ButtonText;
+    }
+  }
+
   @media print {
     :host {
       display: none !important;
     }
   }
 `;
-
-/** To be adopted after the tokens and the base, which the script has. */
-export function launcherSheet(): CSSStyleSheet {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(rules);
-  return sheet;
-}

@@ -25,6 +25,7 @@ export const locale: Locale = {
       many: "# رسالة جديدة",
       other: "# رسالة جديدة",
     }),
+  hidePreview: "إخفاء هذه الرسالة",
   welcome: "كيف يمكنني مساعدتك؟",
   composerLabel: "الرسالة",
   placeholder: (agent) => `اكتب إلى ${agent}`,

@@ -18,6 +18,7 @@ export const locale: Locale = {
   expand: "Chat vergrößern",
   shrink: "Chat verkleinern",
   unread: (count) => plural(count, { one: "# neue Nachricht", other: "# neue Nachrichten" }),
+  hidePreview: "Diese Nachricht ausblenden",
   welcome: "Wie kann ich helfen?",
   composerLabel: "Nachricht",
   placeholder: (agent) => `Nachricht an ${agent}`,

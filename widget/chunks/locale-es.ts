@@ -18,6 +18,7 @@ export const locale: Locale = {
   expand: "Ampliar el chat",
   shrink: "Reducir el chat",
   unread: (count) => plural(count, { one: "# mensaje nuevo", other: "# mensajes nuevos" }),
+  hidePreview: "Ocultar este mensaje",
   welcome: "¿En qué puedo ayudar?",
   composerLabel: "Mensaje",
   placeholder: (agent) => `Escribe a ${agent}`,

@@ -18,6 +18,7 @@ export const locale: Locale = {
   expand: "Agrandir le chat",
   shrink: "Réduire le chat",
   unread: (count) => plural(count, { one: "# nouveau message", other: "# nouveaux messages" }),
+  hidePreview: "Masquer ce message",
   welcome: "Comment puis-je vous aider ?",
   composerLabel: "Message",
   placeholder: (agent) => `Écrire à ${agent}`,

@@ -18,6 +18,7 @@ export const locale: Locale = {
   expand: "Ingrandisci la chat",
   shrink: "Riduci la chat",
   unread: (count) => plural(count, { one: "# nuovo messaggio", other: "# nuovi messaggi" }),
+  hidePreview: "Nascondi questo messaggio",
   welcome: "Come posso aiutarti?",
   composerLabel: "Messaggio",
   placeholder: (agent) => `Scrivi a ${agent}`,

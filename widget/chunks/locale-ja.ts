@@ -15,6 +15,7 @@ export const locale: Locale = {
   expand: "チャットを拡大",
   shrink: "チャットを縮小",
   unread: (count) => `新着メッセージ${count}件`,
+  hidePreview: "このメッセージを隠す",
   welcome: "ご用件をお聞かせください",
   composerLabel: "メッセージ",
   placeholder: (agent) => `${agent}にメッセージを送る`,

@@ -18,6 +18,7 @@ export const locale: Locale = {
   expand: "Ampliar o chat",
   shrink: "Reduzir o chat",
   unread: (count) => plural(count, { one: "# nova mensagem", other: "# novas mensagens" }),
+  hidePreview: "Ocultar esta mensagem",
   welcome: "Como posso ajudar?",
   composerLabel: "Mensagem",
   placeholder: (agent) => `Escreva para ${agent}`,

@@ -15,6 +15,7 @@ export const locale: Locale = {
   expand: "放大聊天窗口",
   shrink: "缩小聊天窗口",
   unread: (count) => `${count} 条新消息`,
+  hidePreview: "隐藏此消息",
   welcome: "有什么可以帮您？",
   composerLabel: "消息",
   placeholder: (agent) => `给${agent}发消息`,

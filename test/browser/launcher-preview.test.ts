@@ -1,0 +1,144 @@
+/** The bubble beside the closed launcher: what the site says, and what the agent said meanwhile. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { fail, say, type Turn, wait } from "../support/scripted-provider.ts";
+import { isFocused } from "./chat-page.ts";
+import { button, panel, script, visit } from "./launcher-page.ts";
+import { listen } from "./listening.ts";
+
+const browser = await launchBrowser({ after });
+
+const preview = (page: Page) => page.locator('[part="preview"]');
+const launcherIn = (page: Page) => page.locator(".launcher-root");
+const LONG_PAGE = "<p>Text of the site.</p>".repeat(80);
+
+/** The mouse leaves the page by its top. */
+async function leave(page: Page): Promise<void> {
+  await page.mouse.move(300, 100);
+  await page.mouse.move(300, -10);
+}
+
+test("a site's few words are shown at their moment, spoken once a session, and open the chat", async (t) => {
+  const { page, input } = await visit(t, browser, {
+    script: 'data-preview="Questions about flowers?" data-preview-after="exit"',
+  });
+  await button(page).waitFor();
+  const heard = await listen(page, launcherIn(page));
+  await leave(page);
+  await preview(page).waitFor();
+  assert.deepEqual(heard, ["Questions about flowers?"]);
+  await page.goto(new URL("/next", page.url()).href);
+  await preview(page).waitFor();
+  const status = launcherIn(page).getByRole("status");
+  assert.equal((await status.textContent())?.trim(), "", "it was spoken before");
+  await page.getByRole("button", { name: "Questions about flowers?" }).click();
+  await input.waitFor();
+  assert.equal(await isFocused(input), true);
+  assert.equal(await preview(page).count(), 0);
+  await page.keyboard.press("Escape");
+  await panel(page).waitFor({ state: "hidden" });
+  assert.equal(await preview(page).count(), 0, "the chat is known");
+});
+
+for (const [key, press] of [
+  ["its button", ["Tab", "Tab", "Enter"]],
+  ["Escape", ["Tab", "Escape"]],
+] as const) {
+  test(`dismissed by ${key} it does not come again, and nothing opens by itself any more`, async (t) => {
+    const { page } = await visit(t, browser, {
+      script: 'data-preview="Questions?" data-preview-after="0" data-auto-open="exit"',
+    });
+    await preview(page).waitFor();
+    for (const it of press) await page.keyboard.press(it);
+    await preview(page).waitFor({ state: "detached" });
+    assert.equal(await isFocused(button(page)), true, "the focus is on what the bubble pointed at");
+    await page.goto(new URL("/next", page.url()).href);
+    await button(page).waitFor();
+    await leave(page);
+    await page.mouse.move(300, 100);
+    assert.equal(await preview(page).count(), 0);
+    assert.equal(await panel(page).isVisible(), false);
+  });
+}
+
+for (const [moment, act] of [
+  ["60%", (page: Page) => page.evaluate(() => scrollTo(0, 1e6))],
+  ["86400000 exit", leave],
+  ["5", async () => {}],
+] as const) {
+  test(`data-auto-open="${moment}" opens at its moment and not before`, async (t) => {
+    const chat = await visit(t, browser, { script: `data-auto-open="${moment}"`, body: LONG_PAGE });
+    await button(chat.page).waitFor();
+    if (moment !== "5") {
+      await chat.page.evaluate(() => scrollTo(0, 10));
+      assert.equal(await panel(chat.page).isVisible(), false);
+    }
+    await act(chat.page);
+    await chat.input.waitFor();
+  });
+}
+
+const ANSWER =
+  "**We** deliver on `Sundays` <img src=x onerror=alert(1)> too,\n\n- to the city\n- to everywhere else, if one asks in time, which means a day before, or a week in spring, when all want flowers";
+
+for (const [what, turn, expected] of [
+  [
+    "an answer",
+    (closed: Promise<void>): Turn => [say("**We**"), wait(closed), say(ANSWER.slice(6))],
+    "We deliver on Sundays <img src=x onerror=alert(1)> too, to the city to everywhere else, if one asks in time, which means a day before, or a…",
+  ],
+  [
+    "a failure",
+    (closed: Promise<void>): Turn => [
+      say("**We**"),
+      wait(closed),
+      fail(new ProviderError("provider_error", "The model is ill.")),
+    ],
+    "The model is ill.",
+  ],
+] as const) {
+  test(`the beginning of ${what} that came while the panel was closed is shown and spoken, with the number`, async (t) => {
+    const closed = gate();
+    const chat = await visit(t, browser, { turns: [turn(closed.opened)] });
+    const { page } = chat;
+    await button(page).click();
+    await chat.say("Go");
+    await chat.replies.getByText("We").waitFor();
+    await page.getByRole("button", { name: "Close chat" }).last().click();
+    await panel(page).waitFor({ state: "hidden" });
+    const heard = await listen(page, launcherIn(page));
+    closed.open();
+    await preview(page).waitFor();
+    assert.equal(await preview(page).innerText(), expected);
+    assert.equal(heard.join(" "), `1 new message ${expected}`);
+    assert.equal(await page.locator('[part="unread"]').textContent(), "1");
+    await page.getByRole("button", { name: "Open chat, 1 new message" }).click();
+    await page.locator('[part="unread"]').waitFor({ state: "detached" });
+    assert.equal(await preview(page).count(), 0);
+  });
+}
+
+test("the bubble stays inside the narrowest screen, and moves nothing of the page", async (t) => {
+  const { page } = await visit(t, browser, {
+    script: `data-preview="${"Donaudampfschifffahrt ".repeat(9)}" data-preview-after="0" data-label="Ask us"`,
+    body: LONG_PAGE,
+    browser: { viewport: { width: 320, height: 568 }, hasTouch: true },
+  });
+  await preview(page).waitFor();
+  const box = await preview(page).boundingBox();
+  assert.ok(box && box.x >= 20 && box.x + box.width <= 300, JSON.stringify(box));
+  assert.ok(box.height < 568 / 4, `${box.height} pixels of the page are covered`);
+  const shifts = await script(
+    page,
+    `new Promise((resolve) => {
+       new PerformanceObserver((list) => resolve(list.getEntries().length)).observe({ type: "layout-shift", buffered: true });
+       requestAnimationFrame(() => requestAnimationFrame(() => resolve(0)));
+     })`,
+  );
+  assert.equal(shifts, 0);
+});
