@@ -5,12 +5,19 @@ import { transform } from "esbuild";
 
 const cssTemplate = /css`([^`]*)`/g;
 
+/** Expressions in a comment, or in an element whose content is text, are nothing that our lit looks for. */
+const uncut = /html`[^`]*<(?:!--|script\b|style\b|title\b)|[^>\s]\s*<\/textarea>/;
+
 /** Minifies what stands in css`` and removes indentation from html``. */
 export const compactTemplates = {
   name: "compact-templates",
   setup({ onLoad }) {
     onLoad({ filter: /[\\/]widget[\\/].*\.ts$/ }, async ({ path }) => {
-      const source = await minifyCss(await readFile(path, "utf8"));
+      const written = await readFile(path, "utf8");
+      if (uncut.test(written.replace(/\/\*[\s\S]*?\*\//g, ""))) {
+        throw new Error(`${path} holds a template that lit-core.mjs leaves lit without: ${uncut}`);
+      }
+      const source = await minifyCss(written);
       // One attribute per line is for readers of the source.
       const lines = source.replace(/\n\s+(?=[@.?]?[\w-]+=)/g, " ").replace(/\n\s+/g, "\n");
       // White space at a template's ends and before the end of a tag means nothing either.

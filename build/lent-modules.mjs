@@ -3,6 +3,7 @@
  * reads of `lent`, the argument of the function that the chunk exports; `widget/lent.ts` says what it holds.
  */
 
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 /** The modules, by their names in `lent`. */
@@ -22,12 +23,12 @@ const modules = {
 export const lentModules = {
   name: "lent-modules",
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^lit\b|\.ts$/ }, ({ path, resolveDir, kind }) => {
+    onResolve({ filter: /^lit\b|\.ts$/ }, ({ path, resolveDir, kind, importer }) => {
       if (kind !== "import-statement") return undefined;
       const found = Object.entries(modules).find(
         ([, module]) => module === path || resolve(module) === resolve(resolveDir, path),
       );
-      return found && { path: found[0], namespace: "lent" };
+      return found && { path: found[0], namespace: "lent", errors: missing(found[0], importer) };
     });
     // CommonJS, so that each use reads what is there at that moment: another language, for one.
     onLoad({ filter: /.*/, namespace: "lent" }, ({ path }) => ({
@@ -35,6 +36,22 @@ export const lentModules = {
     }));
   },
 };
+
+/** Of the icons the script lends only those that chunks draw: a missing one would be a hole in the screen. */
+function missing(module, importer) {
+  if (module !== "icons") return [];
+  const [, lent = ""] = /\bicons: \{([^}]*)\}/.exec(readFileSync("widget/lent.ts", "utf8")) ?? [];
+  const names = lent.split(",").map((name) => name.trim());
+  const read = [
+    ...readFileSync(importer, "utf8").matchAll(/\bicons\.(\w+)|\{ (\w+) \} from "\.\/icons/g),
+  ];
+  return read
+    .map(([, member, imported]) => member ?? imported)
+    .filter((name) => name !== "ts" && !names.includes(name))
+    .map((name) => ({
+      text: `widget/lent.ts does not lend the icon ${name}, which ${importer} draws`,
+    }));
+}
 
 /** Makes a chunk one function of what it is lent. */
 export const asFunction = {

@@ -1,7 +1,7 @@
 /**
  * Of lit, the widget leaves out what its browsers never need: style sheets for browsers without `adoptedStyleSheets`,
- * hooks for polyfills and hydration, decorators' metadata, `svg` and `mathml` templates, compiled templates (0.8 kB on
- * the wire). It also keeps lit from writing its versions into the host page's globals. Fails when lit has a new form.
+ * hooks for polyfills and hydration, decorators' metadata, `svg` and `mathml` templates, compiled templates, directives that go
+ * on by themselves, converters, accessors that somebody else has written (1.3 kB on the wire). It also keeps lit from writing its versions into the host page's globals. Fails when lit has a new form.
  */
 
 import { readFile } from "node:fs/promises";
@@ -20,7 +20,25 @@ const cuts = {
     // Whoever uses one of these gets an error from the build.
     [/(export\{.*),\w as mathml\b/, "$1"],
     [/(export\{.*),\w as svg\b/, "$1"],
+    // Elements whose content is text, and comments: `compact-templates.mjs` refuses templates with such a thing.
+    [/\(\w\.test\((\w)\[2\]\)&&\(\w=RegExp\("<\/"\+\1\[2\],"g"\)\),(\w=\w)\)/, "($2)"],
+    [/\((\w)=\w\?\?(\w),(\w=-1)\)/, "($1=$2,$3)"],
+    [/:\((\w=\w),\w=void 0\);const/, ":$1;const"],
+    [/"!--"===\w\[1\]\?\w=\w:/, ""],
+    [/:\w===\w\|\|(\w===\w\?\w=\w:\(?\w=)/, ":$1"],
+    [/if\(\w\.test\(\w\.tagName\)\)\{.*?,\w\(\)\)\}\}/, ""],
+    [/else\{let (\w)=-1;for\(;-1!==\(\1=.*?length-1\}/, ""],
+    // What directives are told that go on while they are not drawn.
+    [/\w\?\._\$AO\?\.\(!1\),/, ""],
+    [/this\._\$AP\?\.\(!1,!0,\w\)/, ""],
+    [/setConnected\(\w\)\{[^}]*\}/, ""],
+    [/,this\._\$Cv=\w\?\.isConnected\?\?!0/, ""],
+    [/get _\$AU\(\)\{[^}]*\}/g, ""],
+    [/this\._\$AN=void 0,/g, ""],
+    // What they may ask of their place.
+    [/get (?:parentNode|startNode|endNode|tagName)\(\)\{[^}]*\}/g, ""],
   ],
+  "directive.js": [[/get _\$AU\(\)\{[^}]*\}/, ""]],
   "reactive-element.js": [
     [/,\w=\w\.reactiveElementPolyfillSupport\b/, ""],
     [
@@ -32,8 +50,32 @@ const cuts = {
       /const (\w)=this\[Symbol\.metadata\];if\(null!==\1\)\{const \w=litPropertyMetadata.*?elementProperties\.set\(\w,\w\)\}/,
       "",
     ],
+    [/static addInitializer\(\w\)\{[^}]*\}/, ""],
+    [/,void 0!==\w\.l&&\(this\.l=\[\.\.\.\w\.l\]\)/, ""],
+    [/,this\.constructor\.l\?\.forEach\(\w=>\w\(this\)\)/, ""],
+    [/removeController\(\w\)\{[^}]*\}/, ""],
+    // Attributes are texts or switches, and properties plain ones.
+    [/case Object:case Array:\w=null==\w\?\w:JSON\.stringify\(\w\)/, ""],
+    [/case Number:.*?catch\(\w\)\{\w=null\}/, ""],
+    [/\(void 0!==\w\.converter\?\.toAttribute\?\w\.converter:(\w)\)/, "$1"],
+    [/"function"==typeof \w\.converter\?.*?\?\w\.converter:(\w)/, "$1"],
+    [/(\w)\.state&&\(\1\.attribute=!1\),/, ""],
+    [/!\w\.noAccessor/, "!0"],
+    [/this\.prototype\.hasOwnProperty\(\w\)&&\(\(\w=Object\.create\(\w\)\)\.wrapped=!0\),/, ""],
+    [/\w\(this\.prototype,\w\)\?\?\{get\(\)/, "{get()"],
+    [/const \w=this\.constructor\.elementProperties;if\(\w\.size>0\)for.*?\w\)\}(?=\})/, ""],
+    [/\((\(\w\.hasChanged\?\?\w\)\(\w,\w\))\|\|\w\.useDefault.*?\)\)\)\)return/, "$1)return"],
+    [/\w\?\?this\._\$Ej\?\.get\(\w\)\?\?(\w)/, "$1"],
+    [/useDefault:(\w),(reflect:\w),wrapped:\w\},\w\)\{\1&&.*?\|\|\(this\._\$AL/, "$2}){(this._$AL"],
+    [/(this\.hasUpdated\|\|)\w\|\|(\(\w=void 0\))/, "$1$2"],
+    [/,useDefault:!1/, ""],
   ],
   "lit-element.js": [
+    [/connectedCallback\(\)\{[^}]*setConnected\(!0\)\}disconnectedCallback\(\)\{[^}]*\}/, ""],
+    [/this\.hasUpdated\|\|\(this\.renderOptions\.isConnected=this\.isConnected\),/, ""],
+    [/,this\._\$Do=void 0/, ""],
+    [/this\._\$Do=(\w\()/, "$1"],
+    [/\w\._\$litElement\$=!0,/, ""],
     [
       /,\w\.litElementHydrateSupport\?\.\(\{LitElement:\w\}\);const (\w)=\w\.litElementPolyfillSupport;\1\?\.\(\{LitElement:\w\}\);/,
       ";",

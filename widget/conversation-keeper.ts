@@ -4,7 +4,7 @@ import type { ConversationStore } from "./chunks/keep.ts";
 import type { StoredConversation } from "./chunks/stored-conversation.ts";
 import type { KeptDraft } from "./conversation.ts";
 import { loadChunk } from "./lazy-chunk.ts";
-import * as storage from "./storage.ts";
+import { forget, recall, remember } from "./storage.ts";
 
 export interface KeeperOptions {
   readonly server: URL;
@@ -69,7 +69,7 @@ export class ConversationKeeper {
     } else {
       // In this order: what lets go writes a last time.
       this.#letGo();
-      storage.forget(this.#place, "sessionStorage");
+      forget(this.#place, "sessionStorage");
     }
   }
 
@@ -81,7 +81,7 @@ export class ConversationKeeper {
 
   async #open(): Promise<void> {
     this.#place = freePlace(this.#options.server);
-    this.#isRestoring = storage.recall(this.#place, "sessionStorage") !== undefined;
+    this.#isRestoring = recall(this.#place, "sessionStorage") !== undefined;
     const chunk = await loadChunk("keep");
     this.#isRestoring = false;
     // Without the chunk a conversation lasts as long as its page.
@@ -89,7 +89,7 @@ export class ConversationKeeper {
       const { read, restore } = this.#options;
       this.#store = new chunk.ConversationStore(
         this.#place,
-        storage,
+        { forget, recall, remember },
         () => ({ ...read(), draft: this.#draft }),
         (stored) => restore(stored, true),
       );
