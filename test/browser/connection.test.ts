@@ -152,8 +152,9 @@ test("an agent that says nothing for minutes is not taken for a server that is g
   const chat = await openThrough(t, "pass", { turns: [[wait(rest.opened), say("At last.")]] });
   await chat.page.clock.install();
   await chat.page.reload();
+  const asked = chat.server.model.nextAsked();
   await chat.say("First");
-  await chat.server.model.nextAsked();
+  await asked;
   for (let minute = 1; minute <= 3; minute++) {
     // The line is tried: by dialling, since no script hears the server's pings.
     const dialled = chat.page.waitForEvent("websocket");
