@@ -23,11 +23,12 @@ export const chunkBudgets = {
   "key-form": 2_500,
   files: 4_000,
   steps: 3_500,
+  feedback: 2_700,
   ...Object.fromEntries(LOCALES.map((language) => [`locale-${language}`, 4_000])),
 };
 
 /** Those that draw: see `lent-modules.mjs`. */
-const drawing = ["key-form", "files", "launcher", "steps"];
+const drawing = ["key-form", "files", "launcher", "steps", "feedback"];
 
 /** The source of a chunk. */
 export const chunkSource = (name) => `widget/chunks/${name}.ts`;

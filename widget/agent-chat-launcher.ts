@@ -32,6 +32,8 @@ const RETRY_MS = 1_000;
  * @attr {"session"|"none"} persist - `session` keeps the conversation in this tab over a reload and over pages.
  * @attr {"auto"|"open"|"closed"|"hidden"} thinking - Thoughts: open while they stream, open at first, closed at first, or not shown.
  * @attr {"auto"|"open"|"closed"|"hidden"} tools - Tool calls, likewise; `auto` is closed.
+ * @attr {string} actions - What can be done with messages: `all`, `none`, or words out of `copy`, `retry`, `edit`, `code` and `table`.
+ * @attr {boolean} feedback - Thumbs on answers.
  * @fires {Event} agent-chat-open - The panel was opened.
  * @fires {Event} agent-chat-close - The panel was closed.
  * @slot launcher-icon - Replaces the icon of the button.

@@ -1,7 +1,13 @@
 /** What `<agent-chat>` tells its page. All bubble and cross shadow roots. */
 
 import type { AgentInfo, FinishReason } from "../server/protocol/chat.ts";
-import type { Failure, ToolBlock } from "./transcript.ts";
+import {
+  type Failure,
+  type FeedbackReason,
+  type Reply,
+  replyText,
+  type ToolBlock,
+} from "./transcript.ts";
 
 const ACROSS = { bubbles: true, composed: true };
 
@@ -72,6 +78,30 @@ export class AgentChatErrorEvent extends Event {
   }
 }
 
+/** The person rated an answer, said why, or took it back. The last event about an answer is what he thinks of it. */
+export class AgentChatFeedbackEvent extends Event {
+  /** Names the answer within its conversation, also after a reload. */
+  readonly messageId: string;
+  /** `null` when the person took the rating back. */
+  readonly rating: "up" | "down" | null;
+  /** Only with `down`, in the second event about it, and only if the person chose one. */
+  readonly reason: FeedbackReason | undefined;
+  /** The person's own words, if any: at most 2,000 characters. */
+  readonly comment: string | undefined;
+  /** The answer, as Markdown. */
+  readonly answer: string;
+
+  constructor(reply: Reply) {
+    super("agent-chat-feedback", ACROSS);
+    const { id, feedback } = reply;
+    this.messageId = id;
+    this.rating = feedback?.rating ?? null;
+    this.reason = feedback?.reason;
+    this.comment = feedback?.comment;
+    this.answer = replyText(reply);
+  }
+}
+
 declare global {
   interface GlobalEventHandlersEventMap {
     "agent-chat-ready": AgentChatReadyEvent;
@@ -79,6 +109,7 @@ declare global {
     "agent-chat-tool": AgentChatToolEvent;
     "agent-chat-done": AgentChatDoneEvent;
     "agent-chat-error": AgentChatErrorEvent;
+    "agent-chat-feedback": AgentChatFeedbackEvent;
     "agent-chat-open": Event;
     "agent-chat-close": Event;
   }

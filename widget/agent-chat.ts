@@ -6,7 +6,11 @@ import {
   type TemplateResult,
 } from "lit";
 import { keyed } from "lit/directives/keyed.js";
-import { AgentChatMessageEvent, AgentChatReadyEvent } from "./agent-chat.events.ts";
+import {
+  AgentChatFeedbackEvent,
+  AgentChatMessageEvent,
+  AgentChatReadyEvent,
+} from "./agent-chat.events.ts";
 import { ChatClient } from "./chat-client.ts";
 import { ChatElement } from "./chat-element.ts";
 import { ChatScreen } from "./chat-screen.ts";
@@ -45,11 +49,14 @@ const NETWORK = ["online", "offline", "pagehide"];
  * @attr {"session"|"none"} persist - `session` keeps the conversation in this tab over a reload. Files are never kept.
  * @attr {"auto"|"open"|"closed"|"hidden"} thinking - Thoughts: open while they stream, open at first, closed at first, or not shown.
  * @attr {"auto"|"open"|"closed"|"hidden"} tools - Tool calls, likewise; `auto` is closed.
+ * @attr {string} actions - What can be done with messages: `all`, `none`, or words out of `copy`, `retry`, `edit`, `code` and `table`, with spaces between.
+ * @attr {boolean} feedback - Thumbs on answers; the page hears of them by `agent-chat-feedback`.
  * @fires {AgentChatReadyEvent} agent-chat-ready - The server has said who the agent is.
  * @fires {AgentChatMessageEvent} agent-chat-message - The person sent a message.
  * @fires {AgentChatToolEvent} agent-chat-tool - A tool was called, or its call is over.
  * @fires {AgentChatDoneEvent} agent-chat-done - An answer ended.
  * @fires {AgentChatErrorEvent} agent-chat-error - An answer failed.
+ * @fires {AgentChatFeedbackEvent} agent-chat-feedback - The person rated an answer, said why, or took it back.
  * @slot header-start - Before the agent's name.
  * @slot header-end - After the header's buttons.
  * @slot empty - Replaces the greeting of an empty conversation.
@@ -74,6 +81,10 @@ export class AgentChat extends ChatElement {
     edit: (id, message) => this.#send(message, id),
     draftChanged: (draft) => {
       if (this.#client) this.#client.draft = draft;
+    },
+    rate: (reply) => {
+      this.#client?.session.rate(reply);
+      this.dispatchEvent(new AgentChatFeedbackEvent(reply));
     },
     stop: () => this.stop(),
     reset: () => this.reset(),

@@ -19,6 +19,8 @@ export abstract class ChatElement extends LitElement {
     persist: {},
     thinking: {},
     tools: {},
+    actions: { reflect: true },
+    feedback: { type: Boolean },
   };
 
   server = scriptTag.server;
@@ -30,6 +32,8 @@ export abstract class ChatElement extends LitElement {
   persist: "session" | "none" = "session";
   thinking: StepMode = "auto";
   tools: StepMode = "auto";
+  actions = "all";
+  feedback = false;
 
   /** @internal */
   readonly language = new Language(this, () => this.requestUpdate());

@@ -14,13 +14,12 @@ import { KeyboardRoom } from "./keyboard-room.ts";
 import { LateChunk } from "./late-chunk.ts";
 import { MessageEditor } from "./message-editor.ts";
 import { ScrollFollower } from "./scroll-follower.ts";
-import type { StepModes } from "./step-modes.ts";
 import { strings } from "./strings.ts";
-import type { Question } from "./transcript.ts";
-import { ViewState } from "./view-state.ts";
+import type { Question, Reply } from "./transcript.ts";
+import { type ViewHost, ViewState } from "./view-state.ts";
 import { connectionView } from "./views/connection.ts";
 import { editingView } from "./views/editing.ts";
-import { connectingView, greetingView, suggestionsView, unreachableView } from "./views/empty.ts";
+import { startView, suggestionsView, unreachableView } from "./views/empty.ts";
 import { frameView } from "./views/frame.ts";
 import { headerView } from "./views/header.ts";
 import { transcriptView } from "./views/transcript.ts";
@@ -31,14 +30,19 @@ export interface ScreenActions {
   /** Sends a message in place of an earlier one. */
   edit(id: string, message: OutgoingMessage): Promise<void>;
   draftChanged(draft: KeptDraft): void;
+  /** Takes a reply with another `feedback`. */
+  rate(reply: Reply): void;
   stop(): void;
   reset(): Promise<void>;
   toggleTheme(): void;
 }
 
+/** The element: what of it the parts of the screen read. */
+type ScreenHost = ComposerHost & FocusHost & ViewHost & { readonly actions: string };
+
 export class ChatScreen {
   readonly announcer: Announcer;
-  readonly #host: ComposerHost;
+  readonly #host: ScreenHost;
   readonly #actions: ScreenActions;
   readonly #follower: ScrollFollower;
   readonly #view: ViewState;
@@ -49,7 +53,7 @@ export class ChatScreen {
   #client: ChatClient | undefined;
   #isLost = false;
 
-  constructor(host: ComposerHost & StepModes & FocusHost, actions: ScreenActions) {
+  constructor(host: ScreenHost, actions: ScreenActions) {
     this.#host = host;
     this.#actions = actions;
     this.announcer = new Announcer(host);
@@ -59,6 +63,10 @@ export class ChatScreen {
     this.#view = new ViewState(host, {
       beforeToggle: () => this.#follower.hold(),
       hasFocus: (id) => host.renderRoot.querySelector(`[id="body-${id}"]:focus-within`) !== null,
+      onRate: (reply, words) => {
+        actions.rate(reply);
+        this.announcer.say(words);
+      },
       onCopyFailed: () => this.announcer.interrupt(strings.copyFailed),
     });
     this.#composer = new Composer(host, {
@@ -129,7 +137,7 @@ export class ChatScreen {
     return frameView({
       empty,
       header: this.#header(client, dark),
-      content: empty ? greeting(client) : this.#transcript(session, agent),
+      content: empty ? startView(client) : this.#transcript(session, agent),
       status: this.#status(client, empty),
       dock: keyPrompt ? this.#askForKey(client, keyPrompt) : this.#composerAndMore(client, empty),
       announcements: this.announcer.render(),
@@ -172,8 +180,7 @@ export class ChatScreen {
   #askForKey(client: ChatClient, prompt: KeyPrompt): TemplateResult {
     const chunk = this.#keyForm.get();
     if (!chunk) {
-      const retry = () => void this.#keyForm.load();
-      return this.#keyForm.failed ? unreachableView(retry) : html``;
+      return this.#keyForm.failed ? unreachableView(() => void this.#keyForm.load()) : html``;
     }
     return chunk.keyFormView({
       name: client.info?.name ?? strings.fallbackAgent,
@@ -206,7 +213,7 @@ export class ChatScreen {
   /** The last message back into the composer. */
   #recall(): void {
     const question = this.#client?.session.lastQuestion;
-    if (question) this.#edit(question);
+    if (question && /all|edit/.test(this.#host.actions)) this.#edit(question);
   }
 
   #edit(question: Question): void {
@@ -240,11 +247,4 @@ export class ChatScreen {
     if (editing) this.#leave();
     else this.#actions.stop();
   }
-}
-
-function greeting(client: ChatClient): TemplateResult | typeof nothing {
-  if (client.keyPrompt) return nothing;
-  if (client.phase === "connecting") return connectingView;
-  if (client.phase === "unreachable") return unreachableView(() => client.connection.tryNow());
-  return greetingView(client.info?.welcome);
 }

@@ -2,8 +2,8 @@
 
 import type { ErrorEvent } from "../server/protocol/events.ts";
 import { CarriedRun, isForgotten } from "./carried-run.ts";
-import type { Connection } from "./connection.ts";
 import { Conversation, type ConversationData, type OutgoingMessage } from "./conversation.ts";
+import type { SessionOptions, SessionStatus } from "./session-options.ts";
 import { strings } from "./strings.ts";
 import {
   applyEvent,
@@ -13,24 +13,7 @@ import {
   type Reply,
   stopReply,
 } from "./transcript.ts";
-import {
-  type CancellingTransport,
-  type RunEvent,
-  type RunPosition,
-  TransportError,
-} from "./transport/transport.ts";
-
-/** `locked`: a message waits until the person has entered a key that the server takes, or until `unlock`. */
-export type SessionStatus = "idle" | "running" | "stopping" | "locked";
-
-export interface SessionOptions {
-  readonly transport: CancellingTransport;
-  readonly connection: Connection;
-  /** Called after every change of what the session shows. */
-  readonly onChange: () => void;
-  /** Gives the error to show, or `undefined` when the person is asked for a key and the message waits for it. */
-  readonly judgeError: (error: ErrorEvent) => ErrorEvent | undefined;
-}
+import { type RunEvent, type RunPosition, TransportError } from "./transport/transport.ts";
 
 export class ChatSession {
   readonly #options: SessionOptions;
@@ -112,6 +95,12 @@ export class ChatSession {
     this.#mustBeIdle();
     this.#conversation.rewind(id);
     await this.send(outgoing);
+  }
+
+  /** Keeps what the person thinks of a reply: the same one with another `feedback`. */
+  rate(rated: Reply): void {
+    this.#conversation.rate(rated);
+    this.#options.onChange();
   }
 
   /** Asks the run to stop; what was said so far stays. */

@@ -182,7 +182,7 @@ export class Composer implements ReactiveController {
   }
 
   get #input(): HTMLTextAreaElement | null {
-    return this.#host.renderRoot.querySelector("textarea");
+    return this.#host.renderRoot.querySelector<HTMLTextAreaElement>("[part=input]");
   }
 
   get #canSend(): boolean {

@@ -92,6 +92,11 @@ export class Conversation implements ConversationData {
     if (reply) this.#messages = [...this.#messages.slice(0, -1), change(reply)];
   }
 
+  /** Takes a reply with another `feedback` in the place of the same one. */
+  rate(rated: Reply): void {
+    this.#messages = this.#messages.map((message) => (message.id === rated.id ? rated : message));
+  }
+
   /** To be called when the person stops the run. */
   stopTools(): void {
     this.changeReply(stopTools);

@@ -8,7 +8,8 @@ export interface Disclosure {
   isOpen(id: string, byDefault: boolean): boolean;
   /** Open while something goes on, and a moment longer. */
   isOpenWhile(id: string, live: boolean): boolean;
-  toggle(id: string, wasOpen: boolean, group?: string): void;
+  /** Resolves when it is drawn. */
+  toggle(id: string, wasOpen: boolean, group?: string): Promise<unknown>;
   isCopied(id: string): boolean;
   copy(id: string, text: string): Promise<void>;
 }

@@ -23,6 +23,7 @@ export interface Chunks {
   readonly "key-form": typeof import("./chunks/key-form.ts");
   readonly steps: typeof import("./chunks/steps.ts");
   readonly files: typeof import("./chunks/files.ts");
+  readonly feedback: typeof import("./chunks/feedback.ts");
 }
 
 /** What the build has put between the name of a chunk and `.js`, in the folder `chunks` beside `/widget.js`. */

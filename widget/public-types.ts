@@ -6,6 +6,7 @@ import type { AgentChatLauncher } from "./agent-chat-launcher.ts";
 export type {
   AgentChatDoneEvent,
   AgentChatErrorEvent,
+  AgentChatFeedbackEvent,
   AgentChatMessageEvent,
   AgentChatReadyEvent,
   AgentChatToolEvent,
@@ -27,6 +28,8 @@ type Shared = Partial<
     | "persist"
     | "thinking"
     | "tools"
+    | "actions"
+    | "feedback"
   >
 >;
 

@@ -6,6 +6,7 @@
  * element speaks another language.
  */
 
+import type { feedbackTexts } from "./texts/feedback.ts";
 import type { fileTexts } from "./texts/files.ts";
 import type { keepTexts } from "./texts/keep.ts";
 import type { keyFormTexts } from "./texts/key-form.ts";
@@ -98,6 +99,7 @@ const texts = {
 /** The texts of one language. Whatever has no parameter is a text, everything else a function that makes one. */
 export type Strings = typeof texts &
   typeof boxToolTexts &
+  typeof feedbackTexts &
   typeof fileTexts &
   typeof keepTexts &
   typeof keyFormTexts &

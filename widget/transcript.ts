@@ -32,9 +32,21 @@ export interface Reply {
   readonly failure?: Failure;
   /** The agent no longer knows this answer and what came before it. */
   readonly forgotten?: boolean;
+  readonly feedback?: Feedback | undefined;
 }
 
 export type Message = Question | Reply;
+
+/** Why an answer is a bad one, of a list that is shown. */
+export type FeedbackReason = "incorrect" | "incomplete" | "off_topic" | "harmful";
+
+/** What the person thinks of an answer. */
+export interface Feedback {
+  readonly rating: "up" | "down";
+  readonly reason?: FeedbackReason;
+  /** The person's own words. */
+  readonly comment?: string;
+}
 
 export interface TextBlock {
   readonly type: "text";

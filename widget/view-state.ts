@@ -3,10 +3,11 @@
 import { nothing, type ReactiveController } from "lit";
 import type { Disclosure } from "./disclosure.ts";
 import { LateChunk, type LateHost } from "./late-chunk.ts";
-import { richText } from "./rich-text.ts";
+import { loadChunk } from "./lazy-chunk.ts";
 import type { StepModes } from "./step-modes.ts";
 import { strings } from "./strings.ts";
-import { type Message, replyText, type SentFile } from "./transcript.ts";
+import { type Message, type Reply, replyText, type SentFile } from "./transcript.ts";
+import type { OnRate } from "./views/feedback.ts";
 import type { Step } from "./views/steps.ts";
 
 /** Drawn in one go: some 10 ms of work, and 40 on a phone. */
@@ -17,12 +18,19 @@ const COPIED_FOR_MS = 2_000;
 /** How long what has ended stays open: long enough to see that it ended. */
 const LINGERS_FOR_MS = 1_000;
 
+/** The element: its attributes of these names. */
+export interface ViewHost extends LateHost, StepModes {
+  readonly feedback: boolean;
+}
+
 export class ViewState implements Disclosure, ReactiveController {
   readonly modes: StepModes;
-  readonly #host: LateHost;
+  readonly #host: ViewHost;
   readonly #files: LateChunk<"files">;
   readonly #steps: LateChunk<"steps">;
+  readonly #feedback: LateChunk<"feedback">;
   readonly #beforeToggle: () => void;
+  readonly #onRate: OnRate;
   readonly #onCopyFailed: () => void;
   readonly #hasFocus: (id: string) => boolean;
   readonly #chosen = new Map<string, boolean>();
@@ -36,13 +44,15 @@ export class ViewState implements Disclosure, ReactiveController {
   #drawing: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    host: LateHost & StepModes,
+    host: ViewHost,
     {
       beforeToggle,
+      onRate,
       onCopyFailed,
       hasFocus,
     }: {
       beforeToggle: () => void;
+      onRate: OnRate;
       onCopyFailed: () => void;
       /** Whether the focus is in what the id opens. */
       hasFocus: (id: string) => boolean;
@@ -52,7 +62,9 @@ export class ViewState implements Disclosure, ReactiveController {
     this.modes = host;
     this.#files = new LateChunk(host, "files");
     this.#steps = new LateChunk(host, "steps");
+    this.#feedback = new LateChunk(host, "feedback");
     this.#beforeToggle = beforeToggle;
+    this.#onRate = onRate;
     this.#onCopyFailed = onCopyFailed;
     this.#hasFocus = hasFocus;
     host.addController(this);
@@ -62,7 +74,8 @@ export class ViewState implements Disclosure, ReactiveController {
   get version(): string {
     const { thinking, tools } = this.modes;
     // What has come late is drawn everywhere at once.
-    return `${[this.#version, !this.#files.chunk, !this.#steps.chunk, thinking, tools]}`;
+    const chunks = [this.#files, this.#steps, this.#feedback].map(({ chunk }) => !chunk);
+    return `${[this.#version, chunks, thinking, tools, this.#host.feedback]}`;
   }
 
   hostConnected(): void {
@@ -105,11 +118,12 @@ export class ViewState implements Disclosure, ReactiveController {
   }
 
   /** The person opens or closes something; the group that it belongs to then stays as it is. */
-  toggle(id: string, wasOpen: boolean, group?: string): void {
+  toggle(id: string, wasOpen: boolean, group?: string): Promise<unknown> {
     this.#beforeToggle();
     this.#chosen.set(id, !wasOpen);
     if (group !== undefined) this.#chosen.set(group, true);
     this.#changed();
+    return this.#host.updateComplete;
   }
 
   isCopied(id: string): boolean {
@@ -128,6 +142,12 @@ export class ViewState implements Disclosure, ReactiveController {
   files(files: readonly SentFile[]): unknown {
     const chunk = this.#files.get();
     return chunk?.filesView(files, "sent-files") ?? files.map(({ name }) => name).join(", ");
+  }
+
+  /** Thumbs, where the page asks for them. */
+  feedback(reply: Reply): unknown {
+    const chunk = this.#host.feedback && this.#feedback.get();
+    return chunk ? chunk.feedbackView(reply, this, this.#onRate) : nothing;
   }
 
   /**
@@ -154,16 +174,8 @@ export class ViewState implements Disclosure, ReactiveController {
   /** Copies a text; where it is drawn, too, as what it looks like. */
   async copy(id: string, text: string, drawn?: Iterable<Element>): Promise<void> {
     try {
-      if (drawn && typeof ClipboardItem === "function") {
-        const entries = { "text/plain": text, "text/html": richText(drawn) };
-        const blobs = Object.entries(entries).map(([type, data]) => [
-          type,
-          new Blob([data], { type }),
-        ]);
-        await navigator.clipboard.write([new ClipboardItem(Object.fromEntries(blobs))]);
-      } else {
-        await navigator.clipboard.writeText(text);
-      }
+      const asText = () => navigator.clipboard.writeText(text);
+      await (drawn ? copyDrawn(text, drawn).catch(asText) : asText());
     } catch {
       // No clipboard without HTTPS, or the browser's permission is missing.
       this.#onCopyFailed();
@@ -189,4 +201,18 @@ export class ViewState implements Disclosure, ReactiveController {
     this.#version += 1;
     this.#host.requestUpdate();
   }
+}
+
+/**
+ * Copies a text that is pasted as what it looks like where that is possible. The clipboard is asked at once, while the browser
+ * knows that a person pressed a button; what is drawn may come later.
+ */
+async function copyDrawn(text: string, drawn: Iterable<Element>): Promise<void> {
+  const html = loadChunk("export").then((chunk) => {
+    if (!chunk) throw new Error();
+    return new Blob([chunk.richText(drawn)], { type: "text/html" });
+  });
+  const plain = new Blob([text], { type: "text/plain" });
+  const item = new ClipboardItem({ "text/plain": plain, "text/html": html });
+  await navigator.clipboard.write([item]);
 }

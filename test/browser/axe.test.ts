@@ -156,7 +156,7 @@ test("axe finds nothing while a message is changed, while one waits for the conn
 test("axe finds nothing on a site with the launcher: closed, opened, in a conversation, closed again", async (t) => {
   const { server, page } = await open(t);
   const site = await startSite(t, {
-    "/": sitePage(`<script src="${server.url}/widget.js"></script>`),
+    "/": sitePage(`<script src="${server.url}/widget.js" data-feedback></script>`),
   });
   await page.goto(site.url);
   const opener = page.getByRole("button", { name: "Open chat" });
@@ -167,6 +167,8 @@ test("axe finds nothing on a site with the launcher: closed, opened, in a conver
   await chat.greeting.waitFor();
   await assertClean(page, "opened");
   await converse(chat);
+  await page.getByRole("button", { name: "Bad answer" }).first().click();
+  await page.getByLabel("Incomplete").check();
   await assertClean(page, "conversation");
   await page.getByRole("button", { name: "Close chat" }).first().click();
   await opener.waitFor();

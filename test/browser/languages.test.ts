@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import { english as chatTexts, type Locale } from "../../widget/strings.ts";
+import { feedbackTexts } from "../../widget/texts/feedback.ts";
 import { fileTexts } from "../../widget/texts/files.ts";
 import { keepTexts } from "../../widget/texts/keep.ts";
 import { keyFormTexts } from "../../widget/texts/key-form.ts";
@@ -20,6 +21,7 @@ const browser = await launchBrowser({ after });
 const english = {
   ...chatTexts,
   ...boxToolTexts,
+  ...feedbackTexts,
   ...fileTexts,
   ...keepTexts,
   ...keyFormTexts,
@@ -111,12 +113,7 @@ for (const [what, options, lang, dir] of [
   ["a page without a language leaves it to the browser", { locale: "es-MX" }, "es", "ltr"],
   ["Arabic is laid out from right to left", { html: 'lang="ar"' }, "ar", "rtl"],
   ["a direction on the page decides without a language", { html: 'dir="rtl"' }, "en", "rtl"],
-  [
-    "a language without a chunk is English, in its own direction",
-    { html: 'lang="he"' },
-    "en",
-    "rtl",
-  ],
+  ["a language without a chunk is English, from its own side", { html: 'lang="he"' }, "en", "rtl"],
 ] as const) {
   test(what, async (t) => {
     const { root } = await openSite(t, options);

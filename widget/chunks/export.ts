@@ -1,6 +1,8 @@
-/** A conversation as a text. A chunk: it is loaded when a page asks for one. */
+/** A conversation as a text, and an answer for the clipboard. A chunk: it is loaded when a page or a person asks for one. */
 
 import type { Block, Message, ToolBlock } from "../transcript.ts";
+
+export { richText } from "../rich-text.ts";
 
 const writers = { markdown: asMarkdown, json: asJson };
 
@@ -73,9 +75,10 @@ function asJson(messages: readonly Message[]): string {
       }));
       return { role, text: message.text, ...(files.length > 0 ? { files } : {}) };
     }
-    const { status, finishReason, failure, blocks } = message;
+    const { status, finishReason, failure, feedback, blocks } = message;
     const error = failure && { code: failure.code, message: failure.message };
-    return { role, status, finish_reason: finishReason, error, blocks: blocks.map(blockAsJson) };
+    const steps = blocks.map(blockAsJson);
+    return { role, status, finish_reason: finishReason, error, feedback, blocks: steps };
   });
   return JSON.stringify(entries, null, 2);
 }

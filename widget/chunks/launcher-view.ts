@@ -6,7 +6,7 @@ import * as icons from "../views/icons.ts";
 
 /** Parts of the chat that a page can style through the launcher: all of them. */
 const CHAT_PARTS =
-  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,code,table,thinking,steps,tool,note,error,retry,edit,queued,take-back,ask-again,copy," +
+  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,code,table,thinking,steps,tool,note,error,retry,edit,queued,take-back,ask-again,copy,rate-up,rate-down,feedback-form," +
   "empty,suggestions,suggestion,jump,connection,editing,cancel-edit,composer,input,attach,attachments,attachment,remove,refusals,dismiss,send,stop,key-form";
 
 /** Slots of the chat that a page can fill through the launcher. */
@@ -24,6 +24,8 @@ export interface LauncherHost extends LitElement {
   readonly persist: string;
   readonly thinking: string;
   readonly tools: string;
+  readonly actions: string;
+  readonly feedback: boolean;
   readonly icon: "chat" | "spark" | "question";
   readonly label: string;
   readonly autoOpen: number | string | null;
@@ -141,6 +143,8 @@ function chatView(host: LauncherHost, { wide, onWide, onClose }: LauncherModel):
       .persist=${host.persist}
       .thinking=${host.thinking}
       .tools=${host.tools}
+      .actions=${host.actions}
+      .feedback=${host.feedback}
     >
       ${CHAT_SLOTS.filter((name) => host.querySelector(`:scope > [slot="${name}"]`)).map(
         (name) => html`<slot name=${name} slot=${name}></slot>`,

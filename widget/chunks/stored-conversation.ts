@@ -98,14 +98,16 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 function isMessage(value: unknown): value is Message {
   if (!isObject(value) || typeof value.id !== "string" || !/^m\d+$/.test(value.id)) return false;
-  const { role, text, files, blocks, status, failure } = value;
+  const { role, text, files, blocks, status, failure, feedback } = value;
   if (role === "user") {
     return typeof text === "string" && Array.isArray(files) && files.every(isSentFile);
   }
   const known = status === "streaming" || status === "done" || status === "failed";
   const failed = isObject(failure) && typeof failure.message === "string";
   const whole = Array.isArray(blocks) && blocks.every(isBlock);
-  return role === "assistant" && known && whole && (failure === undefined || failed);
+  const rated = isObject(feedback) && (feedback.rating === "up" || feedback.rating === "down");
+  const sound = (failure === undefined || failed) && (feedback === undefined || rated);
+  return role === "assistant" && known && whole && sound;
 }
 
 function isSentFile(value: unknown): value is SentFile {

@@ -103,6 +103,15 @@ export const transcriptStyles = css`
     }
   }
 
+  /* What the page does not want to be done with messages. */
+  :host(:not([actions~="all"], [actions~="copy"])) .answer-actions [part="copy"],
+  :host(:not([actions~="all"], [actions~="retry"])) [part="ask-again"],
+  :host(:not([actions~="all"], [actions~="edit"])) .said .icon-button,
+  :host(:not([actions~="all"], [actions~="code"])) .code .copy,
+  :host(:not([actions~="all"], [actions~="table"])) .table .tools {
+    display: none;
+  }
+
   .jump {
     position: absolute;
     inset-block-end: calc(100% + 8px);

@@ -1,10 +1,23 @@
 import { html, nothing, type TemplateResult } from "lit";
+import type { ChatClient } from "../chat-client.ts";
 import { strings } from "../strings.ts";
 import { retryButton } from "./failure.ts";
 import * as icons from "./icons.ts";
 
-/** The greeting of a conversation without messages. */
-export function greetingView(welcome: string | undefined): TemplateResult {
+/** What a conversation without messages shows. */
+export function startView({
+  keyPrompt,
+  phase,
+  info,
+  connection,
+}: ChatClient): TemplateResult | typeof nothing {
+  if (keyPrompt) return nothing;
+  if (phase === "connecting") return connectingView;
+  if (phase === "unreachable") return unreachableView(() => connection.tryNow());
+  return greetingView(info?.welcome);
+}
+
+function greetingView(welcome: string | undefined): TemplateResult {
   return html`
     <div part="empty" class="greeting">
       <slot name="empty">
@@ -16,7 +29,7 @@ export function greetingView(welcome: string | undefined): TemplateResult {
 }
 
 /** Where the greeting will be. */
-export const connectingView = html`
+const connectingView = html`
   <div class="greeting"><span class="bone"></span></div>
 `;
 

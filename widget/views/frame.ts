@@ -43,6 +43,9 @@ export interface FrameModel {
  * @csspart take-back - The button that removes such a message.
  * @csspart ask-again - The button for another answer.
  * @csspart copy - A button that copies.
+ * @csspart rate-up - The thumb for a good answer.
+ * @csspart rate-down - The thumb for a bad one.
+ * @csspart feedback-form - The form that asks what was wrong.
  * @csspart empty - The greeting.
  * @csspart suggestions - The list of first messages.
  * @csspart suggestion - One of them.

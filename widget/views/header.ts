@@ -53,6 +53,7 @@ export function iconButton(
   onClick: (event: MouseEvent) => void,
   disabled = false,
   className = "icon-button",
+  pressed?: boolean,
 ): TemplateResult {
   return html`
     <button
@@ -61,6 +62,7 @@ export function iconButton(
       class=${className}
       aria-label=${label}
       title=${label}
+      aria-pressed=${pressed ?? nothing}
       ?disabled=${disabled}
       @click=${onClick}
     >

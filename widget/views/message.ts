@@ -94,10 +94,11 @@ function outcomeView(reply: Reply, context: ReplyContext): TemplateResult {
 }
 
 function answerActions(
-  { id, failure }: Reply,
+  reply: Reply,
   text: string,
   { view, onRetry }: ReplyContext,
 ): TemplateResult | typeof nothing {
+  const { id, failure } = reply;
   const copied = view.isCopied(id);
   const again = failure ? undefined : onRetry;
   if (text === "" && !again) return nothing;
@@ -114,6 +115,7 @@ function answerActions(
             )
       }
       ${again ? iconButton("ask-again", strings.askAgain, icons.retry, again) : nothing}
+      ${text === "" ? nothing : view.feedback(reply)}
     </div>
   `;
 }

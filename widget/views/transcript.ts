@@ -42,7 +42,11 @@ export function transcriptView(model: TranscriptModel): unknown {
       // Nobody is answering yet.
       if (queued) return nothing;
       // Only the last reply can be asked for again.
-      return replyView(message, { agent, view, ...(last ? { onRetry, onRetryAfresh } : {}) });
+      return replyView(message, {
+        agent,
+        view,
+        ...(last ? { onRetry, onRetryAfresh } : {}),
+      });
     };
     return guard([message, last, agent, view.version, busy, canRetry, queued, editing], draw);
   });

@@ -1,0 +1,142 @@
+/** `feedback` and `actions`: what a page lets people do with messages, and what it hears of their thumbs. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { AgentChatFeedbackEvent } from "../../widget/agent-chat.events.ts";
+import type { AgentChat } from "../../widget/agent-chat.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { say } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { chatIn, failOnComplaints, isFocused, openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const LISTENER = `<script>
+  window.heard = [];
+  document.addEventListener("agent-chat-feedback", ({ target, messageId, rating, reason, comment, answer }) =>
+    heard.push([target.localName, messageId, rating, reason, comment, answer]));
+</script>`;
+
+test("thumbs tell the page what a person thinks and why, are taken back by a second press, and outlive a reload", async (t) => {
+  const server = await startServer(t, { turns: [[say("**One.**")], [say("Two.")]] });
+  const site = await startSite(t, {
+    "/": sitePage(`<script src="${server.url}/widget.js" data-feedback></script>`, LISTENER),
+  });
+  const { page, complaints } = await openPage(t, browser, {});
+  failOnComplaints(t, complaints);
+  await page.goto(site.url);
+  await page.getByRole("button", { name: "Open chat" }).click();
+  const chat = chatIn(page.locator("agent-chat"));
+  await chat.ask("First", "One.");
+  const up = page.getByRole("button", { name: "Good answer" });
+  const down = page.getByRole("button", { name: "Bad answer" });
+  const form = page.locator('[part="feedback-form"]');
+  const pressed = () =>
+    Promise.all([up, down].map((thumb) => thumb.first().getAttribute("aria-pressed")));
+  const heard = () =>
+    page.evaluate(() => (window as unknown as { heard: AgentChatFeedbackEvent[] }).heard.splice(0));
+  const told = (rating: string | null, reason?: string, comment?: string) => [
+    "agent-chat-launcher",
+    "m2",
+    rating,
+    reason,
+    comment,
+    "**One.**",
+  ];
+
+  await up.click();
+  assert.deepEqual(await pressed(), ["true", "false"]);
+  await up.click();
+  assert.deepEqual(await pressed(), ["false", "false"]);
+  assert.deepEqual(await heard(), [told("up"), told(null)]);
+
+  await down.focus();
+  await page.keyboard.press("Enter");
+  await form.waitFor();
+  assert.equal(await isFocused(down), true, "nothing takes the focus away");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Escape");
+  await form.waitFor({ state: "detached" });
+  assert.equal(await isFocused(down), true);
+  assert.equal(await chat.input.isVisible(), true, "Escape closes the form, not the panel");
+  assert.deepEqual(await pressed(), ["false", "true"]);
+  await up.click();
+  await down.click();
+  await page.getByLabel("Incomplete").check();
+  await page.getByRole("textbox", { name: "In your own words" }).fill("  Where is two?  ");
+  assert.equal(await chat.input.inputValue(), "");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await form.waitFor({ state: "detached" });
+  assert.equal(await isFocused(down), true);
+  await chat.replies.getByText("Thank you.").waitFor();
+  assert.deepEqual(await heard(), [
+    told("down"),
+    told("up"),
+    told("down"),
+    told("down", "incomplete", "Where is two?"),
+  ]);
+
+  await chat.ask("Second", "Two.");
+  await page.reload();
+  await chat.replies.getByText("Two.").waitFor();
+  await down.nth(1).waitFor();
+  assert.deepEqual(await pressed(), ["false", "true"]);
+  assert.equal(await form.count(), 0);
+  const exported = await page
+    .locator("agent-chat")
+    .evaluate((element) => (element as AgentChat).exportTranscript("json"));
+  assert.deepEqual(
+    JSON.parse(exported).map(({ feedback }: { feedback?: object }) => feedback),
+    [
+      undefined,
+      { rating: "down", reason: "incomplete", comment: "Where is two?" },
+      undefined,
+      undefined,
+    ],
+  );
+});
+
+test("a page decides what can be done with messages, and without a word has all but the thumbs", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("```js\nx()\n```\n\n| a |\n|---|\n| b |")]],
+    expectedComplaints: /actions must be words out of all, none, .*, not "copy,edit"/,
+  });
+  const asked: string[] = [];
+  chat.page.on("request", (request) => asked.push(request.url()));
+  await chat.say("Go");
+  await chat.page.getByRole("button", { name: "Copy as CSV" }).waitFor();
+  await chat.send.waitFor();
+  const names = {
+    copy: "Copy answer",
+    retry: "Answer again",
+    edit: "Change this message",
+    code: "Copy",
+    table: "Copy as CSV",
+  };
+  const offered = async (actions: string) => {
+    await chat.page.locator("agent-chat").evaluate(async (element, words) => {
+      element.setAttribute("actions", words);
+      await (element as AgentChat).updateComplete;
+    }, actions);
+    const buttons = Object.entries(names).map(async ([word, name]) => {
+      const button = chat.messages.getByRole("button", { name, exact: true });
+      return (await button.isVisible()) ? [word] : [];
+    });
+    return (await Promise.all(buttons)).flat().join(" ");
+  };
+  const all = Object.keys(names).join(" ");
+  assert.equal(await offered("all"), all);
+  for (const word of Object.keys(names)) assert.equal(await offered(word), word);
+  assert.equal(await offered(" copy  edit "), "copy edit");
+  assert.equal(await offered("none"), "");
+  await chat.input.press("ArrowUp");
+  assert.equal(await chat.input.inputValue(), "", "no other way to edit either");
+  assert.equal(await offered("copy,edit"), all);
+  assert.equal(chat.complaints.length, 1);
+  assert.deepEqual(
+    asked.filter((url) => url.includes("/feedback")),
+    [],
+  );
+});
