@@ -8,9 +8,12 @@ import { toErrorEvent } from "./protocol/error-event.ts";
 export class OpenSockets {
   readonly #open = new Map<SocketLine, Visitor>();
 
+  /** The same for all sockets. */
+  readonly #onClosed = (line: SocketLine) => void this.#open.delete(line);
+
   add(line: SocketLine, visitor: Visitor): void {
     this.#open.set(line, visitor);
-    line.onClose(() => this.#open.delete(line));
+    line.onClose(this.#onClosed);
   }
 
   get size(): number {

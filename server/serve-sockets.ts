@@ -38,7 +38,7 @@ export function serveSockets(
     let caller: Caller;
     try {
       caller = await door.letIn(visitor, route.access);
-      releaseWith(socket, await admission.socket(caller));
+      releaseWith(socket, logged, await admission.socket(caller));
     } catch (error) {
       const failure = toApiError(error);
       if (failure.code === "internal") log.failure(error);
@@ -73,24 +73,35 @@ function destroyIt(this: Duplex): void {
 }
 
 /** The client may have left while its place was asked for. */
-function releaseWith(socket: Duplex, release: () => void): void {
+function releaseWith(socket: Duplex, visit: Visit, release: () => void): void {
   if (socket.closed) release();
-  else socket.on("close", release);
+  else visit.release = release;
 }
 
-/** One line per socket, when it is closed. The status is filled in as soon as it is known. */
+/** What is known of an upgrade and needed when its connection is closed. */
+interface Visit {
+  status: number;
+  /** Gives back its place among the open sockets. */
+  release: (() => void) | undefined;
+}
+
+/**
+ * One line per socket, when it is closed, which also gives its place back: one listener does both, since there are many sockets.
+ * What is told is filled in as soon as it is known.
+ */
 function tellWhenClosed(
   { socket }: IncomingMessage,
   requestId: string,
   route: string,
   observer: Observer,
-) {
+): Visit {
   const start = performance.now();
   const { bytesWritten: before } = socket;
   // What ws itself refuses: a handshake that is none.
-  const logged = { status: 400 };
+  const logged: Visit = { status: 400, release: undefined };
   // It lives as long as the socket, and must not keep the request.
   socket.on("close", () => {
+    logged.release?.();
     observer.request({
       requestId,
       method: "WS",

@@ -16,6 +16,8 @@ export class SharedAdmission implements AdmissionControl, LargeBodies {
   readonly #primary: ToPrimary;
   readonly #limits: () => Limits;
   #lastHold = 0;
+  /** The same for all sockets. */
+  readonly #framesPerSocket = () => this.#limits().rates.framesPerSocket;
 
   constructor(primary: ToPrimary, limits: () => Limits) {
     this.#primary = primary;
@@ -52,7 +54,7 @@ export class SharedAdmission implements AdmissionControl, LargeBodies {
 
   /** One socket is one worker's. */
   frames(): FrameMeter {
-    return new FrameMeter(() => this.#limits().rates.framesPerSocket);
+    return new FrameMeter(this.#framesPerSocket);
   }
 
   /** The primary process sends away whoever waits there. */

@@ -1,4 +1,3 @@
-import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import { ApiError, toApiError } from "../protocol/api-error.ts";
 import { LARGE_BYTES, type LargeBodies } from "./body.ts";
@@ -8,8 +7,6 @@ import { UploadPace } from "./upload-pace.ts";
 export interface IntakeRules {
   readonly large: LargeBodies;
   readonly memory: RequestMemory;
-  /** Where the client is. */
-  readonly address: string;
   /** For one large message to arrive, in milliseconds. */
   readonly messageMs: number;
   /** Bytes per second that it must bring while it has its turn; 0: any pace. */
@@ -32,6 +29,7 @@ export interface IntakeListener {
 export class FrameIntake {
   readonly #socket: WebSocket;
   readonly #rules: IntakeRules;
+  readonly #address: string;
   readonly #listener: IntakeListener;
   /** Made for the first large message, as is the pace: most sockets say little, and there are many. */
   #gone: AbortController | undefined;
@@ -45,21 +43,24 @@ export class FrameIntake {
   /** Nothing more is taken: the line is being closed. */
   #stalled = false;
 
-  constructor(socket: WebSocket, raw: Duplex, rules: IntakeRules, listener: IntakeListener) {
+  /** `address` is where the client is. */
+  constructor(socket: WebSocket, rules: IntakeRules, address: string, listener: IntakeListener) {
     this.#socket = socket;
     this.#rules = rules;
+    this.#address = address;
     this.#listener = listener;
-    raw.on("data", (chunk: Buffer) => this.#count(chunk.length));
-    socket.on("message", (data, isBinary) => this.#take(asBuffer(data), isBinary));
-    socket.on("close", () => {
-      this.#gone?.abort();
-      this.#memory?.release();
-      // In the middle of a message; one that is being worked on ends its turn itself.
-      if (this.#timer !== undefined) this.#endTurn();
-    });
   }
 
-  #count(bytes: number): void {
+  /** The socket is closed. */
+  close(): void {
+    this.#gone?.abort();
+    this.#memory?.release();
+    // In the middle of a message; one that is being worked on ends its turn itself.
+    if (this.#timer !== undefined) this.#endTurn();
+  }
+
+  /** Bytes came. */
+  count(bytes: number): void {
     if (this.#stalled) return;
     this.#arrived += bytes;
     this.#pace?.count(bytes);
@@ -71,14 +72,14 @@ export class FrameIntake {
       return;
     }
     if (this.#arrived <= LARGE_BYTES || this.#turn !== undefined) return;
-    const { large, address, messageMs, minRate } = this.#rules;
+    const { large, messageMs, minRate } = this.#rules;
     this.#gone ??= new AbortController();
     const { signal } = this.#gone;
     this.#pace ??= new UploadPace(minRate, (error) => this.#stall(error));
     const pace = this.#pace;
     this.#socket.pause();
     this.#timer = setTimeout(() => this.#stall(tooSlow()), messageMs);
-    this.#turn = large.enter(address, signal);
+    this.#turn = large.enter(this.#address, signal);
     this.#turn.then(
       () => {
         if (this.#timer !== undefined) pace.start();
@@ -90,7 +91,8 @@ export class FrameIntake {
     );
   }
 
-  #take(data: Buffer, isBinary: boolean): void {
+  /** A message is there. */
+  take(data: Buffer, isBinary: boolean): void {
     const { hold, release } = this.#memory ?? holdOf(this.#rules.memory);
     this.#memory = undefined;
     this.#arrived = 0;
@@ -149,9 +151,4 @@ function holdOf(memory: RequestMemory): Held {
 
 function tooSlow(): ApiError {
   return new ApiError("request_timeout", "The message did not arrive in time.");
-}
-
-function asBuffer(data: Buffer | ArrayBuffer | Buffer[]): Buffer {
-  if (Buffer.isBuffer(data)) return data;
-  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
 }

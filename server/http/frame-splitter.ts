@@ -115,20 +115,44 @@ export class FrameSplitter {
   }
 }
 
+/** Told what came from the network, when it has been read. */
+interface ByteCounter {
+  received(bytes: number): void;
+}
+
 /**
  * Puts a splitter before what `ws` reads with. `ws` stops reading by taking its listener away, which it finds in
  * the property that `EventEmitter.rawListeners` documents.
  */
-export function splitLargeFrames(connection: Duplex, maxPayload: number): void {
+export function splitLargeFrames(
+  connection: Duplex,
+  maxPayload: number,
+  counter: ByteCounter,
+): void {
   const [read, ...others] = connection.listeners("data");
   if (read === undefined || others.length > 0) throw new Error("ws reads in a new way");
-  const splitter = new FrameSplitter(maxPayload, (bytes) => {
+  // Made when the peer says something: there are many sockets, and most are idle.
+  let splitter: FrameSplitter | undefined;
+  const split = (chunk: Buffer) => {
+    splitter ??= splitterOf(connection, maxPayload, read);
+    splitter.push(chunk);
+    counter.received(chunk.length);
+  };
+  connection.removeListener("data", read as () => void);
+  connection.on("data", Object.assign(split, { listener: read }));
+}
+
+function splitterOf(
+  connection: Duplex,
+  maxPayload: number,
+  // As `listeners` has it.
+  // biome-ignore lint/complexity/noBannedTypes: it is called with `call`.
+  read: Function,
+): FrameSplitter {
+  return new FrameSplitter(maxPayload, (bytes) => {
     // It may have had enough in the middle of a chunk.
     if (connection.listeners("data").includes(read)) read.call(connection, bytes);
   });
-  const split = (chunk: Buffer) => splitter.push(chunk);
-  connection.removeListener("data", read as () => void);
-  connection.on("data", Object.assign(split, { listener: read }));
 }
 
 /** `undefined`: not all of it is there. */

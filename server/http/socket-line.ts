@@ -1,9 +1,9 @@
 import type { Duplex } from "node:stream";
-import type { WebSocket } from "ws";
 import type { ClearedEvent, ErrorEvent } from "../protocol/events.ts";
 import { FrameIntake, type IntakeListener, type IntakeRules } from "./frame-intake.ts";
 import { cutConnection, SendClock } from "./send-clock.ts";
 import { type TextMessage, textFrames } from "./text-frames.ts";
+import type { SocketWatcher, ToldSocket } from "./told-socket.ts";
 
 /** How long a peer may take to answer our close frame before its connection is cut, in milliseconds. */
 export const CLOSE_GRACE_MS = 2_000;
@@ -11,14 +11,32 @@ export const CLOSE_GRACE_MS = 2_000;
 /** Answers to commands that may wait in a full line. Who sends more commands than it reads answers is cut. */
 const MAX_WAITING_REPLIES = 100;
 
-/** One accepted socket: events out, frames in. */
-export class SocketLine {
-  readonly #socket: WebSocket;
+/** Who is served on a line. */
+export interface LineListener extends IntakeListener {
+  /** A full line can take more. */
+  drained(): void;
+  /** The line is closed. */
+  closed(): void;
+}
+
+/** Told of a line that is closed. */
+export type OnClosed = (line: SocketLine) => void;
+
+/**
+ * One accepted socket: events out, frames in. There are many and most are idle, so what tells a line of something is a
+ * method: a closure and its place in a list of listeners are a tenth of a kilobyte.
+ */
+export class SocketLine implements SocketWatcher {
+  readonly #socket: ToldSocket;
   readonly #connection: Duplex;
   readonly #sendMs: number;
   /** Made when the line is full for the first time: most never are, and there are many. */
   #clock: SendClock | undefined;
-  #onDrain: (() => void) | undefined;
+  #listener: LineListener | undefined;
+  #intake: FrameIntake | undefined;
+  /** Made anew when one is added: an array that grows keeps room for sixteen. */
+  #onClosed: readonly OnClosed[];
+  #closing: NodeJS.Timeout | undefined;
   #awaitsDrain = false;
   #isAlive = true;
   #waitingReplies = 0;
@@ -26,17 +44,17 @@ export class SocketLine {
   #unanswered: Buffer | undefined;
 
   /** `connection` is what the socket was made of. A peer that takes nothing for `sendMs` is cut. */
-  constructor(socket: WebSocket, connection: Duplex, sendMs: number) {
+  constructor(
+    socket: ToldSocket,
+    connection: Duplex,
+    sendMs: number,
+    onClosed: readonly OnClosed[],
+  ) {
     this.#socket = socket;
     this.#connection = connection;
     this.#sendMs = sendMs;
-    // ws has answered a protocol error with the right close code by itself; what is left is not to crash.
-    socket.on("error", ignore);
-    socket.on("ping", (data) => this.#answerPing(data));
-    socket.on("pong", () => {
-      this.#isAlive = true;
-    });
-    socket.on("close", () => this.#clock?.stop());
+    this.#onClosed = onClosed;
+    socket.watcher = this;
   }
 
   /** Asks the peer whether it is still there. `false`: it has not answered the last time. */
@@ -74,25 +92,53 @@ export class SocketLine {
     this.#watch();
   }
 
-  /** Messages come one at a time: the next one when the listener is done with the last. */
-  onMessage(rules: IntakeRules, listener: IntakeListener): void {
-    new FrameIntake(this.#socket, this.#connection, rules, listener);
+  /**
+   * Has one listener told of all that comes from `address`. Messages come one at a time: the next one when the listener is
+   * done with the last.
+   */
+  serve(listener: LineListener, rules: IntakeRules, address: string): void {
+    this.#listener = listener;
+    this.#intake = new FrameIntake(this.#socket, rules, address, listener);
   }
 
-  onClose(listener: () => void): void {
-    this.#socket.on("close", listener);
+  onClose(told: OnClosed): void {
+    this.#onClosed = [...this.#onClosed, told];
   }
 
-  /** Calls back whenever a full line can take more. One listener only. */
-  onDrain(listener: () => void): void {
-    this.#onDrain = listener;
+  /** Bytes came, of whatever. */
+  received(bytes: number): void {
+    this.#intake?.count(bytes);
+  }
+
+  /** @internal By the socket. */
+  message(data: Buffer, isBinary: boolean): void {
+    this.#intake?.take(data, isBinary);
+  }
+
+  /** @internal By the socket. */
+  pinged(data: Buffer): void {
+    this.#answerPing(data);
+  }
+
+  /** @internal By the socket. */
+  ponged(): void {
+    this.#isAlive = true;
+  }
+
+  /** @internal By the socket. */
+  closed(): void {
+    clearTimeout(this.#closing);
+    this.#clock?.stop();
+    this.#intake?.close();
+    for (const told of this.#onClosed) told(this);
+    this.#listener?.closed();
   }
 
   /** `code` is one of `CLOSE`. A peer that does not answer is cut: what it sends meanwhile is still gathered. */
   close(code: number, reason: string): void {
     this.#socket.close(code, reason);
-    const timer = setTimeout(() => this.cut(), CLOSE_GRACE_MS).unref();
-    this.#socket.on("close", () => clearTimeout(timer));
+    // Whoever has it closed again gives the peer no more time.
+    this.#closing ??= setTimeout(() => this.cut(), CLOSE_GRACE_MS).unref();
   }
 
   /** Ends the connection at once, whatever still waits to be sent. */
@@ -118,7 +164,7 @@ export class SocketLine {
     this.#clock?.stop();
     this.#waitingReplies = 0;
     if (this.#unanswered !== undefined) this.#answerPing(this.#unanswered);
-    this.#onDrain?.();
+    this.#listener?.drained();
   }
 
   #answerPing(data: Buffer): void {
@@ -127,5 +173,3 @@ export class SocketLine {
     else if (this.#isOpen) this.#socket.pong(data);
   }
 }
-
-function ignore(): void {}

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import type { Duplex } from "node:stream";
-import type { WebSocket, WebSocketServer } from "ws";
+import type { Server } from "ws";
 import { ApiError } from "../protocol/api-error.ts";
 import { closeCodeOf } from "../protocol/close-codes.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
@@ -9,6 +9,7 @@ import { requestIdOf } from "./exchange.ts";
 import { splitLargeFrames } from "./frame-splitter.ts";
 import { endWithError } from "./raw-answer.ts";
 import { CLOSE_GRACE_MS, SocketLine } from "./socket-line.ts";
+import { type ToldSocket, toldSocketOf } from "./told-socket.ts";
 
 const PING_MS = 30_000;
 
@@ -16,10 +17,12 @@ const PING_MS = 30_000;
 export class SocketServer {
   readonly #maxPayload: number;
   /** Made with the first handshake, since loading `ws` is a fifth of a start. */
-  #server: WebSocketServer | undefined;
+  #server: Handshakes | undefined;
   /** For those who may not enter: nothing of what they send is kept. */
-  #refusing: WebSocketServer | undefined;
+  #refusing: Handshakes | undefined;
   readonly #lines = new Set<SocketLine>();
+  /** The same for all lines. */
+  readonly #onClosed = [(line: SocketLine) => void this.#lines.delete(line)];
   readonly #sendMs: number;
   readonly #ping: NodeJS.Timeout;
 
@@ -44,8 +47,9 @@ export class SocketServer {
   ): void {
     this.#server ??= handshakes(this.#maxPayload);
     this.#server.handleUpgrade(req, socket, head, (accepted) => {
-      splitLargeFrames(socket, this.#maxPayload);
-      use(this.#lineOf(accepted, socket));
+      const line = this.#lineOf(accepted, socket);
+      splitLargeFrames(socket, this.#maxPayload, line);
+      use(line);
     });
   }
 
@@ -54,7 +58,7 @@ export class SocketServer {
     const code = closeCodeOf(error.code);
     this.#refusing ??= handshakes(MAX_REFUSED_PAYLOAD);
     this.#refusing.handleUpgrade(req, socket, head, (refused) => {
-      const line = new SocketLine(refused, socket, CLOSE_GRACE_MS);
+      const line = new SocketLine(refused, socket, CLOSE_GRACE_MS, []);
       line.reply(toErrorEvent(error));
       line.close(code, error.code);
     });
@@ -64,17 +68,18 @@ export class SocketServer {
   async closeAll(code: number, reason: string): Promise<void> {
     clearInterval(this.#ping);
     const open = [...this.#lines];
-    const closed = open.map((line) => new Promise<void>((resolve) => line.onClose(resolve)));
+    const closed = open.map(
+      (line) => new Promise<void>((resolve) => line.onClose(() => resolve())),
+    );
     // Those that do not answer are cut by their lines.
     for (const line of open) line.close(code, reason);
     await Promise.all(closed);
   }
 
   /** Apart from the handshake, whose request and all that came with it closures made there would keep. */
-  #lineOf(accepted: WebSocket, socket: Duplex): SocketLine {
-    const line = new SocketLine(accepted, socket, this.#sendMs);
+  #lineOf(accepted: ToldSocket, socket: Duplex): SocketLine {
+    const line = new SocketLine(accepted, socket, this.#sendMs, this.#onClosed);
     this.#lines.add(line);
-    line.onClose(() => this.#lines.delete(line));
     return line;
   }
 
@@ -94,15 +99,18 @@ const MAX_BUFFERED_CHUNKS = 65_536;
 
 const require = createRequire(import.meta.url);
 
-function handshakes(maxPayload: number): WebSocketServer {
+type Handshakes = Server<ReturnType<typeof toldSocketOf>>;
+
+function handshakes(maxPayload: number): Handshakes {
   // Not imported: the first import of a CommonJS package makes Node load a parser for them, which takes longer than `ws` itself.
   const ws: typeof import("ws") = require("ws");
-  const server = new ws.WebSocketServer({
+  const server: Handshakes = new ws.WebSocketServer({
     noServer: true,
     maxPayload,
     perMessageDeflate: false,
     // The lines are kept here.
     clientTracking: false,
+    WebSocket: toldSocketOf(ws.WebSocket),
     // A message in pieces of one byte would take 15 times its size.
     maxFragments: MAX_FRAGMENTS,
     maxBufferedChunks: MAX_BUFFERED_CHUNKS,

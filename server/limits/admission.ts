@@ -21,6 +21,8 @@ export class Admission implements AdmissionControl {
   readonly #runLine: WaitingLine;
   readonly #sockets = new Counter();
   #openSockets = 0;
+  /** The same for all sockets. */
+  readonly #framesPerSocket = () => this.#limits().rates.framesPerSocket;
 
   /** The limits are asked for with each decision, since they can change while the server runs. */
   constructor(limits: () => Limits) {
@@ -113,7 +115,7 @@ export class Admission implements AdmissionControl {
 
   /** Meters the frames of one socket. */
   frames(): FrameMeter {
-    return new FrameMeter(() => this.#limits().rates.framesPerSocket);
+    return new FrameMeter(this.#framesPerSocket);
   }
 
   /** What is in use, for the operator. */

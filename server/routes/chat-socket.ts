@@ -1,9 +1,8 @@
 import { Blocks } from "../http/blocks.ts";
 import type { Caller } from "../http/caller.ts";
 import type { Exchange } from "../http/exchange.ts";
-import type { IntakeListener } from "../http/frame-intake.ts";
 import type { MemoryHold } from "../http/request-memory.ts";
-import type { SocketLine } from "../http/socket-line.ts";
+import type { LineListener, SocketLine } from "../http/socket-line.ts";
 import type { FrameMeter } from "../limits/frame-meter.ts";
 import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
 import { CLOSE, closeCodeOf } from "../protocol/close-codes.ts";
@@ -25,9 +24,7 @@ export const chatSocket =
   (service: Service): ChatSocket =>
   (line, caller, upgrade) => {
     const conversation = new SocketConversation(service, line, caller, upgrade);
-    line.onMessage({ ...service.intake, address: caller.address }, conversation);
-    line.onDrain(() => conversation.resume());
-    line.onClose(() => conversation.close());
+    line.serve(conversation, service.intake, caller.address);
   };
 
 /** A plain request to the socket's address: RFC 9110, 15.5.22 has it name the protocol. */
@@ -48,7 +45,7 @@ interface Answering {
 }
 
 /** What one socket remembers: the last state, so that a plain `{message}` continues, and the run. */
-class SocketConversation implements IntakeListener {
+class SocketConversation implements LineListener {
   readonly #service: Service;
   readonly #line: SocketLine;
   readonly #caller: Caller;
@@ -94,12 +91,11 @@ class SocketConversation implements IntakeListener {
     this.#line.close(closeCodeOf(error.code), error.code);
   }
 
-  /** The line can take more. */
-  resume(): void {
+  drained(): void {
     this.#current?.reading.resume();
   }
 
-  close(): void {
+  closed(): void {
     this.#closed = true;
     this.#state.forget();
     this.#leave();

@@ -18,7 +18,7 @@ export interface Service {
   /** Bounds what all messages together may take. */
   readonly memory: RequestMemory;
   /** How a socket's messages are received. */
-  readonly intake: Omit<IntakeRules, "address">;
+  readonly intake: IntakeRules;
   readonly parser: MessageParser;
   /** Asked before anything that costs: a message, a run, a socket. */
   readonly admission: AdmissionControl;

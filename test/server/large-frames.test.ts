@@ -52,7 +52,7 @@ async function hear(t: TestContext, bytes: Buffer, cuts: readonly number[] = [])
   const closed = new Promise<Heard>((resolve) => {
     http.on("upgrade", (req, connection: Duplex, head) => {
       sockets.handleUpgrade(req, connection, head, (socket: WebSocket) => {
-        splitLargeFrames(connection, MAX);
+        splitLargeFrames(connection, MAX, { received: () => {} });
         const heard: Heard = { messages: [], pings: 0, code: 0 };
         socket.on("error", () => {});
         socket.on("ping", () => heard.pings++);
