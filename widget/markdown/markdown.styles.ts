@@ -5,7 +5,6 @@ const markdownTextStyles = css`
   .markdown {
     color: var(--_text);
     overflow-wrap: anywhere;
-    text-wrap: pretty;
   }
 
   .markdown :is(p, h1, h2, h3, h4, h5, h6, th, td) {
