@@ -124,6 +124,35 @@ test("two chats share the page's highlights, and a conversation that ends takes 
   });
 });
 
+test("a new conversation and an element that goes leave no colours behind, and one that comes back has them again", async (t) => {
+  const filler = "A paragraph.\n\n".repeat(80);
+  const chat = await openChat(t, browser, {
+    turns: [[say(CODE)], [say(`${filler}${CODE}`)], [say(CODE)]],
+    browser: { viewport: { width: 700, height: 600 } },
+  });
+  const count = (expected: number) =>
+    chat.page.waitForFunction(
+      (size) => [...CSS.highlights].every(([, highlight]) => highlight.size === size),
+      expected,
+    );
+  await chat.say("Show me");
+  await painted(chat.page, 1);
+  // The first one is far out of view by then.
+  await chat.say("Another");
+  await painted(chat.page, 2);
+  await chat.send.waitFor();
+  await chat.page.getByRole("button", { name: "New conversation" }).click();
+  await count(0);
+  await chat.say("Once more");
+  await painted(chat.page, 1);
+  await chat.send.waitFor();
+  const element = await chat.page.locator("agent-chat").elementHandle();
+  await element?.evaluate((it) => it.remove());
+  await count(0);
+  await element?.evaluate((it) => document.body.append(it));
+  await painted(chat.page, 1);
+});
+
 test("without the chunk the answer is whole, and the next block asks for it again", async (t) => {
   const server = await startServer(t, { turns: [[say(CODE)], [say(CODE)]] });
   const { page, complaints } = await openPage(t, browser);

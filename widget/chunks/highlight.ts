@@ -40,10 +40,18 @@ interface Token {
   readonly end: number;
 }
 
-/** Where each painted element's ranges are, so that they can go. */
-const painted = new Map<HTMLElement, (readonly [Highlight, StaticRange])[]>();
+/** Where each painted element's ranges are, so that they can go: the registry keeps them alive, and with them what they stand in. */
+const painted = new Map<Element, (readonly [Highlight, StaticRange])[]>();
 
 const wanted = new WeakMap<Element, string>();
+
+/** What leaves the page has no size any more; where it comes back, it has one again. */
+const presence = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (!target.isConnected) clear(target);
+    else if (!painted.has(target)) observer.observe(target);
+  }
+});
 
 /** Chromium paints ranges like selected text there, whatever their colours. */
 const forced = matchMedia("(forced-colors: active)");
@@ -106,13 +114,16 @@ function adoptSheet(root: Node): void {
   }
 }
 
+function clear(code: Element): void {
+  for (const [highlights, range] of painted.get(code) ?? []) highlights.delete(range);
+  painted.delete(code);
+}
+
 function paintRanges(code: HTMLElement, tokens: readonly Token[]): void {
-  for (const [element, ranges] of painted) {
-    // The registry keeps ranges alive, and with them what they stand in.
-    if (element !== code && element.isConnected) continue;
-    for (const [highlights, range] of ranges) highlights.delete(range);
-    painted.delete(element);
-  }
+  clear(code);
+  // What had no size when it left the page was not told of.
+  for (const element of painted.keys()) if (!element.isConnected) clear(element);
+  presence.observe(code);
   const ranges = tokens.map(({ role, start, end }) => ({ role, start, end }));
   const places = placesIn(code);
   painted.set(
