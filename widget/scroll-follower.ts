@@ -66,6 +66,8 @@ export class ScrollFollower implements ReactiveController {
     for (const type of ["touchmove", "selectstart"]) {
       scroller.addEventListener(type, () => this.#leave(), options);
     }
+    // What opens in an answer says so.
+    scroller.addEventListener("toggle", () => this.hold(), options);
     scroller.addEventListener("pointerdown", () => this.#hold(), options);
     for (const end of ["pointerup", "pointercancel"]) {
       window.addEventListener(end, () => this.#release(), options);

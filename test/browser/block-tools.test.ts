@@ -112,19 +112,76 @@ test("a table is copied as CSV and as Markdown, also when it has grown under its
   );
 });
 
-test("the tools of a box are hidden until it is pointed at or holds the focus", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("| a |\n|---|\n| 1 |")]] });
+test("the tools of code are hidden until it is pointed at or holds the focus, and those of a table cover none of it", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("```\ncode\n```\n\n| a |\n|---|\n| 1 |")]],
+    browser: { viewport: { width: 700, height: 900 } },
+  });
   await chat.say("Show me");
-  const tools = chat.answer.locator(".table > .tools");
+  const tools = chat.answer.locator(".code-header > .tools");
   await tools.waitFor({ state: "attached" });
   const opacity = () => tools.evaluate((it) => getComputedStyle(it).opacity);
   await chat.page.mouse.move(0, 0);
   assert.equal(await opacity(), "0");
-  await chat.answer.getByRole("cell", { name: "1" }).hover();
+  await chat.answer.locator("pre").hover();
   assert.equal(await opacity(), "1");
   await chat.page.mouse.move(0, 0);
-  await chat.answer.getByRole("region", { name: "Table" }).focus();
+  await chat.answer.getByRole("button", { name: "Copy", exact: true }).focus();
   assert.equal(await opacity(), "1");
+  const csv = chat.answer.getByRole("button", { name: "Copy as CSV" });
+  await csv.waitFor();
+  const table = await chat.answer.locator("table").boundingBox();
+  const button = await csv.boundingBox();
+  assert.ok(table && button && button.y >= table.y + table.height);
+});
+
+test("folded code opens when something in it is found, which stays in view, and by its button without moving the reader", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say(`\`\`\`\n${lines(1, 300)}\`\`\`\n\nAfter.`)]],
+    browser: { viewport: { width: 700, height: 600 } },
+  });
+  await chat.say("Show me");
+  const open = chat.answer.getByRole("button", { name: "Show all 299 lines" });
+  await open.waitFor();
+  await chat.send.waitFor();
+  const top = await chat.answer.locator("pre").evaluate(async (pre) => {
+    const range = new Range();
+    const walker = document.createTreeWalker(pre, NodeFilter.SHOW_TEXT);
+    let text = walker.nextNode() as Text;
+    while (!text.data.includes("line 200\n")) text = walker.nextNode() as Text;
+    range.setStart(text, text.data.indexOf("line 200\n"));
+    range.setEnd(text, range.startOffset + 8);
+    // As finding text in the page does.
+    const opened = new Promise((resolve) => pre.parentElement?.addEventListener("toggle", resolve));
+    pre.scrollTop = range.getBoundingClientRect().top - 300;
+    await opened;
+    await new Promise(requestAnimationFrame);
+    return range.getBoundingClientRect().top;
+  });
+  assert.ok(Math.abs(top - 300) < 30, `line 200 is at ${top}`);
+  await chat.answer.getByRole("button", { name: "Show fewer lines" }).click();
+  await open.waitFor();
+  await chat.messages.evaluate((scroller) => scroller.scrollTo(0, scroller.scrollHeight));
+  await open.click();
+  await chat.answer.getByRole("button", { name: "Show fewer lines" }).waitFor();
+  const after = await chat.answer.getByText("After.").boundingBox();
+  assert.ok(after && after.y > 600, "the end of the code has not come into view");
+});
+
+test("code that comes line by line is folded when it gets too long, and its lines are counted on", async (t) => {
+  const [more, end] = [gate(), gate()];
+  const chat = await openChat(t, browser, {
+    turns: [
+      [say(`\`\`\`\n${lines(1, 10)}`), wait(more.opened), say(lines(10, 90)), wait(end.opened)],
+    ],
+  });
+  await chat.say("Show me");
+  await chat.answer.getByRole("button", { name: "Wrap lines" }).waitFor();
+  more.open();
+  await chat.answer.getByRole("button", { name: /^Show all \d+ lines$/ }).waitFor();
+  await chat.answer.getByRole("button", { name: "Show all 89 lines" }).waitFor();
+  end.open();
+  await chat.send.waitFor();
 });
 
 test("without the tools code is whole and can be copied", async (t) => {

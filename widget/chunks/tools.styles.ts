@@ -49,7 +49,7 @@ const rules = css`
     overflow-y: hidden;
   }
 
-  .markdown .code > .tools {
+  .markdown :is(.code, .table) > .tools {
     border-block-start: 1px solid var(--_border);
   }
 
@@ -62,53 +62,17 @@ const rules = css`
     text-align: start;
   }
 
-  @media (hover: hover) {
-    /* Over the head, at the end of what can be seen of a table that scrolls. */
-    .markdown .table:has(> .tools) {
-      display: grid;
-      grid-template-columns: minmax(min-content, 1fr);
-    }
-
-    .markdown .table > * {
-      grid-area: 1 / 1;
-    }
-
-    .markdown .table > .tools {
-      align-self: start;
-      display: flex;
-      gap: 4px;
-      inline-size: 0;
-      inset-inline-end: 6px;
-      justify-content: flex-end;
-      justify-self: end;
-      margin-block-start: 6px;
-      position: sticky;
-    }
-
-    .markdown .table > .tools button {
-      background: var(--_bg);
-      box-shadow: 0 0 0 1px var(--_border);
-      flex: none;
-    }
-
-    .markdown .table > .tools button:hover {
-      background: color-mix(in oklab, var(--_text) 8%, var(--_bg));
-    }
+  /* At the end of what can be seen of a table that scrolls. */
+  .markdown .table > .tools {
+    inset-inline-start: 0;
+    padding-inline: 4px;
+    position: sticky;
+    text-align: end;
   }
 
   @media (hover: hover) {
-    .markdown .table:not(:hover, :focus-within) > .tools,
     .markdown .code:not(:hover, :focus-within) > .code-header > .tools {
       opacity: 0;
-    }
-  }
-
-  @media (hover: none) {
-    .markdown .table > .tools {
-      border-block-start: 1px solid var(--_border);
-      inset-inline-start: 0;
-      position: sticky;
-      text-align: end;
     }
   }
 

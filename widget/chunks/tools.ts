@@ -15,6 +15,9 @@ export { colourCode } from "./colour-code.ts";
 /** Lines of code that are shown before the rest is folded away. */
 const shownLines = 40;
 
+/** How often the lines of code that goes on are counted anew, in milliseconds. */
+const countAgain = 250;
+
 /** Copies a text and says on the button how that went. */
 type Copy = (button: HTMLButtonElement, text: string) => Promise<void>;
 
@@ -69,10 +72,16 @@ function foldTool(box: HTMLElement, strings: Readonly<Strings>): void {
   if (code === null || watched.has(code)) return;
   watched.add(code);
   // While code streams in it grows, and is folded at the line where it gets too long: nothing jumps later.
+  let counting = false;
   const observer = new ResizeObserver(() => {
-    if (!box.isConnected || linesOf(code) <= shownLines) return;
-    observer.disconnect();
-    fold(box, code, strings);
+    const count = update.get(box);
+    if (count && !counting) {
+      counting = true;
+      setTimeout(() => {
+        counting = false;
+        count();
+      }, countAgain);
+    } else if (!count && box.isConnected && linesOf(code) > shownLines) fold(box, code, strings);
   });
   observer.observe(code);
 }
@@ -98,12 +107,26 @@ function fold(box: HTMLElement, code: HTMLElement, strings: Readonly<Strings>): 
   box.setAttribute("data-ui-fold", "closed");
   update.set(box, show);
   show();
+  const set = (state: "open" | "closed") => {
+    box.setAttribute("data-ui-fold", state);
+    show();
+    // Whoever keeps the end of the transcript in view is told that the reader is here.
+    box.dispatchEvent(new Event("toggle", { bubbles: true }));
+  };
   button.addEventListener("click", () => {
     const opens = box.getAttribute("data-ui-fold") === "closed";
-    box.setAttribute("data-ui-fold", opens ? "open" : "closed");
-    show();
+    set(opens ? "open" : "closed");
     // The button is far up again: what was read last must not be.
     if (!opens) button.scrollIntoView({ block: "nearest" });
+  });
+  // What is folded away can be scrolled to only by finding it in the page, by a selection or by a screen reader.
+  const pre = code.closest("pre");
+  pre?.addEventListener("scroll", () => {
+    const { scrollTop } = pre;
+    if (scrollTop === 0) return;
+    set("open");
+    // The box has no place of its own any more, and what was found stays in view.
+    box.closest(".scroller")?.scrollBy(0, scrollTop);
   });
 }
 

@@ -61,7 +61,9 @@ export const markdownBoxStyles = css`
   .markdown pre code {
     background: none;
     border-radius: 0;
+    display: block;
     font-size: 13.5px;
+    inline-size: fit-content;
     line-height: 21px;
     overflow-wrap: normal;
     padding: 0;
