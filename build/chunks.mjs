@@ -22,7 +22,7 @@ export const chunkBudgets = {
   keep: 2_000,
   "key-form": 2_500,
   files: 4_000,
-  steps: 3_500,
+  steps: 3_800,
   feedback: 2_700,
   ...Object.fromEntries(LOCALES.map((language) => [`locale-${language}`, 4_000])),
 };

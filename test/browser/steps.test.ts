@@ -45,6 +45,31 @@ test("three steps in a row fold into one line that opens, once the answer has be
   assert.equal(await isFocused(chat.thinking.first().getByRole("button")), true);
 });
 
+test("calls of the same tool are told apart by their arguments, in sight and by name, until a row is open", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo] },
+    turns: [
+      [
+        call("c1", "echo", { text: "ping" }),
+        call("c2", "echo", { text: `<b>${"pong ".repeat(40)}` }),
+      ],
+      [say("Done.")],
+    ],
+  });
+  await chat.ask("Go", "Done.");
+  const [first, second] = [chat.tools.nth(0), chat.tools.nth(1)];
+  await first.getByRole("button", { name: "echo ping completed" }).waitFor();
+  await second.getByRole("button", { name: /^echo <b>pong pong .*… completed/ }).waitFor();
+  const lines = await second.locator(".hint").evaluate((hint) => {
+    return (
+      hint.getBoundingClientRect().height / Number.parseFloat(getComputedStyle(hint).lineHeight)
+    );
+  });
+  assert.ok(lines < 1.5, `${lines} lines`);
+  await first.getByRole("button").click();
+  await first.getByRole("button", { name: /^echo completed/ }).waitFor();
+});
+
 test("a tool that Stop breaks off is stopped and not failed, in sight and aloud; what failed before has failed", async (t) => {
   const endless = define(
     "endless",

@@ -41,6 +41,21 @@ export const stepStyles = css`
     white-space: nowrap;
   }
 
+  /* Gives way before the name does. */
+  .hint {
+    flex-shrink: 999;
+    min-inline-size: 0;
+    overflow: hidden;
+    color: var(--_subtle);
+    font-size: 13px;
+    text-overflow: ellipsis;
+    white-space: nowrap;
+  }
+
+  .hint:empty {
+    display: none;
+  }
+
   [data-status="completed"] > .step-row .step-icon {
     color: var(--_success);
   }

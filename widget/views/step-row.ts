@@ -11,6 +11,8 @@ export interface StepRowModel {
   readonly view: Disclosure;
   readonly icon: TemplateResult;
   readonly name: string;
+  /** What tells it from others of the same name. */
+  readonly hint?: unknown;
   /** Whether it is still going on. */
   readonly running?: boolean;
   /** What the icon says, for those who do not see it. */
@@ -21,7 +23,7 @@ export interface StepRowModel {
 
 /** The line that opens a step, or a group of them. */
 export function stepRow(model: StepRowModel): TemplateResult {
-  const { id, group, open, view, icon, name, running, note, aside } = model;
+  const { id, group, open, view, icon, name, hint, running, note, aside } = model;
   return html`
     <button
       type="button"
@@ -32,6 +34,7 @@ export function stepRow(model: StepRowModel): TemplateResult {
     >
       <span class="step-icon">${icon}</span>
       <span class=${running ? "step-name shimmer" : "step-name"}>${name}</span>
+      <span class="hint" dir="auto">${hint}</span>
       <span class="visually-hidden">${note}</span>
       ${aside === undefined ? nothing : html`<span class="aside">${aside}</span>`}
       <span class="chevron">${stepIcons.chevron}</span>

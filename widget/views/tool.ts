@@ -13,6 +13,9 @@ import { toolStatus } from "./tool-status.ts";
 /** Shown at once of a longer text, in characters. The rest would hold up the page. */
 const SHOWN_AT_ONCE = 20_000;
 
+/** Of the arguments, in characters, in the row of a closed call. */
+const HINT_CHARS = 80;
+
 /** Nobody waits that long, and "0ms" tells nothing. */
 const SHORTEST_DURATION_MS = 50;
 
@@ -29,7 +32,7 @@ export function statusIcon(status: ToolBlock["status"]): TemplateResult {
 
 /** A tool invocation: one line, and on request its arguments and output, as text. */
 export function toolView(block: ToolBlock, view: Disclosure, group: string): TemplateResult {
-  const { id, tool, status, durationMs = 0 } = block;
+  const { id, tool, arguments: args, status, durationMs = 0 } = block;
   const open = view.isOpen(id, view.modes.tools === "open");
   const row = stepRow({
     id,
@@ -38,6 +41,8 @@ export function toolView(block: ToolBlock, view: Disclosure, group: string): Tem
     view,
     icon: statusIcon(status),
     name: tool,
+    // Open, the arguments themselves stand below.
+    hint: open ? nothing : guard([args], () => hintOf(args)),
     running: status === "running",
     note: toolStatus(status),
     aside: durationMs < SHORTEST_DURATION_MS ? undefined : formatDuration(durationMs),
@@ -92,6 +97,24 @@ function dataView(id: string, label: string, data: string, view: Disclosure): Te
       }
     </div>
   `;
+}
+
+/** What tells a call from others of its tool: the words and numbers in its arguments, on one line. */
+export function hintOf(args: string): string {
+  const words: string[] = [];
+  const gather = (value: unknown) => {
+    if (typeof value === "object" && value !== null) Object.values(value).forEach(gather);
+    else if (typeof value === "string" || typeof value === "number") words.push(String(value));
+  };
+  try {
+    gather(args.length > SHOWN_AT_ONCE ? args : JSON.parse(args));
+  } catch {
+    words.push(args);
+  }
+  const text = words.join(", ").replace(/\s+/g, " ").trim();
+  if (text.length <= HINT_CHARS) return text;
+  // Not through the middle of a character.
+  return `${text.slice(0, HINT_CHARS).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
 /** JSON with line breaks; any other text as it is. */
