@@ -178,27 +178,3 @@ test("two chats on one page are two conversations", async (t) => {
     ["I am second"],
   );
 });
-
-test("a page's strict policy with Trusted Types has nothing to complain of", async (t) => {
-  const chat = await visit(
-    t,
-    (server) => ({
-      html: withScript(server),
-      headers: {
-        "content-security-policy": [
-          "default-src 'none'",
-          `script-src ${server}`,
-          `connect-src ${server} ${server.replace("http", "ws")}`,
-          "img-src blob:",
-          "require-trusted-types-for 'script'",
-          "trusted-types lit-html",
-        ].join("; "),
-      },
-    }),
-    [[say("**Strict** `but` fine.")]],
-  );
-  await launcher(chat.page).click();
-  await chat.ask("Hi", "Strict but fine.");
-  const radius = await launcher(chat.page).evaluate((it) => getComputedStyle(it).borderRadius);
-  assert.equal(radius, "999px", "it is styled");
-});

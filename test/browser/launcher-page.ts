@@ -55,5 +55,6 @@ export async function visit(
 }
 
 export const button = (page: Page) => page.locator('[part="launcher"]');
+export const preview = (page: Page) => page.locator('[part="preview"]');
 export const panel = (page: Page) => page.locator('[part="panel"]');
 export const script = (page: Page, code: string) => page.evaluate(code);

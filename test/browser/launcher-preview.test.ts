@@ -8,12 +8,11 @@ import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { fail, say, type Turn, wait } from "../support/scripted-provider.ts";
 import { isFocused } from "./chat-page.ts";
-import { button, panel, script, visit } from "./launcher-page.ts";
+import { button, panel, preview, script, visit } from "./launcher-page.ts";
 import { listen } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
-const preview = (page: Page) => page.locator('[part="preview"]');
 const launcherIn = (page: Page) => page.locator(".launcher-root");
 const LONG_PAGE = "<p>Text of the site.</p>".repeat(80);
 

@@ -1,20 +1,16 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
-import type { ElementHandle, Page } from "puppeteer-core";
 import { gate } from "../support/deadline.ts";
 import { call, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
-import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
+import { button, FIELD, send, shown } from "./chat-page.ts";
 import { firefoxPath, launchFirefox, openInFirefox } from "./firefox.ts";
 
 if (firefoxPath === undefined) {
   throw new Error("There is no Firefox here: install firefox-esr, or name one in FIREFOX_PATH.");
 }
 const browser = await launchFirefox({ after }, firefoxPath);
-
-/** `>>>` looks through shadow roots. */
-const FIELD = ">>> textarea";
 
 async function open(t: TestContext, turns: readonly Turn[], path = "/") {
   const server = await startServer(t, {
@@ -26,31 +22,6 @@ async function open(t: TestContext, turns: readonly Turn[], path = "/") {
   await page.waitForSelector(">>> .pill");
   return { server, page };
 }
-
-async function send(page: Page, text: string): Promise<void> {
-  const field = await page.waitForSelector(FIELD);
-  await field?.click();
-  await page.keyboard.type(text);
-  await page.keyboard.press("Enter");
-}
-
-/** Waits for a text inside what the selector finds, and gives that element. */
-async function shown(page: Page, selector: string, text: string): Promise<ElementHandle> {
-  const found = await page.waitForSelector(`>>> ${selector} ::-p-text(${text})`, { visible: true });
-  assert.ok(found, text);
-  return found;
-}
-
-const button = (page: Page, name: string) =>
-  page.waitForSelector(`>>> button[aria-label="${name}"]`, { visible: true });
-
-/** The accessible name of what has the focus, through shadow roots. */
-const focused = (page: Page) =>
-  page.evaluate(() => {
-    let element = document.activeElement;
-    while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
-    return element?.getAttribute("aria-label") ?? element?.textContent?.trim();
-  });
 
 test("an answer streams in, with thinking, a tool and Markdown, and the next one remembers", async (t) => {
   const rest = gate();
@@ -140,24 +111,4 @@ test("the theme is toggled, and kept over a reload", async (t) => {
   await page.reload();
   await page.waitForSelector(">>> .pill");
   assert.equal(await background(), toggled);
-});
-
-test("on a site the launcher opens and closes by keyboard, and the focus goes with it", async (t) => {
-  const server = await startServer(t, { turns: [[say("Hello, visitor.")]] });
-  const site = await startSite(t, {
-    "/": sitePage(`<script src="${server.url}/widget.js"></script>`),
-  });
-  const { page } = await openInFirefox(t, browser, site.url);
-  const opener = await button(page, "Open chat");
-  await opener?.focus();
-  await page.keyboard.press("Enter");
-  await page.waitForSelector(FIELD, { visible: true });
-  await page.waitForSelector(">>> textarea:focus");
-  await page.keyboard.type("Hi");
-  await page.keyboard.press("Enter");
-  await shown(page, ".markdown", "Hello, visitor.");
-  await button(page, "Send message");
-  await page.keyboard.press("Escape");
-  await page.waitForSelector(FIELD, { hidden: true });
-  assert.equal(await focused(page), "Open chat");
 });

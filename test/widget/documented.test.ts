@@ -110,3 +110,12 @@ test("no template says anything by itself: every word comes from the table of te
     assert.deepEqual(words, [], path);
   }
 });
+
+test("no source holds what a strict policy forbids: styles or handlers in attributes, and code made of texts", () => {
+  const forbidden =
+    /\sstyle=|\son[a-z]+="|setAttribute\("(?:style|on\w+)"|\beval\(|\bFunction\(|insertAdjacentHTML|\.outerHTML/;
+  for (const { path, code } of files) {
+    const withoutComments = code.replace(/\/\*[\s\S]*?\*\/|\/\/ .*/g, "");
+    assert.equal(forbidden.exec(withoutComments)?.[0], undefined, path);
+  }
+});

@@ -1,0 +1,69 @@
+/** Sites that allow nothing but the chat's server, or nothing but scripts with a nonce, and want Trusted Types. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { RED_PIXEL } from "../support/files.ts";
+import { call, say, think } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { echo } from "../support/test-tools.ts";
+import { chatIn, failOnComplaints, openRows } from "./chat-page.ts";
+import { button, preview } from "./launcher-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const ANSWER = "**Strict** `but` fine.\n\n```ts\nconst a = 1;\n```\n\n| A |\n|---|\n| 1 |\n";
+
+/** What answers, files and languages need beside `/widget.js`. */
+const CHUNKS = ["launcher", "locale-de", "keep", "files", "steps", "highlight", "tools", "export"];
+
+for (const [what, scripts, attributes] of [
+  ["the server's origin alone", (server: string) => server, ""],
+  ["scripts with a nonce alone", () => "'nonce-r4nd0m'", 'nonce="r4nd0m"'],
+] as const) {
+  test(`a policy that allows ${what}, with Trusted Types, has nothing to complain of, in any part of the chat`, async (t) => {
+    const server = await startServer(t, {
+      agent: { tools: [echo] },
+      turns: [[think("Hm."), call("c1", "echo", { text: "ping" })], [say(ANSWER)]],
+    });
+    const tag = `<script src="${server.url}/widget.js" data-lang="de" data-preview="Fragen?" data-preview-after="0" ${attributes}></script>`;
+    const policy = [
+      "default-src 'none'",
+      `script-src ${scripts(server.url)}`,
+      `connect-src ${server.url} ${server.url.replace("http", "ws")}`,
+      "img-src blob:",
+      "require-trusted-types-for 'script'",
+      "trusted-types lit-html",
+    ];
+    const headers = { "content-security-policy": policy.join("; ") };
+    const site = await startSite(t, { "/": { html: sitePage(tag), headers } });
+    const { page, complaints } = await openPage(t, browser, { reducedMotion: "reduce" });
+    failOnComplaints(t, complaints);
+    const loaded = new Set<string>();
+    page.on("response", (response) => {
+      const [, name] = /\/chunks\/([a-z-]+?)-[\da-f]+\.js$/.exec(response.url()) ?? [];
+      if (name && response.ok()) loaded.add(name);
+    });
+    await page.goto(site.url);
+    await preview(page).waitFor();
+    const radius = await button(page).evaluate((it) => getComputedStyle(it).borderRadius);
+    assert.equal(radius, "999px", "it is styled");
+    await page.getByRole("button", { name: "Fragen?" }).click();
+    const chat = chatIn(page.locator("agent-chat"));
+    const file = { name: "red.png", mimeType: "image/png", buffer: RED_PIXEL };
+    await chat.files.setInputFiles([file]);
+    const field = page.getByRole("textbox", { name: "Nachricht" });
+    await field.fill("Hi");
+    await field.press("Enter");
+    await chat.answer.getByText("fine.").waitFor();
+    await page.getByRole("button", { name: "Nachricht senden" }).waitFor();
+    await openRows(chat);
+    await page.locator('[part="copy"]').first().waitFor();
+    const text = await page
+      .locator("agent-chat")
+      .evaluate((it: HTMLElementTagNameMap["agent-chat"]) => it.exportTranscript("markdown"));
+    assert.match(text, /Strict/);
+    assert.deepEqual([...loaded].sort(), CHUNKS.toSorted());
+  });
+}
