@@ -81,7 +81,6 @@ const texts = {
   connectionLost: "The connection was lost before the answer was complete.",
   unreadable: "The server sent an answer that this chat cannot read.",
   requestTooLarge: "The message and its files are too large for this server.",
-  shuttingDown: "The server is restarting. Try again in a moment.",
   rateLimited: "Too many messages in a short time. Wait a moment and try again.",
   serverError: "The server could not answer.",
 

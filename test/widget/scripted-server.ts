@@ -40,8 +40,8 @@ export interface ScriptedServer {
   control(): Promise<string>;
   /** Keys with which sockets were opened. */
   readonly dialled: (string | null)[];
-  /** Cuts all sockets, as a restart would. */
-  cutSockets(): Promise<void>;
+  /** Cuts all sockets, as a restart would; with a code, closes them and says no more. */
+  cutSockets(code?: number): Promise<void>;
 }
 
 export const token = (data: string): StreamEvent => ({ type: "token", data });
@@ -112,9 +112,9 @@ export async function startScriptedServer(
     turn: turns.next,
     control: controls.next,
     dialled,
-    async cutSockets() {
+    async cutSockets(code) {
       const closed = [...sockets.clients].map((socket) => once(socket, "close"));
-      for (const socket of sockets.clients) socket.terminate();
+      for (const socket of sockets.clients) code ? socket.close(code) : socket.terminate();
       await Promise.all(closed);
     },
   };

@@ -183,6 +183,13 @@ test("the socket is opened once for two runs, and again when it dropped between 
   }
 });
 
+test("a socket that is closed as a page is left, without a word of the server, is a lost line", async (t) => {
+  const { server, transport } = await connect(t, SocketTransport);
+  const events = start(transport);
+  await server.turn().then(() => server.cutSockets(1001));
+  await assert.rejects(events, { code: "connection_lost" });
+});
+
 test("clear ends the run without a terminal event and waits for cleared", async (t) => {
   const { server, transport } = await connect(t, SocketTransport);
   const events = start(transport);

@@ -124,7 +124,6 @@ export const locale: Locale = {
   connectionLost: "انقطع الاتصال قبل اكتمال الإجابة.",
   unreadable: "أرسل الخادم إجابة لا يمكن لهذه الدردشة قراءتها.",
   requestTooLarge: "الرسالة وملفاتها أكبر مما يقبله هذا الخادم.",
-  shuttingDown: "يُعاد تشغيل الخادم. أعد المحاولة بعد لحظات.",
   rateLimited: "رسائل كثيرة في وقت قصير. انتظر لحظة ثم أعد المحاولة.",
   serverError: "تعذّر على الخادم الرد.",
   noFilesTaken: (agent) => `لا يقبل ${agent} الملفات.`,

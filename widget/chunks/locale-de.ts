@@ -106,7 +106,6 @@ export const locale: Locale = {
   connectionLost: "Die Verbindung brach ab, bevor die Antwort vollständig war.",
   unreadable: "Der Server hat eine Antwort gesendet, die dieser Chat nicht lesen kann.",
   requestTooLarge: "Die Nachricht und ihre Dateien sind für diesen Server zu groß.",
-  shuttingDown: "Der Server startet gerade neu. Versuchen Sie es gleich noch einmal.",
   rateLimited: "Zu viele Nachrichten in kurzer Zeit. Warten Sie einen Moment.",
   serverError: "Der Server konnte nicht antworten.",
   noFilesTaken: (agent) => `${agent} nimmt keine Dateien an.`,

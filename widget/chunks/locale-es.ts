@@ -105,7 +105,6 @@ export const locale: Locale = {
   connectionLost: "La conexión se perdió antes de que terminara la respuesta.",
   unreadable: "El servidor envió una respuesta que este chat no puede leer.",
   requestTooLarge: "El mensaje y sus archivos son demasiado grandes para este servidor.",
-  shuttingDown: "El servidor se está reiniciando. Inténtalo de nuevo en un momento.",
   rateLimited: "Demasiados mensajes en poco tiempo. Espera un momento e inténtalo de nuevo.",
   serverError: "El servidor no pudo responder.",
   noFilesTaken: (agent) => `${agent} no acepta archivos.`,

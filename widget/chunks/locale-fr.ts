@@ -105,7 +105,6 @@ export const locale: Locale = {
   connectionLost: "La connexion a été perdue avant la fin de la réponse.",
   unreadable: "Le serveur a envoyé une réponse que ce chat ne peut pas lire.",
   requestTooLarge: "Le message et ses fichiers sont trop volumineux pour ce serveur.",
-  shuttingDown: "Le serveur redémarre. Réessayez dans un instant.",
   rateLimited: "Trop de messages en peu de temps. Patientez un instant, puis réessayez.",
   serverError: "Le serveur n’a pas pu répondre.",
   noFilesTaken: (agent) => `${agent} n’accepte pas de fichiers.`,

@@ -106,7 +106,6 @@ export const locale: Locale = {
   connectionLost: "La connessione si è interrotta prima della fine della risposta.",
   unreadable: "Il server ha inviato una risposta che questa chat non riesce a leggere.",
   requestTooLarge: "Il messaggio e i suoi file sono troppo grandi per questo server.",
-  shuttingDown: "Il server si sta riavviando. Riprova tra un momento.",
   rateLimited: "Troppi messaggi in poco tempo. Attendi un momento e riprova.",
   serverError: "Il server non è riuscito a rispondere.",
   noFilesTaken: (agent) => `${agent} non accetta file.`,

@@ -103,7 +103,6 @@ export const locale: Locale = {
   connectionLost: "回答の途中で接続が切れました。",
   unreadable: "サーバーから読み取れない応答が届きました。",
   requestTooLarge: "メッセージとファイルが大きすぎるため、送信できません。",
-  shuttingDown: "サーバーを再起動しています。しばらくしてからもう一度お試しください。",
   rateLimited: "短時間に多くのメッセージが送信されました。少し待ってからお試しください。",
   serverError: "サーバーが応答できませんでした。",
   noFilesTaken: (agent) => `${agent}はファイルを受け付けていません。`,

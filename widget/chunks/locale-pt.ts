@@ -104,7 +104,6 @@ export const locale: Locale = {
   connectionLost: "A conexão caiu antes que a resposta terminasse.",
   unreadable: "O servidor enviou uma resposta que este chat não consegue ler.",
   requestTooLarge: "A mensagem e seus arquivos são grandes demais para este servidor.",
-  shuttingDown: "O servidor está reiniciando. Tente de novo em instantes.",
   rateLimited: "Mensagens demais em pouco tempo. Aguarde um momento e tente de novo.",
   serverError: "O servidor não conseguiu responder.",
   noFilesTaken: (agent) => `${agent} não aceita arquivos.`,

@@ -117,10 +117,12 @@ const REASONS: Record<number, readonly [ErrorCode, TextName, retryable: boolean]
   [CLOSE.FORBIDDEN]: ["forbidden", "siteForbidden", false],
   [CLOSE.RATE_LIMITED]: ["rate_limited", "rateLimited", true],
   [CLOSE.TOO_LARGE]: ["request_too_large", "requestTooLarge", false],
-  [CLOSE.SHUTTING_DOWN]: ["shutting_down", "shuttingDown", true],
 };
 
 function endOf(closeCode: number, lastError: ErrorEvent | undefined): ErrorEvent | TransportError {
+  // What a server that stops has to say it says in an event. Firefox closes the lines of a page that is left with the same code,
+  // and the next page goes on with the answer.
+  if (closeCode === CLOSE.SHUTTING_DOWN && lastError?.code === "shutting_down") return lastError;
   const reason = REASONS[closeCode];
   if (!reason) return new TransportError("connection_lost");
   const [code, text, retryable] = reason;
