@@ -27,9 +27,12 @@ test("after a reload everything is there as it was, nothing is spoken, and the c
   });
   await chat.ask("Ping", "Pong.");
   await chat.input.fill("Half a thou");
+  // Rows are drawn by a part of the script that comes later.
+  await chat.tools.waitFor();
   const before = await shown(chat.messages);
   await chat.page.reload();
   await chat.replies.getByText("Pong.").waitFor();
+  await chat.tools.waitFor();
   assert.equal(await chat.input.inputValue(), "Half a thou");
   assert.equal(await shown(chat.messages), before);
   await chat.page.getByText("Acme Support").first().waitFor();
