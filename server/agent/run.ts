@@ -1,28 +1,28 @@
-import type { StreamEvent } from "../protocol/events.ts";
 import { ProviderError } from "../providers/failures/provider-error.ts";
 import type { Conversation } from "../providers/provider.ts";
 import { ModelTurn } from "./model-turn.ts";
 import { RunAbort } from "./run-abort.ts";
 import { cutShort, failed, finish, NOTHING_SAID } from "./run-end.ts";
 import { type RunWatch, UNWATCHED } from "./run-watch.ts";
-import type { Progress, Runner, RunRequest } from "./runner.ts";
+import type { Progress, Runner, RunRequest, Tell } from "./runner.ts";
 import { runTools } from "./tools.ts";
 
 /** Made once: an exception takes its stack, and this one comes with every run. */
 const OVER = new RunAbort("gone");
 
 /**
- * Runs the agent on one message: model, tools, model again, until the answer. Every transport only encodes
- * what this yields: what came together is one batch, and none is empty. The last event is exactly one `done`
- * or `error`; after an abort of the kind "gone" there is none. It does not throw. Aborting the controller ends
- * the run as the `RunAbort` says; it is aborted at the end as well, so that nothing of a run lives on.
+ * Runs the agent on one message: model, tools, model again, until the answer. Every transport only encodes what it
+ * tells. The last event is exactly one `done` or `error`; after an abort of the kind "gone" there is none. It does not
+ * reject. Aborting the controller ends the run as the `RunAbort` says; it is aborted at the end as well, so that nothing
+ * of a run lives on.
  */
-export async function* runAgent(
+export async function runAgent(
   runner: Runner,
   request: RunRequest,
   controller: AbortController,
+  tell: Tell,
   watch: RunWatch = UNWATCHED,
-): AsyncGenerator<readonly StreamEvent[], void> {
+): Promise<void> {
   const { agent } = runner;
   const { signal } = controller;
   const progress: Progress = { said: "", unfinished: "", usage: undefined, model: undefined };
@@ -33,45 +33,47 @@ export async function* runAgent(
       signal.throwIfAborted();
       const turnWatch = watch.turn();
       const turn = new ModelTurn(runner, progress, turnWatch);
-      // Here and not in a generator of its own: each one between the model and the log costs every token.
       try {
         for await (const events of conversation.ask(signal, turnWatch.answered)) {
           const told = turn.take(events);
-          if (told.length > 0) yield told;
+          const room = told.length > 0 ? tell(told) : undefined;
+          if (room !== undefined) await room;
           if (turn.finish !== undefined) break;
+          // For a model that goes on talking.
+          signal.throwIfAborted();
         }
         if (turn.finish === undefined) throw turn.broken(signal);
       } catch (error) {
         const told = turn.fail(error);
-        if (told.length > 0) yield told;
+        if (told.length > 0) await tell(told);
         throw error;
       } finally {
         turn.close();
       }
       if (turn.calls.length === 0) {
         const said = turn.finish === "stop" ? answered(turn.said) : turn.said;
-        yield finish(runner, conversation, progress, said, turn.finish);
+        await tell(finish(runner, conversation, progress, said, turn.finish));
         return;
       }
       if (left === 0) {
         conversation.interrupt(turn.said.trim() === "" ? NOTHING_SAID.max_turns : turn.said);
-        yield finish(runner, conversation, progress, turn.said, "max_turns");
+        await tell(finish(runner, conversation, progress, turn.said, "max_turns"));
         return;
       }
       conversation.answer(
-        yield* runTools(agent.tools, turn.calls, signal, runner.toolLimits, watch),
+        await runTools(agent.tools, turn.calls, { signal, limits: runner.toolLimits, tell, watch }),
       );
     }
   } catch (error) {
     if (signal.aborted && conversation !== undefined) {
       const last = cutShort(runner, request, conversation, progress, signal);
-      if (last !== undefined) yield [last];
+      if (last !== undefined) await tell([last]);
     } else {
       watch.failure(error);
-      yield [failed(runner, request, error)];
+      await tell([failed(runner, request, error)]);
     }
   } finally {
-    // Whoever stops reading in the middle ends the model request and the tools too.
+    // Whatever is left of the model's request and of the tools ends here.
     controller.abort(OVER);
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Attachment } from "../protocol/attachments.ts";
 import type { ConversationState, Usage } from "../protocol/chat.ts";
+import type { StreamEvent } from "../protocol/events.ts";
 import type { Provider } from "../providers/provider.ts";
 import type { Agent } from "./define.ts";
 
@@ -12,6 +13,12 @@ export interface RunRequest {
   /** Checked state to continue from; empty for a new conversation. */
   state: ConversationState;
 }
+
+/**
+ * Takes what a run says: what came together is one batch, and none is empty. Whoever is given a promise waits for it before
+ * more is said. Not an iteration: its promises, several for each batch, were a tenth of what a paced token cost.
+ */
+export type Tell = (events: readonly StreamEvent[]) => Promise<void> | undefined;
 
 /** What tools may take of a run. */
 export interface ToolLimits {

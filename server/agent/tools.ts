@@ -1,9 +1,9 @@
-import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
+import type { ToolResultEvent } from "../protocol/events.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Tool } from "./define.ts";
 import { aborted } from "./run-abort.ts";
 import { ABORTED, type RunWatch, type ToolOutcome } from "./run-watch.ts";
-import type { ToolLimits } from "./runner.ts";
+import type { Tell, ToolLimits } from "./runner.ts";
 
 const STOPPED = "Stopped before it finished.";
 
@@ -12,22 +12,30 @@ interface Outcome extends ToolOutcome {
   failed: boolean;
 }
 
+/** What the calls of a run share. */
+interface CallSurroundings {
+  readonly signal: AbortSignal;
+  readonly limits: ToolLimits;
+  readonly tell: Tell;
+  readonly watch: RunWatch;
+}
+
 /**
- * Runs the calls of one turn in parallel: every `tool_call` first, each `tool_result` when it is there.
+ * Runs the calls of one turn in parallel, and tells every `tool_call` first, each `tool_result` when it is there.
  * Returns the answers in the order of the calls. After an abort the open calls count as failed at once,
  * and so do the calls beyond what one turn may make.
  */
-export async function* runTools(
+export async function runTools(
   tools: ReadonlyMap<string, Tool>,
   calls: readonly ToolCall[],
-  signal: AbortSignal,
-  limits: ToolLimits,
-  watch: RunWatch,
-): AsyncGenerator<(ToolCallEvent | ToolResultEvent)[], ToolAnswer[]> {
-  yield calls.map(({ id, name, arguments: args }) => ({
-    type: "tool_call",
-    data: { id, tool: name, arguments: args, status: "running" },
-  }));
+  { signal, limits, tell, watch }: CallSurroundings,
+): Promise<ToolAnswer[]> {
+  await tell(
+    calls.map(({ id, name, arguments: args }) => ({
+      type: "tool_call",
+      data: { id, tool: name, arguments: args, status: "running" },
+    })),
+  );
   const running = new Map(
     calls.map((call, index) => {
       const work =
@@ -42,7 +50,7 @@ export async function* runTools(
     const result = await Promise.race(running.values());
     running.delete(result.id);
     results.set(result.id, result);
-    yield [{ type: "tool_result", data: result }];
+    await tell([{ type: "tool_result", data: result }]);
   }
   return calls.flatMap(({ id, name }) => {
     const result = results.get(id);

@@ -174,7 +174,7 @@ function jobOf(
   return {
     admit: (signal) => admission.enter(caller, signal),
     watch,
-    events: (controller, watching) => runAgent(runner, request, controller, watching),
+    work: (controller, tell, watching) => runAgent(runner, request, controller, tell, watching),
     onOver: memory.share(),
   };
 }

@@ -1,9 +1,9 @@
 /** What a run is made with. */
 
 import type { RunTransport, RunWatch } from "../agent/run-watch.ts";
+import type { Tell } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
 import type { TraceHeaders } from "../http/trace-headers.ts";
-import type { StreamEvent } from "../protocol/events.ts";
 import type { Activity } from "./activity.ts";
 import type { LogBudget } from "./log-budget.ts";
 
@@ -25,8 +25,8 @@ export interface RunSettings {
 export interface RunJob {
   /** Waits until the run may begin; resolves with what must be called when it is over. */
   admit(signal: AbortSignal): Promise<() => void>;
-  /** The run itself, batch by batch. Aborting the controller ends it, and it aborts the controller when it is left. */
-  events(controller: AbortController, watch: RunWatch): AsyncIterable<readonly StreamEvent[]>;
+  /** The run itself. Aborting the controller ends it. */
+  work(controller: AbortController, tell: Tell, watch: RunWatch): Promise<void>;
   /** Called once the run is over, or was refused. */
   onOver(): void;
   /** Called when the run begins: who looks on. */

@@ -14,8 +14,7 @@ import type { RunJob, RunSettings } from "./run-settings.ts";
 const HIGH_WATER_BYTES = 64 * 1024;
 
 /**
- * One run with its log and its readers. The run is pulled by one loop, whoever reads: while somebody does,
- * the model is held back when even the quickest reader lags behind; while nobody does, when the log is full.
+ * One run with its log and its readers. It goes on whoever reads: while somebody does, the model is held back when even the quickest reader lags behind; while nobody does, when the log is full.
  */
 export class Run implements RunAccess {
   readonly id: string;
@@ -117,7 +116,7 @@ export class Run implements RunAccess {
     try {
       leave = await place;
       watch = job.watch();
-      await endsWhenAborted(this.#pump(job, watch), this.#controller.signal);
+      await endsWhenAborted(this.#work(job, watch), this.#controller.signal);
     } catch (error) {
       // Before it began, who asked for the run hears of the refusal.
       if (watch !== undefined) {
@@ -133,17 +132,17 @@ export class Run implements RunAccess {
     }
   }
 
-  async #pump(job: RunJob, watch: RunWatch): Promise<void> {
+  async #work(job: RunJob, watch: RunWatch): Promise<void> {
     const timer = setTimeout(() => this.abort("timeout"), this.#settings.maxRunMs).unref();
+    const tell = (events: readonly StreamEvent[]) => {
+      // Nobody reads on, or nobody waited for it any longer.
+      if (this.#gone || this.#log.closed) return undefined;
+      this.#append(events, watch);
+      this.#flush();
+      return this.#mustWait() ? this.#room() : undefined;
+    };
     try {
-      for await (const events of job.events(this.#controller, watch)) {
-        // Nobody reads on, or nobody waited for it any longer.
-        if (this.#gone || this.#log.closed) return;
-        this.#append(events, watch);
-        this.#flush();
-        if (this.#mustWait()) await this.#room();
-        if (this.#gone || this.#log.closed) return;
-      }
+      await job.work(this.#controller, tell, watch);
     } finally {
       clearTimeout(timer);
     }

@@ -11,7 +11,7 @@ import { resolveProvider } from "../../server/providers/index.ts";
 import { send } from "../support/chat-transports.ts";
 import { hang, type Step, say, scriptedProvider } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
-import { ask, each, open, said } from "../support/upstream-conversation.ts";
+import { ask, open, said } from "../support/upstream-conversation.ts";
 import { fixture, startUpstream } from "../support/upstream-server.ts";
 
 const reply = (name: string) => ({ body: [fixture(`responses/${name}`)] });
@@ -77,10 +77,13 @@ test("a run that is stopped while a hosted tool works ends the call, too", async
   };
   const types: string[] = [];
   const request = { message: "Hi", attachments: [], state: {} };
-  for await (const event of each(runAgent(runner, request, stop))) {
-    types.push(event.type === "tool_result" ? event.data.status : event.type);
-    if (event.type === "tool_call") stop.abort(new RunAbort("stopped"));
-  }
+  await runAgent(runner, request, stop, (events) => {
+    for (const event of events) {
+      types.push(event.type === "tool_result" ? event.data.status : event.type);
+      if (event.type === "tool_call") stop.abort(new RunAbort("stopped"));
+    }
+    return undefined;
+  });
   assert.deepEqual(types, ["token", "tool_call", "failed", "done"]);
 });
 

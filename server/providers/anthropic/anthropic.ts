@@ -79,7 +79,7 @@ class MessagesModel implements ChatModel {
     this.#extraBody = settings.extraBody ?? {};
   }
 
-  stream(request: ChatModelRequest, signal: AbortSignal): AsyncGenerator<ChatModelEvent[], void> {
+  stream(request: ChatModelRequest, signal: AbortSignal): AsyncIterable<ChatModelEvent[]> {
     const messages = new AnthropicReader();
     const reader: StreamReader<ChatModelEvent> = {
       read(message, said) {

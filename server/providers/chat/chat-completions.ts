@@ -64,7 +64,7 @@ class ChatCompletionsModel implements ChatModel {
     return this.#upstream.prepare();
   }
 
-  stream(request: ChatModelRequest, signal: AbortSignal): AsyncGenerator<ChatModelEvent[], void> {
+  stream(request: ChatModelRequest, signal: AbortSignal): AsyncIterable<ChatModelEvent[]> {
     const { label } = this.#upstream;
     const { explain, thinkTags } = this.#dialect;
     const chat = new ChatReader(label, thinkTags);

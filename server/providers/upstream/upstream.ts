@@ -45,7 +45,7 @@ export class Upstream {
     request: UpstreamRequest,
     reader: StreamReader<Event>,
     signal: AbortSignal,
-  ): AsyncGenerator<Event[], void> {
+  ): AsyncIterable<Event[]> {
     const stream = {
       send: (own: AbortSignal) => this.#send(request, own),
       adapt: (failure: ProviderError) => request.adapt(failure),
