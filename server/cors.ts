@@ -8,16 +8,20 @@ import { judgeOrigin, type OriginPolicy } from "./origins.ts";
 const MAX_AGE_SECONDS = 7200;
 
 /** Lets the pages of an allowed origin read the answer; a refused or absent origin gets nothing. */
-export function corsHeaders(policy: OriginPolicy, visitor: Visitor): Record<string, string> {
-  if (policy.kind === "any") {
-    return { "access-control-allow-origin": "*", ...EXPOSED };
-  }
-  const verdict = judgeOrigin(policy, visitor.origin, visitor.host);
-  if (visitor.origin === undefined || verdict === "refused") return { vary: "origin" };
-  return { "access-control-allow-origin": visitor.origin, vary: "origin", ...EXPOSED };
+export function corsHeaders(
+  policy: OriginPolicy,
+  { origin, host }: Visitor,
+): Readonly<Record<string, string>> {
+  if (policy.kind === "any") return FOR_ANY;
+  if (origin === undefined || judgeOrigin(policy, origin, host) === "refused") return FOR_NOBODY;
+  return { "access-control-allow-origin": origin, ...FOR_NOBODY, ...EXPOSED };
 }
 
 const EXPOSED = { "access-control-expose-headers": "x-request-id, x-run-id, retry-after" };
+
+const FOR_ANY = { "access-control-allow-origin": "*", ...EXPOSED };
+
+const FOR_NOBODY = { vary: "origin" };
 
 export function isPreflight(req: IncomingMessage): boolean {
   return (

@@ -37,9 +37,12 @@ export class Door {
     };
   }
 
-  /** @throws ApiError `unauthorized`, `forbidden`, or `rate_limited` for who has guessed keys too often. */
-  async letIn(visitor: Visitor, access: Access): Promise<Caller> {
-    if (access === "open") return anonymous(visitor);
+  /** At once where everybody may enter. @throws ApiError `unauthorized`, `forbidden`, or `rate_limited` for who has guessed keys too often. */
+  letIn(visitor: Visitor, access: Access): Caller | Promise<Caller> {
+    return access === "open" ? anonymous(visitor) : this.#judge(visitor, access);
+  }
+
+  async #judge(visitor: Visitor, access: Exclude<Access, "open">): Promise<Caller> {
     await this.#admission.beforeKey(visitor.address);
     try {
       const transport = access === "chat" ? visitor.transport : access;

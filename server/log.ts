@@ -141,8 +141,13 @@ function prettyLine(text: string): string {
   return `${timestamp()} ${printable(text)}`;
 }
 
+/** The last one: a busy server writes many lines in a millisecond. */
+let stamp = { at: 0, text: "" };
+
 function timestamp(): string {
-  return new Date().toISOString();
+  const at = Date.now();
+  if (at !== stamp.at) stamp = { at, text: new Date(at).toISOString() };
+  return stamp.text;
 }
 
 /** What came from outside must not write colours of its own; a line of its own is set off, as a stack is. */

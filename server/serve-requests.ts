@@ -6,7 +6,7 @@ import type { Door } from "./door.ts";
 import { answerClientError } from "./http/client-error.ts";
 import { type Arrival, requestIdOf, splitTarget } from "./http/exchange.ts";
 import { endWithError } from "./http/raw-answer.ts";
-import { COMMON_HEADERS, sendError } from "./http/respond.ts";
+import { COMMON_HEADERS, sendError, setHeaders } from "./http/respond.ts";
 import { findRoute, methodsOf, type RouteTable } from "./http/router.ts";
 import type { Log } from "./log.ts";
 import type { Observer } from "./observer.ts";
@@ -30,15 +30,16 @@ export function serveRequests(
   serving: Serving,
   routes: RouteTable<HttpHandler>,
 ): void {
-  const current = new WeakMap<Duplex, ServerResponse>();
-  const serve = (req: IncomingMessage, res: ServerResponse) => {
-    current.set(req.socket, res);
-    const requestId = requestIdOf(req);
-    const arrival: Arrival = { req, res, requestId, ...splitTarget(req.url ?? "/") };
+  const serve = async (req: IncomingMessage, res: ServerResponse) => {
+    (req.socket as Answered)[LAST_ANSWER] = res;
+    const { path, query } = splitTarget(req.url ?? "/");
+    const arrival: Arrival = { req, res, requestId: requestIdOf(req), path, query };
     const entry = tellWhenAnswered(arrival, serving.observer);
-    answer(arrival, serving, routes, entry).catch((error: unknown) => {
+    try {
+      await answer(arrival, serving, routes, entry);
+    } catch (error) {
       fail(arrival, error, serving);
-    });
+    }
   };
   http.on("request", serve);
   // Without these Node answers "Expect" itself, before key and length are judged.
@@ -49,7 +50,16 @@ export function serveRequests(
     const refusal = new ApiError("method_not_allowed", "This server is no proxy.");
     endWithError(socket, refusal.status, requestIdOf(req), refusal);
   });
-  http.on("clientError", (error, socket) => answerClientError(error, socket, current.get(socket)));
+  http.on("clientError", (error, socket) =>
+    answerClientError(error, socket, (socket as Answered)[LAST_ANSWER]),
+  );
+}
+
+/** On the connection itself: a weak map costs each collection of garbage something for each entry. */
+const LAST_ANSWER = Symbol("last answer");
+
+interface Answered extends Duplex {
+  [LAST_ANSWER]?: ServerResponse;
 }
 
 async function answer(
@@ -79,10 +89,12 @@ async function answer(
     return;
   }
   logged.route = route.name;
-  const caller = await door.letIn(visitor, route.access);
+  const entering = door.letIn(visitor, route.access);
+  const caller = entering instanceof Promise ? await entering : entering;
   // Another process may have been asked, and the client may not have waited.
   if (res.destroyed) return;
-  await route.handle({ ...arrival, caller, params: route.params });
+  const { requestId } = arrival;
+  await route.handle({ req, res, requestId, path, query, caller, params: route.params });
 }
 
 /** What Node's parser lets pass, or would refuse without our headers and body. */
@@ -99,10 +111,6 @@ function refuseFaultyRequest({ httpVersion, rawHeaders }: IncomingMessage): void
   if (hosts > 1 || (hosts === 0 && httpVersion === "1.1")) {
     throw new ApiError("invalid_request", "The request must have one Host header.");
   }
-}
-
-function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string>>): void {
-  for (const name in headers) res.setHeader(name, headers[name] ?? "");
 }
 
 /** The one exit of everything that was refused, or went wrong before the answer began. */
@@ -123,7 +131,7 @@ function tellWhenAnswered({ req, res, requestId }: Arrival, observer: Observer):
   const { socket } = req;
   const before = socket.bytesWritten;
   const logged = { route: UNMATCHED };
-  res.once("close", () => {
+  res.on("close", () => {
     const ms = Math.round(performance.now() - start);
     const bytes = socket.bytesWritten - before;
     const [method, status] = [req.method ?? "", res.statusCode];

@@ -24,15 +24,17 @@ export interface Exchange extends Arrival {
 /** Longest `x-request-id` that is taken over from a client. */
 const MAX_REQUEST_ID = 128;
 
-const requestIds = new WeakMap<IncomingMessage, string>();
+/** On the request itself: a weak map costs each collection of garbage something for each entry. */
+const REQUEST_ID = Symbol("request id");
+
+interface Identified extends IncomingMessage {
+  [REQUEST_ID]?: string;
+}
 
 /** Keeps a client's id when it can stand in a header and a log line, else mints one: the same each time. */
-export function requestIdOf(req: IncomingMessage): string {
-  const known = requestIds.get(req);
-  if (known !== undefined) return known;
-  const id = givenId(req) ?? newId();
-  requestIds.set(req, id);
-  return id;
+export function requestIdOf(req: Identified): string {
+  req[REQUEST_ID] ??= givenId(req) ?? newId();
+  return req[REQUEST_ID];
 }
 
 function givenId(req: IncomingMessage): string | undefined {
@@ -41,12 +43,15 @@ function givenId(req: IncomingMessage): string | undefined {
   return usable ? given.slice(0, MAX_REQUEST_ID) : undefined;
 }
 
+/** Of most requests. Nobody writes into a query. */
+const NO_QUERY = new URLSearchParams();
+
 /** Splits the raw request target by hand: it is compared, never decoded or joined. */
 export function splitTarget(target: string): { path: string; query: URLSearchParams } {
   // RFC 9112, 3.2.2: a client may name the whole address, as it does to a proxy.
   const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = local.indexOf("?");
-  if (mark === -1) return { path: local || "/", query: new URLSearchParams() };
+  if (mark === -1) return { path: local || "/", query: NO_QUERY };
   return { path: local.slice(0, mark) || "/", query: new URLSearchParams(local.slice(mark + 1)) };
 }
 

@@ -8,6 +8,13 @@ export const COMMON_HEADERS = {
   "referrer-policy": "no-referrer",
 } as const;
 
+export function setHeaders(
+  res: ServerResponse,
+  headers: Readonly<Record<string, string | number>>,
+): void {
+  for (const name in headers) res.setHeader(name, headers[name] ?? "");
+}
+
 export function sendJson(
   res: ServerResponse,
   status: number,
@@ -17,21 +24,21 @@ export function sendJson(
   res.end(startJson(res, status, body, headers));
 }
 
-/** Writes the head. Returns the body. */
+/** Writes the head. Returns the body, as a text: that leaves in one piece with its head. */
 function startJson(
   res: ServerResponse,
   status: number,
   body: unknown,
   headers: Readonly<Record<string, string>>,
-): Buffer {
-  const bytes = Buffer.from(JSON.stringify(body));
+): string {
+  const text = JSON.stringify(body);
   res.writeHead(status, {
     "content-type": "application/json; charset=utf-8",
-    "content-length": bytes.length,
+    "content-length": Buffer.byteLength(text),
     "cache-control": "no-store",
     ...headers,
   });
-  return bytes;
+  return text;
 }
 
 /** The body that every refused or failed request is answered with. */
@@ -57,17 +64,17 @@ export function errorHeaders(error: ApiError): Record<string, string> {
 const LINGER_MS = 5_000;
 
 export function sendError(res: ServerResponse, error: ApiError): void {
-  const bytes = startJson(res, error.status, errorBody(error), errorHeaders(error));
-  if (res.req.complete || res.shouldKeepAlive) res.end(bytes);
-  else endWhenRead(res, bytes);
+  const text = startJson(res, error.status, errorBody(error), errorHeaders(error));
+  if (res.req.complete || res.shouldKeepAlive) res.end(text);
+  else endWhenRead(res, text);
 }
 
 /**
  * Ends an answer whose connection ends with it. While the client still sends, the system would answer with a reset, which
  * takes away what the client has not read yet: so the rest is thrown away first.
  */
-function endWhenRead(res: ServerResponse, bytes: Buffer): void {
-  res.write(bytes);
+function endWhenRead(res: ServerResponse, text: string): void {
+  res.write(text);
   const end = () => {
     clearTimeout(timer);
     res.end();

@@ -48,10 +48,10 @@ export function findRoute<Handler>(
   path: string,
 ): FoundRoute<Handler> | undefined {
   const wanted = method === "HEAD" ? "GET" : method;
-  // A path with a brace could be taken for a pattern, of which the table has the keys, too.
-  const whole = path.includes("{") ? undefined : ownRoute(table, `${wanted} ${path}`);
-  if (whole !== undefined) return { name: path, ...whole, params: {} };
-  for (const [key, route] of patternsOf(table)) {
+  const { whole, patterns } = sorted(table);
+  const found = whole.get(`${wanted} ${path}`);
+  if (found !== undefined) return found;
+  for (const [key, route] of patterns) {
     const [own, pattern] = methodAndPath(key);
     const params = own === wanted ? match(pattern, path) : undefined;
     if (params !== undefined) return { name: pattern, ...route, params };
@@ -61,18 +61,28 @@ export function findRoute<Handler>(
 
 type FoundRoute<Handler> = Route<Handler> & { name: string; params: PathParams };
 
-function ownRoute<Handler>(table: RouteTable<Handler>, key: string): Route<Handler> | undefined {
-  return Object.hasOwn(table, key) ? table[key as keyof typeof table] : undefined;
+/** A table as requests look into it. */
+interface Sorted<Handler> {
+  /** Paths that are what they are, by the key in the table: what is found is made once. */
+  readonly whole: ReadonlyMap<string, FoundRoute<Handler>>;
+  /** The routes that name segments: few, where every script has a route of its own. */
+  readonly patterns: readonly [string, Route<Handler>][];
 }
 
-const patterns = new WeakMap<RouteTable<unknown>, [string, Route<unknown>][]>();
+const tables = new WeakMap<RouteTable<unknown>, Sorted<unknown>>();
 
-/** The routes that name segments: few, where every script has a route of its own. */
-function patternsOf<Handler>(table: RouteTable<Handler>): [string, Route<Handler>][] {
-  let known = patterns.get(table) as [string, Route<Handler>][] | undefined;
+function sorted<Handler>(table: RouteTable<Handler>): Sorted<Handler> {
+  let known = tables.get(table) as Sorted<Handler> | undefined;
   if (known === undefined) {
-    known = Object.entries(table).filter(([key]) => key.includes("{"));
-    patterns.set(table, known);
+    const all = Object.entries(table);
+    const whole = all.filter(([key]) => !key.includes("{"));
+    known = {
+      whole: new Map(
+        whole.map(([key, route]) => [key, { name: methodAndPath(key)[1], ...route, params: {} }]),
+      ),
+      patterns: all.filter(([key]) => key.includes("{")),
+    };
+    tables.set(table, known);
   }
   return known;
 }

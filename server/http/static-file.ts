@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import type { Exchange } from "./exchange.ts";
+import { setHeaders } from "./respond.ts";
 
 /** A file that is served from memory, in each coding that was prepared. */
 export interface StaticFile {
@@ -61,12 +62,13 @@ export function sendStaticFile(
   headers: Readonly<Record<string, string>>,
 ): void {
   res.appendHeader("vary", "accept-encoding");
+  setHeaders(res, headers);
   if (isKnown(file.etag, req.headers["if-none-match"])) {
-    res.writeHead(304, { etag: file.etag, ...headers }).end();
+    res.writeHead(304, { etag: file.etag }).end();
     return;
   }
   const coded = choose(file, req.headers["accept-encoding"] ?? "");
-  res.writeHead(200, { ...coded.headers, ...headers });
+  setHeaders(res, coded.headers);
   res.end(coded.bytes);
 }
 

@@ -1,6 +1,6 @@
 /** Where a client is, seen through the proxies that the operator named. */
 
-import { type BlockList, isIP } from "node:net";
+import { type BlockList, isIP, isIPv4 } from "node:net";
 
 /** Which header the proxies write. Another one may come from the client itself and is not read. */
 export type ForwardedHeader = "x-forwarded-for" | "forwarded";
@@ -55,6 +55,8 @@ function isTrusted(trusted: BlockList, address: string): boolean {
 
 /** Without port, brackets and zone, and IPv4 as IPv4 although a socket of both kinds maps it into IPv6. */
 function plainAddress(text: string): string | undefined {
+  // What most are.
+  if (isIPv4(text)) return text;
   const bare = text.trim();
   const [, bracketed] = /^\[([^\]]*)\](?::\d+)?$/.exec(bare) ?? [];
   const [, beforePort] = /^([\d.]+):\d+$/.exec(bare) ?? [];

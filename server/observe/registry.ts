@@ -22,6 +22,8 @@ interface Family {
 export interface Counter {
   /** `by` is never negative. */
   add(by: number, labels?: Labels): void;
+  /** Where the value for these labels is counted. */
+  of(labels: Labels): { value: number };
 }
 
 export interface Histogram {
@@ -46,6 +48,7 @@ export class Registry {
       add(by, labels = {}) {
         series.of(labels).value += by;
       },
+      of: (labels) => series.of(labels),
     };
   }
 
