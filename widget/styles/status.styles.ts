@@ -12,6 +12,10 @@ export const statusStyles = css`
     color: var(--_muted);
   }
 
+  [part="connection"] .icon {
+    color: var(--_warn);
+  }
+
   .said {
     display: flex;
     align-items: center;

@@ -17,6 +17,7 @@
  * @cssprop --agent-chat-link - Links.
  * @cssprop --agent-chat-danger - Failures.
  * @cssprop --agent-chat-danger-bg - Background of failures.
+ * @cssprop --agent-chat-warn - The mark of a line that is lost.
  * @cssprop --agent-chat-success - The mark of a completed tool call.
  * @cssprop --agent-chat-radius - Corners of code and cards.
  * @cssprop --agent-chat-font - Font family.
@@ -54,6 +55,7 @@ export const tokenStyles = css`
     --_link: var(--agent-chat-link, light-dark(#1d4ed8, #8ab4ff));
     --_danger: var(--agent-chat-danger, light-dark(#b42318, #ff9a94));
     --_danger-bg: var(--agent-chat-danger-bg, light-dark(#fef3f2, #3a1614));
+    --_warn: var(--agent-chat-warn, light-dark(#93370d, #f5b971));
     --_radius: var(--agent-chat-radius, calc(12px * var(--_round)));
     --_font: var(--agent-chat-font, system-ui, sans-serif);
     --_font-mono: var(
