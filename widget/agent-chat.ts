@@ -15,11 +15,10 @@ import { ChatClient } from "./chat-client.ts";
 import { ChatElement } from "./chat-element.ts";
 import { ChatScreen } from "./chat-screen.ts";
 import type { OutgoingMessage } from "./conversation.ts";
+import { exportConversation } from "./export-conversation.ts";
 import { nextFrame } from "./frame.ts";
-import { loadChunk } from "./lazy-chunk.ts";
 import { ReplyWatcher } from "./reply-watcher.ts";
 import { parseServer } from "./server-url.ts";
-import { shownOf } from "./step-modes.ts";
 import { strings } from "./strings.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
 import { rememberedTheme, rememberTheme, ThemeWatcher } from "./theme.ts";
@@ -51,6 +50,7 @@ const NETWORK = ["online", "offline", "pagehide"];
  * @attr {"auto"|"open"|"closed"|"hidden"} tools - Tool calls, likewise; `auto` is closed.
  * @attr {string} actions - What can be done with messages: `all`, `none`, or words out of `copy`, `retry`, `edit`, `code` and `table`, with spaces between.
  * @attr {boolean} feedback - Thumbs on answers; the page hears of them by `agent-chat-feedback`.
+ * @attr {string} disclaimer - A line below the composer, such as that answers may be wrong.
  * @fires {AgentChatReadyEvent} agent-chat-ready - The server has said who the agent is.
  * @fires {AgentChatMessageEvent} agent-chat-message - The person sent a message.
  * @fires {AgentChatToolEvent} agent-chat-tool - A tool was called, or its call is over.
@@ -58,10 +58,11 @@ const NETWORK = ["online", "offline", "pagehide"];
  * @fires {AgentChatErrorEvent} agent-chat-error - An answer failed.
  * @fires {AgentChatFeedbackEvent} agent-chat-feedback - The person rated an answer, said why, or took it back.
  * @slot header-start - Before the agent's name.
+ * @slot avatar - Replaces the mark beside the agent's name.
  * @slot header-end - After the header's buttons.
  * @slot empty - Replaces the greeting of an empty conversation.
  * @slot before-composer - Above the composer.
- * @slot footer - Below the composer.
+ * @slot footer - Below the composer, in place of the disclaimer.
  */
 export class AgentChat extends ChatElement {
   static override styles = agentChatStyles;
@@ -136,12 +137,14 @@ export class AgentChat extends ChatElement {
 
   /** Resolves to the conversation as it is shown, as a text; rejects for another format, and when its chunk cannot be had. */
   async exportTranscript(format: TranscriptFormat): Promise<string> {
-    const [chunk] = await Promise.all([loadChunk("export"), this.#restored()]);
-    if (!chunk) throw new Error(strings.unreachable);
-    const { info, session } = this.#client ?? {};
-    const shown = (session?.messages ?? []).map((message) => shownOf(message, this));
-    const names = [strings.you, strings.agentSaid(info?.agent ?? strings.fallbackAgent)] as const;
-    return chunk.exportTranscript(format, shown, names);
+    await this.updateComplete;
+    return exportConversation(format, this.#client, this);
+  }
+
+  /** Offers messages to send with one click, until one is sent or the conversation begins anew; an empty list offers none. */
+  suggest(texts: Iterable<string>): void {
+    if (typeof texts === "string") throw new TypeError("suggest: texts must be a list of strings");
+    this.#screen.suggest([...texts].map(String));
   }
 
   override connectedCallback(): void {
@@ -227,6 +230,7 @@ export class AgentChat extends ChatElement {
     if (!session) throw new Error("send: the element is not in a page");
     const sent = id === undefined ? session.send(message) : session.edit(id, message);
     if (id !== undefined) this.#screen.announcer.say(`${strings.edited} ${strings.answering}`);
+    this.#screen.suggest([]);
     this.#screen.follow();
     this.dispatchEvent(new AgentChatMessageEvent(message.text, message.attachments.length));
     await sent;

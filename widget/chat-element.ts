@@ -21,6 +21,7 @@ export abstract class ChatElement extends LitElement {
     tools: {},
     actions: { reflect: true },
     feedback: { type: Boolean },
+    disclaimer: {},
   };
 
   server = scriptTag.server;
@@ -34,6 +35,7 @@ export abstract class ChatElement extends LitElement {
   tools: StepMode = "auto";
   actions = "all";
   feedback = false;
+  disclaimer = "";
 
   /** @internal */
   readonly language = new Language(this, () => this.requestUpdate());

@@ -2,7 +2,6 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { Announcer } from "./announcer.ts";
-import type { KeyPrompt } from "./api-key.ts";
 import type { ChatClient } from "./chat-client.ts";
 import type { ChatSession } from "./chat-session.ts";
 import { Composer, type ComposerHost } from "./composer.ts";
@@ -10,8 +9,8 @@ import type { Connection } from "./connection.ts";
 import type { KeptDraft, OutgoingMessage } from "./conversation.ts";
 import { FileDrop } from "./file-drop.ts";
 import { type FocusHost, FocusKeeper } from "./focus-keeper.ts";
+import { KeyAsker } from "./key-asker.ts";
 import { KeyboardRoom } from "./keyboard-room.ts";
-import { LateChunk } from "./late-chunk.ts";
 import { MessageEditor } from "./message-editor.ts";
 import { ScrollFollower } from "./scroll-follower.ts";
 import { strings } from "./strings.ts";
@@ -19,7 +18,7 @@ import type { Question, Reply } from "./transcript.ts";
 import { type ViewHost, ViewState } from "./view-state.ts";
 import { connectionView } from "./views/connection.ts";
 import { editingView } from "./views/editing.ts";
-import { startView, suggestionsView, unreachableView } from "./views/empty.ts";
+import { startView, suggestionsView } from "./views/empty.ts";
 import { frameView } from "./views/frame.ts";
 import { headerView } from "./views/header.ts";
 import { transcriptView } from "./views/transcript.ts";
@@ -38,7 +37,9 @@ export interface ScreenActions {
 }
 
 /** The element: what of it the parts of the screen read. */
-type ScreenHost = ComposerHost & FocusHost & ViewHost & { readonly actions: string };
+type ScreenHost = ComposerHost &
+  FocusHost &
+  ViewHost & { readonly actions: string; readonly disclaimer: string };
 
 export class ChatScreen {
   readonly announcer: Announcer;
@@ -48,10 +49,12 @@ export class ChatScreen {
   readonly #view: ViewState;
   readonly #composer: Composer;
   readonly #editor: MessageEditor;
-  readonly #keyForm: LateChunk<"key-form">;
+  readonly #keyAsker: KeyAsker;
   readonly #drop: FileDrop;
   #client: ChatClient | undefined;
   #isLost = false;
+  /** What the page offers to say next. */
+  #followUps: readonly string[] = [];
 
   constructor(host: ScreenHost, actions: ScreenActions) {
     this.#host = host;
@@ -82,13 +85,19 @@ export class ChatScreen {
       onFiles: (outcomes) => this.announcer.say(outcomes.join("\n")),
     });
     this.#editor = new MessageEditor(this.#composer);
-    this.#keyForm = new LateChunk(host, "key-form");
+    this.#keyAsker = new KeyAsker(host);
     this.#drop = new FileDrop(host, (files) => void this.#composer.addFiles(files));
   }
 
   /** Shows the newest text and keeps it in view. */
   follow(): void {
     this.#follower.jump();
+  }
+
+  /** Offers messages to send with one click, in place of those that were offered before. */
+  suggest(texts: readonly string[]): void {
+    this.#followUps = texts;
+    this.#host.requestUpdate();
   }
 
   /** Begins with what an earlier page had in its composer. */
@@ -107,6 +116,7 @@ export class ChatScreen {
   /** Forgets what was open and what was spoken, with the conversation. */
   clear(): void {
     this.#editor.end();
+    this.suggest([]);
     this.#view.clear();
     this.announcer.clear();
     this.announcer.say(strings.begunAnew);
@@ -139,7 +149,10 @@ export class ChatScreen {
       header: this.#header(client, dark),
       content: empty ? startView(client) : this.#transcript(session, agent),
       status: this.#status(client, empty),
-      dock: keyPrompt ? this.#askForKey(client, keyPrompt) : this.#composerAndMore(client, empty),
+      disclaimer: this.#host.disclaimer,
+      dock: keyPrompt
+        ? this.#keyAsker.render(client, keyPrompt)
+        : this.#composerAndMore(client, empty),
       announcements: this.announcer.render(),
       drop: this.#drop,
       onJump: empty || this.#follower.following ? undefined : () => this.follow(),
@@ -168,27 +181,14 @@ export class ChatScreen {
       busy: session.busy,
       stopping: session.status === "stopping",
     });
-    const offered = empty ? (info?.suggestions ?? []) : [];
-    const suggestions = suggestionsView(offered, (text) => {
+    const mayFollow = !session.busy && this.#editor.id === undefined;
+    const offered = empty ? info?.suggestions : mayFollow && this.#followUps;
+    const suggestions = suggestionsView(offered || [], (text) => {
       // The second click of two comes before the suggestions are gone.
       if (!session.busy) void this.#actions.send({ text, attachments: [], files: [] });
       this.focus();
     });
     return html`${composer} ${suggestions}`;
-  }
-
-  #askForKey(client: ChatClient, prompt: KeyPrompt): TemplateResult {
-    const chunk = this.#keyForm.get();
-    if (!chunk) {
-      return this.#keyForm.failed ? unreachableView(() => void this.#keyForm.load()) : html``;
-    }
-    return chunk.keyFormView({
-      name: client.info?.name ?? strings.fallbackAgent,
-      prompt,
-      checking: client.checkingKey,
-      waiting: client.session.status === "locked",
-      onSubmit: (key) => void client.submitKey(key),
-    });
   }
 
   #transcript(session: ChatSession, agent: string): unknown {

@@ -30,6 +30,7 @@ type Shared = Partial<
     | "tools"
     | "actions"
     | "feedback"
+    | "disclaimer"
   >
 >;
 

@@ -7,10 +7,10 @@ import * as icons from "../views/icons.ts";
 /** Parts of the chat that a page can style through the launcher: all of them. */
 const CHAT_PARTS =
   "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,code,table,thinking,steps,tool,note,error,retry,edit,queued,take-back,ask-again,copy,rate-up,rate-down,feedback-form," +
-  "empty,suggestions,suggestion,jump,connection,editing,cancel-edit,composer,input,attach,attachments,attachment,remove,refusals,dismiss,send,stop,key-form";
+  "empty,suggestions,suggestion,jump,connection,editing,cancel-edit,composer,input,attach,attachments,attachment,remove,refusals,dismiss,send,stop,disclaimer,key-form";
 
 /** Slots of the chat that a page can fill through the launcher. */
-const CHAT_SLOTS = ["header-start", "before-composer", "empty", "footer"];
+const CHAT_SLOTS = ["header-start", "avatar", "before-composer", "empty", "footer"];
 
 /** The element, as far as its panel needs it. */
 export interface LauncherHost extends LitElement {
@@ -26,6 +26,7 @@ export interface LauncherHost extends LitElement {
   readonly tools: string;
   readonly actions: string;
   readonly feedback: boolean;
+  readonly disclaimer: string;
   readonly icon: "chat" | "spark" | "question";
   readonly label: string;
   readonly autoOpen: number | string | null;
@@ -145,6 +146,7 @@ function chatView(host: LauncherHost, { wide, onWide, onClose }: LauncherModel):
       .tools=${host.tools}
       .actions=${host.actions}
       .feedback=${host.feedback}
+      .disclaimer=${host.disclaimer}
     >
       ${CHAT_SLOTS.filter((name) => host.querySelector(`:scope > [slot="${name}"]`)).map(
         (name) => html`<slot name=${name} slot=${name}></slot>`,

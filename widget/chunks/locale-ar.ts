@@ -80,7 +80,7 @@ export const locale: Locale = {
   askAgain: "الإجابة من جديد",
   rateUp: "إجابة جيدة",
   rateDown: "إجابة سيئة",
-  feedbackWhy: "ما الخطأ فيها؟ لا يلزمك ذكره.",
+  feedbackWhy: "ما الخطأ فيها؟ (اختياري)",
   reasonIncorrect: "غير صحيحة",
   reasonIncomplete: "غير مكتملة",
   reasonOffTopic: "ليست ما سألت عنه",

@@ -59,7 +59,7 @@ export const locale: Locale = {
   askAgain: "Neu antworten",
   rateUp: "Gute Antwort",
   rateDown: "Schlechte Antwort",
-  feedbackWhy: "Was war nicht gut? Sie müssen nichts angeben.",
+  feedbackWhy: "Was war nicht gut? (freiwillig)",
   reasonIncorrect: "Nicht richtig",
   reasonIncomplete: "Unvollständig",
   reasonOffTopic: "Nicht das, wonach ich gefragt habe",

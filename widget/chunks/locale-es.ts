@@ -59,7 +59,7 @@ export const locale: Locale = {
   askAgain: "Responder de nuevo",
   rateUp: "Buena respuesta",
   rateDown: "Mala respuesta",
-  feedbackWhy: "¿Qué estuvo mal? No es obligatorio decirlo.",
+  feedbackWhy: "¿Qué estuvo mal? (opcional)",
   reasonIncorrect: "Incorrecta",
   reasonIncomplete: "Incompleta",
   reasonOffTopic: "No es lo que pregunté",

@@ -59,7 +59,7 @@ export const locale: Locale = {
   askAgain: "Répondre à nouveau",
   rateUp: "Bonne réponse",
   rateDown: "Mauvaise réponse",
-  feedbackWhy: "Qu’est-ce qui n’allait pas ? Vous n’êtes pas obligé de le dire.",
+  feedbackWhy: "Qu’est-ce qui n’allait pas ? (facultatif)",
   reasonIncorrect: "Inexacte",
   reasonIncomplete: "Incomplète",
   reasonOffTopic: "Pas ce que j’ai demandé",

@@ -59,7 +59,7 @@ export const locale: Locale = {
   askAgain: "Rispondi di nuovo",
   rateUp: "Buona risposta",
   rateDown: "Cattiva risposta",
-  feedbackWhy: "Che cosa non andava? Non è obbligatorio dirlo.",
+  feedbackWhy: "Che cosa non andava? (facoltativo)",
   reasonIncorrect: "Non corretta",
   reasonIncomplete: "Incompleta",
   reasonOffTopic: "Non è ciò che ho chiesto",

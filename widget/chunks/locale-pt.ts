@@ -59,7 +59,7 @@ export const locale: Locale = {
   askAgain: "Responder de novo",
   rateUp: "Boa resposta",
   rateDown: "Má resposta",
-  feedbackWhy: "O que estava errado? Não é obrigatório dizer.",
+  feedbackWhy: "O que estava errado? (opcional)",
   reasonIncorrect: "Incorreta",
   reasonIncomplete: "Incompleta",
   reasonOffTopic: "Não foi o que perguntei",

@@ -56,7 +56,7 @@ export const locale: Locale = {
   askAgain: "重新回答",
   rateUp: "回答得好",
   rateDown: "回答得不好",
-  feedbackWhy: "哪里不好？可以不填。",
+  feedbackWhy: "哪里不好？（选填）",
   reasonIncorrect: "不正确",
   reasonIncomplete: "不完整",
   reasonOffTopic: "答非所问",

@@ -30,11 +30,11 @@ export const feedbackStyles = css`
 
   .feedback-form {
     display: grid;
-    flex: 1 0 100%;
+    flex: 1 1 100%;
     gap: 10px;
-    max-inline-size: 560px;
     margin-block: 6px 8px;
-    margin-inline: 8px;
+    /* In line with the text. */
+    margin-inline-start: 8px;
     padding: 14px 16px;
     border: 1px solid var(--_border);
     border-radius: var(--_radius);
@@ -132,6 +132,10 @@ export const feedbackStyles = css`
   }
 
   @media (pointer: coarse) {
+    .feedback-form {
+      margin-inline-start: 14px;
+    }
+
     .choice {
       min-block-size: 44px;
     }

@@ -8,10 +8,6 @@ export const startStyles = css`
     align-items: center;
   }
 
-  .is-empty .dock {
-    flex-direction: column-reverse;
-  }
-
   .greeting {
     display: grid;
     justify-items: center;
@@ -48,6 +44,8 @@ export const startStyles = css`
 
   .suggestions {
     display: flex;
+    /* Above the composer, which stands at the bottom. */
+    order: -1;
     flex-wrap: wrap;
     justify-content: center;
     gap: 8px;
@@ -87,8 +85,15 @@ export const startStyles = css`
 
     .is-empty .dock {
       flex: 1.2 1 0;
-      flex-direction: column;
       gap: 20px;
+    }
+
+    .is-empty .suggestions {
+      order: 0;
+    }
+
+    .is-empty .disclaimer {
+      margin-block-start: auto;
     }
   }
 

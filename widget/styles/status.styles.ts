@@ -16,6 +16,15 @@ export const statusStyles = css`
     color: var(--_warn);
   }
 
+  .disclaimer {
+    margin-block: -4px;
+    color: var(--_subtle);
+    font-size: 12.5px;
+    line-height: 1.4;
+    text-align: center;
+    text-wrap: balance;
+  }
+
   .said {
     display: flex;
     align-items: center;

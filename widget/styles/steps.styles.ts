@@ -43,7 +43,7 @@ export const stepStyles = css`
 
   /* Gives way before the name does. */
   .hint {
-    flex-shrink: 999;
+    flex-shrink: 1e6;
     min-inline-size: 0;
     overflow: hidden;
     color: var(--_subtle);

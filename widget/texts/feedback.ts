@@ -3,7 +3,7 @@
 export const feedbackTexts = {
   rateUp: "Good answer",
   rateDown: "Bad answer",
-  feedbackWhy: "What was wrong? You need not say.",
+  feedbackWhy: "What was wrong? (optional)",
   reasonIncorrect: "Not correct",
   reasonIncomplete: "Incomplete",
   reasonOffTopic: "Not what I asked for",

@@ -11,6 +11,8 @@ export interface FrameModel {
   /** What is to be known before one writes. */
   readonly status: unknown;
   readonly dock: TemplateResult;
+  /** Stands below the composer, unless it is empty. */
+  readonly disclaimer: string;
   readonly announcements: TemplateResult;
   readonly drop: FileDrop;
   /** Present while the newest text is out of view. */
@@ -63,10 +65,11 @@ export interface FrameModel {
  * @csspart dismiss - The button that closes them.
  * @csspart send - The button that sends.
  * @csspart stop - The button that stops the answer.
+ * @csspart disclaimer - The line below the composer.
  * @csspart key-form - The form that asks for a key.
  */
 export function frameView(model: FrameModel): TemplateResult {
-  const { drop, onJump } = model;
+  const { drop, onJump, disclaimer } = model;
   return html`
     <div
       class=${model.empty ? "chat is-empty" : "chat"}
@@ -96,7 +99,9 @@ export function frameView(model: FrameModel): TemplateResult {
         ${onJump ? jumpView(onJump) : nothing} ${model.status}
         <slot name="before-composer"></slot>
         ${model.dock}
-        <slot name="footer"></slot>
+        <slot name="footer">
+          ${disclaimer ? html`<p part="disclaimer" class="disclaimer" dir="auto">${disclaimer}</p>` : nothing}
+        </slot>
       </div>
       ${drop.render()} ${model.announcements}
     </div>

@@ -20,7 +20,7 @@ export function headerView(model: HeaderModel): TemplateResult {
     <header part="header" class="header">
       <slot name="header-start"></slot>
       <div class="who">
-        <span class="avatar">${icons.spark}</span>
+        <slot name="avatar"><span class="avatar">${icons.spark}</span></slot>
         <span class="names">
           <span class="agent">${agent}</span>
           ${name !== "" && name !== agent ? html`<span class="app">${name}</span>` : nothing}

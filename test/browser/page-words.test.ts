@@ -1,0 +1,96 @@
+/** What a page adds to the chat: what to ask next, a disclaimer, its own picture of the agent. */
+
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import type { Page } from "playwright-core";
+import type { AgentChat } from "../../widget/agent-chat.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { say, type Turn, wait } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { chatIn, failOnComplaints } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+async function openSite(t: TestContext, turns: Turn[], inside = "", attributes = "") {
+  const agent = { chat: { suggestions: ["What can you do?"] } };
+  const server = await startServer(t, { turns, agent });
+  const html = `<agent-chat style="display: block; height: 600px" ${attributes}>${inside}</agent-chat><script src="${server.url}/widget.js"></script>`;
+  const site = await startSite(t, { "/": sitePage(html) });
+  const { page, complaints } = await openPage(t, browser, {});
+  failOnComplaints(t, complaints);
+  await page.goto(site.url);
+  const chat = chatIn(page);
+  await page.locator('[part="suggestion"]').waitFor();
+  return { page, server, ...chat };
+}
+
+/** Top and bottom of something on the screen. */
+async function place(page: Page, selector: string): Promise<[top: number, bottom: number]> {
+  const box = await page.locator(selector).boundingBox();
+  assert.ok(box, selector);
+  return [box.y, box.y + box.height];
+}
+
+test("what the page offers to ask next is there when nothing else goes on, until a message is sent", async (t) => {
+  const rest = gate();
+  const chat = await openSite(t, [[say("One.")], [wait(rest.opened), say("Two.")]]);
+  const offers = chat.page.locator('[part="suggestion"]');
+  const element = chat.page.locator("agent-chat");
+  const suggest = (texts: unknown) =>
+    element.evaluate(async (node, list) => {
+      (node as AgentChat).suggest(list as string[]);
+      await (node as AgentChat).updateComplete;
+    }, texts);
+  await chat.ask("First", "One.");
+  assert.equal(await offers.count(), 0);
+  await suggest(["And tomorrow?", "Why?"]);
+  assert.deepEqual(await offers.allInnerTexts(), ["And tomorrow?", "Why?"]);
+  const [, bottom] = await place(chat.page, '[part="suggestions"]');
+  const [top] = await place(chat.page, '[part="composer"]');
+  assert.ok(bottom <= top, "above the composer");
+  await chat.page.getByRole("button", { name: "Change this message" }).click();
+  await offers.first().waitFor({ state: "detached" });
+  await chat.input.press("Escape");
+  await offers.getByText("Why?").click();
+  await chat.stop.waitFor();
+  assert.equal(chat.server.model.asked[1]?.messages.at(-1)?.content, "Why?");
+  await suggest(["Faster!"]);
+  assert.equal(await offers.count(), 0, "not while it answers");
+  rest.open();
+  await offers.getByText("Faster!").waitFor();
+  await assert.rejects(suggest("Faster!"), /suggest: texts must be a list of strings/);
+  await element.evaluate((node) => (node as AgentChat).reset());
+  assert.deepEqual(await offers.allInnerTexts(), ["What can you do?"]);
+});
+
+test("a disclaimer stands below the composer on every screen, and a footer of the page's own in its place", async (t) => {
+  const chat = await openSite(
+    t,
+    [[say("One.")]],
+    '<img slot="avatar" alt="Ada" src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">',
+    'disclaimer="Answers may be wrong."',
+  );
+  const check = async (what: string) => {
+    for (const width of [390, 1280]) {
+      await chat.page.setViewportSize({ width, height: 800 });
+      const [top] = await place(chat.page, '[part="disclaimer"]');
+      for (const above of ['[part="composer"]', '[part="suggestions"]']) {
+        if ((await chat.page.locator(above).count()) === 0) continue;
+        assert.ok(top >= (await place(chat.page, above))[1], `${what}, ${width}, below ${above}`);
+      }
+    }
+  };
+  await check("empty");
+  await chat.page.getByText("Answers may be wrong.").waitFor();
+  assert.equal(await chat.page.getByAltText("Ada").isVisible(), true);
+  assert.equal(await chat.page.locator('[part="header"] .avatar').isVisible(), false);
+  await chat.ask("First", "One.");
+  await check("in a conversation");
+  await chat.page.locator("agent-chat").evaluate((node) => {
+    node.insertAdjacentHTML("beforeend", '<p slot="footer">By Acme</p>');
+  });
+  await chat.page.getByText("By Acme").waitFor();
+  assert.equal(await chat.page.locator('[part="disclaimer"]').isVisible(), false);
+});
