@@ -15,7 +15,8 @@ export class ApiKey {
   #typed: string | undefined;
 
   constructor(server: URL) {
-    this.#storageName = `agent-chat-key:${server.origin}`;
+    // With its path: several servers behind one proxy have keys of their own.
+    this.#storageName = `agent-chat-key:${server.href}`;
     this.#typed = recall(this.#storageName);
   }
 

@@ -61,6 +61,24 @@ test("the key is kept in localStorage: after a reload the page asks no more", as
   await chat.ask("Hi", "Again.");
 });
 
+test("where the browser keeps nothing the form says so, and the key lasts as long as the page", async (t) => {
+  const chat = await openChat(t, browser, { env: CHAT_KEY, turns: [[say("Welcome.")]] });
+  await chat.page.getByText("It is kept in this browser only.").waitFor();
+  await chat.page.addInitScript(() => {
+    Object.defineProperty(window, "localStorage", {
+      get() {
+        throw new DOMException("blocked", "SecurityError");
+      },
+    });
+  });
+  await chat.page.reload();
+  await chat.page.getByText("you will be asked again on your next visit").waitFor();
+  await enterKey(chat, "chat-one");
+  await chat.ask("Hi", "Welcome.");
+  await chat.page.reload();
+  await chat.keyField.waitFor();
+});
+
 test("a forgotten key is gone from the browser, and the page asks again", async (t) => {
   const chat = await openChat(t, browser, { env: CHAT_KEY, turns: [] });
   await enterKey(chat, "chat-one");

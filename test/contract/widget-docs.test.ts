@@ -123,7 +123,7 @@ test("docs/widget.md names what the element keeps in localStorage", () => {
     (code) => /[`"](agent-chat-[\w-]+:?)/.exec(code)?.[1],
   );
   const inDocs = tableRows(docs, "in `localStorage`").map(([name = ""]) =>
-    name.replace("ORIGIN", ""),
+    name.replace("SERVER", ""),
   );
   assert.deepEqual(inDocs, names);
 });

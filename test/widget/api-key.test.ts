@@ -5,7 +5,7 @@ import { done, startScriptedServer } from "./scripted-server.ts";
 
 beforeEach(() => localStorage.clear());
 
-const storageName = (url: string) => `agent-chat-key:${new URL(url).origin}`;
+const storageName = (url: string) => `agent-chat-key:${new URL(url).href}`;
 
 test("a server that asks for a key gets one from the person, and only a good one is stored", async (t) => {
   const server = await startScriptedServer(t, { key: "good" });

@@ -86,8 +86,8 @@ export const locale: Locale = {
   cutByTurns: "Der Agent hat aufgehört, weil die Höchstzahl an Schritten erreicht war.",
   emptyAnswer: "Der Agent hat eine leere Antwort gegeben.",
   keyTitle: "Schlüssel eingeben",
-  keyWhy: (name) =>
-    `${name} verlangt einen Zugangsschlüssel. Er wird nur in diesem Browser gespeichert.`,
+  keyWhy: (name, kept) =>
+    `${name} verlangt einen Zugangsschlüssel. ${kept ? "Er wird nur in diesem Browser gespeichert." : "Dieser Browser lässt ihn nicht speichern: Beim nächsten Besuch werden Sie wieder gefragt."}`,
   keyLabel: "Zugangsschlüssel",
   keySubmit: "Weiter",
   keyChecking: "Wird geprüft …",

@@ -86,7 +86,8 @@ export const locale: Locale = {
   cutByTurns: "El agente se detuvo porque alcanzó el número máximo de pasos.",
   emptyAnswer: "El agente dio una respuesta vacía.",
   keyTitle: "Introduce tu clave",
-  keyWhy: (name) => `${name} pide una clave de acceso. Solo se guarda en este navegador.`,
+  keyWhy: (name, kept) =>
+    `${name} pide una clave de acceso. ${kept ? "Solo se guarda en este navegador." : "Este navegador no permite guardarla, así que se te pedirá de nuevo en tu próxima visita."}`,
   keyLabel: "Clave de acceso",
   keySubmit: "Continuar",
   keyChecking: "Comprobando…",

@@ -86,7 +86,8 @@ export const locale: Locale = {
   cutByTurns: "L’agent s’est arrêté : il a atteint le nombre maximal d’étapes.",
   emptyAnswer: "L’agent a donné une réponse vide.",
   keyTitle: "Saisissez votre clé",
-  keyWhy: (name) => `${name} demande une clé d’accès. Elle n’est conservée que dans ce navigateur.`,
+  keyWhy: (name, kept) =>
+    `${name} demande une clé d’accès. ${kept ? "Elle n’est conservée que dans ce navigateur." : "Ce navigateur ne permet pas de la conserver : elle vous sera redemandée à votre prochaine visite."}`,
   keyLabel: "Clé d’accès",
   keySubmit: "Continuer",
   keyChecking: "Vérification…",

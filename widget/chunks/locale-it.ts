@@ -86,8 +86,8 @@ export const locale: Locale = {
   cutByTurns: "L’agente si è fermato: ha raggiunto il numero massimo di passaggi.",
   emptyAnswer: "L’agente ha dato una risposta vuota.",
   keyTitle: "Inserisci la tua chiave",
-  keyWhy: (name) =>
-    `${name} richiede una chiave di accesso. Viene conservata solo in questo browser.`,
+  keyWhy: (name, kept) =>
+    `${name} richiede una chiave di accesso. ${kept ? "Viene conservata solo in questo browser." : "Questo browser non permette di conservarla: ti verrà richiesta alla prossima visita."}`,
   keyLabel: "Chiave di accesso",
   keySubmit: "Continua",
   keyChecking: "Verifica in corso…",

@@ -83,8 +83,8 @@ export const locale: Locale = {
   cutByTurns: "ステップ数の上限に達したため、エージェントは停止しました。",
   emptyAnswer: "エージェントの回答は空でした。",
   keyTitle: "キーを入力してください",
-  keyWhy: (name) =>
-    `${name}の利用にはアクセスキーが必要です。キーはこのブラウザにのみ保存されます。`,
+  keyWhy: (name, kept) =>
+    `${name}の利用にはアクセスキーが必要です。${kept ? "キーはこのブラウザにのみ保存されます。" : "このブラウザではキーを保存できないため、次回も入力が必要です。"}`,
   keyLabel: "アクセスキー",
   keySubmit: "続ける",
   keyChecking: "確認しています…",

@@ -86,7 +86,8 @@ export const locale: Locale = {
   cutByTurns: "O agente parou porque atingiu o número máximo de etapas.",
   emptyAnswer: "O agente deu uma resposta vazia.",
   keyTitle: "Digite sua chave",
-  keyWhy: (name) => `${name} pede uma chave de acesso. Ela fica guardada só neste navegador.`,
+  keyWhy: (name, kept) =>
+    `${name} pede uma chave de acesso. ${kept ? "Ela fica guardada só neste navegador." : "Este navegador não permite guardá-la: ela será pedida de novo na próxima visita."}`,
   keyLabel: "Chave de acesso",
   keySubmit: "Continuar",
   keyChecking: "Verificando…",

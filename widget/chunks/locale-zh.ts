@@ -82,7 +82,8 @@ export const locale: Locale = {
   cutByTurns: "智能体因达到步骤上限而停止。",
   emptyAnswer: "智能体给出了空的回答。",
   keyTitle: "请输入密钥",
-  keyWhy: (name) => `${name} 需要访问密钥。密钥只保存在此浏览器中。`,
+  keyWhy: (name, kept) =>
+    `${name} 需要访问密钥。${kept ? "密钥只保存在此浏览器中。" : "此浏览器无法保存密钥，下次访问时需要重新输入。"}`,
   keyLabel: "访问密钥",
   keySubmit: "继续",
   keyChecking: "正在验证…",

@@ -2,7 +2,8 @@
 
 export const keyFormTexts = {
   keyTitle: "Enter your key",
-  keyWhy: (name: string) => `${name} asks for an access key. It is kept in this browser only.`,
+  keyWhy: (name: string, kept: boolean) =>
+    `${name} asks for an access key. ${kept ? "It is kept in this browser only." : "This browser does not let it be kept, so you will be asked again on your next visit."}`,
   keyLabel: "Access key",
   keySubmit: "Continue",
   keyChecking: "Checking…",

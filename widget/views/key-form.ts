@@ -16,6 +16,17 @@ export interface KeyFormModel {
 const problemOf = (prompt: KeyPrompt): string =>
   ({ required: "", refused: strings.keyRefused, forbidden: strings.keyForbidden })[prompt];
 
+/** Whether the browser will keep the key: it may block storage, or have no room left. */
+function canKeep(): boolean {
+  try {
+    localStorage.setItem("agent-chat-key", "");
+    localStorage.removeItem("agent-chat-key");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Asks for the key, says why, and says what was wrong with the last one. */
 export function keyFormView(model: KeyFormModel): TemplateResult {
   const problem = model.checking ? "" : problemOf(model.prompt);
@@ -29,7 +40,7 @@ export function keyFormView(model: KeyFormModel): TemplateResult {
     <form part="key-form" class="key-form" @submit=${submit}>
       <span class="mark">${icons.key}</span>
       <h2>${strings.keyTitle}</h2>
-      <p id="key-why">${strings.keyWhy(model.name)}</p>
+      <p id="key-why">${strings.keyWhy(model.name, canKeep())}</p>
       <label for="key">${strings.keyLabel}</label>
       <input
         id="key"
