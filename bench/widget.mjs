@@ -11,6 +11,7 @@ import { launchBrowser } from "../test/support/browser.ts";
 import { sitePage, startSite } from "../test/support/site.ts";
 import { startServer } from "../test/support/start-server.ts";
 import { answers } from "./widget/answers.mjs";
+import { closedLauncher } from "./widget/closed-launcher.mjs";
 import { memory, phone } from "./widget/phone.mjs";
 
 const LOADS = 7;
@@ -128,6 +129,10 @@ try {
   print(
     "Tasks of the page on a phone, in milliseconds on a processor that is four times slower",
     await phone(browser, t),
+  );
+  print(
+    "A site's page with the launcher that nobody opens, in milliseconds on such a processor",
+    await closedLauncher(browser, t),
   );
   print("Memory of a conversation", await memory(browser, t));
 } finally {

@@ -14,14 +14,14 @@ import { answers } from "./answers.mjs";
 const SLOWER = 4;
 
 /** A longer task holds up a tap or a key. */
-const LONG_MS = 50;
+export const LONG_MS = 50;
 
 /** A message of some 300 characters may keep so much of the heap, however many there are. */
 const PER_MESSAGE_BYTES = 8_192;
 
 const [[, mixture]] = answers;
 
-const PHONE = { viewport: { width: 412, height: 800 } };
+export const PHONE = { viewport: { width: 412, height: 800 } };
 
 /** A model that speaks 80 times a second, 32 characters each time. */
 function* spoken(text) {
@@ -47,7 +47,7 @@ function stored(count, agent, chars) {
 }
 
 /** Tasks of the page's main thread while something happens, in milliseconds on the processor, the longest first. */
-async function tasksDuring(page, work) {
+export async function tasksDuring(page, work) {
   const session = await page.context().newCDPSession(page);
   const events = [];
   session.on("Tracing.dataCollected", ({ value }) => {
@@ -119,7 +119,7 @@ async function streaming(browser, t) {
 }
 
 /** Bytes of the page's heap, and its nodes, when the garbage is gone. */
-async function memoryOf(page) {
+export async function memoryOf(page) {
   const session = await page.context().newCDPSession(page);
   await session.send("HeapProfiler.collectGarbage");
   const { usedSize } = await session.send("Runtime.getHeapUsage");
