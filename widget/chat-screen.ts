@@ -3,7 +3,6 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { Announcer } from "./announcer.ts";
 import type { ChatClient } from "./chat-client.ts";
-import type { ChatSession } from "./chat-session.ts";
 import { Composer, type ComposerHost } from "./composer.ts";
 import type { Connection } from "./connection.ts";
 import type { KeptDraft, OutgoingMessage } from "./conversation.ts";
@@ -21,6 +20,7 @@ import { editingView } from "./views/editing.ts";
 import { startView, suggestionsView } from "./views/empty.ts";
 import { frameView } from "./views/frame.ts";
 import { headerView } from "./views/header.ts";
+import { jumpView } from "./views/jump.ts";
 import { transcriptView } from "./views/transcript.ts";
 
 /** What the person can ask of the element. */
@@ -143,11 +143,10 @@ export class ChatScreen {
     const { session, keyPrompt } = client;
     this.#client = client;
     const empty = session.messages.length === 0 && !client.isRestoring;
-    const agent = client.info?.agent ?? strings.fallbackAgent;
     return frameView({
       empty,
       header: this.#header(client, dark),
-      content: empty ? startView(client) : this.#transcript(session, agent),
+      content: empty ? startView(client) : this.#transcript(client),
       status: this.#status(client, empty),
       disclaimer: this.#host.disclaimer,
       dock: keyPrompt
@@ -155,7 +154,7 @@ export class ChatScreen {
         : this.#composerAndMore(client, empty),
       announcements: this.announcer.render(),
       drop: this.#drop,
-      onJump: empty || this.#follower.following ? undefined : () => this.follow(),
+      jump: empty ? nothing : jumpView(this.#follower, session.messages),
       onKeyDown: (event) => this.#keyDown(event, client),
     });
   }
@@ -191,10 +190,10 @@ export class ChatScreen {
     return html`${composer} ${suggestions}`;
   }
 
-  #transcript(session: ChatSession, agent: string): unknown {
+  #transcript({ info, session }: ChatClient): unknown {
     return transcriptView({
       session,
-      agent,
+      agent: info?.agent ?? strings.fallbackAgent,
       view: this.#view,
       editing: this.#editor.id,
       onEdit: (question) => this.#edit(question),

@@ -2,6 +2,9 @@
 
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 
+/** Keys that scroll up; the space bar does with Shift. */
+const UPWARD = /^(ArrowUp|PageUp|Home)$/;
+
 /** Nearer to the end than this counts as being there. */
 const AT_END_PX = 32;
 
@@ -11,6 +14,8 @@ export class ScrollFollower implements ReactiveController {
   readonly #resize = new ResizeObserver(() => this.#follow());
   #scroller: HTMLElement | undefined;
   #following = true;
+  /** How much there was when the end was last in view. */
+  #seen = 0;
   /** The last known scroll position, also after our own writes: what differs is the reader's doing. */
   #top = 0;
   /** The reader drags or selects: text must not move under the pointer. */
@@ -26,6 +31,12 @@ export class ScrollFollower implements ReactiveController {
   /** Whether the reader is at the end, so that new text stays in view. */
   get following(): boolean {
     return this.#following;
+  }
+
+  /** How many of so many things have come since the reader left the end. */
+  missed(count: number): number {
+    if (this.#following) this.#seen = count;
+    return Math.max(count - this.#seen, 0);
   }
 
   hostUpdated(): void {
@@ -62,6 +73,11 @@ export class ScrollFollower implements ReactiveController {
     const options = { signal: this.#listening.signal, passive: true };
     scroller.addEventListener("scroll", () => this.#scrolled(), options);
     scroller.addEventListener("wheel", ({ deltaY }) => deltaY < 0 && this.#leave(), options);
+    scroller.addEventListener(
+      "keydown",
+      ({ key, shiftKey }) => (UPWARD.test(key) || (key === " " && shiftKey)) && this.#leave(),
+      options,
+    );
     // Whoever selects wants to read, and the text must not move away with the selection.
     for (const type of ["touchmove", "selectstart"]) {
       scroller.addEventListener(type, () => this.#leave(), options);
@@ -109,8 +125,20 @@ export class ScrollFollower implements ReactiveController {
   #follow(): void {
     const scroller = this.#scroller;
     if (!scroller || !this.#following || this.#held) return;
+    if (this.#isVisited(scroller)) {
+      this.#setFollowing(this.#fromEnd() <= AT_END_PX);
+      return;
+    }
     scroller.scrollTop = scroller.scrollHeight;
     this.#top = scroller.scrollTop;
+  }
+
+  /** Does the keyboard's focus stand on something in the text? It must not move away from there. */
+  #isVisited(scroller: HTMLElement): boolean {
+    const focused = (scroller.getRootNode() as ShadowRoot).activeElement;
+    return (
+      !!focused?.matches(":focus-visible") && focused !== scroller && scroller.contains(focused)
+    );
   }
 
   #setFollowing(following: boolean): void {

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
 import { launchBrowser } from "../support/browser.ts";
-import { type Gate, gate, within } from "../support/deadline.ts";
-import { type Step, say, type Turn, wait } from "../support/scripted-provider.ts";
-import { type ChatPage, openChat } from "./chat-page.ts";
+import { type Gate, gate } from "../support/deadline.ts";
+import { type Step, say, wait } from "../support/scripted-provider.ts";
+import { type ChatPage, openChat, shown } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -76,8 +76,11 @@ test("a reader who has scrolled up is left in peace, and jumps back with one cli
   const chat = await openLong(t, middle);
   await wheel(chat, -200);
   const place = await position(chat.messages);
+  const jump = chat.page.locator('[part="jump"]');
+  assert.equal(await shown(jump), "Jump to latest");
   middle.open();
   await chat.send.waitFor();
+  assert.equal(await shown(jump), "Jump to latest · 1 new answer");
   assert.equal(await chat.replies.getByText("The end.").count(), 1);
   assert.equal(await position(chat.messages), place, "the text did not move");
   await chat.page.getByRole("button", { name: "Jump to latest" }).click();
@@ -108,97 +111,6 @@ test("the arrow keys leave the end as the wheel does", async (t) => {
   await chat.send.waitFor();
   assert.equal(await position(chat.messages), place);
 });
-
-/** An answer of 240 tokens a second, until the test has seen enough. */
-function* endless(enough: { yet: boolean }): Turn {
-  yield say(PARAGRAPHS.join(""));
-  while (!enough.yet) {
-    yield say("some more words ");
-    yield wait(new Promise((resolve) => setTimeout(resolve, 4)));
-  }
-}
-
-/** What was pushed goes on by itself for a moment, and a wheel's turn arrives a moment later. */
-async function untilStill({ messages }: ChatPage): Promise<void> {
-  await messages.evaluate(async (scroller) => {
-    let place = scroller.scrollTop;
-    for (let frame = 0, still = 0; still < 20; frame++) {
-      if (frame === 1_000) throw new Error("the transcript still moves by itself");
-      await new Promise(requestAnimationFrame);
-      still = scroller.scrollTop === place ? still + 1 : 0;
-      place = scroller.scrollTop;
-    }
-  });
-}
-
-/** What a reader does to see what is further up. */
-const GESTURES: Record<string, (chat: ChatPage, x: number, y: number) => Promise<void>> = {
-  "the wheel": async ({ page }) => page.mouse.wheel(0, -120),
-  "the key": async ({ page, messages }) => {
-    await messages.focus();
-    await page.keyboard.press("ArrowUp");
-  },
-  "a finger": async ({ page }, x, y) => {
-    const device = await page.context().newCDPSession(page);
-    const touch = (type: "touchStart" | "touchMove" | "touchEnd", at: number) =>
-      device.send("Input.dispatchTouchEvent", {
-        type,
-        touchPoints: type === "touchEnd" ? [] : [{ x, y: at }],
-      });
-    await touch("touchStart", y);
-    for (let moved = 0; moved <= 60; moved += 10) await touch("touchMove", y + moved);
-    await touch("touchEnd", y + 60);
-  },
-  "a selection": async ({ page }, x, y) => {
-    await page.mouse.down();
-    await page.mouse.move(x + 40, y - 30, { steps: 4 });
-  },
-};
-
-for (const [name, gesture] of Object.entries(GESTURES)) {
-  test(`with ${name} upward a reader stays where he is, however fast the answer comes`, async (t) => {
-    const enough = { yet: false };
-    t.after(() => {
-      enough.yet = true;
-    });
-    const chat = await openChat(t, browser, {
-      turns: [endless(enough), [say("Second answer.")]],
-      browser: { viewport: { width: 800, height: 500 }, hasTouch: name === "a finger" },
-    });
-    await chat.say("Long");
-    await chat.replies.getByText("some more words").waitFor();
-    const box = await chat.messages.boundingBox();
-    assert.ok(box);
-    const [x, y] = [box.x + 60, box.y + box.height / 2];
-    await chat.page.mouse.move(x, y);
-    await gesture(chat, x, y);
-    await chat.page.locator('[part="jump"]').waitFor();
-    await untilStill(chat);
-    // The text under the reader's eyes, in each frame in which the answer has grown.
-    const watched = chat.messages.evaluate(async (scroller) => {
-      const root = scroller.getRootNode() as ShadowRoot;
-      const text = root.querySelector('[part="markdown"] p:nth-child(20)') as Element;
-      const start = text.getBoundingClientRect().top;
-      const end = scroller.textContent.length + 4_000;
-      let most = 0;
-      while (scroller.textContent.length < end) {
-        await new Promise(requestAnimationFrame);
-        most = Math.max(most, Math.abs(text.getBoundingClientRect().top - start));
-      }
-      return most;
-    });
-    const moved = await within(watched, "the growth of the answer", 30_000);
-    assert.ok(moved <= 2, `moved by ${moved} px`);
-    if (name === "a selection") {
-      assert.notEqual(await chat.page.evaluate(() => String(getSelection())), "");
-      await chat.page.mouse.up();
-    }
-    enough.yet = true;
-    await chat.send.waitFor();
-    await chat.ask("Next", "Second answer.");
-    assert.ok((await fromEnd(chat.messages)) <= 2, "sending follows again");
-  });
-}
 
 test("sending a message shows it, wherever the reader was", async (t) => {
   const middle = gate();

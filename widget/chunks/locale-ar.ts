@@ -37,6 +37,14 @@ export const locale: Locale = {
   dropHere: "أفلت الملفات هنا لإرفاقها",
   dismiss: "إغلاق",
   jump: "الانتقال إلى الأحدث",
+  newAnswers: (count) =>
+    plural(count, {
+      one: "إجابة جديدة واحدة",
+      two: "إجابتان جديدتان",
+      few: "# إجابات جديدة",
+      many: "# إجابة جديدة",
+      other: "# إجابة جديدة",
+    }),
   suggestions: "اقتراحات",
   you: "أنت:",
   agentSaid: (agent) => `${agent}:`,

@@ -1,7 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { FileDrop } from "../file-drop.ts";
 import { strings } from "../strings.ts";
-import * as icons from "./icons.ts";
 
 export interface FrameModel {
   /** Whether the conversation has no messages: what is there then moves to the middle. */
@@ -15,8 +14,8 @@ export interface FrameModel {
   readonly disclaimer: string;
   readonly announcements: TemplateResult;
   readonly drop: FileDrop;
-  /** Present while the newest text is out of view. */
-  readonly onJump: (() => void) | undefined;
+  /** The way to the newest text, while that is out of view. */
+  readonly jump: unknown;
   readonly onKeyDown: (event: KeyboardEvent) => void;
 }
 
@@ -69,7 +68,7 @@ export interface FrameModel {
  * @csspart key-form - The form that asks for a key.
  */
 export function frameView(model: FrameModel): TemplateResult {
-  const { drop, onJump, disclaimer } = model;
+  const { drop, disclaimer } = model;
   return html`
     <div
       class=${model.empty ? "chat is-empty" : "chat"}
@@ -96,7 +95,7 @@ export function frameView(model: FrameModel): TemplateResult {
         <div class="column">${model.content}</div>
       </div>
       <div class="dock">
-        ${onJump ? jumpView(onJump) : nothing} ${model.status}
+        ${model.jump} ${model.status}
         <slot name="before-composer"></slot>
         ${model.dock}
         <slot name="footer">
@@ -116,13 +115,4 @@ function keepInside(event: KeyboardEvent): void {
   const [field] = event.composedPath();
   if (event.ctrlKey || event.metaKey || /^(Escape|Tab)$/.test(event.key)) return;
   if (field instanceof Element && field.matches("textarea,input")) event.stopPropagation();
-}
-
-/** Brings a reader who scrolled up back to the newest text. */
-function jumpView(onJump: () => void): TemplateResult {
-  return html`
-    <button type="button" part="jump" class="small-button jump" @click=${onJump}>
-      ${icons.down}${strings.jump}
-    </button>
-  `;
 }
