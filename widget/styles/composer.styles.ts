@@ -71,6 +71,8 @@ export const composerStyles = css`
   /* Of nothing, dir=auto makes left to right. */
   textarea:placeholder-shown {
     direction: inherit;
+    /* Chromium gives the placeholder the field's. */
+    text-overflow: ellipsis;
   }
 
   textarea::placeholder {

@@ -13,9 +13,12 @@ export const feedbackStyles = css`
   }
 
   /* What the person thinks of it is seen without looking for it. */
-  .message .answer-actions .icon-button[aria-pressed="true"] {
-    color: var(--_text);
+  .message .answer-actions:has([aria-pressed="true"]) .icon-button {
     opacity: 1;
+  }
+
+  .answer-actions [aria-pressed="true"] {
+    color: var(--_text);
   }
 
   [aria-pressed="true"] > .icon {

@@ -12,7 +12,7 @@ export const statusStyles = css`
     color: var(--_muted);
   }
 
-  [part="connection"] .icon {
+  [part="connection"] > .icon {
     color: var(--_warn);
   }
 
@@ -40,7 +40,8 @@ export const statusStyles = css`
     outline: 2px solid var(--_ring);
   }
 
-  .queued {
+  .queued,
+  .queued span {
     display: flex;
     flex-wrap: wrap;
     align-items: center;

@@ -85,6 +85,10 @@ export const transcriptStyles = css`
     flex: 1 1 160px;
   }
 
+  :is(.failure, .status-line) > .small-button {
+    margin-inline-start: auto;
+  }
+
   .message.assistant > .answer-actions {
     display: flex;
     margin-block: 6px -2px;

@@ -53,8 +53,10 @@ function queuedView(onEdit: () => void, onWithdraw: () => void): TemplateResult 
   return html`
     <div part="queued" class="note queued">
       ${strings.queued}
-      ${smallButton("edit", strings.change, onEdit)}
-      ${smallButton("take-back", strings.takeBack, onWithdraw)}
+      <span>
+        ${smallButton("edit", strings.change, onEdit)}
+        ${smallButton("take-back", strings.takeBack, onWithdraw)}
+      </span>
     </div>
   `;
 }
