@@ -153,7 +153,7 @@ test("axe finds nothing while a message is changed, while one waits for the conn
   await assertClean(page, "no connection");
 });
 
-test("axe finds nothing on a site with the launcher: closed, opened, in a conversation, closed again", async (t) => {
+test("axe finds nothing on a site with the launcher: closed, with its preview, opened, in a conversation, closed again", async (t) => {
   const { server, page } = await open(t);
   const site = await startSite(t, {
     "/": sitePage(`<script src="${server.url}/widget.js" data-feedback></script>`),

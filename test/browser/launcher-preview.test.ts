@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
@@ -140,4 +140,20 @@ test("the bubble stays inside the narrowest screen, and moves nothing of the pag
      })`,
   );
   assert.equal(shifts, 0);
+});
+
+test("with forced colours button, bubble and panel keep an edge", async (t) => {
+  const { page } = await visit(t, browser, {
+    script: 'data-preview="Questions?" data-preview-after="0"',
+    browser: { forcedColors: "active" },
+  });
+  const edge = (part: Locator) => part.evaluate((it) => getComputedStyle(it).borderTopWidth);
+  await preview(page).waitFor();
+  assert.deepEqual(await Promise.all([preview, button].map((it) => edge(it(page)))), [
+    "1px",
+    "1px",
+  ]);
+  await button(page).click();
+  await panel(page).waitFor();
+  assert.equal(await edge(panel(page)), "1px");
 });

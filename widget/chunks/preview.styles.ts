@@ -12,7 +12,8 @@ export const previewStyles = css`
     inline-size: max-content;
     max-inline-size: min(300px, calc(100vw - 2 * var(--_inset-inline)));
     border-radius: calc(16px * var(--_round));
-    background: var(--_bg);
+    /* Where all is dark a shadow is not seen. */
+    background: light-dark(var(--_bg), var(--_surface));
     box-shadow: 0 0 0 1px light-dark(#00000014, #ffffff24), 0 1px 2px #0000000f, 0 8px 28px #00000026;
     animation: open 200ms cubic-bezier(0.32, 0.72, 0, 1);
   }
@@ -22,6 +23,10 @@ export const previewStyles = css`
     padding-inline: 16px 0;
     border-radius: inherit;
     line-height: 20px;
+  }
+
+  .preview :focus-visible {
+    outline-offset: -3px;
   }
 
   .preview-text span {
