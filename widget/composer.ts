@@ -8,9 +8,10 @@ import {
 } from "lit";
 import type { AttachmentDraft, AttachmentLimits } from "./attachment-draft.ts";
 import type { KeptDraft, OutgoingMessage } from "./conversation.ts";
+import { EarlyEnter } from "./early-enter.ts";
 import { LateChunk } from "./late-chunk.ts";
 import { strings } from "./strings.ts";
-import { growField } from "./text-field.ts";
+import { growField, touchKeyboard } from "./text-field.ts";
 import { composerView } from "./views/composer.ts";
 
 export interface ComposerHost extends ReactiveControllerHost {
@@ -34,12 +35,9 @@ export interface ComposerState {
   readonly limits: AttachmentLimits | undefined;
   readonly busy: boolean;
   readonly stopping: boolean;
-  /** An earlier conversation is about to be shown: what is sent before would take its place. */
+  /** An earlier conversation is about to be shown: what is to be sent waits, since it would take its place. */
   readonly restoring: boolean;
 }
-
-/** There Shift+Enter is out of reach: the button sends, and Enter makes a line. */
-const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
 
 export class Composer implements ReactiveController {
   readonly #host: ComposerHost;
@@ -56,6 +54,7 @@ export class Composer implements ReactiveController {
   #grown: readonly unknown[] = [];
   /** In the moment after a composition. */
   #composed = false;
+  readonly #enter = new EarlyEnter();
   /** Dropped before the server has said what it takes. */
   readonly #early: File[] = [];
 
@@ -76,6 +75,7 @@ export class Composer implements ReactiveController {
     if (grown.some((it, index) => it !== this.#grown[index])) growField(input);
     this.#grown = grown;
     this.#field = input;
+    if (!this.#state?.restoring) this.#sendEarly();
   }
 
   /** The text that is being written. It may be set before the field is drawn. */
@@ -97,6 +97,7 @@ export class Composer implements ReactiveController {
   /** Begins with what an earlier page had here, and says which files are gone with it. */
   restore({ text, files }: KeptDraft): void {
     if (this.#text === "") this.draft = text;
+    else this.#enter.afterwards = text;
     if (files.length === 0) return;
     void this.#open().then((draft) => draft && this.#options.onFiles(draft.lose(files)));
   }
@@ -186,7 +187,7 @@ export class Composer implements ReactiveController {
   }
 
   get #canSend(): boolean {
-    if (this.#draft?.reading || this.#state?.restoring) return false;
+    if (this.#draft?.reading) return false;
     return (this.#draft?.files.length ?? 0) > 0 || this.#text.trim() !== "";
   }
 
@@ -232,7 +233,17 @@ export class Composer implements ReactiveController {
 
   #send(): void {
     if (!this.#canSend || this.#state?.busy !== false) return;
+    if (this.#state.restoring) return this.#enter.press(this.#text);
     this.#options.onSend(this.take());
     this.focus();
+  }
+
+  /** Sends what waited for the earlier conversation. What was written since then stays, as all does where that has gone on. */
+  #sendEarly(): void {
+    const [text, rest] = this.#enter.take(this.#text) ?? [];
+    if (text === undefined || rest === undefined || this.#state?.busy) return;
+    this.draft = text;
+    this.#options.onSend(this.take());
+    this.draft = rest;
   }
 }

@@ -1,4 +1,7 @@
-/** The height of the text field. */
+/** The text field: its height, and what Enter means on its keyboard. */
+
+/** There Shift+Enter is out of reach: the button sends, and Enter makes a line. */
+export const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
 
 /** The text field's height is less with one line, with or without the larger paddings of touch, and more with two. */
 const ONE_LINE_PX = 50;

@@ -48,30 +48,64 @@ test("a site that begins anew as soon as the page is there has an empty conversa
   assert.doesNotMatch(JSON.stringify(await leave(chat)), /First/);
 });
 
-test("Enter before the earlier conversation is there neither replaces it nor loses the text", async (t) => {
+/** Reloads the page, and holds back what it has kept until the gate is opened. */
+async function reloadInTwoSteps({ page }: ChatPage) {
+  const kept = gate();
+  await page.route("**/chunks/keep-*", async (route) => {
+    await kept.opened;
+    await route.continue();
+  });
+  await page.reload();
+  await page.getByRole("button", { name: "Attach files" }).and(page.locator(":enabled")).waitFor();
+  return kept;
+}
+
+test("Enter before the earlier conversation is there sends once it is, and what was being written is there again", async (t) => {
   const chat = await openChat(t, browser, {
     agent: { chat: { suggestions: ["What can you do?"] } },
     turns: [[say("One.")], [say("Two.")]],
   });
   await chat.ask("First", "One.");
-  const kept = gate();
-  await chat.page.route("**/chunks/keep-*", async (route) => {
-    await kept.opened;
-    await route.continue();
-  });
-  await chat.page.reload();
-  await chat.page
-    .getByRole("button", { name: "Attach files" })
-    .and(chat.page.locator(":enabled"))
-    .waitFor();
+  await chat.input.fill("Half a thou");
+  const kept = await reloadInTwoSteps(chat);
   await chat.say("Second");
+  await chat.input.press("Enter");
   assert.equal(await chat.input.inputValue(), "Second");
   assert.equal(await chat.page.locator('[part="suggestion"]').count(), 0, "they begin anew");
   kept.open();
-  await chat.replies.getByText("One.").waitFor();
-  await chat.input.press("Enter");
   await chat.replies.getByText("Two.").waitFor();
+  assert.equal(await chat.input.inputValue(), "Half a thou");
+  assert.equal(await chat.questions.count(), 2);
   assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
+});
+
+test("what is written after such an Enter belongs to the next message", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]] });
+  await chat.ask("First", "One.");
+  const kept = await reloadInTwoSteps(chat);
+  await chat.say("Second");
+  await chat.input.pressSequentially("Thi");
+  kept.open();
+  await chat.replies.getByText("Two.").waitFor();
+  assert.equal(await chat.input.inputValue(), "Thi");
+  assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
+});
+
+test("such an Enter sends nothing while the answer goes on that the page was left in, and the text stays", async (t) => {
+  const rest = gate();
+  const chat = await openChat(t, browser, {
+    turns: [[say("The first half"), wait(rest.opened), say(" and the rest.")]],
+  });
+  await chat.say("First");
+  await chat.replies.getByText("The first half").waitFor();
+  const kept = await reloadInTwoSteps(chat);
+  await chat.say("Second");
+  kept.open();
+  await chat.replies.getByText("The first half").waitFor();
+  rest.open();
+  await chat.replies.getByText("The first half and the rest.").waitFor();
+  assert.equal(await chat.input.inputValue(), "Second");
+  assert.equal(await chat.questions.count(), 1);
 });
 
 test("a page that is gone back to shows what was said on another one meanwhile", async (t) => {
