@@ -21,13 +21,12 @@ import { ReplyWatcher } from "./reply-watcher.ts";
 import { parseServer } from "./server-url.ts";
 import { strings } from "./strings.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
-import { rememberedTheme, rememberTheme, ThemeWatcher } from "./theme.ts";
-import { filesOf } from "./transcript.ts";
+import { ThemeWatcher } from "./theme.ts";
 
 /** `markdown` is to be read, `json` for programs. */
 export type TranscriptFormat = "markdown" | "json";
 
-/** An open line would keep browsers from showing the page again as it was left, when one goes back to it. */
+/** An open line would keep browsers from showing a page again as it was left. */
 const NETWORK = ["online", "offline", "pagehide"];
 
 /**
@@ -89,35 +88,34 @@ export class AgentChat extends ChatElement {
     },
     stop: () => this.stop(),
     reset: () => this.reset(),
-    toggleTheme: () => {
-      this.theme = this.#look.isDark ? "light" : "dark";
-      rememberTheme(this.theme);
-    },
+    toggleTheme: () => this.#look.toggle(),
   });
   readonly #look = new ThemeWatcher(this);
   readonly #watcher = new ReplyWatcher(this, this.#screen.announcer);
   #client: ChatClient | undefined;
+  #stops = 0;
 
-  /** Sends a message as if the person had typed it; resolves when the answer has ended. */
+  /** Sends a message as if the person had typed it; resolves when the answer is over, rejects if there is to be none. */
   async send(text: string): Promise<void> {
+    const stops = this.#stops;
     await this.#restored();
     if (text.trim() === "") throw new TypeError("send: text must not be empty");
-    await this.#send({ text: text.trim(), attachments: [], files: [] });
+    const sent = this.#send({ text: text.trim(), attachments: [], files: [] });
+    if (this.#stops > stops) this.stop();
+    await sent;
   }
 
-  /** Stops the running answer; what was said so far stays. */
+  /** Stops the running answer, or that to a message which is about to be sent; what was said so far stays. */
   stop(): void {
+    this.#stops += 1;
     this.#client?.session.stop();
   }
 
   /** Starts a new conversation. */
   async reset(): Promise<void> {
     await this.#restored();
-    for (const { url } of this.#client?.session?.messages.flatMap(filesOf) ?? []) {
-      if (url !== undefined) URL.revokeObjectURL(url);
-    }
     this.#screen.clear();
-    await this.#client?.session.reset();
+    await this.#client?.reset();
   }
 
   /** Puts the cursor where the person goes on: the text field, or the field for the key. */
@@ -149,7 +147,6 @@ export class AgentChat extends ChatElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.theme = rememberedTheme() ?? this.theme;
     for (const type of NETWORK) window.addEventListener(type, this.#network);
     this.#client?.open(this.persist !== "none");
   }

@@ -9,6 +9,7 @@ import type { StoredConversation } from "./chunks/stored-conversation.ts";
 import { Connection } from "./connection.ts";
 import type { KeptDraft } from "./conversation.ts";
 import { ConversationKeeper } from "./conversation-keeper.ts";
+import { filesOf } from "./transcript.ts";
 import { FallbackTransport } from "./transport/fallback-transport.ts";
 
 export interface ClientOptions {
@@ -116,6 +117,14 @@ export class ChatClient {
     this.#keeper.isOn = persist;
   }
 
+  /** Starts a new conversation; resolves when the server has forgotten the old one. */
+  async reset(): Promise<void> {
+    for (const { url } of this.session.messages.flatMap(filesOf)) {
+      if (url !== undefined) URL.revokeObjectURL(url);
+    }
+    await this.session.reset();
+  }
+
   /** A key that the site brings from now on; the conversation goes on. */
   giveKey(key: string): void {
     this.#key.give(key);
@@ -195,7 +204,7 @@ export class ChatClient {
     this.#options.onChange();
     this.#options.onReady(info);
     await this.restored;
-    if (!this.#key.prompt) void this.session.unlock();
+    if (!this.#key.prompt) this.session.unlock();
     return true;
   }
 
@@ -209,7 +218,7 @@ export class ChatClient {
     if (!isNewer) return;
     this.#transport.close();
     this.#options.onChange();
-    if (this.#info && !this.#key.prompt) void this.session.unlock();
+    if (this.#info && !this.#key.prompt) this.session.unlock();
   }
 
   /** Whether it was another agent, at this address, that a conversation was with: this one knows nothing of it. */
@@ -227,7 +236,7 @@ export class ChatClient {
   #admit(): void {
     this.#key.prompt = undefined;
     this.#options.onChange();
-    void this.session.unlock();
+    this.session.unlock();
   }
 
   #asksForKey(error: ErrorEvent): boolean {

@@ -21,6 +21,8 @@ export class ChatSession {
   #status: SessionStatus = "idle";
   #run: CarriedRun | undefined;
   #clearing: Promise<void> = Promise.resolve();
+  /** Ends the waiting of a run for a key. */
+  #goOn = () => {};
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -76,14 +78,15 @@ export class ChatSession {
     // The same answer comes here, too, and brings what is missing.
     if (run && this.#run?.position.run === run.run) return;
     const before = this.#run;
+    this.#run = undefined;
     this.#conversation.restore(data);
-    this.#run = run && this.#newRun(run);
-    if (run) this.#conversation.expectReply();
-    this.#status = run ? "locked" : "idle";
     before?.stop();
+    this.#goOn();
+    this.#status = run ? "locked" : "idle";
+    if (run) void this.#carry(this.#newRun(run));
   }
 
-  /** Sends a message and resolves when its run has ended. Refused while another run goes on. */
+  /** Sends a message. Resolves when its run is over, also one that waits for a key, or is gone. Refused while another goes on. */
   async send(outgoing: OutgoingMessage): Promise<void> {
     this.#mustBeIdle();
     this.#conversation.ask(outgoing);
@@ -105,14 +108,11 @@ export class ChatSession {
 
   /** Asks the run to stop; what was said so far stays. */
   stop(): void {
-    const run = this.#run;
-    if (!run) return;
-    const isLocked = this.#status === "locked";
+    if (!this.#run) return;
     this.#conversation.stopTools();
     this.#setStatus("stopping");
-    run.stop();
-    // Nobody reads a run that waits for a key.
-    if (isLocked) void this.#carry(run);
+    this.#run.stop();
+    this.#goOn();
   }
 
   /** Asks the last question again, in place of its answer. */
@@ -132,14 +132,17 @@ export class ChatSession {
     const outgoing = this.#conversation.outgoing(question);
     this.#run = undefined;
     run.stop();
+    this.#goOn();
     this.#conversation.rewind(question.id);
     this.#setStatus("idle");
     return outgoing;
   }
 
   /** Goes on with the message that waited for a key. */
-  async unlock(): Promise<void> {
-    if (this.#status === "locked" && this.#run) await this.#carry(this.#run);
+  unlock(): void {
+    if (this.#status !== "locked") return;
+    this.#setStatus("running");
+    this.#goOn();
   }
 
   /** Forgets the conversation, and ends the run if there is one. */
@@ -149,6 +152,7 @@ export class ChatSession {
     this.#conversation.clear();
     this.#clearing = this.#options.transport.clear();
     run?.stop();
+    this.#goOn();
     this.#setStatus("idle");
     await this.#clearing;
   }
@@ -164,40 +168,48 @@ export class ChatSession {
 
   #newRun(position?: RunPosition): CarriedRun {
     const { transport, connection } = this.#options;
-    const question = this.#conversation.lastQuestion;
-    const { text: message, attachments } = question
-      ? this.#conversation.outgoing(question)
-      : { text: "", attachments: [] };
-    const { state } = this.#conversation;
-    const turn =
-      question && this.#conversation.canRepeat(question)
-        ? { message, attachments, state }
-        : undefined;
-    return new CarriedRun({ transport, connection, turn, position });
+    return new CarriedRun({ transport, connection, turn: this.#conversation.turn, position });
   }
 
+  /** Follows a run until it is over, or another one has its place. */
   async #carry(run: CarriedRun): Promise<void> {
     this.#run = run;
     this.#conversation.expectReply();
-    if (this.#status !== "stopping") this.#setStatus("running");
     try {
-      // A run that starts before `cleared` has come would be cleared with the old conversation.
-      await this.#clearing;
-      for await (const event of run.events()) {
+      do {
+        if (this.#status === "locked") await this.#unlocked();
         if (this.#run !== run) return;
-        if (!this.#apply(event)) return;
-      }
+        this.#conversation.expectReply();
+        if (this.#status !== "stopping") this.#setStatus("running");
+        // A run that starts before `cleared` has come would be cleared with the old conversation.
+        await this.#clearing;
+      } while (!(await this.#read(run)));
       this.#endReply(run, stopReply);
     } catch (error) {
       const failure = { code: "unreadable", message: strings.unreadable, retryable: true } as const;
       this.#endReply(run, (reply, now) => failReply(reply, failure, now));
       if (!(error instanceof TransportError)) throw error;
     } finally {
-      if (this.#run === run && this.#status !== "locked") {
+      if (this.#run === run) {
         this.#run = undefined;
         this.#setStatus("idle");
       }
     }
+  }
+
+  #unlocked(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#goOn = resolve;
+    });
+  }
+
+  /** Shows what a run brings; `false` when a key is asked for before its end. */
+  async #read(run: CarriedRun): Promise<boolean> {
+    for await (const event of run.events()) {
+      if (this.#run !== run) return true;
+      if (!this.#apply(event)) return false;
+    }
+    return true;
   }
 
   /** Whether the run goes on being followed; it does not while a key is asked for. */

@@ -75,7 +75,7 @@ export class Composer implements ReactiveController {
     if (grown.some((it, index) => it !== this.#grown[index])) growField(input);
     this.#grown = grown;
     this.#field = input;
-    if (!this.#state?.restoring) this.#sendEarly();
+    if (!this.#state?.restoring) this.#sendPressed();
   }
 
   /** The text that is being written. It may be set before the field is drawn. */
@@ -97,7 +97,7 @@ export class Composer implements ReactiveController {
   /** Begins with what an earlier page had here, and says which files are gone with it. */
   restore({ text, files }: KeptDraft): void {
     if (this.#text === "") this.draft = text;
-    else this.#enter.afterwards = text;
+    else this.#enter.keep(text);
     if (files.length === 0) return;
     void this.#open().then((draft) => draft && this.#options.onFiles(draft.lose(files)));
   }
@@ -233,17 +233,17 @@ export class Composer implements ReactiveController {
 
   #send(): void {
     if (!this.#canSend || this.#state?.busy !== false) return;
-    if (this.#state.restoring) return this.#enter.press(this.#text);
-    this.#options.onSend(this.take());
+    this.#enter.press(this.#text);
+    if (!this.#state.restoring) this.#sendPressed();
     this.focus();
   }
 
-  /** Sends what waited for the earlier conversation. What was written since then stays, as all does where that has gone on. */
-  #sendEarly(): void {
+  /** What was written since then stays, as all does where the earlier conversation has gone on. */
+  #sendPressed(): void {
     const [text, rest] = this.#enter.take(this.#text) ?? [];
     if (text === undefined || rest === undefined || this.#state?.busy) return;
     this.draft = text;
     this.#options.onSend(this.take());
-    this.draft = rest;
+    if (rest) this.draft = rest;
   }
 }

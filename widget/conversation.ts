@@ -10,6 +10,7 @@ import {
   type SentFile,
   stopTools,
 } from "./transcript.ts";
+import type { ChatTurn } from "./transport/transport.ts";
 
 /** The files of so many messages are kept for sending them again: each may have some 64 MiB of them. */
 const KEPT_WITH_FILES = 3;
@@ -120,6 +121,14 @@ export class Conversation implements ConversationData {
   /** Whether a question can be asked again as it was: from where it was asked, with its files. */
   canRepeat({ id, files }: Question): boolean {
     return this.#forks.has(id) && (files.length === 0 || this.#attachments.has(id));
+  }
+
+  /** What to send to have the last question answered; nothing where that is impossible. */
+  get turn(): Omit<ChatTurn, "run"> | undefined {
+    const question = this.lastQuestion;
+    if (!question || !this.canRepeat(question)) return undefined;
+    const { text: message, attachments } = this.outgoing(question);
+    return { message, attachments, state: this.#state };
   }
 
   /** Back to before the question: it and what followed are gone. */

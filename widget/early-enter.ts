@@ -1,20 +1,25 @@
-/** An Enter that comes before it is known what the tab has kept: its message is sent once it is. */
+/** What was sent with Enter. Before it is known what the tab has kept it waits, and one may write on meanwhile. */
 
 export class EarlyEnter {
   #pressed: string | undefined;
-  /** What an earlier page had in the field, which is empty once the message is sent. */
-  afterwards = "";
+  #afterwards = "";
 
   /** To be called with the text that is to be sent; the first time counts. */
   press(text: string): void {
     this.#pressed ??= text;
   }
 
+  /** An earlier page had this in the field, which will be empty once the message is sent. */
+  keep(draft: string): void {
+    if (this.#pressed !== undefined) this.#afterwards = draft;
+  }
+
   /** The text to send, once, and what the field holds then; nothing where the text was changed since. */
   take(text: string): readonly [pressed: string, rest: string] | undefined {
-    const pressed = this.#pressed;
+    const [pressed, afterwards] = [this.#pressed, this.#afterwards];
     this.#pressed = undefined;
+    this.#afterwards = "";
     if (pressed === undefined || !text.startsWith(pressed)) return undefined;
-    return [pressed, text.slice(pressed.length) || this.afterwards];
+    return [pressed, text.slice(pressed.length) || afterwards];
   }
 }

@@ -63,6 +63,43 @@ test("on another site it follows the site's color-scheme, live and without motio
   ]);
 });
 
+test("the choice holds for every chat of the origin that the site leaves open, at once and later, and for no other", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const chats = (...themes: string[]) =>
+    themes.map((theme) => `<agent-chat theme="${theme}" style="height: 200px"></agent-chat>`);
+  const script = `<script src="${server.url}/widget.js"></script>`;
+  const site = await startSite(t, {
+    "/": sitePage(`${script}${chats("auto", "auto", "light").join("")}<iframe src="/in"></iframe>`),
+    "/in": sitePage(script + chats("auto")),
+  });
+  const { page, complaints } = await openPage(t, browser, { colorScheme: "light" });
+  failOnComplaints(t, complaints);
+  await page.goto(site.url);
+  const frame = () => page.frames().find((it) => it.url().endsWith("/in")) as Frame;
+  const toggles = async (...to: string[]) => {
+    const all = [page.locator("agent-chat"), frame().locator("agent-chat")];
+    let n = 0;
+    for (const chat of all) {
+      for (const one of await chat.all()) {
+        await one.getByRole("button", { name: `Switch to ${to[n++]} theme` }).waitFor();
+      }
+    }
+    assert.equal(n, to.length);
+  };
+  const press = (index: number) =>
+    page.locator("agent-chat").nth(index).locator('[part="theme-toggle"]').click();
+  await toggles("dark", "dark", "dark", "dark");
+  await press(1);
+  await toggles("light", "light", "dark", "light");
+  await page.reload();
+  await toggles("light", "light", "dark", "light");
+  await press(2);
+  await press(0);
+  await toggles("dark", "dark", "light", "dark");
+  await page.reload();
+  await toggles("dark", "dark", "light", "dark");
+});
+
 test("the toggle changes the theme, and the choice outlives a reload and the system's", async (t) => {
   const chat = await openChat(t, browser, { browser: { colorScheme: "light" } });
   await chat.page.getByRole("button", { name: "Switch to dark theme" }).click();

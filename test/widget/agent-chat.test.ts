@@ -136,6 +136,24 @@ test("the finished answer is spoken without Markdown's marks, and failures at on
   await until(page.chat, () => page.text("[role=alert]") === "It did not work.");
 });
 
+test("stop in the same moment as send stops that answer, and nobody is asked", async (t) => {
+  const server = await startScriptedServer(t);
+  const { chat, ...page } = await mount(t, { server: server.url });
+  const reasons: string[] = [];
+  chat.addEventListener("agent-chat-done", ({ finishReason }) => reasons.push(finishReason));
+  const sent = chat.send("Never mind");
+  chat.stop();
+  await sent;
+  assert.deepEqual(reasons, ["stopped"]);
+  const next = chat.send("Hello");
+  const turn = await server.turn();
+  assert.equal(turn.body.message, "Hello");
+  turn.send(done("ok"));
+  await next;
+  assert.deepEqual(reasons, ["stopped", "stop"]);
+  assert.ok(page);
+});
+
 test("stop keeps the partial answer and says so", async (t) => {
   const server = await startScriptedServer(t);
   const page = await mount(t, { server: server.url });
@@ -195,8 +213,10 @@ test("the theme follows the attribute until the person chooses, and the choice i
   await page.click("[part=theme-toggle]");
   assert.equal(page.chat.getAttribute("theme"), "dark");
   assert.equal(localStorage.getItem("agent-chat-theme"), "dark");
-  const later = await mount(t, { server: server.url, theme: "light" });
+  const later = await mount(t, { server: server.url });
   assert.equal(later.chat.theme, "dark");
+  const light = await mount(t, { server: server.url, theme: "light" });
+  assert.equal(light.chat.theme, "light", "of this one the site asks something else");
 });
 
 test("nothing in the shadow root carries an inline style or handler", async (t) => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
+import type { AgentChat } from "../../widget/agent-chat.ts";
 import { mount, until } from "./mount.ts";
 import { done, startScriptedServer } from "./scripted-server.ts";
 
@@ -34,17 +35,44 @@ test("a message that meets a refused stored key waits for a good one and is then
   const server = await startScriptedServer(t, { key: "good" });
   localStorage.setItem(storageName(server.url), "revoked");
   const page = await mount(t, { server: server.url });
-  void page.chat.send("Important");
+  let isOver = false;
+  const sent = page.chat.send("Important").then(() => {
+    isOver = true;
+  });
   await page.shown("#key");
   assert.match(page.text(".key-form"), /Your message will be sent|not accepted/);
   assert.match(page.text(".bubble"), /Important/);
   await page.enterKey("good");
   const turn = await server.turn();
   assert.equal(turn.body.message, "Important");
+  assert.equal(isOver, false, "a message that waits for a key is not over");
   turn.send(done("Here."));
+  await sent;
   await until(page.chat, () => page.text(".markdown") === "Here.");
   assert.equal(page.all(".message").length, 2);
 });
+
+for (const [what, end] of [
+  ["stopped", (chat: AgentChat) => chat.stop()],
+  ["forgotten with its conversation", (chat: AgentChat) => chat.reset()],
+] as const) {
+  test(`a message that waits for a key is over when it is ${what}`, async (t) => {
+    const server = await startScriptedServer(t, { key: "good" });
+    localStorage.setItem(storageName(server.url), "revoked");
+    const page = await mount(t, { server: server.url });
+    const sent = page.chat.send("Important");
+    await page.shown("#key");
+    await end(page.chat);
+    await sent;
+    await page.enterKey("good");
+    await page.shown("textarea");
+    const next = page.chat.send("Another");
+    const turn = await server.turn();
+    assert.equal(turn.body.message, "Another");
+    turn.send(done("ok"));
+    await next;
+  });
+}
 
 test("a key that the site brought is sent but never stored, and visitors are not asked for another", async (t) => {
   const server = await startScriptedServer(t, { key: "good" });
