@@ -70,11 +70,14 @@ export class AgentChatDoneEvent extends Event {
 export class AgentChatErrorEvent extends Event {
   readonly code: Failure["code"];
   readonly message: string;
+  /** What the server's log calls the run (`run_id`); absent when the server did not answer. */
+  readonly reference: string | undefined;
 
-  constructor({ code, message }: Failure) {
+  constructor({ code, message, reference }: Failure) {
     super("agent-chat-error", ACROSS);
     this.code = code;
     this.message = message;
+    this.reference = reference;
   }
 }
 

@@ -51,6 +51,8 @@ const texts = {
   copyFailed: "Your browser did not allow copying.",
   copyingFailed: "Copying failed",
   retry: "Try again",
+  /** After what a failure says: how to find it in the server's log. */
+  reference: (id: string) => `(Reference: ${id})`,
   startOver: "Send without the earlier messages",
   askAgain: "Answer again",
   editMessage: "Change this message",

@@ -83,14 +83,21 @@ export interface Failure {
   readonly code: ErrorCode | "connection_lost" | "unreachable" | "unreadable";
   readonly message: string;
   readonly retryable: boolean;
+  /** What the server's log calls the run, for whoever looks there. */
+  readonly reference?: string;
 }
 
 export function emptyReply(id: string): Reply {
   return { role: "assistant", id, blocks: [], status: "streaming" };
 }
 
-/** Adds what one event says. `now` in milliseconds dates the thinking. */
-export function applyEvent(reply: Reply, event: StreamEvent, now: number): Reply {
+/** Adds what one event says. `now` in milliseconds dates the thinking; `reference` names the run, should it fail. */
+export function applyEvent(
+  reply: Reply,
+  event: StreamEvent,
+  now: number,
+  reference?: string,
+): Reply {
   switch (event.type) {
     case "token":
       return { ...reply, blocks: addText(settle(reply.blocks, now), reply.id, event.data) };
@@ -118,7 +125,8 @@ export function applyEvent(reply: Reply, event: StreamEvent, now: number): Reply
     }
     case "error": {
       const { code, data: message, retryable } = event;
-      return failReply(reply, { code, message, retryable }, now);
+      const failure = { code, message, retryable, ...(reference && { reference }) };
+      return failReply(reply, failure, now);
     }
     default:
       return unreachable(event);

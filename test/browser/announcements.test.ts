@@ -70,6 +70,18 @@ const CASES: readonly {
     expected: ["Answering…", "Half of", "You stopped this answer."],
   },
   {
+    what: "what a pressed thumb leads to",
+    turns: [[say("One.")]],
+    act: async ({ page, replies }) => {
+      await page.locator("agent-chat").evaluate((chat) => chat.setAttribute("feedback", ""));
+      await replies.getByRole("button", { name: "Bad answer" }).press("Enter");
+      await page.getByLabel("Incomplete").check();
+      await page.getByRole("button", { name: "Send", exact: true }).press("Enter");
+      await page.locator('[part="input"]').focus();
+    },
+    expected: ["Answering…", "One.", "What was wrong?", "(optional)", "Thank you."],
+  },
+  {
     what: "a failure at once",
     turns: [[fail(new ProviderError("provider_error", "The model is ill."))]],
     expected: ["Answering…", "! The model is ill."],

@@ -126,6 +126,8 @@ test("a failed answer keeps its text, says why, and Try again replaces it", asyn
   });
   await chat.say("Question");
   await chat.error.getByText("The model is ill.").waitFor();
+  const [, reference = "none"] = /\(Reference: (\S{8})\)/.exec(await shown(chat.error)) ?? [];
+  assert.match(chat.server.log.join("\n"), new RegExp(`The model is ill.* ${reference}`));
   assert.equal(await shown(chat.answer), "Half an answer");
   await chat.retry.click();
   await chat.replies.getByText("The whole answer.").waitFor();

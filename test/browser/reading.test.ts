@@ -13,7 +13,9 @@ const PARAGRAPHS = Array.from({ length: 30 }, (_, index) => `Paragraph ${index +
 
 /** An answer of 240 tokens a second, until the test has seen enough. */
 function* endless(enough: { yet: boolean }): Turn {
-  yield say(`${PARAGRAPHS.join("")}Far from where the pointer is, there is a [link](https://example.org/).\n\n`);
+  yield say(
+    `${PARAGRAPHS.join("")}Far from where the pointer is, there is a [link](https://example.org/).\n\n`,
+  );
   while (!enough.yet) {
     yield say("some more words ");
     yield wait(new Promise((resolve) => setTimeout(resolve, 4)));

@@ -76,7 +76,11 @@ function asJson(messages: readonly Message[]): string {
       return { role, text: message.text, ...(files.length > 0 ? { files } : {}) };
     }
     const { status, finishReason, failure, feedback, blocks } = message;
-    const error = failure && { code: failure.code, message: failure.message };
+    const error = failure && {
+      code: failure.code,
+      message: failure.message,
+      reference: failure.reference,
+    };
     const steps = blocks.map(blockAsJson);
     return { role, status, finish_reason: finishReason, error, feedback, blocks: steps };
   });

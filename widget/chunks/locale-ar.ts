@@ -84,6 +84,7 @@ export const locale: Locale = {
   copyFailed: "لم يسمح المتصفح بالنسخ.",
   copyingFailed: "تعذّر النسخ",
   retry: "إعادة المحاولة",
+  reference: (id) => `(المرجع: ${id})`,
   startOver: "الإرسال دون الرسائل السابقة",
   askAgain: "الإجابة من جديد",
   rateUp: "إجابة جيدة",

@@ -56,6 +56,7 @@ export const locale: Locale = {
   copyFailed: "Ihr Browser hat das Kopieren nicht erlaubt.",
   copyingFailed: "Kopieren fehlgeschlagen",
   retry: "Erneut versuchen",
+  reference: (id) => `(Referenz: ${id})`,
   startOver: "Ohne die früheren Nachrichten senden",
   askAgain: "Neu antworten",
   rateUp: "Gute Antwort",

@@ -56,6 +56,7 @@ export const locale: Locale = {
   copyFailed: "El navegador no ha permitido copiar.",
   copyingFailed: "No se pudo copiar",
   retry: "Reintentar",
+  reference: (id) => `(Referencia: ${id})`,
   startOver: "Enviar sin los mensajes anteriores",
   askAgain: "Responder de nuevo",
   rateUp: "Buena respuesta",

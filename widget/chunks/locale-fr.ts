@@ -57,6 +57,7 @@ export const locale: Locale = {
   copyFailed: "Votre navigateur n’a pas autorisé la copie.",
   copyingFailed: "Échec de la copie",
   retry: "Réessayer",
+  reference: (id) => `(Référence : ${id})`,
   startOver: "Envoyer sans les messages précédents",
   askAgain: "Répondre à nouveau",
   rateUp: "Bonne réponse",

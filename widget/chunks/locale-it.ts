@@ -56,6 +56,7 @@ export const locale: Locale = {
   copyFailed: "Il browser non ha consentito la copia.",
   copyingFailed: "Copia non riuscita",
   retry: "Riprova",
+  reference: (id) => `(Riferimento: ${id})`,
   startOver: "Invia senza i messaggi precedenti",
   askAgain: "Rispondi di nuovo",
   rateUp: "Buona risposta",

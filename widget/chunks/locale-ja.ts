@@ -53,6 +53,7 @@ export const locale: Locale = {
   copyFailed: "ブラウザでコピーが許可されませんでした。",
   copyingFailed: "コピーできませんでした",
   retry: "もう一度試す",
+  reference: (id) => `（参照番号：${id}）`,
   startOver: "以前のメッセージなしで送信",
   askAgain: "もう一度回答",
   rateUp: "良い回答",

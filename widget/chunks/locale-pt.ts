@@ -56,6 +56,7 @@ export const locale: Locale = {
   copyFailed: "O navegador não permitiu copiar.",
   copyingFailed: "Falha ao copiar",
   retry: "Tentar de novo",
+  reference: (id) => `(Referência: ${id})`,
   startOver: "Enviar sem as mensagens anteriores",
   askAgain: "Responder de novo",
   rateUp: "Boa resposta",

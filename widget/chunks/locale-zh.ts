@@ -53,6 +53,7 @@ export const locale: Locale = {
   copyFailed: "浏览器不允许复制。",
   copyingFailed: "复制失败",
   retry: "重试",
+  reference: (id) => `（参考编号：${id}）`,
   startOver: "不带之前的消息发送",
   askAgain: "重新回答",
   rateUp: "回答得好",

@@ -11,15 +11,20 @@ export interface Retries {
 /** States that the server does not take: only a new conversation goes on. */
 const STATE_LOST = new Set<Failure["code"]>(["conversation_expired", "invalid_state"]);
 
+/** What only those can mend who have the server's log. */
+const IN_THE_LOG = /^(internal|provider_)/;
+
 /** Why an answer failed, and the way on where there is one. */
 export function failureView(failure: Failure, { onRetry, onRetryAfresh }: Retries): TemplateResult {
+  const { code, message, reference } = failure;
+  const known = reference && IN_THE_LOG.test(code);
   return html`
     <div part="error" class="failure">
       ${icons.alert}
-      <p>${failure.message}</p>
+      <p>${message} ${known ? strings.reference(reference) : nothing}</p>
       ${failure.retryable && onRetry ? retryButton(strings.retry, onRetry) : nothing}
       ${
-        STATE_LOST.has(failure.code) && onRetryAfresh
+        STATE_LOST.has(code) && onRetryAfresh
           ? retryButton(strings.startOver, onRetryAfresh)
           : nothing
       }
