@@ -3,6 +3,9 @@ export const SMALL_BYTES = 256 * 1024;
 
 const BLOCK_BYTES = 1024 * 1024;
 
+/** Less is copied together: each block is handed over by itself. */
+const MIN_BLOCK_BYTES = 32 * 1024;
+
 /**
  * Bytes that arrive piece by piece. Many of them are gathered in blocks of their own memory, which can be handed to
  * another thread without being copied again.
@@ -14,16 +17,17 @@ export class Blocks {
   /** Bytes in the last block. */
   #filled = 0;
 
-  /** Takes the bytes over; much of them is not copied when it has its memory for itself. */
-  static of(bytes: Buffer): Blocks {
+  /** Takes the bytes over; what of much has its memory for itself is not copied. */
+  static of(bytes: Buffer | readonly Buffer[]): Blocks {
+    const pieces: readonly Buffer[] = Buffer.isBuffer(bytes) ? [bytes] : bytes;
+    const size = pieces.reduce((sum, { length }) => sum + length, 0);
     const blocks = new Blocks();
-    if (bytes.length > SMALL_BYTES && hasOwnMemory(bytes)) {
-      blocks.#blocks.push(bytes);
-      blocks.#size = bytes.length;
-      blocks.#filled = bytes.length;
-    } else {
-      blocks.add(bytes);
+    for (const piece of pieces) {
+      if (size <= SMALL_BYTES) blocks.add(piece);
+      else if (piece.length >= MIN_BLOCK_BYTES && hasOwnMemory(piece)) blocks.#adopt(piece);
+      else blocks.#copy(piece);
     }
+    blocks.#size = size;
     return blocks;
   }
 
@@ -55,6 +59,15 @@ export class Blocks {
     return this.#blocks.map((block, index) =>
       index === last ? block.subarray(0, this.#filled) : block,
     );
+  }
+
+  #adopt(piece: Buffer<ArrayBuffer>): void {
+    const last = this.#blocks.length - 1;
+    const open = this.#blocks[last];
+    // Nothing more goes into it.
+    if (open !== undefined) this.#blocks[last] = open.subarray(0, this.#filled);
+    this.#blocks.push(piece);
+    this.#filled = piece.length;
   }
 
   #copy(piece: Buffer): void {

@@ -17,7 +17,7 @@ export interface IntakeListener {
   /** Asked as soon as a message is there; `false` drops it. */
   mayTake(): boolean;
   /** Given one message at a time, in their order; `memory` counts its bytes until this is done. Must not reject. */
-  take(data: Buffer, isBinary: boolean, memory: MemoryHold): Promise<void>;
+  take(data: Buffer | readonly Buffer[], isBinary: boolean, memory: MemoryHold): Promise<void>;
   /** A large message got no turn, or did not arrive in time: nothing more can be taken. */
   stalled(error: ApiError): void;
 }
@@ -92,7 +92,7 @@ export class FrameIntake {
   }
 
   /** A message is there. */
-  take(data: Buffer, isBinary: boolean): void {
+  take(data: Buffer | readonly Buffer[], isBinary: boolean): void {
     const { hold, release } = this.#memory ?? holdOf(this.#rules.memory);
     this.#memory = undefined;
     this.#arrived = 0;

@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
+import { unmask } from "./unmask.ts";
 
-/** Payload of one piece: a multiple of the masking key's length, so that one key serves all. */
+/** Payload of one piece. */
 const PIECE_BYTES = 128 * 1024;
 
 /** More pieces than this make no pause shorter, and `ws` bounds their number. */
@@ -11,6 +12,7 @@ const FIN = 0x80;
 const RESERVED = 0x70;
 const OPCODE = 0x0f;
 const CONTINUATION = 0x0;
+const TEXT = 0x1;
 const BINARY = 0x2;
 const MASKED = 0x80;
 const LENGTH = 0x7f;
@@ -32,6 +34,8 @@ interface LargeFrame {
   opcode: number;
   readonly fin: number;
   readonly key: Buffer;
+  /** Bytes that were passed on. */
+  passed: number;
   /** Bytes that are still to be passed on, in all and of this piece. */
   left: number;
   leftOfPiece: number;
@@ -39,13 +43,15 @@ interface LargeFrame {
 
 /**
  * Between a connection and `ws`: makes fragments of each large frame while it comes. `ws` takes a frame's payload out of its
- * mask when all of it is there, in one turn of the event loop, and for 28 MB everybody else would wait for that.
+ * mask when all of it is there, byte by byte in one turn of the event loop, and for 28 MB everybody else would wait for that. Of a text
+ * in fragments `ws` makes one piece in one turn, of a binary message it need not: so such a text goes on as one.
  * Whatever `ws` would refuse is passed on as it is.
  */
 export class FrameSplitter {
   readonly #maxPayload: number;
   readonly #pieceBytes: number;
   readonly #pass: (bytes: Buffer) => void;
+  readonly #textBegins: () => void;
   /** Bytes of the message so far. */
   #message = 0;
   /** Bytes of a frame that goes on as it is. */
@@ -54,11 +60,15 @@ export class FrameSplitter {
   /** A header that has come in part. */
   #part: Buffer | undefined;
 
-  /** `maxPayload`: bytes of one message. `pass` is given what is to be read in place of what came. */
-  constructor(maxPayload: number, pass: (bytes: Buffer) => void) {
+  /**
+   * `maxPayload`: bytes of one message. `pass` is given what is to be read in place of what came; before it is given
+   * a text under the name of a binary message, `textBegins` is called.
+   */
+  constructor(maxPayload: number, pass: (bytes: Buffer) => void, textBegins: () => void) {
     this.#maxPayload = maxPayload;
-    this.#pieceBytes = Math.max(PIECE_BYTES, 4 * Math.ceil(maxPayload / MOST_PIECES / 4));
+    this.#pieceBytes = Math.max(PIECE_BYTES, Math.ceil(maxPayload / MOST_PIECES));
     this.#pass = pass;
+    this.#textBegins = textBegins;
   }
 
   push(chunk: Buffer): void {
@@ -78,11 +88,19 @@ export class FrameSplitter {
       } else {
         const header = readHeader(bytes, at);
         if (header === undefined) break;
-        if (this.#isToSplit(header)) {
+        const isToSplit = this.#isToSplit(header);
+        const isRenamed = isTextInPieces(header, isToSplit);
+        if (isToSplit || isRenamed) {
           if (at > from) this.#pass(bytes.subarray(from, at));
-          this.#large = largeFrame(header, bytes, at);
           from = at + header.size;
+        }
+        if (isRenamed) this.#textBegins();
+        const first = isRenamed ? asBinary(header.first) : header.first;
+        if (isToSplit) {
+          this.#large = largeFrame({ ...header, first }, bytes, at);
         } else {
+          if (isRenamed)
+            this.#pass(Buffer.concat([Buffer.of(first), bytes.subarray(at + 1, from)]));
           this.#left = header.length;
         }
         at += header.size;
@@ -103,21 +121,36 @@ export class FrameSplitter {
     if (frame.leftOfPiece === 0) {
       frame.leftOfPiece = Math.min(this.#pieceBytes, frame.left);
       const fin = frame.leftOfPiece === frame.left ? frame.fin : 0;
-      this.#pass(writeHeader(fin | frame.opcode, frame.leftOfPiece, frame.key));
+      this.#pass(writeHeader(fin | frame.opcode, frame.leftOfPiece));
       frame.opcode = CONTINUATION;
     }
     const to = Math.min(bytes.length, from + frame.leftOfPiece);
-    frame.leftOfPiece -= to - from;
-    frame.left -= to - from;
+    const payload = bytes.subarray(from, to);
+    unmask(payload, frame.key, frame.passed);
+    frame.passed += payload.length;
+    frame.leftOfPiece -= payload.length;
+    frame.left -= payload.length;
     if (frame.left === 0) this.#large = undefined;
-    this.#pass(bytes.subarray(from, to));
+    this.#pass(payload);
     return to;
   }
 }
 
-/** Told what came from the network, when it has been read. */
-interface ByteCounter {
+/** Who is told what a connection brings. */
+interface FrameListener {
+  /** So much came from the network, and has been read. */
   received(bytes: number): void;
+  /** What `ws` will call the next binary message is a text, of which nobody has seen whether it is UTF-8. */
+  textBegins(): void;
+}
+
+/** Whether `ws` will have this message in more than one piece. */
+function isTextInPieces({ first }: Header, isToSplit: boolean): boolean {
+  return (first & OPCODE) === TEXT && (isToSplit || (first & FIN) === 0);
+}
+
+function asBinary(first: number): number {
+  return (first & ~OPCODE) | BINARY;
 }
 
 /**
@@ -127,16 +160,16 @@ interface ByteCounter {
 export function splitLargeFrames(
   connection: Duplex,
   maxPayload: number,
-  counter: ByteCounter,
+  listener: FrameListener,
 ): void {
   const [read, ...others] = connection.listeners("data");
   if (read === undefined || others.length > 0) throw new Error("ws reads in a new way");
   // Made when the peer says something: there are many sockets, and most are idle.
   let splitter: FrameSplitter | undefined;
   const split = (chunk: Buffer) => {
-    splitter ??= splitterOf(connection, maxPayload, read);
+    splitter ??= splitterOf(connection, maxPayload, read, listener);
     splitter.push(chunk);
-    counter.received(chunk.length);
+    listener.received(chunk.length);
   };
   connection.removeListener("data", read as () => void);
   connection.on("data", Object.assign(split, { listener: read }));
@@ -148,11 +181,13 @@ function splitterOf(
   // As `listeners` has it.
   // biome-ignore lint/complexity/noBannedTypes: it is called with `call`.
   read: Function,
+  listener: FrameListener,
 ): FrameSplitter {
-  return new FrameSplitter(maxPayload, (bytes) => {
+  const pass = (bytes: Buffer) => {
     // It may have had enough in the middle of a chunk.
     if (connection.listeners("data").includes(read)) read.call(connection, bytes);
-  });
+  };
+  return new FrameSplitter(maxPayload, pass, () => listener.textBegins());
 }
 
 /** `undefined`: not all of it is there. */
@@ -175,15 +210,18 @@ function readHeader(bytes: Buffer, at: number): Header | undefined {
 
 function largeFrame({ first, size, length }: Header, bytes: Buffer, at: number): LargeFrame {
   const key = Buffer.from(bytes.subarray(at + size - 4, at + size));
-  return { opcode: first & OPCODE, fin: first & FIN, key, left: length, leftOfPiece: 0 };
+  return { opcode: first & OPCODE, fin: first & FIN, key, passed: 0, left: length, leftOfPiece: 0 };
 }
 
-function writeHeader(first: number, length: number, key: Buffer): Buffer {
+/** `ws` leaves alone what this key masks. */
+const NO_MASK = Buffer.alloc(4);
+
+function writeHeader(first: number, length: number): Buffer {
   const lengthBytes = length < TWO_BYTES ? 0 : length < 65_536 ? 2 : 8;
   const header = Buffer.alloc(2 + lengthBytes);
   header[0] = first;
   header[1] = MASKED | (lengthBytes === 0 ? length : lengthBytes === 2 ? TWO_BYTES : EIGHT_BYTES);
   if (lengthBytes === 2) header.writeUInt16BE(length, 2);
   if (lengthBytes === 8) header.writeBigUInt64BE(BigInt(length), 2);
-  return Buffer.concat([header, key]);
+  return Buffer.concat([header, NO_MASK]);
 }

@@ -6,6 +6,13 @@ export interface JsonLimits {
   readonly maxDepth: number;
 }
 
+/** Bytes that are no text. */
+export class InvalidUtf8 extends ApiError {
+  constructor() {
+    super("invalid_json", "The message is not valid UTF-8.");
+  }
+}
+
 /** Numbers, texts, arrays and objects in one JSON text: 64 MiB of "[]," would take gigabytes of memory. */
 const MAX_VALUES = 500_000;
 
@@ -27,8 +34,8 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (error) {
-    const what = error instanceof SyntaxError ? "valid JSON" : "valid UTF-8";
-    throw new ApiError("invalid_json", `The message is not ${what}.`);
+    if (!(error instanceof SyntaxError)) throw new InvalidUtf8();
+    throw new ApiError("invalid_json", "The message is not valid JSON.");
   }
 }
 

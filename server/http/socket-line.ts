@@ -37,6 +37,7 @@ export class SocketLine implements SocketWatcher {
   /** Made anew when one is added: an array that grows keeps room for sixteen. */
   #onClosed: readonly OnClosed[];
   #closing: NodeJS.Timeout | undefined;
+  #isText = false;
   #awaitsDrain = false;
   #isAlive = true;
   #waitingReplies = 0;
@@ -55,6 +56,7 @@ export class SocketLine implements SocketWatcher {
     this.#sendMs = sendMs;
     this.#onClosed = onClosed;
     socket.watcher = this;
+    socket.binaryType = "fragments";
   }
 
   /** Asks the peer whether it is still there. `false`: it has not answered the last time. */
@@ -110,9 +112,16 @@ export class SocketLine implements SocketWatcher {
     this.#intake?.count(bytes);
   }
 
+  /** The next binary message is a text: see `FrameSplitter`. */
+  textBegins(): void {
+    this.#isText = true;
+  }
+
   /** @internal By the socket. */
-  message(data: Buffer, isBinary: boolean): void {
-    this.#intake?.take(data, isBinary);
+  message(data: Buffer | readonly Buffer[], isBinary: boolean): void {
+    const isText = !isBinary || this.#isText;
+    this.#isText = false;
+    this.#intake?.take(data, !isText);
   }
 
   /** @internal By the socket. */

@@ -2,7 +2,8 @@ import type { WebSocket } from "ws";
 
 /** Whom a socket tells what happens. */
 export interface SocketWatcher {
-  message(data: Buffer, isBinary: boolean): void;
+  /** The pieces of a binary message, or a text in one. */
+  message(data: Buffer | readonly Buffer[], isBinary: boolean): void;
   pinged(data: Buffer): void;
   ponged(): void;
   closed(): void;
@@ -23,7 +24,7 @@ export function toldSocketOf(Base: typeof WebSocket) {
       const { watcher } = this;
       switch (event) {
         case "message":
-          watcher?.message(first as Buffer, second as boolean);
+          watcher?.message(first as Buffer | Buffer[], second as boolean);
           break;
         case "ping":
           watcher?.pinged(first as Buffer);

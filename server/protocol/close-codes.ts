@@ -3,6 +3,7 @@ import type { ErrorCode } from "./errors.ts";
 /** WebSocket close codes (RFC 6455, 7.4); 4000 to 4999 are ours. */
 export const CLOSE = {
   SHUTTING_DOWN: 1001,
+  NOT_UTF8: 1007,
   TOO_LARGE: 1009,
   INTERNAL: 1011,
   /** No key, or one that the server does not know. */

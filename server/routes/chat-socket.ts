@@ -1,6 +1,7 @@
 import { Blocks } from "../http/blocks.ts";
 import type { Caller } from "../http/caller.ts";
 import type { Exchange } from "../http/exchange.ts";
+import { InvalidUtf8 } from "../http/parse-json.ts";
 import type { MemoryHold } from "../http/request-memory.ts";
 import type { LineListener, SocketLine } from "../http/socket-line.ts";
 import type { FrameMeter } from "../limits/frame-meter.ts";
@@ -76,13 +77,19 @@ class SocketConversation implements LineListener {
     }
   }
 
-  async take(data: Buffer, isBinary: boolean, memory: MemoryHold): Promise<void> {
+  async take(
+    data: Buffer | readonly Buffer[],
+    isBinary: boolean,
+    memory: MemoryHold,
+  ): Promise<void> {
     try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
       const { value } = this.#state;
       await this.#obey(await this.#service.parser.frame(Blocks.of(data), value), memory);
     } catch (error) {
-      this.#refuse(error);
+      // RFC 6455, 8.1. A text in one frame ws has looked at itself.
+      if (error instanceof InvalidUtf8) this.#line.close(CLOSE.NOT_UTF8, "");
+      else this.#refuse(error);
     }
   }
 

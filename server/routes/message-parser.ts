@@ -1,6 +1,7 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { type Blocks, SMALL_BYTES } from "../http/blocks.ts";
-import { parseJson } from "../http/parse-json.ts";
+import { InvalidUtf8, parseJson } from "../http/parse-json.ts";
 import { ApiError } from "../protocol/api-error.ts";
 import {
   type ChatRules,
@@ -74,8 +75,11 @@ export class MessageParser {
 
   async #parse(job: ParseJob): Promise<unknown> {
     const outcome = await this.#ask(job);
+    // What came from the thread was copied in this turn, and what is large will be once more.
+    await nextTurn();
     if (outcome.ok) return outcome.value;
     if ("bug" in outcome) throw new Error(`a message could not be read: ${outcome.bug}`);
+    if ("invalidUtf8" in outcome) throw new InvalidUtf8();
     throw new ApiError(outcome.code, outcome.message, outcome.options);
   }
 

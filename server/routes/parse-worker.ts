@@ -1,7 +1,7 @@
 /** The thread that reads large messages, so that running answers do not stall meanwhile. */
 
 import { parentPort } from "node:worker_threads";
-import { parseJson } from "../http/parse-json.ts";
+import { InvalidUtf8, parseJson } from "../http/parse-json.ts";
 import { ApiError, type ApiErrorOptions } from "../protocol/api-error.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
 import { type ChatRules, parseChat, parseSocketMessage } from "./parse-chat.ts";
@@ -19,6 +19,7 @@ export interface ParseJob {
 export type ParseOutcome =
   | { ok: true; value: unknown }
   | { ok: false; code: ErrorCode; message: string; options: ApiErrorOptions }
+  | { ok: false; invalidUtf8: true }
   | { ok: false; bug: string };
 
 /** Only in a worker: the server imports the types alone. */
@@ -33,6 +34,7 @@ function outcomeOf({ blocks, remembered, rules }: ParseJob): ParseOutcome {
         : parseSocketMessage(body, remembered, rules);
     return { ok: true, value };
   } catch (error) {
+    if (error instanceof InvalidUtf8) return { ok: false, invalidUtf8: true };
     if (!(error instanceof ApiError)) return { ok: false, bug: String(error) };
     const { code, message, param } = error;
     return { ok: false, code, message, options: param === undefined ? {} : { param } };

@@ -52,13 +52,18 @@ async function hear(t: TestContext, bytes: Buffer, cuts: readonly number[] = [])
   const closed = new Promise<Heard>((resolve) => {
     http.on("upgrade", (req, connection: Duplex, head) => {
       sockets.handleUpgrade(req, connection, head, (socket: WebSocket) => {
-        splitLargeFrames(connection, MAX, { received: () => {} });
+        let isText = false;
+        const textBegins = () => {
+          isText = true;
+        };
+        splitLargeFrames(connection, MAX, { received: () => {}, textBegins });
         const heard: Heard = { messages: [], pings: 0, code: 0 };
         socket.on("error", () => {});
         socket.on("ping", () => heard.pings++);
         socket.on("message", (data: Buffer, isBinary) => {
           assert.ok(data.every((byte) => byte === 0x61));
-          heard.messages.push([data.length, isBinary]);
+          heard.messages.push([data.length, isBinary && !isText]);
+          isText = false;
         });
         socket.on("close", (code) => resolve({ ...heard, code }));
       });
@@ -170,7 +175,11 @@ test("wherever chunks end, the frames hold the same payloads, and no large one i
   const check = (payloads: readonly number[], chunks: readonly number[]) => {
     const given = Buffer.concat(payloads.map((length) => frame(BINARY, bytes(length))));
     const passed: Buffer[] = [];
-    const splitter = new FrameSplitter(MAX, (piece) => passed.push(Buffer.from(piece)));
+    const splitter = new FrameSplitter(
+      MAX,
+      (piece) => passed.push(Buffer.from(piece)),
+      () => {},
+    );
     for (let at = 0, turn = 0; at < given.length; turn++) {
       const size = chunks[turn % chunks.length] ?? 1;
       splitter.push(given.subarray(at, at + size));

@@ -57,6 +57,12 @@ const BROKEN_FRAMES: [name: string, bytes: Buffer, code: number][] = [
   ["is not masked", Buffer.from([0x81, 0x02, 0x7b, 0x7d]), 1002],
   ["has a reserved bit", masked(0xc1, "{}"), 1002],
   ["is no UTF-8", masked(0x81, "\xff\xfe"), 1007],
+  [
+    "with its other fragment is no UTF-8",
+    Buffer.concat([masked(0x01, '{"a":"\xc3'), masked(0x80, '("}')]),
+    1007,
+  ],
+  ["is large and no UTF-8", masked(0x81, `{"a":"${"a".repeat(400_000)}\xff"}`), 1007],
 ];
 
 for (const [name, bytes, code] of BROKEN_FRAMES) {
@@ -72,6 +78,22 @@ for (const [name, bytes, code] of BROKEN_FRAMES) {
     assert.equal((await client.run({ message: "Hi" })).at(-1)?.data, "Fine");
   });
 }
+
+test("fragments that cut a letter in two are one text, also with a ping between them", async (t) => {
+  const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]] });
+  for (const more of ["", "a".repeat(300_000)]) {
+    const raw = await connectRaw(t, server);
+    await raw.write(...upgrade());
+    await raw.answer();
+    const text = Buffer.from(`{"message":"é${more}"}`).toString("latin1");
+    const at = text.indexOf("\xc3") + 1;
+    raw.socket.write(masked(0x01, text.slice(0, at)));
+    raw.socket.write(masked(0x89, "?"));
+    raw.socket.write(masked(0x80, text.slice(at)));
+    await raw.until('"done"');
+    assert.equal(server.model.asked.at(-1)?.setup.message, `é${more}`);
+  }
+});
 
 test("a ping goes out every 30 s; who answers stays, who does not is cut at the next", async (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
@@ -103,6 +125,9 @@ test("a client that does not read holds the model back, and its leaving ends the
 
 function masked(first: number, payload: string): Buffer {
   const bytes = Buffer.from(payload, "latin1");
+  const long = Buffer.alloc(bytes.length < 126 ? 0 : 8);
+  if (long.length > 0) long.writeBigUInt64BE(BigInt(bytes.length));
+  const head = [first, 0x80 | (long.length > 0 ? 127 : bytes.length)];
   // A mask of zeros leaves the payload as it is.
-  return Buffer.concat([Buffer.from([first, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
+  return Buffer.concat([Buffer.from(head), long, Buffer.alloc(4), bytes]);
 }
