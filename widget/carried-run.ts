@@ -41,6 +41,11 @@ export class CarriedRun {
     return { run: this.#id, after: this.#last };
   }
 
+  /** What the server's log calls the run: the beginning of its name, since all of it could open the run. */
+  get reference(): string {
+    return this.#id.slice(0, 8);
+  }
+
   /** Asks the server to end the run. Nothing more is sent; what is still said is yielded. */
   stop(): void {
     this.#stop.abort();

@@ -15,9 +15,6 @@ import {
 } from "./transcript.ts";
 import { type RunEvent, type RunPosition, TransportError } from "./transport/transport.ts";
 
-/** So much of a run's name stands in the server's log: all of it could open the run. */
-const REFERENCE_CHARS = 8;
-
 export class ChatSession {
   readonly #options: SessionOptions;
   readonly #conversation = new Conversation();
@@ -226,8 +223,7 @@ export class ChatSession {
     if ((event.type === "done" || event.type === "error") && event.state) {
       this.#conversation.advance(event.state);
     }
-    const reference = this.#run?.position.run.slice(0, REFERENCE_CHARS);
-    this.#changeReply((reply) => applyEvent(reply, shown, Date.now(), reference));
+    this.#changeReply((reply) => applyEvent(reply, shown, Date.now(), this.#run?.reference));
     return true;
   }
 

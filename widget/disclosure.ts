@@ -11,5 +11,5 @@ export interface Disclosure {
   /** Resolves when it is drawn. */
   toggle(id: string, wasOpen: boolean, group?: string): Promise<unknown>;
   isCopied(id: string): boolean;
-  copy(id: string, text: string): Promise<void>;
+  copy(button: HTMLElement, id: string, text: string): Promise<void>;
 }

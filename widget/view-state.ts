@@ -4,6 +4,7 @@ import { nothing, type ReactiveController } from "lit";
 import type { Disclosure } from "./disclosure.ts";
 import { LateChunk, type LateHost } from "./late-chunk.ts";
 import { loadChunk } from "./lazy-chunk.ts";
+import { writeClipboard } from "./markdown/markdown-actions.ts";
 import type { StepModes } from "./step-modes.ts";
 import { strings } from "./strings.ts";
 import { type Message, type Reply, replyText, type SentFile } from "./transcript.ts";
@@ -171,13 +172,15 @@ export class ViewState implements Disclosure, ReactiveController {
     return first;
   }
 
-  /** Copies a text; where it is drawn, too, as what it looks like. */
-  async copy(id: string, text: string, drawn?: Iterable<Element>): Promise<void> {
-    try {
-      const asText = () => navigator.clipboard.writeText(text);
-      await (drawn ? copyDrawn(text, drawn).catch(asText) : asText());
-    } catch {
-      // No clipboard without HTTPS, or the browser's permission is missing.
+  /** Copies a text for the button that was pressed; where it is drawn, too, as what it looks like. */
+  async copy(
+    button: HTMLElement,
+    id: string,
+    text: string,
+    drawn?: Iterable<Element>,
+  ): Promise<void> {
+    const isDone = drawn && (await copyDrawn(text, drawn).catch(() => false));
+    if (!isDone && !(await writeClipboard(text, button))) {
       this.#onCopyFailed();
       return;
     }
@@ -207,7 +210,7 @@ export class ViewState implements Disclosure, ReactiveController {
  * Copies a text that is pasted as what it looks like where that is possible. The clipboard is asked at once, while the browser
  * knows that a person pressed a button; what is drawn may come later.
  */
-async function copyDrawn(text: string, drawn: Iterable<Element>): Promise<void> {
+async function copyDrawn(text: string, drawn: Iterable<Element>): Promise<boolean> {
   const html = loadChunk("export").then((chunk) => {
     if (!chunk) throw new Error();
     return new Blob([chunk.richText(drawn)], { type: "text/html" });
@@ -215,4 +218,5 @@ async function copyDrawn(text: string, drawn: Iterable<Element>): Promise<void> 
   const plain = new Blob([text], { type: "text/plain" });
   const item = new ClipboardItem({ "text/plain": plain, "text/html": html });
   await navigator.clipboard.write([item]);
+  return true;
 }

@@ -8,7 +8,7 @@ import { RED_PIXEL } from "../support/files.ts";
 import { fail, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { type ChatPage, chatIn, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, chatIn, isFocused, openChat, shown } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -140,6 +140,26 @@ test("a copied answer is Markdown for editors and what it looks like for the oth
   );
   assert.doesNotMatch(String(html), /<button|class=|Copy/);
   assert.equal(await shown(chat.questions), "You said:\nGo");
+});
+
+test("an answer is copied on a page without HTTPS, too, and the focus stays", async (t) => {
+  const server = await startServer(t, {
+    turns: [[say("**Bold**")]],
+    env: { PARLEY_ALLOWED_ORIGINS: "*" },
+  });
+  const html = `<agent-chat style="height: 400px"></agent-chat><script src="${server.url}/widget.js"></script>`;
+  const site = await startSite(t, { "/": sitePage(html) });
+  const { page } = await openPage(t, browser, {});
+  await page.goto(site.publicUrl);
+  assert.equal(await page.evaluate(() => window.isSecureContext), false);
+  const chat = chatIn(page);
+  await chat.ask("Go", "Bold");
+  await page.getByRole("button", { name: "Copy answer" }).click();
+  const button = page.getByRole("button", { name: "Copied" });
+  await button.waitFor();
+  assert.equal(await isFocused(button), true);
+  await chat.input.press("ControlOrMeta+V");
+  assert.equal(await chat.input.inputValue(), "**Bold**");
 });
 
 test("copying an answer asks nobody for its images", async (t) => {

@@ -32,7 +32,8 @@ export async function copyFrom(button: HTMLButtonElement, text: string): Promise
   }, copiedMilliseconds);
 }
 
-async function writeClipboard(text: string, near: HTMLElement): Promise<boolean> {
+/** Whether the text was copied. `near` is in the page, and gets the focus. */
+export async function writeClipboard(text: string, near: HTMLElement): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

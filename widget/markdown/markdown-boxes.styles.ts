@@ -165,7 +165,7 @@ export const markdownBoxStyles = css`
     vertical-align: bottom;
   }
 
-  .markdown .copy-source {
+  .copy-source {
     block-size: 1px;
     inline-size: 1px;
     inset: 0 auto auto 0;

@@ -113,7 +113,10 @@ function answerActions(
               "copy",
               copied ? strings.copied : strings.copyAnswer,
               copied ? icons.check : icons.copy,
-              (event) => view.copy(id, text, drawnAnswer(event)),
+              ({ currentTarget }) => {
+                const button = currentTarget as HTMLElement;
+                void view.copy(button, id, text, drawnAnswer(button));
+              },
             )
       }
       ${again ? iconButton("ask-again", strings.askAgain, icons.retry, again) : nothing}
@@ -123,8 +126,8 @@ function answerActions(
 }
 
 /** What the answer with the clicked button looks like. */
-function drawnAnswer({ currentTarget }: Event): Iterable<Element> {
-  const message = (currentTarget as Element).closest(".message");
+function drawnAnswer(button: Element): Iterable<Element> {
+  const message = button.closest(".message");
   return message?.querySelectorAll(".markdown") ?? [];
 }
 

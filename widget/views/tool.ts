@@ -84,7 +84,7 @@ function dataView(id: string, label: string, data: string, view: Disclosure): Te
           "copy",
           copied ? strings.copied : `${strings.copy}: ${label}`,
           copied ? icons.check : icons.copy,
-          () => view.copy(id, prettyPrint(data)),
+          ({ currentTarget }) => view.copy(currentTarget as HTMLElement, id, prettyPrint(data)),
         )}
       </div>
       <pre dir="auto" tabindex="0" role="group" aria-label=${label}>${shown}</pre>
