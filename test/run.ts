@@ -41,7 +41,7 @@ const ALONE = new Set([
 const GROUPS = mkdtempSync(join(tmpdir(), "parley-tests-"));
 
 /** All tests take less, however busy the machine is. One that hangs is named long before (`support/watchdog.ts`). */
-const ALL_MS = 600_000;
+const ALL_MS = 1_200_000;
 
 function filesOf(area: string): string[] {
   return readdirSync(`test/${area}`)
