@@ -74,7 +74,13 @@ for (const [moment, act] of [
     const chat = await visit(t, browser, { script: `data-auto-open="${moment}"`, body: LONG_PAGE });
     await button(chat.page).waitFor();
     if (moment !== "5") {
-      await chat.page.evaluate(() => scrollTo(0, 10));
+      await chat.page.evaluate(
+        () =>
+          new Promise((resolve) => {
+            addEventListener("scroll", () => requestAnimationFrame(resolve), { once: true });
+            scrollTo(0, 10);
+          }),
+      );
       assert.equal(await panel(chat.page).isVisible(), false);
     }
     await act(chat.page);
