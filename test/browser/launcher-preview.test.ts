@@ -128,6 +128,25 @@ for (const [what, turn, expected] of [
   });
 }
 
+test("what comes while another tab is in front is shown and spoken when the page is", async (t) => {
+  const { page } = await visit(t, browser, { body: "<p>Here</p>" });
+  await button(page).waitFor();
+  const heard = await listen(page, launcherIn(page));
+  await page.evaluate(async () => {
+    Object.defineProperty(document, "visibilityState", { configurable: true, value: "hidden" });
+    const launcher = document.querySelector("agent-chat-launcher");
+    if (launcher) Object.assign(launcher, { preview: "Questions?", previewAfter: 0 });
+    await launcher?.updateComplete;
+    // Its timer is older than this one.
+    await new Promise((resolve) => setTimeout(resolve));
+    if (launcher?.renderRoot.querySelector(".preview")) throw new Error("it was shown to nobody");
+    Reflect.deleteProperty(document, "visibilityState");
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await preview(page).waitFor();
+  assert.deepEqual(heard, ["Questions?"]);
+});
+
 test("the bubble stays inside the narrowest screen, and moves nothing of the page", async (t) => {
   const { page } = await visit(t, browser, {
     script: `data-preview="${"Donaudampfschifffahrt ".repeat(9)}" data-preview-after="0" data-label="Ask us"`,

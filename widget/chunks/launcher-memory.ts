@@ -8,7 +8,7 @@ export interface LauncherState {
   readonly wide?: boolean;
   /** Answers that came while the panel was closed. */
   readonly unread?: number;
-  /** Whether a message was sent whose answer has not ended yet. */
+  /** Whether an answer was coming when the page was left. */
   readonly awaited?: boolean;
   /** What became of the preview. */
   readonly preview?: "seen" | "dismissed";

@@ -57,6 +57,9 @@ export class LauncherPanel implements ReactiveController {
     visualViewport?.addEventListener("scroll", this.#fitKeyboard, { signal });
     // "Back" shows a page as it was left, and it may have gone otherwise on another one meanwhile.
     addEventListener("pageshow", ({ persisted }) => persisted && this.#resume(), { signal });
+    // The latter is the last moment that a phone grants.
+    addEventListener("pagehide", this.#leave, { signal });
+    document.addEventListener("visibilitychange", this.#leave, { signal });
     this.#host.requestUpdate();
   }
 
@@ -117,7 +120,6 @@ export class LauncherPanel implements ReactiveController {
         this.#host.requestUpdate();
       },
       onDismiss: this.#dismiss,
-      onMessage: () => this.#memory.keep({ awaited: true }),
       onAnswer: (event) => void this.#answered(event),
       onKeyDown: this.#keyDown,
     });
@@ -127,13 +129,19 @@ export class LauncherPanel implements ReactiveController {
     return this.#host.renderRoot.querySelector("dialog");
   }
 
+  /** Leaves word for the next page. */
+  readonly #leave = (): void => {
+    const awaited = this.#host.chat?.renderRoot.querySelector('[aria-busy="true"]') != null;
+    if (awaited !== (this.#memory.state.awaited ?? false)) this.#memory.keep({ awaited });
+  };
+
   /** Goes on as another page of this tab has left it. */
   #resume(): void {
     this.#memory.reload();
     const { open, awaited } = this.#memory.state;
-    // What ends nobody awaits any more, and what is not kept has no news.
+    // What is not kept has no news.
     if (this.#host.persist === "none") this.#memory.keep({ awaited: false, unread: 0 });
-    // Behind the closed panel, so that its end is told.
+    // Behind the closed panel, so that the answer's end is told.
     else if (awaited) this.#isBuilt = true;
     // Nobody asked for it on this page: the cursor stays where it is, and a small screen shows the page.
     if (open && !smallScreen.matches) void this.#show();
@@ -162,7 +170,6 @@ export class LauncherPanel implements ReactiveController {
 
   /** Tells of an answer that nobody sees. */
   async #answered(event: AgentChatDoneEvent | AgentChatErrorEvent): Promise<void> {
-    this.#memory.keep({ awaited: false });
     if (this.#isOpen) return;
     const unread = (this.#memory.state.unread ?? 0) + 1;
     this.#memory.keep({ unread });
@@ -172,7 +179,8 @@ export class LauncherPanel implements ReactiveController {
     if (this.#isOpen) return;
     // As it is drawn: without Markdown's marks.
     const drawn = [...(chat?.renderRoot.querySelectorAll(".assistant .markdown") ?? [])].at(-1);
-    this.#preview.tell("text" in event && drawn ? spokenText(drawn) : messageOf(event));
+    const answer = drawn ? spokenText(drawn) : "";
+    this.#preview.tell("text" in event ? answer || event.text : event.message);
     this.#announcer.say(`${language.table.unread(unread)}\n${this.#preview.text}`);
   }
 
@@ -239,8 +247,4 @@ export class LauncherPanel implements ReactiveController {
     else return;
     event.preventDefault();
   };
-}
-
-function messageOf(event: AgentChatDoneEvent | AgentChatErrorEvent): string {
-  return "text" in event ? event.text : event.message;
 }

@@ -53,7 +53,6 @@ export interface LauncherModel {
   readonly onClosed: () => void;
   readonly onWide: () => void;
   readonly onDismiss: () => void;
-  readonly onMessage: () => void;
   /** An answer has ended, well or not. */
   readonly onAnswer: (event: AgentChatDoneEvent | AgentChatErrorEvent) => void;
   readonly onKeyDown: (event: KeyboardEvent) => void;
@@ -77,7 +76,6 @@ export function launcherView(host: LauncherHost, model: LauncherModel): Template
         class=${model.wide ? "panel wide" : "panel"}
         aria-label=${strings.chatPanel}
         @close=${model.onClosed}
-        @agent-chat-message=${model.onMessage}
         @agent-chat-done=${model.onAnswer}
         @agent-chat-error=${model.onAnswer}
       >

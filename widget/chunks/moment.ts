@@ -9,12 +9,20 @@ const MAX_MS = 2_147_483_647;
 
 type Watch = (act: () => void, signal: AbortSignal) => void;
 
-/** Calls `act` at the first of the moments that a text names, and answers what cancels it; `undefined` for any other text. */
+/**
+ * Calls `act` at the first of the moments that a text names, or when the page comes into view after it, and answers what cancels
+ * it; `undefined` for any other text.
+ */
 export function atMoment(value: string | number, act: () => void): (() => void) | undefined {
   const watches = String(value).split(/\s+/).map(watchOf);
   if (watches.includes(undefined)) return undefined;
   const over = new AbortController();
   const once = () => {
+    // Nobody sees or hears it in another tab's shade.
+    if (document.visibilityState === "hidden") {
+      document.addEventListener("visibilitychange", once, { signal: over.signal });
+      return;
+    }
     over.abort();
     act();
   };
