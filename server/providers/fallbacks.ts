@@ -44,7 +44,7 @@ export function withFallbacks(first: NamedProvider, others: readonly NamedProvid
 function chatOf(chats: readonly Candidate<ChatModel>[]): ChatModel {
   const failover = new Failover(chats);
   return {
-    prepare: () => prepareAll(chats),
+    prepare: () => prepareModels(chats),
     stream: (request, signal) =>
       failover.ask((chat, name) => signed(chat.stream(request, signal), name), signal),
   };
@@ -53,7 +53,7 @@ function chatOf(chats: readonly Candidate<ChatModel>[]): ChatModel {
 function storedOf(stored: readonly Candidate<StoredModel>[]): StoredModel {
   const failover = new Failover(stored);
   return {
-    prepare: () => prepareAll(stored),
+    prepare: () => prepareModels(stored),
     ask: (turn, end, signal) =>
       failover.ask(
         (model, name) => model.ask(turn, (finished) => ({ ...end(finished), model: name }), signal),
@@ -62,7 +62,7 @@ function storedOf(stored: readonly Candidate<StoredModel>[]): StoredModel {
   };
 }
 
-async function prepareAll(
+async function prepareModels(
   candidates: readonly Candidate<{ prepare?(): Promise<void> }>[],
 ): Promise<void> {
   await Promise.all(candidates.map(({ model }) => model.prepare?.()));
