@@ -23,6 +23,8 @@ export class EventStream {
   readonly #clock: SendClock;
   readonly #keepAliveMs: number;
   #keepAlive: NodeJS.Timeout | undefined;
+  /** When something was last sent, as `performance.now()`: to wind the timer up anew costs more with each token. */
+  #sentAt = 0;
 
   /** `onDrain` is called whenever a full line can take more. */
   constructor(res: ServerResponse, { keepAliveMs, sendMs }: EventStreamTimes, onDrain: () => void) {
@@ -34,7 +36,7 @@ export class EventStream {
       onDrain();
     });
     res.once("close", () => {
-      clearInterval(this.#keepAlive);
+      clearTimeout(this.#keepAlive);
       this.#clock.stop();
     });
   }
@@ -49,15 +51,14 @@ export class EventStream {
       ...headers,
     });
     this.#res.flushHeaders();
-    this.#keepAlive = setInterval(() => {
-      if (!this.#body.isFull) this.#send(KEEP_ALIVE_FRAME, KEEP_ALIVE_FRAME.length);
-    }, this.#keepAliveMs);
+    this.#sentAt = performance.now();
+    this.#keepAlive = setTimeout(this.#breakSilence, this.#keepAliveMs);
   }
 
   /** Sends events in one write. `false`: the line is full until `onDrain`. */
   write(events: readonly StreamedEvent[]): boolean {
     if (this.#isOver) return true;
-    this.#keepAlive?.refresh();
+    this.#sentAt = performance.now();
     let frames = "";
     let bytes = 0;
     for (const event of events) {
@@ -70,7 +71,7 @@ export class EventStream {
 
   end(): void {
     if (this.#isOver) return;
-    clearInterval(this.#keepAlive);
+    clearTimeout(this.#keepAlive);
     this.#res.end();
     this.#clock.start(this.#res.writableLength);
   }
@@ -80,6 +81,17 @@ export class EventStream {
     cutConnection(this.#res.socket);
     this.#res.destroy();
   }
+
+  readonly #breakSilence = (): void => {
+    const now = performance.now();
+    if (now - this.#sentAt >= this.#keepAliveMs) {
+      this.#sentAt = now;
+      if (!this.#body.isFull) this.#send(KEEP_ALIVE_FRAME, KEEP_ALIVE_FRAME.length);
+    }
+    // Never less than a millisecond, which is how exact the system's timers are.
+    const left = Math.max(1, this.#sentAt + this.#keepAliveMs - now);
+    this.#keepAlive = setTimeout(this.#breakSilence, left);
+  };
 
   #send(text: string, bytes: number): boolean {
     if (this.#body.write(text, bytes)) return true;

@@ -36,6 +36,7 @@ const OBJECTS = new Set(["reasoning", "output_config", "stream_options"]);
 
 /** The request with the author's fields, which win. */
 export function withExtraBody(body: Fields, extraBody: Fields = {}): Record<string, unknown> {
+  if (Object.keys(extraBody).length === 0) return { ...body };
   const merged = new Map(Object.entries(body));
   for (const [name, value] of Object.entries(extraBody)) {
     merged.set(name, mergeField(name, merged.get(name), value));

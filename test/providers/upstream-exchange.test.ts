@@ -1,9 +1,11 @@
 /** How requests go over the line, whichever package builds them. */
 
 import assert from "node:assert/strict";
-import { globalAgent } from "node:http";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { ClientRequest } from "node:http";
 import { test } from "node:test";
 import { createChatCompletions } from "../../server/providers/chat/chat-completions.ts";
+import { httpAgent } from "../../server/providers/upstream/agents.ts";
 import { bedrock, stream } from "../support/bedrock.ts";
 import { ok, serve } from "../support/chat-servers.ts";
 import { ask, chatProvider, INSTANT_CLOCK, open, said } from "../support/upstream-conversation.ts";
@@ -18,7 +20,7 @@ const claude = (upstream: UpstreamServer) =>
 async function isFree({ url }: UpstreamServer): Promise<void> {
   const { host } = new URL(url);
   for (let turn = 0; turn < 10_000; turn++) {
-    if (Object.keys(globalAgent.freeSockets).some((name) => name.startsWith(host))) return;
+    if (Object.keys(httpAgent.freeSockets).some((name) => name.startsWith(host))) return;
     await new Promise((resolve) => setImmediate(resolve));
   }
   assert.fail("the connection was not kept");
@@ -50,6 +52,30 @@ for (const [name, provider, reply] of [
     assert.equal(first?.port, second?.port);
     assert.equal(first?.headers["accept-encoding"], "identity");
     assert.equal(Number(first?.headers["content-length"]), Buffer.byteLength(first?.body ?? ""));
+  });
+}
+
+for (const [keeps, kept] of [
+  [600, 60_000],
+  [20, 20_000],
+] as const) {
+  test(`a connection that nobody uses is kept for ${kept / 1000} seconds where the upstream keeps it for ${keeps}`, async () => {
+    const requests: ClientRequest[] = [];
+    const note = (message: unknown) => {
+      requests.push((message as { request: ClientRequest }).request);
+    };
+    subscribe("http.client.request.start", note);
+    try {
+      const headers = { connection: "keep-alive", "keep-alive": `timeout=${keeps}` };
+      await using upstream = await startUpstream({ ...ok(), headers });
+      await ask(open(chatProvider(upstream)));
+      await isFree(upstream);
+      const idleFor = requests[0]?.socket?.timeout ?? 0;
+      // Some versions of Node stay a second below what the upstream says.
+      assert.ok(idleFor > kept - 2_000 && idleFor <= kept, `${idleFor} ms`);
+    } finally {
+      unsubscribe("http.client.request.start", note);
+    }
   });
 }
 

@@ -1,4 +1,5 @@
-import { type IncomingMessage, request as requestHttp } from "node:http";
+import { type Agent, type IncomingMessage, request as requestHttp } from "node:http";
+import { httpAgent, httpsAgent } from "./agents.ts";
 import { isCompressed, MAX_REFUSAL_BYTES, MAX_REFUSAL_MS, UpstreamRefusal } from "./refusal.ts";
 import { lengthOf } from "./request-body.ts";
 
@@ -22,11 +23,12 @@ export async function exchange(
   request: ExchangeRequest,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
-  const connect = url.protocol === "http:" ? requestHttp : (await import("node:https")).request;
+  // The agent says which protocol is spoken, so that both are asked for by the same function.
+  const agent = url.protocol === "http:" ? httpAgent : await httpsAgent();
   for (;;) {
     signal.throwIfAborted();
     try {
-      return await send(connect, url, request, signal);
+      return await send(agent, url, request, signal);
     } catch (error) {
       // Each is gone from the pool with this, and in the end a new one is made.
       if (!(error instanceof StaleConnection)) throw error;
@@ -38,7 +40,7 @@ export async function exchange(
 class StaleConnection extends Error {}
 
 function send(
-  connect: typeof requestHttp,
+  agent: Agent,
   url: URL,
   { method, headers, body }: ExchangeRequest,
   signal: AbortSignal,
@@ -46,8 +48,13 @@ function send(
   return new Promise((resolve, reject) => {
     // An answer is read as it comes: none of its bytes may wait for others to be compressed with.
     // The line has limits of its own: the agent's, for connections that wait, is not to run while this one is in use.
-    const options = { method, headers: { "accept-encoding": "identity", ...headers }, timeout: 0 };
-    const sent = connect(url, options);
+    const options = {
+      method,
+      headers: { "accept-encoding": "identity", ...headers },
+      timeout: 0,
+      agent,
+    };
+    const sent = requestHttp(url, options);
     const abort = () => sent.destroy(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
     sent.once("close", () => signal.removeEventListener("abort", abort));

@@ -36,7 +36,10 @@ export function tell(onAnswer: OnAnswer | undefined, headers: NamingHeaders): vo
 
 /** How the provider has named the request that these headers answer. */
 export function requestNameIn(headers: NamingHeaders): string | undefined {
-  const read = (name: string) => (headers instanceof Headers ? headers.get(name) : headers[name]);
-  const name = HEADERS.map(read).find((value) => typeof value === "string");
-  return name && name.length <= MAX_CHARS && /^[\x21-\x7e]+$/.test(name) ? name : undefined;
+  for (const header of HEADERS) {
+    const name = headers instanceof Headers ? headers.get(header) : headers[header];
+    if (typeof name !== "string") continue;
+    return name.length <= MAX_CHARS && /^[\x21-\x7e]+$/.test(name) ? name : undefined;
+  }
+  return undefined;
 }
