@@ -34,7 +34,7 @@ const RETRY_MS = 1_000;
  * @attr {"auto"|"open"|"closed"|"hidden"} tools - Tool calls, likewise; `auto` is closed.
  * @attr {string} actions - What can be done with messages: `all`, `none`, or words out of `copy`, `retry`, `edit`, `code` and `table`.
  * @attr {boolean} feedback - Thumbs on answers.
- * @attr {string} disclaimer - A line below the composer.
+ * @attr {string} disclaimer - A line below the composer, in place of the agent's own.
  * @fires {Event} agent-chat-open - The panel was opened.
  * @fires {Event} agent-chat-close - The panel was closed.
  * @slot launcher-icon - Replaces the icon of the button.

@@ -49,7 +49,7 @@ const NETWORK = ["online", "offline", "pagehide"];
  * @attr {"auto"|"open"|"closed"|"hidden"} tools - Tool calls, likewise; `auto` is closed.
  * @attr {string} actions - What can be done with messages: `all`, `none`, or words out of `copy`, `retry`, `edit`, `code` and `table`, with spaces between.
  * @attr {boolean} feedback - Thumbs on answers; the page hears of them by `agent-chat-feedback`.
- * @attr {string} disclaimer - A line below the composer, such as that answers may be wrong.
+ * @attr {string} disclaimer - A line below the composer, in place of the agent's own.
  * @fires {AgentChatReadyEvent} agent-chat-ready - The server has said who the agent is.
  * @fires {AgentChatMessageEvent} agent-chat-message - The person sent a message.
  * @fires {AgentChatToolEvent} agent-chat-tool - A tool was called, or its call is over.

@@ -26,7 +26,7 @@ export function answers(server: URL): Promise<boolean> {
 /** Only the specification's three fields are required: the others are our server's additions. */
 export function parseAgentInfo(value: unknown): AgentInfo {
   if (!isObject(value)) throw new TypeError("the answer of /api/info is not an object");
-  const { name, agent, auth_required, welcome, suggestions, attachments } = value;
+  const { name, agent, auth_required, welcome, suggestions, disclaimer, attachments } = value;
   if (typeof name !== "string" || typeof agent !== "string") {
     throw new TypeError("the answer of /api/info has no name and agent");
   }
@@ -37,6 +37,7 @@ export function parseAgentInfo(value: unknown): AgentInfo {
     auth_required: auth_required === true,
     ...(typeof welcome === "string" ? { welcome } : {}),
     suggestions: stringsOf(suggestions),
+    ...(typeof disclaimer === "string" ? { disclaimer } : {}),
     attachments: {
       media_types: stringsOf(limits.media_types),
       max_bytes: typeof limits.max_bytes === "number" ? limits.max_bytes : 0,

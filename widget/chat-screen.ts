@@ -148,7 +148,7 @@ export class ChatScreen {
       header: this.#header(client, dark),
       content: empty ? startView(client) : this.#transcript(client),
       status: this.#status(client, empty),
-      disclaimer: this.#host.disclaimer,
+      disclaimer: this.#host.disclaimer || client.info?.disclaimer,
       dock: keyPrompt
         ? this.#keyAsker.render(client, keyPrompt)
         : this.#composerAndMore(client, empty),

@@ -70,8 +70,8 @@ export interface AgentDefinition {
   store?: boolean;
   /** OpenAI: tools that run there. An object passes its further fields on, such as `vector_store_ids`. */
   hostedTools?: ("web_search" | "code_interpreter" | HostedTool)[];
-  /** What the chat page shows before the first message. */
-  chat?: { welcome?: string; suggestions?: string[] };
+  /** What the chat page shows: before the first message, and below the text field. */
+  chat?: { welcome?: string; suggestions?: string[]; disclaimer?: string };
 }
 
 /** A checked tool, ready to run. */
@@ -95,6 +95,7 @@ export interface Agent {
   readonly settings: ModelSettings;
   readonly welcome: string | undefined;
   readonly suggestions: readonly string[];
+  readonly disclaimer: string | undefined;
 }
 
 /** Gives an agent its type; `export default` it from `agent.ts`. */
@@ -145,6 +146,7 @@ export function checkAgent(exported: unknown): Agent {
     settings: checkSettings(exported),
     welcome: chat && optionalText(chat, "welcome", "chat.welcome"),
     suggestions: checkSuggestions(chat?.suggestions),
+    disclaimer: chat && optionalText(chat, "disclaimer", "chat.disclaimer"),
   });
 }
 

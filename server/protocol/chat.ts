@@ -126,6 +126,8 @@ export interface AgentInfo {
   welcome?: string;
   /** First messages to offer. */
   suggestions: string[];
+  /** A line below the text field, such as that answers may be wrong. */
+  disclaimer?: string;
   /** The model strings in the order in which they are asked; only of an agent with fallback models. */
   models?: string[];
   /** What may be attached to a message; `media_types` is empty when the model takes no files. */

@@ -13,6 +13,7 @@ export function info(service: Service): (exchange: Exchange) => void {
     auth_required: service.authRequired(),
     ...(agent.welcome === undefined ? {} : { welcome: agent.welcome }),
     suggestions: [...agent.suggestions],
+    ...(agent.disclaimer === undefined ? {} : { disclaimer: agent.disclaimer }),
     ...(provider.models === undefined ? {} : { models: [...provider.models] }),
     attachments: {
       media_types: [...provider.mediaTypes],

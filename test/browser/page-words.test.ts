@@ -14,7 +14,9 @@ import { chatIn, failOnComplaints } from "./chat-page.ts";
 const browser = await launchBrowser({ after });
 
 async function openSite(t: TestContext, turns: Turn[], inside = "", attributes = "") {
-  const agent = { chat: { suggestions: ["What can you do?"] } };
+  const agent = {
+    chat: { suggestions: ["What can you do?"], disclaimer: "The agent may be wrong." },
+  };
   const server = await startServer(t, { turns, agent });
   const html = `<agent-chat style="display: block; height: 600px" ${attributes}>${inside}</agent-chat><script src="${server.url}/widget.js"></script>`;
   const site = await startSite(t, { "/": sitePage(html) });
@@ -83,6 +85,7 @@ test("a disclaimer stands below the composer on every screen, and a footer of th
     }
   };
   await check("empty");
+  assert.equal(await chat.page.getByText("The agent may be wrong.").count(), 0);
   await chat.page.getByText("Answers may be wrong.").waitFor();
   assert.equal(await chat.page.getByAltText("Ada").isVisible(), true);
   assert.equal(await chat.page.locator('[part="header"] .avatar').isVisible(), false);
@@ -93,4 +96,9 @@ test("a disclaimer stands below the composer on every screen, and a footer of th
   });
   await chat.page.getByText("By Acme").waitFor();
   assert.equal(await chat.page.locator('[part="disclaimer"]').isVisible(), false);
+  await chat.page.locator("agent-chat").evaluate((node) => {
+    node.querySelector("[slot=footer]")?.remove();
+    node.removeAttribute("disclaimer");
+  });
+  await chat.page.getByText("The agent may be wrong.").waitFor();
 });

@@ -21,7 +21,11 @@ test("/api/info says who the agent is and what the chat page needs", async (t) =
   const agent = {
     name: "Acme Support",
     agent: "Concierge",
-    chat: { welcome: "Hi!", suggestions: ["What can you do?"] },
+    chat: {
+      welcome: "Hi!",
+      suggestions: ["What can you do?"],
+      disclaimer: "Answers may be wrong.",
+    },
   };
   const server = await startServer(t, { turns: [], agent });
   assert.deepEqual(await read(`${server.url}/api/info`), {
@@ -30,6 +34,7 @@ test("/api/info says who the agent is and what the chat page needs", async (t) =
     auth_required: false,
     welcome: "Hi!",
     suggestions: ["What can you do?"],
+    disclaimer: "Answers may be wrong.",
     attachments: {
       media_types: ["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"],
       max_bytes: 20_971_520,

@@ -10,8 +10,8 @@ export interface FrameModel {
   /** What is to be known before one writes. */
   readonly status: unknown;
   readonly dock: TemplateResult;
-  /** Stands below the composer, unless it is empty. */
-  readonly disclaimer: string;
+  /** Stands below the composer. */
+  readonly disclaimer: string | undefined;
   readonly announcements: TemplateResult;
   readonly drop: FileDrop;
   /** The way to the newest text, while that is out of view. */
