@@ -37,7 +37,12 @@ export async function lexerOnly(source) {
   code = replaced(code, /\{async:[^}]*,walkTokens:null\}/g, "{}");
   code = replaced(code, /\(\(\w+=""\)=>\{try\{.*?\}catch\{return!1\}\}\)\(\)/, "true");
   code = replaced(code, /static lex\(.*?\}static lexInline\(.*?\}/, "");
-  code = withFinishedRules(code);
+  // We lex blocks, and the texts in them one by one.
+  code = replaced(code, /\blex\(\w\)\{[\s\S]*?return this\.inlineQueue=\[\],this\.tokens\}/, "");
+  // Which of a tokenizer's methods are its own: ours bounds those that use the mask, and leaves paragraphs alone.
+  code = replaced(code, /this\.tokenizer\.paragraph===\w+\.prototype\.paragraph/, "true");
+  code = replaced(code, /this\.tokenizer\.(?:emStrong|del)!==\w+\.prototype\.\w+/g, "true");
+  code = withJoinedSteps(withFinishedRules(code));
   const shaken = await transform(code, { format: "esm", minifySyntax: true, treeShaking: true });
   return withShortNames(shaken.code);
 }
@@ -68,6 +73,18 @@ function withFinishedRules(source) {
   return withConstantRules(
     replaced(code, new RegExp(`\\b(${blockName}|${inlineName})\\.normal\\b`, "g"), "$1.gfm"),
   );
+}
+
+/** The lexer asks for one kind of token after another, and mostly does the same with what it gets. */
+function withJoinedSteps(source) {
+  const step =
+    /if\((\w)=([^{}]+)\)(\{(\w)=\4\.substring\(\1\.raw\.length\),\w\.push\(\1\);continue\})if\(\1=(this\.tokenizer\.\w+\([\w,]+\))\)\3/g;
+  let code = replaced(source, step, "if($1=$2||$5)$3");
+  for (let before = ""; before !== code; ) {
+    before = code;
+    code = code.replace(step, "if($1=$2||$5)$3");
+  }
+  return code;
 }
 
 /** Only the rule for paragraphs is ever another one: all but those of blocks are read from where they are. */
