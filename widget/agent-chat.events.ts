@@ -33,6 +33,20 @@ export class AgentChatMessageEvent extends Event {
   }
 }
 
+/** A piece of the answer's text has come, as the server sent it. */
+export class AgentChatTokenEvent extends Event {
+  /** Markdown. The pieces of an answer make its text, unless the server corrects it in the end: `agent-chat-done` has it whole. */
+  readonly text: string;
+  /** Names the answer within its conversation, like that of `agent-chat-feedback`. */
+  readonly messageId: string;
+
+  constructor(text: string, messageId: string) {
+    super("agent-chat-token", ACROSS);
+    this.text = text;
+    this.messageId = messageId;
+  }
+}
+
 /** A tool was called (`status` is `running`), or its call is over: `completed`, `failed` or `stopped`. */
 export class AgentChatToolEvent extends Event {
   /** The call's id: the same in both events. */
@@ -109,6 +123,7 @@ declare global {
   interface GlobalEventHandlersEventMap {
     "agent-chat-ready": AgentChatReadyEvent;
     "agent-chat-message": AgentChatMessageEvent;
+    "agent-chat-token": AgentChatTokenEvent;
     "agent-chat-tool": AgentChatToolEvent;
     "agent-chat-done": AgentChatDoneEvent;
     "agent-chat-error": AgentChatErrorEvent;

@@ -10,6 +10,7 @@ import {
   AgentChatFeedbackEvent,
   AgentChatMessageEvent,
   AgentChatReadyEvent,
+  AgentChatTokenEvent,
 } from "./agent-chat.events.ts";
 import { ChatClient } from "./chat-client.ts";
 import { ChatElement } from "./chat-element.ts";
@@ -52,6 +53,7 @@ const NETWORK = ["online", "offline", "pagehide"];
  * @attr {string} disclaimer - A line below the composer, in place of the agent's own.
  * @fires {AgentChatReadyEvent} agent-chat-ready - The server has said who the agent is.
  * @fires {AgentChatMessageEvent} agent-chat-message - The person sent a message.
+ * @fires {AgentChatTokenEvent} agent-chat-token - A piece of an answer's text has come.
  * @fires {AgentChatToolEvent} agent-chat-tool - A tool was called, or its call is over.
  * @fires {AgentChatDoneEvent} agent-chat-done - An answer ended.
  * @fires {AgentChatErrorEvent} agent-chat-error - An answer failed.
@@ -216,6 +218,7 @@ export class AgentChat extends ChatElement {
         this.#screen.draft = draft;
       },
       onReady: (info) => this.dispatchEvent(new AgentChatReadyEvent(info)),
+      onToken: (text, id) => this.dispatchEvent(new AgentChatTokenEvent(text, id)),
     });
     this.#client = client;
     client.open(this.persist !== "none");

@@ -18,6 +18,8 @@ export interface ClientOptions {
   readonly givenKey: string;
   readonly onChange: () => void;
   readonly onReady: (info: AgentInfo) => void;
+  /** A piece of an answer's text has come; `id` is the answer's. */
+  readonly onToken: (text: string, id: string) => void;
   /** An earlier page left this in its composer. */
   readonly onDraft: (draft: KeptDraft) => void;
 }
@@ -54,6 +56,7 @@ export class ChatClient {
     this.session = new ChatSession({
       transport: this.#transport,
       connection: this.connection,
+      onToken: options.onToken,
       onChange: () => {
         this.#hangUp();
         this.#keeper.changed();

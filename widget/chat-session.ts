@@ -177,7 +177,11 @@ export class ChatSession {
     this.#conversation.expectReply();
     try {
       do {
-        if (this.#status === "locked") await this.#unlocked();
+        if (this.#status === "locked") {
+          await new Promise<void>((resolve) => {
+            this.#goOn = resolve;
+          });
+        }
         if (this.#run !== run) return;
         this.#conversation.expectReply();
         if (this.#status !== "stopping") this.#setStatus("running");
@@ -195,12 +199,6 @@ export class ChatSession {
         this.#setStatus("idle");
       }
     }
-  }
-
-  #unlocked(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#goOn = resolve;
-    });
   }
 
   /** Shows what a run brings; `false` when a key is asked for before its end. */
@@ -224,6 +222,8 @@ export class ChatSession {
       this.#conversation.advance(event.state);
     }
     this.#changeReply((reply) => applyEvent(reply, shown, Date.now(), this.#run?.reference));
+    const { id = "" } = this.#conversation.lastReply ?? {};
+    if (shown.type === "token") this.#options.onToken(shown.data, id);
     return true;
   }
 

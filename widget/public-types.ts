@@ -9,6 +9,7 @@ export type {
   AgentChatFeedbackEvent,
   AgentChatMessageEvent,
   AgentChatReadyEvent,
+  AgentChatTokenEvent,
   AgentChatToolEvent,
 } from "./agent-chat.events.ts";
 export type { AgentChat, TranscriptFormat } from "./agent-chat.ts";

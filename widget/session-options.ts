@@ -12,6 +12,8 @@ export interface SessionOptions {
   readonly connection: Connection;
   /** Called after every change of what the session shows. */
   readonly onChange: () => void;
+  /** A piece of the text of the reply with this id has come. */
+  readonly onToken: (text: string, id: string) => void;
   /** Gives the error to show, or `undefined` when the person is asked for a key and the message waits for it. */
   readonly judgeError: (error: ErrorEvent) => ErrorEvent | undefined;
 }

@@ -136,24 +136,6 @@ test("the finished answer is spoken without Markdown's marks, and failures at on
   await until(page.chat, () => page.text("[role=alert]") === "It did not work.");
 });
 
-test("stop in the same moment as send stops that answer, and nobody is asked", async (t) => {
-  const server = await startScriptedServer(t);
-  const { chat, ...page } = await mount(t, { server: server.url });
-  const reasons: string[] = [];
-  chat.addEventListener("agent-chat-done", ({ finishReason }) => reasons.push(finishReason));
-  const sent = chat.send("Never mind");
-  chat.stop();
-  await sent;
-  assert.deepEqual(reasons, ["stopped"]);
-  const next = chat.send("Hello");
-  const turn = await server.turn();
-  assert.equal(turn.body.message, "Hello");
-  turn.send(done("ok"));
-  await next;
-  assert.deepEqual(reasons, ["stopped", "stop"]);
-  assert.ok(page);
-});
-
 test("stop keeps the partial answer and says so", async (t) => {
   const server = await startScriptedServer(t);
   const page = await mount(t, { server: server.url });

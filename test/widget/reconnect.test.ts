@@ -94,6 +94,7 @@ async function answer(t: TestContext, line: keyof typeof LINES, cutAfter: number
     transport,
     connection: new Connection(() => {}),
     judgeError: (error) => error,
+    onToken: () => {},
     onChange: () => {
       const after = session.stored.run?.after ?? last;
       while (last < after) {
