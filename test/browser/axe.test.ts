@@ -156,7 +156,9 @@ test("axe finds nothing while a message is changed, while one waits for the conn
 test("axe finds nothing on a site with the launcher: closed, with its preview, opened, in a conversation, closed again", async (t) => {
   const { server, page } = await open(t);
   const site = await startSite(t, {
-    "/": sitePage(`<script src="${server.url}/widget.js" data-feedback></script>`),
+    "/": sitePage(
+      `<script src="${server.url}/widget.js" data-feedback data-disclaimer="Answers may be wrong."></script>`,
+    ),
   });
   await page.goto(site.url);
   const opener = page.getByRole("button", { name: "Open chat" });

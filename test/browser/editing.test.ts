@@ -142,6 +142,31 @@ test("a copied answer is Markdown for editors and what it looks like for the oth
   assert.equal(await shown(chat.questions), "You said:\nGo");
 });
 
+test("the buttons of earlier messages come into sight when they are pointed at or have the focus, and are always there for the keyboard", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("One.")], [say("Two.")]],
+    browser: { reducedMotion: "reduce" },
+  });
+  await chat.page.locator("agent-chat").evaluate((element) => element.setAttribute("feedback", ""));
+  await chat.ask("First", "One.");
+  await chat.ask("Second", "Two.");
+  const first = chat.replies.first().getByRole("button");
+  await chat.replies.first().getByRole("button", { name: "Bad answer" }).waitFor();
+  const visible = () =>
+    first.evaluateAll((buttons) => buttons.map((it) => getComputedStyle(it).opacity).join(" "));
+  await chat.page.mouse.move(0, 0);
+  assert.equal(await visible(), "0 0 0");
+  await chat.replies.first().hover();
+  assert.equal(await visible(), "1 1 1");
+  await chat.page.mouse.move(0, 0);
+  await change(chat, 0).focus();
+  for (const name of ["Copy answer", "Good answer", "Bad answer"]) {
+    await chat.page.keyboard.press("Tab");
+    assert.equal(await isFocused(first.and(chat.page.getByLabel(name))), true, name);
+    assert.equal(await visible(), "1 1 1");
+  }
+});
+
 test("an answer is copied on a page without HTTPS, too, and the focus stays", async (t) => {
   const server = await startServer(t, {
     turns: [[say("**Bold**")]],

@@ -177,12 +177,13 @@ test("names, welcome, suggestions and the person's own message are text", async 
     agent: {
       name: `${markup} app`,
       agent: markup,
-      chat: { welcome: EVERYTHING, suggestions: [markup] },
+      chat: { welcome: EVERYTHING, suggestions: [markup], disclaimer: markup },
     },
     turns: [[say("Unharmed.")]],
   });
   assert.equal(await chat.page.title(), `${markup} app`);
   assert.equal((await chat.greeting.textContent())?.trim(), EVERYTHING.trim());
+  assert.equal(await chat.page.locator('[part="disclaimer"]').textContent(), markup);
   assert.deepEqual(await forbiddenIn(chat), []);
   await chat.page.locator('[part="suggestion"]').click();
   await chat.replies.getByText("Unharmed.").waitFor();
