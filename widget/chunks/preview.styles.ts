@@ -56,18 +56,18 @@ export const previewStyles = css`
 
   /* A bubble points at who speaks. */
   :host([position="bottom-end"]) .preview {
-    border-end-end-radius: 4px;
+    border-end-end-radius: calc(4px * var(--_round));
   }
 
   :host([position="bottom-start"]) .preview {
-    border-end-start-radius: 4px;
+    border-end-start-radius: calc(4px * var(--_round));
   }
 
   :host([position="top-end"]) .preview {
-    border-start-end-radius: 4px;
+    border-start-end-radius: calc(4px * var(--_round));
   }
 
   :host([position="top-start"]) .preview {
-    border-start-start-radius: 4px;
+    border-start-start-radius: calc(4px * var(--_round));
   }
 `;
