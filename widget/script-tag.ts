@@ -19,11 +19,12 @@ export function readScriptTag(script: unknown): ScriptTag {
     const server = new URL("/", document.baseURI).href;
     return { isTag: false, server, key: "", wantsLauncher: false, attributes: {} };
   }
-  const { key = "", launcher, ...others } = script.dataset;
-  const attributes: Record<string, string> = {};
-  for (const [name, value = ""] of Object.entries(others)) {
-    attributes[name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)] = value;
+  const all: Record<string, string> = {};
+  // Not `dataset`, which has other names than the attributes.
+  for (const { name, value } of script.attributes) {
+    if (name.startsWith("data-")) all[name.slice(5)] = value;
   }
+  const { key = "", launcher, ...attributes } = all;
   // The folder of the script, so that a server behind a path prefix is found too.
   const server = new URL(".", script.src).href;
   return { isTag: true, server, key: key.trim(), wantsLauncher: launcher !== "none", attributes };

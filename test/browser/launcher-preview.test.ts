@@ -9,7 +9,7 @@ import { gate } from "../support/deadline.ts";
 import { fail, say, type Turn, wait } from "../support/scripted-provider.ts";
 import { isFocused } from "./chat-page.ts";
 import { button, panel, preview, script, visit } from "./launcher-page.ts";
-import { listen } from "./listening.ts";
+import { allHeard, listen } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -30,6 +30,7 @@ test("a site's few words are shown at their moment, spoken once a session, and o
   const heard = await listen(page, launcherIn(page));
   await leave(page);
   await preview(page).waitFor();
+  await allHeard(page);
   assert.deepEqual(heard, ["Questions about flowers?"]);
   await page.goto(new URL("/next", page.url()).href);
   await preview(page).waitFor();
@@ -120,6 +121,7 @@ for (const [what, turn, expected] of [
     closed.open();
     await preview(page).waitFor();
     assert.equal(await preview(page).innerText(), expected);
+    await allHeard(page);
     assert.equal(heard.join(" "), `1 new message ${expected}`);
     assert.equal(await page.locator('[part="unread"]').textContent(), "1");
     await page.getByRole("button", { name: "Open chat, 1 new message" }).click();
@@ -144,6 +146,7 @@ test("what comes while another tab is in front is shown and spoken when the page
     document.dispatchEvent(new Event("visibilitychange"));
   });
   await preview(page).waitFor();
+  await allHeard(page);
   assert.deepEqual(heard, ["Questions?"]);
 });
 

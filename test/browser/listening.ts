@@ -3,7 +3,9 @@ import type { Locator, Page } from "playwright-core";
 /** What the one element inside `root` gives a screen reader to say, in its order. An alert has a mark of exclamation before it. */
 export async function listen(page: Page, root: Page | Locator = page): Promise<string[]> {
   const heard: string[] = [];
-  await page.exposeFunction("heard", (text: string) => heard.push(text));
+  await page.exposeFunction("heard", (text: string) => {
+    if (text !== "") heard.push(text);
+  });
   for (const [role, mark] of [
     ["status", ""],
     ["alert", "! "],
@@ -13,7 +15,7 @@ export async function listen(page: Page, root: Page | Locator = page): Promise<s
         for (const { type, target, addedNodes } of records) {
           for (const node of type === "characterData" ? [target] : addedNodes) {
             const text = node.nodeType === Node.COMMENT_NODE ? "" : node.textContent?.trim();
-            if (text) window.heard(before + text);
+            if (text) void window.heard(before + text);
           }
         }
       }).observe(region, { childList: true, characterData: true, subtree: true });
@@ -22,8 +24,13 @@ export async function listen(page: Page, root: Page | Locator = page): Promise<s
   return heard;
 }
 
+/** Resolves when what was spoken so far has been heard: calls come in their order. */
+export async function allHeard(page: Page): Promise<void> {
+  await page.evaluate(() => window.heard(""));
+}
+
 declare global {
   interface Window {
-    heard: (text: string) => void;
+    heard: (text: string) => Promise<void>;
   }
 }
