@@ -1,10 +1,8 @@
-/** What the command starts. All of it is in one file of the build, since a start waits about a millisecond for each further one. */
+/** What the command starts. What each start needs is in one file of the build: see `build/late-files.mjs`. */
 
-import cluster from "node:cluster";
 import type { Flags } from "./config.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
 import { startCommand } from "./start-command.ts";
-import { startWorker } from "./start-worker.ts";
 import { WORKER_COMMAND } from "./worker-command.ts";
 
 /** What was typed, but for a call for help. */
@@ -21,7 +19,10 @@ export interface Typed {
 export async function runCommand({ words, flags, cli, version }: Typed): Promise<void> {
   const [command, project, ...extra] = words;
   // How the primary process starts its workers; of no use to anybody else.
-  if (command === WORKER_COMMAND && cluster.isWorker) return startWorker(cli);
+  if (command === WORKER_COMMAND && (await import("node:cluster")).default.isWorker) {
+    const { startWorker } = await import("./start-worker.ts");
+    return startWorker(cli);
+  }
   if (command !== "start") {
     throw new SetupError(`There is no command "${command}". See parley --help.`);
   }

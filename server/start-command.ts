@@ -5,7 +5,6 @@ import { readConfig } from "./config.ts";
 import { findProject } from "./project/load-project.ts";
 import { readEnvironment } from "./read-environment.ts";
 import { startAlone } from "./start-alone.ts";
-import { startPrimary } from "./start-primary.ts";
 
 export interface StartCommand {
   /** As it was typed; absent for the demo agent. */
@@ -25,5 +24,6 @@ export async function startCommand({ project, flags, cli, version }: StartComman
   const config = readConfig(flags, env);
   const plan = { folder, flags, env, config, readSettings, cli, version };
   if (config.workers === 1) return startAlone(plan);
+  const { startPrimary } = await import("./start-primary.ts");
   await startPrimary(plan);
 }

@@ -1,11 +1,14 @@
 /** What Prometheus' own clients tell of a process, by their names, so that existing dashboards fit. */
 
 import { readdirSync } from "node:fs";
-import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { IntervalHistogram } from "node:perf_hooks";
 import type { Registry } from "./registry.ts";
 
 /** Milliseconds between two looks at the event loop. */
 const RESOLUTION_MS = 10;
+
+/** Milliseconds until that is done: the start itself is one long delay, and has not to wait for this. */
+const BEGIN_MS = 250;
 
 const NANOSECONDS = 1e9;
 
@@ -33,25 +36,33 @@ export function addProcessMetrics(registry: Registry): () => void {
 }
 
 function addEventLoopDelay(registry: Registry): () => void {
-  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-  delay.enable();
-  const seconds = (nanoseconds: number) =>
+  let delay: IntervalHistogram | undefined;
+  const begin = () => {
+    const { monitorEventLoopDelay } = process.getBuiltinModule("node:perf_hooks");
+    delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+    delay.enable();
+  };
+  const timer = setTimeout(begin, BEGIN_MS).unref();
+  const seconds = (nanoseconds = 0) =>
     Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / NANOSECONDS) : 0;
   const what = "of the event loop's delays since the last scrape, in seconds.";
-  registry.gauge("nodejs_eventloop_lag_mean_seconds", `Mean ${what}`, () => seconds(delay.mean));
+  registry.gauge("nodejs_eventloop_lag_mean_seconds", `Mean ${what}`, () => seconds(delay?.mean));
   registry.gauge("nodejs_eventloop_lag_p50_seconds", `Median ${what}`, () =>
-    seconds(delay.percentile(50)),
+    seconds(delay?.percentile(50)),
   );
   registry.gauge("nodejs_eventloop_lag_p99_seconds", `99th percentile ${what}`, () =>
-    seconds(delay.percentile(99)),
+    seconds(delay?.percentile(99)),
   );
   // Read last: the next scrape tells of what comes from here on.
   registry.gauge("nodejs_eventloop_lag_max_seconds", `Longest ${what}`, () => {
-    const longest = seconds(delay.max);
-    delay.reset();
+    const longest = seconds(delay?.max);
+    delay?.reset();
     return longest;
   });
-  return () => delay.disable();
+  return () => {
+    clearTimeout(timer);
+    delay?.disable();
+  };
 }
 
 function openFiles(): number | undefined {

@@ -4,7 +4,8 @@ import { type Candidate, Failover } from "./failover.ts";
 import { SetupError } from "./failures/provider-error.ts";
 import { HistoryProvider } from "./history/history.ts";
 import type { ChatModel, ChatModelEvent, Provider } from "./provider.ts";
-import { ResponsesProvider, type StoredModel } from "./responses/responses.ts";
+import type { StoredModel } from "./responses/late-model.ts";
+import { ResponsesProvider } from "./responses/responses.ts";
 
 /** A provider with the model string that it was made of. */
 export interface NamedProvider {

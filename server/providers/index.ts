@@ -7,7 +7,7 @@ import {
   refuseSettings,
   settingsFor,
 } from "./capabilities.ts";
-import { createChatCompletions } from "./chat/chat-completions.ts";
+import { createChatCompletions } from "./chat/create.ts";
 import { createOllama } from "./chat/ollama.ts";
 import { refuseExtraBody } from "./extra-body.ts";
 import { SetupError } from "./failures/provider-error.ts";
@@ -22,7 +22,7 @@ interface ProviderRow {
   create(setup: ProviderSetup): Provider | Promise<Provider>;
 }
 
-/** What is imported here is read by every start; what fewer serve is read by theirs. */
+/** What is imported above is read by every start; what fewer serve is read by theirs. */
 const PROVIDERS: Readonly<Record<ProviderId, ProviderRow>> = {
   openai: { form: "openai/NAME", create: createOpenAi },
   litellm: { form: "litellm/NAME", create: createLiteLlm },

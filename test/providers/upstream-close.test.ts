@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { createChatCompletions } from "../../server/providers/chat/chat-completions.ts";
+import { createChatCompletions } from "../../server/providers/chat/create.ts";
 import { within } from "../support/deadline.ts";
 import { ask, chatProvider, INSTANT_CLOCK, open, said } from "../support/upstream-conversation.ts";
 import { eventStream, startUpstream } from "../support/upstream-server.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ClientRequest } from "node:http";
 import { test } from "node:test";
-import { createChatCompletions } from "../../server/providers/chat/chat-completions.ts";
+import { createChatCompletions } from "../../server/providers/chat/create.ts";
 import { httpAgent } from "../../server/providers/upstream/agents.ts";
 import { bedrock, stream } from "../support/bedrock.ts";
 import { ok, serve } from "../support/chat-servers.ts";

@@ -1,6 +1,6 @@
 /** Conversations with a scripted upstream, for the tests of providers. */
 
-import { createChatCompletions } from "../../server/providers/chat/chat-completions.ts";
+import { createChatCompletions } from "../../server/providers/chat/create.ts";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import type {
   Conversation,

@@ -4,14 +4,7 @@ import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import type { ProviderError } from "../failures/provider-error.ts";
 import { callIds } from "../history/calls.ts";
-import { HistoryProvider } from "../history/history.ts";
-import type {
-  ChatModel,
-  ChatModelEvent,
-  ChatModelRequest,
-  ModelSettings,
-  Provider,
-} from "../provider.ts";
+import type { ChatModel, ChatModelEvent, ChatModelRequest, ModelSettings } from "../provider.ts";
 import { readMessage } from "../upstream/message.ts";
 import type { StreamReader } from "../upstream/stream.ts";
 import { Upstream, type UpstreamOptions, type UpstreamRequest } from "../upstream/upstream.ts";
@@ -34,14 +27,8 @@ export interface ChatCompletionsOptions extends Omit<UpstreamOptions, "explain">
   dialect?: ChatDialect;
 }
 
-/** A provider that speaks OpenAI's Chat Completions API, whoever's server it is. */
-export function createChatCompletions(options: ChatCompletionsOptions): Provider {
-  const { id, label, mediaTypes = ALL_MEDIA_TYPES } = options;
-  const chat = new ChatCompletionsModel(options);
-  return new HistoryProvider({ id, label, mediaTypes }, chat);
-}
-
-class ChatCompletionsModel implements ChatModel {
+/** A model behind OpenAI's Chat Completions API, and what was learned of what it takes. */
+export class ChatCompletionsModel implements ChatModel {
   readonly #upstream: Upstream;
   readonly #model: string;
   readonly #settings: ModelSettings;

@@ -4,7 +4,7 @@ import { ProviderError } from "../failures/provider-error.ts";
 import type { Provider, ProviderSetup } from "../provider.ts";
 import { readBaseUrl } from "../settings.ts";
 import { UpstreamFailure, UpstreamRefusal } from "../upstream/refusal.ts";
-import { createChatCompletions } from "./chat-completions.ts";
+import { createChatCompletions } from "./create.ts";
 import { type ChatDialect, PLAIN_DIALECT } from "./dialect.ts";
 
 /** Models on one's own machine, through Ollama's OpenAI-compatible form. */

@@ -1,5 +1,5 @@
 import { mediaTypesOf } from "../capabilities.ts";
-import { createChatCompletions } from "../chat/chat-completions.ts";
+import { createChatCompletions } from "../chat/create.ts";
 import { SetupError } from "../failures/provider-error.ts";
 import type { Provider, ProviderSetup } from "../provider.ts";
 import { readBaseUrl, readToken } from "../settings.ts";

@@ -17,7 +17,8 @@ import type {
   ToolAnswer,
 } from "../provider.ts";
 import { callOutput, toInput } from "./input.ts";
-import { type InputItem, ResponsesModel, type ResponsesOptions } from "./model.ts";
+import { LateResponsesModel, type StoredModel } from "./late-model.ts";
+import type { InputItem, ResponsesOptions } from "./model.ts";
 import type { FinishedResponse } from "./reader.ts";
 
 /**
@@ -26,14 +27,11 @@ import type { FinishedResponse } from "./reader.ts";
  */
 export function createResponses(options: ResponsesOptions): Provider {
   const { id, label, settings } = options;
-  const model = new ResponsesModel(options);
+  const model = new LateResponsesModel(options);
   const provider = { id, label, mediaTypes: mediaTypesOf("openai") };
   if (settings.store === false) return new HistoryProvider(provider, new StatelessResponses(model));
   return new ResponsesProvider(provider, model);
 }
-
-/** Who is asked of a conversation that the API keeps. */
-export type StoredModel = Pick<ResponsesModel, "ask" | "prepare">;
 
 /** The API with its memory. */
 export class ResponsesProvider implements Provider {
@@ -64,9 +62,9 @@ export class ResponsesProvider implements Provider {
 
 /** The API without its memory: told everything with each request. */
 class StatelessResponses implements ChatModel {
-  readonly #model: ResponsesModel;
+  readonly #model: StoredModel;
 
-  constructor(model: ResponsesModel) {
+  constructor(model: StoredModel) {
     this.#model = model;
   }
 

@@ -1,0 +1,37 @@
+import { ALL_MEDIA_TYPES } from "../../protocol/attachments.ts";
+import { HistoryProvider } from "../history/history.ts";
+import { Late } from "../late.ts";
+import type { ChatModel, ChatModelEvent, ChatModelRequest, Provider } from "../provider.ts";
+import type { ChatCompletionsOptions } from "./chat-completions.ts";
+
+/** A provider that speaks OpenAI's Chat Completions API, whoever's server it is. */
+export function createChatCompletions(options: ChatCompletionsOptions): Provider {
+  const { id, label, mediaTypes = ALL_MEDIA_TYPES } = options;
+  return new HistoryProvider({ id, label, mediaTypes }, new LateChatCompletions(options));
+}
+
+class LateChatCompletions implements ChatModel {
+  readonly #model: Late<ChatModel>;
+
+  constructor(options: ChatCompletionsOptions) {
+    this.#model = new Late(async () => {
+      const { ChatCompletionsModel } = await import("./chat-completions.ts");
+      return new ChatCompletionsModel(options);
+    });
+  }
+
+  prepare(): Promise<void> {
+    return this.#model.prepare();
+  }
+
+  stream(request: ChatModelRequest, signal: AbortSignal): AsyncIterable<readonly ChatModelEvent[]> {
+    return this.#model.now?.stream(request, signal) ?? this.#streamLate(request, signal);
+  }
+
+  async *#streamLate(
+    request: ChatModelRequest,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly ChatModelEvent[], void> {
+    yield* (await this.#model.come()).stream(request, signal);
+  }
+}

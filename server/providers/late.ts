@@ -1,0 +1,26 @@
+/** Something whose code is read a moment after the start, or by the first who asks for it if that comes sooner. */
+export class Late<Part extends { prepare?(): Promise<void> }> {
+  readonly #load: () => Promise<Part>;
+  #loading: Promise<Part> | undefined;
+  #part: Part | undefined;
+
+  constructor(load: () => Promise<Part>) {
+    this.#load = load;
+  }
+
+  /** Once it is there, and without waiting. */
+  get now(): Part | undefined {
+    return this.#part;
+  }
+
+  async come(): Promise<Part> {
+    this.#loading ??= this.#load();
+    this.#part = await this.#loading;
+    return this.#part;
+  }
+
+  async prepare(): Promise<void> {
+    const part = await this.come();
+    await part.prepare?.();
+  }
+}
