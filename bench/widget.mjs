@@ -12,7 +12,8 @@ import { sitePage, startSite } from "../test/support/site.ts";
 import { startServer } from "../test/support/start-server.ts";
 import { answers } from "./widget/answers.mjs";
 import { closedLauncher } from "./widget/closed-launcher.mjs";
-import { memory, phone } from "./widget/phone.mjs";
+import { frameGoals } from "./widget/goals.mjs";
+import { layout, memory, phone } from "./widget/phone.mjs";
 
 const LOADS = 7;
 
@@ -74,8 +75,10 @@ async function frames(browser) {
   const rows = [
     ["answer", "start", "end", "end/start", "longest", "whole: start", "whole: end", "whole/ours"],
   ];
+  const costs = [];
   for (const [name, text] of answers) {
     const { ours, whole } = await page.evaluate((source) => globalThis.benchmark(source), text);
+    costs.push(ours);
     rows.push([
       name,
       milliseconds(ours.start),
@@ -88,6 +91,12 @@ async function frames(browser) {
     ]);
   }
   print("Milliseconds of script and layout per frame of 16 characters", rows);
+  const [[, mixture]] = answers;
+  const sight = await page.evaluate((text) => globalThis.inspect(text), mixture.slice(0, 20_000));
+  print(
+    "Goals of a stream of 100 kB (what is seen: of its first 20 kB)",
+    frameGoals(costs[0], sight),
+  );
   await page.close();
 }
 
@@ -134,6 +143,7 @@ try {
     "A site's page with the launcher that nobody opens, in milliseconds on such a processor",
     await closedLauncher(browser, t),
   );
+  print("Layout of a long conversation", await layout(browser, t));
   print("Memory of a conversation", await memory(browser, t));
 } finally {
   for (const close of closing) await close();

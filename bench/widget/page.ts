@@ -6,6 +6,7 @@ import * as cut from "../../widget/chunks/cut.ts";
 import { longBlocks } from "../../widget/markdown/long-blocks.ts";
 import { markdownStyles } from "../../widget/markdown/markdown.styles.ts";
 import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+import { inspect } from "./inspect.ts";
 
 /** The whole package, loaded before. */
 declare const marked: { parse: typeof parse };
@@ -98,4 +99,6 @@ Object.assign(globalThis, {
     ours: costOf(stream(), text, true),
     whole: costOf(whole(), text, false),
   }),
+  // One token of four characters at a time.
+  inspect: (text: string) => inspect(text, 4),
 });

@@ -9,12 +9,16 @@
 import { startServer } from "../../test/support/start-server.ts";
 import { encodeConversation } from "../../widget/chunks/stored-conversation.ts";
 import { answers } from "./answers.mjs";
+import { reached } from "./goals.mjs";
 
 /** A mid-range phone against a desktop, as the developer tools of Chrome take it. */
 const SLOWER = 4;
 
 /** A longer task holds up a tap or a key. */
 export const LONG_MS = 50;
+
+/** Laying out a conversation of 1 MB may take so long. */
+const LAYOUT_MS = 100;
 
 /** A message of some 300 characters may keep so much of the heap, however many there are. */
 const PER_MESSAGE_BYTES = 8_192;
@@ -46,15 +50,15 @@ function stored(count, agent, chars) {
   return encodeConversation({ ...rest, messages }, Number.POSITIVE_INFINITY);
 }
 
-/** Tasks of the page's main thread while something happens, in milliseconds on the processor, the longest first. */
-export async function tasksDuring(page, work) {
+/** What took time in the page's main thread while something happened, of one category of Chrome's traces. */
+async function eventsDuring(page, category, work) {
   const session = await page.context().newCDPSession(page);
   const events = [];
   session.on("Tracing.dataCollected", ({ value }) => {
     for (const event of value) events.push(event);
   });
   const traced = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
-  const traceConfig = { includedCategories: ["toplevel"] };
+  const traceConfig = { includedCategories: [category] };
   await session.send("Tracing.start", { traceConfig, transferMode: "ReportEvents" });
   await work();
   await session.send("Tracing.end");
@@ -65,8 +69,14 @@ export async function tasksDuring(page, work) {
     ({ name, args }) => name === "thread_name" && args.name === "CrRendererMain",
   );
   const threads = new Set(main.map(threadOf));
+  return events.filter((it) => it.tdur && threads.has(threadOf(it)));
+}
+
+/** Tasks of the page's main thread while something happens, in milliseconds on the processor, the longest first. */
+export async function tasksDuring(page, work) {
+  const events = await eventsDuring(page, "toplevel", work);
   return events
-    .filter((it) => it.name.endsWith("RunTask") && it.tdur && threads.has(threadOf(it)))
+    .filter(({ name }) => name.endsWith("RunTask"))
     .map(({ tdur }) => (tdur / 1000) * SLOWER)
     .sort((a, b) => b - a);
 }
@@ -101,6 +111,16 @@ async function restoring(browser, t) {
   return tasks;
 }
 
+/** Layouts of the page, in milliseconds on this machine, until a conversation of 1 MB is drawn. */
+async function layingOut(browser, t) {
+  const server = await startServer(t, { turns: [] });
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  const open = await restore(page, server, 400, 5_000);
+  const events = await eventsDuring(page, "devtools.timeline", open);
+  await page.close();
+  return events.filter(({ name }) => name === "Layout").map(({ tdur }) => tdur / 1000);
+}
+
 async function streaming(browser, t) {
   const server = await startServer(t, { turns: [spoken(mixture)] });
   const page = await browser.newPage(PHONE);
@@ -128,8 +148,6 @@ export async function memoryOf(page) {
   return { bytes: usedSize, nodes };
 }
 
-const reached = (isReached) => (isReached ? "reached" : "NOT reached");
-
 /** Rows of a table: what the page does that holds it up. */
 export async function phone(browser, t) {
   const rows = [["on a phone", "tasks", "longest", "over 50 ms", "goal"]];
@@ -143,6 +161,22 @@ export async function phone(browser, t) {
     rows.push([name, String(tasks.length), longest.toFixed(0), String(long), reached(long === 0)]);
   }
   return rows;
+}
+
+/** Rows of a table: what it takes to lay out a conversation of 1 MB, the newest messages first. */
+export async function layout(browser, t) {
+  const times = await layingOut(browser, t);
+  const sum = times.reduce((total, ms) => total + ms, 0);
+  return [
+    ["400 messages, 1 MB, are opened", "layouts", "longest", "all of them", "goal"],
+    [
+      "in milliseconds on this machine",
+      String(times.length),
+      Math.max(...times).toFixed(0),
+      sum.toFixed(0),
+      reached(sum <= LAYOUT_MS),
+    ],
+  ];
 }
 
 /** Memory with 100 and with 1,000 messages of 300 characters, and when a new conversation has begun after them. */

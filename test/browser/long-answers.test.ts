@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import type { Page } from "playwright-core";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say, wait } from "../support/scripted-provider.ts";
@@ -37,4 +38,43 @@ test("while an answer streams, no attribute around it is written, which would st
   assert.deepEqual(written, []);
   end.open();
   await chat.send.waitFor();
+});
+
+/** How many elements the browser styles while something happens. */
+async function styledDuring(page: Page, work: () => Promise<unknown>): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  let styled = 0;
+  session.on("Tracing.dataCollected", ({ value }) => {
+    for (const { name, args } of value as unknown as {
+      name: string;
+      args?: { elementCount?: number };
+    }[]) {
+      if (name === "UpdateLayoutTree") styled += args?.elementCount ?? 0;
+    }
+  });
+  const traced = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
+  const traceConfig = { includedCategories: ["devtools.timeline"] };
+  await session.send("Tracing.start", { traceConfig, transferMode: "ReportEvents" });
+  await work();
+  await session.send("Tracing.end");
+  await traced;
+  await session.detach();
+  return styled;
+}
+
+test("earlier messages that are drawn above a long conversation style none of it anew", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("An answer.")]] });
+  await chat.ask("A question", "An answer.");
+  const add = (pairs: number) =>
+    chat.messages.evaluate((scroller, count) => {
+      const column = scroller.firstElementChild as Element;
+      const pair = [...column.querySelectorAll(".message")].slice(-2);
+      for (let added = 0; added < count; added++) {
+        column.prepend(...pair.map((message) => message.cloneNode(true)));
+      }
+      return column.getBoundingClientRect().height;
+    }, pairs);
+  await add(400);
+  const one = await styledDuring(chat.page, () => add(1));
+  assert.ok(one > 0 && one < 400, `${one} elements of 802 messages were styled`);
 });

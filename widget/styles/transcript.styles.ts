@@ -10,7 +10,7 @@ export const transcriptStyles = css`
     padding: 6px 14px;
   }
 
-  .message:not(:nth-last-child(-n + 2)) {
+  .message:not(:last-child) {
     content-visibility: auto;
     contain-intrinsic-size: auto 200px;
   }
@@ -22,12 +22,13 @@ export const transcriptStyles = css`
     padding-inline-start: 12%;
   }
 
-  .message.user + .message.assistant {
-    margin-block-start: calc(var(--_gap) * 0.6);
+  /* Without "+", for which browsers would style all messages anew whenever earlier ones are added. */
+  .message:not(:first-child) {
+    margin-block-start: var(--_gap);
   }
 
-  .message.assistant + .message.user {
-    margin-block-start: var(--_gap);
+  .message.assistant:not(:first-child) {
+    margin-block-start: calc(var(--_gap) * 0.6);
   }
 
   .bubble {
@@ -39,12 +40,9 @@ export const transcriptStyles = css`
     overflow-wrap: anywhere;
   }
 
-  .message.assistant > * + * {
+  /* All but who speaks, and what comes after that. */
+  .message.assistant > :where(:nth-child(n + 3)) {
     margin-block-start: 12px;
-  }
-
-  .message.assistant > .visually-hidden + * {
-    margin-block-start: 0;
   }
 
   .waiting {
