@@ -62,6 +62,21 @@ test("Stop and Escape end an answer, and what was said stays", async (t) => {
   );
 });
 
+test("an answer that was coming goes on after a reload", async (t) => {
+  const reloaded = gate();
+  const { server, page } = await open(t, [
+    [say("Before, "), wait(reloaded.opened), say("and after.")],
+  ]);
+  await send(page, "Go");
+  await shown(page, ".markdown", "Before,");
+  await page.reload();
+  await shown(page, ".markdown", "Before,");
+  await button(page, "Stop answering");
+  reloaded.open();
+  await shown(page, ".markdown", "Before, and after.");
+  assert.equal(server.model.asked.length, 1, "the agent is not asked again");
+});
+
 test("the text field grows with its lines, and shrinks again when they are sent", async (t) => {
   const { page } = await open(t, [[say("Read.")]]);
   const field = await page.waitForSelector(FIELD);
