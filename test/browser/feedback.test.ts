@@ -23,7 +23,10 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
   const site = await startSite(t, {
     "/": sitePage(`<script src="${server.url}/widget.js" data-feedback></script>`, LISTENER),
   });
-  const { page, complaints } = await openPage(t, browser, {});
+  const { page, complaints } = await openPage(t, browser, {
+    // Low, so that the form has no room below the answer.
+    viewport: { width: 1280, height: 500 },
+  });
   failOnComplaints(t, complaints);
   await page.goto(site.url);
   await page.getByRole("button", { name: "Open chat" }).click();
@@ -55,6 +58,12 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
   await page.keyboard.press("Enter");
   await form.waitFor();
   assert.equal(await isFocused(down), true, "nothing takes the focus away");
+  const [sends, composer] = await Promise.all(
+    [form.getByRole("button", { name: "Send" }), page.locator('[part="composer"]')].map((it) =>
+      it.boundingBox(),
+    ),
+  );
+  assert.ok(sends && composer && sends.y + sends.height <= composer.y, "the whole form is in view");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Escape");
   await form.waitFor({ state: "detached" });

@@ -127,3 +127,38 @@ test("the theme is toggled, and kept over a reload", async (t) => {
   await page.waitForSelector(">>> .pill");
   assert.equal(await background(), toggled);
 });
+
+test("an answer is copied as it looks, and rated with a reason that the page hears of", async (t) => {
+  const { page } = await open(t, [[say("**Pong**")]]);
+  await page.evaluate(() => {
+    document.querySelector("agent-chat")?.setAttribute("feedback", "");
+    document.addEventListener("agent-chat-feedback", ({ rating, reason, comment }) => {
+      document.title = [rating, reason, comment].join(" ");
+    });
+    document.addEventListener("paste", ({ clipboardData }) => {
+      document.title = clipboardData?.getData("text/html") ?? "";
+    });
+  });
+  await send(page, "Ping");
+  await shown(page, "strong", "Pong");
+  await (await button(page, "Copy answer"))?.click();
+  await button(page, "Copied");
+  await (await page.waitForSelector(FIELD))?.click();
+  await page.keyboard.down("Control");
+  await page.keyboard.press("v");
+  await page.keyboard.up("Control");
+  await page.waitForFunction(() => document.title.includes("<strong>Pong</strong>"));
+  await page.waitForFunction(
+    (field) =>
+      document.querySelector("agent-chat")?.shadowRoot?.querySelector<HTMLTextAreaElement>(field)
+        ?.value === "**Pong**",
+    {},
+    "[part=input]",
+  );
+  await (await button(page, "Bad answer"))?.click();
+  await (await page.waitForSelector('>>> input[value="incomplete"]'))?.click();
+  await (await page.waitForSelector('>>> textarea[name="comment"]'))?.click();
+  await page.keyboard.type("More!");
+  await (await page.waitForSelector('>>> .feedback-form [type="submit"]'))?.click();
+  await page.waitForFunction(() => document.title === "down incomplete More!");
+});

@@ -152,7 +152,8 @@ export const feedbackStyles = css`
   }
 
   @media print {
-    .feedback-form {
+    .feedback-form,
+    .thanks {
       display: none;
     }
   }
