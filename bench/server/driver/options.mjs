@@ -19,6 +19,7 @@ export const HELP = `npm run bench -- [options]
   --rounds <n>          Rounds in which the servers take turns. Default: 3.
   --quick               One round with short measurements: to see that all works, not to compare.
   --scale               Instead: 10,000 idle sockets and 2,000 streams on one process.
+  --workers <n>         With --scale, Parley's own option: a number of processes, or auto. Memory is that of all of them.
   --profile <folder>    Writes a .cpuprofile of each measurement, and prints the functions that took most.
   --out <folder>        Where server.md and server.json are written. Default: bench/results.
 `;
@@ -66,11 +67,15 @@ export function readOptions(argv) {
       rounds: { type: "string" },
       quick: { type: "boolean", default: false },
       scale: { type: "boolean", default: false },
+      workers: { type: "string" },
       profile: { type: "string" },
       out: { type: "string", default: "bench/results" },
       help: { type: "boolean", short: "h", default: false },
     },
   });
+  if (values.workers !== undefined && !values.scale) {
+    throw new Error("--workers goes with --scale: all else measures one process.");
+  }
   const chosen = (name) => choose(name, values[name], NAMES[name]);
   const names = { only: chosen("only"), targets: chosen("targets") };
   return {

@@ -69,6 +69,10 @@ export class Process {
     return this;
   }
 
+  get pid() {
+    return this.#child.pid;
+  }
+
   call(method, ...args) {
     return this.#remote.call(method, ...args);
   }

@@ -1,8 +1,9 @@
-/** The check that one process holds 10,000 idle sockets and 2,000 running streams without an error. */
+/** The check that one process, or a server with workers, holds 10,000 idle sockets and 2,000 running streams without an error. */
 
 import { readFileSync } from "node:fs";
 import { round, writeTable } from "./report.mjs";
-import { startTarget } from "./targets.mjs";
+import { residentOfAll } from "./resident.mjs";
+import { startTarget, startWorkers, takesWorkers } from "./targets.mjs";
 
 const SOCKETS = 10_000;
 /** Half of them on sockets. */
@@ -16,14 +17,18 @@ const MIB = 2 ** 20;
 const FILES_NEEDED = SOCKETS + 2 * STREAMS + 500;
 
 /** @throws Error when something was lost or refused. */
-export async function checkScale({ targets }, surroundings, tell) {
+export async function checkScale({ targets, workers }, surroundings, tell) {
   checkOpenFiles();
   const rows = [];
   for (const spec of targets.filter(({ transports }) => transports.includes("ws"))) {
     tell({ scenario: "scale", target: spec.name });
-    const target = await startTarget(spec, surroundings.provider.url);
+    const withWorkers = workers !== undefined && takesWorkers(spec);
+    const target = await (withWorkers
+      ? startWorkers(spec, surroundings.provider.url, workers)
+      : startTarget(spec, surroundings.provider.url));
+    const title = withWorkers ? `${spec.title}, workers: ${workers}` : spec.title;
     try {
-      rows.push([spec.title, ...(await measure(target, surroundings))]);
+      rows.push([title, ...(await measure(target, memoryOf(target, withWorkers), surroundings))]);
     } finally {
       await target.stop();
       await surroundings.load.call("closeIdle");
@@ -33,9 +38,21 @@ export async function checkScale({ targets }, surroundings, tell) {
   return `### ${SOCKETS} idle sockets and ${STREAMS} streams\n\n${writeTable(head, rows)}`;
 }
 
-async function measure(target, { load }) {
+/** `idle` after a collection of garbage, which only the probe can ask for. */
+function memoryOf(target, withWorkers) {
+  if (withWorkers) {
+    const all = async () => residentOfAll(target.pid);
+    return { idle: all, busy: all };
+  }
+  return {
+    idle: () => target.call("settle"),
+    busy: async () => (await target.call("usage")).rss,
+  };
+}
+
+async function measure(target, memory, { load }) {
   await load.call("openIdle", target.url, SOCKETS);
-  const idle = await target.call("settle");
+  const idle = await memory.idle();
   const half = { count: STREAMS / 2, order: { tokens: TOKENS, rate: RATE }, spreadMs: 5000 };
   const groups = [];
   for (const transport of ["sse", "ws"]) {
@@ -43,7 +60,7 @@ async function measure(target, { load }) {
   }
   await Promise.all(groups.map((group) => load.call("add", group, half)));
   for (const group of groups) await load.call("mark", group);
-  const { rss } = await target.call("usage");
+  const rss = await memory.busy();
   const counts = await Promise.all(groups.map((group) => load.call("finish", group, TOKENS)));
   const read = await Promise.all(groups.map((group) => load.call("read", group)));
   const open = await load.call("countIdle");

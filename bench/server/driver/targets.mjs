@@ -70,6 +70,19 @@ export async function startTarget(target, providerUrl) {
   return await new Process(target.name, args, targetEnv(target, providerUrl, 0)).listening();
 }
 
+/** Starts Parley with workers. There is no probe in it: that would be in each of its processes. */
+export async function startWorkers(spec, providerUrl, workers) {
+  const args = [...spec.args, "--workers", workers];
+  return await new Process(spec.name, args, targetEnv(spec, providerUrl, 0), {
+    channel: false,
+  }).listening();
+}
+
+/** Whether it has workers at all. */
+export function takesWorkers({ args }) {
+  return args.includes("start");
+}
+
 export function targetEnv({ env }, providerUrl, port) {
   return { COMPATIBLE_BASE_URL: `${providerUrl}v1`, PORT: String(port), ...env };
 }
