@@ -16,7 +16,7 @@ export class ModelTurn {
   readonly #said = new GrowingText();
   #finish: TurnFinish | undefined;
 
-  /** Keeps the run's progress as it goes. */
+  /** What the run has come to stands in its progress once this is closed. */
   constructor({ toolLimits }: Runner, progress: Progress, watch: TurnWatch) {
     this.#progress = progress;
     this.#watch = watch;
@@ -64,8 +64,6 @@ export class ModelTurn {
           break;
         case "end":
           told.push(...this.#hosted.giveUp());
-          this.#note();
-          this.#progress.unfinished = "";
           this.#progress.model = event.model;
           this.#progress.usage = addUsage(this.#progress.usage, event.usage);
           this.#finish = event.finish;
@@ -73,15 +71,7 @@ export class ModelTurn {
           return told;
       }
     }
-    this.#note();
     return told;
-  }
-
-  /** A turn that says nothing leaves what the one before said. */
-  #note(): void {
-    if (this.#said.length === 0) return;
-    this.#progress.said = this.said;
-    this.#progress.unfinished = this.said;
   }
 
   /** For a turn that failed: whoever saw a call begin must see how it ended. */
@@ -90,8 +80,12 @@ export class ModelTurn {
     return this.#hosted.giveUp();
   }
 
-  /** Must be called in the end, whatever happened before. */
+  /** Must be called in the end, whatever happened before. A turn that says nothing leaves what the one before said. */
   close(): void {
+    if (this.#said.length > 0) {
+      this.#progress.said = this.said;
+      this.#progress.unfinished = this.#finish === undefined ? this.said : "";
+    }
     this.#watch.close();
   }
 

@@ -138,7 +138,9 @@ export class Run implements RunAccess {
       // Nobody reads on, or nobody waited for it any longer.
       if (this.#gone || this.#log.closed) return undefined;
       this.#append(events, watch);
-      this.#flush();
+      // What came together leaves together, at once.
+      for (const reading of this.#readings) reading.flush();
+      this.#trim();
       return this.#mustWait() ? this.#room() : undefined;
     };
     try {
@@ -172,12 +174,6 @@ export class Run implements RunAccess {
 
   get #keeps(): boolean {
     return this.#settings.graceMs > 0;
-  }
-
-  /** What came together leaves together, at once. */
-  #flush(): void {
-    for (const reading of this.#readings) reading.flush();
-    this.#progress();
   }
 
   #progress(): void {

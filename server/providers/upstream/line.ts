@@ -109,9 +109,9 @@ export class UpstreamLine {
       clearTimeout(this.#timer);
       return undefined;
     }
-    const [first, second] = this.#pieces;
-    const next = second === undefined ? first : Buffer.concat(this.#pieces);
-    this.#pieces = [];
+    // Mostly there is one: it leaves the list, which is not made anew with each token.
+    const next = this.#pieces.length === 1 ? this.#pieces.pop() : Buffer.concat(this.#pieces);
+    if (this.#pieces.length > 0) this.#pieces = [];
     this.#bytes += this.#waiting;
     this.#waiting = 0;
     if (this.#bytes > MAX_STREAM_BYTES) {
