@@ -104,6 +104,10 @@ function answerActions(
   const copied = view.isCopied(id);
   const again = failure ? undefined : onRetry;
   if (text === "" && !again) return nothing;
+  const copy = ({ currentTarget }: MouseEvent) => {
+    const button = currentTarget as HTMLElement;
+    void view.copy(button, id, text, drawnAnswer(button));
+  };
   return html`
     <div class="answer-actions">
       ${
@@ -113,10 +117,7 @@ function answerActions(
               "copy",
               copied ? strings.copied : strings.copyAnswer,
               copied ? icons.check : icons.copy,
-              ({ currentTarget }) => {
-                const button = currentTarget as HTMLElement;
-                void view.copy(button, id, text, drawnAnswer(button));
-              },
+              copy,
             )
       }
       ${again ? iconButton("ask-again", strings.askAgain, icons.retry, again) : nothing}
