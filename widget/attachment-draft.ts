@@ -38,6 +38,8 @@ export class AttachmentDraft {
   #refusals: readonly string[] = [];
   #count = 0;
   #pending: readonly File[] = [];
+  /** When all files so far are judged. */
+  #added: Promise<unknown> = Promise.resolve();
 
   constructor(onChange: () => void) {
     this.#onChange = onChange;
@@ -63,12 +65,19 @@ export class AttachmentDraft {
   }
 
   /** Checks and reads files, and keeps those that may be attached. Resolves to a sentence for each, to be spoken. */
-  async add(files: readonly File[], limits: AttachmentLimits): Promise<readonly string[]> {
-    const refusals: string[] = [];
-    const outcomes: string[] = [];
+  add(files: readonly File[], limits: AttachmentLimits): Promise<readonly string[]> {
     this.#pending = [...this.#pending, ...files];
     this.#refusals = [];
     this.#onChange();
+    // Each file is judged by those that are there, also by those of an earlier drop that are still being read.
+    const outcomes = this.#added.then(() => this.#addAll(files, limits));
+    this.#added = outcomes;
+    return outcomes;
+  }
+
+  async #addAll(files: readonly File[], limits: AttachmentLimits): Promise<readonly string[]> {
+    const refusals: string[] = [];
+    const outcomes: string[] = [];
     for (const file of files) {
       const refusal = await this.#addOne(file, limits);
       if (refusal !== undefined) refusals.push(refusal);

@@ -171,6 +171,20 @@ test("one file more than the limit of 2 is refused, the others stay", async (t) 
   assert.equal(page.all(".draft-files li").length, 2);
 });
 
+test("files of two drops at once are judged one after the other, as those of one are", async (t) => {
+  const { page } = await open(t);
+  await Promise.all([
+    page.chat.attach([png("a.png"), png("b.png", 1)]),
+    page.chat.attach([png("again.png"), png("c.png", 2)]),
+  ]);
+  await page.chat.updateComplete;
+  assert.deepEqual(
+    page.all(".draft-files img").map((image) => image.getAttribute("alt")),
+    ["a.png", "b.png"],
+  );
+  assert.match(page.text("[part=refusals]"), /again\.png.*c\.png was not attached/);
+});
+
 test("a pasted picture is attached, but a picture beside text is not what was meant", async (t) => {
   const { page } = await open(t);
   const input = await page.shown("textarea");
