@@ -5,7 +5,10 @@ import { createServer } from "node:http";
 import { test } from "node:test";
 import { exchange } from "../../server/providers/upstream/exchange.ts";
 import { requestBody } from "../../server/providers/upstream/request-body.ts";
+import { ok, serve } from "../support/chat-servers.ts";
 import { listen } from "../support/listen.ts";
+import { ask, chatProvider, open, responsesProvider } from "../support/upstream-conversation.ts";
+import { fixture, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
 const LONG = 1_200_001;
 
@@ -44,3 +47,35 @@ test("without a long text it is one text, made at once", () => {
   const value = { messages: [{ role: "user", content: "Hi".repeat(1000) }] };
   assert.equal(requestBody(value), JSON.stringify(value));
 });
+
+for (const [name, provider, reply] of [
+  ["Chat Completions", async (upstream: UpstreamServer) => chatProvider(upstream), ok()],
+  [
+    "Responses",
+    async (upstream: UpstreamServer) => responsesProvider(upstream),
+    { body: [fixture("responses/text")] },
+  ],
+  [
+    "Messages",
+    (upstream: UpstreamServer) =>
+      serve("anthropic/claude-sonnet-4-5", {
+        ANTHROPIC_API_KEY: "sk-ant-test",
+        ANTHROPIC_BASE_URL: upstream.url.replace(/\/v1$/, ""),
+      }),
+    { body: [fixture("anthropic/text")] },
+  ],
+] as const) {
+  test(`no request to a ${name} API with a large file is written as one text`, async (t) => {
+    await using upstream = await startUpstream(reply);
+    const served = await provider(upstream);
+    const data = "QUJD".repeat(LONG / 4);
+    const file = { type: "image", name: "a.png", mime_type: "image/png", data } as const;
+    const stringify = t.mock.method(JSON, "stringify");
+    const { error } = await ask(open(served, { attachments: [file] }));
+    const longest = Math.max(...stringify.mock.calls.map(({ result }) => result?.length ?? 0));
+    stringify.mock.restore();
+    assert.equal(error, undefined);
+    assert.ok(longest < LONG / 2 + 1024, `${longest} characters at once`);
+    assert.ok(upstream.calls[0]?.body.includes(data));
+  });
+}

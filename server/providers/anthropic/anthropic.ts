@@ -79,6 +79,10 @@ class MessagesModel implements ChatModel {
     this.#extraBody = settings.extraBody ?? {};
   }
 
+  prepare(): Promise<void> {
+    return this.#client.prepare();
+  }
+
   stream(request: ChatModelRequest, signal: AbortSignal): AsyncIterable<ChatModelEvent[]> {
     const messages = new AnthropicReader();
     const reader: StreamReader<ChatModelEvent> = {

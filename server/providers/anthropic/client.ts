@@ -1,5 +1,6 @@
 import type { Anthropic, ClientOptions } from "@anthropic-ai/sdk";
-import { fetchStream, type StreamResponse, streamOf } from "../upstream/fetch-stream.ts";
+import type { StreamAnswer } from "../upstream/exchange.ts";
+import { formOf, type RequestForm, sendJson } from "../upstream/send-json.ts";
 
 /** The class of `@anthropic-ai/sdk` that makes clients. */
 export type AnthropicClass = new (options: ClientOptions) => Anthropic;
@@ -15,9 +16,10 @@ const SAMPLING_VERSION = "2023-06-01";
 const VERSION = "2026-10-21";
 const SAMPLING_PARAMETERS = ["temperature", "top_p", "top_k"];
 
-/** Requests to the Messages API, made by Anthropic's package. */
+/** Requests to the Messages API. Anthropic's package builds one for each version of the API; sending them is ours. */
 export class AnthropicClient {
   readonly #client: Anthropic;
+  readonly #forms = new Map<string, Promise<RequestForm>>();
 
   /** Everything that the package would otherwise read from the process's environment is set. */
   constructor(client: AnthropicClass, { baseUrl, apiKey }: AnthropicAddress, timeoutMs: number) {
@@ -32,22 +34,36 @@ export class AnthropicClient {
       logLevel: "off",
       maxRetries: 0,
       timeout: Math.max(1, Math.ceil(timeoutMs)),
-      fetch: (input, init) => fetchStream(input, init, SENT_HEADERS),
     });
   }
 
-  /**
-   * Sends a streamed request. Not through `messages.create`, which prints a warning with each request to a
-   * model that Anthropic is going to retire.
-   */
-  async send(
-    body: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-  ): Promise<StreamResponse> {
+  /** Makes what most requests share. */
+  async prepare(): Promise<void> {
+    await this.#form(VERSION);
+  }
+
+  /** Sends a streamed request. */
+  async send(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<StreamAnswer> {
     const isSampling = SAMPLING_PARAMETERS.some((name) => name in body);
-    const headers = { "anthropic-version": isSampling ? SAMPLING_VERSION : VERSION };
-    const options = { body, headers, signal, stream: true };
-    return streamOf(this.#client.post("/v1/messages", options));
+    return sendJson(await this.#form(isSampling ? SAMPLING_VERSION : VERSION), body, signal);
+  }
+
+  #form(version: string): Promise<RequestForm> {
+    const form = this.#forms.get(version) ?? this.#build(version);
+    this.#forms.set(version, form);
+    return form;
+  }
+
+  async #build(version: string): Promise<RequestForm> {
+    const headers = { "anthropic-version": version };
+    const options = {
+      method: "post",
+      path: "/v1/messages",
+      body: {},
+      stream: true,
+      headers,
+    } as const;
+    return formOf(await this.#client.buildRequest(options), SENT_HEADERS);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { OpenAI } from "openai";
-import { keptHeaders } from "./fetch-stream.ts";
+import { formOf, type RequestForm } from "./send-json.ts";
 
 /** Where an OpenAI-compatible API is, and who asks. */
 export interface UpstreamAddress {
@@ -11,12 +11,6 @@ export interface UpstreamAddress {
   project?: string | undefined;
 }
 
-/** What is the same in each request to one path: all but the body, and a key that changes. */
-export interface RequestForm {
-  readonly url: URL;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 /**
  * Has the `openai` package build a request to a path of the API, which then serves for all: building each anew costs
  * more than all else that a request takes. The package is loaded here, since a start must not wait for it.
@@ -26,8 +20,8 @@ export interface RequestForm {
 export async function requestForm(address: UpstreamAddress, path: string): Promise<RequestForm> {
   const { OpenAI } = await import("openai");
   const client = createClient(OpenAI, address);
-  const { req, url } = await client.buildRequest({ method: "post", path, body: {}, stream: true });
-  return { url: new URL(url), headers: keptHeaders(new Headers(req.headers), SENT_HEADERS) };
+  const built = await client.buildRequest({ method: "post", path, body: {}, stream: true });
+  return formOf(built, SENT_HEADERS);
 }
 
 function createClient(openai: typeof OpenAI, address: UpstreamAddress): OpenAI {

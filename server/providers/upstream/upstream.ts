@@ -1,8 +1,8 @@
 import type { ProviderError } from "../failures/provider-error.ts";
 import type { OnAnswer } from "../provider.ts";
-import { type RequestForm, requestForm, type UpstreamAddress } from "./client.ts";
-import { exchange, type StreamAnswer, streamAnswer } from "./exchange.ts";
-import { requestBody } from "./request-body.ts";
+import { requestForm, type UpstreamAddress } from "./client.ts";
+import type { StreamAnswer } from "./exchange.ts";
+import { type RequestForm, sendJson } from "./send-json.ts";
 import { type StreamOptions, type StreamReader, streamEvents } from "./stream.ts";
 
 /** A streamed request of an OpenAI-compatible API. */
@@ -61,10 +61,7 @@ export class Upstream {
       typeof apiKey === "function"
         ? { ...headers, authorization: `Bearer ${await apiKey()}` }
         : headers;
-    const json = requestBody(request.body());
-    const body = json instanceof Promise ? await json : json;
-    const sent = exchange(url, { method: "POST", headers: authorized, body }, signal);
-    return { incoming: await streamAnswer(sent) };
+    return sendJson({ url, headers: authorized }, request.body(), signal);
   }
 
   #prepared(): Promise<RequestForm> {
