@@ -35,6 +35,8 @@ const cuts = {
     [/,this\._\$Cv=\w\?\.isConnected\?\?!0/, ""],
     [/get _\$AU\(\)\{[^}]*\}/g, ""],
     [/this\._\$AN=void 0,/g, ""],
+    [/\w\?\.renderBefore\?\?(\w)(?=;let)/, "$1"],
+    [/\w\?\.renderBefore\?\?null/, "null"],
     // What they may ask of their place.
     [/get (?:parentNode|startNode|endNode|tagName)\(\)\{[^}]*\}/g, ""],
   ],
@@ -69,11 +71,23 @@ const cuts = {
     [/useDefault:(\w),(reflect:\w),wrapped:\w\},\w\)\{\1&&.*?\|\|\(this\._\$AL/, "$2}){(this._$AL"],
     [/(this\.hasUpdated\|\|)\w\|\|(\(\w=void 0\))/, "$1$2"],
     [/,useDefault:!1/, ""],
+    [/type:String,converter:\w,/, ""],
+    [/\(\w\.hasChanged\?\?(\w)\)/, "$1"],
+    [/,hasChanged:\w/, ""],
+    // Styles are sheets already, and each element's are a list without doubles.
+    [/(finalizeStyles\((\w)\)\{)const \w=\[\];.*?return \w\}/, "$1return[$2].flat(1/0)}"],
+    // Hooks that no element of ours has.
+    [/\w=this\.shouldUpdate\((\w)\),(\w)\?\((this\.willUpdate.*?)\):this\._\$EM\(\)/, "$2=!0,$3"],
+    [/shouldUpdate\(\w\)\{return!0\}/, ""],
+    [/(this\.hasUpdated=!0),this\.firstUpdated\(\w\)/, "$1"],
+    [/firstUpdated\(\w\)\{\}/, ""],
   ],
   "lit-element.js": [
     [/connectedCallback\(\)\{[^}]*setConnected\(!0\)\}disconnectedCallback\(\)\{[^}]*\}/, ""],
     [/this\.hasUpdated\|\|\(this\.renderOptions\.isConnected=this\.isConnected\),/, ""],
     [/,this\._\$Do=void 0/, ""],
+    // A shadow root of ours is empty before it is drawn.
+    [/createRenderRoot\(\)\{.*?firstChild,\w\}/, ""],
     [/this\._\$Do=(\w\()/, "$1"],
     [/\w\._\$litElement\$=!0,/, ""],
     [

@@ -8,11 +8,10 @@ import { build } from "esbuild";
 
 const NAMES = {
   /** Methods, hooks and fields of lit's elements, controllers and templates. */
-  lit: `addController converter createProperty createRenderRoot creationScope elementStyles
-    enableUpdating finalize finalizeStyles firstUpdated fromAttribute getPropertyDescriptor getPropertyOptions
-    getUpdateComplete hasChanged hasUpdated hostConnected hostDisconnected hostUpdate hostUpdated isUpdatePending
-    noAccessor performUpdate removeController renderBefore renderOptions requestUpdate scheduleUpdate setConnected
-    shadowRootOptions shouldUpdate toAttribute useDefault willUpdate`,
+  lit: `addController createProperty createRenderRoot creationScope elementStyles enableUpdating finalize finalizeStyles
+    fromAttribute getPropertyDescriptor getPropertyOptions getUpdateComplete hasUpdated hostConnected
+    hostDisconnected hostUpdate hostUpdated isUpdatePending performUpdate renderOptions requestUpdate scheduleUpdate
+    shadowRootOptions toAttribute willUpdate`,
   /** Of marked's lexer and tokenizer. */
   marked: `autolink blockTokens codeBlockStyle emStrong escaped fences inLink inRawBlock infiniteLoopError inlineQueue
     inlineText inlineTokens lastPossibleDelCloserIndex lastPossibleEmStrongCloserIndex lexer lheading linkEmitted

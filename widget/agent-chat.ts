@@ -31,8 +31,7 @@ export type TranscriptFormat = "markdown" | "json";
 const NETWORK = ["online", "offline", "pagehide"];
 
 /**
- * A conversation with the agent of one Parley server. Its parts are described in `views/frame.ts`, its CSS variables in
- * `styles/tokens.styles.ts`.
+ * A conversation with the agent of one Parley server. Its parts: `views/frame.ts`, its CSS variables: `styles/tokens.styles.ts`.
  *
  * @tagname agent-chat
  * @attr {string} server - Base URL of the server. Default: where the script was loaded from.
@@ -206,6 +205,7 @@ export class AgentChat extends ChatElement {
     }
     const client = new ChatClient({
       server: parseServer(this.server),
+      id: this.id,
       givenKey: this.apiKey,
       onChange: () => {
         this.language.use();

@@ -25,8 +25,11 @@ export function answers(server: URL): Promise<boolean> {
 
 /** Only the specification's three fields are required: the others are our server's additions. */
 export function parseAgentInfo(value: unknown): AgentInfo {
-  if (!isObject(value)) throw new TypeError("the answer of /api/info is not an object");
-  const { name, agent, auth_required, welcome, suggestions, disclaimer, attachments } = value;
+  const { name, agent, auth_required, welcome, suggestions, disclaimer, attachments } = isObject(
+    value,
+  )
+    ? value
+    : {};
   if (typeof name !== "string" || typeof agent !== "string") {
     throw new TypeError("the answer of /api/info has no name and agent");
   }

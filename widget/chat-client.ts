@@ -14,6 +14,7 @@ import { FallbackTransport } from "./transport/fallback-transport.ts";
 
 export interface ClientOptions {
   readonly server: URL;
+  readonly id: string;
   /** A key that the site brings, or an empty text. */
   readonly givenKey: string;
   readonly onChange: () => void;
@@ -65,7 +66,7 @@ export class ChatClient {
       judgeError: (error) => (this.#asksForKey(error) ? undefined : this.#key.inOurWords(error)),
     });
     this.#keeper = new ConversationKeeper({
-      server: options.server,
+      ...options,
       read: () => ({ ...this.session.stored, agent: this.#info?.agent ?? this.#agent }),
       restore: (stored, isNewer) => this.#restore(stored, isNewer),
       onSettled: options.onChange,
@@ -122,9 +123,8 @@ export class ChatClient {
 
   /** Starts a new conversation; resolves when the server has forgotten the old one. */
   async reset(): Promise<void> {
-    for (const { url } of this.session.messages.flatMap(filesOf)) {
-      if (url !== undefined) URL.revokeObjectURL(url);
-    }
+    const files = this.session.messages.flatMap(filesOf);
+    for (const { url } of files) if (url !== undefined) URL.revokeObjectURL(url);
     await this.session.reset();
   }
 

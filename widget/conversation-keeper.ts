@@ -4,10 +4,12 @@ import type { ConversationStore } from "./chunks/keep.ts";
 import type { StoredConversation } from "./chunks/stored-conversation.ts";
 import type { KeptDraft } from "./conversation.ts";
 import { loadChunk } from "./lazy-chunk.ts";
-import { forget, recall, remember } from "./storage.ts";
+import { forget, holds, recall, remember } from "./storage.ts";
 
 export interface KeeperOptions {
   readonly server: URL;
+  /** The element's, or an empty text. */
+  readonly id: string;
   /** What is to be kept at the moment. */
   readonly read: () => Omit<StoredConversation, "draft">;
   /** Called with what an earlier page has kept, and with what another one has kept while this one was left: that is newer. */
@@ -16,20 +18,11 @@ export interface KeeperOptions {
   readonly onSettled: () => void;
 }
 
-/** Several elements on one page talk to the same server and keep a conversation each. */
-const takenPlaces = new Set<string>();
-
-function freePlace(server: URL): string {
-  let place = `agent-chat-session:${server.href}`;
-  while (takenPlaces.has(place)) place += "+";
-  takenPlaces.add(place);
-  return place;
-}
-
 export class ConversationKeeper {
   readonly #options: KeeperOptions;
   #isOn = false;
-  #place = "";
+  /** The name of the first place of this server. */
+  readonly #first: string;
   #store: ConversationStore | undefined;
   #restored: Promise<void> = Promise.resolve();
   #isRestoring = false;
@@ -37,6 +30,7 @@ export class ConversationKeeper {
 
   constructor(options: KeeperOptions) {
     this.#options = options;
+    this.#first = `agent-chat-session:${options.server.href}`;
   }
 
   /** Whether an earlier conversation is about to be shown. */
@@ -67,29 +61,27 @@ export class ConversationKeeper {
     if (isOn) {
       this.#restored = this.#open();
     } else {
-      // In this order: what lets go writes a last time.
-      this.#letGo();
-      forget(this.#place, "sessionStorage");
+      this.#letGo(true);
     }
   }
 
   /** Keeps what there is, and lets another element have the place. */
   close(): void {
     this.#isOn = false;
-    this.#letGo();
+    this.#letGo(false);
   }
 
   async #open(): Promise<void> {
-    this.#place = freePlace(this.#options.server);
-    this.#isRestoring = recall(this.#place, "sessionStorage") !== undefined;
+    const { id, read, restore } = this.#options;
+    this.#isRestoring = holds(this.#first);
     const chunk = await loadChunk("keep");
     this.#isRestoring = false;
     // Without the chunk a conversation lasts as long as its page.
-    if (chunk && this.#isOn) {
-      const { read, restore } = this.#options;
+    if (chunk && this.#isOn && !this.#store) {
       this.#store = new chunk.ConversationStore(
-        this.#place,
         { forget, recall, remember },
+        this.#first,
+        id,
         () => ({ ...read(), draft: this.#draft }),
         (stored) => restore(stored, true),
       );
@@ -101,9 +93,9 @@ export class ConversationKeeper {
     this.#options.onSettled();
   }
 
-  #letGo(): void {
-    this.#store?.close();
+  #letGo(erase: boolean): void {
+    if (this.#store) this.#store.close(erase);
+    else if (erase) forget(this.#first, "sessionStorage");
     this.#store = undefined;
-    takenPlaces.delete(this.#place);
   }
 }

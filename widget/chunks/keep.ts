@@ -3,7 +3,7 @@
  * loaded when there is a conversation.
  */
 
-import type * as storage from "../storage.ts";
+import { Place, type Storage } from "./place.ts";
 import {
   decodeConversation,
   encodeConversation,
@@ -27,23 +27,22 @@ const NOTHING: StoredConversation = {
 };
 
 export class ConversationStore {
-  readonly #storage: typeof storage;
-  readonly #name: string;
+  readonly #place: Place;
   readonly #read: () => StoredConversation;
   readonly #listening = new AbortController();
   /** What was read or written last. */
   #text: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `read` gives what is to be kept at the moment; `onOther` is told of what another page of this tab has kept since. */
+  /** Takes a place of its own; see `Place`. `read` gives what is to be kept at the moment; `onOther` is told of what another page of this tab has kept since. */
   constructor(
-    name: string,
-    area: typeof storage,
+    area: Storage,
+    first: string,
+    id: string,
     read: () => StoredConversation,
     onOther: (stored: StoredConversation) => void,
   ) {
-    this.#name = name;
-    this.#storage = area;
+    this.#place = new Place(area, first, id);
     this.#read = read;
     const { signal } = this.#listening;
     window.addEventListener("pagehide", () => this.flush(), { signal });
@@ -63,7 +62,7 @@ export class ConversationStore {
 
   /** What an earlier page of this tab has kept, if it is whole and of this version. */
   load(): StoredConversation | undefined {
-    this.#text = this.#storage.recall(this.#name, "sessionStorage");
+    this.#text = this.#place.read();
     return this.#text === undefined ? undefined : decodeConversation(this.#text);
   }
 
@@ -84,7 +83,7 @@ export class ConversationStore {
     }
     for (let room = MAX_CHARS; room > 1_000; room /= 2) {
       this.#text = encodeConversation(stored, room);
-      if (this.#storage.remember(this.#name, this.#text, "sessionStorage")) return;
+      if (this.#place.write(this.#text)) return;
     }
     // Not even the state has room: half a conversation would be a false one.
     this.wipe();
@@ -92,12 +91,14 @@ export class ConversationStore {
 
   wipe(): void {
     this.#text = undefined;
-    this.#storage.forget(this.#name, "sessionStorage");
+    this.#place.clear();
   }
 
-  /** Writes a last time. */
-  close(): void {
+  /** Writes a last time; or, where nothing is to be kept any more, leaves nothing. */
+  close(erase: boolean): void {
     this.flush();
     this.#listening.abort();
+    if (erase) this.#place.erase();
+    this.#place.leave();
   }
 }

@@ -1,0 +1,90 @@
+/** Several chats of one server in one tab, in the page and in its frames: each keeps a conversation of its own. */
+
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import type { Frame, Page } from "playwright-core";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { say } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { chatIn, failOnComplaints } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const NAMES = ["one", "two", "three", "four"] as const;
+
+/** A site with two chats in its page and one in each of two frames. */
+async function openSite(t: TestContext) {
+  const server = await startServer(t, { turns: NAMES.map((name) => [say(`It is ${name}.`)]) });
+  const script = `<script src="${server.url}/widget.js"></script>`;
+  const chat = (id: string) => `<agent-chat ${id} style="height: 250px"></agent-chat>`;
+  const site = await startSite(t, {
+    "/": sitePage(
+      `${script}${chat("")}${chat("id=two")}<iframe src="/left"></iframe><iframe src="/right"></iframe>`,
+    ),
+    "/left": sitePage(script + chat("")),
+    "/right": sitePage(script + chat("")),
+    "/plain": sitePage(script + chat("")),
+    "/named": sitePage(script + chat("id=two")),
+  });
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  return { page, url: site.url };
+}
+
+const frame = async (page: Page, path: string): Promise<Frame> => {
+  const element = await page.waitForSelector(`iframe[src="${path}"]`);
+  return (await element.contentFrame()) as Frame;
+};
+
+/** The four chats, in the order of `NAMES`. */
+const chatsIn = async (page: Page) => [
+  chatIn(page.locator("agent-chat").nth(0)),
+  chatIn(page.locator("agent-chat").nth(1)),
+  chatIn(await frame(page, "/left")),
+  chatIn(await frame(page, "/right")),
+];
+
+test("each chat of a page and its frames has its conversation after a reload, whichever is there first", async (t) => {
+  const { page, url } = await openSite(t);
+  await page.goto(url);
+  for (const [index, chat] of (await chatsIn(page)).entries()) {
+    await chat.ask(`I am ${NAMES[index]}`, `It is ${NAMES[index]}.`);
+  }
+  const left = gate();
+  await page.route("**/left", async (route) => {
+    await left.opened;
+    await route.continue();
+  });
+  await page.reload({ waitUntil: "commit" });
+  await chatIn(await frame(page, "/right"))
+    .replies.getByText("It is four.")
+    .waitFor();
+  left.open();
+  for (const [index, chat] of (await chatsIn(page)).entries()) {
+    await chat.replies.getByText(`It is ${NAMES[index]}.`).waitFor();
+    assert.equal(await chat.questions.count(), 1);
+  }
+});
+
+test("another page of the site shows the first chat's conversation, or that of the same id", async (t) => {
+  const { page, url } = await openSite(t);
+  await page.goto(url);
+  const [first, second] = await chatsIn(page);
+  await first?.ask("I am one", "It is one.");
+  await second?.ask("I am two", "It is two.");
+  for (const [path, text] of [
+    ["/plain", "It is one."],
+    ["/named", "It is two."],
+  ] as const) {
+    await page.goto(url + path);
+    const chat = chatIn(page.locator("agent-chat"));
+    await chat.replies.getByText(text).waitFor();
+    assert.equal(await chat.questions.count(), 1);
+  }
+  await page.getByRole("button", { name: "New conversation" }).click();
+  await page.goto(url);
+  await chatIn(page.locator("agent-chat").nth(0)).replies.getByText("It is one.").waitFor();
+  await chatIn(page.locator("agent-chat").nth(1)).greeting.waitFor();
+});
