@@ -8,12 +8,17 @@ import {
 } from "lit";
 import { strings } from "./strings.ts";
 
+/** Lines that are said at a time: the thousands of a long answer would hold the page up. */
+const LINES = 50;
+
 /** By then a screen reader has taken over what it will say. */
 const HEARD_AFTER_MS = 1_000;
 
 export class Announcer implements ReactiveController {
   readonly #host: ReactiveControllerHost;
   #polite: readonly string[] = [];
+  /** Lines that are still to be said. */
+  #rest: readonly string[] = [];
   #urgent = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -32,7 +37,7 @@ export class Announcer implements ReactiveController {
 
   /** Takes back what was said. */
   clear(): void {
-    this.#polite = [];
+    this.#polite = this.#rest = [];
     this.#urgent = "";
     this.#host.requestUpdate();
   }
@@ -43,13 +48,18 @@ export class Announcer implements ReactiveController {
    */
   say(text: string): void {
     this.#urgent = "";
-    this.#polite = [...this.#polite, ...sentencesOf(text)];
+    this.#rest = [...this.#rest, ...text.split("\n")];
+    this.#goOn();
+  }
+
+  #goOn(): void {
+    const lines = this.#rest.slice(0, LINES);
+    this.#rest = this.#rest.slice(LINES);
+    this.#polite = lines.length === 0 ? [] : [...this.#polite, ...lines.flatMap(sentencesOf)];
     this.#host.requestUpdate();
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#polite = [];
-      this.#host.requestUpdate();
-    }, HEARD_AFTER_MS);
+    if (lines.length === 0) return;
+    this.#timer = setTimeout(() => this.#goOn(), this.#rest.length > 0 ? 0 : HEARD_AFTER_MS);
   }
 
   /** Says it at once: for failures. */
