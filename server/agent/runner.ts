@@ -1,6 +1,6 @@
 /** What a run works with. */
 
-import type { Attachment } from "../protocol/attachments.ts";
+import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { ConversationState, Usage } from "../protocol/chat.ts";
 import type { StreamEvent } from "../protocol/events.ts";
 import type { Provider } from "../providers/provider.ts";
@@ -9,7 +9,7 @@ import type { Agent } from "./define.ts";
 /** One message to the agent, parsed and allowed. */
 export interface RunRequest {
   message: string;
-  attachments: readonly Attachment[];
+  attachments: readonly ReceivedFile[];
   /** Checked state to continue from; empty for a new conversation. */
   state: ConversationState;
 }

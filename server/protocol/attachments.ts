@@ -10,6 +10,15 @@ export interface Attachment {
   data: string;
 }
 
+/**
+ * An attachment as the server keeps it. The whole URL is made where the message is read, for large ones a thread of its own:
+ * what joins 28 MB of base64 to a few letters copies them, and holds up everybody else.
+ */
+export interface ReceivedFile extends Omit<Attachment, "data"> {
+  /** `data:` URL. */
+  url: string;
+}
+
 export type AttachmentType = "image" | "file";
 
 /** Each media type that may be attached, and the `type` that it goes with. */

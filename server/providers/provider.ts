@@ -3,7 +3,7 @@
  * Providers never see wire names of ours; clients never see wire names of theirs.
  */
 
-import type { Attachment, MediaType } from "../protocol/attachments.ts";
+import type { MediaType, ReceivedFile } from "../protocol/attachments.ts";
 import type {
   AssistantMessage,
   ConversationState,
@@ -68,7 +68,7 @@ export interface ConversationSetup {
   /** Validated state to continue from; empty for a new conversation. */
   state: ConversationState;
   message: string;
-  attachments: readonly Attachment[];
+  attachments: readonly ReceivedFile[];
 }
 
 /**

@@ -1,13 +1,13 @@
 import { ApiError, invalidRequest } from "../protocol/api-error.ts";
 import {
   ALL_MEDIA_TYPES,
-  type Attachment,
   decodedBytes,
   isMediaType,
   listMediaTypes,
   MAX_ATTACHMENT_BYTES,
   MEDIA_TYPES,
   type MediaType,
+  type ReceivedFile,
   SNIFF_BYTES,
   sniffMediaType,
 } from "../protocol/attachments.ts";
@@ -24,7 +24,7 @@ export interface AttachmentRules {
 const MAX_NAME = 200;
 
 /** Checks every attachment, or says which one is wrong and why. @throws ApiError */
-export function parseAttachments(value: unknown, rules: AttachmentRules): Attachment[] {
+export function parseAttachments(value: unknown, rules: AttachmentRules): ReceivedFile[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw invalidRequest("/attachments", "attachments must be an array.");
   if (value.length > rules.maxCount) {
@@ -37,7 +37,7 @@ export function parseAttachments(value: unknown, rules: AttachmentRules): Attach
   return value.map((item, index) => parseAttachment(item, index, rules));
 }
 
-function parseAttachment(item: unknown, index: number, rules: AttachmentRules): Attachment {
+function parseAttachment(item: unknown, index: number, rules: AttachmentRules): ReceivedFile {
   if (typeof item !== "object" || item === null || Array.isArray(item)) {
     throw invalidRequest(`/attachments/${index}`, `attachments[${index}] must be an object.`);
   }
@@ -73,7 +73,7 @@ function parseAttachment(item: unknown, index: number, rules: AttachmentRules): 
     throw refuse("unsupported_attachment", index, "mime_type", problem);
   }
   checkData(data, mediaType, index);
-  return { type, name, mime_type: mediaType, data };
+  return { type, name, mime_type: mediaType, url: `data:${mediaType};base64,${data}` };
 }
 
 /** RFC 4648, 3.5: four characters, or two or three of which the last has no bits to spare. */

@@ -188,17 +188,17 @@ const SAMPLE_CHARS = 64;
  * else.
  */
 export function digestOf({ message, attachments }: RunRequest): string {
-  const files = attachments.map(({ name, data }) => [name, data.length, piecesOf(data)]);
+  const files = attachments.map(({ name, url }) => [name, url.length, piecesOf(url)]);
   return createHash("sha256")
     .update(JSON.stringify([message, files]))
     .digest("base64url");
 }
 
-function piecesOf(data: string): string {
-  if (data.length <= SAMPLES * SAMPLE_CHARS) return data;
-  const step = (data.length - SAMPLE_CHARS) / (SAMPLES - 1);
+function piecesOf(url: string): string {
+  if (url.length <= SAMPLES * SAMPLE_CHARS) return url;
+  const step = (url.length - SAMPLE_CHARS) / (SAMPLES - 1);
   return Array.from({ length: SAMPLES }, (_, n) => {
     const at = Math.floor(n * step);
-    return data.slice(at, at + SAMPLE_CHARS);
+    return url.slice(at, at + SAMPLE_CHARS);
   }).join("");
 }

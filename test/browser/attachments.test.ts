@@ -11,6 +11,8 @@ import { type ChatPage, isFocused, openChat, shown } from "./chat-page.ts";
 const browser = await launchBrowser({ after });
 
 const PDF = Buffer.concat([Buffer.from("%PDF-1.7\n"), randomBytes(100_000)]);
+const PNG_URL = `data:image/png;base64,${PNG.toString("base64")}`;
+const PDF_URL = `data:application/pdf;base64,${PDF.toString("base64")}`;
 
 const picture = { name: "red.png", mimeType: "image/png", buffer: PNG };
 const document = { name: "offer.pdf", mimeType: "application/pdf", buffer: PDF };
@@ -61,8 +63,8 @@ test("picked files show as thumbnail and name, and arrive as they are", async (t
   );
   await chat.ask("Look", "Received.");
   assert.deepEqual(received(chat), [
-    { type: "image", name: "red.png", mime_type: "image/png", data: PNG.toString("base64") },
-    { type: "file", name: "offer.pdf", mime_type: "application/pdf", data: PDF.toString("base64") },
+    { type: "image", name: "red.png", mime_type: "image/png", url: PNG_URL },
+    { type: "file", name: "offer.pdf", mime_type: "application/pdf", url: PDF_URL },
   ]);
   assert.equal(await drafts(chat).count(), 0, "the next message starts without files");
   await chat.questions.getByRole("img", { name: "red.png" }).waitFor();
@@ -111,8 +113,8 @@ test("files can be dropped anywhere on the chat, which shows that they may", asy
   await drafts(chat).nth(1).waitFor();
   await chat.ask("Catch", "Caught.");
   assert.deepEqual(
-    received(chat)?.map(({ data }) => data),
-    [PNG, PDF].map((bytes) => bytes.toString("base64")),
+    received(chat)?.map(({ url }) => url),
+    [PNG_URL, PDF_URL],
   );
 });
 
@@ -136,7 +138,7 @@ test("a picture is pasted as a file, and text beside a picture as text", async (
   assert.equal(await paste(""), false);
   await drafts(chat).getByRole("img", { name: "red.png" }).waitFor();
   await chat.ask("See", "Pasted.");
-  assert.equal(received(chat)?.[0]?.data, PNG.toString("base64"));
+  assert.equal(received(chat)?.[0]?.url, PNG_URL);
 });
 
 test("a file can be taken out again", async (t) => {
@@ -216,7 +218,7 @@ test("a file of exactly 20 MiB is taken and arrives whole, one byte more is refu
   await dropLargePdf(chat, "big.pdf", MAX_ATTACHMENT_BYTES);
   await drafts(chat).getByText("20 MB").waitFor();
   await chat.ask("Big one", "Big.");
-  const bytes = Buffer.from(received(chat)?.[0]?.data ?? "", "base64");
+  const bytes = Buffer.from(received(chat)?.[0]?.url.split(",")[1] ?? "", "base64");
   const sent = Buffer.alloc(MAX_ATTACHMENT_BYTES);
   sent.write("%PDF-");
   assert.equal(bytes.equals(sent), true);

@@ -176,7 +176,7 @@ test("a file is taken as it is, and not with any one character that is not base6
       fc.constantFrom(..." -_\n\u0000é%"),
       (bytes, place, odd) => {
         const data = Buffer.concat([png, bytes]).toString("base64");
-        assert.equal(parse(data).request.attachments[0]?.data, data);
+        assert.equal(parse(data).request.attachments[0]?.url, `data:image/png;base64,${data}`);
         const at = place % data.length;
         assert.equal(
           isJudged(() => parse(data.slice(0, at) + odd + data.slice(at + 1))),

@@ -211,8 +211,18 @@ test("anthropic: an image and a PDF go as base64 blocks before the question, the
     open(claude(upstream), {
       message: "What is this?",
       attachments: [
-        { type: "image", name: "a.png", mime_type: "image/png", data: "iVBORw0=" },
-        { type: "file", name: "b.pdf", mime_type: "application/pdf", data: "JVBERi0=" },
+        {
+          type: "image",
+          name: "a.png",
+          mime_type: "image/png",
+          url: "data:image/png;base64,iVBORw0=",
+        },
+        {
+          type: "file",
+          name: "b.pdf",
+          mime_type: "application/pdf",
+          url: "data:application/pdf;base64,JVBERi0=",
+        },
       ],
     }),
   );

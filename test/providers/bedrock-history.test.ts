@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Attachment } from "../../server/protocol/attachments.ts";
+import type { ReceivedFile } from "../../server/protocol/attachments.ts";
 import type { AssistantMessage, HistoryMessage } from "../../server/protocol/chat.ts";
 import type { ConversationSetup } from "../../server/providers/provider.ts";
 import { bedrock, stream } from "../support/bedrock.ts";
@@ -8,11 +8,11 @@ import { ask, failureOf, open } from "../support/upstream-conversation.ts";
 import { startUpstream } from "../support/upstream-server.ts";
 
 const PDF = "JVBERi0=";
-const pdf = (name: string): Attachment => ({
+const pdf = (name: string): ReceivedFile => ({
   type: "file",
   name,
   mime_type: "application/pdf",
-  data: PDF,
+  url: `data:application/pdf;base64,${PDF}`,
 });
 
 /** What goes upstream for this conversation. */
@@ -27,7 +27,7 @@ const after = (...conversation_history: HistoryMessage[]) => ({ state: { convers
 
 test("images and a PDF travel as bytes, each with its format", async () => {
   const image = (mime_type: "image/png" | "image/jpeg" | "image/gif" | "image/webp") =>
-    ({ type: "image", name: "a", mime_type, data: "iVBORw0=" }) as const;
+    ({ type: "image", name: "a", mime_type, url: `data:${mime_type};base64,iVBORw0=` }) as const;
   const { messages } = await sent({
     message: "What is this?",
     attachments: [
@@ -67,7 +67,8 @@ test("document names are ones that the API takes, and no two are the same", asyn
 test("a PDF without a word beside it gets a text, which the API demands; an image needs none", async () => {
   const { messages } = await sent({ message: "", attachments: [pdf("a.pdf")] });
   assert.deepEqual(messages[0].content[0], { text: "(no text)" });
-  const image: Attachment = { type: "image", name: "a", mime_type: "image/png", data: "iVBORw0=" };
+  const url = "data:image/png;base64,iVBORw0=";
+  const image: ReceivedFile = { type: "image", name: "a", mime_type: "image/png", url };
   const other = await sent({ message: "", attachments: [image] });
   assert.deepEqual(Object.keys(other.messages[0].content[0]), ["image"]);
 });

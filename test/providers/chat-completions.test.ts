@@ -66,8 +66,18 @@ test("attachments travel as image_url and file parts with data URLs", async () =
     open(chatProvider(upstream), {
       message: "What is this?",
       attachments: [
-        { type: "image", name: "a.png", mime_type: "image/png", data: "iVBORw0=" },
-        { type: "file", name: "b.pdf", mime_type: "application/pdf", data: "JVBERi0=" },
+        {
+          type: "image",
+          name: "a.png",
+          mime_type: "image/png",
+          url: "data:image/png;base64,iVBORw0=",
+        },
+        {
+          type: "file",
+          name: "b.pdf",
+          mime_type: "application/pdf",
+          url: "data:application/pdf;base64,JVBERi0=",
+        },
       ],
     }),
   );
@@ -156,7 +166,14 @@ test("user messages in a row are sent as one, while the state keeps them apart",
   await using upstream = await startUpstream(text());
   const conversation = open(chatProvider(upstream), {
     state: { conversation_history: past },
-    attachments: [{ type: "image", name: "a.gif", mime_type: "image/gif", data: "R0lGODlh" }],
+    attachments: [
+      {
+        type: "image",
+        name: "a.gif",
+        mime_type: "image/gif",
+        url: "data:image/gif;base64,R0lGODlh",
+      },
+    ],
   });
   await ask(conversation);
   assert.deepEqual(upstream.calls[0]?.json.messages.slice(1), [

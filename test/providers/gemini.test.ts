@@ -121,8 +121,18 @@ test("gemini: an image and a PDF both travel as image_url with a data URL", asyn
   await ask(
     open(await gemini(upstream), {
       attachments: [
-        { type: "image", name: "a.png", mime_type: "image/png", data: "iVBORw0=" },
-        { type: "file", name: "b.pdf", mime_type: "application/pdf", data: "JVBERi0=" },
+        {
+          type: "image",
+          name: "a.png",
+          mime_type: "image/png",
+          url: "data:image/png;base64,iVBORw0=",
+        },
+        {
+          type: "file",
+          name: "b.pdf",
+          mime_type: "application/pdf",
+          url: "data:application/pdf;base64,JVBERi0=",
+        },
       ],
     }),
   );

@@ -186,13 +186,13 @@ test("one attachment beyond the limit does not take the smaller ones with it", (
 });
 
 test("the model of the current run sees a large file whole; the state holds the notice, within 8 MiB", async () => {
-  const data = "A".repeat(9 * 1024 * 1024);
+  const url = `data:application/pdf;base64,${"A".repeat(9 * 1024 * 1024)}`;
   const { model, shown } = scripted(YES);
   const conversation = open(model, {
     message: "",
-    attachments: [{ type: "file", name: "r.pdf", mime_type: "application/pdf", data }],
+    attachments: [{ type: "file", name: "r.pdf", mime_type: "application/pdf", url }],
   });
   await ask(conversation);
-  assert.ok(JSON.stringify(shown[0]).length > data.length);
+  assert.ok(JSON.stringify(shown[0]).length > url.length);
   assert.match(JSON.stringify(conversation.state()), /^.{0,400}\[r\.pdf \(PDF, 7\.1 MB\).{0,200}$/);
 });

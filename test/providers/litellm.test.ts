@@ -14,8 +14,18 @@ test("LiteLLM: the model's name goes through unchanged, a PDF is a file part, an
   await ask(
     open(await litellm(upstream, "bedrock/us.anthropic.claude"), {
       attachments: [
-        { type: "image", name: "a.gif", mime_type: "image/gif", data: "R0lGODlh" },
-        { type: "file", name: "b.pdf", mime_type: "application/pdf", data: "JVBERi0=" },
+        {
+          type: "image",
+          name: "a.gif",
+          mime_type: "image/gif",
+          url: "data:image/gif;base64,R0lGODlh",
+        },
+        {
+          type: "file",
+          name: "b.pdf",
+          mime_type: "application/pdf",
+          url: "data:application/pdf;base64,JVBERi0=",
+        },
       ],
     }),
   );

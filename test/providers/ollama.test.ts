@@ -85,7 +85,12 @@ test("ollama: it takes JPEG, PNG and WebP images, and one travels as a data URL"
   const provider = await ollama(upstream, {}, "llava");
   assert.deepEqual(provider.mediaTypes, ["image/jpeg", "image/png", "image/webp"]);
   const attachments = [
-    { type: "image", name: "a.png", mime_type: "image/png", data: "iVBORw0=" } as const,
+    {
+      type: "image",
+      name: "a.png",
+      mime_type: "image/png",
+      url: "data:image/png;base64,iVBORw0=",
+    } as const,
   ];
   await ask(open(provider, { attachments }));
   assert.deepEqual(upstream.calls[0]?.json.messages[1].content, [

@@ -108,8 +108,13 @@ test("images and PDFs travel in this API's form, now and in later messages", asy
   await using upstream = await startUpstream(text(), text());
   const provider = stateless(upstream);
   const attachments: ConversationSetup["attachments"] = [
-    { type: "image", name: "a.png", mime_type: "image/png", data: "iVBORw0=" },
-    { type: "file", name: "b.pdf", mime_type: "application/pdf", data: "JVBERi0=" },
+    { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" },
+    {
+      type: "file",
+      name: "b.pdf",
+      mime_type: "application/pdf",
+      url: "data:application/pdf;base64,JVBERi0=",
+    },
   ];
   const first = open(provider, { message: "", attachments });
   await ask(first);

@@ -54,8 +54,13 @@ test("a state continues: the previous id is sent, and the instructions again", a
 test("images and PDFs travel as data URLs, and an empty message adds no empty text", async () => {
   await using upstream = await startUpstream(text());
   const attachments: ConversationSetup["attachments"] = [
-    { type: "image", name: "a.png", mime_type: "image/png", data: "iVBORw0=" },
-    { type: "file", name: "b.pdf", mime_type: "application/pdf", data: "JVBERi0=" },
+    { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" },
+    {
+      type: "file",
+      name: "b.pdf",
+      mime_type: "application/pdf",
+      url: "data:application/pdf;base64,JVBERi0=",
+    },
   ];
   await ask(open(responsesProvider(upstream), { message: "", attachments }));
   assert.deepEqual(upstream.calls[0]?.json.input[0].content, [

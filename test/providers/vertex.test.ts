@@ -99,8 +99,18 @@ test("vertex: an image and a PDF travel as image_url with a data URL", async () 
   await ask(
     open(await vertex(upstream), {
       attachments: [
-        { type: "image", name: "a.webp", mime_type: "image/webp", data: "UklGRg==" },
-        { type: "file", name: "b.pdf", mime_type: "application/pdf", data: "JVBERi0=" },
+        {
+          type: "image",
+          name: "a.webp",
+          mime_type: "image/webp",
+          url: "data:image/webp;base64,UklGRg==",
+        },
+        {
+          type: "file",
+          name: "b.pdf",
+          mime_type: "application/pdf",
+          url: "data:application/pdf;base64,JVBERi0=",
+        },
       ],
     }),
   );

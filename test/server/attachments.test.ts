@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { ALL_MEDIA_TYPES, type MediaType } from "../../server/protocol/attachments.ts";
 import { ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
 import { onEveryTransport, post, send } from "../support/chat-transports.ts";
-import { attachment } from "../support/files.ts";
+import { attachment, received } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
@@ -17,7 +17,7 @@ test("every type of the list reaches the model on every transport", async (t) =>
   for (const transport of ["json", "sse", "socket"] as const) {
     const server = await startServer(t, { turns: [[say("Seen")]] });
     await send[transport](t, server, { message: "Look", attachments });
-    assert.deepEqual(server.model.asked[0]?.setup.attachments, attachments);
+    assert.deepEqual(server.model.asked[0]?.setup.attachments, attachments.map(received));
   }
 });
 

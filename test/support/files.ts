@@ -27,3 +27,8 @@ export function attachment(
   content.write(head, "latin1");
   return { type, name, mime_type: mediaType, data: content.toString("base64"), ...fields };
 }
+
+/** As a model is given it. */
+export function received({ data, ...about }: ReturnType<typeof attachment>) {
+  return { ...about, url: `data:${about.mime_type};base64,${data}` };
+}
