@@ -69,7 +69,8 @@ for (const [name, provider, reply] of [
     await using upstream = await startUpstream(reply);
     const served = await provider(upstream);
     const data = "QUJD".repeat(LONG / 4);
-    const file = { type: "image", name: "a.png", mime_type: "image/png", data } as const;
+    const url = `data:image/png;base64,${data}`;
+    const file = { type: "image", name: "a.png", mime_type: "image/png", url } as const;
     const stringify = t.mock.method(JSON, "stringify");
     const { error } = await ask(open(served, { attachments: [file] }));
     const longest = Math.max(...stringify.mock.calls.map(({ result }) => result?.length ?? 0));
