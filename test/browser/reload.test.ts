@@ -67,6 +67,49 @@ test("a reload in the middle of an answer goes on with it, and the agent is aske
   assert.equal(chat.server.model.asked.length, 1);
 });
 
+test("a reload after any event of an answer changes nothing of it, and the agent is asked no more often", async (t) => {
+  const gates = Array.from({ length: 5 }, gate);
+  const [first, second, third, fourth, fifth] = gates.map((it) => wait(it.opened));
+  assert.ok(first && second && third && fourth && fifth);
+  const ping = { text: "ping" };
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo] },
+    turns: [
+      [think("Let me see."), think(" Yes."), call("c1", "echo", ping)],
+      [say("One, "), say("two, "), say("three.")],
+      [think("Let me see."), first, think(" Yes."), second, call("c1", "echo", ping)],
+      [third, say("One, "), fourth, say("two, "), fifth, say("three.")],
+    ],
+  });
+  const transcript = async () => {
+    const text = await chat.page.evaluate(() =>
+      document.querySelector("agent-chat")?.exportTranscript("json"),
+    );
+    return String(text).replace(/"duration_ms": \d+/g, "");
+  };
+  const holds = (part: string) =>
+    chat.page.waitForFunction(async (it) => {
+      const text = await document.querySelector("agent-chat")?.exportTranscript("json");
+      return text?.includes(it);
+    }, part);
+  await chat.ask("Go", "One, two, three.");
+  const whole = await transcript();
+  await reset(chat).click();
+  await chat.greeting.waitFor();
+  await chat.say("Go");
+  const parts = ["Let me see.", " Yes.", '"status": "completed"', "One, ", "two, "];
+  for (const [index, part] of parts.entries()) {
+    await holds(part);
+    await chat.page.reload();
+    await holds(part);
+    gates[index]?.open();
+  }
+  await holds("three.");
+  await chat.send.waitFor();
+  assert.equal(await transcript(), whole);
+  assert.equal(chat.server.model.asked.length, 4);
+});
+
 test("New conversation leaves nothing behind", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Noted.")]] });
   await chat.ask("My name is Ann", "Noted.");
