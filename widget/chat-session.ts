@@ -86,18 +86,18 @@ export class ChatSession {
     if (run) void this.#carry(this.#newRun(run));
   }
 
-  /** Sends a message. Resolves when its run is over, also one that waits for a key, or is gone. Refused while another goes on. */
-  async send(outgoing: OutgoingMessage): Promise<void> {
+  /** Sends a message. Resolves when its run is over, also one that waits for a key, or is gone. Throws at once while another goes on. */
+  send(outgoing: OutgoingMessage): Promise<void> {
     this.#mustBeIdle();
     this.#conversation.ask(outgoing);
-    await this.#carry(this.#newRun());
+    return this.#carry(this.#newRun());
   }
 
   /** Sends another message in place of an earlier one; what followed that is forgotten. */
-  async edit(id: string, outgoing: OutgoingMessage): Promise<void> {
+  edit(id: string, outgoing: OutgoingMessage): Promise<void> {
     this.#mustBeIdle();
     this.#conversation.rewind(id);
-    await this.send(outgoing);
+    return this.send(outgoing);
   }
 
   /** Keeps what the person thinks of a reply: the same one with another `feedback`. */

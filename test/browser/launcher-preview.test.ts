@@ -4,9 +4,10 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import type { AgentChatLauncher } from "../../widget/agent-chat-launcher.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
-import { fail, say, type Turn, wait } from "../support/scripted-provider.ts";
+import { fail, hang, say, type Turn, wait } from "../support/scripted-provider.ts";
 import { isFocused } from "./chat-page.ts";
 import { button, panel, preview, script, visit } from "./launcher-page.ts";
 import { allHeard, listen } from "./listening.ts";
@@ -107,6 +108,11 @@ for (const [what, turn, expected] of [
     ],
     "The model is ill.",
   ],
+  [
+    "an answer with few spaces",
+    (closed: Promise<void>): Turn => [say("We "), wait(closed), say("語".repeat(200))],
+    `We ${"語".repeat(137)}…`,
+  ],
 ] as const) {
   test(`the beginning of ${what} that came while the panel was closed is shown and spoken, with the number`, async (t) => {
     const closed = gate();
@@ -129,6 +135,31 @@ for (const [what, turn, expected] of [
     assert.equal(await preview(page).count(), 0);
   });
 }
+
+test("an answer that the person has stopped is no news, and what says nothing is no bubble", async (t) => {
+  const { page, ...chat } = await visit(t, browser, {
+    turns: [[say("One.")], [hang]],
+    script: 'data-preview=" " data-preview-after="0"',
+  });
+  await button(page).click();
+  await chat.ask("First", "One.");
+  await chat.say("Second");
+  await chat.stop.waitFor();
+  await page.locator("agent-chat-launcher").evaluate(async (launcher) => {
+    const over = new Promise((resolve) => {
+      launcher.addEventListener("agent-chat-done", resolve, { once: true });
+    });
+    const { chat } = launcher as AgentChatLauncher;
+    chat?.stop();
+    (launcher as AgentChatLauncher).close();
+    await over;
+    await chat?.updateComplete;
+    await (launcher as AgentChatLauncher).updateComplete;
+  });
+  await page.getByRole("button", { name: "Open chat", exact: true }).waitFor();
+  assert.equal(await page.locator('[part="unread"]').count(), 0);
+  assert.equal(await preview(page).count(), 0);
+});
 
 test("what comes while another tab is in front is shown and spoken when the page is", async (t) => {
   const { page } = await visit(t, browser, { body: "<p>Here</p>" });

@@ -51,6 +51,15 @@ test("label, icon, size and accent are those of the script tag", async (t) => {
   assert.match(color ?? "", /^color\(xyz-d65 0 0 0\)$/, "black on yellow");
 });
 
+test("a double-click on the button opens the panel, as one click does", async (t) => {
+  const { page, input } = await visit(t, browser);
+  await button(page).dblclick();
+  await input.waitFor();
+  assert.equal(await isFocused(input), true);
+  await button(page).click();
+  await panel(page).waitFor({ state: "hidden" });
+});
+
 test("each wrong value is reported with the attribute's name and what it takes, and the button still appears", async (t) => {
   const { page, complaints } = await visit(t, browser, {
     script:

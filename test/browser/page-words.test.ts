@@ -35,7 +35,7 @@ async function place(page: Page, selector: string): Promise<[top: number, bottom
   return [box.y, box.y + box.height];
 }
 
-test("what the page offers to ask next is there when nothing else goes on, until a message is sent", async (t) => {
+test("what the page offers to ask next is there when nothing else goes on, until a message is sent, and not only refused", async (t) => {
   const rest = gate();
   const chat = await openSite(t, [[say("One.")], [wait(rest.opened), say("Two.")]]);
   const offers = chat.page.locator('[part="suggestion"]');
@@ -58,10 +58,19 @@ test("what the page offers to ask next is there when nothing else goes on, until
   await offers.getByText("Why?").click();
   await chat.stop.waitFor();
   assert.equal(chat.server.model.asked[1]?.messages.at(-1)?.content, "Why?");
-  await suggest(["Faster!"]);
+  await suggest(["Faster!", " "]);
   assert.equal(await offers.count(), 0, "not while it answers");
+  const refused = element.evaluate(async (node) => {
+    const heard: string[] = [];
+    const chat = node as AgentChat;
+    chat.addEventListener("agent-chat-message", ({ text }) => heard.push(text));
+    const reason = await chat.send("Third").catch(({ message }) => message);
+    return [reason, ...heard];
+  });
+  assert.deepEqual(await refused, ["cannot send while the session is running"]);
   rest.open();
   await offers.getByText("Faster!").waitFor();
+  assert.equal(await offers.count(), 1, "what says nothing is not offered");
   await assert.rejects(suggest("Faster!"), /suggest: texts must be a list of strings/);
   await element.evaluate((node) => (node as AgentChat).reset());
   assert.deepEqual(await offers.allInnerTexts(), ["What can you do?"]);

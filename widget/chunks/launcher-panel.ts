@@ -168,9 +168,9 @@ export class LauncherPanel implements ReactiveController {
     this.#host.dispatchEvent(new Event(`agent-chat-${to}`, { bubbles: true, composed: true }));
   }
 
-  /** Tells of an answer that nobody sees. */
+  /** Tells of an answer that nobody sees; whoever has stopped it knows what there is. */
   async #answered(event: AgentChatDoneEvent | AgentChatErrorEvent): Promise<void> {
-    if (this.#isOpen) return;
+    if (this.#isOpen || ("text" in event && event.finishReason === "stopped")) return;
     const unread = (this.#memory.state.unread ?? 0) + 1;
     this.#memory.keep({ unread });
     this.#host.requestUpdate();
@@ -178,8 +178,8 @@ export class LauncherPanel implements ReactiveController {
     await chat?.updateComplete;
     if (this.#isOpen) return;
     // As it is drawn: without Markdown's marks.
-    const drawn = [...(chat?.renderRoot.querySelectorAll(".assistant .markdown") ?? [])].at(-1);
-    const answer = drawn ? spokenText(drawn) : "";
+    const texts = chat?.renderRoot.querySelectorAll(".assistant:last-of-type .markdown") ?? [];
+    const answer = [...texts].map(spokenText).at(-1) ?? "";
     this.#preview.tell("text" in event ? answer || event.text : event.message);
     this.#announcer.say(`${language.table.unread(unread)}\n${this.#preview.text}`);
   }

@@ -44,7 +44,7 @@ export class LauncherPreview {
     if (wanted === this.#plannedFor) return;
     this.stop();
     this.#plannedFor = wanted;
-    if (!preview) this.#text = "";
+    if (!preview?.trim()) this.#text = "";
     else if (this.#memory.state.preview === "seen") this.#greet();
     else this.#cancel = this.#atMoment(previewAfter ?? DEFAULT_AFTER_MS);
   }
@@ -55,7 +55,7 @@ export class LauncherPreview {
     const characters = [...answer.replace(/\s+/g, " ").trim()];
     const text = characters.slice(0, EXCERPT).join("");
     // Not in the middle of a word, where words are apart.
-    this.#show(characters.length > EXCERPT ? `${text.replace(/\s\S*$/, "")}…` : text);
+    this.#show(characters.length > EXCERPT ? `${text.replace(/\s\S{0,30}$/, "")}…` : text);
   }
 
   /** The panel says it all. */

@@ -87,12 +87,13 @@ export function launcherView(host: LauncherHost, model: LauncherModel): Template
   `;
 }
 
-function buttonView(
-  { icon, label }: LauncherHost,
-  { open, unread, onToggle }: LauncherModel,
-): TemplateResult {
+function buttonView(host: LauncherHost, { open, unread, onToggle }: LauncherModel): TemplateResult {
+  const { icon, label } = host;
   const name = open ? strings.closeChat : label || strings.openChat;
   const drawn = icon === "spark" ? icons.spark : icons.icon(icon === "question" ? QUESTION : CHAT);
+  // The second click of two meant the same as the first, and has taken the focus.
+  const onClick = ({ detail }: MouseEvent) =>
+    detail < 2 ? onToggle() : open && host.chat?.focusComposer();
   return html`
     <button
       type="button"
@@ -101,7 +102,7 @@ function buttonView(
       aria-label=${unread > 0 ? `${name}, ${strings.unread(unread)}` : name}
       aria-expanded=${open}
       aria-controls="panel"
-      @click=${onToggle}
+      @click=${onClick}
     >
       ${open ? icons.icon(FOLD) : html`<slot name="launcher-icon">${drawn}</slot>`}
       ${label && !open ? html`<span class="label">${label}</span>` : nothing}

@@ -35,9 +35,10 @@ const connectingView = html`
 
 /** First messages to send with one click. */
 export function suggestionsView(
-  suggestions: readonly string[],
+  texts: readonly string[],
   onPick: (text: string) => void,
 ): TemplateResult | typeof nothing {
+  const suggestions = texts.filter((text) => text.trim());
   if (suggestions.length === 0) return nothing;
   return html`
     <ul part="suggestions" class="suggestions" aria-label=${strings.suggestions}>

@@ -31,7 +31,9 @@ export function feedbackView(reply: Reply, view: Disclosure, onRate: OnRate): Te
   const formId = `${id}.why`;
   const rating = feedback?.rating;
   const open = rating === "down" && view.isOpen(formId, false);
-  const rate = (to: Feedback["rating"]) => (event: Event) => {
+  const rate = (to: Feedback["rating"]) => (event: MouseEvent) => {
+    // The second click of two meant the same as the first.
+    if (event.detail > 1) return;
     const next = to === rating ? undefined : to;
     const words = next === "down" ? strings.feedbackWhy : strings.feedbackThanks;
     onRate({ ...reply, feedback: next && { rating: next } }, next ? words : "");
