@@ -150,6 +150,11 @@ export class SocketLine implements SocketWatcher {
     this.#closing ??= setTimeout(() => this.cut(), CLOSE_GRACE_MS).unref();
   }
 
+  /** Whether `close` was called. What comes from now on is nothing to act on (RFC 6455, 7.1.7). */
+  get isClosing(): boolean {
+    return this.#closing !== undefined;
+  }
+
   /** Ends the connection at once, whatever still waits to be sent. */
   cut(): void {
     cutConnection(this.#connection);

@@ -82,6 +82,8 @@ class SocketConversation implements LineListener {
     isBinary: boolean,
     memory: MemoryHold,
   ): Promise<void> {
+    // Also of what waited while the message before it was read: nobody would hear the answer, which costs.
+    if (this.#line.isClosing) return;
     try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
       const { value } = this.#state;

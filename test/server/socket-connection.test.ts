@@ -79,6 +79,22 @@ for (const [name, bytes, code] of BROKEN_FRAMES) {
   });
 }
 
+test("what follows a text that is no UTF-8 is not answered", async (t) => {
+  for (const bad of [
+    masked(0x01, '{"a":"\xc3'),
+    masked(0x01, `{"a":"${"a".repeat(400_000)}\xff`),
+  ]) {
+    const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]] });
+    const raw = await connectRaw(t, server);
+    await raw.write(...upgrade());
+    await raw.answer();
+    raw.socket.write(Buffer.concat([bad, masked(0x80, '("}'), masked(0x81, '{"message":"Hi"}')]));
+    raw.socket.write(masked(0x88, "\x03\xef"));
+    await raw.closed;
+    assert.equal(server.model.asked.length, 0);
+  }
+});
+
 test("fragments that cut a letter in two are one text, also with a ping between them", async (t) => {
   const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]] });
   for (const more of ["", "a".repeat(300_000)]) {
