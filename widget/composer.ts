@@ -183,7 +183,8 @@ export class Composer implements ReactiveController {
   }
 
   get #input(): HTMLTextAreaElement | null {
-    return this.#host.renderRoot.querySelector<HTMLTextAreaElement>("[part=input]");
+    // By its id: for anything else a browser looks through all of the transcript, with each frame.
+    return this.#host.renderRoot.querySelector<HTMLTextAreaElement>("#input");
   }
 
   get #canSend(): boolean {

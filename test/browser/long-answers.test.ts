@@ -78,3 +78,33 @@ test("earlier messages that are drawn above a long conversation style none of it
   const one = await styledDuring(chat.page, () => add(1));
   assert.ok(one > 0 && one < 400, `${one} elements of 802 messages were styled`);
 });
+
+test("while an answer streams, nothing is searched for through the transcript", async (t) => {
+  const [rest, end] = [gate(), gate()];
+  const chat = await openChat(t, browser, {
+    turns: [[say("It begins."), wait(rest.opened), say(" It goes on."), wait(end.opened)]],
+  });
+  await chat.say("Go");
+  await chat.answer.getByText("It begins.").waitFor();
+  const searched = await chat.page.evaluateHandle(() => {
+    const selectors = { cheap: 0, slow: [] as string[] };
+    const search = ShadowRoot.prototype.querySelector;
+    ShadowRoot.prototype.querySelector = function (this: ShadowRoot, selector: string) {
+      const found: Element | null = search.call(this, selector);
+      const transcript = search.call(this, '[part="messages"]');
+      const isBefore = found?.contains(transcript);
+      // A browser finds an id without searching.
+      if (selector.startsWith("#") || isBefore) selectors.cheap += 1;
+      else selectors.slow.push(selector);
+      return found;
+    };
+    return selectors;
+  });
+  rest.open();
+  await chat.answer.getByText("It goes on.").waitFor();
+  const { cheap, slow } = await searched.jsonValue();
+  assert.ok(cheap > 0);
+  assert.deepEqual(slow, []);
+  end.open();
+  await chat.send.waitFor();
+});

@@ -36,6 +36,7 @@ export function composerView(model: ComposerModel): TemplateResult {
       <div class=${attachable ? "composer-row attachable" : "composer-row"}>
         ${attachable ? attachView(accept, model) : nothing}
         <textarea
+          id="input"
           part="input"
           rows="1"
           dir="auto"
