@@ -15,8 +15,9 @@ import { SetupError } from "./providers/failures/provider-error.ts";
 import type { Environment } from "./read-setting.ts";
 
 export interface Reloading {
-  /** The settings of the start. */
+  /** The settings of the start, and what was read of them. */
   env: Environment;
+  config: Config;
   flags: Flags;
   /** Reads the environment's files anew. @throws SetupError */
   readSettings(): Environment;
@@ -29,8 +30,7 @@ export interface Reloading {
 
 /** Rereads the settings on SIGHUP, unless that says that the terminal was closed: then the server ends. */
 export function reloadOnHangup(reloading: Reloading): void {
-  let { env } = reloading;
-  let config = readConfig(reloading.flags, env);
+  let { env, config } = reloading;
   const hasTerminal = process.stdin.isTTY;
   const { flags, readSettings, apply, secrets, log } = reloading;
   const reload = async () => {

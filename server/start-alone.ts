@@ -32,6 +32,6 @@ export async function startAlone(plan: StartPlan): Promise<void> {
   const url = await listen(server, config);
   closeWithProcess(server, log);
   const apply = (next: Config) => server.reload(next);
-  reloadOnHangup({ env, flags, readSettings, apply, secrets, log });
+  reloadOnHangup({ env, config, flags, readSettings, apply, secrets, log });
   announce({ version, agent, config, url, log });
 }

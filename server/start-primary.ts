@@ -28,15 +28,15 @@ export async function startPrimary(plan: StartPlan): Promise<void> {
       "This process is a worker of node:cluster already and can have none of its own. Start it without --workers.",
     );
   }
-  const { env, flags, readSettings, version } = plan;
+  const { env, config, flags, readSettings, version } = plan;
   const secrets = secretsOf(env);
-  const log = logOfProcess(plan.config.log, secrets);
+  const log = logOfProcess(config.log, secrets);
   const primary = new Primary(plan, log);
   const { url, ...agent } = await primary.start();
   closeWithProcess(primary, log);
   const apply = primary.reload.bind(primary);
-  reloadOnHangup({ env, flags, readSettings, apply, secrets, log });
-  announce({ version, agent, config: plan.config, url, log });
+  reloadOnHangup({ env, config, flags, readSettings, apply, secrets, log });
+  announce({ version, agent, config, url, log });
 }
 
 class Primary {
