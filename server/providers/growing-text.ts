@@ -1,5 +1,8 @@
-/** From here on pieces are joined: often enough to hold few of them, and seldom enough to be copied once. */
-const JOINED_CHARS = 1024;
+/**
+ * From here on pieces are joined: often enough that few of them outlive a collection of the young generation, which would
+ * copy each twice, and seldom enough that what V8 keeps of each joined piece is little beside its text.
+ */
+const JOINED_CHARS = 128;
 
 /**
  * A text that comes in many small pieces. What `+=` makes holds every piece, and an object beside each, until somebody
