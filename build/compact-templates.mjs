@@ -1,5 +1,6 @@
 /** White space and comments inside css`` and html`` are text to esbuild: they would go over the wire. */
 
+import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { transform } from "esbuild";
 
@@ -9,10 +10,28 @@ const cssTemplate = /css`([^`]*)`/g;
 const uncut =
   /html`[^`]*<(?:!--|script\b|style\b|title\b)|[^>\s]\s*<\/textarea>|\b(?:firstUpdated|shouldUpdate|hasChanged|renderBefore)\b/;
 
+/** Those of code keep their names: `highlight.styles.ts` makes rules of them. */
+const privateName = /--_(?!code-)[a-z][\w-]*/g;
+
+/** Our private variables are short on the wire, the same in the script and in its chunks: the more often read, the shorter. */
+function shortNames() {
+  const counts = new Map();
+  for (const path of readdirSync("widget", { recursive: true }).filter((it) =>
+    it.endsWith(".ts"),
+  )) {
+    for (const [name] of readFileSync(`widget/${path}`, "utf8").matchAll(privateName)) {
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+  }
+  const sorted = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
+  return new Map(sorted.map(([name], index) => [name, `--_${index.toString(36)}`]));
+}
+
 /** Minifies what stands in css`` and removes indentation from html``. */
 export const compactTemplates = {
   name: "compact-templates",
   setup({ onLoad }) {
+    const short = shortNames();
     onLoad({ filter: /[\\/]widget[\\/].*\.ts$/ }, async ({ path }) => {
       const written = await readFile(path, "utf8");
       if (uncut.test(written.replace(/\/\*[\s\S]*?\*\//g, ""))) {
@@ -25,7 +44,8 @@ export const compactTemplates = {
       const contents = lines
         .replace(/html`\n/g, "html`")
         .replace(/>\n`/g, ">`")
-        .replace(/\n>/g, ">");
+        .replace(/\n>/g, ">")
+        .replace(privateName, (name) => short.get(name));
       return { contents, loader: "ts" };
     });
   },
@@ -41,7 +61,10 @@ async function minifyCss(source) {
   const minified = await Promise.all(
     rules.map(async (css) => {
       const { code } = await transform(css, { loader: "css", minify: true });
-      return code.trim().replace(/--_[\w-]+:[^;{}]+/g, minifyPrivate);
+      return code
+        .trim()
+        .replace(/--_[\w-]+:[^;{}]+/g, minifyPrivate)
+        .replace(/currentcolor/gi, "currentColor");
     }),
   );
   return source.replace(cssTemplate, () => `css\`${minified.shift()}\``);
