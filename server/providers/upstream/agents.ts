@@ -1,4 +1,4 @@
-import { Agent, type AgentOptions } from "node:http";
+import { Agent, type AgentOptions, globalAgent } from "node:http";
 
 /**
  * How long a connection that nobody uses is kept, in milliseconds, where its server does not say less. Node keeps its own
@@ -7,13 +7,22 @@ import { Agent, type AgentOptions } from "node:http";
  */
 const IDLE_CONNECTION_MS = 60_000;
 
+/** Node has it from 22.21 and 24.5 on, its types for Node 20 do not. */
+interface NodesAgent {
+  readonly options?: { readonly proxyEnv?: object };
+}
+
+/** Whether Node's own agents use the proxy of the environment: Node can be told so in several ways. */
+function usesProxy({ options }: NodesAgent): boolean {
+  return process.env.NODE_USE_ENV_PROXY === "1" || options?.proxyEnv !== undefined;
+}
+
 const options: AgentOptions = {
   keepAlive: true,
   // The one that was used last is the one that is least likely to be closed by now.
   scheduling: "lifo",
   timeout: IDLE_CONNECTION_MS,
-  // What Node's own agents do from Node 24.5 on; earlier ones ignore it.
-  ...(process.env.NODE_USE_ENV_PROXY === "1" ? { proxyEnv: process.env } : {}),
+  ...(usesProxy(globalAgent as NodesAgent) ? { proxyEnv: process.env } : {}),
 };
 
 /** For `http:`. */
