@@ -54,19 +54,26 @@ export class Announcer implements ReactiveController {
 
   #goOn(): void {
     const lines = this.#rest.slice(0, LINES);
+    if (lines.length === 0) {
+      this.clear();
+      return;
+    }
     this.#rest = this.#rest.slice(LINES);
-    this.#polite = lines.length === 0 ? [] : [...this.#polite, ...lines.flatMap(sentencesOf)];
-    this.#host.requestUpdate();
-    clearTimeout(this.#timer);
-    if (lines.length === 0) return;
-    this.#timer = setTimeout(() => this.#goOn(), this.#rest.length > 0 ? 0 : HEARD_AFTER_MS);
+    this.#polite = [...this.#polite, ...lines.flatMap(sentencesOf)];
+    this.#speak(this.#rest.length > 0 ? 0 : HEARD_AFTER_MS);
   }
 
-  /** Says it at once: for failures. */
+  #speak(ms: number): void {
+    this.#host.requestUpdate();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#goOn(), ms);
+  }
+
+  /** Says it at once: for failures. It is gone as soon, since an alert is said again with whatever shows the element again. */
   interrupt(text: string): void {
     // A live region speaks only when its text changes; a no-break space makes a repeated one differ.
     this.#urgent = text === this.#urgent ? `${text}\u00A0` : text;
-    this.#host.requestUpdate();
+    this.#speak(HEARD_AFTER_MS);
   }
 
   render(): TemplateResult {

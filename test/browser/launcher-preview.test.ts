@@ -69,7 +69,7 @@ for (const [key, press] of [
 
 for (const [moment, act] of [
   ["60%", (page: Page) => page.evaluate(() => scrollTo(0, 1e6))],
-  ["86400000 exit", leave],
+  [" 86400000  exit ", leave],
   ["5", async () => {}],
 ] as const) {
   test(`data-auto-open="${moment}" opens at its moment and not before`, async (t) => {

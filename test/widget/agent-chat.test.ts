@@ -134,6 +134,8 @@ test("the finished answer is spoken without Markdown's marks, and failures at on
   (await server.turn()).send(failure("provider_error"));
   await failed;
   await until(page.chat, () => page.text("[role=alert]") === "It did not work.");
+  // A panel that is opened again would have it said again.
+  await until(page.chat, () => page.text("[role=alert]") === "");
 });
 
 test("stop keeps the partial answer and says so", async (t) => {

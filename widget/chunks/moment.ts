@@ -14,7 +14,7 @@ type Watch = (act: () => void, signal: AbortSignal) => void;
  * it; `undefined` for any other text.
  */
 export function atMoment(value: string | number, act: () => void): (() => void) | undefined {
-  const watches = String(value).split(/\s+/).map(watchOf);
+  const watches = String(value).trim().split(/\s+/).map(watchOf);
   if (watches.includes(undefined)) return undefined;
   const over = new AbortController();
   const once = () => {
