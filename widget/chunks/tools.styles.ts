@@ -62,8 +62,9 @@ const rules = css`
     text-align: start;
   }
 
-  /* At the end of what can be seen of a table that scrolls. */
+  /* At the end of what can be seen of a table that scrolls, whose shadow ends where the cells do. */
   .markdown .table > .tools {
+    background: var(--_bg);
     inset-inline-start: 0;
     padding-inline: 4px;
     position: sticky;
