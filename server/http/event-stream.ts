@@ -41,8 +41,9 @@ export class EventStream {
     });
   }
 
-  /** Sends the head at once: the first event may take long. */
+  /** Sends the head at once, since the first event may take long; nothing to a client that has left meanwhile. */
   open(headers: Readonly<Record<string, string>>): void {
+    if (this.#isOver) return;
     this.#res.writeHead(200, {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-cache, no-transform",
