@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { MARKDOWN_SAMPLE } from "../../server/providers/demo/markdown.ts";
+import type { AgentChat } from "../../widget/agent-chat.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
@@ -179,4 +180,20 @@ test("on a phone the widget's panel fills the screen and closes by its own butto
   await page.getByRole("button", { name: "Close chat" }).tap();
   await panel.waitFor({ state: "hidden" });
   assert.equal(await page.getByRole("button", { name: "Open chat" }).isVisible(), true);
+});
+
+test("what a page offers to ask next is one row that is pushed sideways, and leaves the answer its place", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")]], browser: phone(320, 568) });
+  await chat.ask("First", "One.");
+  await chat.page.locator("agent-chat").evaluate((node) => {
+    (node as AgentChat).suggest(["What else can you tell me about it?", "Why?", "And tomorrow?"]);
+  });
+  const offers = chat.page.locator('[part="suggestion"]');
+  await offers.first().waitFor();
+  const tops = await offers.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
+  assert.deepEqual(new Set(tops).size, 1, String(tops));
+  await offers.last().focus();
+  const box = await offers.last().boundingBox();
+  assert.ok(box !== null && box.x >= 0 && box.x + box.width <= 320, JSON.stringify(box));
+  assert.deepEqual(await overflow(chat.page), { document: 0, transcript: 0 });
 });

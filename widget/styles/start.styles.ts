@@ -52,7 +52,7 @@ export const startStyles = css`
     /* Room for focus rings. */
     margin: -4px;
     padding: 4px;
-    overflow-y: auto;
+    overflow: auto;
     /* They give way before the text field does. */
     flex-shrink: 999;
   }
@@ -69,6 +69,21 @@ export const startStyles = css`
     transition:
       background-color 150ms,
       color 150ms;
+  }
+
+  /* What could be asked next is one row there that is pushed sideways: it must not take the answer's place. */
+  @media (pointer: coarse) and (max-width: 480px), (max-height: 400px) {
+    :not(.is-empty) > .dock > .suggestions {
+      flex: none;
+      flex-wrap: nowrap;
+      justify-content: start;
+      scrollbar-width: none;
+    }
+
+    :not(.is-empty) > .dock > .suggestions > li {
+      flex: none;
+      max-inline-size: 85%;
+    }
   }
 
   @container agent-chat (width >= 640px) {
