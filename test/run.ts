@@ -23,19 +23,21 @@ const AREAS: Readonly<Record<string, number>> = {
   bench: 1,
 };
 
-/** These change or measure what belongs to a whole process: its memory, its environment, its one document. */
+/** These change or measure what belongs to a whole process: its memory, its environment, its timers. */
 const ALONE = new Set([
   "test/providers/bedrock-connection.test.ts",
   "test/providers/bedrock-setup.test.ts",
-  "test/widget/agent-chat.test.ts",
-  "test/widget/api-key.test.ts",
-  "test/widget/composer.test.ts",
   "test/widget/launcher.test.ts",
   "test/widget/markdown-flat.test.ts",
   "test/widget/marked-lexer.test.ts",
   "test/widget/reconnect.test.ts",
   "test/widget/transports.test.ts",
 ]);
+
+/** Whether it takes a process for itself: also because it has an element in the one document of its process. */
+function isAlone(file: string): boolean {
+  return ALONE.has(file) || readFileSync(file, "utf8").includes('from "./mount.ts"');
+}
 
 /** Outside of `node_modules`, where the runner of Node 22 and later looks for nothing, and says so to nobody. */
 const GROUPS = mkdtempSync(join(tmpdir(), "parley-tests-"));
@@ -65,8 +67,8 @@ const WATCHDOG = pathToFileURL("test/support/watchdog.ts").href;
 /** Writes a file that imports those of each group. */
 function writeGroups(area: string): string[] {
   const files = filesOf(area);
-  const alone = files.filter((file) => ALONE.has(file));
-  const together = files.filter((file) => !ALONE.has(file));
+  const alone = files.filter(isAlone);
+  const together = files.filter((file) => !isAlone(file));
   const groups = [...deal(together, AREAS[area] ?? 1), ...alone.map((file) => [file])];
   return groups.map((group, index) => {
     const path = join(GROUPS, `${area}-${index + 1}.mjs`);

@@ -7,6 +7,7 @@ import type { TestContext } from "node:test";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
+import { within } from "../support/deadline.ts";
 import { answerHttp, answerSocket, type Runs, type Turn } from "./scripted-runs.ts";
 
 export const INFO: AgentInfo = {
@@ -135,11 +136,13 @@ function channel<T>(): { push: (value: T) => void; next: () => Promise<T> } {
       if (reader) reader(value);
       else values.push(value);
     },
-    next: () =>
-      new Promise((resolve) => {
-        const value = values.shift();
-        if (value === undefined) readers.push(resolve);
-        else resolve(value);
-      }),
+    next: () => {
+      const value = new Promise<T>((resolve) => {
+        const first = values.shift();
+        if (first === undefined) readers.push(resolve);
+        else resolve(first);
+      });
+      return within(value, "the next message to the server");
+    },
   };
 }
