@@ -14,7 +14,8 @@ import type { RunJob, RunSettings } from "./run-settings.ts";
 const HIGH_WATER_BYTES = 64 * 1024;
 
 /**
- * One run with its log and its readers. It goes on whoever reads: while somebody does, the model is held back when even the quickest reader lags behind; while nobody does, when the log is full.
+ * One run with its log and its readers. It goes on whoever reads: while somebody does, the model is held back when even the
+ * quickest reader lags behind; while nobody does, when the log is full.
  */
 export class Run implements RunAccess {
   readonly id: string;

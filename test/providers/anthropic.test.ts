@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { claude, stream, WEATHER } from "../support/anthropic.ts";
+import { IMAGE_AND_PDF } from "../support/files.ts";
 import { ask, open, said } from "../support/upstream-conversation.ts";
 import { startUpstream } from "../support/upstream-server.ts";
 
@@ -210,20 +211,7 @@ test("anthropic: an image and a PDF go as base64 blocks before the question, the
   await ask(
     open(claude(upstream), {
       message: "What is this?",
-      attachments: [
-        {
-          type: "image",
-          name: "a.png",
-          mime_type: "image/png",
-          url: "data:image/png;base64,iVBORw0=",
-        },
-        {
-          type: "file",
-          name: "b.pdf",
-          mime_type: "application/pdf",
-          url: "data:application/pdf;base64,JVBERi0=",
-        },
-      ],
+      attachments: IMAGE_AND_PDF,
     }),
   );
   assert.deepEqual(upstream.calls[0]?.json.messages[0].content, [

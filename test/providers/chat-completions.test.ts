@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
+import { IMAGE_AND_PDF } from "../support/files.ts";
 import { ask, chatProvider, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { fixture, jsonReply, startUpstream } from "../support/upstream-server.ts";
 
@@ -65,20 +66,7 @@ test("attachments travel as image_url and file parts with data URLs", async () =
   await ask(
     open(chatProvider(upstream), {
       message: "What is this?",
-      attachments: [
-        {
-          type: "image",
-          name: "a.png",
-          mime_type: "image/png",
-          url: "data:image/png;base64,iVBORw0=",
-        },
-        {
-          type: "file",
-          name: "b.pdf",
-          mime_type: "application/pdf",
-          url: "data:application/pdf;base64,JVBERi0=",
-        },
-      ],
+      attachments: IMAGE_AND_PDF,
     }),
   );
   assert.deepEqual(upstream.calls[0]?.json.messages[1].content, [

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { historyOf, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
+import { IMAGE_AND_PDF } from "../support/files.ts";
 import { ask, open, said } from "../support/upstream-conversation.ts";
 import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
@@ -120,20 +121,7 @@ test("gemini: an image and a PDF both travel as image_url with a data URL", asyn
   await using upstream = await startUpstream(ok());
   await ask(
     open(await gemini(upstream), {
-      attachments: [
-        {
-          type: "image",
-          name: "a.png",
-          mime_type: "image/png",
-          url: "data:image/png;base64,iVBORw0=",
-        },
-        {
-          type: "file",
-          name: "b.pdf",
-          mime_type: "application/pdf",
-          url: "data:application/pdf;base64,JVBERi0=",
-        },
-      ],
+      attachments: IMAGE_AND_PDF,
     }),
   );
   assert.deepEqual(upstream.calls[0]?.json.messages[1].content, [

@@ -1,6 +1,11 @@
 /** The smallest files of each kind that may be attached, as attachments. */
 
-import type { Attachment, AttachmentType, MediaType } from "../../server/protocol/attachments.ts";
+import type {
+  Attachment,
+  AttachmentType,
+  MediaType,
+  ReceivedFile,
+} from "../../server/protocol/attachments.ts";
 
 /** A red pixel, which a browser can show. */
 export const RED_PIXEL: Buffer = Buffer.from(
@@ -32,3 +37,19 @@ export function attachment(
 export function received({ data, ...about }: ReturnType<typeof attachment>) {
   return { ...about, url: `data:${about.mime_type};base64,${data}` };
 }
+
+/** As a provider is given them: with addresses that hold their bytes. */
+export const IMAGE_AND_PDF: readonly ReceivedFile[] = [
+  {
+    type: "image",
+    name: "a.png",
+    mime_type: "image/png",
+    url: "data:image/png;base64,iVBORw0=",
+  },
+  {
+    type: "file",
+    name: "b.pdf",
+    mime_type: "application/pdf",
+    url: "data:application/pdf;base64,JVBERi0=",
+  },
+];
