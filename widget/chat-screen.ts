@@ -3,18 +3,18 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { Announcer } from "./announcer.ts";
 import type { ChatClient } from "./chat-client.ts";
-import { Composer, type ComposerHost } from "./composer.ts";
+import { Composer } from "./composer.ts";
 import type { Connection } from "./connection.ts";
-import type { KeptDraft, OutgoingMessage } from "./conversation.ts";
+import type { KeptDraft } from "./conversation.ts";
 import { FileDrop } from "./file-drop.ts";
-import { type FocusHost, FocusKeeper } from "./focus-keeper.ts";
+import { FocusKeeper } from "./focus-keeper.ts";
 import { KeyAsker } from "./key-asker.ts";
 import { KeyboardRoom } from "./keyboard-room.ts";
 import { MessageEditor } from "./message-editor.ts";
+import type { ScreenActions, ScreenHost } from "./screen-actions.ts";
 import { ScrollFollower } from "./scroll-follower.ts";
 import { strings } from "./strings.ts";
-import type { Question, Reply } from "./transcript.ts";
-import { type ViewHost, ViewState } from "./view-state.ts";
+import { ViewState } from "./view-state.ts";
 import { connectionView } from "./views/connection.ts";
 import { editingView } from "./views/editing.ts";
 import { startView, suggestionsView } from "./views/empty.ts";
@@ -22,24 +22,6 @@ import { frameView } from "./views/frame.ts";
 import { headerView } from "./views/header.ts";
 import { jumpView } from "./views/jump.ts";
 import { transcriptView } from "./views/transcript.ts";
-
-/** What the person can ask of the element. */
-export interface ScreenActions {
-  send(message: OutgoingMessage): Promise<void>;
-  /** Sends a message in place of an earlier one. */
-  edit(id: string, message: OutgoingMessage): Promise<void>;
-  draftChanged(draft: KeptDraft): void;
-  /** Takes a reply with another `feedback`. */
-  rate(reply: Reply): void;
-  stop(): void;
-  reset(): Promise<void>;
-  toggleTheme(): void;
-}
-
-/** The element: what of it the parts of the screen read. */
-type ScreenHost = ComposerHost &
-  FocusHost &
-  ViewHost & { readonly actions: string; readonly disclaimer: string };
 
 export class ChatScreen {
   readonly announcer: Announcer;
@@ -84,7 +66,7 @@ export class ChatScreen {
       onStop: () => actions.stop(),
       onFiles: (outcomes) => this.announcer.say(outcomes.join("\n")),
     });
-    this.#editor = new MessageEditor(this.#composer);
+    this.#editor = new MessageEditor(this.#composer, this.announcer);
     this.#keyAsker = new KeyAsker(host);
     this.#drop = new FileDrop(host, (files) => void this.#composer.addFiles(files));
   }
@@ -196,7 +178,7 @@ export class ChatScreen {
       agent: info?.agent ?? strings.fallbackAgent,
       view: this.#view,
       editing: this.#editor.id,
-      onEdit: (question) => this.#edit(question),
+      onEdit: (question) => this.#editor.begin(question, session),
       onWithdraw: () => session.withdraw(),
     });
   }
@@ -205,35 +187,16 @@ export class ChatScreen {
     const { id, withoutFiles } = this.#editor;
     // Without a conversation the middle of the screen says that nobody answers.
     const line = empty && phase === "unreachable" ? nothing : connectionView(connection);
-    const editing = id === undefined ? nothing : editingView(withoutFiles, () => this.#leave());
+    const editing =
+      id === undefined ? nothing : editingView(withoutFiles, () => this.#editor.leave());
     return [line, editing];
   }
 
   /** The last message back into the composer. */
   #recall(): void {
-    const question = this.#client?.session.lastQuestion;
-    if (question && /all|edit/.test(this.#host.actions)) this.#edit(question);
-  }
-
-  #edit(question: Question): void {
     const session = this.#client?.session;
-    if (!session) return;
-    const unsent = session.withdraw();
-    if (unsent) {
-      this.#composer.putBefore(unsent);
-      this.#composer.focus();
-      return;
-    }
-    if (!session.canEdit(question)) return;
-    const message = session.outgoing(question);
-    const withoutFiles = message.files.length < question.files.length;
-    this.#editor.begin(question.id, message, withoutFiles);
-    this.announcer.say(strings.editing);
-  }
-
-  #leave(): void {
-    this.#editor.end();
-    this.#composer.focus();
+    const question = session?.lastQuestion;
+    if (question && /all|edit/.test(this.#host.actions)) this.#editor.begin(question, session);
   }
 
   #keyDown(event: KeyboardEvent, { session }: ChatClient): void {
@@ -243,7 +206,7 @@ export class ChatScreen {
     if (!editing && session.status !== "running") return;
     // A launcher around the element closes on what is left of Escape.
     event.preventDefault();
-    if (editing) this.#leave();
+    if (editing) this.#editor.leave();
     else this.#actions.stop();
   }
 }

@@ -1,22 +1,30 @@
 /** Changing an earlier message: its text is in the composer, and what was being written waits. */
 
+import type { Announcer } from "./announcer.ts";
+import type { ChatSession } from "./chat-session.ts";
 import type { OutgoingMessage } from "./conversation.ts";
+import { strings } from "./strings.ts";
+import type { Question } from "./transcript.ts";
 
 /** Where messages are written. */
 export interface Desk {
   take(): OutgoingMessage;
   put(message: OutgoingMessage): void;
+  /** Puts a message in above what is being written. */
+  putBefore(message: OutgoingMessage): void;
   focus(): void;
 }
 
 export class MessageEditor {
   readonly #desk: Desk;
+  readonly #announcer: Announcer;
   #id: string | undefined;
   #waiting: OutgoingMessage | undefined;
   #withoutFiles = false;
 
-  constructor(desk: Desk) {
+  constructor(desk: Desk, announcer: Announcer) {
     this.#desk = desk;
+    this.#announcer = announcer;
   }
 
   /** The message that is being changed. */
@@ -29,14 +37,24 @@ export class MessageEditor {
     return this.#withoutFiles;
   }
 
-  begin(id: string, message: OutgoingMessage, withoutFiles: boolean): void {
+  /** Begins to change a message where that is possible; one that was not sent yet is taken back instead. */
+  begin(question: Question, session: ChatSession): void {
+    const unsent = session.withdraw();
+    if (unsent) {
+      this.#desk.putBefore(unsent);
+      this.#desk.focus();
+      return;
+    }
+    if (!session.canEdit(question)) return;
+    const message = session.outgoing(question);
     // First, so that what is taken out now is still kept as the draft: a reload brings it back.
-    this.#id = id;
+    this.#id = question.id;
     const draft = this.#desk.take();
     this.#waiting ??= draft;
-    this.#withoutFiles = withoutFiles;
+    this.#withoutFiles = message.files.length < question.files.length;
     this.#desk.put(message);
     this.#desk.focus();
+    this.#announcer.say(strings.editing);
   }
 
   /** Ends the changing, and puts back what was being written. Gives the message's id. */
@@ -49,5 +67,11 @@ export class MessageEditor {
       this.#desk.put(waiting);
     }
     return id;
+  }
+
+  /** Leaves the message as it was. */
+  leave(): void {
+    this.end();
+    this.#desk.focus();
   }
 }
