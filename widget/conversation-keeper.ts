@@ -21,6 +21,8 @@ export interface KeeperOptions {
 export class ConversationKeeper {
   readonly #options: KeeperOptions;
   #isOn = false;
+  /** Whether what was kept is to go, as soon as it is known which place is this element's. */
+  #mustErase = false;
   /** The name of the first place of this server. */
   readonly #first: string;
   #store: ConversationStore | undefined;
@@ -73,11 +75,11 @@ export class ConversationKeeper {
 
   async #open(): Promise<void> {
     const { id, read, restore } = this.#options;
-    this.#isRestoring = holds(this.#first);
+    this.#isRestoring = this.#isOn && holds(this.#first);
     const chunk = await loadChunk("keep");
     this.#isRestoring = false;
     // Without the chunk a conversation lasts as long as its page.
-    if (chunk && this.#isOn && !this.#store) {
+    if (chunk && (this.#isOn || this.#mustErase) && !this.#store) {
       this.#store = new chunk.ConversationStore(
         { forget, recall, remember },
         this.#first,
@@ -85,8 +87,11 @@ export class ConversationKeeper {
         () => ({ ...read(), draft: this.#draft }),
         (stored) => restore(stored, true),
       );
+      if (this.#mustErase) this.#store.wipe();
+      this.#mustErase = false;
       const stored = this.#store.load();
-      if (stored) restore(stored);
+      if (!this.#isOn) this.#letGo(true);
+      else if (stored) restore(stored);
       // What was said before the store was there.
       else this.#store.changed();
     }
@@ -94,8 +99,12 @@ export class ConversationKeeper {
   }
 
   #letGo(erase: boolean): void {
-    if (this.#store) this.#store.close(erase);
-    else if (erase) forget(this.#first, "sessionStorage");
+    if (this.#store) {
+      this.#store.close(erase);
+    } else if (erase) {
+      this.#mustErase = true;
+      void this.#open();
+    }
     this.#store = undefined;
   }
 }

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Frame, Page } from "playwright-core";
+import type { AgentChat } from "../../widget/agent-chat.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say } from "../support/scripted-provider.ts";
@@ -87,4 +88,38 @@ test("another page of the site shows the first chat's conversation, or that of t
   await page.goto(url);
   await chatIn(page.locator("agent-chat").nth(0)).replies.getByText("It is one.").waitFor();
   await chatIn(page.locator("agent-chat").nth(1)).greeting.waitFor();
+});
+
+test("a chat that is told to keep nothing before it has its place forgets its own conversation, and no other's", async (t) => {
+  const { page, url } = await openSite(t);
+  await page.goto(url);
+  const [first, second] = await chatsIn(page);
+  await first?.ask("I am one", "It is one.");
+  await second?.ask("I am two", "It is two.");
+  const asked = gate();
+  const come = gate();
+  await page.route("**/chunks/keep-*", async (route) => {
+    asked.open();
+    await come.opened;
+    await route.continue();
+  });
+  const persist = (word: string) =>
+    page
+      .locator("agent-chat")
+      .nth(1)
+      .evaluate(async (element, it) => {
+        element.setAttribute("persist", it);
+        await (element as AgentChat).updateComplete;
+      }, word);
+  await page.reload();
+  await asked.opened;
+  await persist("none");
+  come.open();
+  await first?.replies.getByText("It is one.").waitFor();
+  await second?.greeting.waitFor();
+  await persist("session");
+  await page.reload();
+  await first?.replies.getByText("It is one.").waitFor();
+  await second?.greeting.waitFor();
+  assert.equal(await second?.questions.count(), 0);
 });
