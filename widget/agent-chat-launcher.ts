@@ -3,13 +3,10 @@ import type { AgentChat } from "./agent-chat.ts";
 import { reportAttribute } from "./attribute-checks.ts";
 import { ChatElement } from "./chat-element.ts";
 import type { LauncherPanel } from "./chunks/launcher.ts";
-import { loadChunk } from "./lazy-chunk.ts";
+import { type Chunks, loadChunk } from "./lazy-chunk.ts";
 import type { ScriptTag } from "./script-tag.ts";
 import { baseStyles } from "./styles/base.styles.ts";
 import { tokenStyles } from "./styles/tokens.styles.ts";
-
-/** The first pause, in milliseconds, before the chunk is asked for again; each is twice as long. */
-const RETRY_MS = 1_000;
 
 /**
  * A round button in the corner that opens the chat in a panel; what `/widget.js` adds to other sites' pages.
@@ -118,13 +115,14 @@ export class AgentChatLauncher extends ChatElement {
 
   async #askForPanel(): Promise<LauncherPanel | undefined> {
     // Without its button a site has no chat at all, and a server that is being upgraded has it in a moment.
-    for (let pause = RETRY_MS; this.isConnected; pause *= 2) {
-      const chunk = await loadChunk("launcher");
+    while (this.isConnected) {
+      const chunk = await new Promise<Chunks["launcher"] | undefined>((resolve) => {
+        void loadChunk("launcher", () => resolve(undefined)).then((it) => it && resolve(it));
+      });
       if (chunk) {
         this.#panel = new chunk.LauncherPanel(this);
         return this.#panel;
       }
-      await new Promise((resolve) => setTimeout(resolve, pause));
     }
     this.#loading = undefined;
     return undefined;

@@ -61,6 +61,7 @@ export class ConversationKeeper {
     if (isOn === this.#isOn) return;
     this.#isOn = isOn;
     if (isOn) {
+      this.#isRestoring = holds(this.#first);
       this.#restored = this.#open();
     } else {
       this.#letGo(true);
@@ -75,11 +76,11 @@ export class ConversationKeeper {
 
   async #open(): Promise<void> {
     const { id, read, restore } = this.#options;
-    this.#isRestoring = this.#isOn && holds(this.#first);
-    const chunk = await loadChunk("keep");
-    this.#isRestoring = false;
+    const isNeeded = () => (this.#isOn || this.#mustErase) && !this.#store;
     // Without the chunk a conversation lasts as long as its page.
-    if (chunk && (this.#isOn || this.#mustErase) && !this.#store) {
+    const chunk = await loadChunk("keep", () => isNeeded() && this.#open());
+    this.#isRestoring = false;
+    if (chunk && isNeeded()) {
       this.#store = new chunk.ConversationStore(
         { forget, recall, remember },
         this.#first,
@@ -90,10 +91,10 @@ export class ConversationKeeper {
       if (this.#mustErase) this.#store.wipe();
       this.#mustErase = false;
       const stored = this.#store.load();
+      // What was said before the store was there.
+      if (!stored || read().messages.length > 0) this.#store.changed();
       if (!this.#isOn) this.#letGo(true);
       else if (stored) restore(stored);
-      // What was said before the store was there.
-      else this.#store.changed();
     }
     this.#options.onSettled();
   }

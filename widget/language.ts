@@ -48,6 +48,8 @@ export class Language {
 
   disconnect(): void {
     this.#watcher.disconnect();
+    // Found again when it is back in a page; until then nothing asks for it.
+    this.#tag = undefined;
   }
 
   /** Makes the element's table the one that views read. */
@@ -80,7 +82,7 @@ export class Language {
   }
 
   async #load(tag: string): Promise<void> {
-    const locale = await loadLocale(tag);
+    const locale = await loadLocale(tag, () => tag === this.#tag && this.#load(tag));
     // The page may have named another language meanwhile.
     if (tag !== this.#tag || locale === this.#locale) return;
     this.#locale = locale;

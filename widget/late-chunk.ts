@@ -24,7 +24,7 @@ export class LateChunk<Name extends keyof Chunks> {
     return this.#chunk;
   }
 
-  /** Whether the last try to load it has failed; whoever needs it decides when to `load` again. */
+  /** Whether the last try to load it has failed. It is asked for again by and by, and at once by `load`. */
   get failed(): boolean {
     return this.#failed;
   }
@@ -41,7 +41,7 @@ export class LateChunk<Name extends keyof Chunks> {
   }
 
   async #load(): Promise<Chunks[Name] | undefined> {
-    const chunk = await loadChunk(this.#name);
+    const chunk = await loadChunk(this.#name, this.#again);
     this.#failed = chunk === undefined;
     if (chunk) this.#chunk = chunk;
     else this.#loading = undefined;
@@ -53,4 +53,9 @@ export class LateChunk<Name extends keyof Chunks> {
     this.#host.requestUpdate();
     return chunk;
   }
+  /** An element that is no longer in the page asks when it is there again. */
+  readonly #again = () => {
+    this.#failed = this.#host.renderRoot.isConnected;
+    if (this.#failed && !this.#chunk) void this.load();
+  };
 }

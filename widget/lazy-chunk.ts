@@ -29,10 +29,16 @@ export interface Chunks {
 /** What the build has put between the name of a chunk and `.js`, in the folder `chunks` beside `/widget.js`. */
 declare const PARLEY_CHUNKS: string;
 
+/** The first pause, in milliseconds, before a chunk is asked for again. */
+const RETRY_MS = 1_000;
+
+/** After that the pause stays the same: a minute. */
+const MAX_DOUBLINGS = 6;
+
 const loaded = new Map<keyof Chunks, Promise<unknown>>();
 
-/** Browsers remember what a URL failed with, but for one with another fragment they ask again. */
-let failures = 0;
+/** How often a chunk could not be had. Browsers remember what a URL failed with, but for one with another fragment they ask again. */
+const failures = new Map<keyof Chunks, number>();
 
 /** Where the chunks are. */
 let server = scriptTag.server;
@@ -58,21 +64,25 @@ function receive(module: ChunkModule): ChunkModule {
 
 /**
  * Loads a chunk from where this script came from, once. `undefined` when it cannot be had: the network is gone, the page's
- * policy forbids it, the server has been upgraded. An answer must be whole without it; the next need tries again.
+ * policy forbids it, the server has been upgraded. An answer must be whole without it. The next need tries again, and so may
+ * `again`, which is called after a pause that doubles with each failure.
  */
 export async function loadChunk<Name extends keyof Chunks>(
   name: Name,
+  again?: () => unknown,
 ): Promise<Chunks[Name] | undefined> {
+  const tries = failures.get(name) ?? 0;
   try {
     const base = scriptTag.isTag ? server : parseServer(server);
     const url = new URL(`chunks/${name}${PARLEY_CHUNKS}.js`, base);
-    if (failures > 0) url.hash = String(failures);
+    if (tries > 0) url.hash = String(tries);
     const chunk = loaded.get(name) ?? import(url.href).then(receive);
     loaded.set(name, chunk);
     return (await chunk) as Chunks[Name];
   } catch {
     loaded.delete(name);
-    failures += 1;
+    failures.set(name, tries + 1);
+    if (again) setTimeout(again, RETRY_MS * 2 ** Math.min(tries, MAX_DOUBLINGS));
     return undefined;
   }
 }

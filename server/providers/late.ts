@@ -13,10 +13,16 @@ export class Late<Part extends { prepare?(): Promise<void> }> {
     return this.#part;
   }
 
+  /** Where the code could not be read, the next who asks tries again. */
   async come(): Promise<Part> {
     this.#loading ??= this.#load();
-    this.#part = await this.#loading;
-    return this.#part;
+    try {
+      this.#part = await this.#loading;
+      return this.#part;
+    } catch (error) {
+      this.#loading = undefined;
+      throw error;
+    }
   }
 
   async prepare(): Promise<void> {

@@ -1,0 +1,65 @@
+/** Parts of the script that come when they are needed: one that could not be had is asked for again, by itself. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { call, say } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { echo } from "../support/test-tools.ts";
+import { chatIn, openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const expectedComplaints = /ERR_FAILED/;
+
+/** Refuses a chunk as often as given; gives how often it was asked for. */
+async function refuse(page: Page, name: string, times: number): Promise<() => number> {
+  let asked = 0;
+  await page.route(`**/chunks/${name}-*`, (route) => {
+    asked += 1;
+    return asked > times ? route.continue() : route.abort();
+  });
+  return () => asked;
+}
+
+test("what draws the steps of an answer is asked for until it comes, and earlier answers get it, too", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo] },
+    turns: [[call("c1", "echo", { text: "ping" })], [say("Pong.")]],
+    expectedComplaints,
+  });
+  const asked = await refuse(chat.page, "steps", 2);
+  await chat.ask("Ping", "Pong.");
+  await chat.tools.getByRole("button").waitFor();
+  assert.equal(asked(), 3);
+});
+
+test("a conversation is kept, and shown after a reload, also where what keeps it came late", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Noted.")]], expectedComplaints });
+  await refuse(chat.page, "keep", 1);
+  await chat.page.reload();
+  await chat.ask("My name is Ann", "Noted.");
+  await chat.page.waitForFunction(() =>
+    Object.values(sessionStorage).some((text) => text.includes("Ann")),
+  );
+  await chat.page.unrouteAll();
+  await refuse(chat.page, "keep", 1);
+  await chat.page.reload();
+  await chat.replies.getByText("Noted.").waitFor();
+});
+
+test("a language that could not be had at once is spoken as soon as it can", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const site = await startSite(t, {
+    "/": sitePage(
+      `<script src="${server.url}/widget.js"></script><agent-chat lang="de" style="height: 400px"></agent-chat>`,
+    ),
+  });
+  const { page } = await openPage(t, browser);
+  await refuse(page, "locale-de", 1);
+  await page.goto(site.url);
+  await chatIn(page).greeting.waitFor();
+  await page.getByRole("textbox", { name: "Nachricht" }).waitFor();
+});
