@@ -1,22 +1,13 @@
 /** The draft: text and files, and the keys, drops and pastes that make it. */
 
-import {
-  nothing,
-  type ReactiveController,
-  type ReactiveControllerHost,
-  type TemplateResult,
-} from "lit";
-import type { AttachmentDraft, AttachmentLimits } from "./attachment-draft.ts";
+import type { ReactiveController, TemplateResult } from "lit";
+import type { AttachmentLimits } from "./attachment-draft.ts";
+import { ComposerFiles } from "./composer-files.ts";
 import type { KeptDraft, OutgoingMessage } from "./conversation.ts";
 import { EarlyEnter } from "./early-enter.ts";
-import { LateChunk } from "./late-chunk.ts";
-import { strings } from "./strings.ts";
+import type { LateHost } from "./late-chunk.ts";
 import { growField, touchKeyboard } from "./text-field.ts";
 import { composerView } from "./views/composer.ts";
-
-export interface ComposerHost extends ReactiveControllerHost {
-  readonly renderRoot: HTMLElement | DocumentFragment;
-}
 
 export interface ComposerOptions {
   readonly onSend: (message: OutgoingMessage) => void;
@@ -40,12 +31,9 @@ export interface ComposerState {
 }
 
 export class Composer implements ReactiveController {
-  readonly #host: ComposerHost;
+  readonly #host: LateHost;
   readonly #options: ComposerOptions;
-  readonly #files: LateChunk<"files">;
-  #draft: AttachmentDraft | undefined;
-  /** Why files could not even be looked at. */
-  #problem = "";
+  readonly #files: ComposerFiles;
   #state: ComposerState | undefined;
   #text = "";
   /** The field that shows the text: a new one appears when a key was asked for meanwhile. */
@@ -55,13 +43,14 @@ export class Composer implements ReactiveController {
   /** In the moment after a composition. */
   #composed = false;
   readonly #enter = new EarlyEnter();
-  /** Dropped before the server has said what it takes. */
-  readonly #early: File[] = [];
 
-  constructor(host: ComposerHost, options: ComposerOptions) {
+  constructor(host: LateHost, options: ComposerOptions) {
     this.#host = host;
     this.#options = options;
-    this.#files = new LateChunk(host, "files");
+    this.#files = new ComposerFiles(host, {
+      onChange: () => this.#write(this.#text),
+      onFiles: options.onFiles,
+    });
     host.addController(this);
   }
 
@@ -69,7 +58,7 @@ export class Composer implements ReactiveController {
     const input = this.#input;
     const { limits } = this.#state ?? {};
     if (input && input !== this.#field) input.value = this.#text;
-    if (limits && this.#early.length > 0) void this.addFiles(this.#early.splice(0));
+    if (limits) this.#files.addEarly(limits);
     // Not with each frame of an answer: it lays the page out.
     const grown = [input, this.#text, limits];
     if (grown.some((it, index) => it !== this.#grown[index])) growField(input);
@@ -90,16 +79,14 @@ export class Composer implements ReactiveController {
 
   /** What a reload can bring back. */
   get kept(): KeptDraft {
-    const { files = [], pending = [] } = this.#draft ?? {};
-    return { text: this.#text, files: [...files, ...pending].map(({ name }) => name) };
+    return { text: this.#text, files: this.#files.names };
   }
 
   /** Begins with what an earlier page had here, and says which files are gone with it. */
   restore({ text, files }: KeptDraft): void {
     if (this.#text === "") this.draft = text;
     else this.#enter.keep(text);
-    if (files.length === 0) return;
-    void this.#open().then((draft) => draft && this.#options.onFiles(draft.lose(files)));
+    this.#files.lose(files);
   }
 
   focus(): void {
@@ -108,7 +95,7 @@ export class Composer implements ReactiveController {
 
   /** Takes the message out, and leaves the composer empty. */
   take(): OutgoingMessage {
-    const files = this.#draft?.take() ?? [];
+    const files = this.#files.take();
     const text = this.#text.trim();
     this.draft = "";
     return { text, attachments: files.map((file) => file.attachment), files };
@@ -117,7 +104,7 @@ export class Composer implements ReactiveController {
   /** Puts a message in that was taken out or sent. */
   put({ text, attachments, files }: OutgoingMessage): void {
     this.draft = text;
-    if (files.length > 0) void this.#open().then((draft) => draft?.put(files, attachments));
+    this.#files.put(files, attachments);
   }
 
   /** Puts a message in above what is being written, of which nothing is lost. */
@@ -130,37 +117,19 @@ export class Composer implements ReactiveController {
     });
   }
 
-  async addFiles(files: Iterable<File>): Promise<void> {
-    const limits = this.#state?.limits;
-    if (!limits) {
-      this.#early.push(...files);
-      return;
-    }
-    const draft = await this.#open();
-    this.#options.onFiles((await draft?.add([...files], limits)) ?? [this.#problem]);
-  }
-
-  async #open(): Promise<AttachmentDraft | undefined> {
-    const chunk = await this.#files.load();
-    this.#problem = chunk ? "" : strings.unreachable;
-    if (chunk) this.#draft ??= new chunk.AttachmentDraft(() => this.#write(this.#text));
-    return this.#draft;
+  addFiles(files: Iterable<File>): Promise<void> {
+    return this.#files.add(files, this.#state?.limits);
   }
 
   render(state: ComposerState): TemplateResult {
     this.#state = state;
-    const [chunk, draft] = [this.#files.chunk, this.#draft];
     return composerView({
       agent: state.limits?.agent ?? "",
       accept: state.limits?.attachments.media_types,
       busy: state.busy,
       stopping: state.stopping,
       canSend: this.#canSend,
-      files:
-        chunk && draft
-          ? chunk.filesView(draft.files, "draft-files", ({ id }) => this.#remove(id))
-          : nothing,
-      refusals: chunk && draft ? chunk.refusalsView(draft) : this.#problem || nothing,
+      ...this.#files.render(() => this.focus()),
       onInput: () => this.#write(this.#input?.value ?? ""),
       onKeyDown: this.#keyDown,
       onPaste: this.#paste,
@@ -188,8 +157,8 @@ export class Composer implements ReactiveController {
   }
 
   get #canSend(): boolean {
-    if (this.#draft?.reading) return false;
-    return (this.#draft?.files.length ?? 0) > 0 || this.#text.trim() !== "";
+    const { isReading, names } = this.#files;
+    return !isReading && (names.length > 0 || this.#text.trim() !== "");
   }
 
   #write(text: string): void {
@@ -197,11 +166,6 @@ export class Composer implements ReactiveController {
     this.#options.onDraftChanged?.();
     this.#host.requestUpdate();
   }
-
-  readonly #remove = (id: number) => {
-    this.#draft?.remove(id);
-    this.focus();
-  };
 
   readonly #keyDown = (event: KeyboardEvent) => {
     // Safari ends a composition before the key that ended it, and then reports 229; others may report Enter.

@@ -1,6 +1,5 @@
 /** What the screen has of the element, and asks of it. */
 
-import type { ComposerHost } from "./composer.ts";
 import type { KeptDraft, OutgoingMessage } from "./conversation.ts";
 import type { FocusHost } from "./focus-keeper.ts";
 import type { Reply } from "./transcript.ts";
@@ -20,6 +19,5 @@ export interface ScreenActions {
 }
 
 /** The element: what of it the parts of the screen read. */
-export type ScreenHost = ComposerHost &
-  FocusHost &
+export type ScreenHost = FocusHost &
   ViewHost & { readonly actions: string; readonly disclaimer: string };

@@ -1,0 +1,95 @@
+/** The files of the draft. What judges, reads and draws them is a chunk, which comes with the first file. */
+
+import { nothing } from "lit";
+import type { Attachment } from "../server/protocol/attachments.ts";
+import type { AttachmentDraft, AttachmentLimits, DraftFile } from "./attachment-draft.ts";
+import { LateChunk, type LateHost } from "./late-chunk.ts";
+import { strings } from "./strings.ts";
+import type { SentFile } from "./transcript.ts";
+import type { ComposerModel } from "./views/composer.ts";
+
+export interface ComposerFilesOptions {
+  /** There are other files, or other words about them. */
+  readonly onChange: () => void;
+  /** What became of each file, to be spoken. */
+  readonly onFiles: (outcomes: readonly string[]) => void;
+}
+
+export class ComposerFiles {
+  readonly #options: ComposerFilesOptions;
+  readonly #chunk: LateChunk<"files">;
+  #draft: AttachmentDraft | undefined;
+  /** Why files could not even be looked at. */
+  #problem = "";
+  /** Dropped before the server has said what it takes. */
+  readonly #early: File[] = [];
+
+  constructor(host: LateHost, options: ComposerFilesOptions) {
+    this.#options = options;
+    this.#chunk = new LateChunk(host, "files");
+  }
+
+  /** Of all files, also those that are still being read. */
+  get names(): readonly string[] {
+    const { files = [], pending = [] } = this.#draft ?? {};
+    return [...files, ...pending].map(({ name }) => name);
+  }
+
+  /** Whether files are still being read. */
+  get isReading(): boolean {
+    return this.#draft?.reading ?? false;
+  }
+
+  /** Takes what may be attached; waits for the limits if they are not known. */
+  async add(files: Iterable<File>, limits: AttachmentLimits | undefined): Promise<void> {
+    if (!limits) {
+      this.#early.push(...files);
+      return;
+    }
+    const draft = await this.#open();
+    this.#options.onFiles((await draft?.add([...files], limits)) ?? [this.#problem]);
+  }
+
+  /** To be called when the limits are known. */
+  addEarly(limits: AttachmentLimits): void {
+    if (this.#early.length > 0) void this.add(this.#early.splice(0), limits);
+  }
+
+  /** Hands the files over. */
+  take(): readonly DraftFile[] {
+    return this.#draft?.take() ?? [];
+  }
+
+  /** Files of a message that is taken up again. */
+  put(files: readonly SentFile[], attachments: readonly Attachment[]): void {
+    if (files.length > 0) void this.#open().then((draft) => draft?.put(files, attachments));
+  }
+
+  /** Says which files a reload has lost. */
+  lose(names: readonly string[]): void {
+    if (names.length === 0) return;
+    void this.#open().then((draft) => draft && this.#options.onFiles(draft.lose(names)));
+  }
+
+  /** The files, and why others were not taken; `onRemove` is called when the person has taken one out. */
+  render(onRemove: () => void): Pick<ComposerModel, "files" | "refusals"> {
+    const { chunk } = this.#chunk;
+    const draft = this.#draft;
+    if (!chunk || !draft) return { files: nothing, refusals: this.#problem || nothing };
+    const remove = ({ id }: DraftFile) => {
+      draft.remove(id);
+      onRemove();
+    };
+    return {
+      files: chunk.filesView(draft.files, "draft-files", remove),
+      refusals: chunk.refusalsView(draft),
+    };
+  }
+
+  async #open(): Promise<AttachmentDraft | undefined> {
+    const chunk = await this.#chunk.load();
+    this.#problem = chunk ? "" : strings.unreachable;
+    if (chunk) this.#draft ??= new chunk.AttachmentDraft(this.#options.onChange);
+    return this.#draft;
+  }
+}
