@@ -1,11 +1,4 @@
-import {
-  html,
-  nothing,
-  type PropertyDeclarations,
-  type PropertyValues,
-  type TemplateResult,
-} from "lit";
-import { keyed } from "lit/directives/keyed.js";
+import { nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from "lit";
 import {
   AgentChatFeedbackEvent,
   AgentChatMessageEvent,
@@ -184,10 +177,7 @@ export class AgentChat extends ChatElement {
   }
 
   protected override render(): TemplateResult | typeof nothing {
-    if (!this.#client) return nothing;
-    const screen = this.#screen.render(this.#client, this.#look.isDark);
-    // What was drawn in another language is drawn anew.
-    return html`${keyed(this.language.table, screen)}`;
+    return this.#client ? this.#screen.render(this.#client, this.#look.isDark) : nothing;
   }
 
   /** Resolves when what an earlier page has kept is there: it would undo what is asked of the element before. */

@@ -1,5 +1,7 @@
 import { html } from "lit";
+import { keyed } from "lit/directives/keyed.js";
 import { markdown } from "../markdown/markdown-directive.ts";
+import { strings } from "../strings.ts";
 import type { Reply, TextBlock } from "../transcript.ts";
 import type { ViewState } from "../view-state.ts";
 import type { Step } from "./steps.ts";
@@ -17,6 +19,8 @@ export function blocksView({ blocks, status }: Reply, view: ViewState): unknown[
   return groups.map((group, index) => {
     const live = streaming && index === groups.length - 1;
     if (Array.isArray(group)) return view.steps(group, live);
-    return html`<div part="markdown" class="markdown" ${markdown(group.text, live)}></div>`;
+    const text = html`<div part="markdown" class="markdown" ${markdown(group.text, live)}></div>`;
+    // What is drawn once, such as a button of a code block, is drawn anew in another language.
+    return keyed(strings, text);
   });
 }

@@ -72,7 +72,7 @@ function dataView(id: string, label: string, data: string, view: Disclosure): Te
   const copied = view.isCopied(id);
   const whole = data.length <= SHOWN_AT_ONCE || view.isOpen(id, false);
   // Printed once, although the row is drawn again with each token that follows it.
-  const shown = guard([data, whole], () => {
+  const shown = guard([data, whole, strings], () => {
     const text = prettyPrint(data);
     return whole ? text || strings.emptyOutput : `${text.slice(0, SHOWN_AT_ONCE)}…`;
   });

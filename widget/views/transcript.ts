@@ -48,7 +48,8 @@ export function transcriptView(model: TranscriptModel): unknown {
         ...(last ? { onRetry, onRetryAfresh } : {}),
       });
     };
-    return guard([message, last, agent, view.version, busy, canRetry, queued, editing], draw);
+    const { version } = view;
+    return guard([message, last, agent, version, busy, canRetry, queued, editing, strings], draw);
   });
   return session.stored.cut
     ? [html`<p part="note" class="note">${strings.earlierCut}</p>`, drawn]
