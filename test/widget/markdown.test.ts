@@ -89,7 +89,7 @@ test("a table is aligned by class inside a named scroll box that takes the focus
   const root = rendered("| a | b | c | d |\n|:--|:-:|--:|---|\n| 1 | *2* | 3 | 4 |");
   const box = root.querySelector(".table");
   assert.equal(box?.getAttribute("tabindex"), "0");
-  assert.equal(box?.getAttribute("role"), "region");
+  assert.equal(box?.getAttribute("role"), "group");
   assert.equal(box?.getAttribute("aria-label"), "Table");
   assert.deepEqual(
     [...root.querySelectorAll("td")].map((cell) => cell.className),

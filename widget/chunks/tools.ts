@@ -1,11 +1,13 @@
 /**
- * Tools of code blocks and tables: wrap lines, fold long code, copy a table; and who needs colours. A chunk: it is loaded with the first such box.
+ * Tools of code blocks and tables: wrap lines, fold long code, copy a table, scroll by keyboard; and who needs colours. A chunk:
+ * it is loaded with the first such box.
  *
  * What it adds to a drawn box is marked, so that drawing leaves it alone: elements with the class `tools`, which stand last in
  * their parent, and attributes that begin with `data-ui-`.
  */
 
 import type { Strings } from "../strings.ts";
+import { watchScroll } from "./scroll-reach.ts";
 import { tableAsCsv, tableAsMarkdown } from "./table-text.ts";
 import { toolsSheet } from "./tools.styles.ts";
 
@@ -30,8 +32,12 @@ export function addTools(node: HTMLElement, strings: Readonly<Strings>, copy: Co
   for (const box of boxesIn(node, ".code")) {
     wrapTool(box, strings);
     foldTool(box, strings);
+    watchScroll(box.querySelector("pre"), box.querySelector(".code-language")?.textContent ?? "");
   }
-  for (const box of boxesIn(node, ".table")) tableTools(box, strings, copy);
+  for (const box of boxesIn(node, ".table")) {
+    tableTools(box, strings, copy);
+    watchScroll(box, strings.table);
+  }
 }
 
 function boxesIn(node: HTMLElement, selector: string): HTMLElement[] {

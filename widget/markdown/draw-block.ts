@@ -166,7 +166,7 @@ function drawTable(token: Tokens.Table, drawing: Drawing): HTMLElement {
   const box = directed(element("div", "table"));
   box.setAttribute("part", "table");
   box.setAttribute("tabindex", "0");
-  box.setAttribute("role", "region");
+  box.setAttribute("role", "group");
   box.setAttribute("aria-label", strings.table);
   const table = box.appendChild(element("table"));
   table.appendChild(element("thead")).append(drawRow(token.header, drawing));

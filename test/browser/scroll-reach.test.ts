@@ -1,0 +1,67 @@
+/** Code and tables that are wider than the answer: scrolled by keyboard, under a name; others are no stops of the Tab key. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Locator } from "playwright-core";
+import { launchBrowser } from "../support/browser.ts";
+import { say } from "../support/scripted-provider.ts";
+import { isFocused, openChat } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+const WIDE = "word ".repeat(60);
+const ANSWER = `\`\`\`sh
+some command --with="rather many arguments"
+\`\`\`
+
+\`\`\`ts
+const wide = "${WIDE}";
+\`\`\`
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+| ${WIDE} | b |
+|---|---|
+| 1 | 2 |
+`;
+
+const canFocus = async (locator: Locator) => {
+  await locator.evaluate((element) => element.focus());
+  return isFocused(locator);
+};
+
+test("what is wider than the answer is a stop with a name, and is scrolled there; what fits is none", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say(ANSWER.slice(0, 120)), say(ANSWER.slice(120))]],
+  });
+  const { page } = chat;
+  await chat.say("Go");
+  await chat.send.waitFor();
+  const named = (name: string) => chat.answer.getByRole("group", { name, exact: true });
+  for (const name of ["ts", "Table"]) {
+    await named(name).focus();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForFunction(
+      (box) => Number(box?.scrollLeft) > 0,
+      await named(name).elementHandle(),
+    );
+  }
+  assert.equal(await named("Table").count(), 1);
+  const [command, table] = [chat.answer.locator("pre").first(), chat.answer.locator(".table")];
+  assert.equal(await canFocus(command), false);
+  assert.equal(await canFocus(table.first()), false);
+  await page.setViewportSize({ width: 320, height: 640 });
+  await named("sh").waitFor();
+  assert.equal(await canFocus(command), true);
+  // Nothing takes the focus away that somebody has.
+  await page.setViewportSize({ width: 1280, height: 640 });
+  await page.waitForFunction(
+    (box) => box && box.scrollWidth === box.clientWidth,
+    await command.elementHandle(),
+  );
+  assert.equal(await isFocused(command), true);
+  await page.getByRole("button", { name: "Wrap lines" }).nth(1).click();
+  await named("ts").waitFor({ state: "detached" });
+});
