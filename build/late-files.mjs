@@ -2,6 +2,7 @@
 
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
+import { directBuiltins } from "./direct-builtins.mjs";
 
 /** What is loaded later calls the rest by this name. */
 const WHOLE = "the-whole-command";
@@ -26,8 +27,8 @@ export function lateFiles(root) {
       });
       build.onResolve({ filter: new RegExp(`^${WHOLE}$`) }, () => ({ path: whole }));
       build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
-        if (!late.has(path)) return undefined;
-        const contents = `${readFileSync(path, "utf8")}\nimport "${WHOLE}";\n`;
+        const source = directBuiltins(readFileSync(path, "utf8"));
+        const contents = late.has(path) ? `${source}\nimport "${WHOLE}";\n` : source;
         return { contents, loader: "ts" };
       });
       build.onEnd(({ metafile }) => metafile && passBy(metafile.outputs, root));

@@ -1,6 +1,5 @@
 /** Who may chat: keys and origins, judged in one place for REST and for the socket. */
 
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { hasKeys, type KeyPools } from "./config.ts";
 import type { Caller, KeyKind } from "./http/caller.ts";
 import { judgeOrigin, type OriginPolicy, type OriginVerdict } from "./origins.ts";
@@ -10,7 +9,7 @@ export interface AccessPolicy {
   readonly keys: KeyPools;
   readonly origins: OriginPolicy;
   /** What ids of keys are made with: should an id come to light, no key can be guessed by it. */
-  readonly idSecret: Buffer;
+  readonly idSecret: () => Buffer;
 }
 
 export interface Visitor {
@@ -72,8 +71,8 @@ export function anonymous({ address }: Visitor): Caller {
   return { kind: "none", keyId: undefined, address };
 }
 
-function keyIdOf(idSecret: Buffer, key: string): string {
-  return createHmac("sha256", idSecret).update(key).digest("base64url");
+function keyIdOf(idSecret: () => Buffer, key: string): string {
+  return crypto().createHmac("sha256", idSecret()).update(key).digest("base64url");
 }
 
 /** The ids of all keys that are in use. */
@@ -89,6 +88,7 @@ export function knownKeyIds({
  * length nor position of a match shows in the time.
  */
 export function kindsOf(keys: KeyPools, given: string): KeyKind[] {
+  const { timingSafeEqual } = crypto();
   const wanted = digest(given);
   return (Object.keys(keys) as KeyKind[]).filter(
     (kind) =>
@@ -97,7 +97,12 @@ export function kindsOf(keys: KeyPools, given: string): KeyKind[] {
 }
 
 function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
+  return crypto().createHash("sha256").update(text).digest();
+}
+
+/** Not imported: a start would wait for it. */
+function crypto(): typeof import("node:crypto") {
+  return process.getBuiltinModule("node:crypto");
 }
 
 /** Says which setting would let the site in. */

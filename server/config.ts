@@ -1,6 +1,5 @@
 /** Flags and environment become one frozen `Config`, once, at the start. Mistakes stop the start. */
 
-import { randomBytes } from "node:crypto";
 import type { ToolLimits } from "./agent/runner.ts";
 import type { KeyKind } from "./http/caller.ts";
 import type { ProxyPolicy } from "./limits/client-address.ts";
@@ -59,7 +58,7 @@ export interface Config {
   readonly proxies: ProxyPolicy;
   readonly times: Times;
   /** New at each start. What ids of keys and places of runs are made with, so that they tell nothing of either. */
-  readonly idSecret: Buffer;
+  readonly idSecret: () => Buffer;
   readonly log: LogSettings;
   /** Whether `GET /metrics` is served. */
   readonly metrics: boolean;
@@ -150,7 +149,7 @@ export function readConfig(flags: Flags, env: Environment, memory = memoryDefaul
     limits: readLimits(env),
     resume: readResume(env, memory),
     proxies: readProxies(env),
-    idSecret: randomBytes(32),
+    idSecret: newSecret(),
     metrics: oneOf(env, "PARLEY_METRICS", ["on", "off"]) !== "off",
     log: Object.freeze({
       format: oneOf(env, "PARLEY_LOG", LOG_FORMATS),
@@ -166,6 +165,15 @@ export function readConfig(flags: Flags, env: Environment, memory = memoryDefaul
       ...readRequestTimes(env),
     }),
   });
+}
+
+/** Made by the first who asks for it: a start would wait for `node:crypto`. */
+function newSecret(): () => Buffer {
+  let secret: Buffer | undefined;
+  return () => {
+    secret ??= process.getBuiltinModule("node:crypto").randomBytes(32);
+    return secret;
+  };
 }
 
 function readBodyBytes(

@@ -1,4 +1,4 @@
-import { BlockList, isIP } from "node:net";
+import net, { type BlockList, isIP } from "node:net";
 import type { ForwardedHeader, ProxyPolicy } from "./limits/client-address.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
 import { type Environment, list } from "./read-setting.ts";
@@ -7,14 +7,21 @@ const HEADERS: readonly ForwardedHeader[] = ["x-forwarded-for", "forwarded"];
 
 /** @throws SetupError */
 export function readProxies(env: Environment): ProxyPolicy {
-  const trusted = new BlockList();
-  for (const entry of list(env, "PARLEY_TRUSTED_PROXIES")) addRange(trusted, entry);
+  const entries = list(env, "PARLEY_TRUSTED_PROXIES");
+  const trusted = entries.length > 0 ? rangesOf(entries) : undefined;
   const [given = HEADERS[0]] = list(env, "PARLEY_FORWARDED_HEADER");
   const header = HEADERS.find((name) => name === given?.toLowerCase());
   if (header !== undefined) return { trusted, header };
   throw new SetupError(
     `PARLEY_FORWARDED_HEADER must be x-forwarded-for or forwarded, but is "${given}".`,
   );
+}
+
+function rangesOf(entries: readonly string[]): BlockList {
+  // Of its module, and not imported: Node loads it for whoever asks.
+  const ranges = new net.BlockList();
+  for (const entry of entries) addRange(ranges, entry);
+  return ranges;
 }
 
 function addRange(trusted: BlockList, entry: string): void {

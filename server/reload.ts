@@ -1,6 +1,7 @@
 /** SIGHUP: keys, secrets, origins and limits are read anew, and nothing else stops or starts. */
 
 import { closeSync, openSync } from "node:fs";
+import { isatty } from "node:tty";
 import {
   type Config,
   type Flags,
@@ -28,10 +29,13 @@ export interface Reloading {
   log: Log;
 }
 
+/** By its number: `process.stdin` would be made for the question. */
+const STANDARD_INPUT = 0;
+
 /** Rereads the settings on SIGHUP, unless that says that the terminal was closed: then the server ends. */
 export function reloadOnHangup(reloading: Reloading): void {
   let { env, config } = reloading;
-  const hasTerminal = process.stdin.isTTY;
+  const hasTerminal = isatty(STANDARD_INPUT);
   const { flags, readSettings, apply, secrets, log } = reloading;
   const reload = async () => {
     try {

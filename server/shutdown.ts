@@ -1,4 +1,5 @@
 import type { Log } from "./log.ts";
+import { guardStandardError } from "./standard-error.ts";
 
 export interface Closable {
   /** Finishes what is running, then closes. */
@@ -41,6 +42,7 @@ export function onStrayErrors(log: Pick<Log, "failure">, onFatal: () => void): v
     log.failure(error);
     onFatal();
   });
-  // Whoever read the log may be gone; the conversations are not.
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  // Whoever read the start's text may be gone; the conversations are not.
+  process.stdout.on("error", () => {});
+  guardStandardError();
 }

@@ -124,7 +124,7 @@ class Primary {
       flags: { host: config.host, port: String(this.#port) },
       env,
       liveEnv: this.#liveEnv,
-      idSecret: config.idSecret.toString("base64"),
+      idSecret: config.idSecret().toString("base64"),
     };
   }
 }

@@ -125,10 +125,11 @@ class ServingWorker {
 function configOf({ workers, flags, env, liveEnv, idSecret }: WorkerSetup): Config {
   const config = readConfig(flags, env);
   const { maxConnections, resume } = config;
+  const secret = Buffer.from(idSecret, "base64");
   return {
     ...config,
     ...livePartOf(readConfig(flags, liveEnv)),
-    idSecret: Buffer.from(idSecret, "base64"),
+    idSecret: () => secret,
     maxConnections: Math.ceil(maxConnections / workers),
     resume: { ...resume, maxTotalBytes: Math.ceil(resume.maxTotalBytes / workers) },
   };

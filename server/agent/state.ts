@@ -1,6 +1,5 @@
 /** Client-held state: nothing in it is trusted. Read on the way in, sealed on the way out. */
 
-import { createHmac, timingSafeEqual } from "node:crypto";
 import { ApiError } from "../protocol/api-error.ts";
 import type { ConversationState, HistoryMessage, StateKind } from "../protocol/chat.ts";
 import { checkHistory } from "./history-check.ts";
@@ -88,13 +87,18 @@ function isSigned(text: string, signature: string, binding: StateBinding): boole
   const given = Buffer.from(signature);
   return binding.secrets.some((secret) => {
     const right = Buffer.from(sign(text, secret, binding));
-    return right.length === given.length && timingSafeEqual(right, given);
+    return right.length === given.length && crypto().timingSafeEqual(right, given);
   });
 }
 
 function sign(text: string, secret: string, { agent, provider }: StateBinding): string {
   const bound = JSON.stringify(["parley-state-1", agent, provider, text]);
-  return createHmac("sha256", secret).update(bound).digest("base64url");
+  return crypto().createHmac("sha256", secret).update(bound).digest("base64url");
+}
+
+/** Not imported: a start would wait for it. */
+function crypto(): typeof import("node:crypto") {
+  return process.getBuiltinModule("node:crypto");
 }
 
 /** Clients may store a state in something that sorts keys, so the order of keys is not signed. */

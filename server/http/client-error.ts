@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { ApiError } from "../protocol/api-error.ts";
-import { newId } from "./new-id.ts";
+import { newRequestId } from "./new-id.ts";
 import { endWithError } from "./raw-answer.ts";
 
 /**
@@ -21,7 +21,7 @@ export function answerClientError(
     return;
   }
   const [status, failure] = failureOf(error.code);
-  endWithError(socket, status, newId(), failure);
+  endWithError(socket, status, newRequestId(), failure);
 }
 
 function failureOf(code: string | undefined): [status: number, failure: ApiError] {

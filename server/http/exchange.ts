@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Caller } from "./caller.ts";
-import { newId } from "./new-id.ts";
+import { newRequestId } from "./new-id.ts";
 import type { PathParams } from "./router.ts";
 
 /** One request with its answer, before anybody was let in. */
@@ -33,7 +33,7 @@ interface Identified extends IncomingMessage {
 
 /** Keeps a client's id when it can stand in a header and a log line, else mints one: the same each time. */
 export function requestIdOf(req: Identified): string {
-  req[REQUEST_ID] ??= givenId(req) ?? newId();
+  req[REQUEST_ID] ??= givenId(req) ?? newRequestId();
   return req[REQUEST_ID];
 }
 

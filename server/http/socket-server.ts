@@ -97,13 +97,11 @@ const MAX_FRAGMENTS = 4096 + 2048;
 /** The same in reads of 1 kB from the network. */
 const MAX_BUFFERED_CHUNKS = 65_536;
 
-const require = createRequire(import.meta.url);
-
 type Handshakes = Server<ReturnType<typeof toldSocketOf>>;
 
 function handshakes(maxPayload: number): Handshakes {
   // Not imported: the first import of a CommonJS package makes Node load a parser for them, which takes longer than `ws` itself.
-  const ws: typeof import("ws") = require("ws");
+  const ws: typeof import("ws") = createRequire(import.meta.url)("ws");
   const server: Handshakes = new ws.WebSocketServer({
     noServer: true,
     maxPayload,

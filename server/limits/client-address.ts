@@ -6,8 +6,8 @@ import { type BlockList, isIP, isIPv4 } from "node:net";
 export type ForwardedHeader = "x-forwarded-for" | "forwarded";
 
 export interface ProxyPolicy {
-  /** Addresses whose word is taken. */
-  readonly trusted: BlockList;
+  /** Addresses whose word is taken; `undefined` for none. */
+  readonly trusted: BlockList | undefined;
   readonly header: ForwardedHeader;
 }
 
@@ -48,7 +48,8 @@ function forElements(header: string): string[] {
     .map((element) => /(?:^|;)\s*for\s*=\s*("?)([^";,]*)\1/i.exec(element)?.[2] ?? "");
 }
 
-function isTrusted(trusted: BlockList, address: string): boolean {
+function isTrusted(trusted: BlockList | undefined, address: string): boolean {
+  if (trusted === undefined) return false;
   const version = isIP(address);
   return version !== 0 && trusted.check(address, version === 4 ? "ipv4" : "ipv6");
 }

@@ -1,4 +1,3 @@
-import { createHash, createHmac } from "node:crypto";
 import { runAgent } from "../agent/run.ts";
 import type { RunWatch } from "../agent/run-watch.ts";
 import type { Runner, RunRequest } from "../agent/runner.ts";
@@ -54,7 +53,7 @@ export class RunHub implements RunDirectory {
   readonly #watch: WatchRun;
   readonly #budget: LogBudget;
   readonly #entries = new Map<string, Entry>();
-  readonly #secret: Buffer;
+  readonly #secret: () => Buffer;
   readonly #observer: PlaceObserver | undefined;
   /** What a drain waits for. */
   readonly activity = new Activity();
@@ -65,7 +64,7 @@ export class RunHub implements RunDirectory {
     runner: Runner,
     admission: Admission,
     settings: ResumeSettings,
-    secret: Buffer,
+    secret: () => Buffer,
     watch: WatchRun,
     observer?: PlaceObserver,
   ) {
@@ -156,7 +155,8 @@ export class RunHub implements RunDirectory {
 
   /** Each key has names of its own; where no key is needed, knowing the name is what opens the run. */
   placeOf({ keyId = "" }: Caller, id: string): string {
-    return createHmac("sha256", this.#secret).update(`${keyId} ${id}`).digest("base64url");
+    const { createHmac } = process.getBuiltinModule("node:crypto");
+    return createHmac("sha256", this.#secret()).update(`${keyId} ${id}`).digest("base64url");
   }
 }
 
@@ -189,7 +189,9 @@ const SAMPLE_CHARS = 64;
  */
 export function digestOf({ message, attachments }: RunRequest): string {
   const files = attachments.map(({ name, url }) => [name, url.length, piecesOf(url)]);
-  return createHash("sha256")
+  return process
+    .getBuiltinModule("node:crypto")
+    .createHash("sha256")
     .update(JSON.stringify([message, files]))
     .digest("base64url");
 }

@@ -53,6 +53,30 @@ test("a start reads one file beside the command, and no provider that it does no
   assert.equal(await nameOf(url), "Mine");
 });
 
+/** Node's own: the slowest of what is not loaded by a bare server, and what an import of all names would make. */
+const LATER = ["crypto", "internal/blocklist", "internal/mime", "worker_threads", "zlib"];
+
+test("the first answer waits for none of Node's slow modules, and later ones have them", async (t) => {
+  const project = temporaryProject(t, {
+    "agent.mjs": `
+      // What the server does a moment after its start is not part of one.
+      const { setTimeout } = globalThis;
+      globalThis.setTimeout = (run, ms) => setTimeout(run, ms + 600_000);
+      process.on("SIGUSR2", () => console.log(\`loaded: \${process.moduleLoadList.join(", ")};\`));
+      export default { name: "Mine", model: "demo" };`,
+  });
+  const { command, url } = await start(t, [project], { env: { PARLEY_LOG: "off" } });
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+  command.kill("SIGUSR2");
+  const loaded = (await command.printed("stdout", /loaded: (.+);/)).split(", ");
+  assert.ok(loaded.includes("NativeModule http"));
+  assert.deepEqual(
+    LATER.filter((name) => loaded.includes(`NativeModule ${name}`)),
+    [],
+  );
+  assert.equal((await fetch(url)).headers.get("content-encoding"), "gzip");
+});
+
 const TYPED = 'enum Name { Mine = "Mine" } export const name: string = Name.Mine;';
 
 /** Each project is JavaScript up to the import that Node cannot follow by itself. */

@@ -1,6 +1,5 @@
 /** The history as the Responses API takes it. What the client holds stays as it is. */
 
-import { createHash } from "node:crypto";
 import type { OpenAI } from "openai";
 import type { AssistantMessage, ContentPart, HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord, text } from "../json.ts";
@@ -102,7 +101,9 @@ function functionCall(
 
 /** The API takes ids of up to 64 characters; other providers give longer ones. */
 function callId(id: string): string {
-  return id.length <= 64 ? id : createHash("sha256").update(id).digest("hex");
+  if (id.length <= 64) return id;
+  const { createHash } = process.getBuiltinModule("node:crypto");
+  return createHash("sha256").update(id).digest("hex");
 }
 
 /**
