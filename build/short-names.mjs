@@ -18,8 +18,8 @@ const NAMES = {
     linkInText linkParenPossible maskedSrc tokenizer`,
   ours: `addFiles announcements announcer beforeToggle addEarly busy canEdit canForgetKey canRepeat canReset canRetry
     canSend changeReply checkingKey draftChanged dragLeave dragOver dropReply endNode expectReply following
-    giveKey givenKey hasTypedKey inOurWords interrupt isAskedForBy isCopied isDark isGiven isOffline isOpen
-    isOpenWhile isQueued isReading isRestoring isSilent isTyped judgeError keyPrompt lastQuestion lastReply lastToken
+    giveKey givenKey inOurWords interrupt isAskedForBy isCopied isDark isGiven isOffline isOpen
+    isOpenWhile isQueued isReading isRestoring isSilent isTyped judgeError lastQuestion lastReply lastToken
     outgoing putBefore redial redraw restored restoring retryAfresh retryIn rewind rewindReply settle startNode
     stopTools submitKey succeeded toggleTheme undrawn wantsLauncher withdraw withoutFiles`,
 };

@@ -74,7 +74,7 @@ export class AgentChat extends ChatElement {
     send: (message) => this.#send(message),
     edit: (id, message) => this.#send(message, id),
     draftChanged: (draft) => {
-      if (this.#client) this.#client.draft = draft;
+      if (this.#client) this.#client.keeper.draft = draft;
     },
     rate: (reply) => {
       this.#client?.session.rate(reply);
@@ -164,7 +164,9 @@ export class AgentChat extends ChatElement {
     super.willUpdate(changed);
     if (changed.has("server")) this.#connect();
     else if (changed.has("apiKey")) this.#client?.giveKey(this.apiKey);
-    if (changed.has("persist") && this.#client) this.#client.persist = this.persist !== "none";
+    if (changed.has("persist") && this.#client) {
+      this.#client.keeper.isOn = this.persist !== "none";
+    }
   }
 
   protected override updated(changed: PropertyValues<this>): void {
@@ -183,7 +185,7 @@ export class AgentChat extends ChatElement {
   /** Resolves when what an earlier page has kept is there: it would undo what is asked of the element before. */
   async #restored(): Promise<void> {
     await this.updateComplete;
-    await this.#client?.restored;
+    await this.#client?.keeper.restored;
   }
 
   #connect(): void {

@@ -3,36 +3,23 @@
 import type { AgentInfo } from "../server/protocol/chat.ts";
 import type { ErrorEvent } from "../server/protocol/events.ts";
 import { answers, fetchAgentInfo } from "./agent-info.ts";
-import { ApiKey, type KeyPrompt } from "./api-key.ts";
+import { ApiKey } from "./api-key.ts";
 import { ChatSession } from "./chat-session.ts";
 import type { StoredConversation } from "./chunks/stored-conversation.ts";
+import type { ClientOptions } from "./client-options.ts";
 import { Connection } from "./connection.ts";
-import type { KeptDraft } from "./conversation.ts";
 import { ConversationKeeper } from "./conversation-keeper.ts";
 import { filesOf } from "./transcript.ts";
 import { FallbackTransport } from "./transport/fallback-transport.ts";
-
-export interface ClientOptions {
-  readonly server: URL;
-  readonly id: string;
-  /** A key that the site brings, or an empty text. */
-  readonly givenKey: string;
-  readonly onChange: () => void;
-  readonly onReady: (info: AgentInfo) => void;
-  /** A piece of an answer's text has come; `id` is the answer's. */
-  readonly onToken: (text: string, id: string) => void;
-  /** An earlier page left this in its composer. */
-  readonly onDraft: (draft: KeptDraft) => void;
-}
 
 export class ChatClient {
   readonly server: URL;
   readonly session: ChatSession;
   readonly connection: Connection;
+  readonly key: ApiKey;
+  readonly keeper: ConversationKeeper;
   readonly #options: ClientOptions;
-  readonly #key: ApiKey;
   readonly #transport: FallbackTransport;
-  readonly #keeper: ConversationKeeper;
   /** Of the conversation that was restored. */
   #agent = "";
   #loading = false;
@@ -45,11 +32,11 @@ export class ChatClient {
   constructor(options: ClientOptions) {
     this.#options = options;
     this.server = options.server;
-    this.#key = new ApiKey(options.server);
-    this.#key.give(options.givenKey);
+    this.key = new ApiKey(options.server);
+    this.key.give(options.givenKey);
     const endpoint = {
       server: options.server,
-      key: () => this.#key.value,
+      key: () => this.key.value,
       onOpen: () => this.connection.opened(),
     };
     this.#transport = new FallbackTransport(endpoint, () => answers(this.server));
@@ -60,12 +47,12 @@ export class ChatClient {
       onToken: options.onToken,
       onChange: () => {
         this.#hangUp();
-        this.#keeper.changed();
+        this.keeper.changed();
         options.onChange();
       },
-      judgeError: (error) => (this.#asksForKey(error) ? undefined : this.#key.inOurWords(error)),
+      judgeError: (error) => (this.#asksForKey(error) ? undefined : this.key.inOurWords(error)),
     });
-    this.#keeper = new ConversationKeeper({
+    this.keeper = new ConversationKeeper({
       ...options,
       read: () => ({ ...this.session.stored, agent: this.#info?.agent ?? this.#agent }),
       restore: (stored, isNewer) => this.#restore(stored, isNewer),
@@ -81,44 +68,15 @@ export class ChatClient {
     return this.#phase;
   }
 
-  /** Whether an earlier conversation is about to be shown. */
-  get isRestoring(): boolean {
-    return this.#keeper.isRestoring;
-  }
-
-  /** Resolves when what an earlier page has kept is restored. */
-  get restored(): Promise<void> {
-    return this.#keeper.restored;
-  }
-
-  /** Set while a key has to be entered before the chat can go on. */
-  get keyPrompt(): KeyPrompt | undefined {
-    return this.#key.prompt;
-  }
-
+  /** Whether the server is about to say what it thinks of a typed key. */
   get checkingKey(): boolean {
     return this.#checkingKey;
   }
 
-  /** Whether a key of an earlier visit could be forgotten. */
-  get hasTypedKey(): boolean {
-    return this.#key.isTyped;
-  }
-
-  /** What is being written. */
-  set draft(draft: KeptDraft) {
-    this.#keeper.draft = draft;
-  }
-
   /** Takes up what an earlier page has kept, and asks the server who the agent is. */
   open(persist: boolean): void {
-    this.persist = persist;
+    this.keeper.isOn = persist;
     void this.#load();
-  }
-
-  /** Whether the conversation outlives a reload; when it no longer does, nothing of it stays. */
-  set persist(persist: boolean) {
-    this.#keeper.isOn = persist;
   }
 
   /** Starts a new conversation; resolves when the server has forgotten the old one. */
@@ -130,17 +88,17 @@ export class ChatClient {
 
   /** A key that the site brings from now on; the conversation goes on. */
   giveKey(key: string): void {
-    this.#key.give(key);
+    this.key.give(key);
     // An answer that is coming belongs to the key that it was asked for with, and ends on its line.
     this.#hasOldLine = true;
     this.#hangUp();
-    if (this.#key.isGiven) this.#admit();
+    if (this.key.isGiven) this.#admit();
   }
 
   /** Tries a key that the person typed; then a waiting message is sent. */
   async submitKey(key: string): Promise<void> {
     if (this.#checkingKey) return;
-    this.#key.type(key);
+    this.key.type(key);
     this.#transport.close();
     this.#checkingKey = true;
     this.#options.onChange();
@@ -151,15 +109,15 @@ export class ChatClient {
       this.#options.onChange();
       return;
     }
-    this.#key.keep();
+    this.key.keep();
     this.#admit();
   }
 
   /** Forgets the typed key here and in the browser's storage. */
   forgetKey(): void {
-    this.#key.forget();
+    this.key.forget();
     this.#transport.close();
-    if (this.#info?.auth_required) this.#key.prompt = "required";
+    if (this.#info?.auth_required) this.key.prompt = "required";
     this.#options.onChange();
   }
 
@@ -175,7 +133,7 @@ export class ChatClient {
     this.session.stop();
     this.connection.tryNow();
     this.#transport.close();
-    this.#keeper.close();
+    this.keeper.close();
   }
 
   /** Asks again and again, until the server answers. */
@@ -203,11 +161,11 @@ export class ChatClient {
     this.#info = info;
     this.#phase = "ready";
     if (this.#isAnother(this.#agent)) void this.session.reset();
-    if (info.auth_required && this.#key.value === undefined) this.#key.prompt = "required";
+    if (info.auth_required && this.key.value === undefined) this.key.prompt = "required";
     this.#options.onChange();
     this.#options.onReady(info);
-    await this.restored;
-    if (!this.#key.prompt) this.session.unlock();
+    await this.keeper.restored;
+    if (!this.key.prompt) this.session.unlock();
     return true;
   }
 
@@ -221,7 +179,7 @@ export class ChatClient {
     if (!isNewer) return;
     this.#transport.close();
     this.#options.onChange();
-    if (this.#info && !this.#key.prompt) this.session.unlock();
+    if (this.#info && !this.key.prompt) this.session.unlock();
   }
 
   /** Whether it was another agent, at this address, that a conversation was with: this one knows nothing of it. */
@@ -237,13 +195,13 @@ export class ChatClient {
   }
 
   #admit(): void {
-    this.#key.prompt = undefined;
+    this.key.prompt = undefined;
     this.#options.onChange();
     this.session.unlock();
   }
 
   #asksForKey(error: ErrorEvent): boolean {
-    if (!this.#key.isAskedForBy(error)) return false;
+    if (!this.key.isAskedForBy(error)) return false;
     this.#transport.close();
     return true;
   }

@@ -122,17 +122,17 @@ export class ChatScreen {
   }
 
   render(client: ChatClient, dark: boolean): TemplateResult {
-    const { session, keyPrompt } = client;
+    const { session, key, keeper } = client;
     this.#client = client;
-    const empty = session.messages.length === 0 && !client.isRestoring;
+    const empty = session.messages.length === 0 && !keeper.isRestoring;
     return frameView({
       empty,
       header: this.#header(client, dark),
       content: empty ? startView(client) : this.#transcript(client),
       status: this.#status(client, empty),
       disclaimer: this.#host.disclaimer || client.info?.disclaimer,
-      dock: keyPrompt
-        ? this.#keyAsker.render(client, keyPrompt)
+      dock: key.prompt
+        ? this.#keyAsker.render(client, key.prompt)
         : this.#composerAndMore(client, empty),
       announcements: this.announcer.render(),
       drop: this.#drop,
@@ -147,7 +147,7 @@ export class ChatScreen {
       agent: client.info?.agent ?? (client.phase === "connecting" ? "" : strings.fallbackAgent),
       dark,
       canReset: client.session.messages.length > 0,
-      canForgetKey: client.hasTypedKey,
+      canForgetKey: client.key.isTyped,
       onReset: () => void this.#actions.reset().then(() => this.focus()),
       onForgetKey: () => client.forgetKey(),
       onToggleTheme: () => this.#actions.toggleTheme(),
@@ -155,10 +155,10 @@ export class ChatScreen {
   }
 
   /** One template for both cases, so that the text field and its focus survive the first message. */
-  #composerAndMore({ info, session, isRestoring }: ChatClient, empty: boolean): TemplateResult {
+  #composerAndMore({ info, session, keeper }: ChatClient, empty: boolean): TemplateResult {
     const composer = this.#composer.render({
       limits: info,
-      restoring: isRestoring,
+      restoring: keeper.isRestoring,
       busy: session.busy,
       stopping: session.status === "stopping",
     });

@@ -11,7 +11,7 @@ export async function exportConversation(
   client: ChatClient | undefined,
   modes: StepModes,
 ): Promise<string> {
-  const [chunk] = await Promise.all([loadChunk("export"), client?.restored]);
+  const [chunk] = await Promise.all([loadChunk("export"), client?.keeper.restored]);
   if (!chunk) throw new Error(strings.unreachable);
   const shown = (client?.session.messages ?? []).map((message) => shownOf(message, modes));
   const agent = client?.info?.agent ?? strings.fallbackAgent;

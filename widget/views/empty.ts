@@ -6,12 +6,12 @@ import * as icons from "./icons.ts";
 
 /** What a conversation without messages shows. */
 export function startView({
-  keyPrompt,
+  key,
   phase,
   info,
   connection,
 }: ChatClient): TemplateResult | typeof nothing {
-  if (keyPrompt) return nothing;
+  if (key.prompt) return nothing;
   if (phase === "connecting") return connectingView;
   if (phase === "unreachable") return unreachableView(() => connection.tryNow());
   return greetingView(info?.welcome);
