@@ -1,27 +1,19 @@
 import { nothing, type PropertyDeclarations, type PropertyValues, type TemplateResult } from "lit";
-import {
-  AgentChatFeedbackEvent,
-  AgentChatMessageEvent,
-  AgentChatReadyEvent,
-  AgentChatTokenEvent,
-} from "./agent-chat.events.ts";
-import { ChatClient } from "./chat-client.ts";
+import { AgentChatFeedbackEvent, AgentChatMessageEvent } from "./agent-chat.events.ts";
+import type { ChatClient } from "./chat-client.ts";
 import { ChatElement } from "./chat-element.ts";
 import { ChatScreen } from "./chat-screen.ts";
+import { ClientController } from "./client-controller.ts";
 import type { OutgoingMessage } from "./conversation.ts";
 import { exportConversation } from "./export-conversation.ts";
 import { nextFrame } from "./frame.ts";
 import { ReplyWatcher } from "./reply-watcher.ts";
-import { parseServer } from "./server-url.ts";
 import { strings } from "./strings.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
 import { ThemeWatcher } from "./theme.ts";
 
 /** `markdown` is to be read, `json` for programs. */
 export type TranscriptFormat = "markdown" | "json";
-
-/** An open line would keep browsers from showing a page again as it was left. */
-const NETWORK = ["online", "offline", "pagehide"];
 
 /**
  * A conversation with the agent of one Parley server. Its parts: `views/frame.ts`, its CSS variables: `styles/tokens.styles.ts`.
@@ -86,7 +78,7 @@ export class AgentChat extends ChatElement {
   });
   readonly #look = new ThemeWatcher(this);
   readonly #watcher = new ReplyWatcher(this, this.#screen.announcer);
-  #client: ChatClient | undefined;
+  readonly #clients = new ClientController(this, this.#screen, this.#watcher);
   #stops = 0;
 
   /** Sends a message as if the person had typed it; resolves when the answer is over, rejects if there is to be none. */
@@ -139,21 +131,6 @@ export class AgentChat extends ChatElement {
     this.#screen.suggest([...texts].map(String));
   }
 
-  override connectedCallback(): void {
-    super.connectedCallback();
-    for (const type of NETWORK) window.addEventListener(type, this.#network);
-    this.#client?.open(this.persist !== "none");
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    for (const type of NETWORK) window.removeEventListener(type, this.#network);
-    // An element that is only moved is connected again by then.
-    queueMicrotask(() => {
-      if (!this.isConnected) this.#client?.close();
-    });
-  }
-
   /** Tokens come faster than the screen draws: while an answer streams, once per frame is enough. */
   protected override async scheduleUpdate(): Promise<void> {
     if (this.#client?.session?.busy) await nextFrame();
@@ -162,11 +139,9 @@ export class AgentChat extends ChatElement {
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     super.willUpdate(changed);
-    if (changed.has("server")) this.#connect();
+    if (changed.has("server")) this.#clients.connect();
     else if (changed.has("apiKey")) this.#client?.giveKey(this.apiKey);
-    if (changed.has("persist") && this.#client) {
-      this.#client.keeper.isOn = this.persist !== "none";
-    }
+    if (changed.has("persist")) this.#clients.persist();
   }
 
   protected override updated(changed: PropertyValues<this>): void {
@@ -182,38 +157,14 @@ export class AgentChat extends ChatElement {
     return this.#client ? this.#screen.render(this.#client, this.#look.isDark) : nothing;
   }
 
+  get #client(): ChatClient | undefined {
+    return this.#clients.client;
+  }
+
   /** Resolves when what an earlier page has kept is there: it would undo what is asked of the element before. */
   async #restored(): Promise<void> {
     await this.updateComplete;
     await this.#client?.keeper.restored;
-  }
-
-  #connect(): void {
-    if (this.#client) {
-      this.#client.close();
-      // What is open, changed or told of there.
-      this.#watcher.watch([]);
-      this.#screen.clear();
-    }
-    const client = new ChatClient({
-      server: parseServer(this.server),
-      id: this.id,
-      givenKey: this.apiKey,
-      onChange: () => {
-        this.language.use();
-        this.requestUpdate();
-        if (this.#client !== client) return;
-        this.#watcher.watch(client.session.messages);
-        this.#screen.watch(client.connection);
-      },
-      onDraft: (draft) => {
-        this.#screen.draft = draft;
-      },
-      onReady: (info) => this.dispatchEvent(new AgentChatReadyEvent(info)),
-      onToken: (text, id) => this.dispatchEvent(new AgentChatTokenEvent(text, id)),
-    });
-    this.#client = client;
-    client.open(this.persist !== "none");
   }
 
   /** `id`: of the message that this one replaces. */
@@ -227,12 +178,6 @@ export class AgentChat extends ChatElement {
     this.dispatchEvent(new AgentChatMessageEvent(message.text, message.attachments.length));
     await sent;
   }
-
-  readonly #network = ({ type }: Event) => {
-    const isIdle = !this.#client?.session.busy;
-    if (type === "online" || (type === "pagehide" && isIdle)) this.#client?.redial();
-    this.requestUpdate();
-  };
 }
 
 declare global {
