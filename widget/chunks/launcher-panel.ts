@@ -7,10 +7,8 @@ import { LauncherMemory } from "./launcher-memory.ts";
 import { LauncherPreview } from "./launcher-preview.ts";
 import { type LauncherHost, launcherView } from "./launcher-view.ts";
 import { atMoment, MOMENT } from "./moment.ts";
+import { PanelFit, smallScreen } from "./panel-fit.ts";
 import { previewStyles } from "./preview.styles.ts";
-
-/** Where the panel fills the screen, and is modal: too small for a page beside it. */
-const smallScreen = matchMedia("(width <= 480px), (height <= 480px) and (pointer: coarse)");
 
 /** The first word is the default. */
 const CHOICES = {
@@ -24,6 +22,7 @@ export class LauncherPanel implements ReactiveController {
   readonly #memory: LauncherMemory;
   readonly #announcer: Announcer;
   readonly #preview: LauncherPreview;
+  readonly #fit: PanelFit;
   #isOpen = false;
   /** The chat is built on first opening, and stays, so that closing loses nothing. */
   #isBuilt = false;
@@ -38,6 +37,7 @@ export class LauncherPanel implements ReactiveController {
     this.#memory = new LauncherMemory(host);
     this.#announcer = new Announcer(host);
     this.#preview = new LauncherPreview(host, this.#memory, this.#announcer);
+    this.#fit = new PanelFit(host, () => this.#isOpen);
     // After the tokens and the base, which the script has.
     for (const { styleSheet } of [launcherStyles, previewStyles]) {
       if (styleSheet) host.shadowRoot?.adoptedStyleSheets.push(styleSheet);
@@ -52,9 +52,7 @@ export class LauncherPanel implements ReactiveController {
   hostConnected(): void {
     this.#listening = new AbortController();
     const { signal } = this.#listening;
-    smallScreen.addEventListener("change", this.#applyPanel, { signal });
-    visualViewport?.addEventListener("resize", this.#fitKeyboard, { signal });
-    visualViewport?.addEventListener("scroll", this.#fitKeyboard, { signal });
+    this.#fit.listen(signal);
     // "Back" shows a page as it was left, and it may have gone otherwise on another one meanwhile.
     addEventListener("pageshow", ({ persisted }) => persisted && this.#resume(), { signal });
     // The latter is the last moment that a phone grants.
@@ -77,7 +75,7 @@ export class LauncherPanel implements ReactiveController {
   }
 
   hostUpdated(): void {
-    this.#applyPanel();
+    this.#fit.apply();
     if (this.#wasDrawn) return;
     this.#wasDrawn = true;
     this.#resume();
@@ -113,7 +111,7 @@ export class LauncherPanel implements ReactiveController {
       onClose: () => this.close(),
       // Android's gesture to go back closes a modal panel without asking.
       onClosed: () => {
-        if (!this.#panel?.open) this.close();
+        if (!this.#fit.panel?.open) this.close();
       },
       onWide: () => {
         this.#memory.keep({ wide: !wide });
@@ -123,10 +121,6 @@ export class LauncherPanel implements ReactiveController {
       onAnswer: (event) => void this.#answered(event),
       onKeyDown: this.#keyDown,
     });
-  }
-
-  get #panel(): HTMLDialogElement | null {
-    return this.#host.renderRoot.querySelector("dialog");
   }
 
   /** Leaves word for the next page. */
@@ -196,31 +190,6 @@ export class LauncherPanel implements ReactiveController {
     });
     if (!this.#cancelOpening) reportAttribute(this.#host, "auto-open", autoOpen, MOMENT);
   }
-
-  /** Beside the page the panel is an ordinary dialog; where it fills the screen, the page behind it is out of reach. */
-  readonly #applyPanel = (): void => {
-    const panel = this.#panel;
-    if (!panel) return;
-    const modal = smallScreen.matches;
-    const hadFocus = this.#isOpen && document.activeElement === this.#host;
-    if (panel.open && !(this.#isOpen && panel.matches(":modal") === modal)) panel.close();
-    if (this.#isOpen && !panel.open) {
-      if (modal) panel.showModal();
-      // Not `show()`, which moves the focus.
-      else panel.open = true;
-      if (hadFocus) this.#host.chat?.focusComposer();
-    }
-    this.#fitKeyboard();
-  };
-
-  /** A phone's keyboard covers a page without making it smaller; what is left is the visual viewport. */
-  readonly #fitKeyboard = (): void => {
-    const style = this.#panel?.style;
-    // Zoomed by two fingers, the visual viewport is a detail of the page.
-    if (!style || !visualViewport || visualViewport.scale > 1.01) return;
-    style.setProperty("--_top", `${visualViewport.offsetTop}px`);
-    style.setProperty("--_height", `${visualViewport.height}px`);
-  };
 
   #giveFocusBack(): void {
     const opener = this.#opener;
