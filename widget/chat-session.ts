@@ -1,23 +1,16 @@
 /** One conversation with the server: at most one run at a time, carried on over lost lines. */
 
-import type { ErrorEvent } from "../server/protocol/events.ts";
-import { CarriedRun, isForgotten } from "./carried-run.ts";
+import { CarriedRun } from "./carried-run.ts";
 import { Conversation, type ConversationData, type OutgoingMessage } from "./conversation.ts";
+import { ReplyWriter } from "./reply-writer.ts";
 import type { SessionOptions, SessionStatus } from "./session-options.ts";
-import { strings } from "./strings.ts";
-import {
-  applyEvent,
-  failReply,
-  type Message,
-  type Question,
-  type Reply,
-  stopReply,
-} from "./transcript.ts";
-import { type RunEvent, type RunPosition, TransportError } from "./transport/transport.ts";
+import type { Message, Question, Reply } from "./transcript.ts";
+import { type RunPosition, TransportError } from "./transport/transport.ts";
 
 export class ChatSession {
   readonly #options: SessionOptions;
   readonly #conversation = new Conversation();
+  readonly #writer: ReplyWriter;
   #status: SessionStatus = "idle";
   #run: CarriedRun | undefined;
   #clearing: Promise<void> = Promise.resolve();
@@ -26,6 +19,7 @@ export class ChatSession {
 
   constructor(options: SessionOptions) {
     this.#options = options;
+    this.#writer = new ReplyWriter(this.#conversation, options);
   }
 
   get messages(): readonly Message[] {
@@ -188,10 +182,9 @@ export class ChatSession {
         // A run that starts before `cleared` has come would be cleared with the old conversation.
         await this.#clearing;
       } while (!(await this.#read(run)));
-      this.#endReply(run, stopReply);
+      if (this.#run === run) this.#writer.end();
     } catch (error) {
-      const failure = { code: "unreadable", message: strings.unreadable, retryable: true } as const;
-      this.#endReply(run, (reply, now) => failReply(reply, failure, now));
+      if (this.#run === run) this.#writer.end(true);
       if (!(error instanceof TransportError)) throw error;
     } finally {
       if (this.#run === run) {
@@ -205,42 +198,11 @@ export class ChatSession {
   async #read(run: CarriedRun): Promise<boolean> {
     for await (const event of run.events()) {
       if (this.#run !== run) return true;
-      if (!this.#apply(event)) return false;
-    }
-    return true;
-  }
-
-  /** Whether the run goes on being followed; it does not while a key is asked for. */
-  #apply(event: RunEvent): boolean {
-    const shown = event.type === "error" ? this.#judge(event) : event;
-    if (!shown) {
-      if (this.#run?.position.after === 0) this.#conversation.dropReply();
+      if (this.#writer.write(event, run)) continue;
       this.#setStatus("locked");
       return false;
     }
-    if ((event.type === "done" || event.type === "error") && event.state) {
-      this.#conversation.advance(event.state);
-    }
-    this.#changeReply((reply) => applyEvent(reply, shown, Date.now(), this.#run?.reference));
-    const { id = "" } = this.#conversation.lastReply ?? {};
-    if (shown.type === "token") this.#options.onToken(shown.data, id);
     return true;
-  }
-
-  #judge(event: ErrorEvent): ErrorEvent | undefined {
-    if (!isForgotten(event)) return this.#options.judgeError(event);
-    return { ...event, data: strings.connectionLost, retryable: true };
-  }
-
-  /** Ends a reply that no terminal event has ended. */
-  #endReply(run: CarriedRun, end: (reply: Reply, now: number) => Reply): void {
-    if (this.#run !== run) return;
-    this.#changeReply((reply) => (reply.status === "streaming" ? end(reply, Date.now()) : reply));
-  }
-
-  #changeReply(change: (reply: Reply) => Reply): void {
-    this.#conversation.changeReply(change);
-    this.#options.onChange();
   }
 
   #setStatus(status: SessionStatus): void {
