@@ -14,7 +14,7 @@ function bench(...args: string[]) {
 test("the benchmark measures Parley beside the floor, over both lines, and writes what it found", (t) => {
   const out = mkdtempSync(join(tmpdir(), "bench-"));
   t.after(() => rmSync(out, { recursive: true }));
-  const names = ["--only", "disconnect", "--targets", "parley,floor"];
+  const names = ["--only", "disconnect,startup", "--targets", "parley,floor"];
   const { status, stderr } = bench("--quick", ...names, "--out", out);
   assert.equal(status, 0, stderr);
   const { measurements, goals } = JSON.parse(readFileSync(join(out, "server.json"), "utf8"));
@@ -30,7 +30,13 @@ test("the benchmark measures Parley beside the floor, over both lines, and write
     }
   }
   const judged = goals.filter((goal: { reached?: boolean }) => goal.reached !== undefined);
-  assert.equal(judged.length, 2);
+  assert.deepEqual(
+    judged.map((goal: { title: string }) => goal.title.replace(/,.*/, "")),
+    [
+      ...Array(2).fill("disconnect to upstream closed"),
+      ...Array(3).fill("start-up to the first answered request"),
+    ],
+  );
   assert.match(readFileSync(join(out, "server.md"), "utf8"), /\| longest, ms +\|/);
 });
 

@@ -62,13 +62,15 @@ const GOALS = [
     most: 50,
     unit: "ms",
   },
-  {
-    title: "start-up to the first answered request",
-    metric: "startup.ms",
-    lines: ["http"],
-    against: "bare",
-    most: 1.5,
-  },
+  ...Object.entries({ ms: "a plain object", demo: "the demo agent", typescript: "TypeScript" }).map(
+    ([metric, project]) => ({
+      title: `start-up to the first answered request, ${project}`,
+      metric: `startup.${metric}`,
+      lines: ["http"],
+      against: "bare",
+      most: 1.5,
+    }),
+  ),
   ...["page", "widget", "health"].map((file) => ({
     title: `CPU of a GET of ${{ page: "/", widget: "/widget.js", health: "/health" }[file]}`,
     metric: `files.${file}Cpu`,
