@@ -11,7 +11,7 @@ const AT_END_PX = 32;
 export class ScrollFollower implements ReactiveController {
   readonly #host: ReactiveControllerHost;
   readonly #find: () => HTMLElement | null;
-  readonly #resize = new ResizeObserver(() => this.#follow());
+  readonly #resize = new ResizeObserver(() => this.#resized());
   #scroller: HTMLElement | undefined;
   #following = true;
   /** How much there was when the end was last in view. */
@@ -115,6 +115,13 @@ export class ScrollFollower implements ReactiveController {
     // means away: the browser itself scrolls so when something above grows, such as a picture that has come.
     const atEnd = this.#fromEnd() <= (upward ? 1 : AT_END_PX);
     if (atEnd || upward) this.#setFollowing(atEnd);
+  }
+
+  /** Where everything is in view nobody is away from the end, and no scroll has told so. */
+  #resized(): void {
+    const scroller = this.#scroller;
+    if (scroller && scroller.scrollHeight <= scroller.clientHeight) this.#setFollowing(true);
+    this.#follow();
   }
 
   #fromEnd(): number {

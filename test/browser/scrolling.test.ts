@@ -100,6 +100,19 @@ test("scrolling back to the end by hand follows again", async (t) => {
   assert.ok((await fromEnd(chat.messages)) <= 2);
 });
 
+test("a window that becomes tall enough for everything offers no way to the end", async (t) => {
+  const middle = gate();
+  const chat = await openLong(t, middle);
+  await wheel(chat, -10_000);
+  await chat.page.locator('[part="jump"]').waitFor();
+  await chat.page.setViewportSize({ width: 800, height: 4000 });
+  await chat.page.locator('[part="jump"]').waitFor({ state: "detached" });
+  await chat.page.setViewportSize({ width: 800, height: 500 });
+  middle.open();
+  await chat.send.waitFor();
+  assert.ok((await fromEnd(chat.messages)) <= 2, "what is at the end is in view again");
+});
+
 test("the arrow keys leave the end as the wheel does", async (t) => {
   const middle = gate();
   const chat = await openLong(t, middle);
