@@ -5,7 +5,7 @@ import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn, openChat } from "./chat-page.ts";
+import { chatIn, isFocused, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -70,4 +70,17 @@ test("a text of several lines has the card's whole width, until it is gone", asy
   assert.equal(await left(chat.input), edge);
   await chat.input.fill("");
   assert.deepEqual(await place(), one);
+});
+
+test("a press beside the text field, within the card, puts the cursor into the field", async (t) => {
+  const chat = await openChat(t, browser, { turns: [] });
+  await chat.input.fill("one\ntwo");
+  const send = await chat.send.boundingBox();
+  const attach = await chat.page.locator('[part="attach"]').boundingBox();
+  assert.ok(send && attach);
+  await chat.input.blur();
+  await chat.page.mouse.click((attach.x + send.x) / 2, send.y + send.height / 2);
+  assert.equal(await isFocused(chat.input), true);
+  await chat.page.mouse.click((attach.x + send.x) / 2, send.y + send.height / 2);
+  assert.equal(await isFocused(chat.input), true, "it stays there");
 });

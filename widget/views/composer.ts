@@ -33,7 +33,10 @@ export function composerView(model: ComposerModel): TemplateResult {
   return html`
     <div part="composer" class="composer">
       ${model.refusals} ${model.files}
-      <div class=${attachable ? "composer-row attachable" : "composer-row"}>
+      <div
+        class=${attachable ? "composer-row attachable" : "composer-row"}
+        @mousedown=${focusField}
+      >
         ${attachable ? attachView(accept, model) : nothing}
         <textarea
           id="input"
@@ -56,6 +59,15 @@ export function composerView(model: ComposerModel): TemplateResult {
       </div>
     </div>
   `;
+}
+
+/** The card looks like one field: a press between its buttons is meant for the text. */
+function focusField(event: MouseEvent): void {
+  const { target, currentTarget } = event;
+  if (target !== currentTarget) return;
+  // Which would take the focus away again.
+  event.preventDefault();
+  (currentTarget as Element).querySelector("textarea")?.focus();
 }
 
 function attachView(
