@@ -117,6 +117,22 @@ test("the toggle changes the theme, and the choice outlives a reload and the sys
   assert.equal(await background(chat), LIGHT);
 });
 
+test("the browser's own bars have the page's background, in both themes", async (t) => {
+  const chat = await openChat(t, browser);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await chat.page.emulateMedia({ colorScheme });
+    const bars = await chat.page.evaluate(() => {
+      const metas = document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]');
+      const probe = document.createElement("p");
+      for (const { media, content } of metas) {
+        if (matchMedia(media).matches) probe.style.color = content;
+      }
+      return probe.style.color;
+    });
+    assert.equal(bars, await background(chat));
+  }
+});
+
 for (const path of ["/", "/?embed=1"]) {
   test(`${path} fills the viewport without a border or a scrollbar of the document`, async (t) => {
     const chat = await openChat(t, browser, {
