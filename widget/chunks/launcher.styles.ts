@@ -63,7 +63,7 @@ export const launcherStyles = css`
     border-radius: var(--_pill);
     background: var(--_accent);
     color: var(--_on-accent);
-    box-shadow: 0 1px 2px #0000001f, 0 6px 24px #00000033;
+    box-shadow: inset 0 0 0 1px color-mix(in oklab, currentColor 10%, transparent), 0 1px 2px #0000001f, 0 6px 24px #00000033;
     transition: scale 150ms cubic-bezier(0.32, 0.72, 0, 1);
   }
 

@@ -71,6 +71,11 @@ const rules = css`
     text-align: end;
   }
 
+  /* The box cuts off what is outside. */
+  .markdown .table > .tools button {
+    outline-offset: -2px;
+  }
+
   @media (hover: hover) {
     .markdown .code:not(:hover, :focus-within) > .code-header > .tools {
       opacity: 0;
@@ -78,6 +83,10 @@ const rules = css`
   }
 
   @media print {
+    .markdown .tools {
+      display: none;
+    }
+
     .markdown [data-ui-fold] pre {
       -webkit-mask: none;
       mask: none;

@@ -136,7 +136,7 @@ function imageButton({ src, host }: SafeImage, alt: string): HTMLButtonElement {
 
 /** What stands in place of an image that cannot be shown here: its text, and a link to where it can be. */
 export function failedImage({ src, host }: SafeImage, alt: string): HTMLElement {
-  const node = element("span");
+  const node = element("span", "image-alt");
   appendText(node, alt === "" ? strings.imageFailed : `${alt} (${strings.imageFailed})`);
   appendText(node, " ");
   const link = node.appendChild(linkElement({ href: src, host }));

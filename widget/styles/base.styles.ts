@@ -7,6 +7,7 @@ export const baseStyles = css`
   *::before,
   *::after {
     box-sizing: border-box;
+    scrollbar-width: thin;
   }
 
   [hidden] {
@@ -104,9 +105,15 @@ export const baseStyles = css`
     color: var(--_on-accent);
   }
 
+  /* An edge for an accent that is as the background is. */
+  .avatar,
+  .filled:enabled {
+    box-shadow: inset 0 0 0 1px color-mix(in oklab, currentColor 10%, transparent);
+  }
+
   /* What a screen is about, large and bare. */
   .mark {
-    color: var(--_accent);
+    color: var(--_ring);
   }
 
   .mark .icon {

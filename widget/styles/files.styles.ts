@@ -9,7 +9,8 @@ export const fileStyles = css`
     z-index: 1;
     display: grid;
     padding: 12px;
-    background: color-mix(in oklab, var(--_bg) 90%, transparent);
+    background: color-mix(in oklab, var(--_bg) 80%, transparent);
+    backdrop-filter: blur(12px);
     pointer-events: none;
   }
 

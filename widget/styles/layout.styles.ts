@@ -37,6 +37,7 @@ export const layoutStyles = css`
     overflow-wrap: break-word;
     color: var(--_text);
     font: var(--_size) / var(--_leading) var(--_font);
+    scrollbar-color: color-mix(in oklab, var(--_text) 25%, transparent) transparent;
     -webkit-text-size-adjust: 100%;
     -webkit-font-smoothing: antialiased;
   }
@@ -141,8 +142,6 @@ export const layoutStyles = css`
     min-block-size: 0;
     overflow: hidden auto;
     overscroll-behavior: contain;
-    scrollbar-width: thin;
-    scrollbar-color: color-mix(in oklab, var(--_text) 25%, transparent) transparent;
   }
 
   .scroller:focus-visible {
@@ -190,6 +189,13 @@ export const layoutStyles = css`
 
     .column {
       padding-block-start: 32px;
+    }
+  }
+
+  /* What is read and what is written stand one above the other, whether there is a scrollbar or not. */
+  @container agent-chat (width >= 820px) {
+    .scroller {
+      scrollbar-gutter: stable both-edges;
     }
   }
 

@@ -77,6 +77,9 @@ export const startStyles = css`
       flex: none;
       flex-wrap: nowrap;
       justify-content: start;
+      /* To the edges of the screen, where it is seen that there are more. */
+      margin-inline: calc(-1 * var(--gutter));
+      padding-inline: var(--gutter);
       scrollbar-width: none;
     }
 

@@ -4,7 +4,6 @@ import { css } from "lit";
 
 export const statusStyles = css`
   .status-line {
-    margin-block-end: 8px;
     padding-block: 6px;
     padding-inline: 14px 6px;
     min-block-size: 44px;

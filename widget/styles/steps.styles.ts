@@ -97,11 +97,11 @@ export const stepStyles = css`
     animation: rise 150ms cubic-bezier(0.32, 0.72, 0, 1);
   }
 
-  /* Reversed, so that the newest thoughts stay in view without a script. */
+  /* Reversed, so that the newest thoughts stay in view without a script; and no line is cut. */
   .thoughts {
     display: flex;
     flex-direction: column-reverse;
-    max-block-size: 256px;
+    max-block-size: 11lh;
     margin-inline-start: 7px;
     padding-inline-start: 15px;
     overflow: auto;
@@ -110,7 +110,16 @@ export const stepStyles = css`
     font-size: 14px;
     line-height: 1.6;
     white-space: pre-wrap;
-    scrollbar-width: thin;
+    /* Along the way that can be scrolled: what is out of view above fades away, and nothing where there is none. */
+    animation: fade linear;
+    animation-timeline: scroll(self);
+  }
+
+  @keyframes fade {
+    from,
+    95% {
+      mask-image: linear-gradient(transparent, #000 32px);
+    }
   }
 
   .details {
@@ -154,7 +163,6 @@ export const stepStyles = css`
     font: 13px / 1.55 var(--_font-mono);
     white-space: pre-wrap;
     overflow-wrap: anywhere;
-    scrollbar-width: thin;
   }
 
   .data > .small-button {

@@ -90,8 +90,8 @@ function outcomeView(reply: Reply, context: ReplyContext): TemplateResult {
   const note = reply.forgotten ? strings.forgotten(context.agent) : noteOf(reply, text);
   return html`
     ${note === undefined ? nothing : html`<p part="note" class="note">${note}</p>`}
-    ${answerActions(reply, text, context)}
     ${reply.failure ? failureView(reply.failure, context) : nothing}
+    ${answerActions(reply, text, context)}
   `;
 }
 
