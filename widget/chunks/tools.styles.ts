@@ -92,6 +92,22 @@ const rules = css`
       mask: none;
       max-block-size: none;
     }
+
+    /* Nothing scrolls on paper. */
+    .markdown pre code {
+      white-space: pre-wrap;
+    }
+
+    .markdown .table :is(th, td, code) {
+      min-inline-size: 0;
+      white-space: normal;
+    }
+
+    .markdown .table,
+    .markdown :is(th, td, pre code) {
+      background: none;
+      overflow-wrap: anywhere;
+    }
   }
 
   @media (pointer: coarse) {

@@ -45,7 +45,7 @@ export async function writeClipboard(text: string, near: HTMLElement): Promise<b
 
 function copyBySelection(text: string, near: HTMLElement): boolean {
   const source = document.createElement("textarea");
-  source.className = "copy-source";
+  source.className = "visually-hidden";
   source.value = text;
   near.after(source);
   source.select();

@@ -165,14 +165,6 @@ export const markdownBoxStyles = css`
     vertical-align: bottom;
   }
 
-  .copy-source {
-    block-size: 1px;
-    inline-size: 1px;
-    inset: 0 auto auto 0;
-    opacity: 0;
-    position: fixed;
-  }
-
   @media (pointer: coarse) {
     .markdown :is(.copy, button.image) {
       min-block-size: 44px;

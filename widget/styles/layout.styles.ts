@@ -190,10 +190,8 @@ export const layoutStyles = css`
     .column {
       padding-block-start: 32px;
     }
-  }
 
-  /* What is read and what is written stand one above the other, whether there is a scrollbar or not. */
-  @container agent-chat (width >= 820px) {
+    /* What is read stands above what is written, with a scrollbar beside it as well. */
     .scroller {
       scrollbar-gutter: stable both-edges;
     }

@@ -32,21 +32,5 @@ export const mediaStyles = css`
     button:not(.step-row, .image) {
       display: none !important;
     }
-
-    /* Nothing scrolls on paper. */
-    .markdown pre code {
-      white-space: pre-wrap;
-    }
-
-    .markdown .table :is(th, td, code) {
-      min-inline-size: 0;
-      white-space: normal;
-    }
-
-    .markdown .table,
-    .markdown :is(th, td, pre code) {
-      background: none;
-      overflow-wrap: anywhere;
-    }
   }
 `;
