@@ -8,7 +8,7 @@ import {
 } from "lit";
 import { strings } from "./strings.ts";
 
-/** Lines that are said at a time: the thousands of a long answer would hold the page up. */
+/** Lines that are read and said at a time: the thousands of a long answer would hold the page up. */
 const LINES = 50;
 
 /** By then a screen reader has taken over what it will say. */
@@ -17,8 +17,8 @@ const HEARD_AFTER_MS = 1_000;
 export class Announcer implements ReactiveController {
   readonly #host: ReactiveControllerHost;
   #polite: readonly string[] = [];
-  /** Lines that are still to be said. */
-  #rest: readonly string[] = [];
+  /** What is still to be said, in its order: lines that are only read when it is their turn. */
+  #rest: Iterator<string>[] = [];
   #urgent = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -37,43 +37,55 @@ export class Announcer implements ReactiveController {
 
   /** Takes back what was said. */
   clear(): void {
-    this.#polite = this.#rest = [];
+    this.#polite = [];
+    this.#rest = [];
     this.#urgent = "";
     this.#host.requestUpdate();
   }
 
-  /**
-   * Says it, sentence by sentence, when the reader pauses. It is gone soon, since who browses the page would find it a second
-   * time. An alert from before is over then.
-   */
+  /** As `sayLines`. */
   say(text: string): void {
+    this.sayLines(text.split("\n"));
+  }
+
+  /**
+   * Says them, sentence by sentence, when the reader pauses. They are gone soon, since who browses the page would find them a
+   * second time. An alert from before is over then. Not in this turn, which may be the one that sends a message: for the first
+   * sentence browsers load what they know of the language.
+   */
+  sayLines(lines: Iterable<string>): void {
     this.#urgent = "";
-    this.#rest = [...this.#rest, ...text.split("\n")];
-    this.#goOn();
+    this.#rest.push(lines[Symbol.iterator]());
+    this.#goOnIn(0);
   }
 
   #goOn(): void {
-    const lines = this.#rest.slice(0, LINES);
+    const lines: string[] = [];
+    while (this.#rest[0] && lines.length < LINES) {
+      const { done, value } = this.#rest[0].next();
+      if (done) this.#rest.shift();
+      else lines.push(value);
+    }
     if (lines.length === 0) {
       this.clear();
       return;
     }
-    this.#rest = this.#rest.slice(LINES);
-    this.#polite = [...this.#polite, ...lines.flatMap(sentencesOf)];
-    this.#speak(this.#rest.length > 0 ? 0 : HEARD_AFTER_MS);
+    this.#polite = [...this.#polite, ...sentencesOf(lines)];
+    this.#host.requestUpdate();
+    this.#goOnIn(HEARD_AFTER_MS);
   }
 
-  #speak(ms: number): void {
-    this.#host.requestUpdate();
+  #goOnIn(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#goOn(), ms);
+    this.#timer = setTimeout(() => this.#goOn(), this.#rest.length > 0 ? 0 : ms);
   }
 
   /** Says it at once: for failures. It is gone as soon, since an alert is said again with whatever shows the element again. */
   interrupt(text: string): void {
     // A live region speaks only when its text changes; a no-break space makes a repeated one differ.
     this.#urgent = text === this.#urgent ? `${text}\u00A0` : text;
-    this.#speak(HEARD_AFTER_MS);
+    this.#host.requestUpdate();
+    this.#goOnIn(HEARD_AFTER_MS);
   }
 
   render(): TemplateResult {
@@ -87,33 +99,37 @@ export class Announcer implements ReactiveController {
 }
 
 /** So that a listener can leave a long answer between two of them. */
-function sentencesOf(text: string): string[] {
+function sentencesOf(lines: readonly string[]): string[] {
   const segmenter = new Intl.Segmenter(strings.lang, { granularity: "sentence" });
-  return [...segmenter.segment(text)].map(({ segment }) => segment.trim());
+  return lines.flatMap((line) => [...segmenter.segment(line)].map(({ segment }) => segment.trim()));
 }
 
 const SILENT = new Set(["BUTTON", "STYLE", "SVG"]);
 const BLOCKS = /^(P|LI|H[1-6]|PRE|TR|BLOCKQUOTE|DIV|TABLE|UL|OL)$/;
 
-/** What a rendered answer says aloud: its text without Markdown marks and buttons, a line per block. */
-export function spokenText(root: Node): string {
-  const lines: string[] = [""];
-  const walk = (node: Node) => {
-    if (node.nodeType === Node.TEXT_NODE) {
-      lines[lines.length - 1] += node.textContent ?? "";
-      return;
-    }
+/**
+ * What rendered answers say aloud, a line per block: their text without Markdown marks and buttons. They are walked through as
+ * far as lines are asked for.
+ */
+export function* spokenLines(roots: Iterable<Node>): Generator<string> {
+  let line = "";
+  function* walk(node: Node): Generator<string> {
+    if (node.nodeType === Node.TEXT_NODE) line += node.textContent ?? "";
     if (SILENT.has(node.nodeName.toUpperCase())) return;
     const isBlock = BLOCKS.test(node.nodeName);
-    if (isBlock) lines.push("");
-    for (const child of node.childNodes) walk(child);
-    if (isBlock) lines.push("");
+    if (isBlock) yield* end();
+    for (const child of node.childNodes) yield* walk(child);
+    if (isBlock) yield* end();
     // Cells of a row are separate words.
-    if (node.nodeName === "TD" || node.nodeName === "TH") lines[lines.length - 1] += " ";
-  };
-  walk(root);
-  return lines
-    .map((line) => line.replace(/\s+/g, " ").trim())
-    .filter((line) => line !== "")
-    .join("\n");
+    if (node.nodeName === "TD" || node.nodeName === "TH") line += " ";
+  }
+  function* end(): Generator<string> {
+    const said = line.replace(/\s+/g, " ").trim();
+    line = "";
+    if (said !== "") yield said;
+  }
+  for (const root of roots) {
+    yield* walk(root);
+    yield* end();
+  }
 }

@@ -6,7 +6,7 @@
 
 import { css, html, nothing } from "lit";
 import { guard } from "lit/directives/guard.js";
-import { Announcer, spokenText } from "./announcer.ts";
+import { Announcer, spokenLines } from "./announcer.ts";
 import { checkChoice, reportAttribute } from "./attribute-checks.ts";
 import { recall, remember } from "./storage.ts";
 import { strings } from "./strings.ts";
@@ -17,7 +17,7 @@ import { toolStatus } from "./views/tool-status.ts";
 export const lent = {
   lit: { css, html, nothing },
   guard: { guard },
-  announcer: { Announcer, spokenText },
+  announcer: { Announcer, spokenLines },
   checks: { checkChoice, reportAttribute },
   storage: { recall, remember },
   strings: {

@@ -6,7 +6,7 @@ import {
   AgentChatErrorEvent,
   AgentChatToolEvent,
 } from "./agent-chat.events.ts";
-import { type Announcer, spokenText } from "./announcer.ts";
+import { type Announcer, spokenLines } from "./announcer.ts";
 import type { StepModes } from "./step-modes.ts";
 import { strings } from "./strings.ts";
 import { type Message, type Reply, replyText, type ToolBlock } from "./transcript.ts";
@@ -68,12 +68,13 @@ export class ReplyWatcher {
     }
     this.#host.dispatchEvent(new AgentChatDoneEvent(replyText(reply), finishReason ?? "stop"));
     // What is spoken is what is drawn: Markdown's marks are gone from it.
-    void this.#host.updateComplete.then(() => this.#announcer.say(this.#drawnText()));
+    void this.#host.updateComplete.then(() =>
+      this.#announcer.sayLines(spokenLines(this.#drawnTexts())),
+    );
   }
 
-  #drawnText(): string {
+  #drawnTexts(): Iterable<Element> {
     const message = [...this.#host.renderRoot.querySelectorAll(".message.assistant")].at(-1);
-    const texts = [...(message?.querySelectorAll(".markdown, .note") ?? [])];
-    return texts.map(spokenText).join("\n");
+    return message?.querySelectorAll(".markdown, .note") ?? [];
   }
 }

@@ -40,26 +40,43 @@ test("while an answer streams, no attribute around it is written, which would st
   await chat.send.waitFor();
 });
 
-/** How many elements the browser styles while something happens. */
-async function styledDuring(page: Page, work: () => Promise<unknown>): Promise<number> {
+/** An event of Chromium's traces. */
+interface TraceEvent {
+  readonly name: string;
+  readonly args?: {
+    readonly elementCount?: number;
+    readonly data?: { readonly reason?: string; readonly nodeName?: string };
+  };
+}
+
+/** What Chromium tells of itself while something happens: events of one category of its traces. */
+async function tracedDuring(
+  page: Page,
+  category: string,
+  work: () => Promise<unknown>,
+): Promise<readonly TraceEvent[]> {
   const session = await page.context().newCDPSession(page);
-  let styled = 0;
+  const events: TraceEvent[] = [];
   session.on("Tracing.dataCollected", ({ value }) => {
-    for (const { name, args } of value as unknown as {
-      name: string;
-      args?: { elementCount?: number };
-    }[]) {
-      if (name === "UpdateLayoutTree") styled += args?.elementCount ?? 0;
-    }
+    events.push(...(value as unknown as TraceEvent[]));
   });
   const traced = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
-  const traceConfig = { includedCategories: ["devtools.timeline"] };
+  const traceConfig = { includedCategories: [category] };
   await session.send("Tracing.start", { traceConfig, transferMode: "ReportEvents" });
   await work();
   await session.send("Tracing.end");
   await traced;
   await session.detach();
-  return styled;
+  return events;
+}
+
+/** How many elements the browser styles while something happens. */
+async function styledDuring(page: Page, work: () => Promise<unknown>): Promise<number> {
+  const events = await tracedDuring(page, "devtools.timeline", work);
+  const counts = events.flatMap(({ name, args }) =>
+    name === "UpdateLayoutTree" ? [args?.elementCount ?? 0] : [],
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 test("earlier messages that are drawn above a long conversation style none of it anew", async (t) => {
@@ -107,4 +124,35 @@ test("while an answer streams, nothing is searched for through the transcript", 
   assert.deepEqual(slow, []);
   end.open();
   await chat.send.waitFor();
+});
+
+const INVALIDATION = "disabled-by-default-devtools.timeline.invalidationTracking";
+
+test("the end of an answer has nothing that is in it styled anew", async (t) => {
+  const ends = [gate(), gate()] as const;
+  const text = Array.from({ length: 80 }, (_, index) => `Paragraph ${index}.`).join("\n\n");
+  const chat = await openChat(t, browser, {
+    turns: ends.map((end) => [say(text), wait(end.opened)]),
+  });
+  /** What all of which is styled anew when the answer ends. */
+  const restyled = async (index: 0 | 1) => {
+    await chat.say("Go");
+    await chat.answer.getByText("Paragraph 79.").waitFor();
+    const events = await tracedDuring(chat.page, INVALIDATION, async () => {
+      ends[index].open();
+      await chat.send.waitFor();
+      await chat.answer.locator("xpath=following-sibling::*").waitFor();
+    });
+    return events
+      .map(({ args }) => `${args?.data?.reason}: ${args?.data?.nodeName}`)
+      .filter((told) => /invalidates subtree: .*(?:markdown|section)/.test(told));
+  };
+  assert.deepEqual(await restyled(0), []);
+  // Chromium tells of it where a rule does so.
+  await chat.page.locator("agent-chat").evaluate(({ shadowRoot }) => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(".markdown:last-child > :last-child { color: red }");
+    shadowRoot?.adoptedStyleSheets.push(sheet);
+  });
+  assert.notDeepEqual(await restyled(1), []);
 });

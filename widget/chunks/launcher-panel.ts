@@ -1,6 +1,6 @@
 import type { ReactiveController, TemplateResult } from "lit";
 import type { AgentChatDoneEvent, AgentChatErrorEvent } from "../agent-chat.events.ts";
-import { Announcer, spokenText } from "../announcer.ts";
+import { Announcer, spokenLines } from "../announcer.ts";
 import { checkChoice, reportAttribute } from "../attribute-checks.ts";
 import { launcherStyles } from "./launcher.styles.ts";
 import { LauncherMemory } from "./launcher-memory.ts";
@@ -173,8 +173,8 @@ export class LauncherPanel implements ReactiveController {
     if (this.#isOpen) return;
     // As it is drawn: without Markdown's marks.
     const texts = chat?.renderRoot.querySelectorAll(".assistant:last-of-type .markdown") ?? [];
-    const answer = [...texts].map(spokenText).at(-1) ?? "";
-    this.#preview.tell("text" in event ? answer || event.text : event.message);
+    const drawn = spokenLines([...texts].slice(-1));
+    this.#preview.tell("text" in event ? drawn : [], "text" in event ? event.text : event.message);
     this.#announcer.say(`${language.table.unread(unread)}\n${this.#preview.text}`);
   }
 

@@ -49,13 +49,19 @@ export class LauncherPreview {
     else this.#cancel = this.#atMoment(previewAfter ?? DEFAULT_AFTER_MS);
   }
 
-  /** Shows the beginning of an answer. */
-  tell(answer: string): void {
+  /** Shows the beginning of an answer, of which no more lines are asked for than that takes; without any, of the text. */
+  tell(lines: Iterable<string>, text: string): void {
     if (this.isDismissed) return;
-    const characters = [...answer.replace(/\s+/g, " ").trim()];
-    const text = characters.slice(0, EXCERPT).join("");
+    let answer = "";
+    for (const line of lines) {
+      answer += ` ${line}`;
+      // A character may take two of a text's units.
+      if (answer.length > 3 * EXCERPT) break;
+    }
+    const characters = [...(answer || text).replace(/\s+/g, " ").trim()];
+    const excerpt = characters.slice(0, EXCERPT).join("");
     // Not in the middle of a word, where words are apart.
-    this.#show(characters.length > EXCERPT ? `${text.replace(/\s\S{0,30}$/, "")}…` : text);
+    this.#show(characters.length > EXCERPT ? `${excerpt.replace(/\s\S{0,30}$/, "")}…` : excerpt);
   }
 
   /** The panel says it all. */

@@ -15,7 +15,7 @@ const markdownTextStyles = css`
     margin-block: 0 12px;
   }
 
-  :is(.markdown, .section:last-child) > :last-child {
+  .markdown > :last-child {
     margin-block-end: 0;
   }
 
@@ -24,6 +24,14 @@ const markdownTextStyles = css`
     display: flow-root;
     margin: 0 -14px;
     padding-inline: 14px;
+  }
+
+  /*
+   * Takes back what its last block keeps below itself. A rule for what is in a last child would have browsers style all blocks
+   * of an answer anew when something comes after them.
+   */
+  .markdown > .section:last-child {
+    margin-block-end: -12px;
   }
 
   .section:not(:last-child) {
