@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import puppeteer, { type Browser, type Page } from "puppeteer-core";
+import { WINDOW_ARGUMENT } from "./browser-window.ts";
 
 const PLACES = [process.env.FIREFOX_PATH ?? "", "/usr/bin/firefox-esr", "/usr/bin/firefox"];
 
@@ -22,6 +23,7 @@ export async function launchFirefox(t: Cleanup, executablePath: string): Promise
     browser: "firefox",
     protocol: "webDriverBiDi",
     executablePath,
+    args: [WINDOW_ARGUMENT],
     headless: true,
     // Long transitions would be waited for.
     extraPrefsFirefox: { "ui.prefersReducedMotion": 1 },

@@ -6,6 +6,7 @@ import { gate } from "../support/deadline.ts";
 import { say, type Turn, wait } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
+import { moveMouse } from "./browser-window.ts";
 import { button, FIELD, focused, send, shown } from "./chat-page.ts";
 import { firefoxPath, launchFirefox, openInFirefox } from "./firefox.ts";
 
@@ -73,4 +74,19 @@ test("on a phone the panel is modal, and an answer that ends on the next page is
   left.open();
   await shown(page, ".preview", "Let me see.");
   await button(page, "Open chat, 1 new message");
+});
+
+test("the panel that opens at exit does so when the mouse leaves the page for the tabs, and not before", async (t) => {
+  const page = await open(t, [], 'data-auto-open="exit"');
+  await button(page, "Open chat");
+  await page.evaluate(() => {
+    document.addEventListener("mousemove", () => {
+      document.title = "entered";
+    });
+  });
+  await moveMouse(page, "page");
+  await page.waitForFunction(() => document.title === "entered");
+  await button(page, "Open chat");
+  await moveMouse(page, "tabs");
+  await page.waitForSelector(FIELD, { visible: true });
 });
