@@ -62,6 +62,22 @@ const rules = css`
     text-align: start;
   }
 
+  /* A shadow at each edge that hides columns; the covers scroll along and hide it at the ends. */
+  .markdown .table {
+    --_cover: linear-gradient(var(--_bg), var(--_bg));
+    --_shade: light-dark(#0002, #000c), #0000;
+    background:
+      var(--_cover) left / 16px 100% no-repeat local,
+      var(--_cover) right / 16px 100% no-repeat local,
+      radial-gradient(farthest-side at left, var(--_shade)) left / 14px 100% no-repeat scroll,
+      radial-gradient(farthest-side at right, var(--_shade)) right / 14px 100% no-repeat scroll;
+  }
+
+  /* Chromium does not know there where the columns begin. */
+  .markdown .table:dir(rtl) {
+    background: none;
+  }
+
   /* At the end of what can be seen of a table that scrolls, whose shadow ends where the cells do. */
   .markdown .table > .tools {
     background: var(--_bg);

@@ -74,23 +74,10 @@ export const markdownBoxStyles = css`
     display: block;
   }
 
-  /* A shadow at each edge that hides columns; the covers scroll along and hide it at the ends. */
   .markdown .table {
-    --_cover: linear-gradient(var(--_bg), var(--_bg));
-    --_shade: light-dark(#0002, #000c), #0000;
-    background:
-      var(--_cover) left / 16px 100% no-repeat local,
-      var(--_cover) right / 16px 100% no-repeat local,
-      radial-gradient(farthest-side at left, var(--_shade)) left / 14px 100% no-repeat scroll,
-      radial-gradient(farthest-side at right, var(--_shade)) right / 14px 100% no-repeat scroll;
     border: 1px solid var(--_border);
     border-radius: var(--_radius);
     overflow-x: auto;
-  }
-
-  /* Chromium does not know there where the columns begin. */
-  .markdown .table:dir(rtl) {
-    background: none;
   }
 
   .markdown table {

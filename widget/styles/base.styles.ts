@@ -31,6 +31,11 @@ export const baseStyles = css`
     cursor: default;
   }
 
+  /* A finger sees nothing else of its press. */
+  button:enabled:active {
+    opacity: 0.6;
+  }
+
   /* Named, because lists and paragraphs of Markdown are not ours to reset. */
   :where(p, h2, .suggestions, .draft-files, .sent-files, .reasons) {
     margin: 0;

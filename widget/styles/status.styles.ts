@@ -9,6 +9,7 @@ export const statusStyles = css`
     min-block-size: 44px;
     background: var(--_sunken);
     color: var(--_muted);
+    animation: rise 150ms;
   }
 
   [part="connection"] > .icon {

@@ -123,6 +123,7 @@ export const transcriptStyles = css`
     border-color: var(--_border);
     background: var(--_bg);
     box-shadow: 0 4px 16px #0000001f;
+    animation: rise 150ms;
   }
 
   @keyframes pulse {
