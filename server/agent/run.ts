@@ -1,10 +1,10 @@
 import { ProviderError } from "../providers/failures/provider-error.ts";
-import type { Conversation } from "../providers/provider.ts";
+import type { Conversation, ProviderEvent } from "../providers/provider.ts";
 import { ModelTurn } from "./model-turn.ts";
 import { RunAbort } from "./run-abort.ts";
 import { cutShort, failed, finish, NOTHING_SAID } from "./run-end.ts";
 import { type RunWatch, UNWATCHED } from "./run-watch.ts";
-import type { Progress, Runner, RunRequest, Tell } from "./runner.ts";
+import type { Progress, Runner, RunRequest, TellRun } from "./runner.ts";
 import { runTools } from "./tools.ts";
 
 /** Made once: an exception takes its stack, and this one comes with every run. */
@@ -20,13 +20,16 @@ export async function runAgent(
   runner: Runner,
   request: RunRequest,
   controller: AbortController,
-  tell: Tell,
+  tell: TellRun,
   watch: RunWatch = UNWATCHED,
 ): Promise<void> {
   const { agent } = runner;
   const { signal } = controller;
   const progress: Progress = { said: "", unfinished: "", usage: undefined, model: undefined };
   let conversation: Conversation | undefined;
+  // Asked with each batch: the signal's own getter is not cheap.
+  let isAborted = signal.aborted;
+  signal.addEventListener("abort", () => (isAborted = true), { once: true });
   try {
     conversation = openConversation(runner, request);
     for (let left = agent.maxTurns - 1; ; left--) {
@@ -34,14 +37,13 @@ export async function runAgent(
       const turnWatch = watch.turn();
       const turn = new ModelTurn(runner, progress, turnWatch);
       try {
-        for await (const events of conversation.ask(signal, turnWatch.answered)) {
-          const told = turn.take(events);
-          const room = told.length > 0 ? tell(told) : undefined;
-          if (room !== undefined) await room;
-          if (turn.finish !== undefined) break;
+        const take = (events: readonly ProviderEvent[]) => {
           // For a model that goes on talking.
-          signal.throwIfAborted();
-        }
+          if (isAborted) throw signal.reason;
+          const told = turn.take(events);
+          return told.length > 0 ? tell(told) : undefined;
+        };
+        await conversation.ask(signal, take, turnWatch.answered);
         if (turn.finish === undefined) throw turn.broken(signal);
       } catch (error) {
         const told = turn.fail(error);

@@ -3,7 +3,7 @@
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { ConversationState, Usage } from "../protocol/chat.ts";
 import type { StreamEvent } from "../protocol/events.ts";
-import type { Provider } from "../providers/provider.ts";
+import type { Provider, Tell } from "../providers/provider.ts";
 import type { Agent } from "./define.ts";
 
 /** One message to the agent, parsed and allowed. */
@@ -14,11 +14,8 @@ export interface RunRequest {
   state: ConversationState;
 }
 
-/**
- * Takes what a run says: what came together is one batch, and none is empty. Whoever is given a promise waits for it before
- * more is said. Not an iteration: its promises, several for each batch, were a tenth of what a paced token cost.
- */
-export type Tell = (events: readonly StreamEvent[]) => Promise<void> | undefined;
+/** Takes what a run says. */
+export type TellRun = Tell<StreamEvent>;
 
 /** What tools may take of a run. */
 export interface ToolLimits {

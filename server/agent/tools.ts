@@ -3,7 +3,7 @@ import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
 import type { Tool } from "./define.ts";
 import { aborted } from "./run-abort.ts";
 import { ABORTED, type RunWatch, type ToolOutcome } from "./run-watch.ts";
-import type { Tell, ToolLimits } from "./runner.ts";
+import type { TellRun, ToolLimits } from "./runner.ts";
 
 const STOPPED = "Stopped before it finished.";
 
@@ -16,7 +16,7 @@ interface Outcome extends ToolOutcome {
 interface CallSurroundings {
   readonly signal: AbortSignal;
   readonly limits: ToolLimits;
-  readonly tell: Tell;
+  readonly tell: TellRun;
   readonly watch: RunWatch;
 }
 

@@ -1,4 +1,5 @@
 import { ProviderError, type ProviderErrorCode } from "./failures/provider-error.ts";
+import type { Tell } from "./provider.ts";
 
 /** A model with its model string. */
 export interface Candidate<Model> {
@@ -39,22 +40,23 @@ export class Failover<Model> {
   }
 
   /**
-   * What the first model says that says anything, with a `failover` event for each that failed before. Throws
-   * what a model threw that had begun, or that no other can mend; when all fail, the failure of the first.
+   * Tells what the first model says that says anything, with a `failover` event for each that failed before. Rejects with
+   * what a model did that had begun, or that no other can mend; when all fail, the failure of the first.
    */
-  async *ask<Event>(
-    request: (model: Model, name: string) => AsyncIterable<readonly Event[]>,
+  async ask<Event>(
+    request: (model: Model, name: string, tell: Tell<Event>) => Promise<void>,
     signal: AbortSignal,
-  ): AsyncGenerator<readonly (Event | { type: "failover"; report: Error })[], void> {
+    tell: Tell<Event | { type: "failover"; report: Error }>,
+  ): Promise<void> {
     let failure: unknown;
     const order = this.#order();
     for (const [index, candidate] of order.entries()) {
       let hasBegun = false;
       try {
-        for await (const events of request(candidate.model, candidate.name)) {
+        await request(candidate.model, candidate.name, (events) => {
           hasBegun = true;
-          yield events;
-        }
+          return tell(events);
+        });
         this.#restsUntil.delete(candidate);
         return;
       } catch (error) {
@@ -64,7 +66,7 @@ export class Failover<Model> {
         const next = order[index + 1];
         if (next === undefined) throw failure;
         const text = `${candidate.name} failed, ${next.name} is asked in its place`;
-        yield [{ type: "failover", report: new ModelFailover(text, { cause: error }) }];
+        await tell([{ type: "failover", report: new ModelFailover(text, { cause: error }) }]);
       }
     }
   }

@@ -3,8 +3,10 @@
 import { type Candidate, Failover } from "./failover.ts";
 import { SetupError } from "./failures/provider-error.ts";
 import { HistoryProvider } from "./history/history.ts";
-import type { ChatModel, ChatModelEvent, Provider } from "./provider.ts";
+import type { ChatModel, ChatModelEvent, Provider, SpokenEvent, Tell } from "./provider.ts";
 import type { StoredModel } from "./responses/late-model.ts";
+import type { ResponsesTurn } from "./responses/model.ts";
+import type { FinishedResponse } from "./responses/reader.ts";
 import { ResponsesProvider } from "./responses/responses.ts";
 
 /** A provider with the model string that it was made of. */
@@ -46,8 +48,12 @@ function chatOf(chats: readonly Candidate<ChatModel>[]): ChatModel {
   const failover = new Failover(chats);
   return {
     prepare: () => prepareModels(chats),
-    stream: (request, signal) =>
-      failover.ask((chat, name) => signed(chat.stream(request, signal), name), signal),
+    stream: (request, signal, tell) =>
+      failover.ask<ChatModelEvent>(
+        (chat, name, told) => chat.stream(request, signal, signing(name, told)),
+        signal,
+        tell,
+      ),
   };
 }
 
@@ -55,10 +61,17 @@ function storedOf(stored: readonly Candidate<StoredModel>[]): StoredModel {
   const failover = new Failover(stored);
   return {
     prepare: () => prepareModels(stored),
-    ask: (turn, end, signal) =>
-      failover.ask(
-        (model, name) => model.ask(turn, (finished) => ({ ...end(finished), model: name }), signal),
+    ask: <End>(
+      turn: ResponsesTurn,
+      end: (finished: FinishedResponse) => End,
+      signal: AbortSignal,
+      tell: Tell<SpokenEvent | End>,
+    ) =>
+      failover.ask<SpokenEvent | End>(
+        (model, name, told) =>
+          model.ask(turn, (finished) => ({ ...end(finished), model: name }), signal, told),
         signal,
+        tell,
       ),
   };
 }
@@ -69,13 +82,12 @@ async function prepareModels(
   await Promise.all(candidates.map(({ model }) => model.prepare?.()));
 }
 
-async function* signed(
-  batches: AsyncIterable<readonly ChatModelEvent[]>,
-  model: string,
-): AsyncGenerator<readonly ChatModelEvent[], void> {
-  for await (const events of batches) {
-    yield events.at(-1)?.type !== "end"
-      ? events
-      : events.map((event) => (event.type === "end" ? { ...event, model } : event));
-  }
+/** Adds to the end who it was. */
+function signing(model: string, tell: Tell<ChatModelEvent>): Tell<ChatModelEvent> {
+  return (events) =>
+    tell(
+      events.at(-1)?.type !== "end"
+        ? events
+        : events.map((event) => (event.type === "end" ? { ...event, model } : event)),
+    );
 }

@@ -72,16 +72,22 @@ export interface ConversationSetup {
 }
 
 /**
+ * Takes what was said: what came together is one batch, and none is empty. Whoever is given a promise waits for it before
+ * more is said; what is thrown ends the request. Not an iteration: its promises, several for each batch, were a tenth of
+ * what a paced token cost.
+ */
+export type Tell<Event> = (events: readonly Event[]) => Promise<void> | undefined;
+
+/**
  * One conversation during one run: it holds what the provider must be told.
  * Order of calls: `ask`, then either the run is over or `answer` and `ask` again.
  */
 export interface Conversation {
   /**
-   * One model request. What comes together is yielded together: a step of an iteration costs more than an
-   * event. No batch is empty. Ends with exactly one `end` event, or throws `ProviderError`.
-   * Aborting the signal closes the upstream connection and ends the iteration, with or without an exception.
+   * One model request. The last thing told is exactly one `end` event; otherwise it rejects with a `ProviderError`, or with
+   * what `tell` threw. Aborting the signal closes the upstream connection and ends the request, rejected or not.
    */
-  ask(signal: AbortSignal, onAnswer?: OnAnswer): AsyncIterable<readonly ProviderEvent[]>;
+  ask(signal: AbortSignal, tell: Tell<ProviderEvent>, onAnswer?: OnAnswer): Promise<void>;
   /** Answers every call of the last turn. */
   answer(answers: readonly ToolAnswer[]): void;
   /**
@@ -132,7 +138,7 @@ export interface ChatModel {
   /** As `Provider.prepare`. */
   prepare?(): Promise<void>;
   /** As `Conversation.ask`, and the `end` event brings the assistant's message to keep in the history. */
-  stream(request: ChatModelRequest, signal: AbortSignal): AsyncIterable<readonly ChatModelEvent[]>;
+  stream(request: ChatModelRequest, signal: AbortSignal, tell: Tell<ChatModelEvent>): Promise<void>;
 }
 
 export interface ChatModelRequest {

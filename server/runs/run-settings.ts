@@ -1,7 +1,7 @@
 /** What a run is made with. */
 
 import type { RunTransport, RunWatch } from "../agent/run-watch.ts";
-import type { Tell } from "../agent/runner.ts";
+import type { TellRun } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
 import type { TraceHeaders } from "../http/trace-headers.ts";
 import type { Activity } from "./activity.ts";
@@ -26,7 +26,7 @@ export interface RunJob {
   /** Waits until the run may begin; resolves with what must be called when it is over. */
   admit(signal: AbortSignal): Promise<() => void>;
   /** The run itself. Aborting the controller ends it. */
-  work(controller: AbortController, tell: Tell, watch: RunWatch): Promise<void>;
+  work(controller: AbortController, tell: TellRun, watch: RunWatch): Promise<void>;
   /** Called once the run is over, or was refused. */
   onOver(): void;
   /** Called when the run begins: who looks on. */

@@ -28,6 +28,8 @@ export class Run implements RunAccess {
   #grace: NodeJS.Timeout | undefined;
   #wake: (() => void) | undefined;
   #gone = false;
+  /** Was told to end. Asked with each token: the signal's own getter is not cheap. */
+  #isAborted = false;
   #cancelled = false;
 
   constructor(settings: RunSettings, job: RunJob) {
@@ -87,7 +89,10 @@ export class Run implements RunAccess {
 
   /** Ends the run as the kind says; "gone" also forgets what is held of a run that has ended. */
   abort(kind: AbortKind): void {
-    if (!this.#log.closed) this.#controller.abort(new RunAbort(kind));
+    if (!this.#log.closed) {
+      this.#isAborted = true;
+      this.#controller.abort(new RunAbort(kind));
+    }
     if (kind === "gone" && !this.#gone) {
       this.#gone = true;
       clearTimeout(this.#grace);
@@ -208,7 +213,7 @@ export class Run implements RunAccess {
     const { maxBytes, budget } = this.#settings;
     if (this.#gone) return false;
     // A run that was told to end says little more, and its end must not wait for readers.
-    if (this.#controller.signal.aborted) return this.#log.bytes >= 2 * maxBytes;
+    if (this.#isAborted) return this.#log.bytes >= 2 * maxBytes;
     if (this.#readings.size === 0) return this.#log.bytes >= maxBytes || budget.isFull;
     return this.#log.end - furthest(this.#readings) >= HIGH_WATER_BYTES;
   }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { claude, stream } from "../support/anthropic.ts";
 import { within } from "../support/deadline.ts";
-import { ask, each, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { ask, failureOf, leave, open, said } from "../support/upstream-conversation.ts";
 import { fixture, jsonReply, startUpstream } from "../support/upstream-server.ts";
 
 // Loaded here, so that the short limits below measure the upstream alone.
@@ -172,16 +172,16 @@ test("anthropic: an abort in mid-answer closes the upstream connection", async (
   await using upstream = await startUpstream({ body: [fixture("anthropic/cut")], end: "stall" });
   const abort = new AbortController();
   const reason = new Error("stopped");
-  const turn = open(claude(upstream)).ask(abort.signal);
-  await assert.rejects(async () => {
-    for await (const event of each(turn)) if (event.type === "text") abort.abort(reason);
-  }, reason);
+  const { error } = await ask(open(claude(upstream)), abort.signal, ({ type }) => {
+    if (type === "text") abort.abort(reason);
+  });
+  assert.equal(error, reason);
   const closed = Promise.resolve(upstream.calls[0]?.closed);
   assert.equal(await within(closed, "the end of the connection"), "aborted");
 });
 
-test("anthropic: leaving the iteration closes the upstream connection", async () => {
+test("anthropic: who is told and throws closes the upstream connection", async () => {
   await using upstream = await startUpstream({ body: [fixture("anthropic/cut")], end: "stall" });
-  for await (const _event of open(claude(upstream)).ask(new AbortController().signal)) break;
+  await leave(open(claude(upstream)));
   assert.equal(await upstream.calls[0]?.closed, "aborted");
 });

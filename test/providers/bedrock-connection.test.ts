@@ -13,7 +13,14 @@ import {
 } from "../support/bedrock.ts";
 import { gate, within } from "../support/deadline.ts";
 import { stopClock } from "../support/stopped-clock.ts";
-import { ask, failureOf, INSTANT_CLOCK, open, said } from "../support/upstream-conversation.ts";
+import {
+  ask,
+  failureOf,
+  INSTANT_CLOCK,
+  leave,
+  open,
+  said,
+} from "../support/upstream-conversation.ts";
 import { jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
 const START: Frame = { messageStart: { role: "assistant" } };
@@ -164,7 +171,7 @@ test("an abort while waiting for the next try ends the wait, and there is no nex
   assert.equal(upstream.calls.length, 1);
 });
 
-test("leaving the iteration closes the connection; a finished answer keeps it for the next", async () => {
+test("who is told and throws closes the connection; a finished answer keeps it for the next", async () => {
   await using upstream = await startUpstream(stream("text"), {
     headers: EVENT_STREAM,
     body: [bytes],
@@ -173,6 +180,6 @@ test("leaving the iteration closes the connection; a finished answer keeps it fo
   const provider = await bedrock(upstream);
   await ask(open(provider));
   assert.equal(await upstream.calls[0]?.closed, "complete");
-  for await (const _event of open(provider).ask(new AbortController().signal)) break;
+  await leave(open(provider));
   assert.equal(await upstream.calls[1]?.closed, "aborted");
 });

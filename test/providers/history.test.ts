@@ -3,21 +3,17 @@ import { test } from "node:test";
 import type { AssistantMessage, HistoryMessage } from "../../server/protocol/chat.ts";
 import { openHistory } from "../../server/providers/history/history.ts";
 import { slimHistory } from "../../server/providers/history/slim-history.ts";
-import type {
-  ChatModel,
-  ChatModelEvent,
-  ConversationSetup,
-} from "../../server/providers/provider.ts";
+import type { ChatModel, ConversationSetup } from "../../server/providers/provider.ts";
 import { ask } from "../support/upstream-conversation.ts";
 
 /** A model that answers with these messages in turn and records what it was shown. */
 function scripted(...answers: AssistantMessage[]) {
   const shown: HistoryMessage[][] = [];
   const model: ChatModel = {
-    async *stream(request): AsyncGenerator<ChatModelEvent[]> {
+    async stream(request, _signal, tell) {
       shown.push([...request.messages]);
       const message = answers.shift();
-      if (message !== undefined) yield [{ type: "end", finish: "stop", message }];
+      if (message !== undefined) await tell([{ type: "end", finish: "stop", message }]);
     },
   };
   return { model, shown };

@@ -9,7 +9,7 @@ import type {
   ToolCall,
 } from "../../server/providers/provider.ts";
 import { gate } from "../support/deadline.ts";
-import { ask, each, open, responsesProvider, said } from "../support/upstream-conversation.ts";
+import { ask, open, responsesProvider, said } from "../support/upstream-conversation.ts";
 import { eventStream, fixture, startUpstream } from "../support/upstream-server.ts";
 
 const HOSTED: HostedTool[] = [
@@ -108,12 +108,10 @@ test("code is shown while it still runs, and then what it printed", async () => 
   await using upstream = await startUpstream({
     body: [whole.slice(0, at), held.opened, whole.slice(at)],
   });
-  const events: ProviderEvent[] = [];
   const conversation = open(responsesProvider(upstream, { settings }));
-  for await (const event of each(conversation.ask(new AbortController().signal))) {
-    events.push(event);
-    if (event.type === "hosted_call") held.open();
-  }
+  const { events } = await ask(conversation, undefined, ({ type }) => {
+    if (type === "hosted_call") held.open();
+  });
   assert.deepEqual(shown(events), [
     { id: "ci_1", name: "code_interpreter", arguments: '{"code":"print(6 * 7)"}' },
     {

@@ -4,7 +4,14 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createChatCompletions } from "../../server/providers/chat/create.ts";
 import { within } from "../support/deadline.ts";
-import { ask, chatProvider, INSTANT_CLOCK, open, said } from "../support/upstream-conversation.ts";
+import {
+  ask,
+  chatProvider,
+  INSTANT_CLOCK,
+  leave,
+  open,
+  said,
+} from "../support/upstream-conversation.ts";
 import { eventStream, startUpstream } from "../support/upstream-server.ts";
 
 const chunk = (content: string, finish_reason: string | null = null) => ({
@@ -12,9 +19,9 @@ const chunk = (content: string, finish_reason: string | null = null) => ({
 });
 const answer = () => ({ body: [eventStream(chunk("ok", "stop"), "[DONE]")] });
 
-test("leaving the iteration closes the connection", async () => {
+test("who is told and throws closes the connection", async () => {
   await using upstream = await startUpstream({ body: [eventStream(chunk("Half"))], end: "stall" });
-  for await (const _event of open(chatProvider(upstream)).ask(new AbortController().signal)) break;
+  await leave(open(chatProvider(upstream)));
   assert.equal(await upstream.calls[0]?.closed, "aborted");
 });
 

@@ -15,6 +15,7 @@ import type {
   ConversationSetup,
   Provider,
   ProviderEvent,
+  Tell,
   ToolAnswer,
   ToolCall,
   TurnFinish,
@@ -116,7 +117,7 @@ export function scriptedProvider(
       within(new Promise((resolve) => waiting.push(resolve)), "the next request to the model"),
     open: (setup) =>
       stateKind === "conversation_history"
-        ? openHistory({ stream: (request, signal) => keep(ask, setup, request, signal) }, setup)
+        ? openHistory({ stream: (...asked) => keep(ask, setup, ...asked) }, setup)
         : new KeptConversation(ask, setup),
   };
 }
@@ -150,19 +151,20 @@ async function* play(turn: Turn, signal: AbortSignal): AsyncGenerator<Played, vo
 }
 
 /** The history's model: the `end` brings the assistant's message. */
-async function* keep(
+async function keep(
   ask: Ask,
   setup: ConversationSetup,
   { messages }: ChatModelRequest,
   signal: AbortSignal,
-): AsyncGenerator<ChatModelEvent[], void> {
+  tell: Tell<ChatModelEvent>,
+): Promise<void> {
   let content = "";
   const calls: ToolCall[] = [];
   for await (const event of ask({ setup, messages: structuredClone(messages) }, signal)) {
     if (event.type === "text") content += event.delta;
     if (event.type === "call") calls.push(event.call);
     if (event.type !== "end") {
-      yield [event];
+      await tell([event]);
       continue;
     }
     const tool_calls = calls.map(({ id, name, arguments: args }) => ({
@@ -175,7 +177,7 @@ async function* keep(
       content,
       ...(calls.length === 0 ? {} : { tool_calls }),
     };
-    yield [{ ...event, message }];
+    await tell([{ ...event, message }]);
   }
 }
 
@@ -194,7 +196,7 @@ class KeptConversation implements Conversation {
     this.#previous = this.#settled;
   }
 
-  async *ask(signal: AbortSignal): AsyncGenerator<ProviderEvent[], void> {
+  async ask(signal: AbortSignal, tell: Tell<ProviderEvent>): Promise<void> {
     const request = { setup: this.#setup, messages: [], previousId: this.#previous };
     let calls = 0;
     for await (const event of this.#ask(request, signal)) {
@@ -204,7 +206,7 @@ class KeptConversation implements Conversation {
         this.#previous = `resp_${number}`;
         if (calls === 0) this.#settled = this.#previous;
       }
-      yield [event];
+      await tell([event]);
     }
   }
 

@@ -1,5 +1,6 @@
 /** Conversations with a scripted upstream, for the tests of providers. */
 
+import assert from "node:assert/strict";
 import { createChatCompletions } from "../../server/providers/chat/create.ts";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import type {
@@ -66,23 +67,33 @@ export interface Turn {
   error: unknown;
 }
 
-/** Asks once and gathers what comes, also where it fails. */
+/** Asks once and gathers what comes, also where it fails. `onEvent` is told of each event as it comes. */
 export async function ask(
   conversation: Conversation,
   signal: AbortSignal = new AbortController().signal,
+  onEvent: (event: ProviderEvent) => void = () => {},
 ): Promise<Turn> {
   const events: ProviderEvent[] = [];
+  const take = (batch: readonly ProviderEvent[]) => {
+    events.push(...batch);
+    batch.forEach(onEvent);
+    return undefined;
+  };
   try {
-    for await (const batch of conversation.ask(signal)) events.push(...batch);
+    await conversation.ask(signal, take);
     return { events, error: undefined };
   } catch (error) {
     return { events, error };
   }
 }
 
-/** The events of batches, one by one. */
-export async function* each<Event>(batches: AsyncIterable<readonly Event[]>) {
-  for await (const batch of batches) yield* batch;
+/** Asks once, and throws when the first event comes. */
+export async function leave(conversation: Conversation): Promise<void> {
+  const left = new Error("left");
+  const { error } = await ask(conversation, undefined, () => {
+    throw left;
+  });
+  assert.equal(error, left);
 }
 
 /** The failure of a turn that must have failed, as clients see it. */

@@ -28,6 +28,7 @@ export const HELP = `npm run bench -- [options]
 const FULL = {
   warmMs: 2000,
   saturationMs: 3000,
+  pacedWarmMs: 10_000,
   pacedMs: 6000,
   capacityMs: 3000,
   answersMs: 3000,
@@ -37,12 +38,13 @@ const FULL = {
   disconnects: 30,
   starts: 7,
   first: { count: 200, warmUp: 20, ms: 8000 },
-  alone: { count: 500, warmUp: 100, ms: 20_000 },
+  alone: { fresh: 100, warmUp: 3000, count: 500, ms: 30_000 },
 };
 
 const QUICK = {
   warmMs: 600,
   saturationMs: 500,
+  pacedWarmMs: 600,
   pacedMs: 1000,
   capacityMs: 800,
   answersMs: 500,
@@ -52,7 +54,7 @@ const QUICK = {
   disconnects: 5,
   starts: 2,
   first: { count: 40, warmUp: 5, ms: 2000 },
-  alone: { count: 100, warmUp: 20, ms: 4000 },
+  alone: { fresh: 20, warmUp: 20, count: 100, ms: 4000 },
 };
 
 /** @throws Error that names the option and what would be right. */

@@ -13,6 +13,7 @@ import type {
   ModelSettings,
   Provider,
   ProviderSetup,
+  Tell,
   ToolSpec,
 } from "../provider.ts";
 import { readBaseUrl, readToken } from "../settings.ts";
@@ -83,7 +84,11 @@ class MessagesModel implements ChatModel {
     return this.#client.prepare();
   }
 
-  stream(request: ChatModelRequest, signal: AbortSignal): AsyncIterable<ChatModelEvent[]> {
+  stream(
+    request: ChatModelRequest,
+    signal: AbortSignal,
+    tell: Tell<ChatModelEvent>,
+  ): Promise<void> {
     const messages = new AnthropicReader();
     const reader: StreamReader<ChatModelEvent> = {
       read(message, said) {
@@ -97,7 +102,7 @@ class MessagesModel implements ChatModel {
         return messages.end(callIds(request.messages), LABEL);
       },
     };
-    return streamEvents(this.#request(request), this.#stream, reader, signal);
+    return streamEvents(this.#request(request), this.#stream, reader, signal, tell);
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { BedrockRuntimeClient } from "@aws-sdk/client-bedrock-runtime";
+import type { BedrockRuntimeClient, ConverseStreamOutput } from "@aws-sdk/client-bedrock-runtime";
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { refusesThinking, wantsThinking } from "../anthropic/refusal.ts";
 import { mediaTypesOf } from "../capabilities.ts";
@@ -13,6 +13,7 @@ import type {
   Provider,
   ProviderSetup,
   ProviderTimes,
+  Tell,
 } from "../provider.ts";
 import type { UpstreamLine } from "../upstream/line.ts";
 import { type RetryClock, realRetryClock } from "../upstream/retry.ts";
@@ -62,29 +63,35 @@ class BedrockModel implements ChatModel {
     this.#options = options;
   }
 
-  async *stream(
+  async stream(
     request: ChatModelRequest,
     signal: AbortSignal,
-  ): AsyncGenerator<ChatModelEvent[], void> {
+    tell: Tell<ChatModelEvent>,
+  ): Promise<void> {
     const reader = new BedrockReader();
     const { line, stream } = await this.#open(request, signal);
-    try {
-      let event = stream.first;
-      while (event !== undefined) {
-        const said = reader.read(event);
-        if (said.length > 0) yield said;
-        if (reader.complete) break;
-        event = await stream.connection.read();
+    /** What the next event says; `undefined` where there is none. */
+    const read = async (next: Promise<ConverseStreamOutput | undefined>) => {
+      try {
+        const event = await next;
+        return event && reader.read(event);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw toBedrockError(error, true);
       }
-    } catch (error) {
-      signal.throwIfAborted();
-      throw toBedrockError(error, true);
+    };
+    try {
+      let said = await read(Promise.resolve(stream.first));
+      while (said !== undefined) {
+        if (said.length > 0) await tell(said);
+        said = reader.complete ? undefined : await read(stream.connection.read());
+      }
     } finally {
       line.close();
     }
     signal.throwIfAborted();
     if (!reader.finished) throw truncated(LABEL);
-    yield reader.end(callIds(request.messages));
+    await tell(reader.end(callIds(request.messages)));
   }
 
   #open(request: ChatModelRequest, signal: AbortSignal) {

@@ -4,7 +4,13 @@ import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import type { ProviderError } from "../failures/provider-error.ts";
 import { callIds } from "../history/calls.ts";
-import type { ChatModel, ChatModelEvent, ChatModelRequest, ModelSettings } from "../provider.ts";
+import type {
+  ChatModel,
+  ChatModelEvent,
+  ChatModelRequest,
+  ModelSettings,
+  Tell,
+} from "../provider.ts";
 import { readMessage } from "../upstream/message.ts";
 import type { StreamReader } from "../upstream/stream.ts";
 import { Upstream, type UpstreamOptions, type UpstreamRequest } from "../upstream/upstream.ts";
@@ -51,7 +57,11 @@ export class ChatCompletionsModel implements ChatModel {
     return this.#upstream.prepare();
   }
 
-  stream(request: ChatModelRequest, signal: AbortSignal): AsyncIterable<ChatModelEvent[]> {
+  stream(
+    request: ChatModelRequest,
+    signal: AbortSignal,
+    tell: Tell<ChatModelEvent>,
+  ): Promise<void> {
     const { label } = this.#upstream;
     const { explain, thinkTags } = this.#dialect;
     const chat = new ChatReader(label, thinkTags);
@@ -67,7 +77,7 @@ export class ChatCompletionsModel implements ChatModel {
         return chat.end(callIds(request.messages));
       },
     };
-    return this.#upstream.events(this.#request(request), reader, signal);
+    return this.#upstream.events(this.#request(request), reader, signal, tell);
   }
 
   #request(request: ChatModelRequest): UpstreamRequest {

@@ -1,7 +1,7 @@
 import { ALL_MEDIA_TYPES } from "../../protocol/attachments.ts";
 import { HistoryProvider } from "../history/history.ts";
 import { Late } from "../late.ts";
-import type { ChatModel, ChatModelEvent, ChatModelRequest, Provider } from "../provider.ts";
+import type { ChatModel, ChatModelEvent, ChatModelRequest, Provider, Tell } from "../provider.ts";
 import type { ChatCompletionsOptions } from "./chat-completions.ts";
 
 /** A provider that speaks OpenAI's Chat Completions API, whoever's server it is. */
@@ -24,14 +24,12 @@ class LateChatCompletions implements ChatModel {
     return this.#model.prepare();
   }
 
-  stream(request: ChatModelRequest, signal: AbortSignal): AsyncIterable<readonly ChatModelEvent[]> {
-    return this.#model.now?.stream(request, signal) ?? this.#streamLate(request, signal);
-  }
-
-  async *#streamLate(
+  async stream(
     request: ChatModelRequest,
     signal: AbortSignal,
-  ): AsyncGenerator<readonly ChatModelEvent[], void> {
-    yield* (await this.#model.come()).stream(request, signal);
+    tell: Tell<ChatModelEvent>,
+  ): Promise<void> {
+    const model = this.#model.now ?? (await this.#model.come());
+    return model.stream(request, signal, tell);
   }
 }

@@ -11,6 +11,7 @@ import type {
   ChatModelRequest,
   Provider,
   ProviderSetup,
+  Tell,
   ToolCall,
 } from "../provider.ts";
 import { planDemo } from "./script.ts";
@@ -28,10 +29,11 @@ export function createDemoProvider(_setup: ProviderSetup): Provider {
 const demoModel: ChatModel = { stream: play };
 
 /** Plays what the script plans, word by word. */
-async function* play(
+async function play(
   request: ChatModelRequest,
   signal: AbortSignal,
-): AsyncGenerator<ChatModelEvent[], void> {
+  tell: Tell<ChatModelEvent>,
+): Promise<void> {
   let said = "";
   let words = 0;
   const calls: ToolCall[] = [];
@@ -43,18 +45,18 @@ async function* play(
           await delay(step.wordMs ?? WORD_MS, undefined, { signal });
           if (step.type === "text") said += delta;
           words++;
-          yield [{ type: step.type, delta }];
+          await tell([{ type: step.type, delta }]);
         }
         break;
       case "call":
         calls.push(step.call);
-        yield [step];
+        await tell([step]);
         break;
       case "fail":
         throw new ProviderError("provider_error", step.message);
     }
   }
-  yield [
+  await tell([
     {
       type: "end",
       finish: "stop",
@@ -65,7 +67,7 @@ async function* play(
         ...(calls.length > 0 ? { tool_calls: calls.map(toHistoryCall) } : {}),
       },
     },
-  ];
+  ]);
 }
 
 function toHistoryCall({ id, name, arguments: args }: ToolCall): HistoryToolCall {

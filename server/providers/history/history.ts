@@ -15,6 +15,7 @@ import type {
   ProviderEvent,
   ProviderFacts,
   SpokenEvent,
+  Tell,
   ToolAnswer,
 } from "../provider.ts";
 import { slimHistory } from "./slim-history.ts";
@@ -53,8 +54,6 @@ export function openHistory(model: ChatModel, setup: ConversationSetup): Convers
   return new HistoryConversation(model, setup);
 }
 
-const OVER = { done: true, value: undefined } as const;
-
 class HistoryConversation implements Conversation {
   readonly #model: ChatModel;
   readonly #setup: ConversationSetup;
@@ -73,21 +72,13 @@ class HistoryConversation implements Conversation {
     this.#settled = past.length;
   }
 
-  ask(signal: AbortSignal, onAnswer?: OnAnswer): AsyncIterable<readonly ProviderEvent[]> {
+  async ask(signal: AbortSignal, tell: Tell<ProviderEvent>, onAnswer?: OnAnswer): Promise<void> {
     if (this.#openCalls.size > 0) throw new Error("a call of the last turn is not answered");
     const { instructions, tools } = this.#setup;
     const request = { instructions, tools, messages: this.#messages, onAnswer };
-    const batches = this.#model.stream(request, signal)[Symbol.asyncIterator]();
-    const kept = (step: IteratorResult<readonly ChatModelEvent[], unknown>) => this.#kept(step);
-    // No generator: it would cost each token a third of what the way from the model to the log takes.
-    const iterator: AsyncIterator<readonly ProviderEvent[]> = {
-      next: () => batches.next().then(kept),
-      return: async () => {
-        await batches.return?.();
-        return OVER;
-      },
-    };
-    return { [Symbol.asyncIterator]: () => iterator };
+    await this.#model.stream(request, signal, (events) =>
+      tell(hasNoEnd(events) ? events : this.#keepLast(events)),
+    );
   }
 
   answer(answers: readonly ToolAnswer[]): void {
@@ -109,16 +100,6 @@ class HistoryConversation implements Conversation {
   state(): ConversationState {
     const history = slimHistory(this.#messages.slice(0, this.#settled));
     return history.length === 0 ? {} : { conversation_history: history };
-  }
-
-  #kept(
-    step: IteratorResult<readonly ChatModelEvent[], unknown>,
-  ): IteratorResult<readonly ProviderEvent[], undefined> {
-    if (step.done) return OVER;
-    const { value } = step;
-    return value.at(-1)?.type === "end"
-      ? { done: false, value: this.#keepLast(value) }
-      : (step as IteratorYieldResult<SpokenEvent[]>);
   }
 
   #keepLast(events: readonly ChatModelEvent[]): ProviderEvent[] {
@@ -143,4 +124,9 @@ class HistoryConversation implements Conversation {
     this.#messages.push(message);
     this.#openCalls.delete(id);
   }
+}
+
+/** The end is the last event of its batch, and of the turn. */
+function hasNoEnd(events: readonly ChatModelEvent[]): events is readonly SpokenEvent[] {
+  return events.at(-1)?.type !== "end";
 }

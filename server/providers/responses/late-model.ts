@@ -1,5 +1,5 @@
 import { Late } from "../late.ts";
-import type { SpokenEvent } from "../provider.ts";
+import type { SpokenEvent, Tell } from "../provider.ts";
 import type { ResponsesModel, ResponsesOptions, ResponsesTurn } from "./model.ts";
 import type { FinishedResponse } from "./reader.ts";
 
@@ -18,19 +18,13 @@ export class LateResponsesModel implements StoredModel {
     return this.#model.prepare();
   }
 
-  ask<End>(
+  async ask<End>(
     turn: ResponsesTurn,
     end: (finished: FinishedResponse) => End,
     signal: AbortSignal,
-  ): AsyncIterable<readonly (SpokenEvent | End)[]> {
-    return this.#model.now?.ask(turn, end, signal) ?? this.#askLate(turn, end, signal);
-  }
-
-  async *#askLate<End>(
-    turn: ResponsesTurn,
-    end: (finished: FinishedResponse) => End,
-    signal: AbortSignal,
-  ): AsyncGenerator<readonly (SpokenEvent | End)[], void> {
-    yield* (await this.#model.come()).ask(turn, end, signal);
+    tell: Tell<SpokenEvent | End>,
+  ): Promise<void> {
+    const model = this.#model.now ?? (await this.#model.come());
+    return model.ask(turn, end, signal, tell);
   }
 }

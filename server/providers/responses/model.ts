@@ -7,6 +7,7 @@ import type {
   ModelSettings,
   OnAnswer,
   SpokenEvent,
+  Tell,
   ToolSpec,
 } from "../provider.ts";
 import { readMessage } from "../upstream/message.ts";
@@ -62,12 +63,13 @@ export class ResponsesModel {
     return this.#upstream.prepare();
   }
 
-  /** One request. Yields what is said and then what `end` makes of it, or throws `ProviderError`. */
+  /** One request. Tells what is said and then what `end` makes of it; rejects with a `ProviderError`. */
   ask<End>(
     turn: ResponsesTurn,
     end: (finished: FinishedResponse) => End,
     signal: AbortSignal,
-  ): AsyncIterable<readonly (SpokenEvent | End)[]> {
+    tell: Tell<SpokenEvent | End>,
+  ): Promise<void> {
     const { label } = this.#upstream;
     const responses = new ResponsesReader(label);
     // Others may learn at the same time: what this request asks for is its own.
@@ -97,7 +99,7 @@ export class ResponsesModel {
         return [end(responses.finished)];
       },
     };
-    return this.#upstream.events(request, reader, signal);
+    return this.#upstream.events(request, reader, signal, tell);
   }
 
   /** The request as it may be taken after this refusal; `undefined` when nothing can be left out. */

@@ -14,6 +14,7 @@ import type {
   Provider,
   ProviderEvent,
   ProviderFacts,
+  Tell,
   ToolAnswer,
 } from "../provider.ts";
 import { callOutput, toInput } from "./input.ts";
@@ -75,12 +76,14 @@ class StatelessResponses implements ChatModel {
   stream(
     { instructions, tools, messages, onAnswer }: ChatModelRequest,
     signal: AbortSignal,
-  ): AsyncIterable<readonly ChatModelEvent[]> {
+    tell: Tell<ChatModelEvent>,
+  ): Promise<void> {
     const turn = { instructions, tools, input: toInput(messages), store: false, onAnswer };
     return this.#model.ask(
       turn,
       (finished) => ({ ...endOf(finished), message: finished.message }),
       signal,
+      tell,
     );
   }
 }
@@ -106,7 +109,7 @@ class ResponsesConversation implements Conversation {
     this.#previousId = this.#settledId;
   }
 
-  ask(signal: AbortSignal, onAnswer?: OnAnswer): AsyncIterable<readonly ProviderEvent[]> {
+  ask(signal: AbortSignal, tell: Tell<ProviderEvent>, onAnswer?: OnAnswer): Promise<void> {
     const { instructions, tools } = this.#setup;
     const turn = {
       instructions,
@@ -116,7 +119,7 @@ class ResponsesConversation implements Conversation {
       previousId: this.#previousId,
       onAnswer,
     };
-    return this.#model.ask(turn, (finished) => this.#end(finished), signal);
+    return this.#model.ask(turn, (finished) => this.#end(finished), signal, tell);
   }
 
   answer(answers: readonly ToolAnswer[]): void {

@@ -25,6 +25,21 @@ export class SseConnection {
     return this.#line.news();
   }
 
+  /** See `UpstreamLine`. */
+  get hasNews(): boolean {
+    return this.#line.hasNews;
+  }
+
+  /** See `UpstreamLine`. */
+  follow(listener: () => void): void {
+    this.#line.follow(listener);
+  }
+
+  /** See `UpstreamLine`. */
+  wait(): void {
+    this.#line.wait();
+  }
+
   /** The next events of the stream, none where no whole one has come; `undefined` at its end. */
   next(): SseMessage[] | undefined {
     const bytes = this.#line.next();

@@ -92,12 +92,30 @@ export class UpstreamLine {
 
   /** Fulfilled when there is something for `next`; `undefined` when there is now. */
   news(): Promise<void> | undefined {
-    if (this.#pieces.length > 0 || this.#end !== undefined || this.#closed) return undefined;
+    if (this.hasNews) return undefined;
     this.#watch();
     return new Promise<void>(this.#onNews);
   }
 
-  /** As `read`, once there are news: for whom every token counts, since an `async` function more is felt in each. */
+  /** Whether there is something for `next`, its exception included. */
+  get hasNews(): boolean {
+    return this.#pieces.length > 0 || this.#end !== undefined || this.#closed;
+  }
+
+  /**
+   * Has the listener told of all news from now on, in place of `news`: for whom every token counts, since a promise is
+   * felt in each. `wait` says that it has taken all there is.
+   */
+  follow(listener: () => void): void {
+    this.#wake = listener;
+  }
+
+  /** Limits the wait for the next news, which begins now. */
+  wait(): void {
+    this.#watch();
+  }
+
+  /** As `read`, once there are news. */
   next(): Buffer | undefined {
     this.#watched = false;
     // A cut may end a pending read quietly.

@@ -1,5 +1,5 @@
 import type { ProviderError } from "../failures/provider-error.ts";
-import type { OnAnswer } from "../provider.ts";
+import type { OnAnswer, Tell } from "../provider.ts";
 import { requestForm, type UpstreamAddress } from "./client.ts";
 import type { StreamAnswer } from "./exchange.ts";
 import { type RequestForm, sendJson } from "./send-json.ts";
@@ -40,18 +40,19 @@ export class Upstream {
     await this.#prepared();
   }
 
-  /** What the reader makes of the request's stream, as `streamEvents` yields it. */
+  /** Tells what the reader makes of the request's stream, as `streamEvents` does. */
   events<Event>(
     request: UpstreamRequest,
     reader: StreamReader<Event>,
     signal: AbortSignal,
-  ): AsyncIterable<Event[]> {
+    tell: Tell<Event>,
+  ): Promise<void> {
     const stream = {
       send: (own: AbortSignal) => this.#send(request, own),
       adapt: (failure: ProviderError) => request.adapt(failure),
       onAnswer: request.onAnswer,
     };
-    return streamEvents(stream, this.#options, reader, signal);
+    return streamEvents(stream, this.#options, reader, signal, tell);
   }
 
   async #send(request: UpstreamRequest, signal: AbortSignal): Promise<StreamAnswer> {
