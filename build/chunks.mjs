@@ -21,7 +21,7 @@ export const chunkBudgets = {
   export: 1_500,
   keep: 2_000,
   "key-form": 2_500,
-  files: 4_000,
+  files: 4_500,
   steps: 3_800,
   feedback: 2_700,
   ...Object.fromEntries(LOCALES.map((language) => [`locale-${language}`, 4_000])),

@@ -13,9 +13,11 @@ export async function minifyAgain(file, { module = false } = {}) {
     ecma: 2022,
     module,
     toplevel: true,
+    // What terser calls unsafe is `RegExp(x)` for `new RegExp(x)`, and `x + ""` for `String(x)`: no text of ours is made of a symbol.
     // Nothing reads a getter only for what it does besides. Statements and comparisons stay what they were written as where that has more in common with the rest of the file.
     compress: {
       passes: 3,
+      unsafe: true,
       keep_fargs: false,
       if_return: false,
       conditionals: false,

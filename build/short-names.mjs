@@ -16,7 +16,7 @@ const NAMES = {
   marked: `autolink blockTokens codeBlockStyle emStrong escaped fences inLink inRawBlock infiniteLoopError inlineQueue
     inlineText inlineTokens lastPossibleDelCloserIndex lastPossibleEmStrongCloserIndex lexer lheading linkEmitted
     linkInText linkParenPossible maskedSrc tokenizer`,
-  ours: `addFiles announcements announcer beforeToggle addEarly busy canEdit canForgetKey canRepeat canReset canRetry
+  ours: `addFiles announcements announcer beforeToggle busy canEdit canForgetKey canRepeat canReset canRetry
     canSend changeReply checkingKey draftChanged dragLeave dragOver dropReply endNode expectReply following
     giveKey givenKey inOurWords interrupt isAskedForBy isCopied isDark isGiven isOffline isOpen
     isOpenWhile isQueued isReading isRestoring isSilent isTyped judgeError lastQuestion lastReply lastToken

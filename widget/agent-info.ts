@@ -25,11 +25,8 @@ export function answers(server: URL): Promise<boolean> {
 
 /** Only the specification's three fields are required: the others are our server's additions. */
 export function parseAgentInfo(value: unknown): AgentInfo {
-  const { name, agent, auth_required, welcome, suggestions, disclaimer, attachments } = isObject(
-    value,
-  )
-    ? value
-    : {};
+  const info = isObject(value) ? value : {};
+  const { name, agent, auth_required, welcome, suggestions, disclaimer, attachments } = info;
   if (typeof name !== "string" || typeof agent !== "string") {
     throw new TypeError("the answer of /api/info has no name and agent");
   }
@@ -43,9 +40,10 @@ export function parseAgentInfo(value: unknown): AgentInfo {
     ...(typeof disclaimer === "string" ? { disclaimer } : {}),
     attachments: {
       media_types: stringsOf(limits.media_types),
-      max_bytes: typeof limits.max_bytes === "number" ? limits.max_bytes : 0,
-      max_count: typeof limits.max_count === "number" ? limits.max_count : 0,
+      max_bytes: Number(limits.max_bytes) || 0,
+      max_count: Number(limits.max_count) || 0,
     },
+    max_body_bytes: Number(info.max_body_bytes) || Infinity,
   };
 }
 

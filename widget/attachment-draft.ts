@@ -8,7 +8,7 @@ import {
   SNIFF_BYTES,
   sniffMediaType,
 } from "../server/protocol/attachments.ts";
-import type { AgentInfo } from "../server/protocol/chat.ts";
+import type { AgentInfo, ConversationState } from "../server/protocol/chat.ts";
 import { formatBytes } from "./format.ts";
 import { formatMediaTypes } from "./format-media-types.ts";
 import { strings } from "./strings.ts";
@@ -27,10 +27,11 @@ export interface DraftFile {
   readonly shared?: boolean;
 }
 
-export interface AttachmentLimits {
-  readonly agent: string;
-  readonly attachments: AgentInfo["attachments"];
-}
+/** What the server has said of itself and its files. */
+export type AttachmentLimits = Pick<AgentInfo, "agent" | "attachments" | "max_body_bytes">;
+
+/** What a message weighs besides its files and its state, roughly. */
+const WORDS_BYTES = 16_384;
 
 export class AttachmentDraft {
   readonly #onChange: () => void;
@@ -64,22 +65,35 @@ export class AttachmentDraft {
     return this.#pending;
   }
 
-  /** Checks and reads files, and keeps those that may be attached. Resolves to a sentence for each, to be spoken. */
-  add(files: readonly File[], limits: AttachmentLimits): Promise<readonly string[]> {
+  /**
+   * Checks and reads files, and keeps those that may be attached beside the state that goes with the message. Resolves to a
+   * sentence for each, to be spoken.
+   */
+  add(
+    files: readonly File[],
+    limits: AttachmentLimits,
+    state: ConversationState,
+  ): Promise<readonly string[]> {
     this.#pending = [...this.#pending, ...files];
     this.#refusals = [];
     this.#onChange();
     // Each file is judged by those that are there, also by those of an earlier drop that are still being read.
-    const outcomes = this.#added.then(() => this.#addAll(files, limits));
+    const outcomes = this.#added.then(() => this.#addAll(files, limits, state));
     this.#added = outcomes;
     return outcomes;
   }
 
-  async #addAll(files: readonly File[], limits: AttachmentLimits): Promise<readonly string[]> {
+  async #addAll(
+    files: readonly File[],
+    limits: AttachmentLimits,
+    state: ConversationState,
+  ): Promise<readonly string[]> {
+    // A state may hold the files of all earlier messages.
+    const room = limits.max_body_bytes - new Blob([JSON.stringify(state)]).size - WORDS_BYTES;
     const refusals: string[] = [];
     const outcomes: string[] = [];
     for (const file of files) {
-      const refusal = await this.#addOne(file, limits);
+      const refusal = await this.#addOne(file, limits, Math.max(0, room));
       if (refusal !== undefined) refusals.push(refusal);
       outcomes.push(refusal ?? strings.fileAttached(file.name));
       this.#pending = this.#pending.filter((other) => other !== file);
@@ -129,12 +143,21 @@ export class AttachmentDraft {
     this.#onChange();
   }
 
-  async #addOne(file: File, { agent, attachments }: AttachmentLimits): Promise<string | undefined> {
+  async #addOne(
+    file: File,
+    { agent, attachments }: AttachmentLimits,
+    room: number,
+  ): Promise<string | undefined> {
     const { media_types, max_bytes, max_count } = attachments;
     if (media_types.length === 0) return strings.noFilesTaken(agent);
     if (this.#files.length >= max_count) return strings.tooManyFiles(file.name, max_count);
     if (file.size > max_bytes) return strings.fileTooLarge(file.name, formatBytes(max_bytes));
     if (file.size === 0) return strings.fileEmpty(file.name);
+    // As base64, which has 4 characters for 3 bytes.
+    const taken = this.#files.reduce((sum, { attachment }) => sum + attachment.data.length, 0);
+    if (taken + Math.ceil(file.size / 3) * 4 > room) {
+      return strings.filesTooLarge(file.name, formatBytes(Math.floor((room / 4) * 3)));
+    }
     try {
       const head = new Uint8Array(await file.slice(0, SNIFF_BYTES).arrayBuffer());
       const mediaType = sniffMediaType(head);

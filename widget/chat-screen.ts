@@ -158,6 +158,7 @@ export class ChatScreen {
   #composerAndMore({ info, session, keeper }: ChatClient, empty: boolean): TemplateResult {
     const composer = this.#composer.render({
       limits: info,
+      state: session.stored.state,
       restoring: keeper.isRestoring,
       busy: session.busy,
       stopping: session.status === "stopping",

@@ -2,11 +2,20 @@
 
 import { nothing } from "lit";
 import type { Attachment } from "../server/protocol/attachments.ts";
+import type { ConversationState } from "../server/protocol/chat.ts";
 import type { AttachmentDraft, AttachmentLimits, DraftFile } from "./attachment-draft.ts";
 import { LateChunk, type LateHost } from "./late-chunk.ts";
 import { strings } from "./strings.ts";
 import type { SentFile } from "./transcript.ts";
 import type { ComposerModel } from "./views/composer.ts";
+
+/** What decides whether a file may be attached. */
+export interface FileRules {
+  /** What the server has said about the agent and its files; absent until it has. */
+  readonly limits: AttachmentLimits | undefined;
+  /** What goes with the message, and is as large as the files of all earlier ones. */
+  readonly state: ConversationState;
+}
 
 export interface ComposerFilesOptions {
   /** There are other files, or other words about them. */
@@ -40,19 +49,15 @@ export class ComposerFiles {
     return this.#draft?.reading ?? false;
   }
 
-  /** Takes what may be attached; waits for the limits if they are not known. */
-  async add(files: Iterable<File>, limits: AttachmentLimits | undefined): Promise<void> {
-    if (!limits) {
-      this.#early.push(...files);
-      return;
-    }
+  /** Takes what may be attached. Files wait for the limits; whoever has got those adds none. */
+  async add(files: Iterable<File>, rules: FileRules | undefined): Promise<void> {
+    const early = this.#early;
+    early.push(...files);
+    if (!rules?.limits || early.length === 0) return;
+    const { limits, state } = rules;
+    const added = early.splice(0);
     const draft = await this.#open();
-    this.#options.onFiles((await draft?.add([...files], limits)) ?? [this.#problem]);
-  }
-
-  /** To be called when the limits are known. */
-  addEarly(limits: AttachmentLimits): void {
-    if (this.#early.length > 0) void this.add(this.#early.splice(0), limits);
+    this.#options.onFiles((await draft?.add(added, limits, state)) ?? [this.#problem]);
   }
 
   /** Hands the files over. */

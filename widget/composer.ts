@@ -1,8 +1,7 @@
 /** The draft: text and files, and the keys, drops and pastes that make it. */
 
 import type { ReactiveController, TemplateResult } from "lit";
-import type { AttachmentLimits } from "./attachment-draft.ts";
-import { ComposerFiles } from "./composer-files.ts";
+import { ComposerFiles, type FileRules } from "./composer-files.ts";
 import type { KeptDraft, OutgoingMessage } from "./conversation.ts";
 import { EarlyEnter } from "./early-enter.ts";
 import type { LateHost } from "./late-chunk.ts";
@@ -21,9 +20,7 @@ export interface ComposerOptions {
 }
 
 /** What the rest of the element knows about the moment. */
-export interface ComposerState {
-  /** What the server has said about the agent and its files; absent until it has. */
-  readonly limits: AttachmentLimits | undefined;
+export interface ComposerState extends FileRules {
   readonly busy: boolean;
   readonly stopping: boolean;
   /** An earlier conversation is about to be shown: what is to be sent waits, since it would take its place. */
@@ -58,7 +55,7 @@ export class Composer implements ReactiveController {
     const input = this.#input;
     const { limits } = this.#state ?? {};
     if (input && input !== this.#field) input.value = this.#text;
-    if (limits) this.#files.addEarly(limits);
+    void this.addFiles([]);
     // Not with each frame of an answer: it lays the page out.
     const grown = [input, this.#text, limits];
     if (grown.some((it, index) => it !== this.#grown[index])) growField(input);
@@ -118,7 +115,7 @@ export class Composer implements ReactiveController {
   }
 
   addFiles(files: Iterable<File>): Promise<void> {
-    return this.#files.add(files, this.#state?.limits);
+    return this.#files.add(files, this.#state);
   }
 
   render(state: ComposerState): TemplateResult {

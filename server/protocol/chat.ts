@@ -132,4 +132,6 @@ export interface AgentInfo {
   models?: string[];
   /** What may be attached to a message; `media_types` is empty when the model takes no files. */
   attachments: { media_types: string[]; max_bytes: number; max_count: number };
+  /** Most that the body of one message may weigh, with its state; its files are base64 there: 4 bytes for 3. */
+  max_body_bytes: number;
 }

@@ -20,6 +20,7 @@ export function info(service: Service): (exchange: Exchange) => void {
       max_bytes: MAX_ATTACHMENT_BYTES,
       max_count: service.rules().attachments.maxCount,
     },
+    max_body_bytes: service.bodies.limit,
   });
   return ({ res }) => sendJson(res, 200, body());
 }

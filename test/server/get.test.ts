@@ -40,7 +40,13 @@ test("/api/info says who the agent is and what the chat page needs", async (t) =
       max_bytes: 20_971_520,
       max_count: 10,
     },
+    max_body_bytes: 67_108_864,
   });
+});
+
+test("/api/info says how large a message may be, as PARLEY_MAX_BODY_BYTES sets it", async (t) => {
+  const server = await startServer(t, { turns: [], env: { PARLEY_MAX_BODY_BYTES: "1000000" } });
+  assert.equal((await read(`${server.url}/api/info`)).max_body_bytes, 1_000_000);
 });
 
 test("/api/info of the smallest agent: its name stands for both, and there is no welcome", async (t) => {

@@ -21,6 +21,7 @@ export const INFO: AgentInfo = {
     max_bytes: 20 * 1024 * 1024,
     max_count: 2,
   },
+  max_body_bytes: 64 * 1024 * 1024,
 };
 
 export interface ScriptOptions {

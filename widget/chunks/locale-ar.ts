@@ -145,6 +145,7 @@ export const locale: Locale = {
   fileAttached: (name) => `أُرفق ${name}.`,
   fileTypeRefused: (name, types) => `لا يمكن إرفاق ${name}: تُقبل ملفات ${types} فقط.`,
   fileTypeFalse: (name, type) => `لا يمكن إرفاق ${name}: رغم اسمه فهو ليس ملف ${type}.`,
+  filesTooLarge: (name, limit) => `لم يُرفق ${name}: يمكن أن يبلغ مجموع ملفات هذه الرسالة ${limit}.`,
   tooManyFiles: (name, limit) =>
     `لم يُرفق ${name}: ${plural(limit, {
       one: "تقبل الرسالة ملفًا واحدًا على الأكثر.",

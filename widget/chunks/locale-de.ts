@@ -121,6 +121,8 @@ export const locale: Locale = {
     `${name} kann nicht angehängt werden: Nur ${types} werden angenommen.`,
   fileTypeFalse: (name, type) =>
     `${name} kann nicht angehängt werden: Trotz ihres Namens ist es keine ${type}-Datei.`,
+  filesTooLarge: (name, limit) =>
+    `${name} wurde nicht angehängt: Die Dateien dieser Nachricht dürfen zusammen ${limit} haben.`,
   tooManyFiles: (name, limit) =>
     `${name} wurde nicht angehängt: ${plural(limit, {
       one: "Eine Nachricht darf höchstens # Datei haben.",

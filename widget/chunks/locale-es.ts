@@ -121,6 +121,8 @@ export const locale: Locale = {
     `No se puede adjuntar ${name}: solo se aceptan archivos ${types}.`,
   fileTypeFalse: (name, type) =>
     `No se puede adjuntar ${name}: a pesar de su nombre, no es un archivo ${type}.`,
+  filesTooLarge: (name, limit) =>
+    `${name} no se ha adjuntado: los archivos de este mensaje pueden ocupar ${limit} en total.`,
   tooManyFiles: (name, limit) =>
     `${name} no se ha adjuntado: ${plural(limit, {
       one: "un mensaje admite # archivo como máximo.",

@@ -122,6 +122,8 @@ export const locale: Locale = {
     `Impossible de joindre ${name} : seuls ces formats sont acceptés : ${types}.`,
   fileTypeFalse: (name, type) =>
     `Impossible de joindre ${name} : malgré son nom, ce n’est pas un fichier ${type}.`,
+  filesTooLarge: (name, limit) =>
+    `${name} n’a pas été joint : les fichiers de ce message peuvent faire ${limit} au total.`,
   tooManyFiles: (name, limit) =>
     `${name} n’a pas été joint : ${plural(limit, {
       one: "un message contient au plus # fichier.",

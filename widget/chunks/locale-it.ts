@@ -121,6 +121,8 @@ export const locale: Locale = {
     `Impossibile allegare ${name}: sono accettati solo file ${types}.`,
   fileTypeFalse: (name, type) =>
     `Impossibile allegare ${name}: nonostante il nome, non è un file ${type}.`,
+  filesTooLarge: (name, limit) =>
+    `${name} non è stato allegato: i file di questo messaggio possono occupare ${limit} in tutto.`,
   tooManyFiles: (name, limit) =>
     `${name} non è stato allegato: ${plural(limit, {
       one: "un messaggio può avere al massimo # file.",

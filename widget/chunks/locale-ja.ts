@@ -118,6 +118,8 @@ export const locale: Locale = {
     `${name}は添付できません。添付できるのは${types}のファイルだけです。`,
   fileTypeFalse: (name, type) =>
     `${name}は添付できません。名前に反して${type}ファイルではありません。`,
+  filesTooLarge: (name, limit) =>
+    `${name}は添付されませんでした。このメッセージに添付できるのは合計${limit}までです。`,
   tooManyFiles: (name, limit) =>
     `${name}は添付されませんでした。1件のメッセージに添付できるのは${limit}個までです。`,
   code: "コード",

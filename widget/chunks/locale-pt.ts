@@ -120,6 +120,8 @@ export const locale: Locale = {
     `Não é possível anexar ${name}: só são aceitos arquivos ${types}.`,
   fileTypeFalse: (name, type) =>
     `Não é possível anexar ${name}: apesar do nome, não é um arquivo ${type}.`,
+  filesTooLarge: (name, limit) =>
+    `${name} não foi anexado: os arquivos desta mensagem podem ter ${limit} no total.`,
   tooManyFiles: (name, limit) =>
     `${name} não foi anexado: ${plural(limit, {
       one: "uma mensagem leva no máximo # arquivo.",

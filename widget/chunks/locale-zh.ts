@@ -114,6 +114,7 @@ export const locale: Locale = {
   fileAttached: (name) => `已添加 ${name}。`,
   fileTypeRefused: (name, types) => `无法添加 ${name}：只接受 ${types} 文件。`,
   fileTypeFalse: (name, type) => `无法添加 ${name}：尽管名称如此，它并不是 ${type} 文件。`,
+  filesTooLarge: (name, limit) => `未添加 ${name}：这条消息的文件总共不能超过 ${limit}。`,
   tooManyFiles: (name, limit) => `未添加 ${name}：每条消息最多 ${limit} 个文件。`,
   code: "代码",
   wrapLines: "自动换行",

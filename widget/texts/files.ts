@@ -20,6 +20,9 @@ export const fileTexts = {
     `${name} cannot be attached: only ${types} files are taken.`,
   fileTypeFalse: (name: string, type: string) =>
     `${name} cannot be attached: it is not a ${type} file, whatever its name says.`,
+  /** `limit` is what is left for the files of the message, which may be less in a long conversation. */
+  filesTooLarge: (name: string, limit: string) =>
+    `${name} was not attached: the files of this message may have ${limit} together.`,
   tooManyFiles: (name: string, limit: number) =>
     `${name} was not attached: a message takes at most ${limit} ${limit === 1 ? "file" : "files"}.`,
 };
