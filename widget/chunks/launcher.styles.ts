@@ -161,6 +161,12 @@ export const launcherStyles = css`
     }
   }
 
+  /* What lies below it is not ours to show. */
+  .launcher:enabled:active {
+    opacity: 1;
+    scale: 0.95;
+  }
+
   /* The screen is small. */
   .panel:modal {
     position: fixed;

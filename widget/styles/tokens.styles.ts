@@ -87,8 +87,8 @@ export const tokenStyles = css`
             calc(z * 0.25 / max(0.25, y))
         ),
         color(
-          from var(--_accent) xyz-d65 calc(x + max(0, 0.15 - y)) calc(y + max(0, 0.15 - y))
-            calc(z + max(0, 0.15 - y))
+          from var(--_accent) xyz-d65 calc(x + 0.95 * max(0, 0.15 - y)) calc(y + max(0, 0.15 - y))
+            calc(z + 1.09 * max(0, 0.15 - y))
         )
       );
     }
