@@ -101,6 +101,7 @@ async function fill(chat: ChatPage): Promise<void> {
 
 const touch = { isMobile: true, hasTouch: true };
 const CASES: readonly [string, BrowserContextOptions][] = [
+  ["at 280 px", { viewport: { width: 280, height: 500 } }],
   ["at 320 px", { viewport: { width: 320, height: 640 }, ...touch }],
   ["at 200 % of 1280 px", { viewport: { width: 640, height: 400 } }],
   ["at 400 % of 1280 px", { viewport: { width: 320, height: 256 } }],
@@ -109,7 +110,7 @@ const CASES: readonly [string, BrowserContextOptions][] = [
 ];
 
 for (const [name, options] of CASES) {
-  test(`${name} nothing is out of reach, in the greeting and in a conversation`, async (t) => {
+  test(`${name} nothing is out of reach, in the greeting and in a conversation, and the button that sends is in view`, async (t) => {
     const chat = await openRich(t, { ...options, reducedMotion: "reduce" });
     await chat.greeting.waitFor();
     if (name === "with wide spacing") {
@@ -125,6 +126,15 @@ for (const [name, options] of CASES) {
     assert.deepEqual(await losses(chat.page), [], "conversation");
     const left = await chat.messages.evaluate((box) => box.clientHeight);
     assert.ok(left >= 48, `${left} px are left to read in`);
+    for (const block of ["start", "end"] as const) {
+      await chat.input.evaluate((field, at) => field.scrollIntoView({ block: at }), block);
+      const isInView = await chat.send.evaluate((button) => {
+        const { x, y, width, height } = button.getBoundingClientRect();
+        const root = button.getRootNode() as ShadowRoot;
+        return button.contains(root.elementFromPoint(x + width / 2, y + height / 2));
+      });
+      assert.ok(isInView, `the button that sends, at the ${block} of a long draft`);
+    }
   });
 }
 

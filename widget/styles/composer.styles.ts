@@ -87,7 +87,10 @@ export const composerStyles = css`
     border-radius: calc(50% * var(--_round));
   }
 
+  /* Where there is no room for all of a draft it stays in view, over the text. */
   .round.filled {
+    position: sticky;
+    inset-block-end: 0;
     margin-inline-start: auto;
     background: var(--_accent);
     color: var(--_on-accent);
