@@ -13,11 +13,19 @@ export type AbortKind =
 
 export class RunAbort extends Error {
   override readonly name = "RunAbort";
+  static readonly #known = new Map<AbortKind, RunAbort>();
   readonly kind: AbortKind;
 
-  constructor(kind: AbortKind) {
+  private constructor(kind: AbortKind) {
     super(`run aborted: ${kind}`);
     this.kind = kind;
+  }
+
+  /** One for all runs: an exception takes its stack, which costs more than many a token, and each run is aborted in the end. */
+  static of(kind: AbortKind): RunAbort {
+    const known = RunAbort.#known.get(kind) ?? new RunAbort(kind);
+    RunAbort.#known.set(kind, known);
+    return known;
   }
 }
 

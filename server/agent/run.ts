@@ -7,9 +7,6 @@ import { type RunWatch, UNWATCHED } from "./run-watch.ts";
 import type { Progress, Runner, RunRequest, TellRun } from "./runner.ts";
 import { runTools } from "./tools.ts";
 
-/** Made once: an exception takes its stack, and this one comes with every run. */
-const OVER = new RunAbort("gone");
-
 /**
  * Runs the agent on one message: model, tools, model again, until the answer. Every transport only encodes what it
  * tells. The last event is exactly one `done` or `error`; after an abort of the kind "gone" there is none. It does not
@@ -76,7 +73,7 @@ export async function runAgent(
     }
   } finally {
     // Whatever is left of the model's request and of the tools ends here.
-    controller.abort(OVER);
+    controller.abort(RunAbort.of("gone"));
   }
 }
 

@@ -91,7 +91,7 @@ export class Run implements RunAccess {
   abort(kind: AbortKind): void {
     if (!this.#log.closed) {
       this.#isAborted = true;
-      this.#controller.abort(new RunAbort(kind));
+      this.#controller.abort(RunAbort.of(kind));
     }
     if (kind === "gone" && !this.#gone) {
       this.#gone = true;

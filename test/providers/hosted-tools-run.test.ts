@@ -80,7 +80,7 @@ test("a run that is stopped while a hosted tool works ends the call, too", async
   await runAgent(runner, request, stop, (events) => {
     for (const event of events) {
       types.push(event.type === "tool_result" ? event.data.status : event.type);
-      if (event.type === "tool_call") stop.abort(new RunAbort("stopped"));
+      if (event.type === "tool_call") stop.abort(RunAbort.of("stopped"));
     }
     return undefined;
   });
