@@ -135,7 +135,7 @@ for (const transport of ["json", "sse", "ws"] as const) {
       "parley.request.id": requestId,
       ...about
     } = run?.attributes ?? {};
-    assert.match(`${runId} ${requestId}`, /^[0-9a-f]{8} [0-9a-f-]{36}$/);
+    assert.match(`${runId} ${requestId}`, /^[0-9a-f]{8} [0-9a-f]{32}$/);
     assert.deepEqual(about, {
       ...MODEL,
       "gen_ai.operation.name": "invoke_agent",
