@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, rmSync, statSync, truncateSync } from "node:
 import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { demoAgent } from "../../server/project/demo-agent.ts";
 import { post } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
 import { installed } from "../support/installed.ts";
@@ -39,6 +40,27 @@ for (const [what, files] of PLAIN) {
     assert.equal(await nameOf(url), "Mine");
   });
 }
+
+test("the demo agent is served without any of Parley's packages, and its tools work", async (t) => {
+  const cli = installed(t, { without: HEAVY });
+  const { url } = await start(t, [], { cli });
+  const question = { message: "What is the weather in Paris and Tokyo?", stream: false };
+  const { response } = JSON.parse(await (await post({ url }, question)).text());
+  assert.match(response, /Paris/);
+  assert.match(response, /Tokyo/);
+});
+
+test("the demo agent's tools tell the model which city is missing", async () => {
+  const { parameters } = demoAgent().tools.get("measure_distance") ?? assert.fail();
+  assert.deepEqual(await parameters.check({ from: "", to: "Paris" }), {
+    ok: false,
+    problems: ["/from: must name a city"],
+  });
+  assert.deepEqual(await parameters.check({ from: "Lima", to: "Paris" }), {
+    ok: true,
+    value: { from: "Lima", to: "Paris" },
+  });
+});
 
 /** The part of the built command that every start reads. */
 function shared(cli: string): string {
