@@ -19,7 +19,7 @@ export const chunkBudgets = {
   launcher: 6_000,
   http: 2_000,
   export: 1_500,
-  keep: 2_000,
+  keep: 2_200,
   "key-form": 2_500,
   files: 4_500,
   steps: 3_800,

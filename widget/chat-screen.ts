@@ -173,9 +173,10 @@ export class ChatScreen {
     return html`${composer} ${suggestions}`;
   }
 
-  #transcript({ info, session }: ChatClient): unknown {
+  #transcript({ info, session, keeper }: ChatClient): unknown {
     return transcriptView({
       session,
+      isLost: keeper.isLost,
       agent: info?.agent ?? strings.fallbackAgent,
       view: this.#view,
       editing: this.#editor.id,

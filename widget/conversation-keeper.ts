@@ -14,7 +14,7 @@ export interface KeeperOptions {
   readonly read: () => Omit<StoredConversation, "draft">;
   /** Called with what an earlier page has kept, and with what another one has kept while this one was left: that is newer. */
   readonly restore: (stored: StoredConversation, isNewer?: boolean) => void;
-  /** Called when it is known whether there is something to restore. */
+  /** Called when it is known whether there is something to restore, and when `isLost` changes. */
   readonly onSettled: () => void;
 }
 
@@ -38,6 +38,11 @@ export class ConversationKeeper {
   /** Whether an earlier conversation is about to be shown. */
   get isRestoring(): boolean {
     return this.#isRestoring;
+  }
+
+  /** Whether it was to be kept, and the browser does not let it. */
+  get isLost(): boolean {
+    return this.#store?.isLost === true;
   }
 
   /** Resolves when what there was to restore is restored. */
@@ -87,6 +92,7 @@ export class ConversationKeeper {
         id,
         () => ({ ...read(), draft: this.#draft }),
         (stored) => restore(stored, true),
+        this.#options.onSettled,
       );
       if (this.#mustErase) this.#store.wipe();
       this.#mustErase = false;

@@ -181,7 +181,9 @@ test("where storage is full the oldest messages go and the conversation stays", 
   assert.equal(chat.server.model.asked[2]?.messages.length, 5, "the agent knows all of it");
 });
 
-test("where the browser blocks storage the conversation lasts as long as the page", async (t) => {
+const NOT_KEPT = "The browser does not keep this conversation";
+
+test("where the browser blocks storage the conversation lasts as long as the page, and says so", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")]] });
   await chat.page.addInitScript(() => {
     Object.defineProperty(window, "sessionStorage", {
@@ -192,8 +194,36 @@ test("where the browser blocks storage the conversation lasts as long as the pag
   });
   await chat.page.reload();
   await chat.ask("First", "One.");
+  await chat.page.getByText(NOT_KEPT).waitFor();
   await chat.page.reload();
   await chat.greeting.waitFor();
+  assert.equal(await chat.page.getByText(NOT_KEPT).count(), 0, "there is nothing to lose");
+});
+
+test("a conversation says that it will not be kept as long as storage has no room at all, and not with persist=none", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("One.")], [say("Two.")], [say("Three.")]],
+  });
+  await chat.page.evaluate(() => {
+    for (let size = 2 ** 22; size >= 1; ) {
+      try {
+        sessionStorage.setItem(`site${sessionStorage.length}`, "y".repeat(size));
+      } catch {
+        size /= 2;
+      }
+    }
+  });
+  const note = chat.messages.getByText(NOT_KEPT);
+  await chat.ask("First", "One.");
+  await note.waitFor();
+  await chat.page.evaluate(() => sessionStorage.clear());
+  await chat.ask("Second", "Two.");
+  await note.waitFor({ state: "detached" });
+  await chat.page.evaluate(() => {
+    document.querySelector("agent-chat")?.setAttribute("persist", "none");
+  });
+  await chat.ask("Third", "Three.");
+  assert.equal(await note.count(), 0);
 });
 
 test("of a draft a reload keeps the text, and says once which files are to be attached again", async (t) => {

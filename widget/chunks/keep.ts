@@ -29,21 +29,25 @@ const NOTHING: StoredConversation = {
 export class ConversationStore {
   readonly #place: Place;
   readonly #read: () => StoredConversation;
+  readonly #onLost: () => void;
   readonly #listening = new AbortController();
+  #isLost = isBlocked();
   /** What was read or written last. */
   #text: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Takes a place of its own; see `Place`. `read` gives what is to be kept at the moment; `onOther` is told of what another page of this tab has kept since. */
+  /** Takes a place of its own; see `Place`. `read` gives what is to be kept at the moment; `onOther` is told of what another page of this tab has kept since, and `onLost` when `isLost` changes. */
   constructor(
     area: Storage,
     first: string,
     id: string,
     read: () => StoredConversation,
     onOther: (stored: StoredConversation) => void,
+    onLost: () => void,
   ) {
     this.#place = new Place(area, first, id);
     this.#read = read;
+    this.#onLost = onLost;
     const { signal } = this.#listening;
     window.addEventListener("pagehide", () => this.flush(), { signal });
     // The last moment that a phone grants.
@@ -58,6 +62,11 @@ export class ConversationStore {
       },
       { signal },
     );
+  }
+
+  /** Whether a reload will find nothing: the browser blocks storage, or it has no room for even the end of the conversation. */
+  get isLost(): boolean {
+    return this.#isLost;
   }
 
   /** What an earlier page of this tab has kept, if it is whole and of this version. */
@@ -81,12 +90,22 @@ export class ConversationStore {
       this.wipe();
       return;
     }
+    const isWritten = this.#write(stored);
+    // Half a conversation would be a false one.
+    if (!isWritten) this.wipe();
+    const isLost = !isWritten || isBlocked();
+    if (isLost === this.#isLost) return;
+    this.#isLost = isLost;
+    this.#onLost();
+  }
+
+  /** Writes as much of the end as there is room for; `false` if that is not even the state. */
+  #write(stored: StoredConversation): boolean {
     for (let room = MAX_CHARS; room > 1_000; room /= 2) {
       this.#text = encodeConversation(stored, room);
-      if (this.#place.write(this.#text)) return;
+      if (this.#place.write(this.#text)) return true;
     }
-    // Not even the state has room: half a conversation would be a false one.
-    this.wipe();
+    return false;
   }
 
   wipe(): void {
@@ -100,5 +119,14 @@ export class ConversationStore {
     this.#listening.abort();
     if (erase) this.#place.erase();
     this.#place.leave();
+  }
+}
+
+/** Without storage what is written lasts as long as the page. */
+function isBlocked(): boolean {
+  try {
+    return !sessionStorage;
+  } catch {
+    return true;
   }
 }

@@ -80,6 +80,8 @@ export const locale: Locale = {
   change: "Ändern",
   takeBack: "Entfernen",
   earlierCut: "Frühere Nachrichten werden hier nicht mehr gezeigt.",
+  notKept:
+    "Der Browser speichert dieses Gespräch nicht: Es ist weg, sobald Sie die Seite verlassen oder neu laden.",
   forgotten: (agent) =>
     `${agent} kennt das Obige nicht mehr, weil Dateien beim Neuladen einer Seite nicht erhalten bleiben.`,
   stopped: "Sie haben diese Antwort abgebrochen.",

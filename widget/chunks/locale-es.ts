@@ -80,6 +80,8 @@ export const locale: Locale = {
   change: "Cambiar",
   takeBack: "Quitar",
   earlierCut: "Los mensajes anteriores ya no se muestran aquí.",
+  notKept:
+    "El navegador no guarda esta conversación: se perderá al salir de la página o recargarla.",
   forgotten: (agent) =>
     `${agent} ya no conoce lo anterior, porque los archivos no se conservan al recargar una página.`,
   stopped: "Has detenido esta respuesta.",

@@ -81,6 +81,8 @@ export const locale: Locale = {
   change: "Modifier",
   takeBack: "Retirer",
   earlierCut: "Les messages plus anciens ne sont plus affichés ici.",
+  notKept:
+    "Le navigateur ne conserve pas cette conversation : elle sera perdue quand vous quitterez la page ou la rechargerez.",
   forgotten: (agent) =>
     `${agent} ne connaît plus ce qui précède, car les fichiers ne sont pas conservés quand une page est rechargée.`,
   stopped: "Vous avez arrêté cette réponse.",

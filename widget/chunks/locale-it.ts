@@ -80,6 +80,8 @@ export const locale: Locale = {
   change: "Modifica",
   takeBack: "Rimuovi",
   earlierCut: "I messaggi precedenti non sono più mostrati qui.",
+  notKept:
+    "Il browser non conserva questa conversazione: andrà persa quando lasci la pagina o la ricarichi.",
   forgotten: (agent) =>
     `${agent} non conosce più quanto sopra, perché i file non vengono conservati quando una pagina viene ricaricata.`,
   stopped: "Hai interrotto questa risposta.",

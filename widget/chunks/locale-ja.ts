@@ -77,6 +77,7 @@ export const locale: Locale = {
   change: "変更",
   takeBack: "削除",
   earlierCut: "これより前のメッセージは表示されません。",
+  notKept: "ブラウザに保存できないため、ページを離れるか再読み込みすると、この会話は失われます。",
   forgotten: (agent) =>
     `ページの再読み込みではファイルが保持されないため、${agent}は上の内容を覚えていません。`,
   stopped: "この回答を停止しました。",

@@ -80,6 +80,8 @@ export const locale: Locale = {
   change: "Alterar",
   takeBack: "Remover",
   earlierCut: "As mensagens anteriores não são mais mostradas aqui.",
+  notKept:
+    "O navegador não guarda esta conversa: ela se perderá quando você sair da página ou recarregá-la.",
   forgotten: (agent) =>
     `${agent} não conhece mais o que está acima, porque arquivos não são mantidos quando uma página é recarregada.`,
   stopped: "Você parou esta resposta.",

@@ -77,6 +77,7 @@ export const locale: Locale = {
   change: "修改",
   takeBack: "移除",
   earlierCut: "更早的消息不再显示。",
+  notKept: "浏览器不保存此对话：离开或重新加载页面后，对话将会丢失。",
   forgotten: (agent) => `重新加载页面时不会保留文件，因此${agent}不再知道以上内容。`,
   stopped: "您已停止此回答。",
   cutByLength: "此回答因达到长度上限而被截断。",

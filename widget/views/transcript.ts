@@ -8,6 +8,8 @@ import { questionView, replyView } from "./message.ts";
 
 export interface TranscriptModel {
   readonly session: ChatSession;
+  /** Whether nothing of it will be there after a reload, against what the page wants. */
+  readonly isLost: boolean;
   readonly agent: string;
   readonly view: ViewState;
   /** Id of the message that is being changed. */
@@ -51,7 +53,6 @@ export function transcriptView(model: TranscriptModel): unknown {
     const { version } = view;
     return guard([message, last, agent, version, busy, canRetry, queued, editing, strings], draw);
   });
-  return session.stored.cut
-    ? [html`<p part="note" class="note">${strings.earlierCut}</p>`, drawn]
-    : drawn;
+  const note = session.stored.cut ? strings.earlierCut : model.isLost && strings.notKept;
+  return note ? [html`<p part="note" class="note">${note}</p>`, drawn] : drawn;
 }
