@@ -4,9 +4,12 @@ import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
 import { launchBrowser, openPage } from "../support/browser.ts";
+import { RED_PIXEL } from "../support/files.ts";
+import { call, say, think } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { failOnComplaints } from "./chat-page.ts";
+import { echo } from "../support/test-tools.ts";
+import { failOnComplaints, openChat, openRows } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 const file = { after } as Pick<TestContext, "after">;
@@ -130,4 +133,29 @@ test("corners and density change what they say, and a wrong word is reported wit
     '<agent-chat> density must be one of normal, compact, spacious, not "huge"',
     '<agent-chat> persist must be one of session, none, not "never"',
   ]);
+});
+
+test("sharp corners are sharp everywhere: on files, steps, code, tables and images", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo] },
+    turns: [
+      [think("Hm."), call("c1", "echo", { text: "ping" })],
+      [say("`code`\n\n```\ncode\n```\n\n| a |\n|---|\n| b |\n\n![c](https://example.org/c.png)")],
+    ],
+  });
+  const png = { name: "red.png", mimeType: "image/png", buffer: RED_PIXEL };
+  const pdf = { name: "a.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") };
+  await chat.files.setInputFiles([png, pdf]);
+  await chat.page.locator('[part="attachment"]').nth(1).waitFor();
+  await chat.say("Everything");
+  await chat.page.getByRole("button", { name: "Copy as CSV" }).waitFor();
+  await openRows(chat);
+  const rounded = await chat.page.locator("agent-chat").evaluate(async (element) => {
+    element.setAttribute("corners", "sharp");
+    await (element as HTMLElement & { updateComplete: Promise<unknown> }).updateComplete;
+    return [...(element.shadowRoot?.querySelectorAll("*") ?? [])]
+      .filter((it) => /^([5-9]|\d\d)[\d.]*px/.test(getComputedStyle(it).borderTopLeftRadius))
+      .map((it) => `${it.localName}.${it.className}`);
+  });
+  assert.deepEqual(rounded, []);
 });

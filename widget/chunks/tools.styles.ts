@@ -5,7 +5,7 @@ const rules = css`
   .markdown .tools button {
     background: none;
     border: 0;
-    border-radius: 6px;
+    border-radius: calc(6px * var(--_round));
     color: var(--_muted);
     cursor: pointer;
     font: inherit;

@@ -34,7 +34,7 @@ export const markdownBoxStyles = css`
   .markdown .copy {
     background: none;
     border: 0;
-    border-radius: 6px;
+    border-radius: calc(6px * var(--_round));
     color: inherit;
     cursor: pointer;
     flex: none;
@@ -125,7 +125,7 @@ export const markdownBoxStyles = css`
     align-items: baseline;
     background: var(--_sunken);
     border: 1px solid var(--_border);
-    border-radius: 8px;
+    border-radius: calc(8px * var(--_round));
     color: var(--_text);
     cursor: pointer;
     display: inline-flex;
@@ -146,7 +146,7 @@ export const markdownBoxStyles = css`
 
   .markdown img.image {
     block-size: auto;
-    border-radius: 8px;
+    border-radius: calc(8px * var(--_round));
     max-block-size: 480px;
     max-inline-size: 100%;
     vertical-align: bottom;

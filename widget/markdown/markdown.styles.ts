@@ -175,7 +175,7 @@ const markdownTextStyles = css`
 
   .markdown code {
     background: var(--_sunken);
-    border-radius: 5px;
+    border-radius: calc(5px * var(--_round));
     font-family: var(--_font-mono);
     font-size: 0.875em;
     padding-block: 0.125em;

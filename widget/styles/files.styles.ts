@@ -62,7 +62,7 @@ export const fileStyles = css`
     display: block;
     inline-size: 56px;
     block-size: 56px;
-    border-radius: 13px;
+    border-radius: inherit;
     object-fit: cover;
   }
 
@@ -80,7 +80,7 @@ export const fileStyles = css`
     place-items: center;
     inline-size: 40px;
     block-size: 40px;
-    border-radius: 9px;
+    border-radius: calc(10px * var(--_round));
     background: var(--_surface);
     color: var(--_muted);
   }

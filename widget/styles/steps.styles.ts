@@ -21,7 +21,7 @@ export const stepStyles = css`
     min-block-size: 32px;
     margin-inline-start: -6px;
     padding: 4px 6px;
-    border-radius: 8px;
+    border-radius: calc(8px * var(--_round));
     color: var(--_muted);
     font-size: 14px;
     line-height: 1.4;
@@ -152,7 +152,7 @@ export const stepStyles = css`
   .data-head .icon-button {
     inline-size: 28px;
     block-size: 28px;
-    border-radius: 8px;
+    border-radius: calc(8px * var(--_round));
   }
 
   .data pre {
