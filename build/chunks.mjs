@@ -14,7 +14,8 @@ export const LOCALES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
 /** Chunks of `widget/chunks`, with the most bytes that each may have on the wire with gzip. */
 export const chunkBudgets = {
   highlight: 8_000,
-  tools: 2_800,
+  tools: 2_900,
+  "long-table": 1_800,
   cut: 1_500,
   launcher: 6_000,
   http: 2_000,

@@ -7,6 +7,7 @@ import { english, type Strings } from "./strings.ts";
 export interface Chunks {
   readonly highlight: typeof import("./chunks/highlight.ts");
   readonly tools: typeof import("./chunks/tools.ts");
+  readonly "long-table": typeof import("./chunks/long-table.ts");
   readonly cut: typeof import("./chunks/cut.ts");
   readonly launcher: typeof import("./chunks/launcher.ts");
   readonly "locale-ar": typeof import("./chunks/locale-ar.ts");

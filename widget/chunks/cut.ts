@@ -9,9 +9,10 @@ import type { inlinePieces } from "../markdown/inline-pieces.ts";
 import type { InlineSources, LexedBlocks } from "../markdown/markdown-lexer.ts";
 import type { childrenOf, OpenBlocks, Step } from "../markdown/open-block.ts";
 import type { settledCount } from "../markdown/settle.ts";
+import { adoptRows, type RowTools } from "./adopt-rows.ts";
 
 /** What the script has of this and lends. */
-export interface CutTools {
+export interface CutTools extends RowTools {
   readonly childrenOf: typeof childrenOf;
   readonly codeChunks: typeof codeChunks;
   readonly inlinePieces: typeof inlinePieces;
@@ -90,7 +91,10 @@ class Cutter {
     else if (child.type === "blockquote" || (child.type === "list_item" && !child.task)) {
       this.#enter(child, line, inner);
     } else if (child.type === "table") {
-      this.#cutLeaf(child, child.rows.length - 1, line, 2, line + 1 + child.rows.length);
+      const rows = child.rows.length;
+      this.#cutLeaf(child, rows - 1, line, 2, line + 1 + rows, (live, fresh, done) => {
+        adoptRows(live as HTMLTableElement, fresh as HTMLTableElement, done, this.#tools);
+      });
     } else if (child.type === "code" && child.codeBlockStyle !== "indented") {
       // Its last line may still turn out to be the fence.
       const text = child.text.slice(0, child.text.lastIndexOf("\n"));
@@ -116,9 +120,16 @@ class Cutter {
     this.descend(token, text, line, open);
   }
 
-  #cutLeaf(token: Token, count: number, line: number, head: number, from: number): void {
+  #cutLeaf(
+    token: Token,
+    count: number,
+    line: number,
+    head: number,
+    from: number,
+    adopt?: Step["adopt"],
+  ): void {
     if (count < 1 || !this.#isFree(from)) return;
-    this.#steps.push({ token, count, skip: 0 });
+    this.#steps.push({ token, count, skip: 0, adopt });
     this.#cutAt(line, this.#lines.slice(line, line + head), from);
   }
 

@@ -1,18 +1,18 @@
 /**
- * Tools of code blocks and tables: wrap lines, fold long code, copy a table, scroll by keyboard; and who needs colours. A chunk:
- * it is loaded with the first such box.
+ * Tools of code blocks and tables: wrap lines, fold long code, copy a table, scroll by keyboard; who keeps a long table quick,
+ * and who needs colours. A chunk: it is loaded with the first such box.
  *
  * What it adds to a drawn box is marked, so that drawing leaves it alone: elements with the class `tools`, which stand last in
  * their parent, and attributes that begin with `data-ui-`.
  */
 
 import type { Strings } from "../strings.ts";
+import { colourCode, type LoadHighlighter } from "./colour-code.ts";
 import { watchScroll } from "./scroll-reach.ts";
 import { tableAsCsv, tableAsMarkdown } from "./table-text.ts";
 import { toolsSheet } from "./tools.styles.ts";
 
 export { boxToolTexts as texts } from "../texts/tools.ts";
-export { colourCode } from "./colour-code.ts";
 
 /** Lines of code that are shown before the rest is folded away. */
 const shownLines = 40;
@@ -20,11 +20,28 @@ const shownLines = 40;
 /** How often the lines of code that goes on are counted anew, in milliseconds. */
 const countAgain = 250;
 
+/** From so many bodies of rows on a table is long. */
+const longTable = 3;
+
 /** Copies a text and says on the button how that went. */
 type Copy = (button: HTMLButtonElement, text: string) => Promise<void>;
 
-/** Adds what is missing to the boxes in a node, itself included. May be called again when they have grown. */
-export function addTools(node: HTMLElement, strings: Readonly<Strings>, copy: Copy): void {
+/** Brings the chunk that keeps a long table quick, or nothing. */
+type LoadLongTable = (
+  name: "long-table",
+) => Promise<{ keepQuick(table: HTMLTableElement): void } | undefined>;
+
+/**
+ * Adds what is missing to the boxes in a node, itself included, and colours to code that rests. May be called again when they
+ * have grown.
+ */
+export function addTools(
+  node: HTMLElement,
+  rests: boolean,
+  strings: Readonly<Strings>,
+  copy: Copy,
+  load: LoadLongTable & LoadHighlighter,
+): void {
   const root = node.getRootNode();
   if (root instanceof ShadowRoot && !root.adoptedStyleSheets.includes(toolsSheet)) {
     root.adoptedStyleSheets.push(toolsSheet);
@@ -37,7 +54,9 @@ export function addTools(node: HTMLElement, strings: Readonly<Strings>, copy: Co
   for (const box of boxesIn(node, ".table")) {
     tableTools(box, strings, copy);
     watchScroll(box, strings.table);
+    watchTable(box, load);
   }
+  if (rests) void colourCode(node, load);
 }
 
 function boxesIn(node: HTMLElement, selector: string): HTMLElement[] {
@@ -147,4 +166,16 @@ function tableTools(box: HTMLElement, strings: Readonly<Strings>, copy: Copy): v
     const button = addButton(tools, text);
     button.addEventListener("click", () => void copy(button, textOf(table)));
   }
+}
+
+function watchTable(box: HTMLElement, load: LoadLongTable): void {
+  const table = box.querySelector("table");
+  if (table === null || watched.has(table)) return;
+  watched.add(table);
+  const observer = new ResizeObserver(() => {
+    if (table.tBodies.length < longTable) return;
+    observer.disconnect();
+    void load("long-table").then((chunk) => chunk?.keepQuick(table));
+  });
+  observer.observe(table);
 }

@@ -3,6 +3,7 @@ import { strings } from "../strings.ts";
 import { appendText, type Drawing, drawInline, element } from "./draw-inline.ts";
 import { decodeEntities } from "./entities.ts";
 import { childrenOf } from "./open-block.ts";
+import { addPart } from "./table-rows.ts";
 
 /** Shortest chunk of a code block: long enough to be rare, short enough to be laid out in no time. */
 const codeChunkLength = 4096;
@@ -15,7 +16,7 @@ const languageName = /^[a-z0-9+#-]{1,30}$/;
 export function drawParts<Body extends Node>(body: Body, token: Token, drawing: Drawing): Body {
   for (const draw of partsOf(token, drawing)) {
     const part = draw();
-    if (part !== undefined) body.appendChild(part);
+    if (part !== undefined) addPart(body, part);
   }
   return body;
 }
@@ -81,7 +82,7 @@ function drawBlock(token: MarkedToken, drawing: Drawing): HTMLElement | undefine
  * Arabic paragraph does not turn an English list around, and with a `dir` of its own it would not count for that of the list.
  */
 function directed<Node extends HTMLElement>(node: Node): Node {
-  node.setAttribute("dir", "auto");
+  node.dir = "auto";
   return node;
 }
 
@@ -124,9 +125,9 @@ function drawCode(token: Tokens.Code, drawing: Drawing): HTMLElement {
   copy.type = "button";
   appendText(copy, strings.copy);
   const pre = box.appendChild(element("pre"));
-  pre.setAttribute("dir", "ltr");
+  pre.dir = "ltr";
   // What scrolls must be reachable by keyboard.
-  pre.setAttribute("tabindex", "0");
+  pre.tabIndex = 0;
   const code = element("code", languageName.test(language) ? `language-${language}` : "");
   pre.append(drawParts(code, token, drawing));
   return box;
@@ -153,8 +154,8 @@ function drawItem(item: Tokens.ListItem, drawing: Drawing): HTMLElement {
   const node = drawParts(element("li", item.task ? "task" : ""), item, drawing);
   if (!item.task) return node;
   const box = element("input");
-  box.setAttribute("type", "checkbox");
-  box.setAttribute("disabled", "");
+  box.type = "checkbox";
+  box.disabled = true;
   if (item.checked) box.setAttribute("checked", "");
   box.setAttribute("aria-label", item.checked ? strings.taskDone : strings.taskOpen);
   const first = node.firstElementChild;
@@ -165,12 +166,12 @@ function drawItem(item: Tokens.ListItem, drawing: Drawing): HTMLElement {
 function drawTable(token: Tokens.Table, drawing: Drawing): HTMLElement {
   const box = directed(element("div", "table"));
   box.setAttribute("part", "table");
-  box.setAttribute("tabindex", "0");
+  box.tabIndex = 0;
   box.setAttribute("role", "group");
   box.setAttribute("aria-label", strings.table);
   const table = box.appendChild(element("table"));
   table.appendChild(element("thead")).append(drawRow(token.header, drawing));
-  table.append(drawParts(element("tbody"), token, drawing));
+  drawParts(table, token, drawing);
   return box;
 }
 

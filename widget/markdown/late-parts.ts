@@ -31,6 +31,5 @@ export class LateParts {
 async function addParts(node: HTMLElement, rests: boolean): Promise<void> {
   const chunk = await loadChunk("tools");
   if (!node.isConnected) return;
-  chunk?.addTools(node, strings, copyFrom);
-  if (rests) chunk?.colourCode(node, () => loadChunk("highlight"));
+  chunk?.addTools(node, rests, strings, copyFrom, loadChunk);
 }

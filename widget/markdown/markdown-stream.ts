@@ -24,6 +24,7 @@ import {
   toOpen,
 } from "./open-block.ts";
 import { presentable } from "./presentable.ts";
+import { partAt } from "./table-rows.ts";
 
 /** A tail so long, in characters, holds a long block, of which the finished parts had better be settled. */
 const longTail = 2048;
@@ -168,7 +169,7 @@ export class MarkdownStream {
           done = 0;
         }
         const parent = body;
-        const settled = place(parent, parent.childNodes[done], node, part);
+        const settled = place(parent, partAt(parent, done), node, part);
         if (parent === this.#body) this.#late.add(settled);
         done += 1;
         this.#keepRedrawable(sources.splice(0), () => {
@@ -182,10 +183,10 @@ export class MarkdownStream {
     }
     if (deeper.length > 0) {
       const fresh = parts[count]?.();
-      let live: Node | undefined = body.childNodes[done];
+      let live = body.childNodes[done];
       // So little of it may be shown that it is not there yet.
       if (fresh instanceof HTMLElement && !isKin(live, fresh)) {
-        live = place(body, body.childNodes[done], fresh, inner);
+        live = place(body, live, fresh, inner);
       }
       if (live) inner = this.#settle(bodyOf(live), blocks, deeper, inner);
     }
@@ -196,9 +197,7 @@ export class MarkdownStream {
   #newSection(): HTMLElement {
     const full = this.#body;
     this.#body = element("div", "section");
-    for (let node = full.childNodes[sectionSize]; node; node = full.childNodes[sectionSize]) {
-      this.#body.append(node);
-    }
+    this.#body.append(...[...full.childNodes].slice(sectionSize));
     this.#root.append(this.#body);
     return this.#body;
   }

@@ -123,12 +123,8 @@ const markdownTextStyles = css`
     margin-block-start: 12px;
   }
 
-  .markdown .tight > li > p {
+  .markdown .tight > li > p:not(:last-child) {
     margin-block-end: 4px;
-  }
-
-  .markdown .tight > li > p:last-child {
-    margin-block-end: 0;
   }
 
   .markdown li::marker {
@@ -141,7 +137,6 @@ const markdownTextStyles = css`
   }
 
   .markdown .task input {
-    -webkit-appearance: none;
     appearance: none;
     block-size: 1em;
     border: 1.5px solid var(--_border-strong);

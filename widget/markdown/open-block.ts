@@ -1,5 +1,6 @@
 import type { MarkedToken, Token } from "marked";
 import { patchChildren, patchNode } from "./patch-dom.ts";
+import { addPart } from "./table-rows.ts";
 
 /** A block that parts of are settled, or the one that holds it. */
 export interface Step {
@@ -12,7 +13,11 @@ export interface Step {
   readonly begin?: string;
   /** Do they make the list loose? */
   readonly loose?: boolean;
+  readonly adopt?: Adopt | undefined;
 }
+
+/** Makes the body of a block equal to a fresh one behind its final parts, where their children are not just those parts. */
+type Adopt = (live: Node, fresh: Node, done: number) => void;
 
 /** A block in the DOM of which the first parts are final while it goes on, or the root of them all. */
 export interface OpenBlock {
@@ -25,6 +30,7 @@ export interface OpenBlock {
   readonly loose: boolean;
   /** What the rest of its source begins with as long as it is what it was. */
   readonly begin: string;
+  readonly adopt?: Adopt | undefined;
 }
 
 /** The blocks that go on, the root first and each one in the one before it. */
@@ -44,8 +50,8 @@ export function typeOf({ type }: Token): string {
 }
 
 /** The block that goes on after a step. */
-export function toOpen({ token, skip, begin = "" }: Step): OpenBlock {
-  return { ...newBlock, type: typeOf(token), skip, begin };
+export function toOpen({ token, skip, begin = "", adopt }: Step): OpenBlock {
+  return { ...newBlock, type: typeOf(token), skip, begin, adopt };
 }
 
 /** Are the open blocks still what a token begins with? */
@@ -59,7 +65,7 @@ export function goesOn(token: Token | undefined, [block, ...inner]: OpenBlocks):
 /** The node that holds the parts of a block. Only of a box it is another one, and only there it may be searched for. */
 export function bodyOf<Block extends Node | undefined>(node: Block): Block | Element {
   if (!(node instanceof HTMLDivElement)) return node;
-  return node.querySelector(node.className === "code" ? "code" : "tbody") ?? node;
+  return node.querySelector("code, table") ?? node;
 }
 
 /** Are these two drawings of a block of the same kind? */
@@ -81,7 +87,8 @@ export function adoptParts(live: Node, fresh: Node, [block, ...inner]: OpenBlock
     first.remove();
     done += 1;
   }
-  patchChildren(live, fresh, done);
+  if (block?.adopt) block.adopt(live, fresh, done);
+  else patchChildren(live, fresh, done);
 }
 
 /** As `adoptParts`, for the whole of a block. */
@@ -92,10 +99,6 @@ export function adoptBlock(live: Node, fresh: Node, open: OpenBlocks): void {
     const looks = open[0].loose ? "loose" : fresh.className;
     if (live.className !== looks) live.className = looks;
   }
-  const liveHead = liveBody.previousSibling;
-  const freshHead = freshBody.previousSibling;
-  // A table's head does not grow, but a definition may come that its text refers to.
-  if (liveBody !== live && liveHead && freshHead) patchChildren(liveHead, freshHead);
   adoptParts(liveBody, freshBody, open);
 }
 
@@ -106,7 +109,7 @@ export function place(
   fresh: ChildNode,
   open: OpenBlocks,
 ): ChildNode {
-  if (live === undefined) return body.appendChild(fresh);
+  if (live === undefined) return addPart(body, fresh);
   if (open.length > 0 && isKin(live, fresh)) adoptBlock(live, fresh, open);
   else if (!patchNode(live, fresh)) {
     live.replaceWith(fresh);

@@ -54,10 +54,13 @@ function patchText(live: Text, wanted: string): void {
   else live.data = wanted;
 }
 
+/** Attributes that are not drawn: those of tools, and what a long table has been given. */
+const addedLater = /^(?:data-ui-|role|style)/;
+
 /** Gives `live` the attributes of `fresh`, writing only those that differ. */
 export function patchAttributes(live: Element, fresh: Element): void {
   for (const { name } of [...live.attributes]) {
-    if (!fresh.hasAttribute(name) && !name.startsWith("data-ui-")) live.removeAttribute(name);
+    if (!fresh.hasAttribute(name) && !addedLater.test(name)) live.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) {
     if (live.getAttribute(name) !== value) live.setAttribute(name, value);
