@@ -13,7 +13,7 @@ export class Late<Part extends { prepare?(): Promise<void> }> {
     return this.#part;
   }
 
-  /** Where the code could not be read, the next who asks tries again. */
+  /** Where it failed, the next who asks tries again: Node has forgotten a file that was not found, though not one that could not be read. */
   async come(): Promise<Part> {
     this.#loading ??= this.#load();
     try {
