@@ -140,7 +140,12 @@ browser.define = {
 };
 
 if (watching) {
-  for (const options of [command, alone, browser]) await (await context(options)).watch();
+  for (const options of [command, alone, browser]) {
+    const watched = await context(options);
+    // By itself `watch` does not wait for the first build, and the server would find no command.
+    await watched.rebuild();
+    await watched.watch();
+  }
   const args = process.argv.slice(2).filter((argument) => argument !== "--watch");
   spawn(process.execPath, ["--watch", "dist/cli.js", "start", ...args], { stdio: "inherit" });
 } else {
