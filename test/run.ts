@@ -1,6 +1,6 @@
 /**
- * Runs the tests with Node's runner, several files of an area in one process: to start Node, tsx, a browser or a DOM
- * costs more than most files take. `node --import tsx --test FILE` runs any one of them alone.
+ * Runs the tests with Node's runner, several files of an area in one process: to start Node, a browser or a DOM costs more
+ * than most files take. `node --import tsx --test FILE` runs any one of them alone.
  * Areas that are named as arguments are left out.
  */
 
@@ -9,6 +9,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { transpile } from "./support/transpile.ts";
 
 /** Areas in the order in which they are begun, the longest first, and how many files share a process. */
 const AREAS: Readonly<Record<string, number>> = {
@@ -41,6 +42,7 @@ function isAlone(file: string): boolean {
 
 /** Outside of `node_modules`, where the runner of Node 22 and later looks for nothing, and says so to nobody. */
 const GROUPS = mkdtempSync(join(tmpdir(), "parley-tests-"));
+process.on("exit", () => rmSync(GROUPS, { recursive: true, force: true }));
 
 /** All tests take less, however busy the machine is. One that hangs is named long before (`support/watchdog.ts`). */
 const ALL_MS = 1_200_000;
@@ -62,7 +64,10 @@ function deal(files: readonly string[], size: number): string[][] {
 const loaded = (group: string) => `${group}.loaded`;
 
 /** Imported first, so that it sees every test. As an argument of the runner it would be one of the servers' threads, too. */
-const WATCHDOG = pathToFileURL("test/support/watchdog.ts").href;
+const WATCHDOG = "test/support/watchdog.ts";
+
+/** What a file has become (`support/transpile.ts`). */
+const transpiled = (file: string) => pathToFileURL(join(GROUPS, file.replace(/\.ts$/, ".js"))).href;
 
 /** Writes a file that imports those of each group. */
 function writeGroups(area: string): string[] {
@@ -73,9 +78,7 @@ function writeGroups(area: string): string[] {
   return groups.map((group, index) => {
     const path = join(GROUPS, `${area}-${index + 1}.mjs`);
     const lines = [
-      ...[WATCHDOG, ...group.map((file) => pathToFileURL(file).href)].map(
-        (url) => `import ${JSON.stringify(url)};`,
-      ),
+      ...[WATCHDOG, ...group].map((file) => `import ${JSON.stringify(transpiled(file))};`),
       'import { writeFileSync } from "node:fs";',
       `writeFileSync(${JSON.stringify(loaded(path))}, "");`,
     ];
@@ -93,11 +96,11 @@ for (const area of left) if (!here.includes(area)) throw new Error(`there is no 
 const areas = [...new Set([...Object.keys(AREAS), ...here])].filter((area) => !left.has(area));
 
 const files = areas.flatMap(writeGroups);
+await transpile(GROUPS);
 const runner = spawn(
   process.execPath,
   [
-    "--import",
-    "tsx",
+    "--enable-source-maps",
     "--test",
     // One more than there are cores: a test often waits for another process.
     `--test-concurrency=${availableParallelism() + 1}`,
@@ -133,5 +136,4 @@ runner.on("exit", (code) => {
     process.exitCode = 1;
   }
   signalAll("SIGKILL");
-  rmSync(GROUPS, { recursive: true, force: true });
 });

@@ -39,7 +39,7 @@ function said(text: unknown): unknown {
 for (const language of LANGUAGES) {
   test(`${language} has every text, in words of its own, with what each of them is given`, async () => {
     const { locale }: { locale: Locale } = await import(
-      `../../widget/chunks/locale-${language}.ts`
+      import.meta.resolve(`../../widget/chunks/locale-${language}.js`)
     );
     assert.equal(locale.lang, language);
     assert.deepEqual(Object.keys(locale).sort(), Object.keys(english).sort());

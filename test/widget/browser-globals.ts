@@ -24,9 +24,9 @@ Object.assign(globalThis, {
   WebSocket: RecordedWebSocket,
 });
 
-/** Chunks come from where the script came from: here, as they are written. */
+/** Chunks come from where the script came from: from beside the modules of this process. */
 const script = document.createElement("script");
-script.src = new URL("../../widget/widget.js", import.meta.url).href;
+script.src = import.meta.resolve("../../widget/widget.js");
 Object.defineProperty(document, "currentScript", { value: script });
 Object.assign(globalThis, {
   PARLEY_CHUNKS: "",
