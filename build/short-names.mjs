@@ -20,7 +20,7 @@ const NAMES = {
     canSend changeReply checkingKey draftChanged dragLeave dragOver dropReply endNode expectReply following
     giveKey givenKey inOurWords interrupt isAskedForBy isCopied isDark isGiven isOffline isOpen
     isOpenWhile isQueued isReading isRestoring isSilent isTyped judgeError lastQuestion lastReply lastToken
-    outgoing putBefore redial redraw restored restoring retryAfresh retryIn rewind rewindReply settle startNode
+    outgoing putBefore redial redraw restored restoring retryAfresh retryIn rewind rewindReply sayLines settle startNode
     stopTools submitKey succeeded toggleTheme undrawn wantsLauncher withdraw withoutFiles`,
 };
 

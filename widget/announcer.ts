@@ -43,9 +43,9 @@ export class Announcer implements ReactiveController {
     this.#host.requestUpdate();
   }
 
-  /** As `sayLines`. */
+  /** As the lines of an answer: see there. */
   say(text: string): void {
-    this.sayLines(text.split("\n"));
+    this.sayLines([text]);
   }
 
   /**
@@ -66,7 +66,7 @@ export class Announcer implements ReactiveController {
       if (done) this.#rest.shift();
       else lines.push(value);
     }
-    if (lines.length === 0) {
+    if (!lines.length) {
       this.clear();
       return;
     }
@@ -77,7 +77,7 @@ export class Announcer implements ReactiveController {
 
   #goOnIn(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#goOn(), this.#rest.length > 0 ? 0 : ms);
+    this.#timer = setTimeout(() => this.#goOn(), this.#rest[0] ? 0 : ms);
   }
 
   /** Says it at once: for failures. It is gone as soon, since an alert is said again with whatever shows the element again. */
@@ -104,32 +104,30 @@ function sentencesOf(lines: readonly string[]): string[] {
   return lines.flatMap((line) => [...segmenter.segment(line)].map(({ segment }) => segment.trim()));
 }
 
-const SILENT = new Set(["BUTTON", "STYLE", "SVG"]);
-const BLOCKS = /^(P|LI|H[1-6]|PRE|TR|BLOCKQUOTE|DIV|TABLE|UL|OL)$/;
+/** Of the elements in an answer: paragraphs, headings, lists and their items, and these. */
+const BLOCKS = /^([PHLUO].?|PRE|TR|BLOCKQUOTE|DIV|TABLE)$/;
 
 /**
- * What rendered answers say aloud, a line per block: their text without Markdown marks and buttons. They are walked through as
- * far as lines are asked for.
+ * What rendered answers say aloud, a line per block: their text without Markdown marks and buttons. Each block is read when its
+ * lines are asked for.
  */
 export function* spokenLines(roots: Iterable<Node>): Generator<string> {
-  let line = "";
-  function* walk(node: Node): Generator<string> {
-    if (node.nodeType === Node.TEXT_NODE) line += node.textContent ?? "";
-    if (SILENT.has(node.nodeName.toUpperCase())) return;
-    const isBlock = BLOCKS.test(node.nodeName);
-    if (isBlock) yield* end();
-    for (const child of node.childNodes) yield* walk(child);
-    if (isBlock) yield* end();
-    // Cells of a row are separate words.
-    if (node.nodeName === "TD" || node.nodeName === "TH") line += " ";
-  }
-  function* end(): Generator<string> {
-    const said = line.replace(/\s+/g, " ").trim();
-    line = "";
-    if (said !== "") yield said;
-  }
   for (const root of roots) {
-    yield* walk(root);
-    yield* end();
+    for (const block of root.childNodes) {
+      for (const line of textOf(block).split("\0")) {
+        const said = line.replace(/\s+/g, " ").trim();
+        if (said) yield said;
+      }
+    }
   }
+}
+
+/** With a character between blocks that no text has. */
+function textOf(node: Node): string {
+  if (node instanceof Text) return node.data;
+  const { nodeName } = node;
+  if (nodeName === "BUTTON") return "";
+  // Cells of a row are separate words.
+  const edge = BLOCKS.test(nodeName) ? "\0" : nodeName[0] === "T" ? " " : "";
+  return edge + Array.from(node.childNodes, textOf).join("") + edge;
 }

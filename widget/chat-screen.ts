@@ -64,7 +64,7 @@ export class ChatScreen {
         if (this.#editor.id === undefined) actions.draftChanged(this.#composer.kept);
       },
       onStop: () => actions.stop(),
-      onFiles: (outcomes) => this.announcer.say(outcomes.join("\n")),
+      onFiles: (outcomes) => this.announcer.sayLines(outcomes),
     });
     this.#editor = new MessageEditor(this.#composer, this.announcer);
     this.#keyAsker = new KeyAsker(host);

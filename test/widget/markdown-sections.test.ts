@@ -26,7 +26,7 @@ test("a long answer stands in sections of 32 blocks behind the first 32, however
     for (const step of [1, 7, 100, text.length]) {
       const root = streamed(text, step);
       const children = [...root.children];
-      const found = children.filter(({ className }) => className === "section");
+      const found = children.filter(({ classList }) => classList.contains("section"));
       assert.deepEqual(
         found.map((section) => section.children.length),
         sections,

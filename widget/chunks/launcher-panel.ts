@@ -175,7 +175,7 @@ export class LauncherPanel implements ReactiveController {
     const texts = chat?.renderRoot.querySelectorAll(".assistant:last-of-type .markdown") ?? [];
     const drawn = spokenLines([...texts].slice(-1));
     this.#preview.tell("text" in event ? drawn : [], "text" in event ? event.text : event.message);
-    this.#announcer.say(`${language.table.unread(unread)}\n${this.#preview.text}`);
+    this.#announcer.sayLines([language.table.unread(unread), this.#preview.text]);
   }
 
   #planOpening(): void {

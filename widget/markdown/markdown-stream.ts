@@ -86,6 +86,8 @@ export class MarkdownStream {
       this.#take(text);
       this.#draw();
     }
+    // Nothing is defined any more, and they hold all that was read.
+    if (!streaming) this.#redrawables = [];
   }
 
   #reset(): void {
@@ -199,6 +201,9 @@ export class MarkdownStream {
     this.#body = element("div", "section");
     this.#body.append(...[...full.childNodes].slice(sectionSize));
     this.#root.append(this.#body);
+    // Not the one before: that is in view, and would be left out and taken in again in one frame.
+    const passed = full.previousElementSibling;
+    if (passed?.className === "section") passed.className += " passed";
     return this.#body;
   }
 

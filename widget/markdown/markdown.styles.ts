@@ -24,6 +24,7 @@ const markdownTextStyles = css`
     display: flow-root;
     margin: 0 -14px;
     padding-inline: 14px;
+    contain-intrinsic-size: auto 600px;
   }
 
   /*
@@ -34,9 +35,8 @@ const markdownTextStyles = css`
     margin-block-end: -12px;
   }
 
-  .section:not(:last-child) {
+  .passed {
     content-visibility: auto;
-    contain-intrinsic-size: auto 600px;
   }
 
   .markdown :is(h1, h2, h3, h4, h5, h6) {
