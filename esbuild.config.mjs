@@ -69,6 +69,7 @@ const widgetOrder = [
   "chat-element.ts",
   "transport/parse-event.ts",
   "views/message.ts",
+  "transport/socket-transport.ts",
   "chat-client.ts",
   "agent-chat.ts",
   "embed.ts",

@@ -22,7 +22,7 @@ export const chunkBudgets = {
   export: 1_500,
   keep: 2_200,
   "key-form": 2_500,
-  files: 4_500,
+  files: 4_800,
   steps: 3_800,
   feedback: 2_700,
   ...Object.fromEntries(LOCALES.map((language) => [`locale-${language}`, 4_000])),

@@ -20,8 +20,8 @@ const NAMES = {
     canSend changeReply checkingKey draftChanged dragLeave dragOver dropReply endNode expectReply following
     giveKey givenKey inOurWords interrupt isAskedForBy isCopied isDark isGiven isOffline isOpen
     isOpenWhile isQueued isReading isRestoring isSilent isTyped judgeError lastQuestion lastReply lastToken
-    outgoing putBefore redial redraw restored restoring retryAfresh retryIn rewind rewindReply sayLines settle startNode
-    stopTools submitKey succeeded toggleTheme undrawn wantsLauncher withdraw withoutFiles`,
+    outgoing putBefore redial redraw restored restoring retryAfresh retryIn rewind rewindReply sayLines sending
+    settle startNode stopTools submitKey succeeded toggleTheme undrawn unsent wantsLauncher withdraw withoutFiles`,
 };
 
 export const shortened = Object.values(NAMES).flatMap((names) => names.split(/\s+/));

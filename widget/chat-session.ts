@@ -36,6 +36,11 @@ export class ChatSession {
     return { messages, state, forks, cut, run: this.#run?.position };
   }
 
+  /** See `ChatTransport`. */
+  get unsent(): number {
+    return this.#options.transport.unsent;
+  }
+
   get status(): SessionStatus {
     return this.#status;
   }

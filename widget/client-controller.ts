@@ -20,10 +20,11 @@ export interface ClientHost extends ReactiveControllerHost, HTMLElement {
 }
 
 export class ClientController implements ReactiveController {
+  /** Absent until the element is in a page. */
+  client: ChatClient | undefined;
   readonly #host: ClientHost;
   readonly #screen: ChatScreen;
   readonly #watcher: ReplyWatcher;
-  #client: ChatClient | undefined;
 
   /** `screen` and `watcher` follow the client. */
   constructor(host: ClientHost, screen: ChatScreen, watcher: ReplyWatcher) {
@@ -33,29 +34,24 @@ export class ClientController implements ReactiveController {
     host.addController(this);
   }
 
-  /** Absent until the element is in a page. */
-  get client(): ChatClient | undefined {
-    return this.#client;
-  }
-
   hostConnected(): void {
     for (const type of NETWORK) window.addEventListener(type, this.#network);
-    this.#client?.open(this.#persists);
+    this.client?.open(this.#persists);
   }
 
   hostDisconnected(): void {
     for (const type of NETWORK) window.removeEventListener(type, this.#network);
     // An element that is only moved is connected again by then.
     queueMicrotask(() => {
-      if (!this.#host.isConnected) this.#client?.close();
+      if (!this.#host.isConnected) this.client?.close();
     });
   }
 
   /** Leaves the server, and begins with the one that the element names. */
   connect(): void {
     const host = this.#host;
-    if (this.#client) {
-      this.#client.close();
+    if (this.client) {
+      this.client.close();
       // What is open, changed or told of there.
       this.#watcher.watch([]);
       this.#screen.clear();
@@ -67,7 +63,7 @@ export class ClientController implements ReactiveController {
       onChange: () => {
         host.language.use();
         host.requestUpdate();
-        if (this.#client !== client) return;
+        if (this.client !== client) return;
         this.#watcher.watch(client.session.messages);
         this.#screen.watch(client.connection);
       },
@@ -77,13 +73,13 @@ export class ClientController implements ReactiveController {
       onReady: (info) => host.dispatchEvent(new AgentChatReadyEvent(info)),
       onToken: (text, id) => host.dispatchEvent(new AgentChatTokenEvent(text, id)),
     });
-    this.#client = client;
+    this.client = client;
     client.open(this.#persists);
   }
 
   /** To be called when the element says otherwise whether the conversation outlives a reload. */
   persist(): void {
-    if (this.#client) this.#client.keeper.isOn = this.#persists;
+    if (this.client) this.client.keeper.isOn = this.#persists;
   }
 
   get #persists(): boolean {
@@ -91,8 +87,8 @@ export class ClientController implements ReactiveController {
   }
 
   readonly #network = ({ type }: Event) => {
-    const isIdle = !this.#client?.session.busy;
-    if (type === "online" || (type === "pagehide" && isIdle)) this.#client?.redial();
+    const isIdle = !this.client?.session.busy;
+    if (type === "online" || (type === "pagehide" && isIdle)) this.client?.redial();
     this.#host.requestUpdate();
   };
 }

@@ -12,9 +12,9 @@ export interface ComposerOptions {
   readonly onSend: (message: OutgoingMessage) => void;
   readonly onStop: () => void;
   /** The draft is another one, by typing or because it was sent. */
-  readonly onDraftChanged?: () => void;
+  readonly onDraftChanged: () => void;
   /** ↑ in an empty field: the person wants the last message back. */
-  readonly onRecall?: () => void;
+  readonly onRecall: () => void;
   /** What became of each file, to be spoken. */
   readonly onFiles: (outcomes: readonly string[]) => void;
 }
@@ -160,14 +160,14 @@ export class Composer implements ReactiveController {
 
   #write(text: string): void {
     this.#text = text;
-    this.#options.onDraftChanged?.();
+    this.#options.onDraftChanged();
     this.#host.requestUpdate();
   }
 
   readonly #keyDown = (event: KeyboardEvent) => {
     // Safari ends a composition before the key that ended it, and then reports 229; others may report Enter.
     if (event.isComposing || event.keyCode === 229 || this.#composed) return;
-    if (event.key === "ArrowUp" && this.#text === "" && this.#options.onRecall) {
+    if (event.key === "ArrowUp" && this.#text === "") {
       event.preventDefault();
       this.#options.onRecall();
     }

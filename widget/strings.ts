@@ -83,8 +83,8 @@ const texts = {
   tryNow: "Try now",
   connectionLost: "The connection was lost before the answer was complete.",
   unreadable: "The server sent an answer that this chat cannot read.",
-  requestTooLarge: "The message and its files are too large for this server.",
-  rateLimited: "Too many messages in a short time. Wait a moment and try again.",
+  requestTooLarge: "The message is too large for this server.",
+  rateLimited: "Too many messages in a short time. Wait a moment.",
   serverError: "The server could not answer.",
 
   /** Label of a code block without a language. */

@@ -10,6 +10,7 @@ import { strings } from "./strings.ts";
 import { type Message, type Reply, replyText, type SentFile } from "./transcript.ts";
 import type { OnRate } from "./views/feedback.ts";
 import type { Step } from "./views/steps.ts";
+import type { Sending } from "./views/upload.ts";
 
 /** Drawn in one go, but one message at least: some 7 ms of work, and 30 on a phone. */
 const PIECE_CHARS = 2_000;
@@ -139,10 +140,13 @@ export class ViewState implements Disclosure, ReactiveController {
     return steps.map((step) => (step.type === "tool" ? `${step.tool} ` : strings.thinking));
   }
 
-  /** The files of a sent message; their names, as long as what draws them has not come. */
-  files(files: readonly SentFile[]): unknown {
+  /**
+   * The files of a sent message; their names, as long as what draws them has not come. Of the last
+   * message, which has the session with it, also how much of them has left.
+   */
+  files(files: readonly SentFile[], sending: Sending | false): unknown {
     const chunk = this.#files.get();
-    return chunk?.filesView(files, "sent-files") ?? files.map(({ name }) => name).join(", ");
+    return chunk?.sentFilesView(files, sending) ?? files.map(({ name }) => name).join(", ");
   }
 
   /** Thumbs, where the page asks for them. */

@@ -6,7 +6,7 @@ import { MAX_ATTACHMENT_BYTES } from "../../server/protocol/attachments.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
-import { type ChatPage, isFocused, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, dropLargePdf, isFocused, openChat, shown } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -34,19 +34,6 @@ function transferOf(
     }
     return transfer;
   }, plain);
-}
-
-/** A file of that size, made in the page: sending it there would take longer than the test. */
-async function dropLargePdf(chat: ChatPage, name: string, size: number): Promise<void> {
-  const file = { name, size };
-  const dataTransfer = await chat.page.evaluateHandle((made) => {
-    const bytes = new Uint8Array(made.size);
-    bytes.set(new TextEncoder().encode("%PDF-"));
-    const transfer = new DataTransfer();
-    transfer.items.add(new File([bytes], made.name, { type: "application/pdf" }));
-    return transfer;
-  }, file);
-  await chat.messages.dispatchEvent("drop", { dataTransfer });
 }
 
 test("picked files show as thumbnail and name, and arrive as they are", async (t) => {

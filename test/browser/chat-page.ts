@@ -134,6 +134,23 @@ export function watchAddresses(page: Page): { requests: string[]; sockets: strin
   return { requests, sockets };
 }
 
+/** A file of that size, made in the page: sending it there would take longer than the test. */
+export async function dropLargePdf(
+  { page, messages }: Pick<ChatPage, "page" | "messages">,
+  name: string,
+  size: number,
+): Promise<void> {
+  const file = { name, size };
+  const dataTransfer = await page.evaluateHandle((made) => {
+    const bytes = new Uint8Array(made.size);
+    bytes.set(new TextEncoder().encode("%PDF-"));
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([bytes], made.name, { type: "application/pdf" }));
+    return transfer;
+  }, file);
+  await messages.dispatchEvent("drop", { dataTransfer });
+}
+
 /** Opens everything that can be opened in the replies. Only once nothing closes by itself any more. */
 export async function openRows({ replies }: ChatElement): Promise<void> {
   const closed = replies.locator('[aria-expanded="false"]').filter({ visible: true });

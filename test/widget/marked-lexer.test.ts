@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Lexer } from "marked";
+import { Lexer, type Tokenizer } from "marked";
 import { lexerOnly } from "../../build/marked-lexer.mjs";
 
 const bundle = readFileSync(fileURLToPath(import.meta.resolve("marked")), "utf8");
 const cut = await lexerOnly(bundle);
-const built: { Lexer: typeof Lexer } = await import(
+const built: { Lexer: typeof Lexer; Tokenizer: typeof Tokenizer } = await import(
   `data:text/javascript,${encodeURIComponent(cut)}`
 );
 
@@ -27,7 +27,7 @@ test("the lexer that is built into the widget answers as the whole package does"
   ];
   assert.ok(sources.length > 680);
   for (const source of sources) {
-    const lexer = new built.Lexer({ gfm: true });
+    const lexer = new built.Lexer({ tokenizer: new built.Tokenizer() });
     lexer.blockTokens(source.replace(/\r\n?/g, "\n"), lexer.tokens);
     for (const { src, tokens } of lexer.inlineQueue) {
       lexer.state.inRawBlock = false;

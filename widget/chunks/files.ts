@@ -3,5 +3,5 @@
 export { AttachmentDraft } from "../attachment-draft.ts";
 export { fileStyles as styles } from "../styles/files.styles.ts";
 export { fileTexts as texts } from "../texts/files.ts";
-export { filesView, refusalsView } from "../views/attachment-list.ts";
+export { filesView, refusalsView, sentFilesView } from "../views/attachment-list.ts";
 export { dropView } from "../views/drop.ts";

@@ -12,10 +12,16 @@ export class HttpTransport implements ChatTransport {
   readonly #http: HttpRequests;
   #request: AbortController | undefined;
   #run: string | undefined;
+  /** A browser tells when an answer begins, and nothing of the request before. */
+  #isSending = false;
 
   /** `http` is of the script that loads this chunk: it brings nothing that is there already. */
   constructor(http: HttpRequests) {
     this.#http = http;
+  }
+
+  get unsent(): number {
+    return this.#isSending ? Infinity : 0;
   }
 
   run(turn: ChatTurn, signal: AbortSignal): AsyncGenerator<RunEvent> {
@@ -67,11 +73,14 @@ export class HttpTransport implements ChatTransport {
     stopped.addEventListener("abort", stop, { once: true });
     this.#request = request;
     this.#run = run;
+    this.#isSending = true;
     try {
       const response = await this.#http.fetch(path, { ...init, signal });
+      this.#isSending = false;
       if (response.ok && response.body) yield* this.#events(response.body, request);
       else yield await this.#refusal(response);
     } finally {
+      this.#isSending = false;
       clearTimeout(deadline);
       stopped.removeEventListener("abort", stop);
       request.abort();

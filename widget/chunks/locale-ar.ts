@@ -33,6 +33,7 @@ export const locale: Locale = {
   stop: "إيقاف الإجابة",
   attach: "إرفاق ملفات",
   attachedFiles: "الملفات المرفقة",
+  uploading: "جارٍ إرسال الملفات…",
   remove: (name) => `إزالة ${name}`,
   dropHere: "أفلت الملفات هنا لإرفاقها",
   dismiss: "إغلاق",

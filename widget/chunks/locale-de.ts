@@ -26,6 +26,7 @@ export const locale: Locale = {
   stop: "Antwort abbrechen",
   attach: "Dateien anhängen",
   attachedFiles: "Angehängte Dateien",
+  uploading: "Dateien werden gesendet …",
   remove: (name) => `${name} entfernen`,
   dropHere: "Dateien hier ablegen, um sie anzuhängen",
   dismiss: "Schließen",

@@ -26,6 +26,7 @@ export const locale: Locale = {
   stop: "Detener la respuesta",
   attach: "Adjuntar archivos",
   attachedFiles: "Archivos adjuntos",
+  uploading: "Enviando los archivos…",
   remove: (name) => `Quitar ${name}`,
   dropHere: "Suelta los archivos para adjuntarlos",
   dismiss: "Cerrar",

@@ -26,6 +26,7 @@ export const locale: Locale = {
   stop: "Arrêter la réponse",
   attach: "Joindre des fichiers",
   attachedFiles: "Fichiers joints",
+  uploading: "Envoi des fichiers…",
   remove: (name) => `Retirer ${name}`,
   dropHere: "Déposez des fichiers pour les joindre",
   dismiss: "Fermer",

@@ -26,6 +26,7 @@ export const locale: Locale = {
   stop: "Interrompi la risposta",
   attach: "Allega file",
   attachedFiles: "File allegati",
+  uploading: "Invio dei file…",
   remove: (name) => `Rimuovi ${name}`,
   dropHere: "Rilascia i file per allegarli",
   dismiss: "Chiudi",

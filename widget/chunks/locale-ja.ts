@@ -23,6 +23,7 @@ export const locale: Locale = {
   stop: "回答を停止",
   attach: "ファイルを添付",
   attachedFiles: "添付ファイル",
+  uploading: "ファイルを送信中…",
   remove: (name) => `${name}を削除`,
   dropHere: "ここにドロップして添付",
   dismiss: "閉じる",

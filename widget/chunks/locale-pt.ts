@@ -26,6 +26,7 @@ export const locale: Locale = {
   stop: "Parar a resposta",
   attach: "Anexar arquivos",
   attachedFiles: "Arquivos anexados",
+  uploading: "Enviando os arquivos…",
   remove: (name) => `Remover ${name}`,
   dropHere: "Solte os arquivos para anexá-los",
   dismiss: "Fechar",

@@ -23,6 +23,7 @@ export const locale: Locale = {
   stop: "停止回答",
   attach: "添加附件",
   attachedFiles: "附件",
+  uploading: "正在发送文件…",
   remove: (name) => `移除 ${name}`,
   dropHere: "拖放到此处以添加附件",
   dismiss: "关闭",

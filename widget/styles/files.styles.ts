@@ -143,6 +143,30 @@ export const fileStyles = css`
     animation: rise 150ms 300ms backwards;
   }
 
+  .upload {
+    /* A script sets it. */
+    --_done: 0%;
+    margin-block: 6px 2px;
+    padding-block-end: 8px;
+    background:
+      linear-gradient(var(--_accent) 0 0) 0 100% / var(--_done) 3px no-repeat,
+      linear-gradient(var(--_border) 0 0) 0 100% / 100% 3px no-repeat;
+    color: var(--_muted);
+    font-size: 13px;
+    text-align: end;
+    font-variant-numeric: tabular-nums;
+  }
+
+  /* Nobody knows how much: a broken line. */
+  .upload:not([aria-valuenow]) {
+    background: repeating-linear-gradient(90deg, var(--_accent) 0 6px, transparent 0 12px) 0 100% /
+      100% 3px no-repeat;
+  }
+
+  .upload:dir(rtl) {
+    background-position-x: 100%;
+  }
+
   .refusals {
     display: flex;
     align-items: flex-start;
@@ -187,6 +211,13 @@ export const fileStyles = css`
   }
 
   @media (forced-colors: active) {
+    .upload {
+      --_accent: Highlight;
+      --_border: GrayText;
+      forced-color-adjust: none;
+      color: CanvasText;
+    }
+
     .remove {
       border-color: ButtonText;
       color: ButtonText;

@@ -3,6 +3,8 @@
 export const fileTexts = {
   dropHere: "Drop files to attach them",
   attachedFiles: "Attached files",
+  /** Before a number of per cent. */
+  uploading: "Sending the files…",
   remove: (name: string) => `Remove ${name}`,
   dismiss: "Dismiss",
 

@@ -40,6 +40,10 @@ export class FallbackTransport implements CancellingTransport {
     this.#serverAnswers = serverAnswers;
   }
 
+  get unsent(): number {
+    return (this.#http ?? this.#socket).unsent;
+  }
+
   run(turn: ChatTurn, signal: AbortSignal): AsyncGenerator<RunEvent> {
     return this.#either((transport) => transport.run(turn, signal), signal);
   }

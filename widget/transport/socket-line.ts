@@ -28,7 +28,7 @@ export class SocketLine {
   /** The last error event: a refusal comes as an event and as a close code. */
   #lastError: ErrorEvent | undefined;
   #heard = false;
-  #unsent = 0;
+  #wasUnsent = 0;
 
   private constructor(socket: WebSocket, listener: LineListener) {
     this.#socket = socket;
@@ -72,12 +72,17 @@ export class SocketLine {
     return this.#end === undefined && this.#socket.readyState === WebSocket.OPEN;
   }
 
+  /** Characters that were given to the line and have not left; an ended line sends no more. */
+  get unsent(): number {
+    return this.#end ? 0 : this.#socket.bufferedAmount;
+  }
+
   /** Whether nothing came in, and nothing went out that had to, since this was asked last. */
   isSilent(): boolean {
-    const { bufferedAmount } = this.#socket;
-    const silent = !this.#heard && bufferedAmount === this.#unsent;
+    const { unsent } = this;
+    const silent = !this.#heard && unsent === this.#wasUnsent;
     this.#heard = false;
-    this.#unsent = bufferedAmount;
+    this.#wasUnsent = unsent;
     return silent;
   }
 

@@ -16,18 +16,27 @@ import {
   TransportError,
 } from "./transport.ts";
 
+/** More than a line takes in one go. */
+const MUCH_UNSENT = 65_536;
+
 /** Unused for so long, a line may have died in a sleep of the machine, which nobody was told of. */
 const FRESH_MS = 300_000;
 
 export class SocketTransport implements ChatTransport {
   readonly #endpoint: Endpoint;
   #line: Promise<SocketLine> | undefined;
+  /** The line as it was when a message was last sent. */
+  #sender: SocketLine | undefined;
   #usedAt = 0;
   #run: EventQueue<RunEvent> | undefined;
   #clearing: { settle: (refusal?: ErrorEvent) => void } | undefined;
 
   constructor(endpoint: Endpoint) {
     this.#endpoint = endpoint;
+  }
+
+  get unsent(): number {
+    return this.#sender?.unsent ?? 0;
   }
 
   /** Opens the line unless it is open. Rejects with `unreachable` when that is impossible. */
@@ -70,14 +79,20 @@ export class SocketTransport implements ChatTransport {
     const stop = () => {
       // A run that was cleared is over already.
       if (this.#run !== run) return;
-      line.send({ type: "stop" });
-      deadline = setTimeout(() => {
-        run.end();
+      if (line.unsent > MUCH_UNSENT) {
+        // The word would come after all of that: hanging up ends both, and who has sent the message cancels it.
         line.close();
-      }, ANSWER_WITHIN_MS);
+      } else {
+        line.send({ type: "stop" });
+        deadline = setTimeout(() => {
+          run.end();
+          line.close();
+        }, ANSWER_WITHIN_MS);
+      }
     };
     signal.addEventListener("abort", stop, { once: true });
     try {
+      this.#sender = line;
       if (line.end) this.#endRun(line.end);
       else line.send(request);
       yield* run;

@@ -38,6 +38,8 @@ export interface Endpoint {
  * a while, and `resume` gets what was missed.
  */
 export interface ChatTransport {
+  /** Characters of the last message that have not left yet; infinite while nobody knows how many. */
+  readonly unsent: number;
   /**
    * Starts a run and yields its events; `done` or `error` is the last. Aborting `signal` asks the run to
    * stop: what the server still says is yielded, and the end may then come without a terminal event.

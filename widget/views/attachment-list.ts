@@ -8,6 +8,7 @@ import { fileIcon } from "./file-icon.ts";
 import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
 import { spinner } from "./step-icons.ts";
+import { type Sending, uploadView } from "./upload.ts";
 
 /** The files of a message: as `SentFile`s, or as those of the draft with a way to take each out. */
 export function filesView<File extends SentFile>(
@@ -28,6 +29,11 @@ export function filesView<File extends SentFile>(
       )}
     </ul>
   `;
+}
+
+/** Those of a sent message; with the session, if it is the last one, also how much of them has left. */
+export function sentFilesView(files: readonly SentFile[], sending: Sending | false): unknown {
+  return [filesView(files, "sent-files"), sending ? uploadView(files, sending) : nothing];
 }
 
 function removeButton(name: string, onRemove: () => void): TemplateResult {

@@ -60,6 +60,7 @@ export interface FrameModel {
  * @csspart attachments - The files of a message.
  * @csspart attachment - One file.
  * @csspart remove - The button that takes a file out again.
+ * @csspart upload - How much of the files of a message has left.
  * @csspart refusals - Why files were not taken.
  * @csspart dismiss - The button that closes them.
  * @csspart send - The button that sends.

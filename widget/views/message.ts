@@ -7,6 +7,7 @@ import { blocksView } from "./blocks.ts";
 import { failureView, type Retries, smallButton } from "./failure.ts";
 import { iconButton } from "./header.ts";
 import * as icons from "./icons.ts";
+import type { Sending } from "./upload.ts";
 
 /** Retries are absent where the reply cannot be asked for again. */
 export interface ReplyContext extends Retries {
@@ -18,6 +19,8 @@ export interface QuestionContext {
   readonly view: ViewState;
   /** Whether its text is in the composer, to be changed. */
   readonly editing: boolean;
+  /** The session, if this is its last message. */
+  readonly sending: Sending | false;
   /** Absent where it cannot be changed. */
   readonly onEdit: (() => void) | undefined;
   /** Present while it waits for the connection. */
@@ -26,11 +29,11 @@ export interface QuestionContext {
 
 /** What the person said: a muted bubble on the end side. */
 export function questionView({ text, files }: Question, context: QuestionContext): TemplateResult {
-  const { view, editing, onEdit, onWithdraw } = context;
+  const { view, editing, sending, onEdit, onWithdraw } = context;
   return html`
     <article part="message user" class=${editing ? "message user editing" : "message user"}>
       <span class="visually-hidden">${strings.you}</span>
-      ${files.length === 0 ? nothing : view.files(files)}
+      ${files.length === 0 ? nothing : view.files(files, sending)}
       <div class="said">
         ${
           // Always there, so that a bubble has the same width while an answer comes and afterwards.

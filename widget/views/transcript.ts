@@ -37,6 +37,7 @@ export function transcriptView(model: TranscriptModel): unknown {
         return questionView(message, {
           view,
           editing,
+          sending: message === lastQuestion && session,
           onEdit: mayEdit ? () => onEdit(message) : undefined,
           onWithdraw: queued ? onWithdraw : undefined,
         });

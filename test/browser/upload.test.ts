@@ -1,0 +1,86 @@
+/** Large files on their way: what is seen of it, and what Stop and a lost line do to it. */
+
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { type ProxyOptions, startProxy } from "../support/proxy.ts";
+import { startRelay } from "../support/relay.ts";
+import { say } from "../support/scripted-provider.ts";
+import { startServer } from "../support/start-server.ts";
+import { chatIn, dropLargePdf } from "./chat-page.ts";
+
+const browser = await launchBrowser({ after });
+
+/** More than the buffers of two machines hold, so that some of it stays in the browser. */
+const SIZE = 15_000_000;
+
+/** A chat whose line is open and can be frozen, with a large file in its composer. */
+async function openWithFile(t: TestContext, proxy: ProxyOptions = {}) {
+  const turns = [[say("Hello.")], [say("Received.")], [say("On.")]];
+  const server = await startServer(t, { turns });
+  const { url } = await startProxy(t, server.port, proxy);
+  const network = await startRelay(t, Number(new URL(url).port));
+  const { page } = await openPage(t, browser);
+  await page.goto(network.url);
+  const chat = { page, ...chatIn(page) };
+  await chat.ask("Hi", "Hello.");
+  await dropLargePdf(chat, "plan.pdf", SIZE);
+  await page.locator('[part="composer"] [part="attachment"]').getByText("plan.pdf").waitFor();
+  await chat.send.and(page.locator(":enabled")).waitFor();
+  const progress = chat.questions.getByRole("progressbar", { name: "Sending the files…" });
+  const asked = () => server.model.asked.map(({ messages }) => messages.at(-1)?.content);
+  const files = () => server.model.asked.map(({ setup }) => setup.attachments?.length ?? 0);
+  return { ...chat, network, progress, asked, files };
+}
+
+test("how much of large files has left is shown below them until all of it has", async (t) => {
+  const { network, progress, say, page, replies, files } = await openWithFile(t);
+  network.freeze();
+  await say("Look");
+  await progress.waitFor();
+  const value = Number(await progress.getAttribute("aria-valuenow"));
+  assert.ok(value >= 0 && value < 100, `${value} %`);
+  assert.match(await progress.innerText(), /^Sending the files… \d+%$/);
+  assert.equal(await page.locator('[role="status"]').getByText("Sending the files").count(), 0);
+  network.thaw();
+  await replies.getByText("Received.").waitFor();
+  await progress.waitFor({ state: "hidden" });
+  assert.deepEqual(files(), [0, 1]);
+});
+
+test("over HTTP, where a browser does not tell how much has left, only that files leave is shown", async (t) => {
+  const { network, progress, say, replies } = await openWithFile(t, { upgrades: "refuse" });
+  network.freeze();
+  await say("Look");
+  await progress.waitFor();
+  assert.equal(await progress.getAttribute("aria-valuenow"), null);
+  assert.equal(await progress.innerText(), "Sending the files…");
+  network.thaw();
+  await replies.getByText("Received.").waitFor();
+  await progress.waitFor({ state: "hidden" });
+});
+
+test("Stop while files leave takes them back from the line: the model is never asked", async (t) => {
+  const { network, progress, say, stop, replies, ask, asked } = await openWithFile(t);
+  network.freeze();
+  await say("Look");
+  await progress.waitFor();
+  await stop.click();
+  await replies.getByText("You stopped this answer.").waitFor();
+  await progress.waitFor({ state: "hidden" });
+  network.thaw();
+  await ask("Something else", "Received.");
+  assert.deepEqual(asked(), ["Hi", "Something else"]);
+});
+
+test("a line that is lost while files leave is dialled again, and they arrive once", async (t) => {
+  const { network, progress, say, replies, files } = await openWithFile(t);
+  network.freeze();
+  await say("Look");
+  await progress.waitFor();
+  network.cut();
+  network.thaw();
+  await replies.getByText("Received.").waitFor();
+  await progress.waitFor({ state: "hidden" });
+  assert.deepEqual(files(), [0, 1]);
+});
