@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { HEAVY_ANSWERS, HOSTILE_ANSWERS, type HostileAnswer } from "../fixtures/hostile-answers.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
@@ -62,9 +62,9 @@ async function openUnprotected(t: TestContext, options: ChatPageOptions): Promis
   return { page, incidents, ...chatIn(page.locator("agent-chat")) };
 }
 
-/** What stands in the transcript and must not: elements, handlers, addresses. */
-function forbiddenIn(chat: ChatElement): Promise<string[]> {
-  return chat.messages.evaluate((root) => {
+/** What stands in a place, mostly the transcript, and must not: elements, handlers, addresses. */
+function forbiddenIn(chat: ChatElement, place: Locator = chat.messages): Promise<string[]> {
+  return place.evaluate((root) => {
     const found: string[] = [];
     for (const node of root.querySelectorAll("*")) {
       const name = node.localName;
@@ -95,9 +95,11 @@ function forbiddenIn(chat: ChatElement): Promise<string[]> {
 async function sayAll(chat: Watched, answers: readonly HostileAnswer[]): Promise<void> {
   for (const [index, { name }] of answers.entries()) {
     await chat.say(name);
-    await chat.replies.nth(index).and(chat.page.locator('[aria-busy="false"]')).waitFor();
-    assert.deepEqual([name, chat.incidents, await forbiddenIn(chat)], [name, [], []]);
+    const reply = chat.replies.nth(index).and(chat.page.locator('[aria-busy="false"]'));
+    await reply.waitFor();
+    assert.deepEqual([name, chat.incidents, await forbiddenIn(chat, reply)], [name, [], []]);
   }
+  assert.deepEqual(await forbiddenIn(chat), []);
 }
 
 test(`${HOSTILE_ANSWERS.length} hostile answers run nothing, ask nobody and leave the page usable`, async (t) => {
