@@ -5,7 +5,6 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build, context } from "esbuild";
 import { buildChunks, chunkBudgets, chunkSource, LOCALES, sourcesOf } from "./build/chunks.mjs";
 import { clientErrors } from "./build/client-errors.mjs";
-import { keepCode } from "./build/code-cache.mjs";
 import { compactTemplates } from "./build/compact-templates.mjs";
 import { lateFiles } from "./build/late-files.mjs";
 import { litCoreOnly } from "./build/lit-core.mjs";
@@ -152,7 +151,6 @@ if (watching) {
 } else {
   const [{ metafile }] = await Promise.all([build(browser), build(command), build(alone)]);
   await minifyAgain(browser.outfile);
-  keepCode("dist/cli.js");
   refuseCopies(chunks.sources, sourcesOf(metafile));
   console.log("Built dist/.");
   weigh(browser.outfile, WIDGET_BUDGET_GZIP_BYTES);

@@ -1,10 +1,9 @@
 /** What a start does not need is loaded when it is needed, and then it works. */
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { pathToFileURL } from "node:url";
 import { demoAgent } from "../../server/project/demo-agent.ts";
 import { post } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
@@ -62,54 +61,19 @@ test("the demo agent's tools tell the model which city is missing", async () => 
   });
 });
 
-/** The part of the built command that every start reads. */
-function shared(cli: string): string {
-  const [name] = /cli-[\w-]+(?=\.js)/.exec(readFileSync(cli, "utf8")) ?? [];
-  assert.ok(name);
-  return join(dirname(cli), name);
-}
-
-const OBJECT = { "agent.mjs": 'export default { name: "Mine", model: "openai/gpt-5.2" };' };
-
-test("a start reads one part of the command, and no provider that it does not serve", async (t) => {
+test("a start reads one file beside the command, and no provider that it does not serve", async (t) => {
   const cli = installed(t);
-  const needed = basename(shared(cli));
+  const [needed] = /cli-[\w-]+\.js/.exec(readFileSync(cli, "utf8")) ?? [];
+  assert.ok(needed);
   const built = readdirSync(dirname(cli));
-  const others = built.filter((name) => /^cli-.+\.js$/.test(name) && !name.startsWith(needed));
+  const others = built.filter((name) => /^cli-.+\.js$/.test(name) && name !== needed);
   assert.ok(others.length > 0);
   for (const name of others) rmSync(join(dirname(cli), name));
-  const project = temporaryProject(t, OBJECT);
+  const agent = 'export default { name: "Mine", model: "openai/gpt-5.2" };';
+  const project = temporaryProject(t, { "agent.mjs": agent });
   const { url } = await start(t, [project], { cli, env: { OPENAI_API_KEY: "sk-test" } });
   assert.equal(await nameOf(url), "Mine");
 });
-
-/** Whether V8 took what the build kept of the command's code; `undefined` where it was given none. */
-async function isKeptCodeUsed(cli: string): Promise<unknown> {
-  const { href } = pathToFileURL(`${shared(cli)}.js`);
-  const { script } = await import(href);
-  return script.cachedDataRejected === undefined ? undefined : !script.cachedDataRejected;
-}
-
-/** What may have become of what the build kept, and whether V8 then uses it. */
-const KEPT: [what: string, change: (file: string) => void, isUsed: boolean | undefined][] = [
-  ["as it was built", () => {}, true],
-  ["without what V8 had kept of its code, as on another Node", (file) => rmSync(file), undefined],
-  ["with the half of it", (file) => truncateSync(file, statSync(file).size / 2), false],
-];
-
-for (const [what, change, isUsed] of KEPT) {
-  test(`the command starts ${what}`, async (t) => {
-    const cli = installed(t);
-    change(`${shared(cli)}.script.js.${process.version}-${process.platform}-${process.arch}.cache`);
-    assert.equal(await isKeptCodeUsed(cli), isUsed);
-    const { command, url } = await start(t, [temporaryProject(t, OBJECT)], {
-      cli,
-      env: { OPENAI_API_KEY: "sk-test" },
-    });
-    assert.equal(await nameOf(url), "Mine");
-    assert.doesNotMatch(command.stderr, /warning/i);
-  });
-}
 
 /** Node's own: the slowest of what is not loaded by a bare server, and what an import of all names would make. */
 const LATER = [
