@@ -7,7 +7,6 @@ import {
   AgentChatToolEvent,
 } from "./agent-chat.events.ts";
 import { type Announcer, spokenLines } from "./announcer.ts";
-import { MarkdownStream } from "./markdown/markdown-stream.ts";
 import type { StepModes } from "./step-modes.ts";
 import { strings } from "./strings.ts";
 import { type Message, type Reply, replyText, type ToolBlock } from "./transcript.ts";
@@ -37,7 +36,6 @@ export class ReplyWatcher {
       this.#streaming = last.id;
       this.#told.clear();
       this.#announcer.say(strings.answering);
-      warmUp();
     } else {
       this.#tellTools(last);
     }
@@ -78,15 +76,5 @@ export class ReplyWatcher {
   #drawnTexts(): Iterable<Element> {
     const message = [...this.#host.renderRoot.querySelectorAll(".message.assistant")].at(-1);
     return message?.querySelectorAll(".markdown, .note") ?? [];
-  }
-}
-
-/**
- * Draws what nobody sees, in small turns, while the model thinks: a browser only makes code of a rule when it is first used, and
- * the first words of a page would wait for all of them.
- */
-function warmUp(): void {
-  for (const text of "aa*") {
-    setTimeout(() => new MarkdownStream(document.createElement("div")).update(text, true));
   }
 }
