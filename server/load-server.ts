@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import type { Agent } from "./agent/define.ts";
 import type { Config } from "./config.ts";
+import { prepareIds } from "./http/new-id.ts";
 import { type AgentServer, createAgentServer, type ServerParts } from "./index.ts";
 import type { Log } from "./log.ts";
 import type { OpenTelemetry } from "./observe/trace-run.ts";
@@ -87,8 +88,11 @@ export async function listen(
 ): Promise<string> {
   try {
     const url = await server.listen();
-    // What fails here is told by the first message.
-    setTimeout(() => server.prepare?.().catch(() => {}), PREPARE_MS).unref();
+    setTimeout(() => {
+      prepareIds();
+      // What fails here is told by the first message.
+      server.prepare?.().catch(() => {});
+    }, PREPARE_MS).unref();
     return url;
   } catch (error) {
     throw new SetupError(whyNot(error, host, port), { cause: error });

@@ -13,7 +13,17 @@ export type AbortKind =
 
 export class RunAbort extends Error {
   override readonly name = "RunAbort";
-  static readonly #known = new Map<AbortKind, RunAbort>();
+  /**
+   * One for all runs, made with the class: an exception takes its stack, which costs more than many a token, and holds whom
+   * it was made by. Each run is aborted in the end.
+   */
+  static readonly #all: Readonly<Record<AbortKind, RunAbort>> = {
+    gone: new RunAbort("gone"),
+    stopped: new RunAbort("stopped"),
+    revoked: new RunAbort("revoked"),
+    shutting_down: new RunAbort("shutting_down"),
+    timeout: new RunAbort("timeout"),
+  };
   readonly kind: AbortKind;
 
   private constructor(kind: AbortKind) {
@@ -21,11 +31,8 @@ export class RunAbort extends Error {
     this.kind = kind;
   }
 
-  /** One for all runs: an exception takes its stack, which costs more than many a token, and each run is aborted in the end. */
   static of(kind: AbortKind): RunAbort {
-    const known = RunAbort.#known.get(kind) ?? new RunAbort(kind);
-    RunAbort.#known.set(kind, known);
-    return known;
+    return RunAbort.#all[kind];
   }
 }
 

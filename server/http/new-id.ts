@@ -1,16 +1,24 @@
+let crypto: typeof import("node:crypto") | undefined;
+
+/** Loads what ids are made of, which a start does not wait for. */
+export function prepareIds(): void {
+  crypto ??= process.getBuiltinModule("node:crypto");
+}
+
 /**
  * A new id that nobody can guess. Node makes it of 15 pieces that stay pieces, each an object, for as long as somebody keeps
  * the text; asking for a character of it joins them.
  */
 export function newId(): string {
-  // Not imported: a start would wait for it.
-  const id = process.getBuiltinModule("node:crypto").randomUUID();
+  crypto ??= process.getBuiltinModule("node:crypto");
+  const id = crypto.randomUUID();
   id.charCodeAt(0);
   return id;
 }
 
 /** A new id for a request: told apart from all others, but it opens nothing, so whoever asks first waits for no `node:crypto`. */
 export function newRequestId(): string {
+  if (crypto !== undefined) return newId().replaceAll("-", "");
   let id = "";
   for (let words = 0; words < 4; words++) {
     id += (Math.floor(Math.random() * 2 ** 32) + 2 ** 32).toString(16).slice(1);

@@ -16,11 +16,13 @@ export class Late<Part extends { prepare?(): Promise<void> }> {
   /** Where it failed, the next who asks tries again: Node has forgotten a file that was not found, though not one that could not be read. */
   async come(): Promise<Part> {
     this.#loading ??= this.#load();
+    const loading = this.#loading;
     try {
-      this.#part = await this.#loading;
+      this.#part = await loading;
       return this.#part;
     } catch (error) {
-      this.#loading = undefined;
+      // Another may have begun anew meanwhile.
+      if (this.#loading === loading) this.#loading = undefined;
       throw error;
     }
   }

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Late } from "../../server/providers/late.ts";
 
-test("code that could not be read is read again for the next who asks, once for all who ask at a time", async () => {
+test("code that was not found is read again for the next who asks, once for all who ask at a time", async () => {
   const part = {};
   let reads = 0;
   const late = new Late(async () => {
     reads += 1;
-    if (reads === 1) throw new Error("too many open files");
+    if (reads === 1) throw new Error("not found");
     return part;
   });
   const failed = await Promise.allSettled([late.prepare(), late.come()]);

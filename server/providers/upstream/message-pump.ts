@@ -9,8 +9,8 @@ export interface MessageReader<Event> {
 }
 
 /**
- * Takes each chunk of a stream in the turn in which it came, and tells what was said in it: from the upstream's bytes to
- * the client's there is no promise, unless who is told has one waited for.
+ * Takes what came of a stream when its packet is read, and tells what was said in it: from the upstream's bytes to the
+ * client's there is no promise, unless who is told has one waited for.
  */
 export class MessagePump<Event> {
   readonly #connection: SseConnection;
@@ -51,8 +51,11 @@ export class MessagePump<Event> {
     });
   }
 
+  /** Not yet: Node tells of each HTTP chunk of a packet by itself, and what came together leaves together. */
   readonly #onNews = (): void => {
-    if (!this.#isBusy) this.#work(undefined);
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    process.nextTick(this.#goOn);
   };
 
   readonly #goOn = (): void => this.#work(undefined);

@@ -37,7 +37,7 @@ export interface StreamReader<Event> extends MessageReader<Event> {
 
 /**
  * Sends the request and tells what the reader makes of its stream, that of one chunk at a time. Rejects with a
- * `ProviderError`, the signal's reason, or what `tell` threw. Its connection is closed by then.
+ * `ProviderError`, the signal's reason, or what `tell` threw. Its connection is given up by then.
  */
 export async function streamEvents<Event>(
   request: StreamRequest,
