@@ -117,10 +117,12 @@ export class ScrollFollower implements ReactiveController {
     if (atEnd || upward) this.#setFollowing(atEnd);
   }
 
-  /** Where everything is in view nobody is away from the end, and no scroll has told so. */
+  /** Where everything is in view nobody is away from the end, and no scroll has told so. What is not shown has no height. */
   #resized(): void {
     const scroller = this.#scroller;
-    if (scroller && scroller.scrollHeight <= scroller.clientHeight) this.#setFollowing(true);
+    if (scroller?.clientHeight && scroller.scrollHeight <= scroller.clientHeight) {
+      this.#setFollowing(true);
+    }
     this.#follow();
   }
 
