@@ -16,6 +16,8 @@ const stored = ({ page }: ChatPage) =>
 
 const reset = ({ page }: ChatPage) => page.getByRole("button", { name: "New conversation" });
 
+const NOT_KEPT = "The browser does not keep this conversation";
+
 test("after a reload everything is there as it was, nothing is spoken, and the conversation goes on", async (t) => {
   const chat = await openChat(t, browser, {
     agent: { tools: [echo] },
@@ -177,11 +179,13 @@ test("where storage is full the oldest messages go and the conversation stays", 
   await chat.page.reload();
   await chat.replies.getByText("Two.").waitFor();
   await chat.page.getByText("Earlier messages are no longer shown here.").waitFor();
+  await chat.page.evaluate(
+    "Storage.prototype.setItem = () => { throw new DOMException('', 'QuotaExceededError'); }",
+  );
   await chat.ask("Third", "Three.");
   assert.equal(chat.server.model.asked[2]?.messages.length, 5, "the agent knows all of it");
+  await chat.messages.locator('[part="note"]').nth(1).and(chat.page.getByText(NOT_KEPT)).waitFor();
 });
-
-const NOT_KEPT = "The browser does not keep this conversation";
 
 test("where the browser blocks storage the conversation lasts as long as the page, and says so", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")]] });
@@ -216,9 +220,11 @@ test("a conversation says that it will not be kept as long as storage has no roo
   const note = chat.messages.getByText(NOT_KEPT);
   await chat.ask("First", "One.");
   await note.waitFor();
+  const answer = await chat.replies.elementHandle();
   await chat.page.evaluate(() => sessionStorage.clear());
   await chat.ask("Second", "Two.");
   await note.waitFor({ state: "detached" });
+  assert.ok(await answer?.evaluate((node) => node.isConnected), "it was not drawn anew");
   await chat.page.evaluate(() => {
     document.querySelector("agent-chat")?.setAttribute("persist", "none");
   });

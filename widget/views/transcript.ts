@@ -54,6 +54,14 @@ export function transcriptView(model: TranscriptModel): unknown {
     const { version } = view;
     return guard([message, last, agent, version, busy, canRetry, queued, editing, strings], draw);
   });
-  const note = session.stored.cut ? strings.earlierCut : model.isLost && strings.notKept;
-  return note ? [html`<p part="note" class="note">${note}</p>`, drawn] : drawn;
+  // Of one shape whatever there is to note: a conversation that is drawn anew loses what is selected and focused in it.
+  return [
+    noteView(session.stored.cut, strings.earlierCut),
+    noteView(model.isLost, strings.notKept),
+    drawn,
+  ];
+}
+
+function noteView(holds: unknown, note: string): unknown {
+  return holds ? html`<p part="note" class="note">${note}</p>` : nothing;
 }
