@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
 import { launchBrowser } from "../support/browser.ts";
-import { say } from "../support/scripted-provider.ts";
+import { gate } from "../support/deadline.ts";
+import { say, wait } from "../support/scripted-provider.ts";
 import { isFocused, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -64,4 +65,29 @@ test("what is wider than the answer is a stop with a name, and is scrolled there
   assert.equal(await isFocused(command), true);
   await page.getByRole("button", { name: "Wrap lines" }).nth(1).click();
   await named("ts").waitFor({ state: "detached" });
+});
+
+test("what fits is no stop either when its end comes after it was found to fit", async (t) => {
+  const [code, table] = [gate(), gate()];
+  const chat = await openChat(t, browser, {
+    turns: [
+      [
+        say("```sh\nls -a"),
+        wait(code.opened),
+        say("\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |"),
+        wait(table.opened),
+        say("\n\nDone."),
+      ],
+    ],
+  });
+  await chat.say("Go");
+  const noStop = ":not([tabindex])";
+  await chat.answer.locator(`pre${noStop}`).waitFor();
+  code.open();
+  await chat.answer.locator(`.table${noStop}`).waitFor();
+  table.open();
+  await chat.send.waitFor();
+  await chat.answer.getByText("Done.").waitFor();
+  await chat.answer.locator(`pre${noStop}`).waitFor();
+  await chat.answer.locator(`.table${noStop}`).waitFor();
 });

@@ -12,10 +12,12 @@ const observer = new ResizeObserver((entries) => {
   }
 });
 
-/** May be called again for a box that was drawn anew. Its size and that of its content decide. */
+/** To be called again for a box that was drawn anew, which has made it a stop once more. Its size and that of its content decide. */
 export function watchScroll(box: HTMLElement | null, label: string): void {
   if (!box?.firstElementChild) return;
   labels.set(box, label);
+  // Of a box that is observed already nothing would be heard.
+  observer.unobserve(box);
   observer.observe(box);
   observer.observe(box.firstElementChild);
 }
