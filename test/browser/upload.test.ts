@@ -3,9 +3,10 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import { launchBrowser, openPage } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
 import { type ProxyOptions, startProxy } from "../support/proxy.ts";
 import { startRelay } from "../support/relay.ts";
-import { say } from "../support/scripted-provider.ts";
+import { say, type Turn, wait } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { chatIn, dropLargePdf } from "./chat-page.ts";
 
@@ -15,8 +16,12 @@ const browser = await launchBrowser({ after });
 const SIZE = 15_000_000;
 
 /** A chat whose line is open and can be frozen, with a large file in its composer. */
-async function openWithFile(t: TestContext, proxy: ProxyOptions = {}) {
-  const turns = [[say("Hello.")], [say("Received.")], [say("On.")]];
+async function openWithFile(
+  t: TestContext,
+  proxy: ProxyOptions = {},
+  answer: Turn = [say("Received.")],
+) {
+  const turns = [[say("Hello.")], answer, [say("On.")]];
   const server = await startServer(t, { turns });
   const { url } = await startProxy(t, server.port, proxy);
   const network = await startRelay(t, Number(new URL(url).port));
@@ -46,6 +51,38 @@ test("how much of large files has left is shown below them until all of it has",
   await replies.getByText("Received.").waitFor();
   await progress.waitFor({ state: "hidden" });
   assert.deepEqual(files(), [0, 1]);
+});
+
+test("nobody looks any more how much has left once all of it has", async (t) => {
+  const held = gate();
+  const last = [say("Re"), wait(held.opened), say("ceived.")];
+  const { page, network, progress, say: write, replies } = await openWithFile(t, {}, last);
+  await page.evaluate(() => {
+    const looking = new Set<unknown>();
+    const [begin, end] = [setInterval, clearInterval];
+    Object.assign(window, {
+      setInterval(look: () => void, ms: number) {
+        const timer = begin(look, ms);
+        if (ms === 100) looking.add(timer);
+        document.body.setAttribute("data-looking", String(looking.size));
+        return timer;
+      },
+      clearInterval(timer: number) {
+        end(timer);
+        looking.delete(timer);
+        document.body.setAttribute("data-looking", String(looking.size));
+      },
+    });
+  });
+  network.freeze();
+  await write("Look");
+  await progress.waitFor();
+  await page.locator('[data-looking="1"]').waitFor({ state: "attached" });
+  network.thaw();
+  await replies.getByText("Re").waitFor();
+  await page.locator('[data-looking="0"]').waitFor({ state: "attached" });
+  held.open();
+  await replies.getByText("Received.").waitFor();
 });
 
 test("over HTTP, where a browser does not tell how much has left, only that files leave is shown", async (t) => {

@@ -145,6 +145,20 @@ test("the socket asks the server to stop and yields what it still says", async (
   assert.equal(last?.type === "done" && last.finish_reason, "stopped");
 });
 
+test("over HTTP a message leaves, and a question for what is missing of its answer does not", async (t) => {
+  const { server, transport } = await connect(t, HttpTransport);
+  const events = start(transport);
+  assert.equal(transport.unsent, Infinity);
+  const turn = await server.turn();
+  turn.send(token("a"));
+  turn.cut();
+  await assert.rejects(events, { code: "connection_lost" });
+  turn.send(done("a"));
+  const rest = collect(transport.resume({ run: String(turn.body.run), after: 1 }, NEVER));
+  assert.equal(transport.unsent, 0);
+  await rest;
+});
+
 test("HTTP cancels the run and yields what it still says", async (t) => {
   const { server, transport } = await connect(t, HttpTransport);
   const stop = new AbortController();

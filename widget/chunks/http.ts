@@ -12,7 +12,7 @@ export class HttpTransport implements ChatTransport {
   readonly #http: HttpRequests;
   #request: AbortController | undefined;
   #run: string | undefined;
-  /** A browser tells when an answer begins, and nothing of the request before. */
+  /** Whether a message leaves: a browser tells when an answer begins, and nothing of the request before. */
   #isSending = false;
 
   /** `http` is of the script that loads this chunk: it brings nothing that is there already. */
@@ -73,7 +73,7 @@ export class HttpTransport implements ChatTransport {
     stopped.addEventListener("abort", stop, { once: true });
     this.#request = request;
     this.#run = run;
-    this.#isSending = true;
+    this.#isSending = init.body !== undefined;
     try {
       const response = await this.#http.fetch(path, { ...init, signal });
       this.#isSending = false;

@@ -13,6 +13,8 @@ const LOOKS_EVERY_MS = 100;
 export interface Sending {
   /** Whether the message is not answered yet. */
   readonly busy: boolean;
+  /** Whether the message waits for the connection: it will be sent, or sent again. */
+  readonly isQueued: boolean;
   /** See `ChatTransport`. */
   readonly unsent: number;
 }
@@ -37,6 +39,8 @@ class UploadBar {
   /** Between two drawings `strings` may be the table of another element. */
   #strings = strings;
   #timer: ReturnType<typeof setInterval> | undefined;
+  /** Whether all of the message was seen to leave: nobody looks through the whole answer. */
+  #hasLeft = false;
 
   constructor(bytes: number) {
     this.#length = (bytes / 3) * 4;
@@ -46,18 +50,22 @@ class UploadBar {
     this.element.hidden = true;
   }
 
-  /** To be called while drawing. Follows a message until it is answered: one whose line was lost is sent again. */
+  /** To be called while drawing. Follows a message until all of it has left: one whose line was lost is sent again. */
   watch(sending: Sending): void {
     this.#strings = strings;
-    if (!sending.busy || this.#timer !== undefined) return;
-    this.#timer = setInterval(() => {
-      const { busy, unsent } = sending;
-      this.element.hidden = !busy || unsent === 0;
-      if (!this.element.hidden) this.#show(1 - unsent / Math.max(unsent, this.#length));
-      if (busy) return;
-      clearInterval(this.#timer);
-      this.#timer = undefined;
-    }, LOOKS_EVERY_MS);
+    if (!sending.busy || sending.isQueued) this.#hasLeft = false;
+    if (!sending.busy || this.#hasLeft) return;
+    this.#timer ??= setInterval(() => this.#look(sending), LOOKS_EVERY_MS);
+  }
+
+  #look({ busy, unsent }: Sending): void {
+    const leaves = busy && unsent > 0;
+    this.#hasLeft = busy && !leaves && !this.element.hidden;
+    this.element.hidden = !leaves;
+    if (leaves) this.#show(1 - unsent / Math.max(unsent, this.#length));
+    if (busy && !this.#hasLeft) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   /** `share` is not a number where nobody knows how much has left. */
