@@ -12,24 +12,25 @@ export class LateParts {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #watched: Element | undefined;
 
-  /** For a node that is final, or rests. */
-  add(node: Node | undefined, rests = true): void {
+  /** For a node that is final, or rests. To be called while drawing: later `strings` may be the table of another element. */
+  add(node: Node | undefined, rests = true, words = strings): void {
     if (!(node instanceof HTMLElement)) return;
-    if (node.matches(boxes) || node.querySelector(boxes)) void addParts(node, rests);
+    if (node.matches(boxes) || node.querySelector(boxes)) void addParts(node, rests, words);
   }
 
   /** For a node that may go on: tools at once, so that nothing jumps later, and colours when it has not gone on for a while. */
   watch(node: Node | undefined): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.add(node), pause);
+    const words = strings;
+    this.#timer = setTimeout(() => this.add(node, true, words), pause);
     if (node === this.#watched || !(node instanceof HTMLElement) || !node.matches(boxes)) return;
     this.#watched = node;
     this.add(node, false);
   }
 }
 
-async function addParts(node: HTMLElement, rests: boolean): Promise<void> {
+async function addParts(node: HTMLElement, rests: boolean, words: typeof strings): Promise<void> {
   const chunk = await loadChunk("tools");
   if (!node.isConnected) return;
-  chunk?.addTools(node, rests, strings, copyFrom, loadChunk);
+  chunk?.addTools(node, rests, words, copyFrom, loadChunk);
 }
