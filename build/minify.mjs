@@ -13,7 +13,9 @@ export async function minifyAgain(file, { module = false } = {}) {
     ecma: 2022,
     module,
     toplevel: true,
-    // What terser calls unsafe is `RegExp(x)` for `new RegExp(x)`, and `x + ""` for `String(x)`: no text of ours is made of a symbol.
+    // Terser's `unsafe` counts on built-ins being those of the language: `RegExp(x)` for `new RegExp(x)`, `x + ""` for `String(x)`,
+    // constant calls worked out beforehand, and more. Nothing of ours replaces a built-in, or makes a text of a symbol. The
+    // browser tests run what it made.
     // Nothing reads a getter only for what it does besides. Statements and comparisons stay what they were written as where that has more in common with the rest of the file.
     compress: {
       passes: 3,

@@ -135,7 +135,7 @@ export const locale: Locale = {
   tryNow: "المحاولة الآن",
   connectionLost: "انقطع الاتصال قبل اكتمال الإجابة.",
   unreadable: "أرسل الخادم إجابة لا يمكن لهذه الدردشة قراءتها.",
-  requestTooLarge: "الرسالة وملفاتها أكبر مما يقبله هذا الخادم.",
+  requestTooLarge: "الرسالة أكبر مما يقبله هذا الخادم.",
   rateLimited: "رسائل كثيرة في وقت قصير. انتظر لحظة ثم أعد المحاولة.",
   serverError: "تعذّر على الخادم الرد.",
   noFilesTaken: (agent) => `لا يقبل ${agent} الملفات.`,

@@ -110,7 +110,7 @@ export const locale: Locale = {
   tryNow: "Intentar ahora",
   connectionLost: "La conexión se perdió antes de que terminara la respuesta.",
   unreadable: "El servidor envió una respuesta que este chat no puede leer.",
-  requestTooLarge: "El mensaje y sus archivos son demasiado grandes para este servidor.",
+  requestTooLarge: "El mensaje es demasiado grande para este servidor.",
   rateLimited: "Demasiados mensajes en poco tiempo. Espera un momento e inténtalo de nuevo.",
   serverError: "El servidor no pudo responder.",
   noFilesTaken: (agent) => `${agent} no acepta archivos.`,

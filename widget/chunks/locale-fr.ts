@@ -111,7 +111,7 @@ export const locale: Locale = {
   tryNow: "Réessayer maintenant",
   connectionLost: "La connexion a été perdue avant la fin de la réponse.",
   unreadable: "Le serveur a envoyé une réponse que ce chat ne peut pas lire.",
-  requestTooLarge: "Le message et ses fichiers sont trop volumineux pour ce serveur.",
+  requestTooLarge: "Le message est trop volumineux pour ce serveur.",
   rateLimited: "Trop de messages en peu de temps. Patientez un instant, puis réessayez.",
   serverError: "Le serveur n’a pas pu répondre.",
   noFilesTaken: (agent) => `${agent} n’accepte pas de fichiers.`,

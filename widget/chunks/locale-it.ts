@@ -110,7 +110,7 @@ export const locale: Locale = {
   tryNow: "Prova ora",
   connectionLost: "La connessione si è interrotta prima della fine della risposta.",
   unreadable: "Il server ha inviato una risposta che questa chat non riesce a leggere.",
-  requestTooLarge: "Il messaggio e i suoi file sono troppo grandi per questo server.",
+  requestTooLarge: "Il messaggio è troppo grande per questo server.",
   rateLimited: "Troppi messaggi in poco tempo. Attendi un momento e riprova.",
   serverError: "Il server non è riuscito a rispondere.",
   noFilesTaken: (agent) => `${agent} non accetta file.`,

@@ -106,7 +106,7 @@ export const locale: Locale = {
   tryNow: "今すぐ試す",
   connectionLost: "回答の途中で接続が切れました。",
   unreadable: "サーバーから読み取れない応答が届きました。",
-  requestTooLarge: "メッセージとファイルが大きすぎるため、送信できません。",
+  requestTooLarge: "メッセージが大きすぎるため、このサーバーには送信できません。",
   rateLimited: "短時間に多くのメッセージが送信されました。少し待ってからお試しください。",
   serverError: "サーバーが応答できませんでした。",
   noFilesTaken: (agent) => `${agent}はファイルを受け付けていません。`,

@@ -109,7 +109,7 @@ export const locale: Locale = {
   tryNow: "Tentar agora",
   connectionLost: "A conexão caiu antes que a resposta terminasse.",
   unreadable: "O servidor enviou uma resposta que este chat não consegue ler.",
-  requestTooLarge: "A mensagem e seus arquivos são grandes demais para este servidor.",
+  requestTooLarge: "A mensagem é grande demais para este servidor.",
   rateLimited: "Mensagens demais em pouco tempo. Aguarde um momento e tente de novo.",
   serverError: "O servidor não conseguiu responder.",
   noFilesTaken: (agent) => `${agent} não aceita arquivos.`,

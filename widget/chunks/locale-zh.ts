@@ -104,7 +104,7 @@ export const locale: Locale = {
   tryNow: "立即重试",
   connectionLost: "回答完成之前连接中断了。",
   unreadable: "服务器发来了无法识别的回答。",
-  requestTooLarge: "消息及其文件对此服务器来说太大。",
+  requestTooLarge: "消息对此服务器来说太大。",
   rateLimited: "短时间内消息过多。请稍候再试。",
   serverError: "服务器未能回答。",
   noFilesTaken: (agent) => `${agent} 不接受文件。`,

@@ -10,6 +10,7 @@ export const fileStyles = css`
     display: grid;
     padding: 12px;
     background: color-mix(in oklab, var(--_bg) 80%, transparent);
+    -webkit-backdrop-filter: blur(12px);
     backdrop-filter: blur(12px);
     pointer-events: none;
   }

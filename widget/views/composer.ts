@@ -61,7 +61,7 @@ export function composerView(model: ComposerModel): TemplateResult {
   `;
 }
 
-/** The card looks like one field: a press between its buttons is meant for the text. */
+/** The row looks like one field: a press between its buttons is meant for the text. */
 function focusField(event: MouseEvent): void {
   const { target, currentTarget } = event;
   if (target !== currentTarget) return;
