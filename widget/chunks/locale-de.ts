@@ -111,7 +111,8 @@ export const locale: Locale = {
   connectionLost: "Die Verbindung brach ab, bevor die Antwort vollständig war.",
   unreadable: "Der Server hat eine Antwort gesendet, die dieser Chat nicht lesen kann.",
   requestTooLarge: "Die Nachricht ist für diesen Server zu groß.",
-  rateLimited: "Zu viele Nachrichten in kurzer Zeit. Warten Sie einen Moment, und versuchen Sie es dann noch einmal.",
+  rateLimited:
+    "Zu viele Nachrichten in kurzer Zeit. Warten Sie einen Moment, und versuchen Sie es dann noch einmal.",
   serverError: "Der Server konnte nicht antworten.",
   noFilesTaken: (agent) => `${agent} nimmt keine Dateien an.`,
   fileTooLarge: (name, limit) => `${name} ist größer als ${limit}.`,
