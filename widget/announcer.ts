@@ -8,7 +8,7 @@ import {
 } from "lit";
 import { strings } from "./strings.ts";
 
-/** Lines that are read and said at a time: the thousands of a long answer would hold the page up. */
+/** Lines that are read and said at a time (paragraphs, items, rows, blocks of code): the thousands of a long answer would hold the page up. */
 const LINES = 50;
 
 /** By then a screen reader has taken over what it will say. */
@@ -56,7 +56,7 @@ export class Announcer implements ReactiveController {
   sayLines(lines: Iterable<string>): void {
     this.#urgent = "";
     this.#rest.push(lines[Symbol.iterator]());
-    this.#goOnIn(0);
+    this.#wait();
   }
 
   #goOn(): void {
@@ -66,18 +66,17 @@ export class Announcer implements ReactiveController {
       if (done) this.#rest.shift();
       else lines.push(value);
     }
-    if (!lines.length) {
-      this.clear();
-      return;
-    }
     this.#polite = [...this.#polite, ...sentencesOf(lines)];
     this.#host.requestUpdate();
-    this.#goOnIn(HEARD_AFTER_MS);
+    this.#wait();
   }
 
-  #goOnIn(ms: number): void {
+  /** For the turn of the next lines; after the last ones, until they are heard. */
+  #wait(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#goOn(), this.#rest[0] ? 0 : ms);
+    this.#timer = this.#rest[0]
+      ? setTimeout(() => this.#goOn())
+      : setTimeout(() => this.clear(), HEARD_AFTER_MS);
   }
 
   /** Says it at once: for failures. It is gone as soon, since an alert is said again with whatever shows the element again. */
@@ -85,7 +84,7 @@ export class Announcer implements ReactiveController {
     // A live region speaks only when its text changes; a no-break space makes a repeated one differ.
     this.#urgent = text === this.#urgent ? `${text}\u00A0` : text;
     this.#host.requestUpdate();
-    this.#goOnIn(HEARD_AFTER_MS);
+    this.#wait();
   }
 
   render(): TemplateResult {
@@ -104,16 +103,23 @@ function sentencesOf(lines: readonly string[]): string[] {
   return lines.flatMap((line) => [...segmenter.segment(line)].map(({ segment }) => segment.trim()));
 }
 
-/** Of the elements in an answer: paragraphs, headings, lists and their items, and these. */
-const BLOCKS = /^([PHLUO].?|PRE|TR|BLOCKQUOTE|DIV|TABLE)$/;
+/** Elements of an answer whose text is a line of its own; all others that are no part of a line have such elements in them. */
+const BLOCKS = /^(P|H\d|LI|PRE|TR|DIV)$/;
+
+/** What can be long and has nothing but such elements in it. */
+const HOLDERS = ".section,.table,table,tbody,ul,ol";
 
 /**
  * What rendered answers say aloud, a line per block: their text without Markdown marks and buttons. Each block is read when its
- * lines are asked for.
+ * lines are asked for, and of a list or a table each item or row.
  */
 export function* spokenLines(roots: Iterable<Node>): Generator<string> {
   for (const root of roots) {
     for (const block of root.childNodes) {
+      if ((block as Partial<Element>).matches?.(HOLDERS)) {
+        yield* spokenLines([block]);
+        continue;
+      }
       for (const line of textOf(block).split("\0")) {
         const said = line.replace(/\s+/g, " ").trim();
         if (said) yield said;

@@ -48,15 +48,30 @@ test("what a drawn answer says is a line per block, without buttons", () => {
   );
 });
 
-test("a drawn answer is walked through as far as its lines are asked for", () => {
-  const root = drawn(html`<p>One.</p><p>Two.</p><p>Three.</p>`);
-  const lines = spokenLines([root]);
-  assert.equal(lines.next().value, "One.");
-  const last = root.querySelector("p:last-of-type");
-  assert.ok(last);
-  last.textContent = "Changed.";
-  assert.deepEqual([...lines], ["Two.", "Changed."]);
-});
+for (const [what, markup, lastLine] of [
+  ["an answer", html`<p>One.</p><p>Two.</p><p>Three.</p>`, "p:last-of-type"],
+  [
+    "a section",
+    html`<div class="section"><p>One.</p><p>Two.</p><p>Three.</p></div>`,
+    "p:last-of-type",
+  ],
+  ["a list", html`<ul><li>One.</li><li>Two.</li><li>Three.</li></ul>`, "li:last-of-type"],
+  [
+    "a table",
+    html`<div class="table"><table><thead><tr><th>One.</th></tr></thead><tbody><tr><td>Two.</td></tr><tr><td>Three.</td></tr></tbody></table></div>`,
+    "tr:last-of-type td",
+  ],
+] as const) {
+  test(`${what} is walked through as far as its lines are asked for`, () => {
+    const root = drawn(markup);
+    const lines = spokenLines([root]);
+    assert.equal(lines.next().value, "One.");
+    const last = [...root.querySelectorAll(lastLine)].at(-1);
+    assert.ok(last);
+    last.textContent = "Changed.";
+    assert.deepEqual([...lines], ["Two.", "Changed."]);
+  });
+}
 
 test("of many lines fifty are read in one turn, and none in the turn that has them said", (t) => {
   let read = 0;
@@ -77,6 +92,28 @@ test("of many lines fifty are read in one turn, and none in the turn that has th
     Array.from({ length: 120 }, (_, index) => `Line ${index + 1}.`),
   );
   clock.tick(1_000);
+  assert.deepEqual(polite(), []);
+});
+
+for (const count of [1, 49, 50, 51, 100]) {
+  test(`${count} lines stay until they are heard`, (t) => {
+    const { voice, clock, polite } = announcer(t);
+    voice.sayLines(Array.from({ length: count }, (_, index) => `Line ${index}.`));
+    clock.tick(999);
+    assert.equal(polite().length, count);
+    clock.tick(1);
+    assert.deepEqual(polite(), []);
+  });
+}
+
+test("an answer without a word does not cut off what was said before it", (t) => {
+  const { voice, clock, polite } = announcer(t);
+  voice.say("Answering…");
+  clock.tick(0);
+  voice.sayLines([]);
+  clock.tick(999);
+  assert.deepEqual(polite(), ["Answering…"]);
+  clock.tick(1);
   assert.deepEqual(polite(), []);
 });
 
