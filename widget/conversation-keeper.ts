@@ -67,7 +67,7 @@ export class ConversationKeeper {
     this.#isOn = isOn;
     if (isOn) {
       this.#isRestoring = holds(this.#first);
-      this.#restored = this.#open();
+      this.#restored = this.#open(this.#isRestoring);
     } else {
       this.#letGo(true);
     }
@@ -79,11 +79,17 @@ export class ConversationKeeper {
     this.#letGo(false);
   }
 
-  async #open(): Promise<void> {
+  /** With `waits`, not even a first failure ends the restoring: whoever sent something then would overwrite what was kept. */
+  async #open(waits = false): Promise<void> {
     const { id, read, restore } = this.#options;
     const isNeeded = () => (this.#isOn || this.#mustErase) && !this.#store;
     // Without the chunk a conversation lasts as long as its page.
-    const chunk = await loadChunk("keep", () => isNeeded() && this.#open());
+    let retry = (_retried: unknown) => {};
+    const retried = new Promise<unknown>((resolve) => {
+      retry = resolve;
+    });
+    const chunk = await loadChunk("keep", () => retry(isNeeded() && this.#open()));
+    if (!chunk && waits) return void (await retried);
     this.#isRestoring = false;
     if (chunk && isNeeded()) {
       this.#store = new chunk.ConversationStore(

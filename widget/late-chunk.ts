@@ -31,7 +31,7 @@ export class LateChunk<Name extends keyof Chunks> {
 
   /** The chunk, if it has come; else it is asked for, once. */
   get(): Chunks[Name] | undefined {
-    if (!this.#chunk && !this.#failed) void this.load();
+    if (!this.#failed) void this.load();
     return this.#chunk;
   }
 
@@ -42,9 +42,9 @@ export class LateChunk<Name extends keyof Chunks> {
 
   async #load(): Promise<Chunks[Name] | undefined> {
     const chunk = await loadChunk(this.#name, this.#again);
-    this.#failed = chunk === undefined;
-    if (chunk) this.#chunk = chunk;
-    else this.#loading = undefined;
+    this.#chunk = chunk;
+    this.#failed = !chunk;
+    if (!chunk) this.#loading = undefined;
     const { renderRoot } = this.#host;
     if (chunk && "styles" in chunk && renderRoot instanceof ShadowRoot) {
       const { styleSheet } = chunk.styles;
@@ -53,9 +53,10 @@ export class LateChunk<Name extends keyof Chunks> {
     this.#host.requestUpdate();
     return chunk;
   }
+
   /** An element that is no longer in the page asks when it is there again. */
   readonly #again = () => {
-    this.#failed = this.#host.renderRoot.isConnected;
-    if (this.#failed && !this.#chunk) void this.load();
+    this.#failed = !this.#chunk && this.#host.renderRoot.isConnected;
+    if (this.#failed) void this.load();
   };
 }

@@ -50,6 +50,24 @@ test("a conversation is kept, and shown after a reload, also where what keeps it
   await chat.replies.getByText("Noted.").waitFor();
 });
 
+test("what is sent before what keeps the conversation was asked for again goes on with the earlier one", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("One.")], [say("Two.")]],
+    expectedComplaints,
+  });
+  await chat.ask("First", "One.");
+  await refuse(chat.page, "keep", 1);
+  await chat.page.reload();
+  await chat.say("Second");
+  await chat.replies.getByText("Two.").waitFor();
+  const { messages } = chat.server.model.asked[1] ?? { messages: [] };
+  assert.deepEqual(
+    messages.map(({ content }) => content),
+    ["First", "One.", "Second"],
+  );
+  assert.equal(await chat.questions.count(), 2);
+});
+
 test("a language that could not be had at once is spoken as soon as it can", async (t) => {
   const server = await startServer(t, { turns: [] });
   const site = await startSite(t, {
