@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
-import type { AgentChat } from "../../widget/agent-chat.ts";
 import { english as chatTexts, type Locale } from "../../widget/strings.ts";
 import { feedbackTexts } from "../../widget/texts/feedback.ts";
 import { fileTexts } from "../../widget/texts/files.ts";
@@ -12,7 +11,6 @@ import { launcherTexts } from "../../widget/texts/launcher.ts";
 import { stepTexts } from "../../widget/texts/steps.ts";
 import { boxToolTexts } from "../../widget/texts/tools.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
-import { gate } from "../support/deadline.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
@@ -197,32 +195,6 @@ test("a language that cannot be loaded is English, and the chat works", async (t
   await page.route("**/chunks/**", (route) => route.abort());
   await page.goto(site.url);
   await chatIn(page).ask("Hi", "Still here.");
-});
-
-test("two chats of two languages in one page: the tools of code come in the language of each", async (t) => {
-  const code = say("```js\nx();\n```");
-  const server = await startServer(t, { turns: [[code], [code]] });
-  const chats = ["de", "fr"].map((lang) => `<agent-chat id="${lang}" lang="${lang}"></agent-chat>`);
-  const site = await startSite(t, {
-    "/": sitePage(`<script src="${server.url}/widget.js"></script>${chats.join("")}`),
-  });
-  const { page, complaints } = await openPage(t, browser);
-  failOnComplaints(t, complaints);
-  const tools = gate();
-  await page.route("**/chunks/tools-*", async (route) => {
-    await tools.opened;
-    await route.continue();
-  });
-  await page.goto(site.url);
-  await page.locator("#de").getByPlaceholder("Nachricht an").waitFor();
-  await page.locator("#fr").getByPlaceholder("Écrire à").waitFor();
-  for (const id of ["#de", "#fr"]) {
-    await page.locator(id).evaluate((chat) => (chat as AgentChat).send("Code"));
-    await page.locator(id).locator(".code").waitFor();
-  }
-  tools.open();
-  await page.locator("#de").getByRole("button", { name: "Zeilen umbrechen" }).waitFor();
-  await page.locator("#fr").getByRole("button", { name: "Retour à la ligne" }).waitFor();
 });
 
 test("a site's own texts replace ours, and take part in a change of language", async (t) => {

@@ -1,59 +1,15 @@
 import "./browser-globals.ts";
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import type { StreamEvent } from "../../server/protocol/events.ts";
-import type { ChatTransport, Endpoint } from "../../widget/transport/transport.ts";
 import { openedSockets } from "./browser-globals.ts";
-import { done, type ScriptOptions, startScriptedServer, token } from "./scripted-server.ts";
+import { done, startScriptedServer, token } from "./scripted-server.ts";
+import { collect, connect, HttpTransport, NEVER, start, TURN } from "./transport-runs.ts";
 
 const http = await import("../../widget/chunks/http.ts");
 const { FallbackTransport } = await import("../../widget/transport/fallback-transport.ts");
-const { HttpRequests } = await import("../../widget/transport/http-requests.ts");
 const { SocketTransport } = await import("../../widget/transport/socket-transport.ts");
-
-const NEVER = new AbortController().signal;
-const TURN = {
-  run: "run-1",
-  message: "Hi",
-  attachments: [],
-  state: { previous_response_id: "resp_1" },
-};
-
-/** As the script makes it when the chunk has come. */
-class HttpTransport extends http.HttpTransport {
-  constructor(endpoint: Endpoint) {
-    super(new HttpRequests(endpoint));
-  }
-}
-
-async function connect(
-  t: TestContext,
-  Transport: typeof SocketTransport | typeof HttpTransport,
-  { givenKey, ...options }: ScriptOptions & { givenKey?: string } = {},
-) {
-  const server = await startScriptedServer(t, options);
-  const transport = new Transport({ server: new URL(server.url), key: () => givenKey });
-  t.after(() => transport.close());
-  return { server, transport };
-}
-
-async function collect(events: AsyncIterable<StreamEvent>): Promise<StreamEvent[]> {
-  const collected: StreamEvent[] = [];
-  for await (const event of events) collected.push(event);
-  return collected;
-}
-
-let runs = 0;
-
-/** Each start is a run of its own. */
-function start(transport: ChatTransport, signal = NEVER) {
-  runs += 1;
-  const events = collect(transport.run({ ...TURN, run: `run-${runs}` }, signal));
-  // A test may await the server's side first.
-  events.catch(() => undefined);
-  return events;
-}
 
 for (const Transport of [SocketTransport, HttpTransport]) {
   test(`${Transport.name} sends message and state, and yields the run's events in order`, async (t) => {
