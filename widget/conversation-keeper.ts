@@ -84,12 +84,12 @@ export class ConversationKeeper {
     const { id, read, restore } = this.#options;
     const isNeeded = () => (this.#isOn || this.#mustErase) && !this.#store;
     // Without the chunk a conversation lasts as long as its page.
-    let retry = (_retried: unknown) => {};
-    const retried = new Promise<unknown>((resolve) => {
+    let retry = (_retried?: Promise<void>) => {};
+    const retried = new Promise<void>((resolve) => {
       retry = resolve;
     });
-    const chunk = await loadChunk("keep", () => retry(isNeeded() && this.#open()));
-    if (!chunk && waits) return void (await retried);
+    const chunk = await loadChunk("keep", () => retry(isNeeded() ? this.#open() : undefined));
+    if (!chunk && waits) return retried;
     this.#isRestoring = false;
     if (chunk && isNeeded()) {
       this.#store = new chunk.ConversationStore(

@@ -44,7 +44,7 @@ export class LateChunk<Name extends keyof Chunks> {
     const chunk = await loadChunk(this.#name, this.#again);
     this.#chunk = chunk;
     this.#failed = !chunk;
-    if (!chunk) this.#loading = undefined;
+    this.#loading = chunk && this.#loading;
     const { renderRoot } = this.#host;
     if (chunk && "styles" in chunk && renderRoot instanceof ShadowRoot) {
       const { styleSheet } = chunk.styles;

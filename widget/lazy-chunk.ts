@@ -75,8 +75,7 @@ export async function loadChunk<Name extends keyof Chunks>(
   const tries = failures.get(name) ?? 0;
   try {
     const base = scriptTag.isTag ? server : parseServer(server);
-    const url = new URL(`chunks/${name}${PARLEY_CHUNKS}.js`, base);
-    if (tries > 0) url.hash = String(tries);
+    const url = new URL(`chunks/${name}${PARLEY_CHUNKS}.js#${tries}`, base);
     const chunk = loaded.get(name) ?? import(url.href).then(receive);
     loaded.set(name, chunk);
     return (await chunk) as Chunks[Name];
