@@ -106,8 +106,8 @@ function sentencesOf(lines: readonly string[]): string[] {
 /** Elements of an answer whose text is a line of its own; all others that are no part of a line have such elements in them. */
 const BLOCKS = /^(P|H\d|LI|PRE|TR|DIV)$/;
 
-/** What can be long and has nothing but such elements in it. */
-const HOLDERS = ".section,.table,table,tbody,ul,ol";
+/** What has nothing but such elements and buttons in it, and can be long. */
+const HOLDERS = "div,table,tbody,ul,ol";
 
 /**
  * What rendered answers say aloud, a line per block: their text without Markdown marks and buttons. Each block is read when its
