@@ -8,7 +8,7 @@ import {
   SNIFF_BYTES,
   sniffMediaType,
 } from "../server/protocol/attachments.ts";
-import type { AgentInfo, ConversationState } from "../server/protocol/chat.ts";
+import type { AgentInfo } from "../server/protocol/chat.ts";
 import { formatBytes } from "./format.ts";
 import { formatMediaTypes } from "./format-media-types.ts";
 import { strings } from "./strings.ts";
@@ -30,8 +30,8 @@ export interface DraftFile {
 /** What the server has said of itself and its files. */
 export type AttachmentLimits = Pick<AgentInfo, "agent" | "attachments" | "max_body_bytes">;
 
-/** What a message weighs besides its files and its state, roughly. */
-const WORDS_BYTES = 16_384;
+/** Room for what is still to be written, and for how a message is put together. */
+const MORE_BYTES = 16_384;
 
 export class AttachmentDraft {
   readonly #onChange: () => void;
@@ -66,19 +66,19 @@ export class AttachmentDraft {
   }
 
   /**
-   * Checks and reads files, and keeps those that may be attached beside the state that goes with the message. Resolves to a
+   * Checks and reads files, and keeps those that may be attached beside what else is sent: the state and the text. Resolves to a
    * sentence for each, to be spoken.
    */
   add(
     files: readonly File[],
     limits: AttachmentLimits,
-    state: ConversationState,
+    besides: unknown,
   ): Promise<readonly string[]> {
     this.#pending = [...this.#pending, ...files];
     this.#refusals = [];
     this.#onChange();
     // Each file is judged by those that are there, also by those of an earlier drop that are still being read.
-    const outcomes = this.#added.then(() => this.#addAll(files, limits, state));
+    const outcomes = this.#added.then(() => this.#addAll(files, limits, besides));
     this.#added = outcomes;
     return outcomes;
   }
@@ -86,10 +86,10 @@ export class AttachmentDraft {
   async #addAll(
     files: readonly File[],
     limits: AttachmentLimits,
-    state: ConversationState,
+    besides: unknown,
   ): Promise<readonly string[]> {
     // A state may hold the files of all earlier messages.
-    const room = limits.max_body_bytes - new Blob([JSON.stringify(state)]).size - WORDS_BYTES;
+    const room = limits.max_body_bytes - new Blob([JSON.stringify(besides)]).size - MORE_BYTES;
     const refusals: string[] = [];
     const outcomes: string[] = [];
     for (const file of files) {

@@ -158,7 +158,7 @@ export class ChatScreen {
   #composerAndMore({ info, session, keeper }: ChatClient, empty: boolean): TemplateResult {
     const composer = this.#composer.render({
       limits: info,
-      state: session.stored.state,
+      state: session.stateFor(this.#editor.id),
       restoring: keeper.isRestoring,
       busy: session.busy,
       stopping: session.status === "stopping",

@@ -1,5 +1,6 @@
 /** One conversation with the server: at most one run at a time, carried on over lost lines. */
 
+import type { ConversationState } from "../server/protocol/chat.ts";
 import { CarriedRun } from "./carried-run.ts";
 import { Conversation, type ConversationData, type OutgoingMessage } from "./conversation.ts";
 import { ReplyWriter } from "./reply-writer.ts";
@@ -65,6 +66,11 @@ export class ChatSession {
   get canRetry(): boolean {
     const question = this.#conversation.lastQuestion;
     return !this.busy && question !== undefined && this.#conversation.canRepeat(question);
+  }
+
+  /** What goes with a message that takes the place of an earlier one, or with the next. */
+  stateFor(id: string | undefined): ConversationState {
+    return this.#conversation.stateFor(id);
   }
 
   /** A question as it was sent; without its files when they are no longer here. */

@@ -49,15 +49,15 @@ export class ComposerFiles {
     return this.#draft?.reading ?? false;
   }
 
-  /** Takes what may be attached. Files wait for the limits; whoever has got those adds none. */
-  async add(files: Iterable<File>, rules: FileRules | undefined): Promise<void> {
+  /** Takes what may be attached beside a text. Files wait for the limits; whoever has got those adds none. */
+  async add(files: Iterable<File>, rules: FileRules | undefined, text: string): Promise<void> {
     const early = this.#early;
     early.push(...files);
     if (!rules?.limits || early.length === 0) return;
     const { limits, state } = rules;
     const added = early.splice(0);
     const draft = await this.#open();
-    this.#options.onFiles((await draft?.add(added, limits, state)) ?? [this.#problem]);
+    this.#options.onFiles((await draft?.add(added, limits, [state, text])) ?? [this.#problem]);
   }
 
   /** Hands the files over. */

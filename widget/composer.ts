@@ -115,7 +115,7 @@ export class Composer implements ReactiveController {
   }
 
   addFiles(files: Iterable<File>): Promise<void> {
-    return this.#files.add(files, this.#state);
+    return this.#files.add(files, this.#state, this.#text);
   }
 
   render(state: ComposerState): TemplateResult {

@@ -56,6 +56,11 @@ export class Conversation implements ConversationData {
     return this.#state;
   }
 
+  /** What an earlier question was asked from; without one, what the next is. */
+  stateFor(id: string | undefined): ConversationState {
+    return id ? stateOf(this.#forks.get(id), this.#state) : this.#state;
+  }
+
   get forks(): ReadonlyMap<string, Fork> {
     return this.#forks;
   }
@@ -137,7 +142,7 @@ export class Conversation implements ConversationData {
     if (at === -1) return;
     for (const gone of this.#messages.slice(at)) this.#attachments.delete(gone.id);
     this.#messages = this.#messages.slice(0, at);
-    this.#state = stateOf(this.#forks.get(id), this.#state);
+    this.#state = this.stateFor(id);
   }
 
   /** Back to the last question, to ask it again; `afresh` without what was said before it. */
@@ -146,7 +151,7 @@ export class Conversation implements ConversationData {
     if (!question) return;
     if (afresh) this.#forks.set(question.id, {});
     this.#messages = this.#messages.slice(0, this.#messages.indexOf(question) + 1);
-    this.#state = stateOf(this.#forks.get(question.id), this.#state);
+    this.#state = this.stateFor(question.id);
   }
 
   clear(): void {
