@@ -25,11 +25,9 @@ export class FileDrop {
 
   readonly dragLeave = (event: DragEvent): void => {
     const { currentTarget, relatedTarget } = event;
-    const stillInside =
-      currentTarget instanceof Node &&
-      relatedTarget instanceof Node &&
-      currentTarget.contains(relatedTarget);
-    if (!stillInside) this.#show(false);
+    // Nothing is inside where it has left the page.
+    const isInside = (currentTarget as Node).contains(relatedTarget as Node | null);
+    if (!isInside) this.#show(false);
   };
 
   readonly drop = (event: DragEvent): void => {

@@ -84,7 +84,7 @@ const texts = {
   connectionLost: "The connection was lost before the answer was complete.",
   unreadable: "The server sent an answer that this chat cannot read.",
   requestTooLarge: "The message is too large for this server.",
-  rateLimited: "Too many messages in a short time. Wait a moment, then try again.",
+  rateLimited: "Too many messages in a short time. Try again in a moment.",
   serverError: "The server could not answer.",
 
   /** Label of a code block without a language. */

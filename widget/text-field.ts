@@ -9,11 +9,13 @@ const ONE_LINE_PX = 50;
 /** Makes the field as high as its text, as far as the style sheet lets it. */
 export function growField(input: HTMLTextAreaElement | null): void {
   if (!input) return;
+  const hasText = input.value !== "";
   // Not before the text is gone: the width would change to and fro where a line is just too long for one of the two.
-  if (input.value === "") input.parentElement?.removeAttribute("data-tall");
-  else if (input.scrollHeight > ONE_LINE_PX) input.parentElement?.setAttribute("data-tall", "");
+  if (!hasText || input.scrollHeight > ONE_LINE_PX) {
+    input.parentElement?.toggleAttribute("data-tall", hasText);
+  }
   // Browsers without `field-sizing: content` need the height set by hand.
   if (CSS.supports("field-sizing", "content")) return;
   input.style.height = "auto";
-  if (input.value !== "") input.style.height = `${input.scrollHeight}px`;
+  if (hasText) input.style.height = `${input.scrollHeight}px`;
 }
