@@ -182,40 +182,6 @@ test("a file with which the message would be larger than the server takes is ref
   assert.equal(page.all(".draft-files li").length, 1);
 });
 
-test("what the conversation weighs that goes with the message leaves less room for files", async (t) => {
-  const { server, page, drop } = await open(t, { info: { max_body_bytes: 16_384 + 4_000 } });
-  const sent = page.chat.send("Hello");
-  const turn = await server.turn();
-  turn.send(done("Hi.", { conversation_history: [{ role: "user", content: "x".repeat(2_000) }] }));
-  await sent;
-  await page.chat.updateComplete;
-  drop(png("a.png", 2_000));
-  await page.shown("[part=refusals]");
-  assert.match(page.text("[part=refusals]"), /^a\.png was not attached: .* 1\.\d kB together/);
-});
-
-test("a long text leaves less room for files", async (t) => {
-  const { page, drop } = await open(t, { info: { max_body_bytes: 16_384 + 4_000 } });
-  await page.type("x".repeat(2_000));
-  drop(png("a.png", 2_000));
-  await page.shown("[part=refusals]");
-  assert.match(page.text("[part=refusals]"), /^a\.png was not attached: .* 1\.\d kB together/);
-});
-
-test("beside an earlier message that is changed only what was said before it counts", async (t) => {
-  const { server, page, drop } = await open(t, { info: { max_body_bytes: 16_384 + 4_000 } });
-  const sent = page.chat.send("Hello");
-  const turn = await server.turn();
-  turn.send(done("Hi.", { conversation_history: [{ role: "user", content: "x".repeat(2_000) }] }));
-  await sent;
-  await page.chat.updateComplete;
-  await page.click("[part=edit]");
-  await page.shown("[part=editing]");
-  drop(png("a.png", 2_000));
-  await page.shown(".draft-files li");
-  assert.equal(page.find("[part=refusals]"), null);
-});
-
 test("files of two drops at once are judged one after the other, as those of one are", async (t) => {
   const { page } = await open(t);
   await Promise.all([
