@@ -8,8 +8,10 @@ import { done, startScriptedServer } from "./scripted-server.ts";
 const PNG = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
 
 /** A chat whose server takes little, and a way to attach a file that fits where nothing else is sent. */
-async function open(t: TestContext) {
-  const server = await startScriptedServer(t, { info: { max_body_bytes: 16_384 + 4_000 } });
+async function open(t: TestContext, max_body_bytes: unknown = 16_384 + 4_000) {
+  const server = await startScriptedServer(t, {
+    info: { max_body_bytes: max_body_bytes as number },
+  });
   const page = await mount(t, { server: server.url });
   await page.shown("textarea");
   const attach = async () => {
@@ -47,6 +49,12 @@ test("beside an earlier message that is changed only what was said before it cou
   await converse();
   await page.click("[part=edit]");
   await page.shown("[part=editing]");
+  await attach();
+  assert.equal(page.all(".draft-files li").length, 1);
+});
+
+test("a size that is no number limits nothing", async (t) => {
+  const { page, attach } = await open(t, "1");
   await attach();
   assert.equal(page.all(".draft-files li").length, 1);
 });
