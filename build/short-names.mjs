@@ -21,7 +21,7 @@ const NAMES = {
     giveKey givenKey inOurWords interrupt isAskedForBy isCopied isDark isGiven isOffline isOpen
     isOpenWhile isQueued isReading isRestoring isSilent isTyped judgeError lastQuestion lastReply lastToken
     outgoing putBefore redial redraw restored restoring retryAfresh retryIn rewind rewindReply sayLines sending
-    settle startNode stopTools submitKey succeeded toggleTheme undrawn unsent wantsLauncher withdraw withoutFiles`,
+    settle startNode stopTools submitKey succeeded toggleTheme undrawn unsent wantsLauncher withdraw`,
 };
 
 export const shortened = Object.values(NAMES).flatMap((names) => names.split(/\s+/));

@@ -3,6 +3,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { Announcer } from "./announcer.ts";
 import type { ChatClient } from "./chat-client.ts";
+import type { ChatSession } from "./chat-session.ts";
 import { Composer } from "./composer.ts";
 import type { Connection } from "./connection.ts";
 import type { KeptDraft } from "./conversation.ts";
@@ -10,14 +11,15 @@ import { FileDrop } from "./file-drop.ts";
 import { FocusKeeper } from "./focus-keeper.ts";
 import { KeyAsker } from "./key-asker.ts";
 import { KeyboardRoom } from "./keyboard-room.ts";
-import { MessageEditor } from "./message-editor.ts";
+import { LateChunk } from "./late-chunk.ts";
+import type { MessageEditor } from "./message-editor.ts";
 import type { ScreenActions, ScreenHost } from "./screen-actions.ts";
 import { ScrollFollower } from "./scroll-follower.ts";
 import { strings } from "./strings.ts";
+import type { Question } from "./transcript.ts";
 import { ViewState } from "./view-state.ts";
 import { connectionView } from "./views/connection.ts";
-import { editingView } from "./views/editing.ts";
-import { startView, suggestionsView } from "./views/empty.ts";
+import { startView, suggestionsView, unreachableView } from "./views/empty.ts";
 import { frameView } from "./views/frame.ts";
 import { headerView } from "./views/header.ts";
 import { jumpView } from "./views/jump.ts";
@@ -30,7 +32,10 @@ export class ChatScreen {
   readonly #follower: ScrollFollower;
   readonly #view: ViewState;
   readonly #composer: Composer;
-  readonly #editor: MessageEditor;
+  readonly #editing: LateChunk<"editing">;
+  #editor: MessageEditor | undefined;
+  /** The message that the person wants to change, until that has begun. */
+  #wanted: Question | undefined;
   readonly #keyAsker: KeyAsker;
   readonly #drop: FileDrop;
   #client: ChatClient | undefined;
@@ -56,17 +61,17 @@ export class ChatScreen {
     });
     this.#composer = new Composer(host, {
       onSend: (message) => {
-        const id = this.#editor.end();
+        const id = this.#endEditing();
         void (id === undefined ? actions.send(message) : actions.edit(id, message));
       },
       onRecall: () => this.#recall(),
       onDraftChanged: () => {
-        if (this.#editor.id === undefined) actions.draftChanged(this.#composer.kept);
+        if (this.#editor?.id === undefined) actions.draftChanged(this.#composer.kept);
       },
       onStop: () => actions.stop(),
       onFiles: (outcomes) => this.announcer.sayLines(outcomes),
     });
-    this.#editor = new MessageEditor(this.#composer, this.announcer);
+    this.#editing = new LateChunk(host, "editing");
     this.#keyAsker = new KeyAsker(host);
     this.#drop = new FileDrop(host, (files) => void this.#composer.addFiles(files));
   }
@@ -97,7 +102,7 @@ export class ChatScreen {
 
   /** Forgets what was open and what was spoken, with the conversation. */
   clear(): void {
-    this.#editor.end();
+    this.#endEditing();
     this.suggest([]);
     this.#view.clear();
     this.announcer.clear();
@@ -158,12 +163,12 @@ export class ChatScreen {
   #composerAndMore({ info, session, keeper }: ChatClient, empty: boolean): TemplateResult {
     const composer = this.#composer.render({
       limits: info,
-      state: session.stateFor(this.#editor.id),
+      state: session.stateFor(this.#editor?.id),
       restoring: keeper.isRestoring,
       busy: session.busy,
       stopping: session.status === "stopping",
     });
-    const mayFollow = !session.busy && this.#editor.id === undefined;
+    const mayFollow = !session.busy && this.#editor?.id === undefined;
     const offered = empty ? info?.suggestions : mayFollow && this.#followUps;
     const suggestions = suggestionsView(offered || [], (text) => {
       // The second click of two comes before the suggestions are gone.
@@ -174,41 +179,62 @@ export class ChatScreen {
   }
 
   #transcript({ info, session, keeper }: ChatClient): unknown {
+    // Before anybody wants to change something: ↑ is to work at once.
+    if (!session.busy) this.#editing.get();
     return transcriptView({
       session,
       isLost: keeper.isLost,
       agent: info?.agent ?? strings.fallbackAgent,
       view: this.#view,
-      editing: this.#editor.id,
-      onEdit: (question) => this.#editor.begin(question, session),
+      editing: this.#editor?.id,
+      onEdit: (question) => void this.#edit(question, session),
       onWithdraw: () => session.withdraw(),
     });
   }
 
-  #status({ connection, phase }: ChatClient, empty: boolean): unknown {
-    const { id, withoutFiles } = this.#editor;
+  #status({ connection, phase, session }: ChatClient, empty: boolean): unknown {
+    const wanted = this.#wanted;
     // Without a conversation the middle of the screen says that nobody answers.
     const line = empty && phase === "unreachable" ? nothing : connectionView(connection);
-    const editing =
-      id === undefined ? nothing : editingView(withoutFiles, () => this.#editor.leave());
-    return [line, editing];
+    const isRefused = wanted && this.#editing.failed;
+    const editing = isRefused ? unreachableView(() => void this.#edit(wanted, session)) : nothing;
+    return [line, this.#editor?.render() ?? editing];
   }
 
   /** The last message back into the composer. */
   #recall(): void {
     const session = this.#client?.session;
     const question = session?.lastQuestion;
-    if (question && /all|edit/.test(this.#host.actions)) this.#editor.begin(question, session);
+    if (question && /all|edit/.test(this.#host.actions)) void this.#edit(question, session);
+  }
+
+  /** Begins to change a message where that is possible; one that was not sent yet is taken back instead. */
+  async #edit(question: Question, session: ChatSession): Promise<void> {
+    const unsent = session.withdraw();
+    if (unsent) this.#composer.putBefore(unsent);
+    if (unsent || !session.canEdit(question)) return;
+    this.#wanted = question;
+    const chunk = await this.#editing.load();
+    // Something else may have been sent meanwhile.
+    if (!chunk || this.#wanted !== question) return;
+    this.#wanted = undefined;
+    this.#editor ??= new chunk.MessageEditor(this.#composer, this.announcer);
+    this.#editor.begin(question, session);
+  }
+
+  #endEditing(): string | undefined {
+    this.#wanted = undefined;
+    return this.#editor?.end();
   }
 
   #keyDown(event: KeyboardEvent, { session }: ChatClient): void {
-    const editing = this.#editor.id !== undefined;
+    const editing = this.#editor?.id !== undefined;
     // 229: an input method's own key, also where Safari says that the composition is over.
     if (event.key !== "Escape" || event.isComposing || event.keyCode === 229) return;
     if (!editing && session.status !== "running") return;
     // A launcher around the element closes on what is left of Escape.
     event.preventDefault();
-    if (editing) this.#editor.leave();
+    if (editing) this.#editor?.leave();
     else this.#actions.stop();
   }
 }

@@ -104,7 +104,7 @@ export class Composer implements ReactiveController {
     this.#files.put(files, attachments);
   }
 
-  /** Puts a message in above what is being written, of which nothing is lost. */
+  /** Puts a message in above what is being written, of which nothing is lost, to go on with both. */
   putBefore({ text, attachments, files }: OutgoingMessage): void {
     const draft = this.take();
     this.put({
@@ -112,6 +112,7 @@ export class Composer implements ReactiveController {
       attachments: [...attachments, ...draft.attachments],
       files: [...files, ...draft.files],
     });
+    this.focus();
   }
 
   addFiles(files: Iterable<File>): Promise<void> {

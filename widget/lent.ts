@@ -11,7 +11,7 @@ import { checkChoice, reportAttribute } from "./attribute-checks.ts";
 import { recall, remember } from "./storage.ts";
 import { strings } from "./strings.ts";
 import { iconButton } from "./views/header.ts";
-import { alert, check, close, copy, icon, key, spark } from "./views/icons.ts";
+import { alert, check, close, copy, edit, icon, key, spark } from "./views/icons.ts";
 import { toolStatus } from "./views/tool-status.ts";
 
 export const lent = {
@@ -26,6 +26,6 @@ export const lent = {
     },
   },
   header: { iconButton },
-  icons: { alert, check, close, copy, icon, key, spark },
+  icons: { alert, check, close, copy, edit, icon, key, spark },
   toolStatus: { toolStatus },
 };

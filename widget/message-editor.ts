@@ -1,17 +1,17 @@
 /** Changing an earlier message: its text is in the composer, and what was being written waits. */
 
+import type { TemplateResult } from "lit";
 import type { Announcer } from "./announcer.ts";
 import type { ChatSession } from "./chat-session.ts";
 import type { OutgoingMessage } from "./conversation.ts";
 import { strings } from "./strings.ts";
 import type { Question } from "./transcript.ts";
+import { editingView } from "./views/editing.ts";
 
 /** Where messages are written. */
 export interface Desk {
   take(): OutgoingMessage;
   put(message: OutgoingMessage): void;
-  /** Puts a message in above what is being written. */
-  putBefore(message: OutgoingMessage): void;
   focus(): void;
 }
 
@@ -20,6 +20,7 @@ export class MessageEditor {
   readonly #announcer: Announcer;
   #id: string | undefined;
   #waiting: OutgoingMessage | undefined;
+  /** Whether the message had files that are no longer here. */
   #withoutFiles = false;
 
   constructor(desk: Desk, announcer: Announcer) {
@@ -32,19 +33,8 @@ export class MessageEditor {
     return this.#id;
   }
 
-  /** Whether the message had files that are no longer here. */
-  get withoutFiles(): boolean {
-    return this.#withoutFiles;
-  }
-
-  /** Begins to change a message where that is possible; one that was not sent yet is taken back instead. */
+  /** Begins to change a message where that is possible. */
   begin(question: Question, session: ChatSession): void {
-    const unsent = session.withdraw();
-    if (unsent) {
-      this.#desk.putBefore(unsent);
-      this.#desk.focus();
-      return;
-    }
     if (!session.canEdit(question)) return;
     const message = session.outgoing(question);
     // First, so that what is taken out now is still kept as the draft: a reload brings it back.
@@ -73,5 +63,10 @@ export class MessageEditor {
   leave(): void {
     this.end();
     this.#desk.focus();
+  }
+
+  /** What is said while a message is changed. */
+  render(): TemplateResult | undefined {
+    return this.#id === undefined ? undefined : editingView(this.#withoutFiles, () => this.leave());
   }
 }

@@ -6,6 +6,7 @@
  * element speaks another language.
  */
 
+import type { editingTexts } from "./texts/editing.ts";
 import type { feedbackTexts } from "./texts/feedback.ts";
 import type { fileTexts } from "./texts/files.ts";
 import type { keepTexts } from "./texts/keep.ts";
@@ -56,10 +57,6 @@ const texts = {
   startOver: "Send without the earlier messages",
   askAgain: "Answer again",
   editMessage: "Change this message",
-  editing: "You are changing a message. What follows it will be replaced.",
-  filesGone: "Its files are no longer here: attach them again.",
-  cancelEdit: "Leave the message as it was",
-  edited: "The conversation goes on from the changed message.",
   begunAnew: "A new conversation.",
   /** Ends the sentence about a message that waits for the connection. */
   queued: "Waiting to be sent",
@@ -101,6 +98,7 @@ const texts = {
 /** The texts of one language. Whatever has no parameter is a text, everything else a function that makes one. */
 export type Strings = typeof texts &
   typeof boxToolTexts &
+  typeof editingTexts &
   typeof feedbackTexts &
   typeof fileTexts &
   typeof keepTexts &

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import { english as chatTexts, type Locale } from "../../widget/strings.ts";
+import { editingTexts } from "../../widget/texts/editing.ts";
 import { feedbackTexts } from "../../widget/texts/feedback.ts";
 import { fileTexts } from "../../widget/texts/files.ts";
 import { keepTexts } from "../../widget/texts/keep.ts";
@@ -21,6 +22,7 @@ const browser = await launchBrowser({ after });
 const english = {
   ...chatTexts,
   ...boxToolTexts,
+  ...editingTexts,
   ...feedbackTexts,
   ...fileTexts,
   ...keepTexts,

@@ -12,7 +12,7 @@ import { chatIn, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
-const expectedComplaints = /ERR_FAILED/;
+const expectedComplaints = /ERR_FAILED|ERR_CONNECTION|WebSocket/;
 
 /** Refuses a chunk as often as given; gives how often it was asked for. */
 async function refuse(page: Page, name: string, times: number): Promise<() => number> {
@@ -80,4 +80,47 @@ test("a language that could not be had at once is spoken as soon as it can", asy
   await page.goto(site.url);
   await chatIn(page).greeting.waitFor();
   await page.getByRole("textbox", { name: "Nachricht" }).waitFor();
+});
+
+test("what changes a message is there before anybody wants to: ↑ needs no server", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")]], expectedComplaints });
+  const loaded = chat.page.waitForResponse("**/chunks/editing-*");
+  await chat.ask("First", "One.");
+  await (await loaded).finished();
+  await chat.page.route("**", (route) => route.abort());
+  await chat.input.press("ArrowUp");
+  assert.equal(await chat.input.inputValue(), "First");
+});
+
+test("a message that cannot be changed yet is said to be so, the draft stays, and another try changes it", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("One.")], [say("Two.")]],
+    expectedComplaints,
+  });
+  await refuse(chat.page, "editing", 2);
+  await chat.ask("First", "One.");
+  await chat.input.fill("A draft that waits");
+  await chat.page.getByRole("button", { name: "Change this message" }).click();
+  await chat.error.getByText("The chat server cannot be reached.").waitFor();
+  assert.equal(await chat.input.inputValue(), "A draft that waits");
+  await chat.retry.click();
+  await chat.page.locator('[part="editing"]').waitFor();
+  assert.equal(await chat.error.count(), 0);
+  assert.equal(await chat.input.inputValue(), "First");
+  await chat.say("First, changed");
+  await chat.replies.getByText("Two.").waitFor();
+  assert.equal(await chat.questions.count(), 1);
+  assert.equal(await chat.input.inputValue(), "A draft that waits");
+});
+
+test("a message that waits for the connection is taken back without what changes the others", async (t) => {
+  const chat = await openChat(t, browser, { expectedComplaints, proxy: {} });
+  await refuse(chat.page, "editing", Number.POSITIVE_INFINITY);
+  await chat.greeting.waitFor();
+  await chat.proxy.down();
+  await chat.say("First");
+  await chat.input.fill("Second");
+  await chat.page.getByRole("button", { name: "Change", exact: true }).click();
+  assert.equal(await chat.input.inputValue(), "First\n\nSecond");
+  assert.equal(await chat.questions.count(), 0);
 });

@@ -16,7 +16,17 @@ const browser = await launchBrowser({ after });
 const ANSWER = "**Strict** `but` fine.\n\n```ts\nconst a = 1;\n```\n\n| A |\n|---|\n| 1 |\n";
 
 /** What answers, files and languages need beside `/widget.js`. */
-const CHUNKS = ["launcher", "locale-de", "keep", "files", "steps", "highlight", "tools", "export"];
+const CHUNKS = [
+  "editing",
+  "launcher",
+  "locale-de",
+  "keep",
+  "files",
+  "steps",
+  "highlight",
+  "tools",
+  "export",
+];
 
 for (const [what, scripts, attributes] of [
   ["the server's origin alone", (server: string) => server, ""],
@@ -64,6 +74,8 @@ for (const [what, scripts, attributes] of [
       .locator("agent-chat")
       .evaluate((it: HTMLElementTagNameMap["agent-chat"]) => it.exportTranscript("markdown"));
     assert.match(text, /Strict/);
+    await field.press("ArrowUp");
+    await page.locator('[part="editing"]').waitFor();
     assert.deepEqual([...loaded].sort(), CHUNKS.toSorted());
   });
 }

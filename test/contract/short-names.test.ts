@@ -56,6 +56,7 @@ const others: readonly (readonly [who: string, names: () => Iterable<string>])[]
     () =>
       [
         "widget/strings.ts",
+        "widget/texts/editing.ts",
         "widget/texts/feedback.ts",
         "widget/texts/files.ts",
         "widget/texts/keep.ts",

@@ -1,4 +1,4 @@
-/** What is said about the line, and about a message that waits or is changed. */
+/** What is said about the line, and about a message that waits. */
 
 import { css } from "lit";
 
@@ -34,10 +34,6 @@ export const statusStyles = css`
 
   .said .icon-button:disabled {
     visibility: hidden;
-  }
-
-  .message.editing .bubble {
-    outline: 2px solid var(--_ring);
   }
 
   .queued,
