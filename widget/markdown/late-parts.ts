@@ -32,5 +32,6 @@ export class LateParts {
 async function addParts(node: HTMLElement, rests: boolean, words: typeof strings): Promise<void> {
   const chunk = await loadChunk("tools");
   if (!node.isConnected) return;
-  chunk?.addTools(node, rests, words, copyFrom, loadChunk);
+  const copy = (button: HTMLButtonElement, text: string) => copyFrom(button, text, words);
+  chunk?.addTools(node, rests, words, copy, loadChunk);
 }

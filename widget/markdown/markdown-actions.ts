@@ -1,4 +1,4 @@
-import { strings } from "../strings.ts";
+import { strings, useStrings } from "../strings.ts";
 import { failedImage, type ImageStatus, imageElement } from "./draw-inline.ts";
 import { safeImage } from "./safe-url.ts";
 
@@ -7,26 +7,42 @@ const copiedMilliseconds = 2000;
 /** What buttons that copy say when they have not copied anything lately. */
 const labels = new WeakMap<Element, string>();
 
-/** Answers the buttons inside rendered Markdown: copy a code block, load an external image. */
-export function listenForActions(root: HTMLElement, images: Map<string, ImageStatus>): void {
+/**
+ * Answers the buttons inside rendered Markdown: copy a code block, load an external image. To be called while drawing: later
+ * `strings` may be the table of another element.
+ */
+export function listenForActions(
+  root: HTMLElement,
+  images: Map<string, ImageStatus>,
+  words = strings,
+): void {
   root.addEventListener("click", (event) => {
-    const button = event.target instanceof Element ? event.target.closest("button") : null;
-    if (button === null || !root.contains(button)) return;
-    if (button.classList.contains("copy")) {
-      void copyFrom(button, button.closest(".code")?.querySelector("code")?.textContent ?? "");
+    // Clicks are those of elements.
+    const button = (event.target as Element).closest("button");
+    if (button?.matches(".copy")) {
+      const code = button.closest(".code")?.querySelector("code");
+      void copyFrom(button, code?.textContent ?? "", words);
     }
-    if (button.classList.contains("image")) loadImage(button, images);
+    if (button?.matches(".image")) loadImage(button, images);
   });
   // A failure to load does not bubble, but it can be caught on its way down.
-  root.addEventListener("error", (event) => replaceFailed(event.target, images), true);
+  const replace = ({ target }: Event) => {
+    useStrings(words);
+    replaceFailed(target, images);
+  };
+  root.addEventListener("error", replace, true);
 }
 
 /** Copies a text, and says on the button that asked for it how that went. */
-export async function copyFrom(button: HTMLButtonElement, text: string): Promise<void> {
+export async function copyFrom(
+  button: HTMLButtonElement,
+  text: string,
+  words: typeof strings,
+): Promise<void> {
   const label = labels.get(button) ?? button.textContent;
   labels.set(button, label);
   const copied = await writeClipboard(text, button);
-  button.textContent = copied ? strings.copied : strings.copyingFailed;
+  button.textContent = copied ? words.copied : words.copyingFailed;
   setTimeout(() => {
     button.textContent = label;
   }, copiedMilliseconds);
