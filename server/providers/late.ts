@@ -1,11 +1,11 @@
-/** Something whose code is read a moment after the start, or by the first who asks for it if that comes sooner. */
-export class Late<Part extends { prepare?(): Promise<void> }> {
-  readonly #load: () => Promise<Part>;
-  #loading: Promise<Part> | undefined;
+/** Something that is made a moment after the start, or by the first who asks for it if that comes sooner. */
+export class Late<Part> {
+  readonly #make: () => Promise<Part>;
+  #making: Promise<Part> | undefined;
   #part: Part | undefined;
 
-  constructor(load: () => Promise<Part>) {
-    this.#load = load;
+  constructor(make: () => Promise<Part>) {
+    this.#make = make;
   }
 
   /** Once it is there, and without waiting. */
@@ -13,22 +13,17 @@ export class Late<Part extends { prepare?(): Promise<void> }> {
     return this.#part;
   }
 
-  /** Where it failed, the next who asks tries again: Node has forgotten a file that was not found, though not one that could not be read. */
+  /** Where it failed, the next who asks tries again. As for code: Node has forgotten a file that was not found, though not one that could not be read. */
   async come(): Promise<Part> {
-    this.#loading ??= this.#load();
-    const loading = this.#loading;
+    this.#making ??= this.#make();
+    const making = this.#making;
     try {
-      this.#part = await loading;
+      this.#part = await making;
       return this.#part;
     } catch (error) {
       // Another may have begun anew meanwhile.
-      if (this.#loading === loading) this.#loading = undefined;
+      if (this.#making === making) this.#making = undefined;
       throw error;
     }
-  }
-
-  async prepare(): Promise<void> {
-    const part = await this.come();
-    await part.prepare?.();
   }
 }

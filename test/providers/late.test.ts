@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Late } from "../../server/providers/late.ts";
 
-test("code that was not found is read again for the next who asks, once for all who ask at a time", async () => {
+test("what could not be made is made again for the next who asks, once for all who ask at a time", async () => {
   const part = {};
   let reads = 0;
   const late = new Late(async () => {
@@ -10,7 +10,7 @@ test("code that was not found is read again for the next who asks, once for all 
     if (reads === 1) throw new Error("not found");
     return part;
   });
-  const failed = await Promise.allSettled([late.prepare(), late.come()]);
+  const failed = await Promise.allSettled([late.come(), late.come()]);
   assert.deepEqual(
     failed.map(({ status }) => status),
     ["rejected", "rejected"],

@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import type { IncomingHttpHeaders } from "node:http";
 import { test } from "node:test";
+import { Anthropic } from "@anthropic-ai/sdk";
 import { OpenAI } from "openai";
 import { withFallbacks } from "../../server/providers/fallbacks.ts";
+import { claude, stream } from "../support/anthropic.ts";
 import {
   ask,
   chatProvider,
@@ -60,3 +62,21 @@ test("what is prepared asks the upstream nothing, also of several models", async
   assert.equal(upstream.calls.length, 0);
   assert.equal(said(await ask(open(provider))), "Hello");
 });
+
+for (const [path, { sdk, provider, reply }] of Object.entries({
+  "/chat/completions": { ...APIS["/chat/completions"], sdk: OpenAI },
+  "/responses": { ...APIS["/responses"], sdk: OpenAI },
+  "/messages": { provider: claude, reply: stream("text"), sdk: Anthropic },
+})) {
+  test(`a request to ${path} that the package could not build once is built for the next message`, async (t) => {
+    await using upstream = await startUpstream(reply);
+    const served = provider(upstream);
+    const fail = async () => {
+      throw new Error("not now");
+    };
+    t.mock.method(sdk.prototype, "buildRequest", fail, { times: 1 });
+    await assert.rejects(async () => served.prepare?.(), /not now/);
+    assert.match(said(await ask(open(served))), /^Hello/);
+    assert.equal(upstream.calls.length, 1);
+  });
+}

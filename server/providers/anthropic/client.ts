@@ -1,4 +1,5 @@
 import type { Anthropic, ClientOptions } from "@anthropic-ai/sdk";
+import { Late } from "../late.ts";
 import type { StreamAnswer } from "../upstream/exchange.ts";
 import { formOf, type RequestForm, sendJson } from "../upstream/send-json.ts";
 
@@ -19,7 +20,8 @@ const SAMPLING_PARAMETERS = ["temperature", "top_p", "top_k"];
 /** Requests to the Messages API. Anthropic's package builds one for each version of the API; sending them is ours. */
 export class AnthropicClient {
   readonly #client: Anthropic;
-  readonly #forms = new Map<string, Promise<RequestForm>>();
+  readonly #form = new Late(() => this.#build(VERSION));
+  readonly #samplingForm = new Late(() => this.#build(SAMPLING_VERSION));
 
   /** Everything that the package would otherwise read from the process's environment is set. */
   constructor(client: AnthropicClass, { baseUrl, apiKey }: AnthropicAddress, timeoutMs: number) {
@@ -39,19 +41,14 @@ export class AnthropicClient {
 
   /** Makes what most requests share. */
   async prepare(): Promise<void> {
-    await this.#form(VERSION);
+    await this.#form.come();
   }
 
   /** Sends a streamed request. */
   async send(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<StreamAnswer> {
     const isSampling = SAMPLING_PARAMETERS.some((name) => name in body);
-    return sendJson(await this.#form(isSampling ? SAMPLING_VERSION : VERSION), body, signal);
-  }
-
-  #form(version: string): Promise<RequestForm> {
-    const form = this.#forms.get(version) ?? this.#build(version);
-    this.#forms.set(version, form);
-    return form;
+    const form = isSampling ? this.#samplingForm : this.#form;
+    return sendJson(form.now ?? (await form.come()), body, signal);
   }
 
   async #build(version: string): Promise<RequestForm> {

@@ -2,7 +2,7 @@ import { ALL_MEDIA_TYPES } from "../../protocol/attachments.ts";
 import { HistoryProvider } from "../history/history.ts";
 import { Late } from "../late.ts";
 import type { ChatModel, ChatModelEvent, ChatModelRequest, Provider, Tell } from "../provider.ts";
-import type { ChatCompletionsOptions } from "./chat-completions.ts";
+import type { ChatCompletionsModel, ChatCompletionsOptions } from "./chat-completions.ts";
 
 /** A provider that speaks OpenAI's Chat Completions API, whoever's server it is. */
 export function createChatCompletions(options: ChatCompletionsOptions): Provider {
@@ -11,17 +11,18 @@ export function createChatCompletions(options: ChatCompletionsOptions): Provider
 }
 
 class LateChatCompletions implements ChatModel {
-  readonly #model: Late<ChatModel>;
+  readonly #model: Late<ChatCompletionsModel>;
 
   constructor(options: ChatCompletionsOptions) {
     this.#model = new Late(async () => {
-      const { ChatCompletionsModel } = await import("./chat-completions.ts");
-      return new ChatCompletionsModel(options);
+      const chat = await import("./chat-completions.ts");
+      return new chat.ChatCompletionsModel(options);
     });
   }
 
-  prepare(): Promise<void> {
-    return this.#model.prepare();
+  async prepare(): Promise<void> {
+    const model = await this.#model.come();
+    await model.prepare();
   }
 
   async stream(

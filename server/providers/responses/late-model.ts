@@ -14,8 +14,9 @@ export class LateResponsesModel implements StoredModel {
     this.#model = new Late(async () => new (await import("./model.ts")).ResponsesModel(options));
   }
 
-  prepare(): Promise<void> {
-    return this.#model.prepare();
+  async prepare(): Promise<void> {
+    const model = await this.#model.come();
+    await model.prepare();
   }
 
   async ask<End>(

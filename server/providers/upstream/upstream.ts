@@ -1,4 +1,5 @@
 import type { ProviderError } from "../failures/provider-error.ts";
+import { Late } from "../late.ts";
 import type { OnAnswer, Tell } from "../provider.ts";
 import { requestForm, type UpstreamAddress } from "./client.ts";
 import type { StreamAnswer } from "./exchange.ts";
@@ -25,19 +26,18 @@ export type UpstreamPath = "/chat/completions" | "/responses";
  */
 export class Upstream {
   readonly label: string;
-  readonly #path: UpstreamPath;
   readonly #options: UpstreamOptions;
-  #form: Promise<RequestForm> | undefined;
+  readonly #form: Late<RequestForm>;
 
   constructor(path: UpstreamPath, options: UpstreamOptions) {
     this.label = options.label;
-    this.#path = path;
     this.#options = options;
+    this.#form = new Late(() => requestForm(options, path));
   }
 
   /** Makes what all requests share. */
   async prepare(): Promise<void> {
-    await this.#prepared();
+    await this.#form.come();
   }
 
   /** Tells what the reader makes of the request's stream, as `streamEvents` does. */
@@ -56,17 +56,12 @@ export class Upstream {
   }
 
   async #send(request: UpstreamRequest, signal: AbortSignal): Promise<StreamAnswer> {
-    const { url, headers } = await this.#prepared();
+    const { url, headers } = this.#form.now ?? (await this.#form.come());
     const { apiKey } = this.#options;
     const authorized =
       typeof apiKey === "function"
         ? { ...headers, authorization: `Bearer ${await apiKey()}` }
         : headers;
     return sendJson({ url, headers: authorized }, request.body(), signal);
-  }
-
-  #prepared(): Promise<RequestForm> {
-    this.#form ??= requestForm(this.#options, this.#path);
-    return this.#form;
   }
 }
