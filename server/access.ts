@@ -2,6 +2,7 @@
 
 import { hasKeys, type KeyPools } from "./config.ts";
 import type { Caller, KeyKind } from "./http/caller.ts";
+import { crypto } from "./node/crypto.ts";
 import { judgeOrigin, type OriginPolicy, type OriginVerdict } from "./origins.ts";
 import { ApiError } from "./protocol/api-error.ts";
 
@@ -98,11 +99,6 @@ export function kindsOf(keys: KeyPools, given: string): KeyKind[] {
 
 function digest(text: string): Buffer {
   return crypto().createHash("sha256").update(text).digest();
-}
-
-/** Not imported: a start would wait for it. */
-function crypto(): typeof import("node:crypto") {
-  return process.getBuiltinModule("node:crypto");
 }
 
 /** Says which setting would let the site in. */

@@ -6,6 +6,7 @@ import type { ProxyPolicy } from "./limits/client-address.ts";
 import type { Limits } from "./limits/limits.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "./log.ts";
 import { type MemoryDefaults, memoryDefaults } from "./memory-defaults.ts";
+import { crypto } from "./node/crypto.ts";
 import { isLoopbackHost, type OriginPolicy, parseOrigins } from "./origins.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
 import {
@@ -171,7 +172,7 @@ export function readConfig(flags: Flags, env: Environment, memory = memoryDefaul
 function newSecret(): () => Buffer {
   let secret: Buffer | undefined;
   return () => {
-    secret ??= process.getBuiltinModule("node:crypto").randomBytes(32);
+    secret ??= crypto().randomBytes(32);
     return secret;
   };
 }

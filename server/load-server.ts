@@ -3,9 +3,9 @@
 import { join } from "node:path";
 import type { Agent } from "./agent/define.ts";
 import type { Config } from "./config.ts";
-import { prepareIds } from "./http/new-id.ts";
 import { type AgentServer, createAgentServer, type ServerParts } from "./index.ts";
 import type { Log } from "./log.ts";
+import { crypto } from "./node/crypto.ts";
 import type { OpenTelemetry } from "./observe/trace-run.ts";
 import { loadAgent } from "./project/load-project.ts";
 import { loadIfInstalled, loadOptionalPackage } from "./project/optional-package.ts";
@@ -89,7 +89,8 @@ export async function listen(
   try {
     const url = await server.listen();
     setTimeout(() => {
-      prepareIds();
+      // Loads it: ids are made of it.
+      crypto();
       // What fails here is told by the first message.
       server.prepare?.().catch(() => {});
     }, PREPARE_MS).unref();

@@ -1,5 +1,6 @@
 /** Client-held state: nothing in it is trusted. Read on the way in, sealed on the way out. */
 
+import { crypto } from "../node/crypto.ts";
 import { ApiError } from "../protocol/api-error.ts";
 import type { ConversationState, HistoryMessage, StateKind } from "../protocol/chat.ts";
 import { checkHistory } from "./history-check.ts";
@@ -94,11 +95,6 @@ function isSigned(text: string, signature: string, binding: StateBinding): boole
 function sign(text: string, secret: string, { agent, provider }: StateBinding): string {
   const bound = JSON.stringify(["parley-state-1", agent, provider, text]);
   return crypto().createHmac("sha256", secret).update(bound).digest("base64url");
-}
-
-/** Not imported: a start would wait for it. */
-function crypto(): typeof import("node:crypto") {
-  return process.getBuiltinModule("node:crypto");
 }
 
 /** Clients may store a state in something that sorts keys, so the order of keys is not signed. */

@@ -1,24 +1,18 @@
-let crypto: typeof import("node:crypto") | undefined;
-
-/** Loads what ids are made of, which a start does not wait for. */
-export function prepareIds(): void {
-  crypto ??= process.getBuiltinModule("node:crypto");
-}
+import { crypto, isCryptoLoaded } from "../node/crypto.ts";
 
 /**
  * A new id that nobody can guess. Node makes it of 15 pieces that stay pieces, each an object, for as long as somebody keeps
  * the text; asking for a character of it joins them.
  */
 export function newId(): string {
-  crypto ??= process.getBuiltinModule("node:crypto");
-  const id = crypto.randomUUID();
+  const id = crypto().randomUUID();
   id.charCodeAt(0);
   return id;
 }
 
 /** A new id for a request: told apart from all others, but it opens nothing, so whoever asks first waits for no `node:crypto`. */
 export function newRequestId(): string {
-  if (crypto !== undefined) return newId().replaceAll("-", "");
+  if (isCryptoLoaded()) return newId().replaceAll("-", "");
   let id = "";
   for (let words = 0; words < 4; words++) {
     id += (Math.floor(Math.random() * 2 ** 32) + 2 ** 32).toString(16).slice(1);

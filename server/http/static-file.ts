@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { crypto } from "../node/crypto.ts";
 import type { Exchange } from "./exchange.ts";
 import { setHeaders } from "./respond.ts";
 
@@ -49,8 +50,9 @@ function staticFile(prepared: ReadonlyMap<string, Buffer>, contentType: string):
 }
 
 function etagOf(codings: ReadonlyMap<string, Buffer>): string {
-  const { createHash } = process.getBuiltinModule("node:crypto");
-  const hash = createHash("sha256").update(codings.get("identity") ?? "");
+  const hash = crypto()
+    .createHash("sha256")
+    .update(codings.get("identity") ?? "");
   // Weak, because the same tag stands for every coding (RFC 9110, 8.8.1).
   return `W/"${hash.digest("base64url").slice(0, 22)}"`;
 }

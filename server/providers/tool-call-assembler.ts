@@ -1,3 +1,4 @@
+import { crypto } from "../node/crypto.ts";
 import type { HistoryToolCall } from "../protocol/chat.ts";
 import { ExtraFields } from "./extra-fields.ts";
 import { isRecord, text } from "./json.ts";
@@ -139,8 +140,7 @@ const FUNCTION_FIELDS = new Set(["name", "arguments"]);
 /** Nine letters and digits: Mistral's models take no other form, and all others take this one. */
 function mintId(used: ReadonlySet<string>): string {
   for (;;) {
-    const { randomUUID } = process.getBuiltinModule("node:crypto");
-    const id = randomUUID().replaceAll("-", "").slice(0, 9);
+    const id = crypto().randomUUID().replaceAll("-", "").slice(0, 9);
     if (!used.has(id)) return id;
   }
 }

@@ -3,6 +3,7 @@ import type { RunWatch } from "../agent/run-watch.ts";
 import type { Runner, RunRequest } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
 import { newId } from "../http/new-id.ts";
+import { crypto } from "../node/crypto.ts";
 import { ApiError, invalidRequest } from "../protocol/api-error.ts";
 import { Activity } from "./activity.ts";
 import { LogBudget } from "./log-budget.ts";
@@ -155,8 +156,10 @@ export class RunHub implements RunDirectory {
 
   /** Each key has names of its own; where no key is needed, knowing the name is what opens the run. */
   placeOf({ keyId = "" }: Caller, id: string): string {
-    const { createHmac } = process.getBuiltinModule("node:crypto");
-    return createHmac("sha256", this.#secret()).update(`${keyId} ${id}`).digest("base64url");
+    return crypto()
+      .createHmac("sha256", this.#secret())
+      .update(`${keyId} ${id}`)
+      .digest("base64url");
   }
 }
 
@@ -189,8 +192,7 @@ const SAMPLE_CHARS = 64;
  */
 export function digestOf({ message, attachments }: RunRequest): string {
   const files = attachments.map(({ name, url }) => [name, url.length, piecesOf(url)]);
-  return process
-    .getBuiltinModule("node:crypto")
+  return crypto()
     .createHash("sha256")
     .update(JSON.stringify([message, files]))
     .digest("base64url");

@@ -1,6 +1,7 @@
 /** The history as the Responses API takes it. What the client holds stays as it is. */
 
 import type { OpenAI } from "openai";
+import { crypto } from "../../node/crypto.ts";
 import type { AssistantMessage, ContentPart, HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord, text } from "../json.ts";
 import type { InputItem } from "./model.ts";
@@ -102,8 +103,7 @@ function functionCall(
 /** The API takes ids of up to 64 characters; other providers give longer ones. */
 function callId(id: string): string {
   if (id.length <= 64) return id;
-  const { createHash } = process.getBuiltinModule("node:crypto");
-  return createHash("sha256").update(id).digest("hex");
+  return crypto().createHash("sha256").update(id).digest("hex");
 }
 
 /**
