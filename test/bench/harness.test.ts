@@ -1,9 +1,14 @@
 /** The benchmark's own parts: what they would miss, its figures would hide. */
 
 import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { BodyScan } from "../../bench/server/body-scan.mjs";
 import { judgeGoals } from "../../bench/server/driver/goals.mjs";
+import { writeProfiles } from "../../bench/server/driver/profile.mjs";
 import { Results } from "../../bench/server/driver/results.mjs";
 import { EventStreamReader, RunReader } from "../../bench/server/load/run-reader.mjs";
 
@@ -80,4 +85,37 @@ test("goals with a least value, a difference, and an absolute value are judged a
   assert.equal(judge("first.firstP50", "sse", [[1.2, 1]])[0]?.reached, true);
   assert.equal(judge("disconnect.p50", "sse", [[Number.POSITIVE_INFINITY, 1]])[0]?.reached, false);
   assert.equal(judge("disconnect.p50", "sse", [[49, 1]])[0]?.reached, true);
+});
+
+/** A function of a file, as V8 names it in a profile. */
+function frameOf(path: string, functionName: string) {
+  const lines = readFileSync(path, "utf8").split("\n");
+  const lineNumber = lines.findIndex((line) => line.includes(`function ${functionName}(`));
+  assert.ok(lineNumber >= 0, `${path} has no ${functionName}`);
+  const before = `function ${functionName}`;
+  const columnNumber = (lines[lineNumber]?.indexOf(before) ?? 0) + before.length;
+  return { functionName, url: pathToFileURL(path).href, lineNumber, columnNumber };
+}
+
+test("a profile names the source of a function that the build has put elsewhere", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "profiles-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const frames = [
+    frameOf("dist/cli.js", "readArguments"),
+    frameOf("dist/parley-agent.js", "defineAgent"),
+    frameOf("bench/server/driver/profile.mjs", "writeProfile"),
+    { functionName: "(idle)", url: "", lineNumber: -1, columnNumber: -1 },
+  ];
+  const profile = {
+    nodes: frames.map((callFrame, id) => ({ id, callFrame })),
+    samples: [0, 1, 2, 3, 0],
+    timeDeltas: [1000, 1000, 1000, 9000, 1000],
+  };
+  writeFileSync(join(folder, "parley-0.cpuprofile"), JSON.stringify(profile));
+  const tables = writeProfiles(folder);
+  assert.match(tables, /^\| readArguments cli\.ts +\| 50\.0 % \| +2 ms \|$/m);
+  assert.match(tables, /^\| defineAgent server\/agent\/define\.ts +\| 25\.0 % \|/m);
+  assert.match(tables, /^\| writeProfile driver\/profile\.mjs +\| 25\.0 % \|/m);
+  assert.match(tables, /^\| cli\.ts +\| 50\.0 % \|/m);
+  assert.doesNotMatch(tables, /idle/);
 });

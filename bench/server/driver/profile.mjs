@@ -1,7 +1,8 @@
 /** What a `.cpuprofile` says: the functions, and the files, that took most by themselves. */
 
-import { readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { SourceMap } from "node:module";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { writeTable } from "./report.mjs";
 
@@ -47,27 +48,25 @@ function writeTop(title, sums, busy) {
 }
 
 /** The source file, also of a function that the build has put into `dist/`; empty for what has none. */
-function placeOf({ url, lineNumber }) {
+function placeOf({ url, lineNumber, columnNumber }) {
   if (!url.startsWith("file:")) return url;
-  const sources = sourcesOf(fileURLToPath(url));
-  return sources?.[lineNumber] ?? url.split("/").slice(-2).join("/");
+  const path = fileURLToPath(url);
+  const { originalSource } = sourceMapOf(path)?.findEntry(lineNumber, columnNumber) ?? {};
+  const source = originalSource && relative(".", resolve(dirname(path), originalSource));
+  return source || path.split(sep).slice(-2).join("/");
 }
 
-const bundles = new Map();
+const sourceMaps = new Map();
 
-/** esbuild writes the name of each source above what comes from it: the source of every line of a bundle. */
-function sourcesOf(path) {
-  if (!path.includes("/dist/") || path.includes("node_modules")) return undefined;
-  if (!bundles.has(path)) {
-    let source;
-    const lines = readFileSync(path, "utf8").split("\n");
-    bundles.set(
+/** What the build of a file has written beside it. */
+function sourceMapOf(path) {
+  if (!sourceMaps.has(path)) {
+    const map = `${path}.map`;
+    const isThere = existsSync(map);
+    sourceMaps.set(
       path,
-      lines.map((line) => {
-        source = /^\/\/ ((?:server\/|cli\.ts)\S*)$/.exec(line)?.[1] ?? source;
-        return source;
-      }),
+      isThere ? new SourceMap(JSON.parse(readFileSync(map, "utf8"))) : undefined,
     );
   }
-  return bundles.get(path);
+  return sourceMaps.get(path);
 }

@@ -1,0 +1,1 @@
+export function writeProfiles(folder: string): string;
