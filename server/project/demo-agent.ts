@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Agent, checkAgent, defineAgent, tool } from "../agent/define.ts";
 import type { StandardSchema } from "../agent/schema.ts";
+import { isRecord } from "../providers/json.ts";
 
 /** Served by `parley start` without a project. */
 export function demoAgent(): Agent {
@@ -75,10 +76,14 @@ function cities<Name extends string>(
       vendor: "parley",
       jsonSchema: { input: () => json },
       validate(value) {
-        const given = Object(value) as Record<Name, string>;
-        const wrong = names.filter((name) => typeof given[name] !== "string" || given[name] === "");
-        if (wrong.length === 0) return { value: given };
-        return { issues: wrong.map((name) => ({ message: "must name a city", path: [name] })) };
+        if (!isRecord(value)) return { issues: [{ message: "must be an object" }] };
+        const wrong = names.filter((name) => typeof value[name] !== "string" || value[name] === "");
+        const unknown = Object.keys(value).filter((name) => !names.includes(name as Name));
+        const issues = [
+          ...wrong.map((name) => ({ message: "must name a city", path: [name] })),
+          ...unknown.map((name) => ({ message: "is not an argument of this tool", path: [name] })),
+        ];
+        return issues.length > 0 ? { issues } : { value: value as Record<Name, string> };
       },
     },
   };

@@ -50,11 +50,19 @@ test("the demo agent is served without any of Parley's packages, and its tools w
   assert.match(response, /Tokyo/);
 });
 
-test("the demo agent's tools tell the model which city is missing", async () => {
+test("the demo agent's tools tell the model which city is missing, and what is none of their arguments", async () => {
   const { parameters } = demoAgent().tools.get("measure_distance") ?? assert.fail();
   assert.deepEqual(await parameters.check({ from: "", to: "Paris" }), {
     ok: false,
     problems: ["/from: must name a city"],
+  });
+  assert.deepEqual(await parameters.check({ from: "Lima", to: "Paris", unit: "km", via: 1 }), {
+    ok: false,
+    problems: ["/unit: is not an argument of this tool", "/via: is not an argument of this tool"],
+  });
+  assert.deepEqual(await parameters.check(["Lima"]), {
+    ok: false,
+    problems: ["/: must be an object"],
   });
   assert.deepEqual(await parameters.check({ from: "Lima", to: "Paris" }), {
     ok: true,
