@@ -2,6 +2,7 @@
 /** The command `parley`: arguments in, one running server or one sentence out. */
 
 import { fileURLToPath } from "node:url";
+import { guardStandardStreams } from "./server/standard-streams.ts";
 
 /** Replaced by the build with the version of package.json. */
 declare const PARLEY_VERSION: string;
@@ -71,6 +72,7 @@ function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
+guardStandardStreams();
 main(process.argv.slice(2)).catch((error: unknown) => {
   const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
   process.stderr.write(`parley: ${name === "SetupError" ? message : stack}\n`);

@@ -2,13 +2,12 @@ import { isatty } from "node:tty";
 import type { LogSettings } from "./config.ts";
 import { GatheredLines } from "./gathered-lines.ts";
 import { createLog, type Log } from "./log.ts";
-import { standardError } from "./standard-error.ts";
 
 /**
  * Standard error is mostly a pipe, and each write to it holds up every answer until its reader was woken. One for all
  * logs of the process, so that what they say stays in order.
  */
-const lines = new GatheredLines((text) => standardError().write(text));
+const lines = new GatheredLines((text) => process.stderr.write(text));
 
 // However the process ends, but for a signal that lets it do nothing any more.
 process.on("exit", () => lines.write());

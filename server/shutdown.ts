@@ -1,5 +1,4 @@
 import type { Log } from "./log.ts";
-import { guardStandardError } from "./standard-error.ts";
 
 export interface Closable {
   /** Finishes what is running, then closes. */
@@ -42,7 +41,4 @@ export function onStrayErrors(log: Pick<Log, "failure">, onFatal: () => void): v
     log.failure(error);
     onFatal();
   });
-  // Whoever read the start's text may be gone; the conversations are not.
-  process.stdout.on("error", () => {});
-  guardStandardError();
 }

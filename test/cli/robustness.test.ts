@@ -5,7 +5,7 @@ import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { post } from "../support/chat-transports.ts";
-import { run, start } from "../support/command.ts";
+import { Command, run, start } from "../support/command.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 const AGENT = `
@@ -65,4 +65,38 @@ test("a key that no header can carry stops the start", async () => {
   const { code, stderr } = await run(["start"], { env: { PARLEY_API_KEY: "my secret" } });
   assert.equal(code, 1);
   assert.match(stderr, /PARLEY_API_KEY must hold keys of visible ASCII/);
+});
+
+for (const [unread, read, started] of [
+  ["stdout", "stderr", /can be reached from other machines/],
+  ["stderr", "stdout", /^http:/m],
+] as const) {
+  test(`a project that writes to a ${unread} which nobody reads is served`, async (t) => {
+    const folder = temporaryProject(t, {
+      "agent.mjs": `
+        const write = () => new Promise((written) => process.${unread}.write("x", () => setImmediate(written)));
+        await write();
+        setTimeout(() => write().then(() => console.${read === "stdout" ? "log" : "error"}("goes on")), 1);
+        export default { name: "Mine", model: "demo" };`,
+    });
+    for (const workers of ["1", "2"]) {
+      const command = new Command(["start", folder, "--workers", workers], {
+        env: { PORT: "0", HOST: "0.0.0.0" },
+        unread,
+      });
+      t.after(() => command.kill("SIGKILL"));
+      await command.printed(read, started);
+      await command.printed(read, /goes on/);
+      command.kill("SIGTERM");
+      assert.equal((await command.end()).code, 0);
+    }
+  });
+}
+
+test("help that nobody reads to its end is no failure", async () => {
+  assert.deepEqual(await run(["--help"], { unread: "stdout" }), {
+    code: 0,
+    stdout: "",
+    stderr: "",
+  });
 });

@@ -16,6 +16,8 @@ export interface CommandOptions {
   env?: Readonly<Record<string, string>>;
   /** Working directory; by default one that holds no project. */
   cwd?: string;
+  /** What nobody reads, from the start on. */
+  unread?: "stdout" | "stderr";
   /** Path of the command, for one that is installed elsewhere. */
   cli?: string;
 }
@@ -35,13 +37,14 @@ export class Command {
 
   constructor(
     args: readonly string[],
-    { env = {}, cwd = tmpdir(), cli = COMMAND }: CommandOptions,
+    { env = {}, cwd = tmpdir(), cli = COMMAND, unread }: CommandOptions,
   ) {
     this.#child = spawn(process.execPath, [cli, ...args], {
       cwd,
       env: { PATH: process.env.PATH ?? "", ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
+    if (unread !== undefined) this.#child[unread]?.destroy();
     for (const name of ["stdout", "stderr"] as const) {
       this.#child[name]?.setEncoding("utf8").on("data", (text: string) => {
         this.#output[name] += text;
