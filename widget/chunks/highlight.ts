@@ -9,6 +9,7 @@ import type { ShjToken } from "@speed-highlight/core/tokenize";
 import { tokenizeWith } from "@speed-highlight/core/tokenize";
 import { grammars } from "./grammars.ts";
 import { highlightSheet } from "./highlight.styles.ts";
+import { skipListener } from "./skipped-parts.ts";
 
 /** Longer code stays plain: it would hold the page up. */
 const maxLength = 50_000;
@@ -40,8 +41,13 @@ interface Token {
   readonly end: number;
 }
 
-/** Where each painted element's ranges are, so that they can go: the registry keeps them alive, and with them what they stand in. */
-const painted = new Map<Element, (readonly [Highlight, StaticRange])[]>();
+type Ranges = readonly (readonly [role: string, range: StaticRange])[];
+
+/** The ranges of each painted element, so that they can go: the registry keeps them alive, and with them what they stand in. */
+const painted = new Map<Element, Ranges>();
+
+/** Those of elements in parts that are skipped: whenever anything changes, browsers look at each range that they are to paint. */
+const skipped = new WeakMap<Element, Ranges>();
 
 const wanted = new WeakMap<Element, string>();
 
@@ -57,6 +63,18 @@ const presence = new ResizeObserver((entries) => {
 const forced = matchMedia("(forced-colors: active)");
 forced.addEventListener("change", () => {
   for (const name of Object.values(roles)) CSS.highlights?.delete(`agent-chat-${name}`);
+});
+
+const listenForSkips = skipListener((part, isSkipped) => {
+  for (const code of part.querySelectorAll("pre > code")) {
+    const ranges = (isSkipped ? painted : skipped).get(code);
+    if (ranges === undefined) continue;
+    if (isSkipped) {
+      clear(code);
+      presence.unobserve(code);
+      skipped.set(code, ranges);
+    } else show(code, ranges);
+  }
 });
 
 const observer = new IntersectionObserver(
@@ -115,26 +133,31 @@ function adoptSheet(root: Node): void {
 }
 
 function clear(code: Element): void {
-  for (const [highlights, range] of painted.get(code) ?? []) highlights.delete(range);
+  for (const [role, range] of painted.get(code) ?? []) highlightOf(role).delete(range);
   painted.delete(code);
+  skipped.delete(code);
+}
+
+function show(code: Element, ranges: Ranges): void {
+  for (const [role, range] of ranges) highlightOf(role).add(range);
+  painted.set(code, ranges);
+  skipped.delete(code);
+  presence.observe(code);
 }
 
 function paintRanges(code: HTMLElement, tokens: readonly Token[]): void {
   clear(code);
   // What had no size when it left the page was not told of.
   for (const element of painted.keys()) if (!element.isConnected) clear(element);
-  presence.observe(code);
-  const ranges = tokens.map(({ role, start, end }) => ({ role, start, end }));
+  listenForSkips(code.getRootNode());
   const places = placesIn(code);
-  painted.set(
-    code,
-    ranges.map(({ role, start, end }) => {
-      const [startContainer, startOffset] = places(start);
-      const [endContainer, endOffset] = places(end);
-      const range = new StaticRange({ startContainer, startOffset, endContainer, endOffset });
-      return [highlightOf(role).add(range), range] as const;
-    }),
-  );
+  const ranges = tokens.map(({ role, start, end }) => {
+    const [startContainer, startOffset] = places(start);
+    const [endContainer, endOffset] = places(end);
+    const range = new StaticRange({ startContainer, startOffset, endContainer, endOffset });
+    return [role, range] as const;
+  });
+  show(code, ranges);
 }
 
 function highlightOf(role: string): Highlight {

@@ -9,6 +9,7 @@
  */
 
 import { columnWidth, longTableSheet, mostColumns } from "./long-table.styles.ts";
+import { BoxObserver } from "./skipped-parts.ts";
 
 /** Bodies that are measured in one frame. */
 const atOnce = 4;
@@ -33,9 +34,7 @@ interface Columns {
 
 const known = new WeakMap<HTMLTableElement, Columns>();
 
-const observer = new ResizeObserver((entries) => {
-  for (const { target } of entries) look(target as HTMLTableElement);
-});
+const observer = new BoxObserver((table) => look(table as HTMLTableElement));
 
 /** From now on the table's rows are laid out body by body. */
 export function keepQuick(table: HTMLTableElement): void {

@@ -3,21 +3,19 @@
  * that show all they have are no stops on the way through an answer.
  */
 
+import { BoxObserver } from "./skipped-parts.ts";
+
 const labels = new WeakMap<Element, string>();
 
-const observer = new ResizeObserver((entries) => {
-  for (const { target } of entries) {
-    const box = labels.has(target) ? target : target.parentElement;
-    if (box) reach(box, box.scrollWidth > box.clientWidth);
-  }
+const observer = new BoxObserver((target) => {
+  const box = labels.has(target) ? target : target.parentElement;
+  if (box) reach(box, box.scrollWidth > box.clientWidth);
 });
 
-/** To be called again for a box that was drawn anew, which has made it a stop once more. Its size and that of its content decide. */
+/** The size of the box and that of its content decide. May be called again with what it is called now. */
 export function watchScroll(box: HTMLElement | null, label: string): void {
-  if (!box?.firstElementChild) return;
+  if (!box?.firstElementChild || labels.get(box) === label) return;
   labels.set(box, label);
-  // Of a box that is observed already nothing would be heard.
-  observer.unobserve(box);
   observer.observe(box);
   observer.observe(box.firstElementChild);
 }

@@ -9,6 +9,7 @@
 import type { Strings } from "../strings.ts";
 import { colourCode, type LoadHighlighter } from "./colour-code.ts";
 import { watchScroll } from "./scroll-reach.ts";
+import { BoxObserver } from "./skipped-parts.ts";
 import { tableAsCsv, tableAsMarkdown } from "./table-text.ts";
 import { toolsSheet } from "./tools.styles.ts";
 
@@ -95,10 +96,9 @@ function foldTool(box: HTMLElement, strings: Readonly<Strings>): void {
   const code = box.querySelector("code");
   update.get(box)?.();
   if (code === null || watched.has(code)) return;
-  watched.add(code);
   // While code streams in it grows, and is folded at the line where it gets too long: nothing jumps later.
   let counting = false;
-  const observer = new ResizeObserver(() => {
+  watched.set(code, () => {
     const count = update.get(box);
     if (count && !counting) {
       counting = true;
@@ -108,10 +108,13 @@ function foldTool(box: HTMLElement, strings: Readonly<Strings>): void {
       }, countAgain);
     } else if (!count && box.isConnected && linesOf(code) > shownLines) fold(box, code, strings);
   });
-  observer.observe(code);
+  sizes.observe(code);
 }
 
-const watched = new WeakSet<Element>();
+/** What is to be done about another size, by box. */
+const watched = new WeakMap<Element, () => void>();
+
+const sizes = new BoxObserver((box) => watched.get(box)?.());
 
 /** How to write the number of lines anew, by box. */
 const update = new WeakMap<Element, () => void>();
@@ -171,11 +174,10 @@ function tableTools(box: HTMLElement, strings: Readonly<Strings>, copy: Copy): v
 function watchTable(box: HTMLElement, load: LoadLongTable): void {
   const table = box.querySelector("table");
   if (table === null || watched.has(table)) return;
-  watched.add(table);
-  const observer = new ResizeObserver(() => {
+  watched.set(table, () => {
     if (table.tBodies.length < longTable) return;
-    observer.disconnect();
+    sizes.unobserve(table);
     void load("long-table").then((chunk) => chunk?.keepQuick(table));
   });
-  observer.observe(table);
+  sizes.observe(table);
 }

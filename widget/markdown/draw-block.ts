@@ -126,8 +126,6 @@ function drawCode(token: Tokens.Code, drawing: Drawing): HTMLElement {
   appendText(copy, strings.copy);
   const pre = box.appendChild(element("pre"));
   pre.dir = "ltr";
-  // What scrolls must be reachable by keyboard.
-  pre.tabIndex = 0;
   const code = element("code", languageName.test(language) ? `language-${language}` : "");
   pre.append(drawParts(code, token, drawing));
   return box;
@@ -166,9 +164,6 @@ function drawItem(item: Tokens.ListItem, drawing: Drawing): HTMLElement {
 function drawTable(token: Tokens.Table, drawing: Drawing): HTMLElement {
   const box = directed(element("div", "table"));
   box.setAttribute("part", "table");
-  box.tabIndex = 0;
-  box.setAttribute("role", "group");
-  box.setAttribute("aria-label", strings.table);
   const table = box.appendChild(element("table"));
   table.appendChild(element("thead")).append(drawRow(token.header, drawing));
   drawParts(table, token, drawing);

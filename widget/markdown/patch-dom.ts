@@ -54,8 +54,8 @@ function patchText(live: Text, wanted: string): void {
   else live.data = wanted;
 }
 
-/** Attributes that are not drawn: those of tools, and what a long table has been given. */
-const addedLater = /^(?:data-ui-|role|style)/;
+/** Attributes that are not drawn: those of tools, of boxes that scroll, and what a long table has been given. */
+const addedLater = /^(?:data-ui-|role|style|tabi|aria-)/;
 
 /** Gives `live` the attributes of `fresh`, writing only those that differ. */
 export function patchAttributes(live: Element, fresh: Element): void {

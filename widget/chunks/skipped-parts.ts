@@ -1,0 +1,55 @@
+/**
+ * What a browser observes, and what it paints by ranges, it looks at in each frame, even where it skips the rest as too far from
+ * view (`content-visibility: auto`). So that a frame at the end of a long answer costs no more than one at its start, that work
+ * rests for what is in such a part.
+ */
+
+interface StateChange extends Event {
+  readonly skipped: boolean;
+}
+
+/**
+ * Answers what is to be called with each root in question. From then on the listener hears of every part in there that the
+ * browser begins to skip, or skips no longer; of none where browsers do not tell.
+ */
+export function skipListener(
+  listener: (part: Element, isSkipped: boolean) => void,
+): (root: Node) => void {
+  const tell = (event: Event) => {
+    if (event.target instanceof Element) listener(event.target, (event as StateChange).skipped);
+  };
+  // The same function twice is added once.
+  return (root) => root.addEventListener("contentvisibilityautostatechange", tell);
+}
+
+/** Tells the size of code and tables, at first and when it changes, as long as they are not skipped. */
+export class BoxObserver {
+  readonly #targets = new WeakSet<Element>();
+  readonly #observer: ResizeObserver;
+  readonly #listen = skipListener((part, isSkipped) => {
+    for (const box of part.querySelectorAll("pre, code, .table, table")) {
+      if (!this.#targets.has(box)) continue;
+      if (isSkipped) this.#observer.unobserve(box);
+      else this.#observer.observe(box);
+    }
+  });
+
+  constructor(resized: (box: Element) => void) {
+    this.#observer = new ResizeObserver((entries) => {
+      for (const { target } of entries) resized(target);
+    });
+  }
+
+  /** Of a box that is observed already its size is told once more. */
+  observe(box: Element): void {
+    this.#listen(box.getRootNode());
+    this.unobserve(box);
+    this.#targets.add(box);
+    this.#observer.observe(box);
+  }
+
+  unobserve(box: Element): void {
+    this.#targets.delete(box);
+    this.#observer.unobserve(box);
+  }
+}
