@@ -19,8 +19,12 @@ const markdownTextStyles = css`
     margin-block-end: 0;
   }
 
-  /* Containment clips at the padding, which leaves room for focus rings; and no margin collapses through it. */
+  /*
+   * Containment clips at the padding, which leaves room for focus rings; and no margin collapses through it. What goes on in one
+   * section is nothing that a browser has to look at in the others.
+   */
   .section {
+    contain: layout;
     display: flow-root;
     margin: 0 -14px;
     padding-inline: 14px;
