@@ -6,7 +6,6 @@ import {
   type ReactiveControllerHost,
   type TemplateResult,
 } from "lit";
-import { strings } from "./strings.ts";
 
 /** Lines that are read and said at a time (paragraphs, items, rows, blocks of code): the thousands of a long answer would hold the page up. */
 const LINES = 50;
@@ -50,8 +49,7 @@ export class Announcer implements ReactiveController {
 
   /**
    * Says them, sentence by sentence, when the reader pauses. They are gone soon, since who browses the page would find them a
-   * second time. An alert from before is over then. Not in this turn, which may be the one that sends a message: for the first
-   * sentence browsers load what they know of the language.
+   * second time. An alert from before is over then. Not in this turn, which may be the one that sends a message.
    */
   sayLines(lines: Iterable<string>): void {
     this.#urgent = "";
@@ -66,7 +64,7 @@ export class Announcer implements ReactiveController {
       if (done) this.#rest.shift();
       else lines.push(value);
     }
-    this.#polite = [...this.#polite, ...sentencesOf(lines)];
+    this.#polite = [...this.#polite, ...lines.flatMap((line) => line.split(SENTENCE_END))];
     this.#host.requestUpdate();
     this.#wait();
   }
@@ -97,11 +95,11 @@ export class Announcer implements ReactiveController {
   }
 }
 
-/** So that a listener can leave a long answer between two of them. */
-function sentencesOf(lines: readonly string[]): string[] {
-  const segmenter = new Intl.Segmenter(strings.lang, { granularity: "sentence" });
-  return lines.flatMap((line) => [...segmenter.segment(line)].map(({ segment }) => segment.trim()));
-}
+/**
+ * Where a listener can leave a long answer: after what ends a sentence, and a closing quote. `Intl.Segmenter` knows little more,
+ * and has a phone load what it knows for 50 ms and longer.
+ */
+const SENTENCE_END = /(?<=\p{STerm}["'\p{Pe}\p{Pf}]?)\s+(?!\p{Ll})|(?<=[。！？])(?!\p{Pe})/u;
 
 /** Elements of an answer whose text is a line of its own; all others that are no part of a line have such elements in them. */
 const BLOCKS = /^(P|H\d|LI|PRE|TR|DIV)$/;

@@ -142,3 +142,20 @@ test("what is taken back is not read on", (t) => {
   assert.equal(isRead, false);
   assert.deepEqual(polite(), []);
 });
+
+for (const [line, sentences] of [
+  [
+    "One. Two! “Three?” Four (see there.) Five…",
+    ["One.", "Two!", "“Three?”", "Four (see there.)", "Five…"],
+  ],
+  ["It is 3.14, e.g. here.", ["It is 3.14, e.g. here."]],
+  ["一つ。二つ！「三つ。」四つ", ["一つ。", "二つ！", "「三つ。」四つ"]],
+  ["سؤال؟ جواب.", ["سؤال؟", "جواب."]],
+] as const) {
+  test(`a listener can leave "${line}" between its sentences`, (t) => {
+    const { voice, clock, polite } = announcer(t);
+    voice.say(line);
+    clock.tick(0);
+    assert.deepEqual(polite(), sentences);
+  });
+}

@@ -45,6 +45,8 @@ const hostile: Readonly<Record<string, string>> = {
   "titles of definitions": filled('[a]: b "'),
   "labels of definitions": `[${filled("a\n")}`,
   underlines: filled("a\n=\n"),
+  headings: filled("# a\n"),
+  "lines that are nearly underlined": filled("a\n- b\n"),
   fences: filled("```\na\n"),
   "combining marks": `a${filled("\u0301")}`,
 };

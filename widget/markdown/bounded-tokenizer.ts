@@ -11,7 +11,13 @@ const maxDefinition = 4096;
 
 const bullet = /^ {0,3}(?:[*+-]|\d{1,9}[.)])(?=\s|$)/;
 
-/** marked's tokenizer with ceilings, so that hostile text costs neither the stack nor seconds. */
+/** No heading that is underlined has more lines. */
+const underline = /^.+(\n.+){0,99}?\n {0,3}[=-]+ *(\n|$)/;
+
+/**
+ * marked's tokenizer with ceilings, so that hostile text costs neither the stack nor seconds. Rules that few answers need are asked
+ * only where they can match: browsers take a phone's frame to make code of each.
+ */
 export class BoundedTokenizer extends Tokenizer {
   #blocks = 0;
   #inlines = 0;
@@ -31,10 +37,19 @@ export class BoundedTokenizer extends Tokenizer {
   }
 
   override table(src: string): Tokens.Table | undefined {
+    if (!/^.+\n[ |:-]+(\n|$)/.test(src)) return undefined;
     // The head decides, so a table that it refuses is not read to its end first.
     const secondLine = src.indexOf("\n", src.indexOf("\n") + 1);
     if (secondLine > 0 && super.table(src.slice(0, secondLine)) === undefined) return undefined;
     return super.table(src);
+  }
+
+  override html(src: string): Tokens.HTML | undefined {
+    return /^ {0,3}</.test(src) ? super.html(src) : undefined;
+  }
+
+  override lheading(src: string): Tokens.Heading | undefined {
+    return underline.test(src) ? super.lheading(src) : undefined;
   }
 
   override def(src: string): Tokens.Def | undefined {
