@@ -63,7 +63,9 @@ async function converse(chat: ChatElement): Promise<void> {
   await chat.say("Fail");
   await chat.retry.waitFor();
   await chat.say("Go on");
-  await chat.tools.and(chat.replies.locator('[data-status="running"]')).waitFor();
+  // The other call may still run, too.
+  const running = chat.tools.and(chat.replies.locator('[data-status="running"]'));
+  await running.filter({ hasText: "endless" }).waitFor();
   await chat.files.setInputFiles([
     { name: "next.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") },
     { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") },

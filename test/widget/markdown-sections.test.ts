@@ -2,18 +2,11 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+import { streamed } from "../support/streamed-markdown.ts";
 
 /** Paragraphs with numbers. */
 const paragraphs = (count: number) =>
   Array.from({ length: count }, (_, index) => `Paragraph ${index + 1}.`).join("\n\n");
-
-function streamed(text: string, step: number): HTMLElement {
-  const root = document.createElement("div");
-  const stream = new MarkdownStream(root);
-  for (let end = step; end < text.length; end += step) stream.update(text.slice(0, end), true);
-  stream.update(text, false);
-  return root;
-}
 
 test("a long answer stands in sections of 32 blocks behind the first 32, however it came", () => {
   for (const [count, sections] of [

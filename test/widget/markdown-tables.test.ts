@@ -6,18 +6,11 @@ import { test } from "node:test";
 import * as chunk from "../../widget/chunks/cut.ts";
 import { longBlocks } from "../../widget/markdown/long-blocks.ts";
 import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+import { streamed } from "../support/streamed-markdown.ts";
 
 const HEAD = "| a | b |\n|---|--:|\n";
 const rows = (count: number, from = 1) =>
   Array.from({ length: count }, (_, index) => `| **row** | ${from + index} |\n`).join("");
-
-function streamed(text: string, step: number): HTMLElement {
-  const root = document.createElement("div");
-  const stream = new MarkdownStream(root);
-  for (let end = step; end < text.length; end += step) stream.update(text.slice(0, end), true);
-  stream.update(text, false);
-  return root;
-}
 
 const bodiesOf = (root: Element) =>
   [...root.querySelectorAll("tbody")].map(({ children }) => children.length);
