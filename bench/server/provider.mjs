@@ -14,8 +14,8 @@ const BEFORE = `data: ${HEAD}"choices":[{"index":0,"delta":{"content":"`;
 const AFTER = '"},"logprobs":null,"finish_reason":null}]}\n\n';
 const STOP = `data: ${HEAD}"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}\n\n`;
 
-/** At full speed, tokens per write: a quick model's server packs what it has, too. */
-const BATCH_TOKENS = 64;
+/** At full speed, tokens per moment: as many chunks, which come in one packet or two. */
+const TOKENS_AT_ONCE = 64;
 
 const pacer = new Pacer();
 /** When the reader of a stream went away, by the stream's id. */
@@ -91,14 +91,17 @@ function blast(res, tokens, end) {
   let over = false;
   const more = () => {
     if (over) return;
+    const { socket } = res;
     const time = now();
-    const until = Math.min(number + BATCH_TOKENS, tokens);
-    let batch = "";
-    while (number < until) batch += BEFORE + writeToken(number++, time) + AFTER;
-    const canTake = res.write(batch);
+    const until = Math.min(number + TOKENS_AT_ONCE, tokens);
+    let canTake = true;
+    // Not that of the response: it would make one chunk of all.
+    socket.cork();
+    while (number < until) canTake = res.write(BEFORE + writeToken(number++, time) + AFTER);
     if (number === tokens) end();
     else if (canTake) setImmediate(more);
     else res.once("drain", () => setImmediate(more));
+    socket.uncork();
   };
   more();
   return () => {

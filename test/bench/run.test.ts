@@ -1,11 +1,14 @@
 /** `bench/server.mjs` as it is run, with the built server. */
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { writeOrder } from "../../bench/server/order.mjs";
+import { connectRaw } from "../support/raw-connection.ts";
 
 function bench(...args: string[]) {
   return spawnSync(process.execPath, ["bench/server.mjs", ...args], { encoding: "utf8" });
@@ -53,3 +56,20 @@ for (const [args, problem] of MISTAKES) {
     assert.doesNotMatch(stderr, /\n {4}at /);
   });
 }
+
+test("the fake model sends each token at full speed as an HTTP chunk of its own", async (t) => {
+  const model = spawn(process.execPath, ["bench/server/provider.mjs"], {
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
+  });
+  t.after(() => model.kill());
+  const [url] = await once(model.stdout ?? assert.fail(), "data");
+  const connection = await connectRaw(t, { port: Number(new URL(String(url)).port) });
+  const content = writeOrder({ tokens: 200 });
+  const body = JSON.stringify({ stream: true, messages: [{ role: "user", content }] });
+  const head = ["POST /chat/completions HTTP/1.1", "host: model", `content-length: ${body.length}`];
+  await connection.write(...head, "", body);
+  await connection.answer();
+  const chunks = (await connection.until("\r\n0\r\n\r\n")).split(/^[0-9a-f]+\r\n/m).slice(1, -1);
+  const tokens = chunks.map((chunk) => chunk.split('"content":').length - 1);
+  assert.deepEqual(tokens, [...Array(200).fill(1), 0]);
+});

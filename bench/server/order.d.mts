@@ -1,0 +1,1 @@
+export function writeOrder(order: { tokens: number; rate?: number; id?: number }): string;
