@@ -3,13 +3,13 @@
 export const reached = (isReached) => (isReached ? "reached" : "NOT reached");
 
 /** Rows of a table: the goals of an answer that streams, of its costs and of what a reader saw. */
-export function frameGoals({ start, end, longest }, { frames, raw, kept }) {
+export function frameGoals({ start, end, loop, longest }, { frames, raw, kept }) {
   const part = raw / frames;
   return [
     ["what", "measured", "goal", ""],
-    ["mean frame at the end", `${end.toFixed(2)} ms`, "<= 1 ms", reached(end <= 1)],
+    ["mean frame at the end, in a loop", `${loop.toFixed(2)} ms`, "<= 1 ms", reached(loop <= 1)],
     [
-      "the same, against the start",
+      "one on the screen, against the start",
       `${(end / start).toFixed(2)} x`,
       "<= 1.5 x",
       reached(end <= 1.5 * start),

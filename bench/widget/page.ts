@@ -32,6 +32,8 @@ export interface Cost {
   /** Means, in milliseconds of script and layout. */
   readonly start: number;
   readonly end: number;
+  /** At the end too, of frames that follow each other at once: no screen to wait for, and no processor that slept meanwhile. */
+  readonly loop: number;
   /** The longest frame of those. */
   readonly longest: number;
 }
@@ -88,7 +90,12 @@ function layOut(): void {
   document.body.getBoundingClientRect();
 }
 
-async function measure(draw: Draw, text: string, from: number): Promise<number[]> {
+async function measure(
+  draw: Draw,
+  text: string,
+  from: number,
+  next: () => unknown = frame,
+): Promise<number[]> {
   const costs: number[] = [];
   before = 0;
   for (let count = 1; count <= MEASURED; count += 1) {
@@ -96,7 +103,7 @@ async function measure(draw: Draw, text: string, from: number): Promise<number[]
     draw(text.slice(0, from + count * PER_FRAME));
     layOut();
     const now = performance.now() - start;
-    await frame();
+    await next();
     costs.push(now + before);
     before = 0;
   }
@@ -108,7 +115,7 @@ const mean = (values: readonly number[]) =>
 
 async function costOf(draw: Draw, text: string, needsAll: boolean): Promise<Cost> {
   const first = 2_000;
-  const last = text.length - MEASURED * PER_FRAME - 1;
+  const last = text.length - 2 * MEASURED * PER_FRAME - 1;
   draw(text.slice(0, first));
   await frame();
   const start = await measure(draw, text, first);
@@ -121,7 +128,8 @@ async function costOf(draw: Draw, text: string, needsAll: boolean): Promise<Cost
   draw(text.slice(0, last));
   await frame();
   const end = await measure(draw, text, last);
-  return { start: mean(start), end: mean(end), longest: Math.max(...start, ...end) };
+  const loop = mean(await measure(draw, text, last + MEASURED * PER_FRAME, () => {}));
+  return { start: mean(start), end: mean(end), loop, longest: Math.max(...start, ...end) };
 }
 
 /** Called from outside of the page. */
