@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import type { Agent } from "./agent/define.ts";
 import type { Config } from "./config.ts";
-import { type AgentServer, createAgentServer, type ServerParts } from "./index.ts";
+import { type AgentServer, createAgentServer } from "./index.ts";
 import type { Log } from "./log.ts";
 import { crypto } from "./node/crypto.ts";
 import type { OpenTelemetry } from "./observe/trace-run.ts";
@@ -12,6 +12,7 @@ import { loadIfInstalled, loadOptionalPackage } from "./project/optional-package
 import { SetupError } from "./providers/failures/provider-error.ts";
 import { resolveModels } from "./providers/index.ts";
 import type { Environment } from "./read-setting.ts";
+import type { ServerParts } from "./server-options.ts";
 
 export interface ServerToLoad {
   /** Absent: the demo agent. */

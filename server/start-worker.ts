@@ -7,12 +7,13 @@ import { Peer } from "./cluster/peer.ts";
 import { SharedAdmission } from "./cluster/shared-admission.ts";
 import { placeReporter, SharedRuns } from "./cluster/shared-runs.ts";
 import { type Config, livePartOf, readConfig, secretsOf } from "./config.ts";
-import type { AgentServer, ServerParts } from "./index.ts";
+import type { AgentServer } from "./index.ts";
 import { listen, loadServer } from "./load-server.ts";
 import type { Log } from "./log.ts";
 import { logOfProcess } from "./log-of-process.ts";
 import { mergeMetrics } from "./observe/merge-metrics.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
+import type { ServerParts } from "./server-options.ts";
 import { onStrayErrors } from "./shutdown.ts";
 
 /** `cli` is the built command. Ends the process when the server cannot start. */

@@ -8,7 +8,7 @@ import type { MessageParser } from "./message-parser.ts";
 import type { ChatRules } from "./parse-chat.ts";
 import type { SiteFiles } from "./site-files.ts";
 
-/** What the endpoints work with; built once, in `server/index.ts`. */
+/** What the endpoints work with; built once, in `server/create-service.ts`. */
 export interface Service {
   readonly runner: Runner;
   /** As they are now: keys, origins and limits can change while the server runs. */
