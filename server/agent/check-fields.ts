@@ -19,7 +19,3 @@ export function optionalText(
   if (value === undefined || typeof value === "string") return value;
   throw new SetupError(`${called} must be a string.`);
 }
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

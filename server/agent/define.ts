@@ -1,8 +1,9 @@
 /** What the author of an agent project writes, and how it is checked. */
 
+import { isRecord } from "../protocol/is-record.ts";
 import { SetupError } from "../providers/failures/provider-error.ts";
 import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
-import { isRecord, optionalText, text } from "./check-fields.ts";
+import { optionalText, text } from "./check-fields.ts";
 import { checkSettings } from "./model-settings.ts";
 import {
   type JsonSchema,

@@ -3,6 +3,7 @@
 import { ApiError } from "../protocol/api-error.ts";
 import { type AttachmentType, isMediaType, MEDIA_TYPES } from "../protocol/attachments.ts";
 import type { ContentPart, HistoryMessage, UserMessage } from "../protocol/chat.ts";
+import { isRecord } from "../protocol/is-record.ts";
 
 /**
  * Only user, assistant and tool messages of our own shape, every call answered before the conversation goes
@@ -146,8 +147,4 @@ function invalid(param: string, problem: string): ApiError {
     .replaceAll("/", ".")
     .replace(/\.(\d+)/g, "[$1]");
   return new ApiError("invalid_state", `${field} ${problem}.`, { param });
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
+import { isRecord } from "../protocol/is-record.ts";
 import { SetupError } from "../providers/failures/provider-error.ts";
 import type { HostedTool, HostedToolType } from "../providers/provider.ts";
-import { isRecord } from "./check-fields.ts";
 
 const TYPES: readonly HostedToolType[] = ["web_search", "file_search", "code_interpreter"];
 

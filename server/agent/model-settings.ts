@@ -1,6 +1,6 @@
+import { isRecord } from "../protocol/is-record.ts";
 import { SetupError } from "../providers/failures/provider-error.ts";
 import type { ModelSettings, ReasoningEffort } from "../providers/provider.ts";
-import { isRecord } from "./check-fields.ts";
 import { checkHostedTools } from "./hosted-tools.ts";
 
 const EFFORTS: readonly ReasoningEffort[] = ["none", "minimal", "low", "medium", "high", "xhigh"];

@@ -1,6 +1,7 @@
 /** Tool parameters: any Standard Schema with a JSON Schema of itself (zod 4), or a JSON Schema object. */
 
 import { createRequire } from "node:module";
+import { isRecord } from "../protocol/is-record.ts";
 
 /** A JSON Schema (2020-12) of an object. */
 export type JsonSchema = Record<string, unknown>;
@@ -50,7 +51,7 @@ function isStandardSchema(value: unknown): value is StandardSchema {
 }
 
 function isJsonSchemaOfObject(value: unknown): value is JsonSchema {
-  return typeof value === "object" && value !== null && "type" in value && value.type === "object";
+  return isRecord(value) && value.type === "object";
 }
 
 function fromStandardSchema(schema: StandardSchema): ParameterSchema {

@@ -3,6 +3,7 @@
 import { crypto } from "../node/crypto.ts";
 import { ApiError } from "../protocol/api-error.ts";
 import type { ConversationState, HistoryMessage, StateKind } from "../protocol/chat.ts";
+import { isRecord } from "../protocol/is-record.ts";
 import { checkHistory } from "./history-check.ts";
 import { type HistoryLimits, refuseLargeHistory } from "./history-size.ts";
 
@@ -22,12 +23,11 @@ const NEW_CONVERSATION: ConversationState = {};
 /** @throws ApiError `invalid_state`, or `invalid_request` when it is no object at all. */
 export function readState(value: unknown, binding: StateBinding): ConversationState {
   if (value === undefined || value === null) return NEW_CONVERSATION;
-  if (typeof value !== "object" || Array.isArray(value)) {
+  if (!isRecord(value)) {
     throw new ApiError("invalid_request", "state must be an object.", { param: "/state" });
   }
   // Own fields only, and no others: a client may send any number of them.
-  const own = (name: string) =>
-    Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+  const own = (name: string) => (Object.hasOwn(value, name) ? value[name] : undefined);
   if (!isOfKind(value, binding.kind)) {
     if (Object.keys(value).length === 0) return NEW_CONVERSATION;
     throw invalidState(
@@ -100,7 +100,7 @@ function sign(text: string, secret: string, { agent, provider }: StateBinding): 
 /** Clients may store a state in something that sorts keys, so the order of keys is not signed. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) =>
-    typeof item === "object" && item !== null && !Array.isArray(item)
+    isRecord(item)
       ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
       : item,
   );

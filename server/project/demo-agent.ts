@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Agent, checkAgent, defineAgent, tool } from "../agent/define.ts";
 import type { StandardSchema } from "../agent/schema.ts";
-import { isRecord } from "../providers/json.ts";
+import { isRecord } from "../protocol/is-record.ts";
 
 /** Served by `parley start` without a project. */
 export function demoAgent(): Agent {

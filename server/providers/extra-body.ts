@@ -1,7 +1,7 @@
 /** An agent's `extraBody`: what it may hold, and how it becomes part of a request. */
 
+import { isRecord } from "../protocol/is-record.ts";
 import { SetupError } from "./failures/provider-error.ts";
-import { isRecord } from "./json.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,5 @@
-import { isRecord, text } from "./json.ts";
+import { isRecord } from "../protocol/is-record.ts";
+import { text } from "./text.ts";
 
 /**
  * Fields of a streamed message that are not ours to understand but must go back to the provider as they

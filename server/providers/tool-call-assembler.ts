@@ -1,7 +1,8 @@
 import { crypto } from "../node/crypto.ts";
 import type { HistoryToolCall } from "../protocol/chat.ts";
+import { isRecord } from "../protocol/is-record.ts";
 import { ExtraFields } from "./extra-fields.ts";
-import { isRecord, text } from "./json.ts";
+import { text } from "./text.ts";
 
 type Piece = Readonly<Record<string, unknown>>;
 

@@ -11,6 +11,7 @@ import {
   SNIFF_BYTES,
   sniffMediaType,
 } from "../protocol/attachments.ts";
+import { isRecord } from "../protocol/is-record.ts";
 
 export interface AttachmentRules {
   maxCount: number;
@@ -38,7 +39,7 @@ export function parseAttachments(value: unknown, rules: AttachmentRules): Receiv
 }
 
 function parseAttachment(item: unknown, index: number, rules: AttachmentRules): ReceivedFile {
-  if (typeof item !== "object" || item === null || Array.isArray(item)) {
+  if (!isRecord(item)) {
     throw invalidRequest(`/attachments/${index}`, `attachments[${index}] must be an object.`);
   }
   const fields = new Map<string, unknown>(Object.entries(item));

@@ -5,6 +5,7 @@ import type { RunRequest } from "../agent/runner.ts";
 import { readState, type StateBinding } from "../agent/state.ts";
 import type { JsonLimits } from "../http/parse-json.ts";
 import { ApiError, invalidRequest } from "../protocol/api-error.ts";
+import { isRecord } from "../protocol/is-record.ts";
 import { type AttachmentRules, parseAttachments } from "./parse-attachments.ts";
 import { parseAfter, parseRunId } from "./parse-run.ts";
 import { type Remembered, readRemembered } from "./remembered-state.ts";
@@ -119,12 +120,12 @@ const FIELDS = [
 ] as const;
 
 function asFields(body: unknown): Partial<Record<(typeof FIELDS)[number], unknown>> {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+  if (!isRecord(body)) {
     throw invalidRequest("", "The message must be a JSON object.");
   }
   // Own fields only: what a body inherits is not what the client sent. And no others: a message may hold any number.
   const own = FIELDS.filter((name) => Object.hasOwn(body, name));
-  return Object.fromEntries(own.map((name) => [name, (body as Record<string, unknown>)[name]]));
+  return Object.fromEntries(own.map((name) => [name, body[name]]));
 }
 
 /** `null` for an optional field means absent. */

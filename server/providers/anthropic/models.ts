@@ -5,8 +5,8 @@
  */
 
 import type { Anthropic } from "@anthropic-ai/sdk";
+import { isRecord } from "../../protocol/is-record.ts";
 import { SetupError } from "../failures/provider-error.ts";
-import { isRecord } from "../json.ts";
 import type { ModelSettings, ReasoningEffort } from "../provider.ts";
 import { SMALLEST_BUDGET, thinkingBudget } from "./budget.ts";
 

@@ -1,8 +1,9 @@
 import type { AssistantMessage, HistoryToolCall, Usage } from "../../protocol/chat.ts";
+import { isRecord } from "../../protocol/is-record.ts";
 import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
 import { GrowingText } from "../growing-text.ts";
-import { isRecord, text } from "../json.ts";
 import type { ChatModelEvent, TurnFinish } from "../provider.ts";
+import { text } from "../text.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import { isPlain, type Layout, type ThinkingBlock, thinkingBlocks } from "./thinking.ts";
 

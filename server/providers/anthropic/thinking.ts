@@ -6,7 +6,8 @@
 
 import type { Anthropic } from "@anthropic-ai/sdk";
 import type { AssistantMessage } from "../../protocol/chat.ts";
-import { isRecord, text } from "../json.ts";
+import { isRecord } from "../../protocol/is-record.ts";
+import { text } from "../text.ts";
 
 export type ThinkingBlock = Anthropic.ThinkingBlockParam | Anthropic.RedactedThinkingBlockParam;
 

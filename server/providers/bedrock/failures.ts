@@ -1,8 +1,9 @@
 /** How AWS refuses and fails, brought to the shape that `failures/failures.ts` has sentences for. */
 
+import { isRecord } from "../../protocol/is-record.ts";
 import { toProviderError, truncated, UpstreamGarbage } from "../failures/failures.ts";
 import { ProviderError } from "../failures/provider-error.ts";
-import { isRecord, text } from "../json.ts";
+import { text } from "../text.ts";
 import { UpstreamRefusal } from "../upstream/refusal.ts";
 
 /** The provider's name in sentences. */

@@ -1,9 +1,9 @@
 import type { ConverseStreamCommandInput, Tool } from "@aws-sdk/client-bedrock-runtime";
 import type { HistoryMessage } from "../../protocol/chat.ts";
+import { isRecord } from "../../protocol/is-record.ts";
 import { withExtraBody } from "../extra-body.ts";
 import { SetupError } from "../failures/provider-error.ts";
 import { callsOf } from "../history/calls.ts";
-import { isRecord } from "../json.ts";
 import type { ChatModelRequest, ModelSettings, ToolSpec } from "../provider.ts";
 import type { BedrockEffort } from "./effort.ts";
 import { converseMessages } from "./messages.ts";

@@ -2,7 +2,8 @@
 
 import type { ContentBlock } from "@aws-sdk/client-bedrock-runtime";
 import type { AssistantMessage } from "../../protocol/chat.ts";
-import { isRecord, text } from "../json.ts";
+import { isRecord } from "../../protocol/is-record.ts";
+import { text } from "../text.ts";
 
 /** A block of reasoning that the model wants back as it was. */
 export type ThinkingBlock =

@@ -10,7 +10,7 @@ import type {
   ToolMessage,
   UserMessage,
 } from "../../protocol/chat.ts";
-import { isRecord } from "../json.ts";
+import { isRecord } from "../../protocol/is-record.ts";
 import type { ChatDialect, HistoryQuirks } from "./dialect.ts";
 
 export interface SendRules {

@@ -1,6 +1,6 @@
 /** What a server turns out not to take, learned from the sentence with which it refuses. */
 
-import { isRecord } from "../json.ts";
+import { isRecord } from "../../protocol/is-record.ts";
 import { blamesParameter, UpstreamRefusal } from "../upstream/refusal.ts";
 import type { ChatDialect, HistoryQuirks, SettingQuirks } from "./dialect.ts";
 import type { SentMessage } from "./messages.ts";

@@ -1,9 +1,10 @@
 import type { AssistantMessage, Usage } from "../../protocol/chat.ts";
+import { isRecord } from "../../protocol/is-record.ts";
 import { ExtraFields, textOfParts } from "../extra-fields.ts";
 import { toProviderError, truncated, UpstreamGarbage } from "../failures/failures.ts";
 import { GrowingText } from "../growing-text.ts";
-import { isRecord, text } from "../json.ts";
 import type { ChatModelEvent, TurnFinish } from "../provider.ts";
+import { text } from "../text.ts";
 import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import { UpstreamFailure } from "../upstream/refusal.ts";

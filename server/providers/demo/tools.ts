@@ -1,5 +1,6 @@
 /** Which tools the demo model calls: it matches words, where a model would understand. */
 
+import { isRecord } from "../../protocol/is-record.ts";
 import type { ToolCall, ToolSpec } from "../provider.ts";
 
 /** Words of tool names that say nothing about the subject. */
@@ -82,7 +83,5 @@ function sample(schema: Record<string, unknown>): unknown {
 }
 
 function asRecord(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value))
-    : {};
+  return isRecord(value) ? value : {};
 }

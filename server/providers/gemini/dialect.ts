@@ -1,9 +1,9 @@
 /** How Google's OpenAI-compatible API differs, on the Gemini API and on Vertex AI alike. */
 
 import type { ContentPart } from "../../protocol/chat.ts";
+import { isRecord } from "../../protocol/is-record.ts";
 import { type ChatDialect, plainSettings, type SettingQuirks } from "../chat/dialect.ts";
 import type { ExplainFailure } from "../failures/provider-error.ts";
-import { isRecord } from "../json.ts";
 import type { ModelSettings } from "../provider.ts";
 import type { ThinkTagRule } from "../think-tags.ts";
 import { geminiFailure } from "./failures.ts";

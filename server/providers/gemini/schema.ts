@@ -3,7 +3,7 @@
  * not know. What is left out is still checked before the tool runs, and the model is told of a mistake.
  */
 
-import { isRecord } from "../json.ts";
+import { isRecord } from "../../protocol/is-record.ts";
 
 type Schema = Record<string, unknown>;
 

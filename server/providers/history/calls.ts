@@ -1,5 +1,5 @@
 import type { HistoryMessage, HistoryToolCall } from "../../protocol/chat.ts";
-import { isRecord } from "../json.ts";
+import { isRecord } from "../../protocol/is-record.ts";
 
 /** The arguments of a call. APIs take an object only; what a model wrote instead stays readable to it. */
 export function argumentsOf(call: HistoryToolCall): Record<string, unknown> {

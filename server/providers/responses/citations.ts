@@ -1,4 +1,5 @@
-import { isRecord, text } from "../json.ts";
+import { isRecord } from "../../protocol/is-record.ts";
+import { text } from "../text.ts";
 
 /**
  * What a message cites but does not name: as Markdown to put after it, "" if there is nothing. OpenAI's

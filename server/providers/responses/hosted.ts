@@ -1,5 +1,6 @@
-import { isRecord, text } from "../json.ts";
+import { isRecord } from "../../protocol/is-record.ts";
 import type { HostedToolType, SpokenEvent } from "../provider.ts";
+import { text } from "../text.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -3,7 +3,8 @@
 import type { OpenAI } from "openai";
 import { crypto } from "../../node/crypto.ts";
 import type { AssistantMessage, ContentPart, HistoryMessage } from "../../protocol/chat.ts";
-import { isRecord, text } from "../json.ts";
+import { isRecord } from "../../protocol/is-record.ts";
+import { text } from "../text.ts";
 import type { InputItem } from "./model.ts";
 import { OUTPUT_FIELD } from "./output.ts";
 

@@ -1,7 +1,6 @@
 import type { OpenAI } from "openai";
 import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
-import { text } from "../json.ts";
 import type {
   HostedToolType,
   ModelSettings,
@@ -10,6 +9,7 @@ import type {
   Tell,
   ToolSpec,
 } from "../provider.ts";
+import { text } from "../text.ts";
 import { readMessage } from "../upstream/message.ts";
 import { blamesParameter, UpstreamRefusal } from "../upstream/refusal.ts";
 import type { StreamReader } from "../upstream/stream.ts";

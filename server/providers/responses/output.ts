@@ -1,8 +1,9 @@
 /** What of a response must go back to the API when the client, and not OpenAI, keeps the conversation. */
 
 import type { AssistantMessage } from "../../protocol/chat.ts";
-import { isRecord, text } from "../json.ts";
+import { isRecord } from "../../protocol/is-record.ts";
 import type { ToolCall } from "../provider.ts";
+import { text } from "../text.ts";
 
 /** The field of an assistant message that holds it: `OutputPart`s, in the order of the response. */
 export const OUTPUT_FIELD = "openai_output";

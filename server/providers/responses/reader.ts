@@ -1,8 +1,9 @@
 import type { AssistantMessage, Usage } from "../../protocol/chat.ts";
+import { isRecord } from "../../protocol/is-record.ts";
 import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
 import { GrowingText } from "../growing-text.ts";
-import { isRecord, text } from "../json.ts";
 import type { SpokenEvent, ToolCall, TurnFinish } from "../provider.ts";
+import { text } from "../text.ts";
 import { UpstreamFailure } from "../upstream/refusal.ts";
 import { missingSources } from "./citations.ts";
 import { HostedCalls, isHostedCall } from "./hosted.ts";

@@ -1,7 +1,7 @@
+import { isRecord } from "../../protocol/is-record.ts";
 import type { SseMessage } from "../../protocol/sse.ts";
 import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
 import type { ExplainFailure } from "../failures/provider-error.ts";
-import { isRecord } from "../json.ts";
 import { UpstreamFailure } from "./refusal.ts";
 
 /**

@@ -1,4 +1,5 @@
-import { isRecord, text } from "../json.ts";
+import { isRecord } from "../../protocol/is-record.ts";
+import { text } from "../text.ts";
 
 /** How much of a refused answer's body is read: enough to classify it, and bounded. */
 export const MAX_REFUSAL_BYTES = 64 * 1024;
