@@ -41,7 +41,7 @@ export class LateChunk<Name extends keyof Chunks> {
   }
 
   async #load(): Promise<Chunks[Name] | undefined> {
-    const chunk = await loadChunk(this.#name, this.#again);
+    const chunk = await loadChunk(this.#name, this.#again, true);
     this.#chunk = chunk;
     this.#failed = !chunk;
     this.#loading = chunk && this.#loading;

@@ -31,16 +31,19 @@ export interface Chunks {
 /** What the build has put between the name of a chunk and `.js`, in the folder `chunks` beside `/widget.js`. */
 declare const PARLEY_CHUNKS: string;
 
-/** The first pause, in milliseconds, before a chunk is asked for again. */
+/** A pause before a chunk is asked for again is at most so long at first, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/** After that the pause stays the same: a minute. */
+/** After that it stays the same: a minute. */
 const MAX_DOUBLINGS = 6;
 
-const loaded = new Map<keyof Chunks, Promise<unknown>>();
+const loaded: Partial<Record<keyof Chunks, Promise<ChunkModule> | undefined>> = {};
 
 /** How often a chunk could not be had. Browsers remember what a URL failed with, but for one with another fragment they ask again. */
-const failures = new Map<keyof Chunks, number>();
+const failures: Partial<Record<keyof Chunks, number>> = {};
+
+/** Before a chunk is asked for again: one pause for all who wait for it, which hear when it is ended. */
+const pauses: Partial<Record<keyof Chunks, AbortController>> = {};
 
 /** Where the chunks are. */
 let server = scriptTag.server;
@@ -66,24 +69,41 @@ function receive(module: ChunkModule): ChunkModule {
 
 /**
  * Loads a chunk from where this script came from, once. `undefined` when it cannot be had: the network is gone, the page's
- * policy forbids it, the server has been upgraded. An answer must be whole without it. The next need tries again, and so may
- * `again`, which is called after a pause that doubles with each failure.
+ * policy forbids it, the server has been upgraded. An answer must be whole without it. Then `again` is called when it is time
+ * to ask once more, which is the same moment for all who wait. Who asks meanwhile waits with them, but for who is in a hurry:
+ * a person has pressed a button.
  */
 export async function loadChunk<Name extends keyof Chunks>(
   name: Name,
   again?: () => unknown,
+  inHurry?: boolean,
 ): Promise<Chunks[Name] | undefined> {
-  const tries = failures.get(name) ?? 0;
-  try {
-    const base = scriptTag.isTag ? server : parseServer(server);
-    const url = new URL(`chunks/${name}${PARLEY_CHUNKS}.js#${tries}`, base);
-    const chunk = loaded.get(name) ?? import(url.href).then(receive);
-    loaded.set(name, chunk);
-    return (await chunk) as Chunks[Name];
-  } catch {
-    loaded.delete(name);
-    failures.set(name, tries + 1);
-    if (again) setTimeout(again, RETRY_MS * 2 ** Math.min(tries, MAX_DOUBLINGS));
-    return undefined;
+  const tries = failures[name] ?? 0;
+  if (inHurry || !pauses[name]) {
+    try {
+      const base = scriptTag.isTag ? server : parseServer(server);
+      const url = new URL(`chunks/${name}${PARLEY_CHUNKS}.js#${tries}`, base);
+      loaded[name] ??= import(url.href).then(receive);
+      const chunk = await loaded[name];
+      pauses[name]?.abort();
+      return chunk as Chunks[Name];
+    } catch {
+      loaded[name] = undefined;
+      failures[name] = tries + 1;
+    }
   }
+  pauses[name] ??= beginPause(name, RETRY_MS * 2 ** Math.min(tries, MAX_DOUBLINGS));
+  if (again) pauses[name].signal.addEventListener("abort", again);
+  return undefined;
+}
+
+/** Not as long for everybody. A network that is there again ends it. */
+function beginPause(name: keyof Chunks, longest: number): AbortController {
+  const pause = new AbortController();
+  const { signal } = pause;
+  const end = () => pause.abort();
+  setTimeout(end, Math.random() * longest);
+  window.addEventListener("online", end, { signal });
+  signal.addEventListener("abort", () => delete pauses[name]);
+  return pause;
 }

@@ -24,6 +24,11 @@ async function refuse(page: Page, name: string, times: number): Promise<() => nu
   return () => asked;
 }
 
+/** From now on a pause lasts until the network is there again, or for the rest of the test. */
+const pauseForLong = (page: Page) => page.evaluate("Math.random = () => 1_000");
+
+const comeOnline = (page: Page) => page.evaluate(() => window.dispatchEvent(new Event("online")));
+
 test("what draws the steps of an answer is asked for until it comes, and earlier answers get it, too", async (t) => {
   const chat = await openChat(t, browser, {
     agent: { tools: [echo] },
@@ -82,6 +87,48 @@ test("a language that could not be had at once is spoken as soon as it can", asy
   await page.getByRole("textbox", { name: "Nachricht" }).waitFor();
 });
 
+test("code and tables that were drawn without their tools get them as soon as the network is there again", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("```\nx\n```\n\n|A|\n|-|\n|1|")]],
+    expectedComplaints,
+  });
+  const asked = await refuse(chat.page, "tools", 1);
+  await pauseForLong(chat.page);
+  const refused = chat.page.waitForEvent("requestfailed");
+  await chat.say("Show me");
+  await refused;
+  await chat.replies.and(chat.page.locator('[aria-busy="false"]')).waitFor();
+  assert.equal(await chat.page.locator(".tools").count(), 0);
+  await comeOnline(chat.page);
+  await chat.page.getByRole("button", { name: "Wrap lines" }).waitFor();
+  await chat.page.getByRole("button", { name: "Copy as CSV" }).waitFor();
+  assert.equal(asked(), 2);
+});
+
+test("all who wait for the same part wait together, also who came later", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const tag = '<agent-chat lang="de" style="height: 300px"></agent-chat>';
+  const site = await startSite(t, {
+    "/": sitePage(`<script src="${server.url}/widget.js"></script>${tag}`),
+  });
+  const { page } = await openPage(t, browser);
+  const asked = await refuse(page, "locale-de", 2);
+  await page.addInitScript("Math.random = () => 1_000");
+  await page.goto(site.url);
+  const english = page.getByRole("textbox", { name: "Message" });
+  await english.waitFor();
+  const refused = page.waitForEvent("requestfailed");
+  await comeOnline(page);
+  await refused;
+  await page.evaluate((html) => document.body.insertAdjacentHTML("beforeend", html), tag);
+  await english.nth(1).waitFor();
+  assert.equal(asked(), 2);
+  await comeOnline(page);
+  await page.getByRole("textbox", { name: "Nachricht" }).nth(1).waitFor();
+  assert.equal(await english.count(), 0);
+  assert.equal(asked(), 3);
+});
+
 test("what changes a message is there before anybody wants to: ↑ needs no server", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")]], expectedComplaints });
   const loaded = chat.page.waitForResponse("**/chunks/editing-*");
@@ -98,6 +145,7 @@ test("a message that cannot be changed yet is said to be so, the draft stays, an
     expectedComplaints,
   });
   await refuse(chat.page, "editing", 2);
+  await pauseForLong(chat.page);
   await chat.ask("First", "One.");
   await chat.input.fill("A draft that waits");
   await chat.page.getByRole("button", { name: "Change this message" }).click();

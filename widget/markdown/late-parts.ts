@@ -30,7 +30,8 @@ export class LateParts {
 }
 
 async function addParts(node: HTMLElement, rests: boolean, words: typeof strings): Promise<void> {
-  const chunk = await loadChunk("tools");
+  const again = () => node.isConnected && addParts(node, rests, words);
+  const chunk = await loadChunk("tools", again);
   if (!node.isConnected) return;
   const copy = (button: HTMLButtonElement, text: string) => copyFrom(button, text, words);
   chunk?.addTools(node, rests, words, copy, loadChunk);

@@ -21,7 +21,7 @@ export const longBlocks: { chunk?: Chunks["cut"] | undefined } = {};
 
 /** Loads it, for all messages. */
 export async function loadLongBlocks(): Promise<void> {
-  longBlocks.chunk ??= await loadChunk("cut");
+  longBlocks.chunk ??= await loadChunk("cut", loadLongBlocks);
 }
 
 /** Cuts a source in front of what may still change, if anything is final. */
