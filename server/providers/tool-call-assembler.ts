@@ -2,9 +2,22 @@ import { crypto } from "../node/crypto.ts";
 import type { HistoryToolCall } from "../protocol/chat.ts";
 import { isRecord } from "../protocol/is-record.ts";
 import { ExtraFields } from "./extra-fields.ts";
+import { toProviderError, UpstreamGarbage } from "./failures/failures.ts";
+import type { TurnFinish } from "./provider.ts";
 import { text } from "./text.ts";
 
 type Piece = Readonly<Record<string, unknown>>;
+
+/** How the answer ended that the calls are part of. */
+export interface AnswerEnd {
+  readonly finish: TurnFinish;
+  /** Whether a call is the last thing in it. */
+  readonly endsInCall: boolean;
+  /** The ids of the conversation's calls so far. */
+  readonly taken: ReadonlySet<string>;
+  /** The provider's name in sentences. */
+  readonly label: string;
+}
 
 interface PartialCall {
   id: string;
@@ -36,13 +49,16 @@ export class ToolCallAssembler {
   }
 
   /**
-   * The whole calls, in the order in which they began. `taken` are the ids of the conversation so far.
-   * `isCut`: the answer was cut while the last of them was written. What is not whole then was never made;
-   * one that was cut before its arguments began would look like one that has none.
+   * The calls that were made, in the order in which they began: none in an answer that was withheld, and not the one
+   * that the token limit has cut. @throws ProviderError for one without a name
    */
-  finish(taken: ReadonlySet<string>, isCut = false): HistoryToolCall[] {
+  finish({ finish, endsInCall, taken, label }: AnswerEnd): HistoryToolCall[] {
+    if (finish === "content_filter") return [];
     const used = new Set(taken);
-    return this.#wholeCalls(isCut).map((call) => {
+    return this.#wholeCalls(finish === "length" && endsInCall).map((call) => {
+      if (call.name === "") {
+        throw toProviderError(label, new UpstreamGarbage("a tool call has no name"));
+      }
       // A server that counts from zero in each turn would give the same id to two calls of a conversation.
       const id = call.id === "" || used.has(call.id) ? mintId(used) : call.id;
       used.add(id);
@@ -56,6 +72,10 @@ export class ToolCallAssembler {
     });
   }
 
+  /**
+   * `isCut`: the answer was cut while the last of them was written. What is not whole then was never made; one that was
+   * cut before its arguments began would look like one that has none.
+   */
   #wholeCalls(isCut: boolean): PartialCall[] {
     if (!isCut) return this.#calls;
     const last = this.#calls.at(-1);

@@ -1,7 +1,7 @@
 import type { AssistantMessage, HistoryToolCall, Usage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/is-record.ts";
-import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
 import { GrowingText } from "../growing-text.ts";
+import { assistantMessage, endOfAnswer } from "../history/answer.ts";
 import type { ChatModelEvent, TurnFinish } from "../provider.ts";
 import { text } from "../text.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
@@ -54,23 +54,9 @@ export class AnthropicReader {
   /** What there is to say at the end of the stream. `taken` are the call ids of the conversation so far. */
   end(taken: ReadonlySet<string>, label: string): ChatModelEvent[] {
     const finish = turnFinish(this.#stopReason);
-    const calls = this.#wholeCalls(finish, taken);
-    if (calls.some((call) => call.function.name === "")) {
-      throw toProviderError(label, new UpstreamGarbage("a tool call has no name"));
-    }
-    const usage = this.#usage.total();
-    return [
-      ...calls.map((call): ChatModelEvent => {
-        const { name, arguments: written } = call.function;
-        return { type: "call", call: { id: call.id, name, arguments: written } };
-      }),
-      {
-        type: "end",
-        finish,
-        ...(usage === undefined ? {} : { usage }),
-        message: this.#message(calls),
-      },
-    ];
+    const endsInCall = this.#layout.at(-1) === "tool_use";
+    const calls = this.#calls.finish({ finish, endsInCall, taken, label });
+    return endOfAnswer(this.#message(calls), finish, this.#usage.total());
   }
 
   #start(index: unknown, block: Json): ChatModelEvent[] {
@@ -163,17 +149,9 @@ export class AnthropicReader {
     if (this.#callBlocks.has(index)) this.#calls.add({ index, function: { arguments: piece } });
   }
 
-  /** A call that the end of the answer has cut in two was never made, and a refused answer makes none. */
-  #wholeCalls(finish: TurnFinish, taken: ReadonlySet<string>): HistoryToolCall[] {
-    if (finish === "content_filter") return [];
-    return this.#calls.finish(taken, finish === "length" && this.#layout.at(-1) === "tool_use");
-  }
-
   #message(calls: HistoryToolCall[]): AssistantMessage {
     const all: AssistantMessage = {
-      role: "assistant",
-      content: this.#content.length === 0 && calls.length > 0 ? null : this.#content.text,
-      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...assistantMessage(this.#content.text, calls),
       thinking_blocks: [...this.#thinking.values()],
     };
     const kept: ThinkingBlock[] = thinkingBlocks(all);

@@ -8,9 +8,9 @@ import type {
 } from "@aws-sdk/client-bedrock-runtime";
 import type { AssistantMessage, HistoryToolCall, Usage } from "../../protocol/chat.ts";
 import { isPlain, type Layout } from "../anthropic/thinking.ts";
-import { toProviderError, UpstreamGarbage } from "../failures/failures.ts";
 import { ProviderError } from "../failures/provider-error.ts";
 import { GrowingText } from "../growing-text.ts";
+import { assistantMessage, endOfAnswer } from "../history/answer.ts";
 import type { ChatModelEvent, TurnFinish } from "../provider.ts";
 import { MODEL_TAGS, type ThinkTagPiece, ThinkTags } from "../think-tags.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
@@ -87,32 +87,9 @@ export class BedrockReader {
     refuseMalformed(this.#stopReason);
     const events = [...this.#tags.keys()].flatMap((index) => this.#endText(index));
     const finish = turnFinish(this.#stopReason);
-    const calls = this.#wholeCalls(finish, taken);
-    if (calls.some((call) => call.function.name === "")) {
-      throw toProviderError(LABEL, new UpstreamGarbage("a tool call has no name"));
-    }
-    return [
-      ...events,
-      ...calls.map((call): ChatModelEvent => {
-        const { name, arguments: written } = call.function;
-        return { type: "call", call: { id: call.id, name, arguments: written } };
-      }),
-      {
-        type: "end",
-        finish,
-        ...(this.#usage === undefined ? {} : { usage: this.#usage }),
-        message: this.#message(calls),
-      },
-    ];
-  }
-
-  /** Without the call that the token limit cut, and without any when the answer was withheld. */
-  #wholeCalls(finish: TurnFinish, taken: ReadonlySet<string>): HistoryToolCall[] {
-    if (finish === "content_filter") return [];
-    return this.#calls.finish(
-      taken,
-      finish === "length" && this.#blocks.at(-1)?.kind === "tool_use",
-    );
+    const endsInCall = this.#blocks.at(-1)?.kind === "tool_use";
+    const calls = this.#calls.finish({ finish, endsInCall, taken, label: LABEL });
+    return [...events, ...endOfAnswer(this.#message(calls), finish, this.#usage)];
   }
 
   #message(calls: HistoryToolCall[]): AssistantMessage {
@@ -131,9 +108,7 @@ export class BedrockReader {
       ...(thinking.length === 0 ? {} : { thinking_blocks: thinking }),
       // As Claude's own API keeps it: the reasoning must go back where it was.
       ...(thinking.length === 0 || isPlain(layout) ? {} : { anthropic_layout: layout }),
-      role: "assistant",
-      content: this.#content.length === 0 && calls.length > 0 ? null : this.#content.text,
-      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...assistantMessage(this.#content.text, calls),
     };
   }
 

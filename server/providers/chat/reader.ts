@@ -1,8 +1,9 @@
-import type { AssistantMessage, Usage } from "../../protocol/chat.ts";
+import type { Usage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/is-record.ts";
 import { ExtraFields, textOfParts } from "../extra-fields.ts";
 import { toProviderError, truncated, UpstreamGarbage } from "../failures/failures.ts";
 import { GrowingText } from "../growing-text.ts";
+import { assistantMessage, endOfAnswer } from "../history/answer.ts";
 import type { ChatModelEvent, TurnFinish } from "../provider.ts";
 import { text } from "../text.ts";
 import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
@@ -48,16 +49,18 @@ export class ChatReader {
 
   /**
    * What there is to say at the end of the stream. Calls that were gathered are made also where the finish
-   * reason is "stop", as on several servers; but not one that the token limit has cut, and none of an answer
-   * that was withheld. `taken` are the call ids of the conversation so far.
+   * reason is "stop", as on several servers. `taken` are the call ids of the conversation so far.
    */
   end(taken: ReadonlySet<string>): ChatModelEvent[] {
     const events: ChatModelEvent[] = [];
     this.#say(this.#tags.end(), events);
     const finish = turnFinish(this.#finish);
-    const isCut = finish === "length" && this.#endsInCall;
-    const calls = finish === "content_filter" ? [] : this.#calls.finish(taken, isCut);
-    if (calls.some((call) => call.function.name === "")) this.#garbage("a tool call has no name");
+    const calls = this.#calls.finish({
+      finish,
+      endsInCall: this.#endsInCall,
+      taken,
+      label: this.#label,
+    });
     // Google's way to say that the model wrote a call that is none, or of a tool that it does not have.
     if (calls.length === 0 && this.#finish?.startsWith("function_call_filter")) {
       this.#garbage("the model's tool call was malformed");
@@ -67,22 +70,11 @@ export class ChatReader {
     if (this.#finish === "insufficient_system_resource" || this.#finish === "abort") {
       throw truncated(this.#label);
     }
-    const message: AssistantMessage = {
+    const message = {
       ...this.#extra.toObject(),
-      role: "assistant",
-      content: this.#content.length === 0 && calls.length > 0 ? null : this.#content.text,
-      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...assistantMessage(this.#content.text, calls),
     };
-    for (const { id, function: fn } of calls) {
-      events.push({ type: "call", call: { id, name: fn.name, arguments: fn.arguments } });
-    }
-    events.push({
-      type: "end",
-      finish,
-      ...(this.#usage === undefined ? {} : { usage: this.#usage }),
-      message,
-    });
-    return events;
+    return [...events, ...endOfAnswer(message, finish, this.#usage)];
   }
 
   #delta(delta: Readonly<Record<string, unknown>>, said: ChatModelEvent[]): void {

@@ -1,9 +1,9 @@
 /** The model that is built in: no key, no network, the same answer every time, and honest about it. */
 
 import { setTimeout as delay } from "node:timers/promises";
-import type { HistoryToolCall } from "../../protocol/chat.ts";
 import { mediaTypesOf } from "../capabilities.ts";
 import { ProviderError } from "../failures/provider-error.ts";
+import { assistantMessage, toHistoryCall } from "../history/answer.ts";
 import { HistoryProvider } from "../history/history.ts";
 import type {
   ChatModel,
@@ -61,17 +61,9 @@ async function play(
       type: "end",
       finish: "stop",
       usage: { input_tokens: countWords(request), output_tokens: words },
-      message: {
-        role: "assistant",
-        content: said,
-        ...(calls.length > 0 ? { tool_calls: calls.map(toHistoryCall) } : {}),
-      },
+      message: assistantMessage(said, calls.map(toHistoryCall)),
     },
   ]);
-}
-
-function toHistoryCall({ id, name, arguments: args }: ToolCall): HistoryToolCall {
-  return { id, type: "function", function: { name, arguments: args } };
 }
 
 /** The demo has no tokenizer; a word counts as one token. */

@@ -2,6 +2,7 @@
 
 import type { AssistantMessage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/is-record.ts";
+import { assistantMessage, toHistoryCall } from "../history/answer.ts";
 import type { ToolCall } from "../provider.ts";
 import { text } from "../text.ts";
 
@@ -27,15 +28,9 @@ export function toAssistantMessage(
     (part) => part.type !== "item" && !(part.type === "message" && part.phase !== undefined),
   );
   return {
-    role: "assistant",
-    content: said === "" && calls.length > 0 ? null : said,
-    ...(calls.length === 0 ? {} : { tool_calls: calls.map(toHistoryCall) }),
+    ...assistantMessage(said, calls.map(toHistoryCall)),
     ...(isPlain ? {} : { [OUTPUT_FIELD]: parts }),
   };
-}
-
-function toHistoryCall({ id, name, arguments: written }: ToolCall) {
-  return { id, type: "function" as const, function: { name, arguments: written } };
 }
 
 /** The item as it is to be kept; `undefined` when there is nothing in it to send back. */
