@@ -1,5 +1,5 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
-import type { AssistantMessage, HistoryMessage } from "../../protocol/chat.ts";
+import type { HistoryMessage } from "../../protocol/chat.ts";
 import { mediaTypesOf } from "../capabilities.ts";
 import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
@@ -25,6 +25,7 @@ import {
   streamEvents,
 } from "../upstream/stream.ts";
 import { type AnthropicClass, AnthropicClient } from "./client.ts";
+import { ForgottenThinking } from "./forgotten-thinking.ts";
 import { toMessages, toolName } from "./messages.ts";
 import { type ModelParams, mayThink, modelParams } from "./models.ts";
 import { AnthropicReader } from "./reader.ts";
@@ -69,8 +70,7 @@ class MessagesModel implements ChatModel {
   readonly #model: string;
   readonly #params: ModelParams;
   readonly #extraBody: Readonly<Record<string, unknown>>;
-  /** Messages whose thinking the API has refused to take back. */
-  readonly #forgotten = new WeakSet<AssistantMessage>();
+  readonly #forgotten = new ForgottenThinking();
 
   constructor({ sdk, model, baseUrl, apiKey, times, clock, settings }: MessagesOptions) {
     this.#client = new AnthropicClient(sdk, { baseUrl, apiKey }, times.firstChunk);
@@ -118,24 +118,14 @@ class MessagesModel implements ChatModel {
       send: (signal) =>
         this.#client.send(this.#body(request, params), signal).catch(explainRefusal),
       adapt: ({ cause }) => {
-        if (refusesThinking(cause) && this.#forgetThinking(request.messages)) return true;
+        const thinking = request.messages.filter(hasThinking);
+        if (refusesThinking(cause) && this.#forgotten.forget(thinking)) return true;
         if (!wantsThinking(cause) || params.thinking === undefined) return false;
         const { thinking: _thinking, ...rest } = params;
         params = rest;
         return true;
       },
     };
-  }
-
-  /** `false` when there was none. */
-  #forgetThinking(history: readonly HistoryMessage[]): boolean {
-    const messages = history.filter(
-      (message): message is AssistantMessage =>
-        message.role === "assistant" && message.thinking_blocks !== undefined,
-    );
-    const known = messages.filter((message) => !this.#forgotten.has(message));
-    for (const message of known) this.#forgotten.add(message);
-    return known.length > 0;
   }
 
   #body(
@@ -154,6 +144,10 @@ class MessagesModel implements ChatModel {
     };
     return withExtraBody(body, this.#extraBody);
   }
+}
+
+function hasThinking(message: HistoryMessage): boolean {
+  return message.role === "assistant" && message.thinking_blocks !== undefined;
 }
 
 function systemBlock(text: string): Anthropic.TextBlockParam {

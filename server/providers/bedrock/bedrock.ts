@@ -1,5 +1,5 @@
 import type { BedrockRuntimeClient, ConverseStreamOutput } from "@aws-sdk/client-bedrock-runtime";
-import type { HistoryMessage } from "../../protocol/chat.ts";
+import { ForgottenThinking } from "../anthropic/forgotten-thinking.ts";
 import { refusesThinking, wantsThinking } from "../anthropic/refusal.ts";
 import { mediaTypesOf } from "../capabilities.ts";
 import { truncated } from "../failures/failures.ts";
@@ -56,8 +56,7 @@ interface BedrockModelOptions {
 
 class BedrockModel implements ChatModel {
   readonly #options: BedrockModelOptions;
-  /** Messages whose reasoning Claude has refused to take back. */
-  readonly #forgotten = new WeakSet<HistoryMessage>();
+  readonly #forgotten = new ForgottenThinking();
 
   constructor(options: BedrockModelOptions) {
     this.#options = options;
@@ -104,7 +103,8 @@ class BedrockModel implements ChatModel {
       return { connection, first: await connection.read() };
     };
     const adapt = ({ cause }: ProviderError) => {
-      if (refusesThinking(cause) && this.#forgetThinking(request.messages)) {
+      const thinking = thinkingMessages(request.messages);
+      if (refusesThinking(cause) && this.#forgotten.forget(thinking)) {
         input = converseInput(request, settings, shape);
         return true;
       }
@@ -114,12 +114,5 @@ class BedrockModel implements ChatModel {
       return true;
     };
     return tryToOpen(open, { times, clock, explain: toBedrockError, adapt }, signal);
-  }
-
-  /** `false` when there was none. */
-  #forgetThinking(history: readonly HistoryMessage[]): boolean {
-    const known = thinkingMessages(history).filter((message) => !this.#forgotten.has(message));
-    for (const message of known) this.#forgotten.add(message);
-    return known.length > 0;
   }
 }

@@ -7,6 +7,7 @@ import type {
   ToolMessage,
   UserMessage,
 } from "../../protocol/chat.ts";
+import type { ForgottenThinking } from "../anthropic/forgotten-thinking.ts";
 import { readLayout } from "../anthropic/thinking.ts";
 import { ProviderError } from "../failures/provider-error.ts";
 import { argumentsOf } from "../history/calls.ts";
@@ -32,7 +33,7 @@ const NO_TEXT = "(no text)";
 export function converseMessages(
   history: readonly HistoryMessage[],
   model: string,
-  forgotten: Pick<WeakSet<HistoryMessage>, "has">,
+  forgotten: Pick<ForgottenThinking, "has">,
 ): Message[] {
   const converter = new Converter(history, model);
   const thinking = new Set(thinkingMessages(history).filter((message) => !forgotten.has(message)));

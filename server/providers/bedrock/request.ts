@@ -1,6 +1,7 @@
 import type { ConverseStreamCommandInput, Tool } from "@aws-sdk/client-bedrock-runtime";
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/is-record.ts";
+import type { ForgottenThinking } from "../anthropic/forgotten-thinking.ts";
 import { withExtraBody } from "../extra-body.ts";
 import { SetupError } from "../failures/provider-error.ts";
 import { callsOf } from "../history/calls.ts";
@@ -20,7 +21,7 @@ export interface BedrockModelSettings {
 /** What of a request was refused. */
 export interface RequestShape {
   /** Messages whose reasoning the model does not take back. */
-  forgotten: Pick<WeakSet<HistoryMessage>, "has">;
+  forgotten: Pick<ForgottenThinking, "has">;
   /** Whether the model may be told to think. */
   thinks: boolean;
 }
