@@ -5,9 +5,9 @@ import type { Attachment } from "../server/protocol/attachments.ts";
 import type { ConversationState } from "../server/protocol/chat.ts";
 import type { AttachmentDraft, AttachmentLimits, DraftFile } from "./attachment-draft.ts";
 import { LateChunk, type LateHost } from "./late-chunk.ts";
-import { strings } from "./strings.ts";
 import type { SentFile } from "./transcript.ts";
 import type { ComposerModel } from "./views/composer.ts";
+import { unreachableView } from "./views/empty.ts";
 
 /** What decides whether a file may be attached. */
 export interface FileRules {
@@ -28,9 +28,7 @@ export class ComposerFiles {
   readonly #options: ComposerFilesOptions;
   readonly #chunk: LateChunk<"files">;
   #draft: AttachmentDraft | undefined;
-  /** Why files could not even be looked at. */
-  #problem = "";
-  /** Dropped before the server has said what it takes. */
+  /** Dropped before the server has said what it takes, or before there is what judges and reads them. */
   readonly #early: File[] = [];
 
   constructor(host: LateHost, options: ComposerFilesOptions) {
@@ -38,10 +36,15 @@ export class ComposerFiles {
     this.#chunk = new LateChunk(host, "files");
   }
 
-  /** Of all files, also those that are still being read. */
+  /** Of all files, also those that are still being read, or wait. */
   get names(): readonly string[] {
     const { files = [], pending = [] } = this.#draft ?? {};
-    return [...files, ...pending].map(({ name }) => name);
+    return [...files, ...pending, ...this.#early].map(({ name }) => name);
+  }
+
+  /** How many files would go with a message. */
+  get count(): number {
+    return this.#draft?.files.length ?? 0;
   }
 
   /** Whether files are still being read. */
@@ -49,15 +52,18 @@ export class ComposerFiles {
     return this.#draft?.reading ?? false;
   }
 
-  /** Takes what may be attached beside a text. Files wait for the limits; whoever has got those adds none. */
+  /** Takes what may be attached beside a text. Files wait for the limits and for the chunk; whoever has got those adds none. */
   async add(files: Iterable<File>, rules: FileRules | undefined, text: string): Promise<void> {
     const early = this.#early;
-    early.push(...files);
-    if (!rules?.limits || early.length === 0) return;
+    const waiting = early.length;
+    const isOnly = early.push(...files) === waiting;
+    if (!rules?.limits || !early[0] || (isOnly && this.#chunk.failed)) return;
     const { limits, state } = rules;
-    const added = early.splice(0);
     const draft = await this.#open();
-    this.#options.onFiles((await draft?.add(added, limits, [state, text])) ?? [this.#problem]);
+    if (!draft) this.#options.onChange();
+    else if (early[0]) {
+      this.#options.onFiles(await draft.add(early.splice(0), limits, [state, text]));
+    }
   }
 
   /** Hands the files over. */
@@ -78,9 +84,15 @@ export class ComposerFiles {
 
   /** The files, and why others were not taken; `onRemove` is called when the person has taken one out. */
   render(onRemove: () => void): Pick<ComposerModel, "files" | "refusals"> {
-    const { chunk } = this.#chunk;
+    const { chunk, failed } = this.#chunk;
     const draft = this.#draft;
-    if (!chunk || !draft) return { files: nothing, refusals: this.#problem || nothing };
+    if (!chunk || !draft) {
+      const isShort = failed && this.#early[0];
+      return {
+        files: isShort ? this.names.join(", ") : nothing,
+        refusals: isShort ? unreachableView(() => void this.#open()) : nothing,
+      };
+    }
     const remove = ({ id }: DraftFile) => {
       draft.remove(id);
       onRemove();
@@ -93,7 +105,6 @@ export class ComposerFiles {
 
   async #open(): Promise<AttachmentDraft | undefined> {
     const chunk = await this.#chunk.load();
-    this.#problem = chunk ? "" : strings.unreachable;
     if (chunk) this.#draft ??= new chunk.AttachmentDraft(this.#options.onChange);
     return this.#draft;
   }

@@ -155,8 +155,8 @@ export class Composer implements ReactiveController {
   }
 
   get #canSend(): boolean {
-    const { isReading, names } = this.#files;
-    return !isReading && (names.length > 0 || this.#text.trim() !== "");
+    const { isReading, count } = this.#files;
+    return !isReading && (count > 0 || this.#text.trim() !== "");
   }
 
   #write(text: string): void {

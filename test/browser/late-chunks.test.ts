@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { launchBrowser, openPage } from "../support/browser.ts";
+import { RED_PIXEL } from "../support/files.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
@@ -127,6 +128,43 @@ test("all who wait for the same part wait together, also who came later", async 
   await page.getByRole("textbox", { name: "Nachricht" }).nth(1).waitFor();
   assert.equal(await english.count(), 0);
   assert.equal(asked(), 3);
+});
+
+const DOT = { name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL };
+
+test("files that cannot be looked at yet are named and kept, and attached as soon as they can", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("A dot.")]], expectedComplaints });
+  const asked = await refuse(chat.page, "files", 1);
+  await pauseForLong(chat.page);
+  await chat.files.setInputFiles(DOT);
+  await chat.error.getByText("The chat server cannot be reached.").waitFor();
+  const composer = chat.page.locator('[part="composer"]');
+  await composer.getByText("dot.png").waitFor();
+  assert.equal(await chat.send.isDisabled(), true, "there is nothing to send yet");
+  await chat.input.fill("What is it?");
+  assert.equal(asked(), 1, "typing asks for nothing");
+  await comeOnline(chat.page);
+  await composer.getByRole("button", { name: "Remove dot.png" }).waitFor();
+  assert.equal(await chat.error.count(), 0);
+  await chat.ask("What is it?", "A dot.");
+  assert.match(JSON.stringify(chat.server.model.asked[0]?.messages), /What is it\?.*image_url/);
+});
+
+test("files that wait come with another try, and are named after a reload that has lost them", async (t) => {
+  const chat = await openChat(t, browser, { turns: [], expectedComplaints });
+  await refuse(chat.page, "files", 1);
+  await pauseForLong(chat.page);
+  await chat.files.setInputFiles(DOT);
+  await chat.retry.click();
+  await chat.page.getByRole("button", { name: "Remove dot.png" }).click();
+  await chat.page.unrouteAll();
+  await chat.page.reload();
+  await refuse(chat.page, "files", 1);
+  await pauseForLong(chat.page);
+  await chat.files.setInputFiles(DOT);
+  await chat.error.waitFor();
+  await chat.page.reload();
+  await chat.page.locator('[part="refusals"]').getByText("dot.png is no longer here").waitFor();
 });
 
 test("what changes a message is there before anybody wants to: ↑ needs no server", async (t) => {

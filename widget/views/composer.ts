@@ -10,8 +10,8 @@ export interface ComposerModel {
   readonly agent: string;
   /** Media types for the file picker; empty hides it. Absent until the server has named them. */
   readonly accept: readonly string[] | undefined;
-  readonly files: TemplateResult | typeof nothing;
-  readonly refusals: TemplateResult | typeof nothing | string;
+  readonly files: unknown;
+  readonly refusals: TemplateResult | typeof nothing;
   readonly busy: boolean;
   readonly stopping: boolean;
   readonly canSend: boolean;
