@@ -3,6 +3,7 @@ import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
+import { RED_PIXEL } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { chatIn, isFocused, openChat } from "./chat-page.ts";
@@ -83,4 +84,48 @@ test("a press beside the text field, within the card, puts the cursor into the f
   assert.equal(await isFocused(chat.input), true);
   await chat.page.mouse.click((attach.x + send.x) / 2, send.y + send.height / 2);
   assert.equal(await isFocused(chat.input), true, "it stays there");
+});
+
+test("a press on the card's edge or between its files does so, too; one that is meant for something else does not", async (t) => {
+  const chat = await openChat(t, browser, { turns: [] });
+  const { mouse } = chat.page;
+  const card = chat.page.locator('[part="composer"]');
+  const files = ["a", "b"].map((name) => {
+    // Bytes after a picture's end make it another file.
+    const buffer = Buffer.concat([RED_PIXEL, Buffer.from(name)]);
+    return { name: `${name}.png`, mimeType: "image/png", buffer };
+  });
+  await chat.files.setInputFiles([
+    ...files,
+    { name: "no.txt", mimeType: "text/plain", buffer: Buffer.from("No") },
+  ]);
+  const chips = card.locator('[part="attachment"]');
+  await chips.nth(1).waitFor();
+  const refused = card.getByText("no.txt");
+  await refused.waitFor();
+  const [outer, chip, reason] = await Promise.all(
+    [card, chips.first(), refused].map((it) => it.boundingBox()),
+  );
+  assert.ok(outer && chip && reason);
+  const places = {
+    "the start of the card": [outer.x + 4, outer.y + outer.height / 2],
+    "its lower edge": [outer.x + outer.width / 2, outer.y + outer.height - 4],
+    "between two files": [chip.x + chip.width + 4, chip.y + chip.height / 2],
+    "behind the files": [outer.x + outer.width - 40, chip.y + chip.height / 2],
+  } as const;
+  for (const [place, [x, y]] of Object.entries(places)) {
+    await chat.input.blur();
+    await mouse.click(x, y);
+    assert.equal(await isFocused(chat.input), true, place);
+  }
+  await chat.input.blur();
+  await mouse.click(chip.x + chip.width / 2, chip.y + chip.height / 2);
+  assert.equal(await isFocused(chat.input), false, "a file");
+  await refused.dblclick();
+  assert.equal(await isFocused(chat.input), false, "a text that is selected");
+  assert.match(String(await chat.page.evaluate(() => getSelection())), /\w/);
+  const attach = chat.page.locator('[part="attach"]');
+  await attach.hover();
+  await mouse.down();
+  assert.equal(await isFocused(attach), true);
 });

@@ -6,6 +6,7 @@ export const composerStyles = css`
   .composer {
     padding: 7px;
     overflow: hidden auto;
+    cursor: text;
     border: 1px solid var(--_border-strong);
     border-radius: calc(27px * var(--_round));
     background: var(--_bg);
@@ -24,7 +25,6 @@ export const composerStyles = css`
     display: flex;
     align-items: flex-end;
     gap: 4px;
-    cursor: text;
   }
 
   textarea {

@@ -36,6 +36,11 @@ export const fileStyles = css`
     padding: 4px 4px 10px;
   }
 
+  .draft-files .chip,
+  .refusals {
+    cursor: auto;
+  }
+
   .sent-files {
     align-items: flex-end;
     justify-content: flex-end;

@@ -31,12 +31,9 @@ export function composerView(model: ComposerModel): TemplateResult {
   // Its place is kept until the server has answered: the text must not move under the cursor.
   const attachable = accept === undefined || accept.length > 0;
   return html`
-    <div part="composer" class="composer">
+    <div part="composer" class="composer" @mousedown=${focusField}>
       ${model.refusals} ${model.files}
-      <div
-        class=${attachable ? "composer-row attachable" : "composer-row"}
-        @mousedown=${focusField}
-      >
+      <div class=${attachable ? "composer-row attachable" : "composer-row"}>
         ${attachable ? attachView(accept, model) : nothing}
         <textarea
           id="input"
@@ -61,13 +58,13 @@ export function composerView(model: ComposerModel): TemplateResult {
   `;
 }
 
-/** The row looks like one field: a press between its buttons is meant for the text. */
+/** The card looks like one field: a press on its edge, between its buttons or beside its files is meant for the text. */
 function focusField(event: MouseEvent): void {
-  const { target, currentTarget } = event;
-  if (target !== currentTarget) return;
+  const target = event.target as Element;
+  if (!target.matches(".composer,.composer-row,.draft-files")) return;
   // Which would take the focus away again.
   event.preventDefault();
-  (currentTarget as Element).querySelector("textarea")?.focus();
+  (event.currentTarget as Element).querySelector("textarea")?.focus();
 }
 
 function attachView(
