@@ -25,12 +25,12 @@ export const chunkBudgets = {
   files: 4_800,
   steps: 3_800,
   feedback: 2_700,
-  editing: 1_200,
+  actions: 1_400,
   ...Object.fromEntries(LOCALES.map((language) => [`locale-${language}`, 4_000])),
 };
 
 /** Those that draw: see `lent-modules.mjs`. */
-const drawing = ["key-form", "files", "launcher", "steps", "feedback", "editing"];
+const drawing = ["key-form", "files", "launcher", "steps", "feedback", "actions"];
 
 /** The source of a chunk. */
 export const chunkSource = (name) => `widget/chunks/${name}.ts`;

@@ -32,7 +32,7 @@ export class ChatScreen {
   readonly #follower: ScrollFollower;
   readonly #view: ViewState;
   readonly #composer: Composer;
-  readonly #editing: LateChunk<"editing">;
+  readonly #afterwards: LateChunk<"actions">;
   #editor: MessageEditor | undefined;
   /** The message that the person wants to change, until that has begun. */
   #wanted: Question | undefined;
@@ -57,6 +57,7 @@ export class ChatScreen {
         actions.rate(reply);
         this.announcer.say(words);
       },
+      copyDrawn: (text, drawn) => this.#afterwards.chunk?.copyDrawn(text, drawn),
       onCopyFailed: () => this.announcer.interrupt(strings.copyFailed),
     });
     this.#composer = new Composer(host, {
@@ -71,7 +72,7 @@ export class ChatScreen {
       onStop: () => actions.stop(),
       onFiles: (outcomes) => this.announcer.sayLines(outcomes),
     });
-    this.#editing = new LateChunk(host, "editing");
+    this.#afterwards = new LateChunk(host, "actions");
     this.#keyAsker = new KeyAsker(host);
     this.#drop = new FileDrop(host, (files) => void this.#composer.addFiles(files));
   }
@@ -180,7 +181,7 @@ export class ChatScreen {
 
   #transcript({ info, session, keeper }: ChatClient): unknown {
     // Before anybody wants to change something: ↑ is to work at once.
-    if (!session.busy) this.#editing.get();
+    if (!session.busy) this.#afterwards.get();
     return transcriptView({
       session,
       isLost: keeper.isLost,
@@ -196,7 +197,7 @@ export class ChatScreen {
     const wanted = this.#wanted;
     // Without a conversation the middle of the screen says that nobody answers.
     const line = empty && phase === "unreachable" ? nothing : connectionView(connection);
-    const isRefused = wanted && this.#editing.failed;
+    const isRefused = wanted && this.#afterwards.failed;
     const editing = isRefused ? unreachableView(() => void this.#edit(wanted, session)) : nothing;
     return [line, this.#editor?.render() ?? editing];
   }
@@ -214,7 +215,7 @@ export class ChatScreen {
     if (unsent) this.#composer.putBefore(unsent);
     if (unsent || !session.canEdit(question)) return;
     this.#wanted = question;
-    const chunk = await this.#editing.load();
+    const chunk = await this.#afterwards.load();
     // Something else may have been sent meanwhile.
     if (!chunk || this.#wanted !== question) return;
     this.#wanted = undefined;

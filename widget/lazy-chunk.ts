@@ -25,7 +25,7 @@ export interface Chunks {
   readonly steps: typeof import("./chunks/steps.ts");
   readonly files: typeof import("./chunks/files.ts");
   readonly feedback: typeof import("./chunks/feedback.ts");
-  readonly editing: typeof import("./chunks/editing.ts");
+  readonly actions: typeof import("./chunks/actions.ts");
 }
 
 /** What the build has put between the name of a chunk and `.js`, in the folder `chunks` beside `/widget.js`. */

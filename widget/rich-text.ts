@@ -2,8 +2,24 @@
 
 const KEPT = new Set(["href", "start", "type", "checked", "alt", "src"]);
 
+/** Copies a text that is pasted as what it looks like where that is possible; answers whether it is copied. */
+export async function copyDrawn(text: string, drawn: Iterable<Element>): Promise<boolean> {
+  try {
+    // At once, while the browser knows that a person pressed a button.
+    const item = new ClipboardItem({
+      "text/plain": new Blob([text], { type: "text/plain" }),
+      "text/html": new Blob([richText(drawn)], { type: "text/html" }),
+    });
+    await navigator.clipboard.write([item]);
+    return true;
+  } catch {
+    // Where there is no such clipboard the text alone is copied.
+    return false;
+  }
+}
+
 /** HTML made of copies of elements, never of the model's text. */
-export function richText(drawn: Iterable<Element>): string {
+function richText(drawn: Iterable<Element>): string {
   // In a document that nobody sees: there a copied image is not asked for.
   const inert = document.implementation.createHTMLDocument();
   const copy = inert.body;

@@ -3,7 +3,6 @@
 import { nothing, type ReactiveController } from "lit";
 import type { Disclosure } from "./disclosure.ts";
 import { LateChunk, type LateHost } from "./late-chunk.ts";
-import { loadChunk } from "./lazy-chunk.ts";
 import { writeClipboard } from "./markdown/markdown-actions.ts";
 import type { StepModes } from "./step-modes.ts";
 import { strings } from "./strings.ts";
@@ -25,6 +24,9 @@ export interface ViewHost extends LateHost, StepModes {
   readonly feedback: boolean;
 }
 
+/** Copies what was drawn as what it looks like, and its text; answers whether that was possible. */
+type CopyDrawn = (text: string, drawn: Iterable<Element>) => Promise<boolean> | undefined;
+
 export class ViewState implements Disclosure, ReactiveController {
   readonly modes: StepModes;
   readonly #host: ViewHost;
@@ -33,6 +35,7 @@ export class ViewState implements Disclosure, ReactiveController {
   readonly #feedback: LateChunk<"feedback">;
   readonly #beforeToggle: () => void;
   readonly #onRate: OnRate;
+  readonly #copyDrawn: CopyDrawn;
   readonly #onCopyFailed: () => void;
   readonly #hasFocus: (id: string) => boolean;
   readonly #chosen = new Map<string, boolean>();
@@ -50,11 +53,13 @@ export class ViewState implements Disclosure, ReactiveController {
     {
       beforeToggle,
       onRate,
+      copyDrawn,
       onCopyFailed,
       hasFocus,
     }: {
       beforeToggle: () => void;
       onRate: OnRate;
+      copyDrawn: CopyDrawn;
       onCopyFailed: () => void;
       /** Whether the focus is in what the id opens. */
       hasFocus: (id: string) => boolean;
@@ -67,6 +72,7 @@ export class ViewState implements Disclosure, ReactiveController {
     this.#feedback = new LateChunk(host, "feedback");
     this.#beforeToggle = beforeToggle;
     this.#onRate = onRate;
+    this.#copyDrawn = copyDrawn;
     this.#onCopyFailed = onCopyFailed;
     this.#hasFocus = hasFocus;
     host.addController(this);
@@ -183,7 +189,7 @@ export class ViewState implements Disclosure, ReactiveController {
     text: string,
     drawn?: Iterable<Element>,
   ): Promise<void> {
-    const isDone = drawn && (await copyDrawn(text, drawn).catch(() => false));
+    const isDone = drawn && (await this.#copyDrawn(text, drawn));
     if (!isDone && !(await writeClipboard(text, button))) {
       this.#onCopyFailed();
       return;
@@ -208,19 +214,4 @@ export class ViewState implements Disclosure, ReactiveController {
     this.#version += 1;
     this.#host.requestUpdate();
   }
-}
-
-/**
- * Copies a text that is pasted as what it looks like where that is possible. The clipboard is asked at once, while the browser
- * knows that a person pressed a button; what is drawn may come later.
- */
-async function copyDrawn(text: string, drawn: Iterable<Element>): Promise<boolean> {
-  const html = loadChunk("export").then((chunk) => {
-    if (!chunk) throw new Error();
-    return new Blob([chunk.richText(drawn)], { type: "text/html" });
-  });
-  const plain = new Blob([text], { type: "text/plain" });
-  const item = new ClipboardItem({ "text/plain": plain, "text/html": html });
-  await navigator.clipboard.write([item]);
-  return true;
 }

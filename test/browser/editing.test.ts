@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import type { Page } from "playwright-core";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
@@ -14,6 +15,16 @@ const browser = await launchBrowser({ after });
 
 const contents = ({ server }: ChatPage, turn: number) =>
   server.model.asked[turn]?.messages.map(({ content }) => content);
+
+/** Resolves when there is what copies an answer as it looks: it comes when the first one is over. */
+const canCopy = (page: Page) =>
+  page.waitForFunction(() =>
+    document
+      .querySelector("agent-chat")
+      ?.shadowRoot?.adoptedStyleSheets.some(({ cssRules }) =>
+        cssRules[0]?.cssText.includes(".editing"),
+      ),
+  );
 
 const change = ({ questions }: ChatPage, number: number) =>
   questions.nth(number).getByRole("button", { name: "Change this message" });
@@ -123,6 +134,7 @@ test("a copied answer is Markdown for editors and what it looks like for the oth
     browser: { permissions: ["clipboard-read", "clipboard-write"] },
   });
   await chat.say("Go");
+  await canCopy(chat.page);
   await chat.page.getByRole("button", { name: "Copy answer" }).click();
   await chat.page.getByRole("button", { name: "Copied" }).waitFor();
   const [text, html] = await Promise.all(
@@ -208,6 +220,7 @@ test("copying an answer asks nobody for its images", async (t) => {
     const root = document.querySelector("agent-chat")?.shadowRoot;
     return root?.querySelector<HTMLImageElement>("img.image")?.naturalWidth === 1;
   });
+  await canCopy(page);
   await page.getByRole("button", { name: "Copy answer" }).click();
   await page.getByRole("button", { name: "Copied" }).waitFor();
   assert.equal(requests, 1);

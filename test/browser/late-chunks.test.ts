@@ -169,7 +169,7 @@ test("files that wait come with another try, and are named after a reload that h
 
 test("what changes a message is there before anybody wants to: ↑ needs no server", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")]], expectedComplaints });
-  const loaded = chat.page.waitForResponse("**/chunks/editing-*");
+  const loaded = chat.page.waitForResponse("**/chunks/actions-*");
   await chat.ask("First", "One.");
   await (await loaded).finished();
   await chat.page.route("**", (route) => route.abort());
@@ -182,7 +182,7 @@ test("a message that cannot be changed yet is said to be so, the draft stays, an
     turns: [[say("One.")], [say("Two.")]],
     expectedComplaints,
   });
-  await refuse(chat.page, "editing", 2);
+  await refuse(chat.page, "actions", 2);
   await pauseForLong(chat.page);
   await chat.ask("First", "One.");
   await chat.input.fill("A draft that waits");
@@ -201,7 +201,7 @@ test("a message that cannot be changed yet is said to be so, the draft stays, an
 
 test("a message that waits for the connection is taken back without what changes the others", async (t) => {
   const chat = await openChat(t, browser, { expectedComplaints, proxy: {} });
-  await refuse(chat.page, "editing", Number.POSITIVE_INFINITY);
+  await refuse(chat.page, "actions", Number.POSITIVE_INFINITY);
   await chat.greeting.waitFor();
   await chat.proxy.down();
   await chat.say("First");

@@ -17,7 +17,7 @@ const ANSWER = "**Strict** `but` fine.\n\n```ts\nconst a = 1;\n```\n\n| A |\n|--
 
 /** What answers, files and languages need beside `/widget.js`. */
 const CHUNKS = [
-  "editing",
+  "actions",
   "launcher",
   "locale-de",
   "keep",

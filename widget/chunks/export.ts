@@ -1,8 +1,6 @@
-/** A conversation as a text, and an answer for the clipboard. A chunk: it is loaded when a page or a person asks for one. */
+/** A conversation as a text. A chunk: it is loaded when a page asks for one. */
 
 import type { Block, Message, ToolBlock } from "../transcript.ts";
-
-export { richText } from "../rich-text.ts";
 
 const writers = { markdown: asMarkdown, json: asJson };
 

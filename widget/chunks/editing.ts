@@ -1,5 +1,0 @@
-/** Changing an earlier message. A chunk: it is loaded when the first answer is over, so that it is there when it is wanted. */
-
-export { MessageEditor } from "../message-editor.ts";
-export { editingStyles as styles } from "../styles/editing.styles.ts";
-export { editingTexts as texts } from "../texts/editing.ts";
