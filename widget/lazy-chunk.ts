@@ -70,8 +70,8 @@ function receive(module: ChunkModule): ChunkModule {
 /**
  * Loads a chunk from where this script came from, once. `undefined` when it cannot be had: the network is gone, the page's
  * policy forbids it, the server has been upgraded. An answer must be whole without it. Then `again` is called when it is time
- * to ask once more, which is the same moment for all who wait. Who asks meanwhile waits with them, but for who is in a hurry:
- * a person has pressed a button.
+ * to ask once more, which is the same moment for all who wait. Who asks meanwhile waits with them, but for who is in a hurry,
+ * because a person has pressed a button, and who has no `again`.
  */
 export async function loadChunk<Name extends keyof Chunks>(
   name: Name,
@@ -79,7 +79,7 @@ export async function loadChunk<Name extends keyof Chunks>(
   inHurry?: boolean,
 ): Promise<Chunks[Name] | undefined> {
   const tries = failures[name] ?? 0;
-  if (inHurry || !pauses[name]) {
+  if (inHurry || !again || !pauses[name]) {
     try {
       const base = scriptTag.isTag ? server : parseServer(server);
       const url = new URL(`chunks/${name}${PARLEY_CHUNKS}.js#${tries}`, base);
@@ -92,8 +92,10 @@ export async function loadChunk<Name extends keyof Chunks>(
       failures[name] = tries + 1;
     }
   }
-  pauses[name] ??= beginPause(name, RETRY_MS * 2 ** Math.min(tries, MAX_DOUBLINGS));
-  if (again) pauses[name].signal.addEventListener("abort", again);
+  if (again) {
+    pauses[name] ??= beginPause(name, RETRY_MS * 2 ** Math.min(tries, MAX_DOUBLINGS));
+    pauses[name].signal.addEventListener("abort", again);
+  }
   return undefined;
 }
 

@@ -130,6 +130,23 @@ test("all who wait for the same part wait together, also who came later", async 
   assert.equal(asked(), 3);
 });
 
+test("what can only be asked for with the next need is asked for at each, also while others would wait", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")]], expectedComplaints });
+  const asked = await refuse(chat.page, "export", 2);
+  await pauseForLong(chat.page);
+  await chat.ask("First", "One.");
+  const exported = () =>
+    chat.page
+      .locator("agent-chat")
+      .evaluate((it: HTMLElementTagNameMap["agent-chat"]) =>
+        it.exportTranscript("markdown").catch(String),
+      );
+  assert.match(await exported(), /cannot be reached/);
+  assert.match(await exported(), /cannot be reached/);
+  assert.match(await exported(), /One\./);
+  assert.equal(asked(), 3);
+});
+
 const DOT = { name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL };
 
 test("files that cannot be looked at yet are named and kept, and attached as soon as they can", async (t) => {
