@@ -7,7 +7,11 @@
 export function guardStandardStreams(): void {
   for (const name of ["stdout", "stderr"] as const) {
     const maker = Object.getOwnPropertyDescriptor(process, name);
-    if (maker === undefined) continue;
+    if (!maker?.get) {
+      // A preload has put a stream of its own in place of it, which is made.
+      process[name].on("error", () => {});
+      continue;
+    }
     Object.defineProperty(process, name, {
       ...maker,
       get() {

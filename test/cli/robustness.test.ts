@@ -93,6 +93,23 @@ for (const [unread, read, started] of [
   });
 }
 
+test("a stream that a preload has put in place of standard output is written to", async (t) => {
+  const preload = `
+    const text = [];
+    const write = (chunk) => text.push(chunk) > 0;
+    const stdout = Object.assign(new (await import("node:events")).EventEmitter(), { write });
+    Object.defineProperty(process, "stdout", { value: stdout });
+    process.on("exit", () => {
+      stdout.emit("error", new Error("gone"));
+      process.stderr.write("got " + text.join(""));
+    });`;
+  const folder = temporaryProject(t, { "preload.mjs": preload });
+  const env = { NODE_OPTIONS: `--import=${join(folder, "preload.mjs")}` };
+  const { code, stderr } = await run(["--help"], { env });
+  assert.match(stderr, /^got parley - /);
+  assert.equal(code, 0);
+});
+
 test("help that nobody reads to its end is no failure", async () => {
   assert.deepEqual(await run(["--help"], { unread: "stdout" }), {
     code: 0,
