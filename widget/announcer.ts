@@ -96,10 +96,11 @@ export class Announcer implements ReactiveController {
 }
 
 /**
- * Where a listener can leave a long answer: after what ends a sentence, and a closing quote. `Intl.Segmenter` knows little more,
- * and has a phone load what it knows for 50 ms and longer.
+ * Where a listener can leave a long answer: after what ends a sentence, and what closes a quote. `Intl.Segmenter` knows more of it,
+ * and has a phone load that for 50 ms and longer.
  */
-const SENTENCE_END = /(?<=\p{STerm}["'\p{Pe}\p{Pf}]?)\s+(?!\p{Ll})|(?<=[。！？])(?!\p{Pe})/u;
+const SENTENCE_END =
+  /(?<=\p{STerm}["'\p{Pe}\p{Pf}]?)\s+(?![\p{Ll}\d])|(?<=[。！？])(?![\p{Pe}\p{Pf}。！？])/u;
 
 /** Elements of an answer whose text is a line of its own; all others that are no part of a line have such elements in them. */
 const BLOCKS = /^(P|H\d|LI|PRE|TR|DIV)$/;

@@ -20,11 +20,17 @@ const blocks = Array.from(
   (_, index) => `\`\`\`ts\nconst number${index} = ${"1 + ".repeat(10)}1;\n\`\`\`\n`,
 );
 
-/** A chat that has answered with as many blocks of code; every `ResizeObserver` of its page counts what it observes. */
-async function longAnswer(t: TestContext) {
+/**
+ * A chat that has answered with as many blocks of code; every `ResizeObserver` of its page counts what it observes. With
+ * `tools`, the tools of code come only when that resolves.
+ */
+async function longAnswer(t: TestContext, tools?: Promise<void>) {
   const rest = gate();
   const chat = await openChat(t, browser, {
-    turns: [[say(blocks.slice(0, 50).join("")), wait(rest.opened), say(blocks.slice(50).join(""))]],
+    turns: [
+      [say(blocks.slice(0, 50).join("")), wait(rest.opened), say(blocks.slice(50).join(""))],
+      [say(blocks.join(""))],
+    ],
   });
   const { page } = chat;
   await page.addInitScript(() => {
@@ -40,9 +46,15 @@ async function longAnswer(t: TestContext) {
     };
     Object.assign(globalThis, { observed });
   });
+  if (tools) {
+    await page.route("**/chunks/tools*", async (route) => {
+      await tools;
+      await route.continue();
+    });
+  }
   await page.reload();
   await chat.say("Show me");
-  await untilPainted(page, `number${EARLY} `);
+  if (!tools) await untilPainted(page, `number${EARLY} `);
   rest.open();
   await chat.send.waitFor();
   await chat.answer
@@ -51,6 +63,12 @@ async function longAnswer(t: TestContext) {
     .waitFor();
   return chat;
 }
+
+const watched = (page: Page) =>
+  page.evaluate(() => (globalThis as unknown as { observed: Set<Element> }).observed.size);
+
+const ranges = (page: Page) =>
+  page.evaluate(() => CSS.highlights.get("agent-chat-keyword")?.size ?? 0);
 
 /** Waits until code is painted, or no longer. */
 async function untilPainted(page: Page, text: string, isPainted = true): Promise<void> {
@@ -68,13 +86,8 @@ test("of a long answer only what is near is painted and watched, and all of it w
   const last = `number${BLOCKS - 1} `;
   await untilPainted(page, last);
   await untilPainted(page, `number${EARLY} `, false);
-  const ranges = () => page.evaluate(() => CSS.highlights.get("agent-chat-keyword")?.size ?? 0);
-  const atEnd = await ranges();
-  assert.ok(atEnd < BLOCKS / 2, `${atEnd} painted`);
-  const watched = await page.evaluate(
-    () => (globalThis as unknown as { observed: Set<Element> }).observed.size,
-  );
-  assert.ok(watched < BLOCKS, `${watched} watched, two of each block that is not skipped`);
+  assert.ok((await ranges(page)) < BLOCKS / 2, `${await ranges(page)} painted`);
+  assert.ok((await watched(page)) < BLOCKS, `${await watched(page)} watched, two of each block`);
   await answer.locator("pre").nth(EARLY).scrollIntoViewIfNeeded();
   await untilPainted(page, `number${EARLY} `);
   await answer.locator("pre").last().scrollIntoViewIfNeeded();
@@ -84,11 +97,10 @@ test("of a long answer only what is near is painted and watched, and all of it w
 test("what was skipped when its element left the page has its colours when that is back", async (t) => {
   const { page, answer } = await longAnswer(t);
   await untilPainted(page, `number${EARLY} `, false);
-  await page.locator("agent-chat").evaluate((chat) => {
-    const { parentNode } = chat;
-    chat.remove();
-    parentNode?.append(chat);
-  });
+  const chat = await page.locator("agent-chat").elementHandle();
+  await chat?.evaluate((it) => it.remove());
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  await chat?.evaluate((it) => document.body.append(it));
   await answer.locator("pre").nth(EARLY).scrollIntoViewIfNeeded();
   await untilPainted(page, `number${EARLY} `);
 });
@@ -103,4 +115,45 @@ test("code that came to be too wide while it was skipped is a stop of the keyboa
   assert.equal(await early.getAttribute("tabindex"), null);
   await early.scrollIntoViewIfNeeded();
   await early.and(answer.locator("[tabindex='0']")).waitFor();
+});
+
+test("what was skipped before its tools came is not watched", async (t) => {
+  const tools = gate();
+  const { page, answer } = await longAnswer(t, tools.opened);
+  tools.open();
+  await answer.locator("pre").last().locator("xpath=..").getByText("Wrap lines").waitFor();
+  assert.ok((await watched(page)) < BLOCKS, `${await watched(page)} watched, two of each block`);
+});
+
+test("a long message that comes back into view brings back only what is in view of it", async (t) => {
+  const chat = await longAnswer(t);
+  const { page, replies } = chat;
+  await chat.say("Again");
+  await chat.send.waitFor();
+  await replies.nth(1).locator("pre").last().waitFor();
+  await replies.nth(0).locator("pre").last().scrollIntoViewIfNeeded();
+  await page.waitForFunction(
+    (text) =>
+      [...(CSS.highlights.get("agent-chat-keyword") ?? [])].some(
+        ({ startContainer }) =>
+          startContainer.textContent?.includes(text) &&
+          !startContainer.parentElement?.closest(".message")?.matches(":last-child"),
+      ),
+    `number${BLOCKS - 1} `,
+  );
+  assert.ok((await ranges(page)) < BLOCKS, `${await ranges(page)} painted`);
+  assert.ok((await watched(page)) < 2 * BLOCKS, `${await watched(page)} watched`);
+});
+
+test("with forced colours nothing is painted where somebody scrolls to, and on paper all is", async (t) => {
+  const { page, answer } = await longAnswer(t);
+  await untilPainted(page, `number${EARLY} `, false);
+  await page.pdf();
+  await untilPainted(page, `number${EARLY} `);
+  await answer.locator("pre").last().scrollIntoViewIfNeeded();
+  await page.emulateMedia({ forcedColors: "active" });
+  await page.waitForFunction(() => CSS.highlights.size === 0);
+  await answer.locator("pre").nth(EARLY).scrollIntoViewIfNeeded();
+  await page.evaluate(() => new Promise((done) => requestIdleCallback(done)));
+  assert.equal(await ranges(page), 0);
 });

@@ -150,6 +150,9 @@ for (const [line, sentences] of [
   ],
   ["It is 3.14, e.g. here.", ["It is 3.14, e.g. here."]],
   ["一つ。二つ！「三つ。」四つ", ["一つ。", "二つ！", "「三つ。」四つ"]],
+  ["すごい！！！はい", ["すごい！！！", "はい"]],
+  ["“你好。”他说。", ["“你好。”他说。"]],
+  ["It takes approx. 5 km.", ["It takes approx. 5 km."]],
   ["سؤال؟ جواب.", ["سؤال؟", "جواب."]],
 ] as const) {
   test(`a listener can leave "${line}" between its sentences`, (t) => {

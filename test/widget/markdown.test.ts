@@ -155,3 +155,11 @@ test("the directive says where it belongs", () => {
   const host = document.createElement("div");
   assert.throws(() => render(html`<div>${markdown("x", false)}</div>`, host), /inside the tag/);
 });
+
+test("an underline makes a heading, with a tab behind it and under more than a hundred lines, too", () => {
+  for (const text of ["Title\n===\t", "Title\n---\t\n", `${"line\n".repeat(150)}---\n`]) {
+    const root = rendered(text);
+    assert.equal(root.children.length, 1, JSON.stringify(text.slice(0, 20)));
+    assert.match(root.firstElementChild?.localName ?? "", /^h[12]$/);
+  }
+});

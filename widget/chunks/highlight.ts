@@ -9,7 +9,7 @@ import type { ShjToken } from "@speed-highlight/core/tokenize";
 import { tokenizeWith } from "@speed-highlight/core/tokenize";
 import { grammars } from "./grammars.ts";
 import { highlightSheet } from "./highlight.styles.ts";
-import { skipListener } from "./skipped-parts.ts";
+import { isSkipped, skipListener } from "./skipped-parts.ts";
 
 /** Longer code stays plain: it would hold the page up. */
 const maxLength = 50_000;
@@ -65,15 +65,15 @@ forced.addEventListener("change", () => {
   for (const name of Object.values(roles)) CSS.highlights?.delete(`agent-chat-${name}`);
 });
 
-const listenForSkips = skipListener((part, isSkipped) => {
+const listenForSkips = skipListener((part, skips) => {
   for (const code of part.querySelectorAll("pre > code")) {
-    const ranges = (isSkipped ? painted : skipped).get(code);
+    const ranges = (skips ? painted : skipped).get(code);
     if (ranges === undefined) continue;
-    if (isSkipped) {
+    if (skips) {
       clear(code);
       presence.unobserve(code);
       skipped.set(code, ranges);
-    } else show(code, ranges);
+    } else if (!isSkipped(code)) show(code, ranges);
   }
 });
 
@@ -127,9 +127,16 @@ export function tokensOf(source: string, grammar: string): Token[] | undefined {
 
 function adoptSheet(root: Node): void {
   const owner = root instanceof ShadowRoot ? root : document;
-  if (!owner.adoptedStyleSheets.includes(highlightSheet)) {
-    owner.adoptedStyleSheets.push(highlightSheet);
-  }
+  if (owner.adoptedStyleSheets.includes(highlightSheet)) return;
+  owner.adoptedStyleSheets.push(highlightSheet);
+  // On paper nothing is skipped.
+  const weak = new WeakRef(owner);
+  addEventListener("beforeprint", () => {
+    for (const code of weak.deref()?.querySelectorAll("pre > code") ?? []) {
+      const ranges = skipped.get(code);
+      if (ranges) show(code, ranges);
+    }
+  });
 }
 
 function clear(code: Element): void {
@@ -139,7 +146,7 @@ function clear(code: Element): void {
 }
 
 function show(code: Element, ranges: Ranges): void {
-  for (const [role, range] of ranges) highlightOf(role).add(range);
+  if (!forced.matches) for (const [role, range] of ranges) highlightOf(role).add(range);
   painted.set(code, ranges);
   skipped.delete(code);
   presence.observe(code);

@@ -10,27 +10,32 @@ interface StateChange extends Event {
 
 /**
  * Answers what is to be called with each root in question. From then on the listener hears of every part in there that the
- * browser begins to skip, or skips no longer; of none where browsers do not tell.
+ * browser begins to skip, or skips no longer; of none where browsers do not tell, and of none when it is the style that changes.
  */
 export function skipListener(
-  listener: (part: Element, isSkipped: boolean) => void,
+  listener: (part: Element, skips: boolean) => void,
 ): (root: Node) => void {
   const tell = (event: Event) => {
     if (event.target instanceof Element) listener(event.target, (event as StateChange).skipped);
   };
-  // The same function twice is added once.
-  return (root) => root.addEventListener("contentvisibilityautostatechange", tell);
+  // The same function twice is added once. In Firefox the event does not bubble.
+  return (root) => root.addEventListener("contentvisibilityautostatechange", tell, true);
+}
+
+/** What comes into view can have parts in it that are skipped still: of those nothing is told. */
+export function isSkipped(element: Element): boolean {
+  return element.checkVisibility() && !element.checkVisibility({ contentVisibilityAuto: true });
 }
 
 /** Tells the size of code and tables, at first and when it changes, as long as they are not skipped. */
 export class BoxObserver {
   readonly #targets = new WeakSet<Element>();
   readonly #observer: ResizeObserver;
-  readonly #listen = skipListener((part, isSkipped) => {
+  readonly #listen = skipListener((part, skips) => {
     for (const box of part.querySelectorAll("pre, code, .table, table")) {
       if (!this.#targets.has(box)) continue;
-      if (isSkipped) this.#observer.unobserve(box);
-      else this.#observer.observe(box);
+      if (skips) this.#observer.unobserve(box);
+      else this.#watch(box);
     }
   });
 
@@ -45,7 +50,11 @@ export class BoxObserver {
     this.#listen(box.getRootNode());
     this.unobserve(box);
     this.#targets.add(box);
-    this.#observer.observe(box);
+    this.#watch(box);
+  }
+
+  #watch(box: Element): void {
+    if (!isSkipped(box)) this.#observer.observe(box);
   }
 
   unobserve(box: Element): void {

@@ -11,8 +11,8 @@ const maxDefinition = 4096;
 
 const bullet = /^ {0,3}(?:[*+-]|\d{1,9}[.)])(?=\s|$)/;
 
-/** No heading that is underlined has more lines. */
-const underline = /^.+(\n.+){0,99}?\n {0,3}[=-]+ *(\n|$)/;
+/** What may be an underlined heading: one of its first hundred lines shows it, and of more lines marked decides. */
+const underline = /^.+(\n.+){0,99}?\n {0,3}[=-]+[ \t]*(\n|$)|^(.+\n){100}/;
 
 /**
  * marked's tokenizer with ceilings, so that hostile text costs neither the stack nor seconds. Rules that few answers need are asked
