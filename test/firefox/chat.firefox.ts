@@ -162,3 +162,31 @@ test("an answer is copied as it looks, and rated with a reason that the page hea
   await (await page.waitForSelector('>>> .feedback-form [type="submit"]'))?.click();
   await page.waitForFunction(() => document.title === "down incomplete More!");
 });
+
+test("colours of code rest where Firefox skips it, and are there where somebody scrolls to", async (t) => {
+  const rest = gate();
+  const block = (index: number) => `\`\`\`ts\nconst number${index} = 1;\n\`\`\`\n`;
+  const blocks = Array.from({ length: 200 }, (_, index) => block(index));
+  const { page } = await open(t, [
+    [say(blocks.slice(0, 50).join("")), wait(rest.opened), say(blocks.slice(50).join(""))],
+  ]);
+  const untilPainted = (isPainted: boolean) =>
+    page.waitForFunction(
+      (expected) =>
+        [...(CSS.highlights.get("agent-chat-keyword") ?? [])].some(({ startContainer }) =>
+          startContainer.textContent?.includes("number48 "),
+        ) === expected,
+      {},
+      isPainted,
+    );
+  await send(page, "Go");
+  await untilPainted(true);
+  rest.open();
+  await button(page, "Send message");
+  await untilPainted(false);
+  await page.evaluate(() => {
+    const root = document.querySelector("agent-chat")?.shadowRoot;
+    root?.querySelectorAll("pre")[48]?.scrollIntoView();
+  });
+  await untilPainted(true);
+});
