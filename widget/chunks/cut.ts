@@ -9,10 +9,9 @@ import type { inlinePieces } from "../markdown/inline-pieces.ts";
 import type { InlineSources, LexedBlocks } from "../markdown/markdown-lexer.ts";
 import type { childrenOf, OpenBlocks, Step } from "../markdown/open-block.ts";
 import type { settledCount } from "../markdown/settle.ts";
-import { adoptRows, type RowTools } from "./adopt-rows.ts";
 
 /** What the script has of this and lends. */
-export interface CutTools extends RowTools {
+export interface CutTools {
   readonly childrenOf: typeof childrenOf;
   readonly codeChunks: typeof codeChunks;
   readonly inlinePieces: typeof inlinePieces;
@@ -91,10 +90,9 @@ class Cutter {
     else if (child.type === "blockquote" || (child.type === "list_item" && !child.task)) {
       this.#enter(child, line, inner);
     } else if (child.type === "table") {
+      // Its head is a part as well, with which the rest begins again.
       const rows = child.rows.length;
-      this.#cutLeaf(child, rows - 1, line, 2, line + 1 + rows, (live, fresh, done) => {
-        adoptRows(live as HTMLTableElement, fresh as HTMLTableElement, done, this.#tools);
-      });
+      if (rows > 1) this.#cutLeaf(child, rows, line, 2, line + 1 + rows, 1);
     } else if (child.type === "code" && child.codeBlockStyle !== "indented") {
       // Its last line may still turn out to be the fence.
       const text = child.text.slice(0, child.text.lastIndexOf("\n"));
@@ -120,16 +118,9 @@ class Cutter {
     this.descend(token, text, line, open);
   }
 
-  #cutLeaf(
-    token: Token,
-    count: number,
-    line: number,
-    head: number,
-    from: number,
-    adopt?: Step["adopt"],
-  ): void {
+  #cutLeaf(token: Token, count: number, line: number, head: number, from: number, skip = 0): void {
     if (count < 1 || !this.#isFree(from)) return;
-    this.#steps.push({ token, count, skip: 0, adopt });
+    this.#steps.push({ token, count, skip });
     this.#cutAt(line, this.#lines.slice(line, line + head), from);
   }
 
@@ -176,7 +167,7 @@ class Cutter {
       steps: this.#steps.map((step, depth) => ({
         ...step,
         loose: areLoose(step, this.#steps[depth + 1]?.count ?? 0),
-        skip: cut.some((container) => container.depth === depth) ? 1 : 0,
+        skip: cut.some((container) => container.depth === depth) ? 1 : step.skip,
       })),
       rest: [...cut.map(({ margin }) => `${margin}#`), ...head, ...this.#lines.slice(from)].join(
         "\n",

@@ -3,7 +3,7 @@ import { strings } from "../strings.ts";
 import { appendText, type Drawing, drawInline, element } from "./draw-inline.ts";
 import { decodeEntities } from "./entities.ts";
 import { childrenOf } from "./open-block.ts";
-import { addPart } from "./table-rows.ts";
+import { addPart } from "./part-groups.ts";
 
 /** Shortest chunk of a code block: long enough to be rare, short enough to be laid out in no time. */
 const codeChunkLength = 4096;
@@ -28,7 +28,10 @@ export function partsOf(generic: Token, drawing: Drawing): readonly DrawPart[] {
   const token = generic as MarkedToken;
   switch (token.type) {
     case "table":
-      return token.rows.map((row) => () => drawRow(row, drawing));
+      return [
+        () => drawHead(token.header, drawing),
+        ...token.rows.map((row) => () => drawRow(row, drawing)),
+      ];
     case "code":
       return codeChunks(token.text).map((chunk) => () => drawChunk(chunk));
     case "heading":
@@ -165,9 +168,14 @@ function drawTable(token: Tokens.Table, drawing: Drawing): HTMLElement {
   const box = directed(element("div", "table"));
   box.setAttribute("part", "table");
   const table = box.appendChild(element("table"));
-  table.appendChild(element("thead")).append(drawRow(token.header, drawing));
   drawParts(table, token, drawing);
   return box;
+}
+
+function drawHead(cells: readonly Tokens.TableCell[], drawing: Drawing): HTMLElement {
+  const head = element("thead");
+  head.append(drawRow(cells, drawing));
+  return head;
 }
 
 function drawRow(cells: readonly Tokens.TableCell[], drawing: Drawing): HTMLElement {

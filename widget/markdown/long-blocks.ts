@@ -3,16 +3,13 @@ import { type Chunks, loadChunk } from "../lazy-chunk.ts";
 import { codeChunks } from "./draw-block.ts";
 import { inlinePieces } from "./inline-pieces.ts";
 import type { LexedBlocks } from "./markdown-lexer.ts";
-import { childrenOf, type OpenBlocks, place } from "./open-block.ts";
+import { childrenOf, type OpenBlocks } from "./open-block.ts";
 import { settledCount } from "./settle.ts";
-import { partAt } from "./table-rows.ts";
 
 const tools: CutTools = {
   childrenOf,
   codeChunks,
   inlinePieces,
-  partAt,
-  place,
   settledCount,
 };
 

@@ -1,5 +1,5 @@
 import { drawParts, partsOf } from "./draw-block.ts";
-import { type Drawing, element, type ImageStatus } from "./draw-inline.ts";
+import type { Drawing, ImageStatus } from "./draw-inline.ts";
 import { LateParts } from "./late-parts.ts";
 import { cutBehind, cutGrowing, loadLongBlocks, longBlocks } from "./long-blocks.ts";
 import { listenForActions } from "./markdown-actions.ts";
@@ -11,29 +11,13 @@ import {
   noLinks,
   normalizedLabels,
 } from "./markdown-lexer.ts";
-import {
-  adoptParts,
-  bodyOf,
-  childrenOf,
-  goesOn,
-  isKin,
-  newBlock,
-  type OpenBlocks,
-  place,
-  type Step,
-  toOpen,
-} from "./open-block.ts";
+import { childrenOf, goesOn, newBlock, type OpenBlocks, type Step, toOpen } from "./open-block.ts";
+import { partAt } from "./part-groups.ts";
+import { adoptParts, bodyOf, isKin, place } from "./patch-dom.ts";
 import { presentable } from "./presentable.ts";
-import { partAt } from "./table-rows.ts";
 
 /** A tail so long, in characters, holds a long block, of which the finished parts had better be settled. */
 const longTail = 2048;
-
-/**
- * Blocks of a section. A browser looks through all children of an element of which one grows, with each frame: so the
- * blocks after the first that many stand in sections, of which only the last one grows.
- */
-const sectionSize = 32;
 
 /** Settled content that names a label in brackets, and so looks different once that label is defined. */
 interface Redrawable {
@@ -51,8 +35,6 @@ interface Redrawable {
  */
 export class MarkdownStream {
   readonly #root: HTMLElement;
-  /** Where blocks come in: the root, and when that is full the last section in it. */
-  #body: HTMLElement;
   readonly #images = new Map<string, ImageStatus>();
   readonly #late = new LateParts();
 
@@ -69,7 +51,6 @@ export class MarkdownStream {
 
   constructor(root: HTMLElement) {
     this.#root = root;
-    this.#body = root;
     listenForActions(root, this.#images);
   }
 
@@ -97,7 +78,6 @@ export class MarkdownStream {
     this.#inline = new InlineLexer(this.#links);
     this.#open = [newBlock];
     this.#redrawables = [];
-    this.#body = this.#root;
   }
 
   #take(text: string): void {
@@ -125,12 +105,12 @@ export class MarkdownStream {
     // What would be read otherwise without the text before it stays with that.
     if (cut && rest && goesOn(rest, cut.steps.map(toOpen))) {
       if (!this.#define(cut.steps)) return false;
-      this.#open = this.#settle(this.#body, blocks, cut.steps, this.#open);
+      this.#open = this.#settle(this.#root, blocks, cut.steps, this.#open);
       this.#tail = cut.rest;
       blocks = rest;
     }
     this.#drawTail(blocks);
-    this.#late.watch(this.#body.childNodes[this.#open[0]?.done ?? 0]);
+    this.#late.watch(partAt(this.#root, this.#open[0]?.done ?? 0));
     return true;
   }
 
@@ -147,7 +127,7 @@ export class MarkdownStream {
 
   /** Draws for good the parts of a block that are final, and those of the part that goes on. */
   #settle(
-    into: Node,
+    body: Node,
     blocks: LexedBlocks,
     [step, ...deeper]: readonly Step[],
     open: OpenBlocks,
@@ -155,7 +135,6 @@ export class MarkdownStream {
     if (step === undefined) return open;
     const { token, count, loose = false } = step;
     const [block = newBlock, ...known] = open;
-    let body = into;
     let { done } = block;
     let inner: OpenBlocks = known;
     const sources: string[] = [];
@@ -166,26 +145,21 @@ export class MarkdownStream {
       const part = inner;
       inner = [];
       for (const node of fresh instanceof DocumentFragment ? [...fresh.childNodes] : [fresh]) {
-        if (body === this.#body && done === sectionSize) {
-          body = this.#newSection();
-          done = 0;
-        }
-        const parent = body;
-        const settled = place(parent, partAt(parent, done), node, part);
-        if (parent === this.#body) this.#late.add(settled);
+        const settled = place(body, partAt(body, done), node, part);
+        if (body === this.#root) this.#late.add(settled);
         done += 1;
         this.#keepRedrawable(sources.splice(0), () => {
           const again = draw();
           // Pieces of text may come to be more nodes or fewer.
           if (!(again instanceof HTMLElement)) return false;
-          place(parent, settled, again, part);
+          place(body, settled, again, part);
           return true;
         });
       }
     }
     if (deeper.length > 0) {
       const fresh = parts[count]?.();
-      let live = body.childNodes[done];
+      let live = partAt(body, done);
       // So little of it may be shown that it is not there yet.
       if (fresh instanceof HTMLElement && !isKin(live, fresh)) {
         live = place(body, live, fresh, inner);
@@ -193,18 +167,6 @@ export class MarkdownStream {
       if (live) inner = this.#settle(bodyOf(live), blocks, deeper, inner);
     }
     return [{ ...toOpen(step), done, loose: block.loose || loose }, ...inner];
-  }
-
-  /** Begins a section, with what is not final yet. */
-  #newSection(): HTMLElement {
-    const full = this.#body;
-    this.#body = element("div", "section");
-    this.#body.append(...[...full.childNodes].slice(sectionSize));
-    this.#root.append(this.#body);
-    // Not the one before: that is in view, and would be left out and taken in again in one frame.
-    const passed = full.previousElementSibling;
-    if (passed?.className === "section") passed.className += " passed";
-    return this.#body;
   }
 
   #keepRedrawable(sources: readonly string[], redraw: () => boolean): void {
@@ -224,7 +186,7 @@ export class MarkdownStream {
       collectLinks(shownBlocks.tokens, links).length > 0 ? new InlineLexer(links) : this.#inline;
     const drawing = this.#drawing(shownBlocks, inline, []);
     const fresh = drawParts(document.createDocumentFragment(), shownBlocks, drawing);
-    adoptParts(this.#body, fresh, this.#open);
+    adoptParts(this.#root, fresh, this.#open);
   }
 
   #drawing(blocks: LexedBlocks, inline: InlineLexer, sources: string[]): Drawing {

@@ -116,19 +116,24 @@ const markdownTextStyles = css`
   }
 
   .markdown :is(ul, ol) {
+    --_gap: 4px;
     padding-inline-start: 1.625em;
   }
 
-  .markdown li + li {
-    margin-block-start: 4px;
+  .markdown .loose {
+    --_gap: 12px;
   }
 
-  .markdown .loose > li + li {
-    margin-block-start: 12px;
+  .markdown :is(li + li, ul > div, ol > div) {
+    margin-block-start: var(--_gap);
   }
 
-  .markdown .tight > li > p:not(:last-child) {
-    margin-block-end: 4px;
+  .markdown li > p:not(:last-child) {
+    margin-block-end: min(8px, var(--_gap));
+  }
+
+  .markdown :is(ul, ol) > div {
+    contain: layout;
   }
 
   .markdown li::marker {
