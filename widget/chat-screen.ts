@@ -67,6 +67,8 @@ export class ChatScreen {
       },
       onRecall: () => this.#recall(),
       onDraftChanged: () => {
+        // What somebody writes is not taken out of their hands.
+        this.#wanted = undefined;
         if (this.#editor?.id === undefined) actions.draftChanged(this.#composer.kept);
       },
       onStop: () => actions.stop(),
@@ -229,13 +231,16 @@ export class ChatScreen {
   }
 
   #keyDown(event: KeyboardEvent, { session }: ChatClient): void {
-    const editing = this.#editor?.id !== undefined;
+    const editing = this.#wanted ?? this.#editor?.id;
     // 229: an input method's own key, also where Safari says that the composition is over.
     if (event.key !== "Escape" || event.isComposing || event.keyCode === 229) return;
     if (!editing && session.status !== "running") return;
     // A launcher around the element closes on what is left of Escape.
     event.preventDefault();
-    if (editing) this.#editor?.leave();
-    else this.#actions.stop();
+    if (editing) {
+      this.#wanted = undefined;
+      this.#editor?.leave();
+      this.#host.requestUpdate();
+    } else this.#actions.stop();
   }
 }

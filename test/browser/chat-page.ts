@@ -151,6 +151,16 @@ export async function dropLargePdf(
   await messages.dispatchEvent("drop", { dataTransfer });
 }
 
+/** Resolves when there is what changes a message and copies an answer as it looks: it comes when the first one is over. */
+export const canCopy = (page: Page) =>
+  page.waitForFunction(() =>
+    document
+      .querySelector("agent-chat")
+      ?.shadowRoot?.adoptedStyleSheets.some(({ cssRules }) =>
+        cssRules[0]?.cssText.includes(".editing"),
+      ),
+  );
+
 /** Opens everything that can be opened in the replies. Only once nothing closes by itself any more. */
 export async function openRows({ replies }: ChatElement): Promise<void> {
   const closed = replies.locator('[aria-expanded="false"]').filter({ visible: true });

@@ -2,29 +2,18 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { Page } from "playwright-core";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { fail, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { type ChatPage, chatIn, isFocused, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, canCopy, chatIn, isFocused, openChat, shown } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
 const contents = ({ server }: ChatPage, turn: number) =>
   server.model.asked[turn]?.messages.map(({ content }) => content);
-
-/** Resolves when there is what copies an answer as it looks: it comes when the first one is over. */
-const canCopy = (page: Page) =>
-  page.waitForFunction(() =>
-    document
-      .querySelector("agent-chat")
-      ?.shadowRoot?.adoptedStyleSheets.some(({ cssRules }) =>
-        cssRules[0]?.cssText.includes(".editing"),
-      ),
-  );
 
 const change = ({ questions }: ChatPage, number: number) =>
   questions.nth(number).getByRole("button", { name: "Change this message" });
@@ -56,6 +45,7 @@ test("an earlier message is changed in the composer, and the conversation goes o
 test("arrow up in an empty field takes up the last message, Escape leaves it as it was", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Better.")]] });
   await chat.ask("Frist", "One.");
+  await canCopy(chat.page);
   await chat.input.press("ArrowUp");
   assert.equal(await chat.input.inputValue(), "Frist");
   await chat.input.press("Escape");
