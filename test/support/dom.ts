@@ -1,7 +1,12 @@
 // Gives Node a DOM. It must be registered before Lit is imported, so this is the first import of each widget test.
+import { after } from "node:test";
 import { GlobalRegistrator } from "@happy-dom/global-registrator";
+import type { Window as HappyWindow } from "happy-dom";
 
 GlobalRegistrator.register({ url: "https://chat.example/" });
+
+// As when a tab is closed: what the page still waits for, such as a part of the script that is not there, ends with it.
+after(() => (window as unknown as HappyWindow).happyDOM.abort());
 
 const climb = activeElementOf(ShadowRoot.prototype);
 Object.defineProperty(ShadowRoot.prototype, "activeElement", {

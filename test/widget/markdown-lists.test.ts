@@ -6,17 +6,10 @@ import { test } from "node:test";
 import * as chunk from "../../widget/chunks/cut.ts";
 import { longBlocks } from "../../widget/markdown/long-blocks.ts";
 import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+import { streamed } from "../support/streamed-markdown.ts";
 
 const items = (count: number, marker = "-") =>
   Array.from({ length: count }, (_, index) => `${marker} *item* ${index + 1}\n`).join("");
-
-function streamed(text: string, step: number): HTMLElement {
-  const root = document.createElement("div");
-  const stream = new MarkdownStream(root);
-  for (let end = step; end < text.length; end += step) stream.update(text.slice(0, end), true);
-  stream.update(text, false);
-  return root;
-}
 
 /** Each with and without the chunk that settles items while the list grows. */
 for (const cut of [chunk, undefined]) {
