@@ -69,6 +69,34 @@ test("each chat of a page and its frames has its conversation after a reload, wh
   }
 });
 
+test("each chat has its conversation after a reload, also when a frame's was the first to come", async (t) => {
+  const { page, url } = await openSite(t);
+  const come = gate();
+  await page.route("**/chunks/keep-*", async (route) => {
+    if (route.request().frame() === page.mainFrame()) await come.opened;
+    await route.continue();
+  });
+  await page.goto(url);
+  const [first, second, left] = await chatsIn(page);
+  await left?.ask("I am in a frame", "It is one.");
+  await (await frame(page, "/left")).waitForFunction(() =>
+    Object.keys(sessionStorage).some((name) => name.startsWith("agent-chat-session:")),
+  );
+  come.open();
+  await first?.ask("I am the first", "It is two.");
+  await second?.ask("I am the second", "It is three.");
+  await page.unroute("**/chunks/keep-*");
+  await page.reload();
+  for (const [chat, text] of [
+    [first, "It is two."],
+    [second, "It is three."],
+    [chatIn(await frame(page, "/left")), "It is one."],
+  ] as const) {
+    await chat?.replies.getByText(text).waitFor();
+    assert.equal(await chat?.questions.count(), 1);
+  }
+});
+
 test("another page of the site shows the first chat's conversation, or that of the same id", async (t) => {
   const { page, url } = await openSite(t);
   await page.goto(url);

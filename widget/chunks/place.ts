@@ -12,27 +12,27 @@ export interface Storage {
   readonly remember: typeof remember;
 }
 
-/** On the window of each page and frame that has an element: the places that are taken there. */
+/** On the window of each page and frame that has an element: the places that are taken or kept free for their owners there. */
 const TAKEN = Symbol.for("agent-chat-places");
 
 const taken = new Set<string>();
 
 export class Place {
   readonly name: string;
+  /** The name of the place that is this element's and nobody else's; another one than the first place's. */
+  readonly #own: string;
   readonly #storage: Storage;
-  readonly #isFirst: boolean;
 
   /** `first` is the name of the first place of a server; the one that is taken begins with it. */
   constructor(area: Storage, first: string, id: string) {
     this.#storage = area;
-    const own = `${first}${framePath(window)}${id === "" ? "" : `#${id}`}`;
-    // Who has once come second has his own place, whoever is the first this time.
+    let own = `${first}${framePath(window)}#${id}`;
+    while (isTaken(own)) own += "+";
+    this.#own = own;
+    // Who has once come second has his own place, whoever is the first this time: scripts of frames come in any order.
     const hasOwn = area.recall(own, "sessionStorage") !== undefined;
-    let name = hasOwn || isTaken(first) ? own : first;
-    while (isTaken(name)) name += "+";
-    this.name = name;
-    this.#isFirst = name === first;
-    Reflect.set(window, TAKEN, taken.add(name));
+    this.name = hasOwn || isTaken(first) ? own : first;
+    Reflect.set(window, TAKEN, taken.add(own).add(this.name));
     if (!this.read()) this.clear();
   }
 
@@ -47,7 +47,7 @@ export class Place {
 
   /** Who came second goes on having a place of his own, an empty one. */
   clear(): void {
-    if (this.#isFirst) this.erase();
+    if (this.name !== this.#own) this.erase();
     else this.write("");
   }
 
@@ -58,6 +58,7 @@ export class Place {
   /** Lets another element have it. */
   leave(): void {
     taken.delete(this.name);
+    taken.delete(this.#own);
   }
 }
 
