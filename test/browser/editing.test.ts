@@ -118,6 +118,18 @@ test("where states are signed, a reload does not pretend that the agent knows a 
   assert.deepEqual(contents(chat, 1), ["Hi"]);
 });
 
+/** Copies the answer with its button; gives what other programs are handed. */
+async function copyAnswer({ page }: ChatPage): Promise<{ text: string; html: string }> {
+  await page.getByRole("button", { name: "Copy answer" }).click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  const [text = "", html = ""] = await page.evaluate(async () => {
+    const [item] = await navigator.clipboard.read();
+    const types = ["text/plain", "text/html"];
+    return Promise.all(types.map(async (type) => (await item?.getType(type))?.text()));
+  });
+  return { text, html };
+}
+
 test("a copied answer is Markdown for editors and what it looks like for the others", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("# Title\n\n**Bold** and [a link](https://a.example/).\n\n```js\nlet a;\n```")]],
@@ -125,23 +137,25 @@ test("a copied answer is Markdown for editors and what it looks like for the oth
   });
   await chat.say("Go");
   await canCopy(chat.page);
-  await chat.page.getByRole("button", { name: "Copy answer" }).click();
-  await chat.page.getByRole("button", { name: "Copied" }).waitFor();
-  const [text, html] = await Promise.all(
-    ["text/plain", "text/html"].map((type) =>
-      chat.page.evaluate(async (wanted) => {
-        const [item] = await navigator.clipboard.read();
-        return (await item?.getType(wanted))?.text();
-      }, type),
-    ),
-  );
-  assert.match(String(text), /^# Title\n\n\*\*Bold\*\*/);
+  const { text, html } = await copyAnswer(chat);
+  assert.match(text, /^# Title\n\n\*\*Bold\*\*/);
   assert.match(
-    String(html),
+    html,
     /<h1>Title<\/h1>.*<strong>Bold<\/strong>.*<a href="https:\/\/a\.example\/">a link<\/a>/s,
   );
-  assert.doesNotMatch(String(html), /<button|class=|Copy/);
+  assert.doesNotMatch(html, /<button|<div|class=|Copy/);
   assert.equal(await shown(chat.questions), "You said:\nGo");
+});
+
+test("a long list is copied as one list, whatever groups the chat draws it in", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("- item\n".repeat(70))]],
+    browser: { permissions: ["clipboard-read", "clipboard-write"] },
+  });
+  await chat.say("Go");
+  await canCopy(chat.page);
+  const { html } = await copyAnswer(chat);
+  assert.match(html, /^<ul>(<li>item<\/li>){70}<\/ul>$/);
 });
 
 test("the buttons of earlier messages come into sight when they are pointed at or have the focus, and are always there for the keyboard", async (t) => {
