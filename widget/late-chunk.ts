@@ -31,17 +31,18 @@ export class LateChunk<Name extends keyof Chunks> {
 
   /** The chunk, if it has come; else it is asked for, once. */
   get(): Chunks[Name] | undefined {
-    if (!this.#failed) void this.load();
+    if (!this.#failed) void this.load(false);
     return this.#chunk;
   }
 
-  load(): Promise<Chunks[Name] | undefined> {
-    this.#loading ??= this.#load();
+  /** Asks at once where a person has pressed a button. */
+  load(inHurry = true): Promise<Chunks[Name] | undefined> {
+    this.#loading ??= this.#load(inHurry);
     return this.#loading;
   }
 
-  async #load(): Promise<Chunks[Name] | undefined> {
-    const chunk = await loadChunk(this.#name, this.#again, true);
+  async #load(inHurry: boolean): Promise<Chunks[Name] | undefined> {
+    const chunk = await loadChunk(this.#name, this.#again, inHurry);
     this.#chunk = chunk;
     this.#failed = !chunk;
     this.#loading = chunk && this.#loading;

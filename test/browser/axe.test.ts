@@ -32,7 +32,8 @@ const a: number = 1; // a comment
 | a | 1 |${" some cell |".repeat(12)}
 
 > quoted
-`;
+
+${"- an item of a long list\n".repeat(70)}`;
 
 /** One answer with everything, one that failed, one that is still being given. */
 const TURNS: readonly Turn[] = [

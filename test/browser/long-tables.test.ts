@@ -208,3 +208,13 @@ test("a long table that is restored is what it was when it streamed in", async (
   await fitted(chat, table);
   assert.equal(await table.evaluate((it) => it.outerHTML), streamed);
 });
+
+test("what keeps a long table quick is asked for again when it could not be had", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say(`${HEAD}${rows(0, 200)}`)]],
+    expectedComplaints: /ERR_FAILED/,
+  });
+  await chat.page.route("**/chunks/long-table-*", (route) => route.abort(), { times: 1 });
+  await chat.say("Show me");
+  await chat.page.locator(".table[data-ui-columns]").waitFor();
+});

@@ -30,6 +30,7 @@ type Copy = (button: HTMLButtonElement, text: string) => Promise<void>;
 /** Brings the chunk that keeps a long table quick, or nothing. */
 type LoadLongTable = (
   name: "long-table",
+  again: () => unknown,
 ) => Promise<{ keepQuick(table: HTMLTableElement): void } | undefined>;
 
 /**
@@ -177,7 +178,12 @@ function watchTable(box: HTMLElement, load: LoadLongTable): void {
   watched.set(table, () => {
     if (table.tBodies.length < longTable) return;
     sizes.unobserve(table);
-    void load("long-table").then((chunk) => chunk?.keepQuick(table));
+    void keepQuick(table, load);
   });
   sizes.observe(table);
+}
+
+async function keepQuick(table: HTMLTableElement, load: LoadLongTable): Promise<void> {
+  const chunk = await load("long-table", () => table.isConnected && keepQuick(table, load));
+  chunk?.keepQuick(table);
 }
