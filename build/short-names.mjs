@@ -19,7 +19,7 @@ const NAMES = {
   ours: `addFiles announcements announcer beforeToggle busy canEdit canForgetKey canRepeat canReset canRetry
     canSend changeReply checkingKey draftChanged dragLeave dragOver dropReply endNode expectReply following
     giveKey givenKey inOurWords interrupt isAskedForBy isCopied isDark isGiven isOffline isOpen
-    isOpenWhile isQueued isReading isRestoring isSilent isTyped judgeError lastQuestion lastReply lastToken
+    isOpenWhile isQueued isReading isRestoring isSilent isSkipped isTyped judgeError lastQuestion lastReply lastToken
     outgoing putBefore redial redraw restored restoring retryAfresh retryIn rewind rewindReply sayLines sending
     settle startNode stopTools submitKey succeeded toggleTheme undrawn unsent wantsLauncher withdraw`,
 };

@@ -5,6 +5,7 @@ import { CHOICES, checkChoice, reportAttribute } from "./attribute-checks.ts";
 import { Language } from "./language.ts";
 import { loadChunksFrom } from "./lazy-chunk.ts";
 import { scriptTag } from "./script-tag.ts";
+import { noteSkips } from "./skip-notes.ts";
 import type { StepMode } from "./step-modes.ts";
 import type { StringsOverride } from "./strings.ts";
 
@@ -56,6 +57,7 @@ export abstract class ChatElement extends LitElement {
 
   protected override createRenderRoot(): HTMLElement | DocumentFragment {
     const root = super.createRenderRoot();
+    noteSkips(root);
     this.#sheet.replaceSync(":host{}");
     if (root instanceof ShadowRoot) root.adoptedStyleSheets.push(this.#sheet);
     return root;

@@ -125,6 +125,20 @@ test("what was skipped before its tools came is not watched", async (t) => {
   assert.ok((await watched(page)) < BLOCKS, `${await watched(page)} watched, two of each block`);
 });
 
+test("what is added to code has the page laid out no further time, whatever is skipped of it", async (t) => {
+  const { page, answer } = await longAnswer(t);
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable");
+  const layouts = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return metrics.find(({ name }) => name === "LayoutCount")?.value ?? Number.NaN;
+  };
+  await page.reload();
+  await answer.locator("pre").first().getByText("number0 ").waitFor({ state: "attached" });
+  await answer.locator("pre").last().locator("xpath=..").getByText("Wrap lines").waitFor();
+  assert.ok((await layouts()) < BLOCKS / 2, `${await layouts()} layouts`);
+});
+
 test("a long message that comes back into view brings back only what is in view of it", async (t) => {
   const chat = await longAnswer(t);
   const { page, replies } = chat;

@@ -4,9 +4,7 @@
  * rests for what is in such a part.
  */
 
-interface StateChange extends Event {
-  readonly skipped: boolean;
-}
+import type { SkipChange, SkippablePart } from "../skip-notes.ts";
 
 /**
  * Answers what is to be called with each root in question. From then on the listener hears of every part in there that the
@@ -16,15 +14,22 @@ export function skipListener(
   listener: (part: Element, skips: boolean) => void,
 ): (root: Node) => void {
   const tell = (event: Event) => {
-    if (event.target instanceof Element) listener(event.target, (event as StateChange).skipped);
+    const { target, skipped } = event as SkipChange;
+    listener(target, skipped);
   };
   // The same function twice is added once. In Firefox the event does not bubble.
   return (root) => root.addEventListener("contentvisibilityautostatechange", tell, true);
 }
 
-/** What comes into view can have parts in it that are skipped still: of those nothing is told. */
+/**
+ * Whether it stands in a part that is skipped: what comes into view can have parts in it that are skipped still. To ask
+ * `checkVisibility` would have all of the page laid out, and what is skipped, too.
+ */
 export function isSkipped(element: Element): boolean {
-  return element.checkVisibility() && !element.checkVisibility({ contentVisibilityAuto: true });
+  for (let part: SkippablePart | null = element; part; part = part.parentElement) {
+    if (part.isSkipped) return true;
+  }
+  return false;
 }
 
 /** Tells the size of code and tables, at first and when it changes, as long as they are not skipped. */
