@@ -17,9 +17,9 @@ const NAMES = {
     inlineText inlineTokens lastPossibleDelCloserIndex lastPossibleEmStrongCloserIndex lexer lheading linkEmitted
     linkInText linkParenPossible maskedSrc tokenizer`,
   ours: `addFiles announcements announcer beforeToggle busy canEdit canForgetKey canRepeat canReset canRetry
-    canSend changeReply checkingKey draftChanged dragLeave dragOver dropReply endNode expectReply following
+    canSend changeReply checkingKey client draftChanged dragLeave dragOver dropReply endNode expectReply following
     giveKey givenKey inOurWords interrupt isAskedForBy isCopied isDark isGiven isOffline isOpen
-    isOpenWhile isQueued isReading isRestoring isSilent isSkipped isTyped judgeError lastQuestion lastReply lastToken
+    isOpenWhile isQueued isReading isRestoring isSilent isSkipped isTyped judgeError keeper lastQuestion lastReply lastToken
     outgoing putBefore redial redraw restored restoring retryAfresh retryIn rewind rewindReply sayLines sending
     settle startNode stopTools submitKey succeeded toggleTheme undrawn unsent wantsLauncher withdraw`,
 };

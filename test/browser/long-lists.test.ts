@@ -99,3 +99,18 @@ test("what grows at the end of a long list is laid out in its group alone", asyn
     ["layout", 4],
   ]);
 });
+
+test("a list whose numbers are years has room for them beside its items", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("1998. one\n1999. two\n2000. three")]] });
+  await chat.ask("Years", "one\n\ntwo\n\nthree");
+  const { room, number } = await chat.page.locator(".markdown ol").evaluate((list) => {
+    const item = list.querySelector("li") as Element;
+    const pen = document.createElement("canvas").getContext("2d") as CanvasRenderingContext2D;
+    pen.font = getComputedStyle(item).font;
+    return {
+      room: item.getBoundingClientRect().left - list.getBoundingClientRect().left,
+      number: pen.measureText("2000. ").width,
+    };
+  });
+  assert.ok(room >= number, `${room} pixels for ${number}`);
+});

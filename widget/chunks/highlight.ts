@@ -9,7 +9,7 @@ import type { ShjToken } from "@speed-highlight/core/tokenize";
 import { tokenizeWith } from "@speed-highlight/core/tokenize";
 import { grammars } from "./grammars.ts";
 import { highlightSheet } from "./highlight.styles.ts";
-import { isSkipped, skipListener } from "./skipped-parts.ts";
+import { inSkippedPart, skipListener } from "./skipped-parts.ts";
 
 /** Longer code stays plain: it would hold the page up. */
 const maxLength = 50_000;
@@ -73,7 +73,7 @@ const listenForSkips = skipListener((part, skips) => {
       clear(code);
       presence.unobserve(code);
       skipped.set(code, ranges);
-    } else if (!isSkipped(code)) show(code, ranges);
+    } else if (!inSkippedPart(code)) show(code, ranges);
   }
 });
 

@@ -25,7 +25,7 @@ export function skipListener(
  * Whether it stands in a part that is skipped: what comes into view can have parts in it that are skipped still. To ask
  * `checkVisibility` would have all of the page laid out, and what is skipped, too.
  */
-export function isSkipped(element: Element): boolean {
+export function inSkippedPart(element: Element): boolean {
   for (let part: SkippablePart | null = element; part; part = part.parentElement) {
     if (part.isSkipped) return true;
   }
@@ -59,7 +59,7 @@ export class BoxObserver {
   }
 
   #watch(box: Element): void {
-    if (!isSkipped(box)) this.#observer.observe(box);
+    if (!inSkippedPart(box)) this.#observer.observe(box);
   }
 
   unobserve(box: Element): void {

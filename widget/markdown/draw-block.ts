@@ -143,7 +143,11 @@ function drawChunk(text: string): HTMLElement {
 function drawList(token: Tokens.List, drawing: Drawing): HTMLElement {
   const name = token.ordered ? "ol" : "ul";
   const list = directed(element(name, token.loose ? "loose" : "tight"));
-  if (token.ordered && token.start !== 1) list.setAttribute("start", String(token.start));
+  if (token.ordered && token.start !== 1) {
+    list.setAttribute("start", String(token.start));
+    // Years, above all: numbers stand before the items, and what stands outside of the message is cut off.
+    if ((token.start as number) > 99) list.setAttribute("wide", "");
+  }
   return drawParts(list, token, drawing);
 }
 

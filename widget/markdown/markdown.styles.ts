@@ -59,7 +59,7 @@ const markdownTextStyles = css`
     font-size: 1.125em;
   }
 
-  .markdown :is(h5, h6) {
+  .markdown :is(h5, h6, del, blockquote) {
     color: var(--_muted);
   }
 
@@ -74,10 +74,6 @@ const markdownTextStyles = css`
 
   .markdown :is(strong, th) {
     font-weight: 600;
-  }
-
-  .markdown del {
-    color: var(--_muted);
   }
 
   .markdown a {
@@ -102,7 +98,6 @@ const markdownTextStyles = css`
 
   .markdown blockquote {
     border-inline-start: 3px solid var(--_border);
-    color: var(--_muted);
     margin-inline: 0;
     padding-inline-start: 14px;
   }
@@ -118,6 +113,10 @@ const markdownTextStyles = css`
   .markdown :is(ul, ol) {
     --_gap: 4px;
     padding-inline-start: 1.625em;
+  }
+
+  .markdown [wide] {
+    padding-inline-start: 3.25em;
   }
 
   .markdown .loose {
