@@ -55,11 +55,6 @@ export class AttachmentDraft {
     return this.#refusals;
   }
 
-  /** Whether files are still being read. */
-  get reading(): boolean {
-    return this.#pending.length > 0;
-  }
-
   /** The files that are still being read. */
   get pending(): readonly File[] {
     return this.#pending;

@@ -47,9 +47,9 @@ export class ComposerFiles {
     return this.#draft?.files.length ?? 0;
   }
 
-  /** Whether files are still being read. */
+  /** Whether files are still being read, or wait for what reads them; for what could not be had no message waits. */
   get isReading(): boolean {
-    return this.#draft?.reading ?? false;
+    return this.names.length > this.count && !this.#chunk.failed;
   }
 
   /** Takes what may be attached beside a text. Files wait for the limits and for the chunk; whoever has got those adds none. */
@@ -57,11 +57,11 @@ export class ComposerFiles {
     const early = this.#early;
     const waiting = early.length;
     const isOnly = early.push(...files) === waiting;
+    if (!isOnly) this.#options.onChange();
     if (!rules?.limits || !early[0] || (isOnly && this.#chunk.failed)) return;
     const { limits, state } = rules;
     const draft = await this.#open();
-    if (!draft) this.#options.onChange();
-    else if (early[0]) {
+    if (draft && early[0]) {
       this.#options.onFiles(await draft.add(early.splice(0), limits, [state, text]));
     }
   }
@@ -87,10 +87,10 @@ export class ComposerFiles {
     const { chunk, failed } = this.#chunk;
     const draft = this.#draft;
     if (!chunk || !draft) {
-      const isShort = failed && this.#early[0];
+      const isRefused = failed && this.#early[0];
       return {
-        files: isShort ? this.names.join(", ") : nothing,
-        refusals: isShort ? unreachableView(() => void this.#open()) : nothing,
+        files: this.names.join(", "),
+        refusals: isRefused ? unreachableView(() => void this.#open()) : nothing,
       };
     }
     const remove = ({ id }: DraftFile) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { MAX_ATTACHMENT_BYTES } from "../../server/protocol/attachments.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
@@ -56,6 +56,22 @@ test("picked files show as thumbnail and name, and arrive as they are", async (t
   assert.equal(await drafts(chat).count(), 0, "the next message starts without files");
   await chat.questions.getByRole("img", { name: "red.png" }).waitFor();
   await chat.questions.getByText("offer.pdf").waitFor();
+});
+
+test("a message waits for its files, which are named meanwhile", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("A dot.")]] });
+  const held = new Promise<Route>((resolve) => {
+    void chat.page.route("**/chunks/files-*", resolve);
+  });
+  await chat.files.setInputFiles(picture);
+  await chat.page.locator('[part="composer"]').getByText("red.png").waitFor();
+  await chat.say("What is it?");
+  assert.equal(await chat.send.isDisabled(), true);
+  await (await held).continue();
+  await drafts(chat).getByRole("img").waitFor();
+  await chat.input.press("Enter");
+  await chat.answer.getByText("A dot.").waitFor();
+  assert.equal(received(chat)?.length, 1);
 });
 
 test("the attach button opens the picker for the kinds that the model takes", async (t) => {
