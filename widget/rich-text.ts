@@ -26,7 +26,7 @@ function richText(drawn: Iterable<Element>): string {
   for (const element of drawn) copy.append(...inert.importNode(element, true).childNodes);
   for (const control of copy.querySelectorAll("button, .code-header")) control.remove();
   // Boxes, sections, groups and the paragraphs of a tight list's items are the chat's, not the answer's.
-  for (const own of ["div", ".tight > li > p"]) {
+  for (const own of ["div", ".tight > li > p:not(.source)"]) {
     for (const box of copy.querySelectorAll(own)) box.replaceWith(...box.childNodes);
   }
   for (const element of copy.querySelectorAll("*")) {

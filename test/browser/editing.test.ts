@@ -147,15 +147,15 @@ test("a copied answer is Markdown for editors and what it looks like for the oth
   assert.equal(await shown(chat.questions), "You said:\nGo");
 });
 
-test("a long list is copied as one list, whatever groups the chat draws it in", async (t) => {
+test("a long list is copied as one list, whatever groups the chat draws it in, and HTML as a line of its own", async (t) => {
   const chat = await openChat(t, browser, {
-    turns: [[say("- item\n".repeat(70))]],
+    turns: [[say(`${"- item\n".repeat(70)}  <div>`)]],
     browser: { permissions: ["clipboard-read", "clipboard-write"] },
   });
   await chat.say("Go");
   await canCopy(chat.page);
   const { html } = await copyAnswer(chat);
-  assert.match(html, /^<ul>(<li>item<\/li>){70}<\/ul>$/);
+  assert.match(html, /^<ul>(<li>item<\/li>){69}<li>item<p>&lt;div&gt;<\/p><\/li><\/ul>$/);
 });
 
 test("the buttons of earlier messages come into sight when they are pointed at or have the focus, and are always there for the keyboard", async (t) => {
