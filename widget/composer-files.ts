@@ -59,10 +59,9 @@ export class ComposerFiles {
     const isOnly = early.push(...files) === waiting;
     if (!isOnly) this.#options.onChange();
     if (!rules?.limits || !early[0] || (isOnly && this.#chunk.failed)) return;
-    const { limits, state } = rules;
     const draft = await this.#open();
     if (draft && early[0]) {
-      this.#options.onFiles(await draft.add(early.splice(0), limits, [state, text]));
+      this.#options.onFiles(await draft.add(early.splice(0), rules.limits, [rules.state, text]));
     }
   }
 

@@ -14,11 +14,10 @@ export interface SkipChange extends Event {
 
 /** From now on what is skipped in this root, and is no longer, is noted. */
 export function noteSkips(root: Node): void {
+  const note = (event: Event) => {
+    const { target, skipped } = event as SkipChange;
+    target.isSkipped = skipped;
+  };
   // In Firefox the event does not bubble.
   root.addEventListener("contentvisibilityautostatechange", note, true);
-}
-
-function note(event: Event): void {
-  const { target, skipped } = event as SkipChange;
-  target.isSkipped = skipped;
 }
