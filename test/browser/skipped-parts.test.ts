@@ -171,3 +171,23 @@ test("with forced colours nothing is painted where somebody scrolls to, and on p
   await page.evaluate(() => new Promise((done) => requestIdleCallback(done)));
   assert.equal(await ranges(page), 0);
 });
+
+test("an answer that takes the place of a skipped one has the tools of its code at once", async (t) => {
+  const code = (line: string, count: number) => say(`\`\`\`ts\n${line.repeat(count)}\`\`\``);
+  const chat = await openChat(t, browser, {
+    turns: [[code("let early;\n", 1)], [say(blocks.join(""))], [code("let line;\n", 60)]],
+  });
+  const { page, input, answer, send } = chat;
+  await chat.say("One");
+  await untilPainted(page, "early");
+  await send.waitFor();
+  await chat.say("Two");
+  await send.waitFor();
+  await page.getByRole("button", { name: "Change this message" }).first().click();
+  await untilPainted(page, "early");
+  await answer.locator("pre").last().scrollIntoViewIfNeeded();
+  await untilPainted(page, "early", false);
+  await input.fill("One, changed");
+  await input.press("Enter");
+  await page.getByRole("button", { name: "Show all 60 lines" }).waitFor();
+});
