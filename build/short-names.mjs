@@ -11,7 +11,7 @@ const NAMES = {
   lit: `addController createProperty createRenderRoot creationScope elementStyles enableUpdating finalize finalizeStyles
     fromAttribute getPropertyDescriptor getPropertyOptions getUpdateComplete hasUpdated hostConnected
     hostDisconnected hostUpdate hostUpdated isUpdatePending performUpdate renderOptions requestUpdate scheduleUpdate
-    shadowRootOptions toAttribute willUpdate`,
+    render shadowRootOptions toAttribute willUpdate`,
   /** Of marked's lexer and tokenizer. */
   marked: `autolink blockTokens codeBlockStyle emStrong escaped fences inLink inRawBlock infiniteLoopError inlineQueue
     inlineText inlineTokens lastPossibleDelCloserIndex lastPossibleEmStrongCloserIndex lexer lheading linkEmitted

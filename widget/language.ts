@@ -18,7 +18,10 @@ export class Language {
   #table: Strings = english;
   #tag: string | undefined;
 
-  /** Resolves when the texts are there, or will not come: drawing before would flash in English. */
+  /**
+   * Resolves when the texts are there, or will not come: drawing before would flash in English. And not before the next turn:
+   * to run the script and to draw at once would hold a phone up for longer than somebody should notice.
+   */
   ready: Promise<unknown> | undefined;
   #direction: "ltr" | "rtl" = "ltr";
 
@@ -66,19 +69,16 @@ export class Language {
   /** The nearest element that names a language decides, and without one the browser's setting. */
   look(): void {
     const tag = nearest(this.#host, "[lang]")?.getAttribute("lang") || navigator.language;
-    const stated = nearest(this.#host, "[dir],[lang]")?.getAttribute("dir") ?? "";
-    const byLanguage = RIGHT_TO_LEFT.test(tag) ? "rtl" : "ltr";
-    const direction = stated === "rtl" || stated === "ltr" ? stated : byLanguage;
+    const stated = nearest(this.#host, "[dir],[lang]")?.getAttribute("dir");
+    const isRtl = stated === "rtl" || (stated !== "ltr" && RIGHT_TO_LEFT.test(tag));
+    const direction = isRtl ? "rtl" : "ltr";
     if (direction !== this.#direction) {
       this.#direction = direction;
       this.#onChange();
     }
     if (tag === this.#tag) return;
     this.#tag = tag;
-    this.ready = Promise.race([
-      this.#load(tag),
-      new Promise((resolve) => setTimeout(resolve, WAIT_MS)),
-    ]);
+    this.ready = Promise.race([this.#load(tag), timer(WAIT_MS)]).then(() => timer());
   }
 
   async #load(tag: string): Promise<void> {
@@ -94,6 +94,10 @@ export class Language {
     this.#table = Object.assign(Object.create(english), this.#locale, this.#own);
     this.#onChange();
   }
+}
+
+function timer(delayMs?: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, delayMs));
 }
 
 /** Like `closest`, and out of shadow roots. */
