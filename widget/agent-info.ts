@@ -28,7 +28,7 @@ export function parseAgentInfo(value: unknown): AgentInfo {
   const info = isObject(value) ? value : {};
   const { name, agent, auth_required, welcome, suggestions, disclaimer, attachments } = info;
   if (typeof name !== "string" || typeof agent !== "string") {
-    throw new TypeError("the answer of /api/info has no name and agent");
+    throw new TypeError("/api/info has no name or agent");
   }
   const limits = isObject(attachments) ? attachments : {};
   return {

@@ -1,5 +1,5 @@
 /**
- * Keeps a conversation in the tab's storage: not with every token, and always before the page goes. A chunk: it is
+ * Keeps a conversation in the tab's storage: with every message, not with every token, and always before the page goes. A chunk: it is
  * loaded when there is a conversation.
  */
 
@@ -35,6 +35,8 @@ export class ConversationStore {
   /** What was read or written last. */
   #text: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** How many messages there were with the last change. */
+  #count = 0;
 
   /** Takes a place of its own; see `Place`. `read` gives what is to be kept at the moment; `onOther` is told of what another page of this tab has kept since, and `onLost` when `isLost` changes. */
   constructor(
@@ -78,6 +80,10 @@ export class ConversationStore {
   /** To be called after every change. */
   changed(): void {
     this.#timer ??= setTimeout(() => this.flush(), WRITE_EVERY_MS);
+    // What has just been sent is written at once: a browser that crashes does not say so before.
+    const { length } = this.#read().messages;
+    if (length !== this.#count) this.flush();
+    this.#count = length;
   }
 
   /** Writes what has changed. */
