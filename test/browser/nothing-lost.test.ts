@@ -48,20 +48,6 @@ test("a site that begins anew as soon as the page is there has an empty conversa
   assert.doesNotMatch(JSON.stringify(await leave(chat)), /First/);
 });
 
-test("a message is kept as soon as it is sent, for a browser that ends without a word", async (t) => {
-  const never = new Promise<void>(() => {});
-  const chat = await openChat(t, browser, { turns: [[say("One.")], [wait(never)]] });
-  await chat.ask("First", "One.");
-  // What is written once a second is never written.
-  await chat.page.evaluate(
-    "{ const later = setTimeout; setTimeout = (run, ms) => (ms === 1000 ? 0 : later(run, ms)); }",
-  );
-  await chat.say("Second");
-  await chat.stop.waitFor();
-  const kept = await chat.page.evaluate(() => Object.values(sessionStorage).join());
-  assert.match(kept, /Second/);
-});
-
 /** Reloads the page, and holds back what it has kept until the gate is opened. */
 async function reloadInTwoSteps({ page }: ChatPage) {
   const kept = gate();
