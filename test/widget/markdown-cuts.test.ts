@@ -130,6 +130,6 @@ test("any lines end as if rendered at once, however they are cut", () => {
       const size = text.length > 400 ? step * 31 : step;
       assert.equal(render(text, size, 20), render(text));
     }),
-    { numRuns: 150 },
+    { numRuns: 60 },
   );
 });
