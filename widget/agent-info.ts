@@ -35,20 +35,20 @@ export function parseAgentInfo(value: unknown): AgentInfo {
     name,
     agent,
     auth_required: auth_required === true,
-    ...(typeof welcome === "string" ? { welcome } : {}),
+    welcome: textOf(welcome),
     suggestions: stringsOf(suggestions),
-    ...(typeof disclaimer === "string" ? { disclaimer } : {}),
+    disclaimer: textOf(disclaimer),
     attachments: {
       media_types: stringsOf(limits.media_types),
-      max_bytes: numberOf(limits.max_bytes) ?? 0,
-      max_count: numberOf(limits.max_count) ?? 0,
+      max_bytes: Number(limits.max_bytes) || 0,
+      max_count: Number(limits.max_count) || 0,
     },
-    max_body_bytes: numberOf(info.max_body_bytes) ?? Infinity,
+    max_body_bytes: Number(info.max_body_bytes) || Infinity,
   };
 }
 
-function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" ? value : undefined;
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }
 
 function stringsOf(value: unknown): string[] {
