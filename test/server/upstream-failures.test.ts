@@ -1,6 +1,7 @@
 /** A failing upstream: one proper error on each transport, and never a connection that is left open. */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { createServer } from "node:net";
 import { test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
@@ -213,12 +214,15 @@ async function begin(
   return () => leaving.abort();
 }
 
-/** A port that nothing listens on any more. */
+/** A port that nothing listens on: below those that a system gives to who asks for any, so that no other test gets it either. */
 async function closedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  assert.ok(typeof address === "object" && address !== null);
+  const port = 10_000 + Math.floor(Math.random() * 20_000);
+  const server = createServer().listen(port, "127.0.0.1");
+  const isFree = await once(server, "listening").then(
+    () => true,
+    () => false,
+  );
+  if (!isFree) return closedPort();
   await new Promise((resolve) => server.close(resolve));
-  return address.port;
+  return port;
 }
