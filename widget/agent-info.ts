@@ -35,20 +35,20 @@ export function parseAgentInfo(value: unknown): AgentInfo {
     name,
     agent,
     auth_required: auth_required === true,
-    welcome: textOf(welcome),
+    ...(typeof welcome === "string" ? { welcome } : {}),
     suggestions: stringsOf(suggestions),
-    disclaimer: textOf(disclaimer),
+    ...(typeof disclaimer === "string" ? { disclaimer } : {}),
     attachments: {
       media_types: stringsOf(limits.media_types),
-      max_bytes: Number(limits.max_bytes) || 0,
-      max_count: Number(limits.max_count) || 0,
+      max_bytes: numberOf(limits.max_bytes) ?? 0,
+      max_count: numberOf(limits.max_count) ?? 0,
     },
-    max_body_bytes: Number(info.max_body_bytes) || Infinity,
+    max_body_bytes: numberOf(info.max_body_bytes) ?? Infinity,
   };
 }
 
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
+function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
 }
 
 function stringsOf(value: unknown): string[] {

@@ -123,11 +123,11 @@ export interface AgentInfo {
   /** Whether a key is needed to chat. */
   auth_required: boolean;
   /** Greeting of the empty conversation. */
-  welcome?: string | undefined;
+  welcome?: string;
   /** First messages to offer. */
   suggestions: string[];
   /** A line below the text field, such as that answers may be wrong. */
-  disclaimer?: string | undefined;
+  disclaimer?: string;
   /** The model strings in the order in which they are asked; only of an agent with fallback models. */
   models?: string[];
   /** What may be attached to a message; `media_types` is empty when the model takes no files. */
