@@ -100,7 +100,7 @@ class ServingWorker {
         process.exit(0);
       },
       look: async (what) => (await this.#runs?.look(what)) ?? null,
-      cancel: (what) => this.#runs?.cancelOwn(what) ?? false,
+      cancel: async (what) => (await this.#runs?.cancelOwn(what)) ?? null,
       abort: (what) => this.#runs?.abortOwn(what),
       relay: ({ from, frame }) => this.#runs?.receive(from, frame),
       metrics: () => this.#server?.metrics() ?? "",

@@ -50,6 +50,9 @@ export interface FoundRun {
   readonly view: RunView;
 }
 
+/** What became of a claim: a run of another worker, or the place, whose run may have been cancelled before. */
+export type Claim = FoundRun | "taken" | "cancelled";
+
 /** From who reads a run of another worker, and back. `relay` numbers the reading, and is the reader's. */
 export type RelayFrame =
   | {
@@ -87,10 +90,11 @@ export interface PrimaryApi {
   release(what: Hold): void;
 
   /** Makes the place this worker's, unless there is a run. @throws ApiError for the run of another message. */
-  claim(what: { place: string; digest: string }): Promise<FoundRun | null>;
+  claim(what: { place: string; digest: string }): Promise<Claim>;
   find(what: { place: string }): Promise<FoundRun | null>;
   taken(what: { place: string }): void;
   free(what: { place: string }): void;
+  /** @throws ApiError `run_not_found`; who claims the place later hears of it. */
   cancel(what: { place: string }): Promise<boolean>;
   abort(what: { place: string; kind: AbortKind }): void;
   relay(what: { to: WorkerId; frame: RelayFrame }): void;
@@ -108,7 +112,8 @@ export interface WorkerApi {
   close(_: null): Promise<void>;
 
   look(what: { place: string; digest?: string }): Promise<RunView | null>;
-  cancel(what: { place: string }): boolean;
+  /** `null`: it has no such run. */
+  cancel(what: { place: string }): Promise<boolean | null>;
   abort(what: { place: string; kind: AbortKind }): void;
   relay(what: { from: WorkerId; frame: RelayFrame }): void;
   /** Its own figures. */

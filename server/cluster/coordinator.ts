@@ -45,7 +45,10 @@ interface Connected {
 export class Coordinator {
   readonly #options: CoordinatorOptions;
   readonly #connected = new Map<WorkerId, Connected>();
-  readonly #places = new RunPlaces((worker, what) => this.#peerOf(worker).call("look", what));
+  readonly #places = new RunPlaces({
+    look: async (worker, what) => this.#peerOf(worker).call("look", what),
+    cancel: async (worker, place) => this.#peerOf(worker).call("cancel", { place }),
+  });
   readonly #figures: Figures;
   #pool: WorkerPool | undefined;
   #onListening: ((listening: Listening) => void) | undefined;
@@ -165,11 +168,8 @@ export class Coordinator {
       taken: ({ place }) => places.take(place, id),
       free: ({ place }) => places.free(place, id),
       cancel: async ({ place }) => {
-        const owner = places.ownerOf(place);
-        const peer = owner === undefined ? undefined : this.#connected.get(owner)?.peer;
-        if (peer === undefined) throw runNotFound();
-        const cancelled = await this.#unlessGone(peer.call("cancel", { place }));
-        if (cancelled === undefined) throw runNotFound();
+        const cancelled = await places.cancel(place);
+        if (cancelled === null) throw runNotFound();
         return cancelled;
       },
       abort: (what) => {

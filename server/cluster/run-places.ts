@@ -1,19 +1,27 @@
-import type { FoundRun, RunView, WorkerId } from "./apis.ts";
+import { EarlyCancels } from "../runs/early-cancels.ts";
+import type { Claim, FoundRun, RunView, WorkerId } from "./apis.ts";
 import { PeerGone } from "./peer.ts";
 
-/** Asks a worker for a run. Rejects with `PeerGone` when that worker has ended. */
-export type Look = (
-  worker: WorkerId,
-  what: { place: string; digest?: string },
-) => Promise<RunView | null>;
+/** A run that is looked for; with the digest, one of this message only. */
+interface Sought {
+  readonly place: string;
+  readonly digest?: string;
+}
+
+/** What workers are asked for. Each answers `null` when it has no such run; rejects with `PeerGone` when it has ended. */
+export interface Workers {
+  look(worker: WorkerId, what: Sought): Promise<RunView | null>;
+  cancel(worker: WorkerId, place: string): Promise<boolean | null>;
+}
 
 /** Which worker holds which run. Kept in the primary process; the runs themselves stay where they are. */
 export class RunPlaces {
   readonly #owners = new Map<string, WorkerId>();
-  readonly #look: Look;
+  readonly #early = new EarlyCancels();
+  readonly #workers: Workers;
 
-  constructor(look: Look) {
-    this.#look = look;
+  constructor(workers: Workers) {
+    this.#workers = workers;
   }
 
   ownerOf(place: string): WorkerId | undefined {
@@ -35,44 +43,57 @@ export class RunPlaces {
     }
   }
 
-  /** Makes a place this worker's, and answers `null`; or finds the run that another worker has there. */
-  claim(worker: WorkerId, place: string, digest: string): Promise<FoundRun | null> {
-    return this.#search(worker, { place, digest }, () => this.take(place, worker));
+  /** Makes a place this worker's, or finds the run that another worker has there. */
+  async claim(worker: WorkerId, place: string, digest: string): Promise<Claim> {
+    const look = (owner: WorkerId) => this.#look(owner, { place, digest });
+    const found = await this.#ask(place, look, {
+      but: worker,
+      onFree: () => this.take(place, worker),
+    });
+    return found ?? (this.#early.has(place) ? "cancelled" : "taken");
   }
 
   /** The run that another worker has at a place. */
   find(worker: WorkerId, place: string): Promise<FoundRun | null> {
-    return this.#search(worker, { place }, () => {});
+    return this.#ask(place, (owner) => this.#look(owner, { place }), { but: worker });
   }
 
-  /** `onFree` is called in the very turn in which nobody else has the place: two cannot claim it at once. */
-  async #search(
-    worker: WorkerId,
-    what: { place: string; digest?: string },
-    onFree: () => void,
-  ): Promise<FoundRun | null> {
+  /** Ends the run at a place; `null` when there is none yet: who claims the place hears of it. */
+  cancel(place: string): Promise<boolean | null> {
+    return this.#ask(place, (owner) => this.#workers.cancel(owner, place), {
+      onFree: () => this.#early.add(place),
+    });
+  }
+
+  async #look(owner: WorkerId, what: Sought): Promise<FoundRun | null> {
+    const view = await this.#workers.look(owner, what);
+    return view && { owner, view };
+  }
+
+  /**
+   * Asks the owner of a place, unless that is the worker `but`, until somebody answers. `onFree` is called in the very
+   * turn in which nobody else has the place: two cannot claim it at once.
+   */
+  async #ask<Answer>(
+    place: string,
+    question: (owner: WorkerId) => Promise<Answer | null>,
+    { but, onFree }: { but?: WorkerId; onFree?: () => void },
+  ): Promise<Answer | null> {
     for (;;) {
-      const owner = this.#owners.get(what.place);
-      if (owner === undefined || owner === worker) {
-        onFree();
+      const owner = this.#owners.get(place);
+      if (owner === undefined || owner === but) {
+        onFree?.();
         return null;
       }
-      const view = await this.#lookAt(owner, what);
-      if (view !== null) return { owner, view };
+      const answer = await question(owner).catch(noneIfGone);
+      if (answer !== null) return answer;
       // It was let go while the question was on its way.
-      this.free(what.place, owner);
+      this.free(place, owner);
     }
   }
+}
 
-  async #lookAt(
-    owner: WorkerId,
-    what: { place: string; digest?: string },
-  ): Promise<RunView | null> {
-    try {
-      return await this.#look(owner, what);
-    } catch (error) {
-      if (error instanceof PeerGone) return null;
-      throw error;
-    }
-  }
+function noneIfGone(error: unknown): null {
+  if (error instanceof PeerGone) return null;
+  throw error;
 }

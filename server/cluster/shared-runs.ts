@@ -53,8 +53,10 @@ export class SharedRuns implements RunDirectory {
     this.#claims.set(place, settled);
     try {
       const found = await claim;
-      if (found !== null) return this.#relayed(place, found);
-      return this.#own.open(order);
+      if (typeof found === "object") return this.#relayed(place, found);
+      const run = this.#own.open(order);
+      if (found === "cancelled") run.cancel();
+      return run;
     } finally {
       this.#claims.delete(place);
       if (this.#own.at(place) === undefined) this.#primary.cast("free", { place });
@@ -71,6 +73,12 @@ export class SharedRuns implements RunDirectory {
     return this.#relayed(place, found);
   }
 
+  async cancel(caller: Caller, id: string): Promise<boolean> {
+    const place = this.#own.placeOf(caller, id);
+    await this.#claims.get(place);
+    return this.#own.at(place)?.cancel() ?? this.#primary.call("cancel", { place });
+  }
+
   /** For another worker: what can be read of a run of this one. @throws ApiError for another message's run */
   async look({ place, digest }: { place: string; digest?: string }): Promise<RunView | null> {
     await this.#claims.get(place);
@@ -80,11 +88,10 @@ export class SharedRuns implements RunDirectory {
     return { id: run.id, firstId, lastId, closed };
   }
 
-  /** For another worker. @throws ApiError `run_not_found` */
-  cancelOwn({ place }: { place: string }): boolean {
-    const run = this.#own.at(place);
-    if (run === undefined) throw runNotFound();
-    return run.cancel();
+  /** For another worker. @returns `null` when there is no such run */
+  async cancelOwn({ place }: { place: string }): Promise<boolean | null> {
+    await this.#claims.get(place);
+    return this.#own.at(place)?.cancel() ?? null;
   }
 
   /** For another worker. */

@@ -38,7 +38,7 @@ function openOnly(res: ServerResponse, run: RunAccess, service: Service): void {
 export const cancelRun =
   (service: Service) =>
   async ({ res, caller, params }: Exchange): Promise<void> => {
-    const run = await service.runs.find(caller, params.id ?? "");
-    const body: CancelResponse = { status: (await run.cancel()) ? "cancelled" : "finished" };
+    const cancelled = await service.runs.cancel(caller, params.id ?? "");
+    const body: CancelResponse = { status: cancelled ? "cancelled" : "finished" };
     sendJson(res, 200, body);
   };

@@ -75,4 +75,10 @@ export interface RunDirectory {
   open(order: RunOrder): RunAccess | Promise<RunAccess>;
   /** The run that this caller has started under this name. @throws ApiError `run_not_found` */
   find(caller: Caller, id: string): RunAccess | Promise<RunAccess>;
+  /**
+   * Ends the run of this name, as `RunAccess.cancel` does. One that is not known yet ends as soon as its message
+   * is here, and asks no model: the message may still be on its way. @throws ApiError `run_not_found` for such a
+   * one, too
+   */
+  cancel(caller: Caller, id: string): boolean | Promise<boolean>;
 }

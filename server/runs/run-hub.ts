@@ -6,6 +6,7 @@ import { newId } from "../http/new-id.ts";
 import { crypto } from "../node/crypto.ts";
 import { ApiError, invalidRequest } from "../protocol/api-error.ts";
 import { Activity } from "./activity.ts";
+import { EarlyCancels } from "./early-cancels.ts";
 import { LogBudget } from "./log-budget.ts";
 import { Run } from "./run.ts";
 import type { RunDirectory, RunOrder } from "./run-access.ts";
@@ -54,6 +55,7 @@ export class RunHub implements RunDirectory {
   readonly #watch: WatchRun;
   readonly #budget: LogBudget;
   readonly #entries = new Map<string, Entry>();
+  readonly #early = new EarlyCancels();
   readonly #secret: () => Buffer;
   readonly #observer: PlaceObserver | undefined;
   /** What a drain waits for. */
@@ -118,6 +120,7 @@ export class RunHub implements RunDirectory {
     );
     this.#entries.set(place, { run, caller, digest });
     this.#observer?.onTaken(place);
+    if (this.#early.has(place)) run.cancel();
     return run;
   }
 
@@ -125,6 +128,15 @@ export class RunHub implements RunDirectory {
   find(caller: Caller, id: string): Run {
     const known = this.at(this.placeOf(caller, id));
     if (known !== undefined) return known;
+    throw runNotFound();
+  }
+
+  /** @throws ApiError `run_not_found`; such a run ends as soon as its message is here */
+  cancel(caller: Caller, id: string): boolean {
+    const place = this.placeOf(caller, id);
+    const known = this.at(place);
+    if (known !== undefined) return known.cancel();
+    this.#early.add(place);
     throw runNotFound();
   }
 

@@ -101,6 +101,18 @@ test("cancel, stop and clear reach a run of the other worker", async (t) => {
   assert.deepEqual(JSON.parse(await textOf(answer)), { status: "cancelled" });
   assert.match(JSON.stringify((await cancelled.reader.until("done")).at(-1)), /"stopped"/);
 
+  // A message that is still on its way, to either.
+  for (const worker of [here, there]) {
+    const run = newRun();
+    const early = await (await line(there.pid)).status(`/api/chat/runs/${run}/cancel`, cancel);
+    assert.equal(early, 404);
+    const reader = new EventReader(
+      await (await line(worker.pid)).chat({ message: "Hello", stream: true, run }),
+    );
+    const all = await reader.until("done");
+    assert.match(JSON.stringify(all), /^\[\{"type":"done","data":"",.*"stopped"/);
+  }
+
   const stopped = await begin();
   const socket = await (await line(there.pid)).socket(t);
   socket.send({ type: "resume", run: stopped.run, after: 0 });

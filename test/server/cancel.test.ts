@@ -48,6 +48,36 @@ test("a run that nobody reads can be cancelled, and its end is there for who com
   assert.equal(last?.type === "done" && last.finish_reason, "stopped");
 });
 
+for (const kind of LINES) {
+  test(`a run that was cancelled before its message came ends with it, and the model is not asked (${kind})`, async (t) => {
+    const server = await startServer(t, { turns: [[say("Other")]] });
+    const run = newRun();
+    assert.equal((await cancel(server, run)).status, 404);
+    // Twice: a message whose line was lost is sent again.
+    for (let round = 0; round < 2; round++) {
+      const line = await openLine[kind](t, server, { message: "Hi", run });
+      const [last, ...more] = await line.rest();
+      assert.ok(last?.type === "done");
+      assert.deepEqual([last.data, last.finish_reason, more], ["", "stopped", []]);
+    }
+    assert.equal(server.model.asked.length, 0);
+    const other = await openLine[kind](t, server, { message: "Hi", run: newRun() });
+    const last = (await other.rest()).at(-1);
+    assert.equal(last?.type === "done" && last.data, "Other");
+    assert.deepEqual((await cancel(server, run)).body, { status: "cancelled" });
+  });
+}
+
+test("a key cancels no run of another key, also before that is known", async (t) => {
+  const env = { PARLEY_API_KEY: "first-key,second-key" };
+  const server = await startServer(t, { turns: [[say("Answered")]], env });
+  const run = newRun();
+  assert.equal((await cancel(server, run, "second-key")).status, 404);
+  const line = await openLine.sse(t, server, { message: "Hi", run }, { key: "first-key" });
+  const last = (await line.rest()).at(-1);
+  assert.equal(last?.type === "done" && last.data, "Answered");
+});
+
 test("the id in x-run-id cancels a run that its client did not name", async (t) => {
   const server = await startServer(t, { turns: [[say("Half"), hang]] });
   const answer = await post(server, { message: "Hi", stream: true });
