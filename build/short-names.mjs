@@ -16,12 +16,12 @@ const NAMES = {
   marked: `autolink blockTokens codeBlockStyle emStrong escaped fences inLink inRawBlock infiniteLoopError inlineQueue
     inlineText inlineTokens lastPossibleDelCloserIndex lastPossibleEmStrongCloserIndex lexer lheading linkEmitted
     linkInText linkParenPossible maskedSrc tokenizer`,
-  ours: `addFiles announcements announcer beforeToggle busy canEdit canForgetKey canRepeat canReset canRetry
-    canSend changeReply checkingKey client draftChanged dragLeave dragOver dropReply endNode expectReply following
-    giveKey givenKey inOurWords interrupt isAskedForBy isCopied isDark isGiven isOffline isOpen
-    isOpenWhile isQueued isReading isRestoring isSilent isSkipped isTyped judgeError keeper lastQuestion lastReply lastToken
-    outgoing putBefore redial redraw restored restoring retryAfresh retryIn rewind rewindReply sayLines sending
-    settle startNode stopTools submitKey succeeded toggleTheme undrawn unsent wantsLauncher withdraw`,
+  ours: `addFiles announcements announcer answerWithin beforeToggle busy canEdit canForgetKey canRepeat canReset canRetry
+    canSend changeReply checkingKey client draftChanged dragLeave dragOver dropReply endNode expectReply following giveKey
+    givenKey inlinePieces inOurWords interrupt isAskedForBy isCopied isDark isGiven isLost isOffline isOpen isOpenWhile
+    isQueued isReading isRestoring isSilent isSkipped isTyped judgeError keeper lastQuestion lastReply lastToken outgoing
+    putBefore redial redraw restored restoring retryAfresh retryIn rewind rewindReply sayLines sending settle settledCount
+    startNode stateFor stopTools submitKey succeeded takeUp toggleTheme undrawn unsent wantsLauncher withdraw`,
 };
 
 export const shortened = Object.values(NAMES).flatMap((names) => names.split(/\s+/));

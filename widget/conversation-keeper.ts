@@ -14,7 +14,7 @@ export interface KeeperOptions {
   readonly read: () => Omit<StoredConversation, "draft">;
   /** Called with what an earlier page has kept, and with what another one has kept while this one was left: that is newer. */
   readonly restore: (stored: StoredConversation, isNewer?: boolean) => void;
-  /** Called when it is known whether there is something to restore, and when `isLost` changes. */
+  /** Called when it is known whether there is something to restore, and when what is kept is lost, or no longer is. */
   readonly onSettled: () => void;
 }
 

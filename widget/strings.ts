@@ -89,8 +89,6 @@ const texts = {
   loadImage: (host: string) => `Load image from ${host}`,
   openImage: (host: string) => `Open image at ${host}`,
   imageFailed: "The image could not be loaded",
-  /** Accessible name of a table's scroll box. */
-  table: "Table",
   taskDone: "Completed task",
   taskOpen: "Open task",
 };

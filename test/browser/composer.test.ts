@@ -129,3 +129,16 @@ test("a press on the card's edge or between its files does so, too; one that is 
   await mouse.down();
   assert.equal(await isFocused(attach), true);
 });
+
+test("a draft has the direction of its text, a very long one that of the language, which costs nothing with each key", async (t) => {
+  const { input } = await openChat(t, browser, { turns: [] });
+  const direction = () => input.evaluate((field) => getComputedStyle(field).direction);
+  await input.fill("שלום");
+  assert.equal(await direction(), "rtl");
+  await input.fill("שלום ".repeat(5_000));
+  await input.and(input.page().locator("[dir='']")).waitFor();
+  assert.equal(await direction(), "ltr");
+  await input.fill("שלום");
+  await input.and(input.page().locator("[dir=auto]")).waitFor();
+  assert.equal(await direction(), "rtl");
+});

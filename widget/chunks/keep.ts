@@ -38,7 +38,7 @@ export class ConversationStore {
   /** How many messages there were with the last change. */
   #count = 0;
 
-  /** Takes a place of its own; see `Place`. `read` gives what is to be kept at the moment; `onOther` is told of what another page of this tab has kept since, and `onLost` when `isLost` changes. */
+  /** Takes a place of its own; see `Place`. `read` gives what is to be kept at the moment; `onOther` is told of what another page of this tab has kept since, and `onLost` when its own is lost, or no longer is. */
   constructor(
     area: Storage,
     first: string,

@@ -6,4 +6,6 @@ export const boxToolTexts = {
   showFewerLines: "Show fewer lines",
   copyAsMarkdown: "Copy as Markdown",
   copyAsCsv: "Copy as CSV",
+  /** Accessible name of a table's scroll box. */
+  table: "Table",
 };

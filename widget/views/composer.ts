@@ -39,7 +39,6 @@ export function composerView(model: ComposerModel): TemplateResult {
           id="input"
           part="input"
           rows="1"
-          dir="auto"
           aria-label=${strings.composerLabel}
           placeholder=${agent === "" ? strings.composerLabel : strings.placeholder(agent)}
           @input=${model.onInput}
