@@ -7,6 +7,7 @@ import { buildChunks, chunkBudgets, chunkSource, LOCALES, sourcesOf } from "./bu
 import { clientErrors } from "./build/client-errors.mjs";
 import { compactTemplates } from "./build/compact-templates.mjs";
 import { lateFiles } from "./build/late-files.mjs";
+import { LAUNCHER_BUDGET_GZIP_BYTES, launcherScript } from "./build/launcher-script.mjs";
 import { litCoreOnly } from "./build/lit-core.mjs";
 import { customElementsManifest } from "./build/manifest.mjs";
 import { markedLexerOnly } from "./build/marked-lexer.mjs";
@@ -64,6 +65,7 @@ const alone = {
  * trying). A module that is imported first stands first.
  */
 const widgetOrder = [
+  "page-language.ts",
   "markdown/markdown-lexer.ts",
   "markdown/markdown-directive.ts",
   "chat-element.ts",
@@ -79,12 +81,7 @@ const widgetOrder = [
 ];
 
 /** A classic script, so that a plain <script src> works on any site. */
-const browser = {
-  stdin: {
-    contents: widgetOrder.map((path) => `import "./${path}";`).join("\n"),
-    resolveDir: "widget",
-  },
-  outfile: "dist/public/widget.js",
+const script = {
   bundle: true,
   platform: "browser",
   target: "es2022",
@@ -95,8 +92,17 @@ const browser = {
   ...shortNames,
   legalComments: "linked",
   sourcemap: watching ? "inline" : false,
-  plugins: watching ? [] : [compactTemplates, clientErrors, litCoreOnly, markedLexerOnly],
   metafile: true,
+};
+
+const browser = {
+  ...script,
+  stdin: {
+    contents: widgetOrder.map((path) => `import "./${path}";`).join("\n"),
+    resolveDir: "widget",
+  },
+  outfile: "dist/public/widget.js",
+  plugins: watching ? [] : [compactTemplates, clientErrors, litCoreOnly, markedLexerOnly],
 };
 
 function pages() {
@@ -132,7 +138,8 @@ function refuseCopies(chunkSources, widgetSources) {
 rmSync("dist", { recursive: true, force: true });
 mkdirSync("dist/public", { recursive: true });
 pages();
-writeFileSync("dist/custom-elements.json", JSON.stringify(customElementsManifest(), null, 2));
+const manifest = customElementsManifest();
+writeFileSync("dist/custom-elements.json", JSON.stringify(manifest, null, 2));
 browser.mangleCache = await giveShortNames([
   ...widgetOrder.map((path) => `widget/${path}`),
   ...Object.keys(chunkBudgets).map(chunkSource),
@@ -142,9 +149,10 @@ browser.define = {
   PARLEY_CHUNKS: JSON.stringify(chunks.version),
   PARLEY_LOCALES: JSON.stringify(LOCALES.join()),
 };
+const launcher = launcherScript(script, manifest, watching);
 
 if (watching) {
-  for (const options of [command, alone, browser]) {
+  for (const options of [command, alone, browser, launcher]) {
     const watched = await context(options);
     // By itself `watch` does not wait for the first build, and the server would find no command.
     await watched.rebuild();
@@ -153,11 +161,13 @@ if (watching) {
   const args = process.argv.slice(2).filter((argument) => argument !== "--watch");
   spawn(process.execPath, ["--watch", "dist/cli.js", "start", ...args], { stdio: "inherit" });
 } else {
-  const [{ metafile }] = await Promise.all([build(browser), build(command), build(alone)]);
-  await minifyAgain(browser.outfile);
+  const builds = [browser, launcher, command, alone].map((options) => build(options));
+  const [{ metafile }] = await Promise.all(builds);
+  await Promise.all([browser, launcher].map(({ outfile }) => minifyAgain(outfile)));
   refuseCopies(chunks.sources, sourcesOf(metafile));
   console.log("Built dist/.");
   weigh(browser.outfile, WIDGET_BUDGET_GZIP_BYTES);
+  weigh(launcher.outfile, LAUNCHER_BUDGET_GZIP_BYTES);
   for (const [name, file] of Object.entries(chunks.files)) {
     weigh(`${CHUNKS}/${file}`, chunkBudgets[name]);
   }

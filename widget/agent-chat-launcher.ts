@@ -1,10 +1,9 @@
 import { nothing, type PropertyDeclarations } from "lit";
 import type { AgentChat } from "./agent-chat.ts";
-import { reportAttribute } from "./attribute-checks.ts";
 import { ChatElement } from "./chat-element.ts";
 import type { LauncherPanel } from "./chunks/launcher.ts";
 import { type Chunks, loadChunk } from "./lazy-chunk.ts";
-import type { ScriptTag } from "./script-tag.ts";
+import { findChat, type ScriptTag, setLauncherAttributes } from "./script-tag.ts";
 import { baseStyles } from "./styles/base.styles.ts";
 import { tokenStyles } from "./styles/tokens.styles.ts";
 
@@ -131,14 +130,9 @@ export class AgentChatLauncher extends ChatElement {
 
 /** Adds the launcher, unless the page has placed the chat itself or wants none. */
 export function addLauncher({ server, key, wantsLauncher, attributes }: ScriptTag): void {
-  if (!wantsLauncher || document.querySelector("agent-chat, agent-chat-launcher")) return;
+  if (!wantsLauncher || findChat()) return;
   const launcher = new AgentChatLauncher();
-  const known = AgentChatLauncher.observedAttributes;
-  for (const [name, value] of Object.entries(attributes)) {
-    if (known.includes(name) || /^(lang|dir)$/.test(name)) launcher.setAttribute(name, value);
-    else
-      reportAttribute(launcher, `data-${name}`, value, `one of ${known.map((it) => `data-${it}`)}`);
-  }
+  setLauncherAttributes(launcher, attributes, AgentChatLauncher.observedAttributes);
   if (!attributes.server) launcher.server = server;
   launcher.apiKey = key;
   document.body.append(launcher);

@@ -2,13 +2,8 @@
 
 import { addLauncher } from "./agent-chat-launcher.ts";
 import { defineElements } from "./define.ts";
-import { scriptTag } from "./script-tag.ts";
+import { onceParsed, scriptTag } from "./script-tag.ts";
 
 if (defineElements()) {
-  const start = () => addLauncher(scriptTag);
-  if (document.readyState === "loading") {
-    document.addEventListener("DOMContentLoaded", start, { once: true });
-  } else {
-    start();
-  }
+  onceParsed(() => addLauncher(scriptTag));
 }

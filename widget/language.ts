@@ -1,10 +1,8 @@
 /** Which language an element speaks, and in which direction that is written. */
 
 import { loadLocale } from "./locales.ts";
+import { languageAt } from "./page-language.ts";
 import { english, type Locale, type Strings, type StringsOverride, useStrings } from "./strings.ts";
-
-/** Languages that are written from right to left, among those that browsers are set to. */
-const RIGHT_TO_LEFT = /^(?:ar|ckb|dv|fa|he|ps|sd|ug|ur|yi)\b/i;
 
 /** How long the first drawing waits for a language, in milliseconds; after that it starts in English. */
 const WAIT_MS = 3_000;
@@ -68,10 +66,7 @@ export class Language {
 
   /** The nearest element that names a language decides, and without one the browser's setting. */
   look(): void {
-    const tag = nearest(this.#host, "[lang]")?.getAttribute("lang") || navigator.language;
-    const stated = nearest(this.#host, "[dir],[lang]")?.getAttribute("dir");
-    const isRtl = stated === "rtl" || (stated !== "ltr" && RIGHT_TO_LEFT.test(tag));
-    const direction = isRtl ? "rtl" : "ltr";
+    const [tag, direction] = languageAt(this.#host);
     if (direction !== this.#direction) {
       this.#direction = direction;
       this.#onChange();
@@ -98,11 +93,4 @@ export class Language {
 
 function timer(delayMs?: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, delayMs));
-}
-
-/** Like `closest`, and out of shadow roots. */
-function nearest(element: Element, selector: string): Element | null {
-  const root = element.getRootNode();
-  const found = element.closest(selector);
-  return found ?? (root instanceof ShadowRoot ? nearest(root.host, selector) : null);
 }

@@ -3,6 +3,8 @@
  * the page places the chat itself, however late, and in its other `data-*` the attributes of the launcher.
  */
 
+import { reportAttribute } from "./attribute-checks.ts";
+
 export interface ScriptTag {
   /** Whether there is a tag: a module has none. */
   readonly isTag: boolean;
@@ -11,6 +13,35 @@ export interface ScriptTag {
   readonly wantsLauncher: boolean;
   /** Attributes of `<agent-chat-launcher>`, as in HTML. */
   readonly attributes: Readonly<Record<string, string>>;
+}
+
+/**
+ * Gives a launcher what its script tag says, as HTML would. `known` are the attributes that a launcher has; the page's
+ * author is told of others.
+ */
+export function setLauncherAttributes(
+  launcher: HTMLElement,
+  attributes: ScriptTag["attributes"],
+  known: readonly string[],
+): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (known.includes(name) || /^(lang|dir)$/.test(name)) launcher.setAttribute(name, value);
+    else
+      reportAttribute(launcher, `data-${name}`, value, `one of ${known.map((it) => `data-${it}`)}`);
+  }
+}
+
+/** The chat, or the launcher, that the page itself holds. */
+export const findChat = (): Element | null =>
+  document.querySelector("agent-chat, agent-chat-launcher");
+
+/** Calls back when the page has been parsed: what it places itself is there then. */
+export function onceParsed(start: () => void): void {
+  if (document.readyState === "loading") {
+    document.addEventListener("DOMContentLoaded", start, { once: true });
+  } else {
+    start();
+  }
 }
 
 /** Reads a script tag. A module sees none: it means the page's own server, and only defines the elements. */

@@ -9,7 +9,7 @@ import { info } from "./info.ts";
 import { metrics } from "./metrics.ts";
 import { cancelRun, runEvents } from "./runs.ts";
 import type { Service } from "./service.ts";
-import { chunkScripts, page, widgetScript } from "./ui.ts";
+import { chunkScripts, launcherScript, page, widgetScript } from "./ui.ts";
 
 export type HttpHandler = (exchange: Exchange) => void | Promise<void>;
 
@@ -25,6 +25,7 @@ export const routesFor = (service: Service): RouteTable<HttpHandler> => ({
       { ...open(script), name: "/chunks/{name}.js" },
     ]),
   ),
+  "GET /launcher.js": open(launcherScript(service)),
   "GET /metrics": forOperator(metrics(service)),
   "GET /widget.js": open(widgetScript(service)),
   "GET /ws/chat": open(speaksWebSocket),

@@ -11,6 +11,7 @@ interface Read {
   readonly page: StaticFile;
   readonly embed: StaticFile;
   readonly widget: StaticFile;
+  readonly launcher: StaticFile;
   readonly chunks: ReadonlyMap<string, StaticFile>;
 }
 
@@ -41,6 +42,10 @@ export class SiteFiles {
     return this.#all().widget;
   }
 
+  get launcher(): StaticFile {
+    return this.#all().launcher;
+  }
+
   /** One of `chunkNames`. */
   chunk(name: string): StaticFile {
     const chunk = this.#all().chunks.get(name);
@@ -57,14 +62,17 @@ export class SiteFiles {
     this.#read ??= {
       page: staticText(this.#pageText("page.html"), HTML),
       embed: staticText(this.#pageText("embed.html"), HTML),
-      widget: readStaticFile(join(this.#folder, "widget.js"), SCRIPT),
-      chunks: new Map(this.chunkNames.map((name) => [name, this.#readChunk(name)])),
+      widget: this.#readScript("widget.js"),
+      launcher: this.#readScript("launcher.js"),
+      chunks: new Map(
+        this.chunkNames.map((name) => [name, this.#readScript(join("chunks", name))]),
+      ),
     };
     return this.#read;
   }
 
-  #readChunk(name: string): StaticFile {
-    return readStaticFile(join(this.#folder, "chunks", name), SCRIPT);
+  #readScript(path: string): StaticFile {
+    return readStaticFile(join(this.#folder, path), SCRIPT);
   }
 
   #pageText(name: string): string {

@@ -11,7 +11,7 @@ const FOR_ANY_SITE = {
 };
 
 /** Always asked for with the ETag: an older script would name chunks that an upgraded server no longer has. */
-const WIDGET_HEADERS = { "cache-control": "no-cache", ...FOR_ANY_SITE };
+const SCRIPT_HEADERS = { "cache-control": "no-cache", ...FOR_ANY_SITE };
 
 /** Its name says what is in it, so a browser never has to ask again. */
 const CHUNK_HEADERS = { "cache-control": "public, max-age=31536000, immutable", ...FOR_ANY_SITE };
@@ -28,7 +28,12 @@ export function page({ files, frameAncestors }: Service): Handler {
 
 /** `GET /widget.js`: open, since a script tag cannot send a header; it holds no secret. */
 export function widgetScript({ files }: Service): Handler {
-  return (exchange) => sendStaticFile(exchange, files.widget, WIDGET_HEADERS);
+  return (exchange) => sendStaticFile(exchange, files.widget, SCRIPT_HEADERS);
+}
+
+/** `GET /launcher.js`: likewise. The button alone, which loads `/widget.js` when somebody wants it. */
+export function launcherScript({ files }: Service): Handler {
+  return (exchange) => sendStaticFile(exchange, files.launcher, SCRIPT_HEADERS);
 }
 
 /** `GET /chunks/NAME-HASH.js`: what `/widget.js` loads later. A handler for each, by path. */

@@ -21,6 +21,8 @@ export interface Visit extends ChatElement {
 export interface VisitOptions extends ServerOptions {
   /** Attributes of the script tag. */
   script?: string;
+  /** Which script it is. */
+  file?: "widget.js" | "launcher.js";
   body?: string;
   head?: string;
   html?: string;
@@ -35,6 +37,7 @@ export async function visit(
 ): Promise<Visit> {
   const {
     script = "",
+    file = "widget.js",
     body = "",
     head = "",
     html: attributes = "",
@@ -42,7 +45,7 @@ export async function visit(
     ...rest
   } = options;
   const server = await startServer(t, { turns: [], ...rest });
-  const tag = `<script src="${server.url}/widget.js" ${script}></script>`;
+  const tag = `<script src="${server.url}/${file}" ${script}></script>`;
   const html = sitePage(body + tag, head).replace("<html", `<html ${attributes}`);
   const site = await startSite(t, { "/": html, "/next": html });
   const { page, complaints } = await openPage(t, browser, {

@@ -16,6 +16,14 @@ test("/widget.js weighs at most 45 kB on the wire, with gzip", () => {
   assert.deepEqual(gunzipSync(readFileSync("dist/public/widget.js.gz")), widget);
 });
 
+test("/launcher.js weighs at most 5 kB on the wire, with gzip, and is one classic script", () => {
+  const launcher = readFileSync("dist/public/launcher.js");
+  const { length } = gzipSync(launcher, { level: 9 });
+  assert.ok(length <= 5_000, `${length} bytes`);
+  assert.deepEqual(gunzipSync(readFileSync("dist/public/launcher.js.gz")), launcher);
+  assert.doesNotMatch(launcher.toString(), /^\s*(?:import|export)\b|sourceMappingURL/m);
+});
+
 test("/widget.js is one classic script, and loads nothing but the chunks that are built with it", () => {
   const widget = readFileSync("dist/public/widget.js", "utf8");
   assert.doesNotMatch(widget, /^\s*(?:import|export)\b|sourceMappingURL/m);

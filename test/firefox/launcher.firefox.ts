@@ -16,11 +16,11 @@ if (firefoxPath === undefined) {
 const browser = await launchFirefox({ after }, firefoxPath);
 
 /** Opens a site with the launcher, whose policy allows scripts with a nonce alone. */
-async function open(t: TestContext, turns: readonly Turn[], attributes = "") {
+async function open(t: TestContext, turns: readonly Turn[], attributes = "", file = "widget.js") {
   const server = await startServer(t, { turns });
   const policy = `default-src 'none'; script-src 'nonce-r4nd0m'; connect-src ${server.url} ${server.url.replace("http", "ws")}; img-src 'self' blob:; require-trusted-types-for 'script'; trusted-types lit-html`;
   const html = sitePage(
-    `<button id="page">Buy</button><script src="${server.url}/widget.js" nonce="r4nd0m" ${attributes}></script>`,
+    `<button id="page">Buy</button><script src="${server.url}/${file}" nonce="r4nd0m" ${attributes}></script>`,
   );
   const headers = { "content-security-policy": policy };
   const site = await startSite(t, { "/": { html, headers }, "/next": { html, headers } });
@@ -51,6 +51,17 @@ test("under a strict policy the preview is dismissed, and the launcher opened an
   await page.keyboard.press("Escape");
   await page.waitForSelector(FIELD, { hidden: true });
   assert.equal(await focused(page), "Open chat");
+});
+
+test("the early button of /launcher.js opens the chat, under a strict policy and by keyboard, and is gone then", async (t) => {
+  const page = await open(t, [[say("Hello.")]], 'data-label="Ask us"', "launcher.js");
+  await (await button(page, "Ask us"))?.focus();
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(">>> textarea:focus");
+  await send(page, "Hi");
+  await shown(page, ".markdown", "Hello.");
+  const buttons = await page.$$(">>> .launcher");
+  assert.equal(buttons.length, 1);
 });
 
 test("on a phone the panel is modal, and an answer that ends on the next page is shown beside the button", async (t) => {

@@ -154,7 +154,15 @@ for (const [path, methods, allow] of METHODS) {
   });
 }
 
-for (const path of ["/", "/?embed=1", "/api/info", "/health", "/health/ready", "/widget.js"]) {
+for (const path of [
+  "/",
+  "/?embed=1",
+  "/api/info",
+  "/health",
+  "/health/ready",
+  "/launcher.js",
+  "/widget.js",
+]) {
   test(`HEAD ${path} has the headers of GET and no body`, async (t) => {
     const server = await startServer(t, { turns: [] });
     const [get, head] = await Promise.all([

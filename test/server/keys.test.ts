@@ -130,7 +130,15 @@ test("the key is judged before the body", async (t) => {
   );
 });
 
-for (const path of ["/", "/?embed=1", "/api/info", "/health", "/health/ready", "/widget.js"]) {
+for (const path of [
+  "/",
+  "/?embed=1",
+  "/api/info",
+  "/health",
+  "/health/ready",
+  "/launcher.js",
+  "/widget.js",
+]) {
   test(`${path} needs no key, whatever page asks`, async (t) => {
     const server = await startServer(t, { turns: [], env: ENV });
     for (const origin of ["https://evil.example", server.url]) {

@@ -214,9 +214,11 @@ test("behind a proxy that ends TLS, the page's https origin is our own by its Ho
   assert.equal((await client.run({ message: "Hi" })).at(-1)?.data, "Welcome");
 });
 
-test("/widget.js may be loaded by a page of any site", async (t) => {
-  const server = await startServer(t, { turns: [], env: { ...KEY, ...LISTED } });
-  const { headers } = await fetch(`${server.url}/widget.js`, { headers: { origin: EVIL } });
-  assert.equal(headers.get("access-control-allow-origin"), "*");
-  assert.equal(headers.get("cross-origin-resource-policy"), "cross-origin");
-});
+for (const path of ["/widget.js", "/launcher.js"]) {
+  test(`${path} may be loaded by a page of any site`, async (t) => {
+    const server = await startServer(t, { turns: [], env: { ...KEY, ...LISTED } });
+    const { headers } = await fetch(server.url + path, { headers: { origin: EVIL } });
+    assert.equal(headers.get("access-control-allow-origin"), "*");
+    assert.equal(headers.get("cross-origin-resource-policy"), "cross-origin");
+  });
+}

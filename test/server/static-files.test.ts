@@ -86,7 +86,7 @@ for (const [path, accept, coding] of CODINGS) {
   });
 }
 
-for (const path of ["/", "/?embed=1", "/widget.js"]) {
+for (const path of ["/", "/?embed=1", "/launcher.js", "/widget.js"]) {
   test(`${path} has an ETag, and 304 for whoever knows it`, async (t) => {
     const server = await startServer(t, { turns: [] });
     const first = await get(t, server, path);
@@ -107,7 +107,7 @@ for (const path of ["/", "/?embed=1", "/widget.js"]) {
     const { headers } = await get(t, server, path);
     assert.equal(headers.get("x-content-type-options"), "nosniff");
     assert.equal(headers.get("referrer-policy"), "no-referrer");
-    const type = path === "/widget.js" ? "text/javascript" : "text/html";
+    const type = path.endsWith(".js") ? "text/javascript" : "text/html";
     assert.equal(headers.get("content-type"), `${type}; charset=utf-8`);
   });
 }

@@ -63,7 +63,7 @@ test("the launcher has a slot of its own, and hands on all slots of the chat", (
 const TOKENS = [
   "styles/tokens.styles.ts",
   "chunks/highlight.styles.ts",
-  "chunks/launcher.styles.ts",
+  "styles/launcher-button.styles.ts",
   "styles/steps.styles.ts",
 ];
 

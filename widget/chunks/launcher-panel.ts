@@ -2,6 +2,7 @@ import type { ReactiveController, TemplateResult } from "lit";
 import type { AgentChatDoneEvent, AgentChatErrorEvent } from "../agent-chat.events.ts";
 import { Announcer, spokenLines } from "../announcer.ts";
 import { checkChoice, reportAttribute } from "../attribute-checks.ts";
+import { launcherButtonStyles } from "../styles/launcher-button.styles.ts";
 import { launcherStyles } from "./launcher.styles.ts";
 import { LauncherMemory } from "./launcher-memory.ts";
 import { LauncherPreview } from "./launcher-preview.ts";
@@ -39,7 +40,7 @@ export class LauncherPanel implements ReactiveController {
     this.#preview = new LauncherPreview(host, this.#memory, this.#announcer);
     this.#fit = new PanelFit(host, () => this.#isOpen);
     // After the tokens and the base, which the script has.
-    for (const { styleSheet } of [launcherStyles, previewStyles]) {
+    for (const { styleSheet } of [launcherButtonStyles, launcherStyles, previewStyles]) {
       if (styleSheet) host.shadowRoot?.adoptedStyleSheets.push(styleSheet);
     }
     host.addController(this);

@@ -3,6 +3,7 @@ import type { AgentChatDoneEvent, AgentChatErrorEvent } from "../agent-chat.even
 import { type Strings, strings } from "../strings.ts";
 import { iconButton } from "../views/header.ts";
 import * as icons from "../views/icons.ts";
+import { CHAT, QUESTION } from "../views/launcher-icons.ts";
 
 /** Parts of the chat that a page can style through the launcher: all of them. */
 const CHAT_PARTS =
@@ -58,11 +59,7 @@ export interface LauncherModel {
   readonly onKeyDown: (event: KeyboardEvent) => void;
 }
 
-const CHAT =
-  "M20.5 11.5a8 8 0 0 1-8 8H4.5l1.7-3.1a8 8 0 1 1 14.3-4.9zM9 11.5v.1m3.5-.1v.1m3.5-.1v.1";
 const FOLD = "M6 9.5l6 6l6-6";
-const QUESTION =
-  "M9 9.3a3 3 0 1 1 4.6 2.5c-1 .6-1.6 1.2-1.6 2.4m0 3v.1M12 3a9 9 0 1 1 0 18a9 9 0 0 1 0-18z";
 const EXPAND = "M13.5 5H19v5.5M10.5 19H5v-5.5M19 5l-5.5 5.5M5 19l5.5-5.5";
 const SHRINK = "M19 10.5h-5.5V5M5 13.5h5.5V19M13.5 10.5l6-6M10.5 13.5l-6 6";
 

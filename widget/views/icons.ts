@@ -1,6 +1,7 @@
 /** Line icons on a 24 px grid. They are decoration: the control beside them carries the name. */
 
 import { html, type TemplateResult } from "lit";
+import { SPARK } from "./spark-path.ts";
 
 export const icon = (path: string, className = "icon"): TemplateResult => html`
   <svg class=${className} viewBox="0 0 24 24" aria-hidden="true"><path d=${path}></path></svg>
@@ -31,7 +32,4 @@ export const copy = icon(
   "M11 9h7a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2h-7a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2zM5.5 15A1.5 1.5 0 0 1 4 13.5V6a2 2 0 0 1 2-2h7.5A1.5 1.5 0 0 1 15 5.5",
 );
 export const retry = icon("M19.5 4.5v5h-5M19 9.5A7.7 7.7 0 1 0 19.7 13");
-export const spark = icon(
-  "M12 2.5c.7 5.3 3.7 8.5 9.5 9.5c-5.8 1-8.8 4.2-9.5 9.5c-.7-5.3-3.7-8.5-9.5-9.5c5.8-1 8.8-4.2 9.5-9.5z",
-  "icon solid",
-);
+export const spark = icon(SPARK, "icon solid");

@@ -1,0 +1,54 @@
+/** The launcher's button while its script is on the way. */
+
+import { css } from "lit";
+
+/** Of the base what a button needs; a test compares how the two look. */
+export const earlyButtonStyles = css`
+  * {
+    box-sizing: border-box;
+  }
+
+  button {
+    margin: 0;
+    padding: 0;
+    border: 0;
+    font: inherit;
+    cursor: pointer;
+    touch-action: manipulation;
+    -webkit-tap-highlight-color: transparent;
+  }
+
+  :focus-visible {
+    outline: 2px solid var(--_ring);
+  }
+
+  .icon {
+    fill: none;
+    stroke: currentColor;
+    stroke-width: 1.75;
+    stroke-linecap: round;
+    stroke-linejoin: round;
+  }
+
+  .icon.solid {
+    fill: currentColor;
+    stroke: none;
+  }
+
+  [aria-busy="true"] .icon {
+    animation: wait 600ms ease-in-out infinite alternate;
+  }
+
+  @keyframes wait {
+    to {
+      opacity: 0.3;
+    }
+  }
+
+  @media (prefers-reduced-motion: reduce) {
+    * {
+      animation: none !important;
+      transition: none !important;
+    }
+  }
+`;
