@@ -37,7 +37,7 @@ async function place(page: Page, selector: string): Promise<[top: number, bottom
 
 test("what the page offers to ask next is there when nothing else goes on, until a message is sent, and not only refused", async (t) => {
   const rest = gate();
-  const chat = await openSite(t, [[say("One.")], [wait(rest.opened), say("Two.")]]);
+  const chat = await openSite(t, [[say("One.")], [say("Tw"), wait(rest.opened), say("o.")]]);
   const offers = chat.page.locator('[part="suggestion"]');
   const element = chat.page.locator("agent-chat");
   const suggest = (texts: unknown) =>
@@ -56,7 +56,7 @@ test("what the page offers to ask next is there when nothing else goes on, until
   await offers.first().waitFor({ state: "detached" });
   await chat.input.press("Escape");
   await offers.getByText("Why?").click();
-  await chat.stop.waitFor();
+  await chat.answer.getByText("Tw").waitFor();
   assert.equal(chat.server.model.asked[1]?.messages.at(-1)?.content, "Why?");
   await suggest(["Faster!", " "]);
   assert.equal(await offers.count(), 0, "not while it answers");

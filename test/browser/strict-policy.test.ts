@@ -65,9 +65,12 @@ for (const [what, scripts, attributes] of [
     await chat.files.setInputFiles([file]);
     const field = page.getByRole("textbox", { name: "Nachricht" });
     await field.fill("Hi");
+    // Not while the file is being read.
+    const send = page.getByRole("button", { name: "Nachricht senden" });
+    await send.and(page.locator(":enabled")).waitFor();
     await field.press("Enter");
     await chat.answer.getByText("fine.").waitFor();
-    await page.getByRole("button", { name: "Nachricht senden" }).waitFor();
+    await send.waitFor();
     await openRows(chat);
     await page.locator('[part="copy"]').first().waitFor();
     const text = await page
