@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { build, context } from "esbuild";
+import { build, context, transformSync } from "esbuild";
 import { buildChunks, chunkBudgets, chunkSource, LOCALES, sourcesOf } from "./build/chunks.mjs";
 import { clientErrors } from "./build/client-errors.mjs";
 import { compactTemplates } from "./build/compact-templates.mjs";
@@ -106,7 +106,10 @@ const browser = {
 };
 
 function pages() {
-  const page = readFileSync("widget/page.html", "utf8");
+  const written = readFileSync("widget/page.html", "utf8");
+  const page = written.replace(/(?<=<style>)[^<]*(?=<\/style>)/, (style) =>
+    transformSync(style, { loader: "css", minify: true }).code.trim(),
+  );
   writeFileSync("dist/public/page.html", page);
   writeFileSync(
     "dist/public/embed.html",

@@ -57,6 +57,13 @@ function etagOf(codings: ReadonlyMap<string, Buffer>): string {
   return `W/"${hash.digest("base64url").slice(0, 22)}"`;
 }
 
+/** How a Content Security Policy allows the inline style sheet of a page, and no other one. A page without one has none. */
+export function styleSource(html: string): string {
+  const [, style] = /<style>([^<]*)<\/style>/.exec(html) ?? [];
+  if (style === undefined) return "";
+  return `'sha256-${crypto().createHash("sha256").update(style).digest("base64")}'`;
+}
+
 /** Answers with the file, or with 304 when the client has it. */
 export function sendStaticFile(
   { req, res }: Exchange,

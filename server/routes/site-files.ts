@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readStaticFile, type StaticFile, staticText } from "../http/static-file.ts";
+import { readStaticFile, type StaticFile, staticText, styleSource } from "../http/static-file.ts";
 
 const HTML = "text/html; charset=utf-8";
 
@@ -10,6 +10,7 @@ const SCRIPT = "text/javascript; charset=utf-8";
 interface Read {
   readonly page: StaticFile;
   readonly embed: StaticFile;
+  readonly styleSource: string;
   readonly widget: StaticFile;
   readonly launcher: StaticFile;
   readonly chunks: ReadonlyMap<string, StaticFile>;
@@ -38,6 +39,11 @@ export class SiteFiles {
     return this.#all().embed;
   }
 
+  /** For the policy of both pages, which have the same style sheet. */
+  get styleSource(): string {
+    return this.#all().styleSource;
+  }
+
   get widget(): StaticFile {
     return this.#all().widget;
   }
@@ -59,8 +65,11 @@ export class SiteFiles {
   }
 
   #all(): Read {
-    this.#read ??= {
-      page: staticText(this.#pageText("page.html"), HTML),
+    if (this.#read !== undefined) return this.#read;
+    const page = this.#pageText("page.html");
+    this.#read = {
+      page: staticText(page, HTML),
+      styleSource: styleSource(page),
       embed: staticText(this.#pageText("embed.html"), HTML),
       widget: this.#readScript("widget.js"),
       launcher: this.#readScript("launcher.js"),

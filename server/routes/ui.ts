@@ -18,11 +18,16 @@ const CHUNK_HEADERS = { "cache-control": "public, max-age=31536000, immutable", 
 
 /** `GET /`: the chat page; `embed=1` is for a frame on another site. */
 export function page({ files, frameAncestors }: Service): Handler {
-  const own = pageHeaders("'self'");
+  let own: Record<string, string> | undefined;
   return (exchange) => {
-    if (exchange.query.get("embed") !== "1") sendStaticFile(exchange, files.page, own);
-    // Which sites may frame it can change while the server runs.
-    else sendStaticFile(exchange, files.embed, pageHeaders(frameAncestors()));
+    if (exchange.query.get("embed") !== "1") {
+      own ??= pageHeaders("'self'", files.styleSource);
+      sendStaticFile(exchange, files.page, own);
+    } else {
+      // Which sites may frame it can change while the server runs.
+      const headers = pageHeaders(frameAncestors(), files.styleSource);
+      sendStaticFile(exchange, files.embed, headers);
+    }
   };
 }
 
@@ -47,16 +52,16 @@ export function chunkScripts({ files }: Service): Map<`/chunks/${string}`, Handl
 }
 
 /**
- * Nothing but our own script runs, and no HTML string becomes DOM: Lit's own policy is the only one that
+ * Nothing but our own script runs, no style sheet applies but the one that shows the page until then, and no HTML string becomes DOM: Lit's own policy is the only one that
  * may make markup, from the templates in our source.
  */
-function pageHeaders(frameAncestors: string): Record<string, string> {
+function pageHeaders(frameAncestors: string, styleSource: string): Record<string, string> {
   return {
     "cache-control": "no-cache",
     "content-security-policy": [
       "default-src 'none'",
       "script-src 'self'",
-      "style-src 'self'",
+      `style-src 'self' ${styleSource}`,
       "img-src 'self' blob: data:",
       "connect-src 'self'",
       "base-uri 'none'",

@@ -1,6 +1,7 @@
 /** The chat page and the widget as browsers and proxies get them. */
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
@@ -131,10 +132,20 @@ test("the page's policy lets nothing run, load or send but our own", async (t) =
   }
 });
 
-test("the page holds no inline script or style, which its policy would block", () => {
-  for (const name of ["page.html", "embed.html"]) {
-    const html = readFileSync(`dist/public/${name}`, "utf8");
-    assert.doesNotMatch(html, /<style|style=|\son\w+=|<script(?![^>]*\ssrc=)/i);
+test("the page holds nothing inline but one style sheet, and its policy allows that one alone", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  for (const path of ["/", "/?embed=1"]) {
+    const { bytes, headers } = await get(t, server, path);
+    const html = bytes.toString("utf8");
+    const [style = "", ...others] = html.match(/(?<=<style>)[^<]*(?=<\/style>)/g) ?? [];
+    assert.deepEqual(others, []);
+    assert.doesNotMatch(
+      html.replace(/<style>/, ""),
+      /<style|style=|\son\w+=|<script(?![^>]*\ssrc=)/i,
+    );
+    const hash = createHash("sha256").update(style).digest("base64");
+    const policy = headers.get("content-security-policy") ?? "";
+    assert.ok(policy.includes(`; style-src 'self' 'sha256-${hash}'; `), policy);
   }
 });
 
