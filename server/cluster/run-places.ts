@@ -16,7 +16,8 @@ export interface Workers {
 
 /** Which worker holds which run. Kept in the primary process; the runs themselves stay where they are. */
 export class RunPlaces {
-  readonly #owners = new Map<string, WorkerId>();
+  /** An object for each taking: what is asked about one must not free the next. */
+  readonly #owners = new Map<string, { readonly worker: WorkerId }>();
   readonly #early = new EarlyCancels();
   readonly #workers: Workers;
 
@@ -25,21 +26,21 @@ export class RunPlaces {
   }
 
   ownerOf(place: string): WorkerId | undefined {
-    return this.#owners.get(place);
+    return this.#owners.get(place)?.worker;
   }
 
   take(place: string, worker: WorkerId): void {
-    this.#owners.set(place, worker);
+    this.#owners.set(place, { worker });
   }
 
   free(place: string, worker: WorkerId): void {
-    if (this.#owners.get(place) === worker) this.#owners.delete(place);
+    if (this.ownerOf(place) === worker) this.#owners.delete(place);
   }
 
   /** A worker has ended, and its runs with it. */
   forget(worker: WorkerId): void {
     for (const [place, owner] of this.#owners) {
-      if (owner === worker) this.#owners.delete(place);
+      if (owner.worker === worker) this.#owners.delete(place);
     }
   }
 
@@ -81,14 +82,14 @@ export class RunPlaces {
   ): Promise<Answer | null> {
     for (;;) {
       const owner = this.#owners.get(place);
-      if (owner === undefined || owner === but) {
+      if (owner === undefined || owner.worker === but) {
         onFree?.();
         return null;
       }
-      const answer = await question(owner).catch(noneIfGone);
+      const answer = await question(owner.worker).catch(noneIfGone);
       if (answer !== null) return answer;
-      // It was let go while the question was on its way.
-      this.free(place, owner);
+      // It was let go while the question was on its way, and may have been taken again.
+      if (this.#owners.get(place) === owner) this.#owners.delete(place);
     }
   }
 }

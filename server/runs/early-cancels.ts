@@ -1,6 +1,6 @@
-/** For how long the message of a run that was cancelled may still come: longer than any upload that is let go on. */
+/** For how long the message of a run that was cancelled may still come: longer than a body may take, unless that is set otherwise. */
 const KEPT_MS = 10 * 60_000;
-/** A place has 43 characters. */
+/** A place has 43 characters. Whoever fills them up has runs answered that nobody reads, as they were without this. */
 const MAX_PLACES = 10_000;
 
 /**

@@ -68,6 +68,16 @@ for (const kind of LINES) {
   });
 }
 
+test("an answer as JSON that was cancelled before its message came says so", async (t) => {
+  const server = await startServer(t, { turns: [[say("Other")]] });
+  const run = newRun();
+  await cancel(server, run);
+  const answer = await post(server, { message: "Hi", stream: false, run });
+  assert.equal(answer.status, 200);
+  assert.equal(JSON.parse(await answer.text()).finish_reason, "stopped");
+  assert.equal(server.model.asked.length, 0);
+});
+
 test("a key cancels no run of another key, also before that is known", async (t) => {
   const env = { PARLEY_API_KEY: "first-key,second-key" };
   const server = await startServer(t, { turns: [[say("Answered")]], env });
