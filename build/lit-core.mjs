@@ -86,7 +86,7 @@ const cuts = {
     [/connectedCallback\(\)\{[^}]*setConnected\(!0\)\}disconnectedCallback\(\)\{[^}]*\}/, ""],
     [/this\.hasUpdated\|\|\(this\.renderOptions\.isConnected=this\.isConnected\),/, ""],
     [/,this\._\$Do=void 0/, ""],
-    // A shadow root of ours is empty before it is drawn.
+    // A shadow root of ours is empty before it is drawn, or holds the early button, which does not mind its place.
     [/createRenderRoot\(\)\{.*?firstChild,\w\}/, ""],
     [/this\._\$Do=(\w\()/, "$1"],
     [/\w\._\$litElement\$=!0,/, ""],

@@ -17,7 +17,7 @@ const NAMES = {
     inlineText inlineTokens lastPossibleDelCloserIndex lastPossibleEmStrongCloserIndex lexer lheading linkEmitted
     linkInText linkParenPossible maskedSrc tokenizer`,
   ours: `addFiles announcements announcer answerWithin beforeToggle busy canEdit canForgetKey canRepeat canReset canRetry
-    canSend changeReply checkingKey client draftChanged dragLeave dragOver dropReply endNode expectReply following giveKey
+    canSend changeReply checkingKey childrenOf client draftChanged dragLeave dragOver dropReply endNode expectReply following giveKey
     givenKey inlinePieces inOurWords interrupt isAskedForBy isCopied isDark isGiven isLost isOffline isOpen isOpenWhile
     isQueued isReading isRestoring isSilent isSkipped isTyped judgeError keeper lastQuestion lastReply lastToken outgoing
     putBefore redial redraw restored restoring retryAfresh retryIn rewind rewindReply sayLines sending settle settledCount

@@ -3,7 +3,7 @@ import type { AgentChat } from "./agent-chat.ts";
 import { ChatElement } from "./chat-element.ts";
 import type { LauncherPanel } from "./chunks/launcher.ts";
 import { type Chunks, loadChunk } from "./lazy-chunk.ts";
-import { findChat, type ScriptTag, setLauncherAttributes } from "./script-tag.ts";
+import { CHATS, type ScriptTag, setLauncherAttributes } from "./script-tag.ts";
 import { baseStyles } from "./styles/base.styles.ts";
 import { tokenStyles } from "./styles/tokens.styles.ts";
 
@@ -130,7 +130,7 @@ export class AgentChatLauncher extends ChatElement {
 
 /** Adds the launcher, unless the page has placed the chat itself or wants none. */
 export function addLauncher({ server, key, wantsLauncher, attributes }: ScriptTag): void {
-  if (!wantsLauncher || findChat()) return;
+  if (!wantsLauncher || document.querySelector(CHATS)) return;
   const launcher = new AgentChatLauncher();
   setLauncherAttributes(launcher, attributes, AgentChatLauncher.observedAttributes);
   if (!attributes.server) launcher.server = server;

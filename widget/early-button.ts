@@ -1,7 +1,7 @@
 /** The launcher's button before its script is there: looks, is called and opens as the launcher's own. */
 
 import { languageAt } from "./page-language.ts";
-import { earlyButtonStyles } from "./styles/early-button.styles.ts";
+import { earlyBaseStyles, earlyButtonStyles } from "./styles/early-button.styles.ts";
 import { launcherButtonStyles } from "./styles/launcher-button.styles.ts";
 import { tokenStyles } from "./styles/tokens.styles.ts";
 import { CHAT, QUESTION } from "./views/launcher-icons.ts";
@@ -9,6 +9,9 @@ import { SPARK } from "./views/spark-path.ts";
 
 /** What the button is called without a label, by language: put there by the build. */
 declare const PARLEY_OPEN_CHAT: Readonly<Record<string, string>>;
+
+/** Attributes of which only the launcher knows what follows from them. */
+const NEEDS_ALL = ["auto-open", "preview"];
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -19,6 +22,8 @@ export interface EarlyButtonOptions {
   preload(): void;
   /** Resolves when the launcher is what it is called. */
   loadWhole(): Promise<void>;
+  /** Likewise, and without haste: the launcher has something to do by itself. */
+  loadLater(): void;
 }
 
 /** What pages call on a launcher. */
@@ -38,13 +43,15 @@ export class EarlyButton {
   /** Direction and accent: the launcher's `style` belongs to the site. */
   readonly #own = new CSSStyleSheet();
   readonly #late: readonly CSSStyleSheet[];
+  /** Whether it comes by itself. */
+  #isAwaited = false;
   readonly #watcher = new MutationObserver(() => this.#draw());
 
   /** Draws into a launcher that is not defined yet. One that is needs nothing but the key. */
   constructor(launcher: HTMLElement, options: EarlyButtonOptions) {
     this.#launcher = launcher as Launcher;
     this.#options = options;
-    this.#late = [this.#own, sheetOf(launcherButtonStyles)];
+    this.#late = [this.#own, ...[launcherButtonStyles, earlyButtonStyles].map(sheetOf)];
     const root = launcher.shadowRoot ?? launcher.attachShadow({ mode: "open" });
     this.#root = root;
     if (!customElements.get(launcher.localName)) this.#begin();
@@ -53,8 +60,7 @@ export class EarlyButton {
 
   #begin(): void {
     const { preload } = this.#options;
-    const sheets = [tokenStyles, earlyButtonStyles].map(sheetOf);
-    this.#root.adoptedStyleSheets = [...sheets, ...this.#late];
+    this.#root.adoptedStyleSheets = [tokenStyles, earlyBaseStyles].map(sheetOf).concat(this.#late);
     // As the launcher's own methods, until it has them.
     const open = () => this.#open();
     Object.assign(this.#launcher, { opened: false, chat: null, open, toggle: open, close() {} });
@@ -71,7 +77,7 @@ export class EarlyButton {
     this.#button.append(slot);
     this.#box.append(this.#button);
     this.#root.append(this.#box);
-    this.#button.addEventListener("click", open);
+    this.#button.addEventListener("click", () => void this.#pressed());
     for (const sign of ["pointerenter", "focus"]) {
       this.#button.addEventListener(sign, preload, { once: true });
     }
@@ -81,7 +87,13 @@ export class EarlyButton {
   }
 
   #draw(): void {
+    // The page has thrown it away.
+    if (!this.#launcher.isConnected) this.#watcher.disconnect();
     const at = (name: string) => this.#launcher.getAttribute(name) ?? "";
+    if (!this.#isAwaited && NEEDS_ALL.some(at)) {
+      this.#isAwaited = true;
+      this.#options.loadLater();
+    }
     const [language, direction] = languageAt(this.#launcher);
     const [code = ""] = language.toLowerCase().split("-");
     const lang = code in PARLEY_OPEN_CHAT ? code : "en";
@@ -103,9 +115,18 @@ export class EarlyButton {
   }
 
   async #open(): Promise<void> {
-    this.#button.setAttribute("aria-busy", "true");
     await this.#options.loadWhole();
     await this.#launcher.open();
+  }
+
+  /** Opens the chat, unless the person has gone on to something else by the time it can be opened. */
+  async #pressed(): Promise<void> {
+    const before = document.activeElement;
+    this.#button.setAttribute("aria-busy", "true");
+    await this.#options.loadWhole();
+    const { activeElement } = document;
+    const waits = [this.#launcher, document.body, before].includes(activeElement as HTMLElement);
+    if (waits) await this.#launcher.open();
   }
 
   /** The launcher has just become one: what it does not draw yet stays in view. */
@@ -126,8 +147,9 @@ export class EarlyButton {
     // It has put its own sheets in the place of ours.
     root.adoptedStyleSheets.push(...this.#late);
     new MutationObserver((_changes, observer) => {
-      const button = root.querySelector<HTMLElement>(".launcher-root:last-child > .launcher");
-      if (!button || button === this.#button) return;
+      const drawn = [...root.querySelectorAll<HTMLElement>(".launcher-root > .launcher")];
+      const button = drawn.find((it) => it !== this.#button);
+      if (!button) return;
       observer.disconnect();
       const hadFocus = root.activeElement === this.#button;
       this.#box.remove();

@@ -5,7 +5,7 @@
 
 import { EarlyButton } from "./early-button.ts";
 import {
-  findChat,
+  CHATS,
   onceParsed,
   type ScriptTag,
   scriptTag,
@@ -16,9 +16,6 @@ import { recall } from "./storage.ts";
 
 /** What `<agent-chat-launcher>` takes in HTML: put there by the build. */
 declare const PARLEY_LAUNCHER_ATTRIBUTES: readonly string[];
-
-/** Attributes of which only the launcher itself knows what they mean. */
-const NEEDS_ALL = ["auto-open", "preview"];
 
 /** Where `/widget.js` is: at the server that is asked, since its chunks have to be of one version with it. */
 function scriptOf({ server, attributes }: ScriptTag): URL {
@@ -45,7 +42,9 @@ async function load(url: string): Promise<void> {
       // Browsers remember what a URL failed with, but for one with another fragment they ask again.
       await import(`${url}#${tries}`);
       return;
-    } catch {
+    } catch (error) {
+      // The page's author would see as much of a script tag.
+      if (tries === 0) console.error(error);
       await pause(tries);
     }
   }
@@ -54,8 +53,12 @@ async function load(url: string): Promise<void> {
 /** As before a chunk is asked for again: at most a second at first and a minute later, and cut short by a network that is back. */
 function pause(tries: number): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, Math.random() * 1_000 * 2 ** Math.min(tries, 6));
-    window.addEventListener("online", () => resolve(), { once: true });
+    const end = () => {
+      window.removeEventListener("online", end);
+      resolve();
+    };
+    setTimeout(end, Math.random() * 1_000 * 2 ** Math.min(tries, 6));
+    window.addEventListener("online", end);
   });
 }
 
@@ -69,21 +72,28 @@ function preload(): void {
 }
 
 function start(tag: ScriptTag): void {
-  if (!tag.wantsLauncher || findChat()) {
+  const chats = document.querySelectorAll(CHATS);
+  if (!tag.wantsLauncher || chats.length > 0) {
+    // A module does not know where it came from.
+    for (const chat of chats) if (!chat.getAttribute("server")) giveServer(chat, tag);
     void loadWhole();
     return;
   }
   const launcher = document.createElement("agent-chat-launcher");
   setLauncherAttributes(launcher, tag.attributes, PARLEY_LAUNCHER_ATTRIBUTES);
-  if (!tag.attributes.server) launcher.setAttribute("server", tag.server);
+  if (!tag.attributes.server) giveServer(launcher, tag);
   document.body.append(launcher);
-  new EarlyButton(launcher, { key: tag.key, preload, loadWhole });
-  const server = launcher.getAttribute("server");
+  const loadLater = () => whenIdle(() => void loadWhole());
+  new EarlyButton(launcher, { key: tag.key, preload, loadWhole, loadLater });
   // Who has opened the chat in this tab finds it as it was: open, or with news.
-  const resume = () => recall(`agent-chat-panel:${server}`, "sessionStorage") && void loadWhole();
+  const name = `agent-chat-panel:${launcher.getAttribute("server")}`;
+  const resume = () => recall(name, "sessionStorage")?.includes('"open":') && void loadWhole();
   resume();
   addEventListener("pageshow", resume);
-  if (NEEDS_ALL.some((name) => tag.attributes[name])) whenIdle(() => void loadWhole());
+}
+
+function giveServer(chat: Element, { server }: ScriptTag): void {
+  chat.setAttribute("server", server);
 }
 
 /** After all that the page itself loads. */

@@ -31,9 +31,8 @@ export function setLauncherAttributes(
   }
 }
 
-/** The chat, or the launcher, that the page itself holds. */
-export const findChat = (): Element | null =>
-  document.querySelector("agent-chat, agent-chat-launcher");
+/** What a page may hold itself. */
+export const CHATS = "agent-chat, agent-chat-launcher";
 
 /** Calls back when the page has been parsed: what it places itself is there then. */
 export function onceParsed(start: () => void): void {

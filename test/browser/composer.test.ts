@@ -130,15 +130,22 @@ test("a press on the card's edge or between its files does so, too; one that is 
   assert.equal(await isFocused(attach), true);
 });
 
-test("a draft has the direction of its text, a very long one that of the language, which costs nothing with each key", async (t) => {
-  const { input } = await openChat(t, browser, { turns: [] });
-  const direction = () => input.evaluate((field) => getComputedStyle(field).direction);
-  await input.fill("שלום");
-  assert.equal(await direction(), "rtl");
-  await input.fill("שלום ".repeat(5_000));
-  await input.and(input.page().locator("[dir='']")).waitFor();
-  assert.equal(await direction(), "ltr");
-  await input.fill("שלום");
-  await input.and(input.page().locator("[dir=auto]")).waitFor();
-  assert.equal(await direction(), "rtl");
+test("a draft has the direction of its text; a very long one keeps it, for which a browser need not look through all of it with each key", async (t) => {
+  const { input, page } = await openChat(t, browser, { turns: [] });
+  for (const [text, is, other] of [
+    ["שלום ", "rtl", "Hello "],
+    ["Hello ", "ltr", "שלום "],
+  ] as const) {
+    const direction = () => input.evaluate((field) => getComputedStyle(field).direction);
+    await input.fill(text);
+    assert.equal(await direction(), is);
+    await input.fill(text.repeat(5_000));
+    await input.and(page.locator(`[dir="${is}"]`)).waitFor();
+    await input.press("End");
+    await input.pressSequentially("!");
+    assert.equal(await direction(), is);
+    await input.fill(other);
+    await input.and(page.locator('[dir="auto"]')).waitFor();
+    assert.equal(await direction(), is === "rtl" ? "ltr" : "rtl");
+  }
 });

@@ -6,6 +6,7 @@ import { createRequire } from "node:module";
 import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
 import { launchBrowser, openPage } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
@@ -124,26 +125,54 @@ test("a chat that was open is open again on the next page; what opens or speaks 
 test("a script that could not be loaded comes by itself when it can, and the button says meanwhile that it waits", async (t) => {
   const { page, input, complaints } = await early(t);
   await page.route("**/widget.js", (route) => route.abort());
+  const failed = page.waitForEvent("requestfailed");
   await button(page).click();
   await page.locator('[part="launcher"][aria-busy="true"]').waitFor();
-  await page.waitForEvent("requestfailed");
+  await failed;
   await page.unroute("**/widget.js");
   await input.waitFor();
   assert.equal(await isFocused(input), true);
-  // The browser's own words on what failed.
-  assert.ok(complaints.splice(0).every((text) => /ERR_FAILED/.test(text)));
+  // The browser's words on what failed, and the script's.
+  assert.ok(complaints.splice(0).every((text) => /ERR_FAILED|dynamically imported/.test(text)));
 });
 
-test("on a page with a chat of its own there is no button, and the chat is there", async (t) => {
-  const body = '<agent-chat style="height: 400px"></agent-chat>';
-  const server = await startServer(t, { turns: [] });
-  const chat = body.replace("<agent-chat", `<agent-chat server="${server.url}"`);
-  const tag = `<script src="${server.url}/launcher.js"></script>`;
-  const site = await startSite(t, { "/": sitePage(chat + tag) });
-  const { page } = await openPage(t, browser);
-  await page.goto(site.url);
-  await chatIn(page.locator("agent-chat")).input.waitFor();
-  assert.equal(await button(page).count(), 0);
+test("on a page with a chat of its own there is no button, and the chat is that of the script's server", async (t) => {
+  const chat = await early(t, {
+    body: '<agent-chat style="display: block; height: 400px"></agent-chat>',
+    turns: [[say("Hello.")]],
+  });
+  await chat.ask("Hi", "Hello.");
+  assert.equal(await button(chat.page).count(), 0);
+});
+
+test("a preview that the page sets later is shown, and a bubble that was seen has the next page load nothing before its time", async (t) => {
+  const { page } = await early(t, { script: 'data-preview-after="0"' });
+  await button(page).waitFor();
+  await page.evaluate(() => {
+    document.querySelector("agent-chat-launcher")?.setAttribute("preview", "Hello Ann");
+  });
+  await preview(page).getByText("Hello Ann").waitFor();
+  await page.goto(new URL("/next", page.url()).href);
+  await button(page).waitFor();
+  assert.deepEqual(await loaded(page), ["/launcher.js"]);
+});
+
+test("who has gone on to another field by the time the chat could open is left there", async (t) => {
+  const { page } = await early(t, { body: '<input id="name">' });
+  const held = gate();
+  await page.route("**/widget.js", async (route) => {
+    await held.opened;
+    await route.continue();
+  });
+  await button(page).dblclick();
+  const name = page.locator("#name");
+  await name.fill("Ann");
+  held.open();
+  await page.locator('[part="launcher"]:not([aria-busy])').waitFor();
+  assert.equal(await isFocused(name), true);
+  assert.equal(await panel(page).isVisible(), false);
+  await button(page).click();
+  await panel(page).waitFor();
 });
 
 test("beside /widget.js, before or after it, there is one button that opens one chat", async (t) => {

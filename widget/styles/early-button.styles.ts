@@ -3,7 +3,7 @@
 import { css } from "lit";
 
 /** Of the base what a button needs; a test compares how the two look. */
-export const earlyButtonStyles = css`
+export const earlyBaseStyles = css`
   * {
     box-sizing: border-box;
   }
@@ -35,20 +35,25 @@ export const earlyButtonStyles = css`
     stroke: none;
   }
 
-  [aria-busy="true"] .icon {
-    animation: wait 600ms ease-in-out infinite alternate;
-  }
-
-  @keyframes wait {
-    to {
-      opacity: 0.3;
-    }
-  }
-
   @media (prefers-reduced-motion: reduce) {
     * {
       animation: none !important;
       transition: none !important;
+    }
+  }
+`;
+
+/** It was pressed. */
+export const earlyButtonStyles = css`
+  [aria-busy="true"] .icon,
+  [aria-busy="true"] ::slotted(*) {
+    opacity: 0.5;
+    animation: wait 600ms ease-in-out infinite alternate;
+  }
+
+  @keyframes wait {
+    from {
+      opacity: 1;
     }
   }
 `;
