@@ -38,6 +38,7 @@ function print(title, rows) {
 function sizes() {
   const paths = [
     "widget.js",
+    "launcher.js",
     ...readdirSync("dist/public/chunks")
       .filter((name) => name.endsWith(".js"))
       .map((name) => `chunks/${name}`),
@@ -128,12 +129,14 @@ async function interactive(browser) {
   const server = await startServer(t, { turns: [] });
   const site = await startSite(t, {
     "/": sitePage(`<script src="${server.url}/widget.js" async></script>`),
+    "/early": sitePage(`<script src="${server.url}/launcher.js" async></script>`),
     "/without": sitePage(`<button>Nothing</button>`),
   });
   const rows = [["page", "median of 7"]];
   for (const [name, url, selector] of [
     ["/ until the text field", `${server.url}/`, "textarea"],
     ["a host page until the launcher", `${site.url}/`, '[part="launcher"]'],
+    ["the same with /launcher.js", `${site.url}/early`, '[part="launcher"]'],
     ["the same page without us, until its button", `${site.url}/without`, "button"],
   ]) {
     rows.push([name, (await timeTo(browser, url, selector)).toFixed(0)]);

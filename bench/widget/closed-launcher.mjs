@@ -6,6 +6,8 @@ import { LONG_MS, memoryOf, PHONE, tasksDuring } from "./phone.mjs";
 
 const LOADS = 5;
 
+const SCRIPTS = ["widget.js", "launcher.js"];
+
 /** A page of some length, so that it has work of its own. */
 const CONTENT =
   "<p>Roses, tulips and other flowers are sold here every day of the week.</p>".repeat(200);
@@ -35,16 +37,20 @@ async function load(browser, url, selector) {
   return loads.sort((a, b) => a.sum - b.sum)[Math.floor(LOADS / 2)];
 }
 
-/** Rows of a table: the page without us, with the closed launcher, and what is between them. */
+/** Rows of a table: the page without us, and with the closed launcher of each script what that is more. */
 export async function closedLauncher(browser, t) {
   const server = await startServer(t, { turns: [] });
   const site = await startSite(t, {
     "/before": sitePage(""),
     "/without": sitePage(CONTENT),
-    "/with": sitePage(`${CONTENT}<script src="${server.url}/widget.js" async></script>`),
+    ...Object.fromEntries(
+      SCRIPTS.map((script) => [
+        `/${script}`,
+        sitePage(`${CONTENT}<script src="${server.url}/${script}" async></script>`),
+      ]),
+    ),
   });
   const without = await load(browser, `${site.url}/without`, "main");
-  const launcher = await load(browser, `${site.url}/with`, '[part="launcher"]');
   const row = (name, { sum, longest, long, bytes, nodes }) => [
     name,
     sum.toFixed(0),
@@ -53,13 +59,14 @@ export async function closedLauncher(browser, t) {
     (bytes / 1e6).toFixed(2),
     String(nodes),
   ];
-  const more = Object.fromEntries(
-    Object.entries(launcher).map(([name, value]) => [name, value - without[name]]),
-  );
-  return [
+  const rows = [
     ["page", "all tasks", "longest", "over 50 ms", "heap, MB", "nodes"],
     row("without us", without),
-    row("with the closed launcher", launcher),
-    row("more", more),
   ];
+  for (const script of SCRIPTS) {
+    const launcher = await load(browser, `${site.url}/${script}`, '[part="launcher"]');
+    const more = Object.entries(launcher).map(([name, value]) => [name, value - without[name]]);
+    rows.push(row(`with /${script}`, launcher), row("more", Object.fromEntries(more)));
+  }
+  return rows;
 }
