@@ -43,6 +43,9 @@ export class EarlyButton {
   /** Direction and accent: the launcher's `style` belongs to the site. */
   readonly #own = new CSSStyleSheet();
   readonly #late: readonly CSSStyleSheet[];
+  /** Resolves when the launcher has drawn its own button. */
+  readonly #replaced: Promise<void>;
+  #onReplaced = () => {};
   /** Whether it comes by itself. */
   #isAwaited = false;
   readonly #watcher = new MutationObserver(() => this.#draw());
@@ -51,6 +54,9 @@ export class EarlyButton {
   constructor(launcher: HTMLElement, options: EarlyButtonOptions) {
     this.#launcher = launcher as Launcher;
     this.#options = options;
+    this.#replaced = new Promise((resolve) => {
+      this.#onReplaced = resolve;
+    });
     this.#late = [this.#own, ...[launcherButtonStyles, earlyButtonStyles].map(sheetOf)];
     const root = launcher.shadowRoot ?? launcher.attachShadow({ mode: "open" });
     this.#root = root;
@@ -87,8 +93,11 @@ export class EarlyButton {
   }
 
   #draw(): void {
-    // The page has thrown it away.
-    if (!this.#launcher.isConnected) this.#watcher.disconnect();
+    // The page may have thrown it away: the document must not hold it.
+    if (!this.#launcher.isConnected) {
+      this.#watcher.disconnect();
+      this.#watcher.observe(this.#launcher, { attributes: true });
+    }
     const at = (name: string) => this.#launcher.getAttribute(name) ?? "";
     if (!this.#isAwaited && NEEDS_ALL.some(at)) {
       this.#isAwaited = true;
@@ -124,6 +133,7 @@ export class EarlyButton {
     const before = document.activeElement;
     this.#button.setAttribute("aria-busy", "true");
     await this.#options.loadWhole();
+    await this.#replaced;
     const { activeElement } = document;
     const waits = [this.#launcher, document.body, before].includes(activeElement as HTMLElement);
     if (waits) await this.#launcher.open();
@@ -141,7 +151,10 @@ export class EarlyButton {
     launcher.apiKey = this.#options.key;
     const root = this.#root;
     if (!launcher.isConnected) this.#box.remove();
-    if (!this.#box.isConnected) return;
+    if (!this.#box.isConnected) {
+      this.#onReplaced();
+      return;
+    }
     // It writes its direction to the first that names a language.
     this.#box.removeAttribute("lang");
     // It has put its own sheets in the place of ours.
@@ -155,6 +168,7 @@ export class EarlyButton {
       this.#box.remove();
       root.adoptedStyleSheets = root.adoptedStyleSheets.filter((it) => !this.#late.includes(it));
       if (hadFocus) button.focus({ preventScroll: true });
+      this.#onReplaced();
     }).observe(root, { childList: true });
   }
 }

@@ -18,14 +18,16 @@ import { recall } from "./storage.ts";
 declare const PARLEY_LAUNCHER_ATTRIBUTES: readonly string[];
 
 /** Where `/widget.js` is: at the server that is asked, since its chunks have to be of one version with it. */
-function scriptOf({ server, attributes }: ScriptTag): URL {
+function scriptOf(tag: ScriptTag): URL {
   try {
-    return new URL("widget.js", parseServer(attributes.server || server));
+    return new URL("widget.js", parseServer(serverOf(tag)));
   } catch {
     // The launcher says what is wrong with it.
-    return new URL("widget.js", server);
+    return new URL("widget.js", tag.server);
   }
 }
+
+const serverOf = ({ server, attributes }: ScriptTag): string => attributes.server || server;
 
 let whole: Promise<void> | undefined;
 
@@ -74,26 +76,28 @@ function preload(): void {
 function start(tag: ScriptTag): void {
   const chats = document.querySelectorAll(CHATS);
   if (!tag.wantsLauncher || chats.length > 0) {
-    // A module does not know where it came from.
-    for (const chat of chats) if (!chat.getAttribute("server")) giveServer(chat, tag);
+    // A module does not know where it came from. What is there already has a server, or was given one as a property.
+    for (const chat of chats) {
+      if (!("server" in chat) && !chat.getAttribute("server")) giveServer(chat, tag);
+    }
     void loadWhole();
     return;
   }
   const launcher = document.createElement("agent-chat-launcher");
   setLauncherAttributes(launcher, tag.attributes, PARLEY_LAUNCHER_ATTRIBUTES);
-  if (!tag.attributes.server) giveServer(launcher, tag);
+  giveServer(launcher, tag);
   document.body.append(launcher);
   const loadLater = () => whenIdle(() => void loadWhole());
   new EarlyButton(launcher, { key: tag.key, preload, loadWhole, loadLater });
   // Who has opened the chat in this tab finds it as it was: open, or with news.
-  const name = `agent-chat-panel:${launcher.getAttribute("server")}`;
+  const name = `agent-chat-panel:${serverOf(tag)}`;
   const resume = () => recall(name, "sessionStorage")?.includes('"open":') && void loadWhole();
   resume();
   addEventListener("pageshow", resume);
 }
 
-function giveServer(chat: Element, { server }: ScriptTag): void {
-  chat.setAttribute("server", server);
+function giveServer(chat: Element, tag: ScriptTag): void {
+  chat.setAttribute("server", serverOf(tag));
 }
 
 /** After all that the page itself loads. */

@@ -52,8 +52,8 @@ export function chunkScripts({ files }: Service): Map<`/chunks/${string}`, Handl
 }
 
 /**
- * Nothing but our own script runs, no style sheet applies but the one that shows the page until then, and no HTML string becomes DOM: Lit's own policy is the only one that
- * may make markup, from the templates in our source.
+ * Nothing but our own script runs, no inline style sheet applies but the one that shows the page until then, and no HTML
+ * string becomes DOM: Lit's own policy is the only one that may make markup, from the templates in our source.
  */
 function pageHeaders(frameAncestors: string, styleSource: string): Record<string, string> {
   return {

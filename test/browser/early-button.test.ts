@@ -160,11 +160,13 @@ test("a preview that the page sets later is shown, and a bubble that was seen ha
 test("who has gone on to another field by the time the chat could open is left there", async (t) => {
   const { page } = await early(t, { body: '<input id="name">' });
   const held = gate();
-  await page.route("**/widget.js", async (route) => {
+  // The last of what a panel needs.
+  await page.route("**/chunks/launcher-*.js", async (route) => {
     await held.opened;
     await route.continue();
   });
   await button(page).dblclick();
+  await page.waitForFunction(() => customElements.get("agent-chat-launcher"));
   const name = page.locator("#name");
   await name.fill("Ann");
   held.open();
@@ -188,6 +190,19 @@ test("beside /widget.js, before or after it, there is one button that opens one 
     assert.equal(await button(page).count(), 1);
     assert.deepEqual(complaints, []);
   }
+});
+
+test("a launcher that another server's script has put there keeps its server, and so its key", async (t) => {
+  const [own, other] = [await startServer(t, { turns: [] }), await startServer(t, { turns: [] })];
+  const tags = `<script src="${own.url}/widget.js" data-key="own"></script><script src="${other.url}/launcher.js"></script>`;
+  const site = await startSite(t, { "/": sitePage(tags) });
+  const { page } = await openPage(t, browser);
+  await page.goto(site.url);
+  await button(page).waitFor();
+  const server = page
+    .locator("agent-chat-launcher")
+    .evaluate((it: HTMLElementTagNameMap["agent-chat-launcher"]) => it.server);
+  assert.equal(await server, `${own.url}/`);
 });
 
 test("a policy that allows scripts with a nonce alone, with Trusted Types, is kept, and the site's key opens the chat", async (t) => {

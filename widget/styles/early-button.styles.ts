@@ -48,7 +48,14 @@ export const earlyButtonStyles = css`
   [aria-busy="true"] .icon,
   [aria-busy="true"] ::slotted(*) {
     opacity: 0.5;
-    animation: wait 600ms ease-in-out infinite alternate;
+  }
+
+  /* A slotted image is the page's: the rule above for those who want no motion does not reach it. */
+  @media (prefers-reduced-motion: no-preference) {
+    [aria-busy="true"] .icon,
+    [aria-busy="true"] ::slotted(*) {
+      animation: wait 600ms ease-in-out infinite alternate;
+    }
   }
 
   @keyframes wait {
