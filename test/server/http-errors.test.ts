@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { post } from "../support/chat-transports.ts";
+import { OPEN_PATHS } from "../support/open-paths.ts";
 import { connectRaw } from "../support/raw-connection.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
@@ -154,15 +155,7 @@ for (const [path, methods, allow] of METHODS) {
   });
 }
 
-for (const path of [
-  "/",
-  "/?embed=1",
-  "/api/info",
-  "/health",
-  "/health/ready",
-  "/launcher.js",
-  "/widget.js",
-]) {
+for (const path of OPEN_PATHS) {
   test(`HEAD ${path} has the headers of GET and no body`, async (t) => {
     const server = await startServer(t, { turns: [] });
     const [get, head] = await Promise.all([

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { post } from "../support/chat-transports.ts";
+import { OPEN_PATHS } from "../support/open-paths.ts";
 import { say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
@@ -130,15 +131,7 @@ test("the key is judged before the body", async (t) => {
   );
 });
 
-for (const path of [
-  "/",
-  "/?embed=1",
-  "/api/info",
-  "/health",
-  "/health/ready",
-  "/launcher.js",
-  "/widget.js",
-]) {
+for (const path of OPEN_PATHS) {
   test(`${path} needs no key, whatever page asks`, async (t) => {
     const server = await startServer(t, { turns: [], env: ENV });
     for (const origin of ["https://evil.example", server.url]) {
