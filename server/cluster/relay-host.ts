@@ -17,7 +17,7 @@ class Hosted {
     this.#reading = run.attach(after, {
       write: (events) => {
         for (const { json } of events) this.#onTheWay += json.length;
-        const plain = events.map(({ id, type, json }) => ({ id, type, json }));
+        const plain = events.map(({ id, type, json, bytes }) => ({ id, type, json, bytes }));
         send({ type: "events", relay, events: plain });
         return this.#onTheWay < WINDOW_BYTES;
       },

@@ -110,6 +110,5 @@ export class RelayedReading implements ReadingAccess {
 
 function toRunEvent(event: EncodedEvent): RunEvent {
   const isLast = event.type === "done" || event.type === "error";
-  const bytes = Buffer.byteLength(event.json);
-  return { ...event, bytes, last: isLast ? JSON.parse(event.json) : undefined };
+  return { ...event, last: isLast ? JSON.parse(event.json) : undefined };
 }

@@ -11,11 +11,6 @@ export interface EventStreamTimes {
   readonly sendMs: number;
 }
 
-/** An event, and the size of its JSON in UTF-8. */
-export interface StreamedEvent extends EncodedEvent {
-  readonly bytes: number;
-}
-
 /** A response that carries Server-Sent Events. */
 export class EventStream {
   readonly #res: ServerResponse;
@@ -57,7 +52,7 @@ export class EventStream {
   }
 
   /** Sends events in one write. `false`: the line is full until `onDrain`. */
-  write(events: readonly StreamedEvent[]): boolean {
+  write(events: readonly EncodedEvent[]): boolean {
     if (this.#isOver) return true;
     this.#sentAt = performance.now();
     let frames = "";

@@ -6,8 +6,6 @@ import type { LogBudget } from "./log-budget.ts";
 export interface RunEvent extends EncodedEvent {
   /** The event itself, where it is the run's last one. */
   readonly last: DoneEvent | ErrorEvent | undefined;
-  /** Of the JSON in UTF-8. */
-  readonly bytes: number;
 }
 
 export interface LoggedEvent extends RunEvent {
@@ -61,8 +59,7 @@ export class RunLog {
   append(events: readonly StreamEvent[]): void {
     const before = this.#end;
     for (const event of events) {
-      const { id, type, json } = encodeEvent(event, ++this.#lastId);
-      const bytes = Buffer.byteLength(json);
+      const { id, type, json, bytes } = encodeEvent(event, ++this.#lastId);
       this.#end += bytes + EVENT_BYTES;
       const last = event.type === "done" || event.type === "error" ? event : undefined;
       this.#events.push({ id, type, json, bytes, last, end: this.#end });
