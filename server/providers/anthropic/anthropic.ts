@@ -18,6 +18,7 @@ import type {
 } from "../provider.ts";
 import { readBaseUrl, readToken } from "../settings.ts";
 import { readMessage } from "../upstream/message.ts";
+import { type MessageSlots, RepeatedJson } from "../upstream/repeated-json.ts";
 import {
   type StreamOptions,
   type StreamReader,
@@ -32,6 +33,11 @@ import { AnthropicReader } from "./reader.ts";
 import { explainRefusal, refusesThinking, wantsThinking } from "./refusal.ts";
 
 const LABEL = "Anthropic";
+
+const SLOTS: MessageSlots = {
+  texts: ["text", "thinking"].map((key) => ({ key, holder: ({ delta }) => delta })),
+  others: [],
+};
 
 /** The row `anthropic/NAME`: Claude through Anthropic's Messages API, by its own package. */
 export async function createAnthropic(setup: ProviderSetup): Promise<Provider> {
@@ -90,9 +96,10 @@ class MessagesModel implements ChatModel {
     tell: Tell<ChatModelEvent>,
   ): Promise<void> {
     const messages = new AnthropicReader();
+    const source = { label: LABEL, parser: new RepeatedJson(SLOTS) };
     const reader: StreamReader<ChatModelEvent> = {
       read(message, said) {
-        const event = readMessage(message, LABEL);
+        const event = readMessage(message, source);
         if (event === undefined || event.type === "message_stop") return false;
         said.push(...messages.read(event));
         return true;

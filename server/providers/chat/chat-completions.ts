@@ -1,5 +1,6 @@
 import { ALL_MEDIA_TYPES, type MediaType } from "../../protocol/attachments.ts";
 import type { HistoryMessage } from "../../protocol/chat.ts";
+import { isRecord } from "../../protocol/is-record.ts";
 import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import type { ProviderError } from "../failures/provider-error.ts";
@@ -12,6 +13,7 @@ import type {
   Tell,
 } from "../provider.ts";
 import { readMessage } from "../upstream/message.ts";
+import { type MessageSlots, RepeatedJson } from "../upstream/repeated-json.ts";
 import type { StreamReader } from "../upstream/stream.ts";
 import { Upstream, type UpstreamOptions, type UpstreamRequest } from "../upstream/upstream.ts";
 import {
@@ -32,6 +34,17 @@ export interface ChatCompletionsOptions extends Omit<UpstreamOptions, "explain">
   settings: ModelSettings;
   dialect?: ChatDialect;
 }
+
+const deltaOf = ({ choices }: Readonly<Record<string, unknown>>): unknown => {
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  return isRecord(choice) ? choice.delta : undefined;
+};
+
+/** `obfuscation` is OpenAI's: noise, so that the length of a packet does not tell that of its token. */
+const SLOTS: MessageSlots = {
+  texts: ["content", "reasoning_content", "reasoning"].map((key) => ({ key, holder: deltaOf })),
+  others: [{ key: "obfuscation", holder: (chunk) => chunk }],
+};
 
 /** A model behind OpenAI's Chat Completions API, and what was learned of what it takes. */
 export class ChatCompletionsModel implements ChatModel {
@@ -65,9 +78,10 @@ export class ChatCompletionsModel implements ChatModel {
     const { label } = this.#upstream;
     const { explain, thinkTags } = this.#dialect;
     const chat = new ChatReader(label, thinkTags);
+    const source = { label, explain, parser: new RepeatedJson(SLOTS) };
     const reader: StreamReader<ChatModelEvent> = {
       read(message, said) {
-        const chunk = readMessage(message, label, explain);
+        const chunk = readMessage(message, source);
         if (chunk === undefined) return false;
         chat.read(chunk, said);
         return true;

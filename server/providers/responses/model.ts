@@ -12,9 +12,16 @@ import type {
 import { text } from "../text.ts";
 import { readMessage } from "../upstream/message.ts";
 import { blamesParameter, UpstreamRefusal } from "../upstream/refusal.ts";
+import { type MessageSlots, RepeatedJson } from "../upstream/repeated-json.ts";
 import type { StreamReader } from "../upstream/stream.ts";
 import { Upstream, type UpstreamOptions, type UpstreamRequest } from "../upstream/upstream.ts";
 import { type FinishedResponse, ResponsesReader } from "./reader.ts";
+
+/** `obfuscation` is noise, so that the length of a packet does not tell that of its token. */
+const SLOTS: MessageSlots = {
+  texts: [{ key: "delta", holder: (event) => event }],
+  others: ["sequence_number", "obfuscation"].map((key) => ({ key, holder: (event) => event })),
+};
 
 export type InputItem = OpenAI.Responses.ResponseInputItem;
 
@@ -72,6 +79,7 @@ export class ResponsesModel {
   ): Promise<void> {
     const { label } = this.#upstream;
     const responses = new ResponsesReader(label);
+    const source = { label, parser: new RepeatedJson(SLOTS) };
     // Others may learn at the same time: what this request asks for is its own.
     let shape: RequestShape = {
       input: turn.input,
@@ -89,7 +97,7 @@ export class ResponsesModel {
     };
     const reader: StreamReader<SpokenEvent | End> = {
       read(message, said) {
-        const event = readMessage(message, label);
+        const event = readMessage(message, source);
         if (event === undefined) return false;
         said.push(...responses.read(text(event.type) || message.event, event));
         return responses.finished === undefined;
