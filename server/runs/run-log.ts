@@ -1,5 +1,6 @@
-import { type EncodedEvent, encodeEvent } from "../protocol/encoded-event.ts";
+import type { EncodedEvent } from "../protocol/encoded-event.ts";
 import type { DoneEvent, ErrorEvent, StreamEvent } from "../protocol/events.ts";
+import { encodeEvent } from "./encode-event.ts";
 import type { LogBudget } from "./log-budget.ts";
 
 /** An event as readers get it. */

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { encodeEvent } from "../../server/protocol/encoded-event.ts";
 import { encodeFrame } from "../../server/protocol/sse.ts";
+import { encodeEvent } from "../../server/runs/encode-event.ts";
 import { post, readEventStream } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { endlessTurn, settled } from "../support/endless-turn.ts";

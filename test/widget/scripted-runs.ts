@@ -3,9 +3,10 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { WebSocket } from "ws";
-import { type EncodedEvent, encodeEvent } from "../../server/protocol/encoded-event.ts";
+import type { EncodedEvent } from "../../server/protocol/encoded-event.ts";
 import type { SocketEvent, StreamEvent } from "../../server/protocol/events.ts";
 import { encodeFrame } from "../../server/protocol/sse.ts";
+import { encodeEvent } from "../../server/runs/encode-event.ts";
 
 /** One message that the server received, and the means to answer it. */
 export interface Turn {

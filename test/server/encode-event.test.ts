@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { encodeEvent } from "../../server/protocol/encoded-event.ts";
+import { encodeEvent } from "../../server/runs/encode-event.ts";
 
 test("a piece of text is encoded as JSON.stringify does, with its size in UTF-8, whatever is in it", () => {
   const single = Array.from({ length: 0x300 }, (_, code) => String.fromCharCode(code));
