@@ -7,7 +7,8 @@ export function encodeEvent(event: StreamEvent, id: number): EncodedEvent {
   // Almost every event is a piece of text, and writing out one known shape costs half.
   if (type === "token" || type === "thinking") {
     const { data } = event;
-    if (isPlain(data)) {
+    // What a project's own code says may be no text, whatever its type promises: it is told as it is.
+    if (typeof data === "string" && isPlain(data)) {
       const json = `{"type":"${type}","data":"${data}","id":${id}}`;
       // To tell a character, V8 makes one piece of what was joined: a log of pieces would be several times as large.
       json.charCodeAt(0);

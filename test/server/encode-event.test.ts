@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { StreamEvent } from "../../server/protocol/events.ts";
 import { encodeEvent } from "../../server/runs/encode-event.ts";
 
 test("a piece of text is encoded as JSON.stringify does, with its size in UTF-8, whatever is in it", () => {
@@ -24,4 +25,9 @@ test("a piece of text is encoded as JSON.stringify does, with its size in UTF-8,
       }
     }
   }
+});
+
+test("what is no text, against its type, is not made one", () => {
+  const event = { type: "token", data: 7 } as unknown as StreamEvent;
+  assert.equal(encodeEvent(event, 1).json, '{"type":"token","data":7,"id":1}');
 });
