@@ -5,10 +5,10 @@ import { type Config, hasKeys, livePartOf } from "./config.ts";
 import { createRuns } from "./create-runs.ts";
 import { createService } from "./create-service.ts";
 import { Door } from "./door.ts";
-import { SocketServer } from "./http/socket-server.ts";
 import { createHttpServer, listen } from "./http-server.ts";
 import { Admission } from "./limits/admission.ts";
 import { LargeBodyLine } from "./limits/large-body-line.ts";
+import { Late } from "./node/late.ts";
 import { meterAdmission } from "./observe/metered-admission.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { observeWith } from "./observer.ts";
@@ -64,13 +64,17 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   const door = new Door(current, admission, log);
   const serving: Serving = { config: current, door, log, observer };
   const tracing = { prepare: options.openTelemetry };
-  const sockets = new SocketServer(config.maxBodyBytes, config.times.send);
+  const sockets = new Late(async () => {
+    const { SocketServer } = await import("./http/socket-server.ts");
+    return new SocketServer(config.maxBodyBytes, config.times.send);
+  });
+  const handshakes = { prepare: async () => (await sockets.come()).prepare() };
   const http = createHttpServer(config, { isWorker: options.parts !== undefined });
   serveRequests(http, serving, routesFor(service));
   serveSockets(http, serving, socketsFor(service), sockets, admission, open);
   return {
     listen: () => listen(http, config),
-    prepare: () => prepareAll([service.files, sockets, options.provider, tracing]),
+    prepare: () => prepareAll([service.files, handshakes, options.provider, tracing]),
     reload(next) {
       live = { ...config, ...livePartOf(next) };
       const known = knownKeyIds(live);
@@ -85,7 +89,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
     async close() {
       await drain();
       const closed = new Promise((resolve) => http.close(resolve));
-      await sockets.closeAll(CLOSE.SHUTTING_DOWN, "shutting_down");
+      await sockets.now?.closeAll(CLOSE.SHUTTING_DOWN, "shutting_down");
       http.closeAllConnections();
       await closed;
       await service.parser.close();

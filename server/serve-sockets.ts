@@ -3,10 +3,12 @@ import type { Duplex } from "node:stream";
 import type { Caller } from "./http/caller.ts";
 import { header, requestIdOf, splitTarget } from "./http/exchange.ts";
 import { ignoreUpgrade } from "./http/ignore-upgrade.ts";
+import { refuseUpgrade } from "./http/refuse-upgrade.ts";
 import type { Route } from "./http/router.ts";
-import { refuseUpgrade, type SocketServer } from "./http/socket-server.ts";
+import type { SocketServer } from "./http/socket-server.ts";
 import { traceHeadersOf } from "./http/trace-headers.ts";
 import type { AdmissionControl } from "./limits/admission-control.ts";
+import type { Late } from "./node/late.ts";
 import type { Observer } from "./observer.ts";
 import type { OpenSockets } from "./open-sockets.ts";
 import { ApiError, toApiError } from "./protocol/api-error.ts";
@@ -18,7 +20,7 @@ export function serveSockets(
   http: Server,
   { door, log, observer }: Serving,
   table: Readonly<Record<string, Route<ChatSocket>>>,
-  sockets: SocketServer,
+  sockets: Late<SocketServer>,
   admission: AdmissionControl,
   open: OpenSockets,
 ): void {
@@ -44,12 +46,12 @@ export function serveSockets(
       if (failure.code === "internal") log.failure(error);
       // There is no room for a handshake, and a browser learns as much from a connection that fails.
       if (failure.code === "overloaded") refuseUpgrade(req, socket, failure);
-      else sockets.acceptAndRefuse(req, socket, head, failure);
+      else (sockets.now ?? (await sockets.come())).acceptAndRefuse(req, socket, head, failure);
       logged.status = failure.status;
       observer.error(failure.code);
       return;
     }
-    sockets.accept(req, socket, head, (line) => {
+    (sockets.now ?? (await sockets.come())).accept(req, socket, head, (line) => {
       open.add(line, visitor);
       logged.status = 101;
       route.handle(line, caller, { requestId, trace: traceHeadersOf(req) });

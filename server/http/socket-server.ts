@@ -7,7 +7,7 @@ import { closeCodeOf } from "../protocol/close-codes.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
 import { requestIdOf } from "./exchange.ts";
 import { splitLargeFrames } from "./frame-splitter.ts";
-import { endWithError } from "./raw-answer.ts";
+import { refuseUpgrade } from "./refuse-upgrade.ts";
 import { CLOSE_GRACE_MS, SocketLine } from "./socket-line.ts";
 import { type ToldSocket, toldSocketOf } from "./told-socket.ts";
 
@@ -24,13 +24,13 @@ export class SocketServer {
   /** The same for all lines. */
   readonly #onClosed = [(line: SocketLine) => void this.#lines.delete(line)];
   readonly #sendMs: number;
-  readonly #ping: NodeJS.Timeout;
+  /** From the first line on. */
+  #ping: NodeJS.Timeout | undefined;
 
   /** Bytes of one message, and milliseconds for which a peer may take nothing of what is sent. */
   constructor(maxPayload: number, sendMs: number) {
     this.#maxPayload = maxPayload;
     this.#sendMs = sendMs;
-    this.#ping = setInterval(() => this.#pingAll(), PING_MS).unref();
   }
 
   /** Loads `ws`, which the first handshake would have to wait for. */
@@ -80,6 +80,7 @@ export class SocketServer {
   #lineOf(accepted: ToldSocket, socket: Duplex): SocketLine {
     const line = new SocketLine(accepted, socket, this.#sendMs, this.#onClosed);
     this.#lines.add(line);
+    this.#ping ??= setInterval(() => this.#pingAll(), PING_MS).unref();
     return line;
   }
 
@@ -122,9 +123,4 @@ function handshakes(maxPayload: number): Handshakes {
     refuseUpgrade(req, socket, new ApiError("invalid_request", `${error.message}.`));
   });
   return server;
-}
-
-/** Answers an upgrade request over plain HTTP. */
-export function refuseUpgrade(req: IncomingMessage, socket: Duplex, error: ApiError): void {
-  endWithError(socket, error.status, requestIdOf(req), error);
 }

@@ -8,10 +8,11 @@ import {
   settingsFor,
 } from "./capabilities.ts";
 import { createChatCompletions } from "./chat/create.ts";
-import { createOllama } from "./chat/ollama.ts";
 import { refuseExtraBody } from "./extra-body.ts";
 import { SetupError } from "./failures/provider-error.ts";
 import { withFallbacks } from "./fallbacks.ts";
+import { HistoryProvider } from "./history/history.ts";
+import { LateChatModel } from "./late-chat-model.ts";
 import type { Provider, ProviderSetup } from "./provider.ts";
 import { createOpenAi } from "./responses/openai.ts";
 import { readBaseUrl, readToken } from "./settings.ts";
@@ -38,16 +39,16 @@ const PROVIDERS: Readonly<Record<ProviderId, ProviderRow>> = {
     form: "vertex/NAME",
     create: async (setup) => (await import("./gemini/vertex.ts")).createVertex(setup),
   },
-  ollama: { form: "ollama/NAME", create: createOllama },
+  ollama: {
+    form: "ollama/NAME",
+    create: async (setup) => (await import("./chat/ollama.ts")).createOllama(setup),
+  },
   bedrock: {
     form: "bedrock/NAME",
     create: async (setup) => (await import("./bedrock/bedrock.ts")).createBedrock(setup),
   },
   compatible: { form: "compatible/NAME", create: createCompatible },
-  demo: {
-    form: "demo",
-    create: async (setup) => (await import("./demo/demo.ts")).createDemoProvider(setup),
-  },
+  demo: { form: "demo", create: createDemo },
 };
 
 /**
@@ -136,4 +137,10 @@ function createCompatible({ model, env, times, settings }: ProviderSetup): Provi
     times,
     settings,
   });
+}
+
+function createDemo(): Provider {
+  const model = new LateChatModel(async () => (await import("./demo/demo.ts")).demoModel);
+  const facts = { id: "demo", label: "The demo", mediaTypes: mediaTypesOf("demo") };
+  return new HistoryProvider(facts, model);
 }

@@ -1,5 +1,5 @@
 import type { Anthropic, ClientOptions } from "@anthropic-ai/sdk";
-import { Late } from "../late.ts";
+import { Late } from "../../node/late.ts";
 import type { StreamAnswer } from "../upstream/exchange.ts";
 import { formOf, type RequestForm, sendJson } from "../upstream/send-json.ts";
 

@@ -1,32 +1,15 @@
 /** The model that is built in: no key, no network, the same answer every time, and honest about it. */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { mediaTypesOf } from "../capabilities.ts";
 import { ProviderError } from "../failures/provider-error.ts";
 import { assistantMessage, toHistoryCall } from "../history/answer.ts";
-import { HistoryProvider } from "../history/history.ts";
-import type {
-  ChatModel,
-  ChatModelEvent,
-  ChatModelRequest,
-  Provider,
-  ProviderSetup,
-  Tell,
-  ToolCall,
-} from "../provider.ts";
+import type { ChatModel, ChatModelEvent, ChatModelRequest, Tell, ToolCall } from "../provider.ts";
 import { planDemo } from "./script.ts";
 
 /** Milliseconds between two words: about the speed of a hosted model. */
 const WORD_MS = 12;
 
-export function createDemoProvider(_setup: ProviderSetup): Provider {
-  return new HistoryProvider(
-    { id: "demo", label: "The demo", mediaTypes: mediaTypesOf("demo") },
-    demoModel,
-  );
-}
-
-const demoModel: ChatModel = { stream: play };
+export const demoModel: ChatModel = { stream: play };
 
 /** Plays what the script plans, word by word. */
 async function play(

@@ -1,4 +1,4 @@
-import { Late } from "../late.ts";
+import { Late } from "../../node/late.ts";
 import type { SpokenEvent, Tell } from "../provider.ts";
 import type { ResponsesModel, ResponsesOptions, ResponsesTurn } from "./model.ts";
 import type { FinishedResponse } from "./reader.ts";

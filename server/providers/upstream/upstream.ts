@@ -1,5 +1,5 @@
+import { Late } from "../../node/late.ts";
 import type { ProviderError } from "../failures/provider-error.ts";
-import { Late } from "../late.ts";
 import type { OnAnswer, Tell } from "../provider.ts";
 import { requestForm, type UpstreamAddress } from "./client.ts";
 import type { StreamAnswer } from "./exchange.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Late } from "../../server/providers/late.ts";
+import { Late } from "../../server/node/late.ts";
 
 test("what could not be made is made again for the next who asks, once for all who ask at a time", async () => {
   const part = {};
