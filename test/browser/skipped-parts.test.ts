@@ -94,6 +94,22 @@ test("of a long answer only what is near is painted and watched, and all of it w
   await untilPainted(page, `number${EARLY} `, false);
 });
 
+test("code is painted near view only, also in a part that is not skipped, and again where somebody scrolls back", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say(blocks.slice(0, 24).join(""))]],
+    browser: { viewport: { width: 400, height: 400 } },
+  });
+  const { page, answer } = chat;
+  await chat.say("Go");
+  await chat.send.waitFor();
+  await untilPainted(page, "number23 ");
+  await untilPainted(page, "number0 ", false);
+  assert.ok((await ranges(page)) < 20, `${await ranges(page)} painted`);
+  await answer.locator("pre").first().scrollIntoViewIfNeeded();
+  await untilPainted(page, "number0 ");
+  await untilPainted(page, "number23 ", false);
+});
+
 test("what was skipped when its element left the page has its colours when that is back", async (t) => {
   const { page, answer } = await longAnswer(t);
   await untilPainted(page, `number${EARLY} `, false);
@@ -162,9 +178,17 @@ test("a long message that comes back into view brings back only what is in view 
 test("with forced colours nothing is painted where somebody scrolls to, and on paper all is", async (t) => {
   const { page, answer } = await longAnswer(t);
   await untilPainted(page, `number${EARLY} `, false);
+  const onPaper = page.evaluate(
+    () =>
+      new Promise<number>((done) => {
+        addEventListener("afterprint", () =>
+          done(CSS.highlights.get("agent-chat-keyword")?.size ?? 0),
+        );
+      }),
+  );
   await page.pdf();
-  await untilPainted(page, `number${EARLY} `);
-  await answer.locator("pre").last().scrollIntoViewIfNeeded();
+  assert.equal(await onPaper, BLOCKS);
+  await untilPainted(page, `number${EARLY} `, false);
   await page.emulateMedia({ forcedColors: "active" });
   await page.waitForFunction(() => CSS.highlights.size === 0);
   await answer.locator("pre").nth(EARLY).scrollIntoViewIfNeeded();
@@ -181,12 +205,21 @@ test("an answer that takes the place of a skipped one has the tools of its code 
   await chat.say("One");
   await untilPainted(page, "early");
   await send.waitFor();
+  await page.locator("agent-chat").evaluate((it) => {
+    it.shadowRoot?.addEventListener(
+      "contentvisibilityautostatechange",
+      (event) => {
+        const { target, skipped } = event as Event & { target: Element; skipped: boolean };
+        if (target.textContent.includes("early")) document.body.ariaBusy = String(skipped);
+      },
+      true,
+    );
+  });
   await chat.say("Two");
   await send.waitFor();
   await page.getByRole("button", { name: "Change this message" }).first().click();
-  await untilPainted(page, "early");
   await answer.locator("pre").last().scrollIntoViewIfNeeded();
-  await untilPainted(page, "early", false);
+  await page.locator("body[aria-busy=true]").waitFor({ state: "attached" });
   await input.fill("One, changed");
   await input.press("Enter");
   await page.getByRole("button", { name: "Show all 60 lines" }).waitFor();

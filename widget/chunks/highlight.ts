@@ -9,7 +9,7 @@ import type { ShjToken } from "@speed-highlight/core/tokenize";
 import { tokenizeWith } from "@speed-highlight/core/tokenize";
 import { grammars } from "./grammars.ts";
 import { highlightSheet } from "./highlight.styles.ts";
-import { inSkippedPart, skipListener } from "./skipped-parts.ts";
+import { skipListener } from "./skipped-parts.ts";
 
 /** Longer code stays plain: it would hold the page up. */
 const maxLength = 50_000;
@@ -43,21 +43,18 @@ interface Token {
 
 type Ranges = readonly (readonly [role: string, range: StaticRange])[];
 
-/** The ranges of each painted element, so that they can go: the registry keeps them alive, and with them what they stand in. */
+/**
+ * The ranges of each painted element, so that they can go: the registry keeps them alive, and with them what they stand in.
+ * Only those near view: with each change to the page, browsers make something anew for each range that they may paint,
+ * which with a thousand of them is a frame's work, and a second's for the next collection of garbage.
+ */
 const painted = new Map<Element, Ranges>();
 
-/** Those of elements in parts that are skipped: whenever anything changes, browsers look at each range that they are to paint. */
-const skipped = new WeakMap<Element, Ranges>();
+/** Those of elements far from view. */
+const hidden = new WeakMap<Element, Ranges>();
 
+/** Grammars of what has not been painted since its text has grown. */
 const wanted = new WeakMap<Element, string>();
-
-/** What leaves the page has no size any more; where it comes back, it has one again. */
-const presence = new ResizeObserver((entries) => {
-  for (const { target } of entries) {
-    if (!target.isConnected) clear(target);
-    else if (!painted.has(target)) observer.observe(target);
-  }
-});
 
 /** Chromium paints ranges like selected text there, whatever their colours. */
 const forced = matchMedia("(forced-colors: active)");
@@ -67,39 +64,52 @@ forced.addEventListener("change", () => {
 
 const listenForSkips = skipListener((part, skips) => {
   for (const code of part.querySelectorAll("pre > code")) {
-    const ranges = (skips ? painted : skipped).get(code);
-    if (ranges === undefined) continue;
     if (skips) {
-      clear(code);
-      presence.unobserve(code);
-      skipped.set(code, ranges);
-    } else if (!inSkippedPart(code)) show(code, ranges);
+      observer.unobserve(code);
+      hide(code);
+    } else if (hidden.has(code) || wanted.has(code)) observer.observe(code);
   }
 });
+
+let isPrinting = false;
+
+/** Where an observer looks no further than the edge of what scrolls, colours would come too late when somebody scrolls back. */
+const looksAhead = "scrollMargin" in IntersectionObserver.prototype;
 
 const observer = new IntersectionObserver(
   (entries) => {
     for (const { target, isIntersecting } of entries) {
-      if (!isIntersecting) continue;
-      observer.unobserve(target);
-      if (target instanceof HTMLElement) paint(target, wanted.get(target) ?? "");
+      if (isIntersecting) paint(target);
+      else if ((looksAhead && !isPrinting) || !target.isConnected) hide(target);
     }
   },
   // What is about to be scrolled to is coloured when it comes.
-  { rootMargin: "50%" },
+  { rootMargin: "50%", scrollMargin: "100%" } as IntersectionObserverInit,
 );
 
 /** Colours the code of an element as soon as it can be seen, again if its text has grown. `grammar`: a key of `grammars`. */
 export function highlight(code: HTMLElement, grammar: string): void {
   wanted.set(code, grammar);
-  // Observing anew answers anew.
+  ask(code);
+}
+
+/** Observing anew answers anew. */
+function ask(code: Element): void {
   observer.unobserve(code);
   observer.observe(code);
 }
 
-function paint(code: HTMLElement, grammar: string): void {
+function paint(code: Element): void {
+  if (forced.matches) return;
+  const grammar = wanted.get(code);
+  if (grammar === undefined) {
+    const ranges = hidden.get(code);
+    if (ranges !== undefined) show(code, ranges);
+    return;
+  }
+  wanted.delete(code);
   const tokens = tokensOf(code.textContent, grammar);
-  if (tokens === undefined || forced.matches) return;
+  if (tokens === undefined) return;
   adoptSheet(code.getRootNode());
   if (typeof Highlight === "undefined") wrapTokens(code, tokens);
   else paintRanges(code, tokens);
@@ -129,33 +139,36 @@ function adoptSheet(root: Node): void {
   const owner = root instanceof ShadowRoot ? root : document;
   if (owner.adoptedStyleSheets.includes(highlightSheet)) return;
   owner.adoptedStyleSheets.push(highlightSheet);
-  // On paper nothing is skipped.
+  // On paper everything is near.
   const weak = new WeakRef(owner);
   addEventListener("beforeprint", () => {
-    for (const code of weak.deref()?.querySelectorAll("pre > code") ?? []) {
-      const ranges = skipped.get(code);
-      if (ranges) show(code, ranges);
-    }
+    isPrinting = true;
+    for (const code of weak.deref()?.querySelectorAll("pre > code") ?? []) paint(code);
+  });
+  addEventListener("afterprint", () => {
+    isPrinting = false;
+    for (const code of painted.keys()) ask(code);
   });
 }
 
-function clear(code: Element): void {
-  for (const [role, range] of painted.get(code) ?? []) highlightOf(role).delete(range);
+/** Takes the colours away until they are needed again. */
+function hide(code: Element): void {
+  const ranges = painted.get(code);
+  if (ranges === undefined) return;
+  for (const [role, range] of ranges) highlightOf(role).delete(range);
   painted.delete(code);
-  skipped.delete(code);
+  hidden.set(code, ranges);
 }
 
 function show(code: Element, ranges: Ranges): void {
+  if (painted.has(code)) return;
   if (!forced.matches) for (const [role, range] of ranges) highlightOf(role).add(range);
   painted.set(code, ranges);
-  skipped.delete(code);
-  presence.observe(code);
+  hidden.delete(code);
 }
 
-function paintRanges(code: HTMLElement, tokens: readonly Token[]): void {
-  clear(code);
-  // What had no size when it left the page was not told of.
-  for (const element of painted.keys()) if (!element.isConnected) clear(element);
+function paintRanges(code: Element, tokens: readonly Token[]): void {
+  hide(code);
   listenForSkips(code.getRootNode());
   const places = placesIn(code);
   const ranges = tokens.map(({ role, start, end }) => {
@@ -177,7 +190,7 @@ function highlightOf(role: string): Highlight {
 }
 
 /** Finds the text node and the offset in it for ever later offsets in the whole text. */
-function placesIn(code: HTMLElement): (offset: number) => [Text, number] {
+function placesIn(code: Element): (offset: number) => [Text, number] {
   const texts = textsOf(code);
   let before = 0;
   let index = 0;
@@ -191,7 +204,7 @@ function placesIn(code: HTMLElement): (offset: number) => [Text, number] {
   };
 }
 
-function textsOf(code: HTMLElement): Text[] {
+function textsOf(code: Element): Text[] {
   const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
   const texts: Text[] = [];
   for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
@@ -201,7 +214,7 @@ function textsOf(code: HTMLElement): Text[] {
 }
 
 /** For browsers that paint no ranges: an element around each token. */
-function wrapTokens(code: HTMLElement, tokens: readonly Token[]): void {
+function wrapTokens(code: Element, tokens: readonly Token[]): void {
   for (const span of code.querySelectorAll("[class^=token-]")) span.replaceWith(...span.childNodes);
   code.normalize();
   let before = 0;
