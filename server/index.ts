@@ -89,7 +89,9 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
     async close() {
       await drain();
       const closed = new Promise((resolve) => http.close(resolve));
-      await sockets.now?.closeAll(CLOSE.SHUTTING_DOWN, "shutting_down");
+      // Also those whose handshake waits for its code.
+      const lines = await sockets.come().catch(() => undefined);
+      await lines?.closeAll(CLOSE.SHUTTING_DOWN, "shutting_down");
       http.closeAllConnections();
       await closed;
       await service.parser.close();

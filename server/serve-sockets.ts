@@ -38,20 +38,23 @@ export function serveSockets(
     }
     const visitor = door.visitor(req, "socket", query);
     let caller: Caller;
+    let server = sockets.now;
     try {
+      server ??= await sockets.come();
       caller = await door.letIn(visitor, route.access);
       releaseWith(socket, logged, await admission.socket(caller));
     } catch (error) {
       const failure = toApiError(error);
       if (failure.code === "internal") log.failure(error);
-      // There is no room for a handshake, and a browser learns as much from a connection that fails.
-      if (failure.code === "overloaded") refuseUpgrade(req, socket, failure);
-      else (sockets.now ?? (await sockets.come())).acceptAndRefuse(req, socket, head, failure);
       logged.status = failure.status;
       observer.error(failure.code);
+      // There is no room for a handshake, and a browser learns as much from a connection that fails.
+      if (server === undefined || failure.code === "overloaded")
+        refuseUpgrade(req, socket, failure);
+      else server.acceptAndRefuse(req, socket, head, failure);
       return;
     }
-    (sockets.now ?? (await sockets.come())).accept(req, socket, head, (line) => {
+    server.accept(req, socket, head, (line) => {
       open.add(line, visitor);
       logged.status = 101;
       route.handle(line, caller, { requestId, trace: traceHeadersOf(req) });

@@ -24,6 +24,8 @@ export class SocketServer {
   /** The same for all lines. */
   readonly #onClosed = [(line: SocketLine) => void this.#lines.delete(line)];
   readonly #sendMs: number;
+  /** Who was let in meanwhile comes too late. */
+  #isClosed = false;
   /** From the first line on. */
   #ping: NodeJS.Timeout | undefined;
 
@@ -45,6 +47,10 @@ export class SocketServer {
     head: Buffer,
     use: (line: SocketLine) => void,
   ): void {
+    if (this.#isClosed) {
+      refuseUpgrade(req, socket, new ApiError("shutting_down", "The server is stopping."));
+      return;
+    }
     this.#server ??= handshakes(this.#maxPayload);
     this.#server.handleUpgrade(req, socket, head, (accepted) => {
       const line = this.#lineOf(accepted, socket);
@@ -66,6 +72,7 @@ export class SocketServer {
 
   /** Closes every socket, and cuts those that do not answer the close frame. */
   async closeAll(code: number, reason: string): Promise<void> {
+    this.#isClosed = true;
     clearInterval(this.#ping);
     const open = [...this.#lines];
     const closed = open.map(

@@ -50,7 +50,7 @@ test("a block with a known language is coloured, without a change to its text", 
   );
 });
 
-test("with forced colours code has none, which would look like a selection, also when they are switched on later", async (t) => {
+test("with forced colours code has none, which would look like a selection, also when they are switched on later, and all of it again when they are switched off", async (t) => {
   const chat = await openChat(t, browser, {
     turns: ["one", "two", "three"].map((text) => [say(`\`\`\`js\nlet a; // ${text}\n\`\`\`\n`)]),
   });
@@ -63,10 +63,12 @@ test("with forced colours code has none, which would look like a selection, also
   await chat.send.waitFor();
   // What is in view has been asked for its colours by then.
   await chat.page.evaluate(() => new Promise((done) => requestIdleCallback(done)));
+  assert.equal(await chat.page.evaluate(() => CSS.highlights.size), 0);
   await chat.page.emulateMedia({ forcedColors: "none" });
+  assert.deepEqual((await painted(chat.page, 2)).comment, ["// one", "// two"]);
   await chat.say("And again");
   await chat.answer.getByText("three").waitFor();
-  assert.deepEqual((await painted(chat.page, 1)).comment, ["// three"]);
+  assert.deepEqual((await painted(chat.page, 3)).comment, ["// one", "// two", "// three"]);
 });
 
 test("languages that are unknown or not named load nothing", async (t) => {

@@ -105,6 +105,15 @@ test("code is painted near view only, also in a part that is not skipped, and ag
   await untilPainted(page, "number23 ");
   await untilPainted(page, "number0 ", false);
   assert.ok((await ranges(page)) < 20, `${await ranges(page)} painted`);
+  // Also what is above and not in view yet.
+  const above = await answer.evaluate((it) => {
+    const top = it.closest(".scroller")?.getBoundingClientRect().top ?? 0;
+    return [...(CSS.highlights.get("agent-chat-keyword") ?? [])].filter(({ startContainer }) => {
+      const code = startContainer.parentElement;
+      return code !== null && code.getBoundingClientRect().bottom < top - 100;
+    }).length;
+  });
+  assert.ok(above > 0);
   await answer.locator("pre").first().scrollIntoViewIfNeeded();
   await untilPainted(page, "number0 ");
   await untilPainted(page, "number23 ", false);

@@ -65,7 +65,7 @@ for (const [kind, begin] of Object.entries(BEGIN)) {
     });
     // What came before counts in the first ten seconds, and those begin when the server gives it the turn, which a busy
     // machine may do late. Not a step further than that: the other one's reading has its time, too.
-    while (isWaiting && slow.rest === "") {
+    for (let second = 0; second < 120 && slow.rest === ""; second += 5) {
       await slow.write("     ");
       await seconds(t, server, 5);
       await seconds(t, server, 0);

@@ -10,6 +10,7 @@ import { tokenizeWith } from "@speed-highlight/core/tokenize";
 import { grammars } from "./grammars.ts";
 import { highlightSheet } from "./highlight.styles.ts";
 import { skipListener } from "./skipped-parts.ts";
+import { type Token, textsOf, wrapTokens } from "./wrap-tokens.ts";
 
 /** Longer code stays plain: it would hold the page up. */
 const maxLength = 50_000;
@@ -35,12 +36,6 @@ const roles: Partial<Record<ShjToken, string>> = {
   err: "deleted",
 };
 
-interface Token {
-  readonly role: string;
-  readonly start: number;
-  readonly end: number;
-}
-
 type Ranges = readonly (readonly [role: string, range: StaticRange])[];
 
 /**
@@ -60,47 +55,58 @@ const wanted = new WeakMap<Element, string>();
 const forced = matchMedia("(forced-colors: active)");
 forced.addEventListener("change", () => {
   for (const name of Object.values(roles)) CSS.highlights?.delete(`agent-chat-${name}`);
+  for (const ranges of painted.values()) register(ranges);
 });
 
 const listenForSkips = skipListener((part, skips) => {
   for (const code of part.querySelectorAll("pre > code")) {
     if (skips) {
-      observer.unobserve(code);
+      observerOf(code).unobserve(code);
       hide(code);
-    } else if (hidden.has(code) || wanted.has(code)) observer.observe(code);
+    } else if (hidden.has(code) || wanted.has(code)) observerOf(code).observe(code);
   }
 });
 
 let isPrinting = false;
 
-/** Where an observer looks no further than the edge of what scrolls, colours would come too late when somebody scrolls back. */
-const looksAhead = "scrollMargin" in IntersectionObserver.prototype;
+/** One for each element that scrolls: of the page's own view the scroller shows a part, and margins of that are cut off by it. */
+const observers = new WeakMap<Element, IntersectionObserver>();
 
-const observer = new IntersectionObserver(
-  (entries) => {
-    for (const { target, isIntersecting } of entries) {
-      if (isIntersecting) paint(target);
-      else if ((looksAhead && !isPrinting) || !target.isConnected) hide(target);
-    }
-  },
-  // What is about to be scrolled to is coloured when it comes.
-  { rootMargin: "50%", scrollMargin: "100%" } as IntersectionObserverInit,
-);
+function observerOf(code: Element): IntersectionObserver {
+  const scroller = code.closest(".scroller") ?? document.documentElement;
+  let observer = observers.get(scroller);
+  if (observer === undefined) {
+    // What is about to be scrolled to is coloured when it comes.
+    observer = new IntersectionObserver(look, { root: scroller, rootMargin: "100%" });
+    observers.set(scroller, observer);
+  }
+  return observer;
+}
+
+function look(entries: readonly IntersectionObserverEntry[]): void {
+  for (const { target, isIntersecting } of entries) {
+    if (isIntersecting) paint(target);
+    else if (!isPrinting || !target.isConnected) hide(target);
+  }
+}
 
 /** Colours the code of an element as soon as it can be seen, again if its text has grown. `grammar`: a key of `grammars`. */
 export function highlight(code: HTMLElement, grammar: string): void {
   wanted.set(code, grammar);
+  const root = code.getRootNode();
+  adoptSheet(root);
+  listenForSkips(root);
   ask(code);
 }
 
 /** Observing anew answers anew. */
 function ask(code: Element): void {
+  const observer = observerOf(code);
   observer.unobserve(code);
   observer.observe(code);
 }
 
 function paint(code: Element): void {
-  if (forced.matches) return;
   const grammar = wanted.get(code);
   if (grammar === undefined) {
     const ranges = hidden.get(code);
@@ -110,7 +116,6 @@ function paint(code: Element): void {
   wanted.delete(code);
   const tokens = tokensOf(code.textContent, grammar);
   if (tokens === undefined) return;
-  adoptSheet(code.getRootNode());
   if (typeof Highlight === "undefined") wrapTokens(code, tokens);
   else paintRanges(code, tokens);
 }
@@ -162,14 +167,19 @@ function hide(code: Element): void {
 
 function show(code: Element, ranges: Ranges): void {
   if (painted.has(code)) return;
-  if (!forced.matches) for (const [role, range] of ranges) highlightOf(role).add(range);
+  register(ranges);
   painted.set(code, ranges);
   hidden.delete(code);
 }
 
+function register(ranges: Ranges): void {
+  if (!forced.matches) for (const [role, range] of ranges) highlightOf(role).add(range);
+}
+
 function paintRanges(code: Element, tokens: readonly Token[]): void {
   hide(code);
-  listenForSkips(code.getRootNode());
+  // Where a browser tells nothing of what has left the page.
+  for (const element of painted.keys()) if (!element.isConnected) hide(element);
   const places = placesIn(code);
   const ranges = tokens.map(({ role, start, end }) => {
     const [startContainer, startOffset] = places(start);
@@ -202,40 +212,4 @@ function placesIn(code: Element): (offset: number) => [Text, number] {
     const text = texts[index] ?? new Text();
     return [text, Math.min(offset - before, text.length)];
   };
-}
-
-function textsOf(code: Element): Text[] {
-  const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
-  const texts: Text[] = [];
-  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
-    if (node instanceof Text) texts.push(node);
-  }
-  return texts;
-}
-
-/** For browsers that paint no ranges: an element around each token. */
-function wrapTokens(code: Element, tokens: readonly Token[]): void {
-  for (const span of code.querySelectorAll("[class^=token-]")) span.replaceWith(...span.childNodes);
-  code.normalize();
-  let before = 0;
-  for (const text of textsOf(code)) {
-    const end = before + text.length;
-    const inside = tokens.filter((token) => token.start < end && token.end > before);
-    wrapIn(text, before, inside);
-    before = end;
-  }
-}
-
-function wrapIn(text: Text, before: number, tokens: readonly Token[]): void {
-  // From the end, so that what is still to be cut keeps its offsets.
-  for (const { role, start, end } of tokens.toReversed()) {
-    const from = Math.max(start - before, 0);
-    if (end - before < text.length) text.splitText(end - before);
-    const part = from > 0 ? text.splitText(from) : text;
-    const span = document.createElement("span");
-    span.className = `token-${role}`;
-    part.replaceWith(span);
-    span.append(part);
-    if (from === 0) return;
-  }
 }

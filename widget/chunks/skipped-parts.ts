@@ -28,7 +28,7 @@ const SKIPPABLE = ".message:not(:last-child), .passed";
  * Whether it stands in a part that is skipped: what comes into view can have parts in it that are skipped still. To ask
  * `checkVisibility` would have all of the page laid out, and what is skipped, too.
  */
-export function inSkippedPart(element: Element): boolean {
+function inSkippedPart(element: Element): boolean {
   for (let part: SkippablePart | null = element; part; part = part.parentElement) {
     if (part.isSkipped && part.matches(SKIPPABLE)) return true;
   }
