@@ -2,7 +2,7 @@
 
 import { watchTogether } from "./agent/run-watch.ts";
 import type { Runner } from "./agent/runner.ts";
-import { type StateBinding, sealState } from "./agent/state.ts";
+import type { StateBinding } from "./agent/state.ts";
 import type { Config } from "./config.ts";
 import type { AdmissionControl } from "./limits/admission-control.ts";
 import type { Metrics } from "./observe/metrics.ts";
@@ -64,7 +64,7 @@ function runnerOf(
     get toolLimits() {
       return current().tools;
     },
-    seal: (unsealed) => sealState(unsealed, state()),
+    state,
     report: (error) => log.failure(error),
   };
 }

@@ -74,7 +74,8 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   serveSockets(http, serving, socketsFor(service), sockets, admission, open);
   return {
     listen: () => listen(http, config),
-    prepare: () => prepareAll([service.files, handshakes, options.provider, tracing]),
+    prepare: () =>
+      prepareAll([service.parser, runs.hub, options.provider, handshakes, service.files, tracing]),
     reload(next) {
       live = { ...config, ...livePartOf(next) };
       const known = knownKeyIds(live);

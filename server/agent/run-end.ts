@@ -6,6 +6,7 @@ import type { DoneEvent, ErrorEvent, TokenEvent } from "../protocol/events.ts";
 import type { Conversation } from "../providers/provider.ts";
 import { abortKind } from "./run-abort.ts";
 import type { Progress, Runner, RunRequest } from "./runner.ts";
+import { sealState } from "./state.ts";
 
 /** Said in place of an empty answer, which would look like a fault. */
 export const NOTHING_SAID: Record<Exclude<FinishReason, "stop" | "stopped">, string> = {
@@ -41,7 +42,7 @@ function done(
   return {
     type: "done",
     data: output,
-    state: runner.seal(conversation.state()),
+    state: sealState(conversation.state(), runner.state()),
     ...(usage === undefined ? {} : { usage }),
     finish_reason: reason,
     ...(model === undefined ? {} : { model }),
@@ -110,6 +111,6 @@ function errorEvent(
     data: message,
     code,
     retryable: true,
-    ...(hasState ? { state: runner.seal(request.state) } : {}),
+    ...(hasState ? { state: sealState(request.state, runner.state()) } : {}),
   };
 }

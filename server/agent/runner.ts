@@ -5,6 +5,7 @@ import type { ConversationState, Usage } from "../protocol/chat.ts";
 import type { StreamEvent } from "../protocol/events.ts";
 import type { Provider, Tell } from "../providers/provider.ts";
 import type { Agent } from "./define.ts";
+import type { StateBinding } from "./state.ts";
 
 /** One message to the agent, parsed and allowed. */
 export interface RunRequest {
@@ -32,8 +33,8 @@ export interface Runner {
   /** Longest run, in milliseconds. */
   readonly maxRunMs: number;
   readonly toolLimits: ToolLimits;
-  /** Makes a state ready to leave the server. */
-  seal(state: ConversationState): ConversationState;
+  /** What states are bound to now, when they leave the server. */
+  state(): StateBinding;
   /** Told of every failure, with its cause. */
   report(error: unknown): void;
 }

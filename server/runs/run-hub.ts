@@ -1,9 +1,9 @@
-import { runAgent } from "../agent/run.ts";
 import type { RunWatch } from "../agent/run-watch.ts";
 import type { Runner, RunRequest } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
 import { newId } from "../http/new-id.ts";
 import { crypto } from "../node/crypto.ts";
+import { Late } from "../node/late.ts";
 import { ApiError, invalidRequest } from "../protocol/api-error.ts";
 import { Activity } from "./activity.ts";
 import { EarlyCancels } from "./early-cancels.ts";
@@ -30,6 +30,9 @@ export interface Admission {
    */
   enter(caller: Caller, signal: AbortSignal): Promise<() => void>;
 }
+
+/** What runs do; a start does not wait for it. */
+const agentRun = new Late(() => import("../agent/run.ts"));
 
 /** For the last event of each run to be written. */
 const LAST_EVENT_MS = 2_000;
@@ -78,6 +81,11 @@ export class RunHub implements RunDirectory {
     this.#secret = secret;
     this.#observer = observer;
     this.#budget = new LogBudget(settings.maxTotalBytes);
+  }
+
+  /** Loads what the first run would have to wait for. */
+  async prepare(): Promise<void> {
+    await agentRun.come();
   }
 
   /** Whether the server is stopping: no new runs. */
@@ -189,7 +197,10 @@ function jobOf(
   return {
     admit: (signal) => admission.enter(caller, signal),
     watch,
-    work: (controller, tell, watching) => runAgent(runner, request, controller, tell, watching),
+    async work(controller, tell, watching) {
+      const { runAgent } = agentRun.now ?? (await agentRun.come());
+      await runAgent(runner, request, controller, tell, watching);
+    },
     onOver: memory.share(),
   };
 }

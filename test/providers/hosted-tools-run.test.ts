@@ -6,7 +6,7 @@ import { LLMock } from "@copilotkit/aimock";
 import { checkAgent } from "../../server/agent/define.ts";
 import { runAgent } from "../../server/agent/run.ts";
 import { RunAbort } from "../../server/agent/run-abort.ts";
-import type { ConversationState } from "../../server/protocol/chat.ts";
+import type { StateBinding } from "../../server/agent/state.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
 import { send } from "../support/chat-transports.ts";
 import { hang, type Step, say, scriptedProvider } from "../support/scripted-provider.ts";
@@ -67,12 +67,15 @@ test("a run that is stopped while a hosted tool works ends the call, too", async
     type: "hosted_call",
     call: { id: "ws_1", name: "web_search", arguments: "{}" },
   };
+  const limits = { maxHistoryItems: 10, maxHistoryBytes: 10_000 };
+  const whose = { kind: "conversation_history", agent: "A", provider: "scripted" } as const;
+  const binding: StateBinding = { ...whose, secrets: [], limits };
   const runner = {
     agent: checkAgent({ name: "A", model: "demo" }),
     provider: scriptedProvider([[say("Let me search."), began, hang]]),
     toolLimits: { maxOutputChars: 100_000, maxCallsPerTurn: 16 },
     maxRunMs: 20_000,
-    seal: (state: ConversationState) => state,
+    state: () => binding,
     report: (error: unknown) => assert.fail(String(error)),
   };
   const types: string[] = [];
