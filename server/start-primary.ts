@@ -1,7 +1,7 @@
 /** `parley start --workers`: the process that starts the others, counts what is limited, and serves nobody itself. */
 
 import cluster from "node:cluster";
-import { type AddressInfo, createServer, type Server } from "node:net";
+import { createServer, type Server } from "node:net";
 import { announce } from "./announce.ts";
 import type { Listening, WorkerSetup } from "./cluster/apis.ts";
 import { Coordinator } from "./cluster/coordinator.ts";
@@ -129,13 +129,35 @@ class Primary {
   }
 }
 
+/**
+ * Systems give ports above these to outgoing connections: one of those could be taken by anybody's connection before the
+ * workers listen on it.
+ */
+const FIRST_PORT = 20_000;
+const PORTS = 10_000;
+
+/** Ports that are tried: where so many are in use, it is not by chance. */
+const MAX_TRIES = 20;
+
 /** A port that nobody listens on. @throws SetupError */
-async function freePort(at: Pick<Config, "host" | "port">): Promise<number> {
-  const server = createServer();
-  await listen({ listen: () => listenOn(server, at) }, at);
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+async function freePort({ host }: Pick<Config, "host">): Promise<number> {
+  for (let tries = 1; ; tries++) {
+    const at = { host, port: FIRST_PORT + Math.floor(Math.random() * PORTS) };
+    const server = createServer();
+    try {
+      await listen({ listen: () => listenOn(server, at) }, at);
+    } catch (error) {
+      if (tries < MAX_TRIES && isInUse(error)) continue;
+      throw error;
+    }
+    await new Promise((resolve) => server.close(resolve));
+    return at.port;
+  }
+}
+
+function isInUse(error: unknown): boolean {
+  const cause = error instanceof SetupError ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
 }
 
 function listenOn(server: Server, { host, port }: Pick<Config, "host" | "port">): Promise<string> {
