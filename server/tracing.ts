@@ -33,7 +33,15 @@ export function traceRuns(
       return { provider: PROVIDER_NAMES[id] ?? id, name };
     },
   };
-  return (run) => traceRun(api, traced, run);
+  return (run) => (hasSdk(api) ? traceRun(api, traced, run) : undefined);
+}
+
+/** Whether anybody takes spans now: where nobody does, not even their attributes are made. */
+function hasSdk(api: OpenTelemetry): boolean {
+  const provider: unknown = api.trace.getTracerProvider();
+  if (!hasDelegate(provider)) return true;
+  // What every provider of the API stands for until there is an SDK.
+  return provider.getDelegate() !== new api.ProxyTracerProvider().getDelegate();
 }
 
 /** The same with a package that is loaded, where it is installed, for the first run. */

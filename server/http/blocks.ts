@@ -50,6 +50,8 @@ export class Blocks {
 
   /** All bytes, in one piece. */
   join(): Buffer {
+    const [piece, ...more] = this.#pieces;
+    if (piece !== undefined && more.length === 0 && !this.isMuch) return piece;
     return Buffer.concat([...this.take(), ...this.#pieces]);
   }
 

@@ -97,11 +97,14 @@ export class RunRecord implements RunWatch {
   end(): void {
     if (this.#over) return;
     this.#over = true;
-    const { askedAt, ...about } = this.#about;
+    const { runId, requestId, transport, key, askedAt } = this.#about;
     const last = this.#last;
     const usage = last?.type === "done" ? last.usage : undefined;
     this.#sink.run({
-      ...about,
+      runId,
+      requestId,
+      transport,
+      key,
       model: this.#model,
       end: last === undefined ? "gone" : last.type === "done" ? last.finish_reason : last.code,
       failed: last?.type === "error",

@@ -136,8 +136,17 @@ class SocketConversation implements LineListener {
   async #start({ run: id, request }: ChatCommand, memory: MemoryHold): Promise<void> {
     await this.#service.admission.message(this.#caller);
     this.#refuseSecond();
-    const about = { caller: this.#caller, ...this.#upgrade, transport: "ws" } as const;
-    const order = { ...about, request, memory, id, resumable: id !== undefined };
+    const { requestId, trace } = this.#upgrade;
+    const order = {
+      caller: this.#caller,
+      requestId,
+      trace,
+      transport: "ws",
+      request,
+      memory,
+      id,
+      resumable: id !== undefined,
+    } as const;
     this.#follow(await this.#service.runs.open(order), 0);
   }
 

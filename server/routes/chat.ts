@@ -23,8 +23,17 @@ export const chat =
       stream = parsed.stream;
       const resumable = stream && id !== undefined;
       const transport = stream ? "sse" : "json";
-      const about = { requestId, trace: traceHeadersOf(req), transport } as const;
-      run = await service.runs.open({ caller, request, memory, id, resumable, ...about });
+      const trace = traceHeadersOf(req);
+      run = await service.runs.open({
+        caller,
+        requestId,
+        trace,
+        transport,
+        request,
+        memory,
+        id,
+        resumable,
+      });
     } finally {
       // A run that was started shares it.
       release();

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type MessageSlots, RepeatedJson } from "../../server/providers/upstream/repeated-json.ts";
+import {
+  FIRST_MESSAGES,
+  type MessageSlots,
+  RepeatedJson,
+} from "../../server/providers/upstream/repeated-json.ts";
 
 const SLOTS: MessageSlots = {
   texts: [
@@ -26,9 +30,16 @@ function outcome(parse: () => unknown): unknown {
   }
 }
 
+/** In the middle of a stream, where likeness is looked for. */
+function parserOfLongStream(): RepeatedJson {
+  const json = new RepeatedJson(SLOTS);
+  for (let count = 0; count < FIRST_MESSAGES; count++) json.parse("{}");
+  return json;
+}
+
 /** Parses all of them as one stream, and each alone. */
 function assertParsedAsEver(texts: readonly string[]): void {
-  const json = new RepeatedJson(SLOTS);
+  const json = parserOfLongStream();
   for (const text of texts) {
     assert.deepEqual(
       outcome(() => json.parse(text)),
@@ -119,7 +130,7 @@ test("numbers that JSON does not have, or that are not exact, are judged as ever
 });
 
 test("of messages that differ in their text, number and noise, only these are read", () => {
-  const json = new RepeatedJson(SLOTS);
+  const json = parserOfLongStream();
   const first = json.parse(chunk("Hello"));
   // The very object of before: nothing else of the text was parsed.
   assert.equal(json.parse(chunk(" wörld", 8, "")), first);
@@ -131,9 +142,17 @@ test("of messages that differ in their text, number and noise, only these are re
 });
 
 test("a server that writes no two messages alike is asked for likeness a few times only", () => {
-  const json = new RepeatedJson(SLOTS);
+  const json = parserOfLongStream();
   const unlike = (at: number) => `{"at":${at},"delta":{"content":"a"}}`;
   for (let at = 0; at < 5; at++) assert.deepEqual(json.parse(unlike(at)), JSON.parse(unlike(at)));
   const one = json.parse(unlike(9));
   assert.notEqual(json.parse(unlike(9)), one);
+});
+
+test("in the first messages of a stream nobody looks for likeness, which a short answer would only wait for", () => {
+  const json = new RepeatedJson(SLOTS);
+  const first = Array.from({ length: FIRST_MESSAGES }, (_, at) => json.parse(chunk("a", at)));
+  assert.equal(new Set(first).size, FIRST_MESSAGES);
+  const pattern = json.parse(chunk("a"));
+  assert.equal(json.parse(chunk("b")), pattern);
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { exchange } from "../../server/providers/upstream/exchange.ts";
+import { destinationOf, exchange } from "../../server/providers/upstream/exchange.ts";
 import { requestBody } from "../../server/providers/upstream/request-body.ts";
 import { ok, serve } from "../support/chat-servers.ts";
 import { listen } from "../support/listen.ts";
@@ -32,11 +32,11 @@ for (const [name, value] of BODIES) {
       res.end(JSON.stringify(pieces.reduce((sum, { length }) => sum + length, 0)));
       assert.deepEqual(JSON.parse(Buffer.concat(pieces).toString()), value);
     });
-    const url = new URL(await listen(t, model));
+    const url = await listen(t, model);
     const body = await requestBody(value);
     assert.ok(Array.isArray(body) && body.length > 2);
     const sent = { method: "POST", headers: { "content-type": "application/json" }, body };
-    const answer = await exchange(url, sent, new AbortController().signal);
+    const answer = await exchange(destinationOf(url), sent, new AbortController().signal);
     let length = "";
     for await (const piece of answer) length += piece;
     assert.equal(length, said);

@@ -4,7 +4,7 @@ import type {
   ConverseStreamOutput,
 } from "@aws-sdk/client-bedrock-runtime";
 import type { OnAnswer } from "../provider.ts";
-import { exchange, headersOf, isStream, refusalOf } from "../upstream/exchange.ts";
+import { destinationOf, exchange, headersOf, isStream, refusalOf } from "../upstream/exchange.ts";
 import type { UpstreamLine } from "../upstream/line.ts";
 import { tell } from "../upstream/request-id.ts";
 import { httpRefusal, sdkFailure } from "./failures.ts";
@@ -86,9 +86,10 @@ export class BedrockConnection {
   }
 
   async #exchange({ method, protocol, hostname, port, path, headers, body = "" }: BuiltRequest) {
-    const url = new URL(`${protocol}//${hostname}${port === undefined ? "" : `:${port}`}${path}`);
+    const address = `${protocol}//${hostname}${port === undefined ? "" : `:${port}`}${path}`;
+    const to = destinationOf(address);
     try {
-      const answer = await exchange(url, { method, headers, body }, this.#line.signal);
+      const answer = await exchange(to, { method, headers, body }, this.#line.signal);
       tell(this.#onAnswer, answer.headers);
       if (!isStream(answer, "application/vnd.amazon.eventstream")) {
         throw httpRefusal(await refusalOf(answer));

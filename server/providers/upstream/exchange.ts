@@ -1,7 +1,29 @@
 import { type Agent, type IncomingMessage, request as requestHttp } from "node:http";
+import { urlToHttpOptions } from "node:url";
 import { httpAgent, httpsAgent } from "./agents.ts";
 import { isCompressed, MAX_REFUSAL_BYTES, MAX_REFUSAL_MS, UpstreamRefusal } from "./refusal.ts";
 import { lengthOf } from "./request-body.ts";
+
+/** Where a request goes, taken out of an address once: Node would do so with each request, and copy all parts twice. */
+export interface Destination {
+  readonly protocol: string;
+  readonly hostname: string | undefined;
+  readonly port: number | string | undefined;
+  readonly path: string;
+  /** A name and a password that stand in the address. */
+  readonly auth: string | undefined;
+}
+
+export function destinationOf(address: string): Destination {
+  const { protocol, hostname, port, path, auth } = urlToHttpOptions(new URL(address));
+  return {
+    protocol: protocol ?? "",
+    hostname: hostname ?? undefined,
+    port: port ?? undefined,
+    path: path ?? "/",
+    auth: auth ?? undefined,
+  };
+}
 
 /** A request as it is sent. */
 export interface ExchangeRequest {
@@ -19,16 +41,16 @@ export interface ExchangeRequest {
  * bound the settings silently, and on Node 20 it can lose an abort after a garbage collection.
  */
 export async function exchange(
-  url: URL,
+  to: Destination,
   request: ExchangeRequest,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   // The agent says which protocol is spoken, so that both are asked for by the same function.
-  const agent = url.protocol === "http:" ? httpAgent : await httpsAgent();
+  const agent = to.protocol === "http:" ? httpAgent : await httpsAgent();
   for (;;) {
     signal.throwIfAborted();
     try {
-      return await send(agent, url, request, signal);
+      return await send(agent, to, request, signal);
     } catch (error) {
       // Each is gone from the pool with this, and in the end a new one is made.
       if (!(error instanceof StaleConnection)) throw error;
@@ -41,20 +63,24 @@ class StaleConnection extends Error {}
 
 function send(
   agent: Agent,
-  url: URL,
+  { protocol, hostname, port, path, auth }: Destination,
   { method, headers, body }: ExchangeRequest,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     // An answer is read as it comes: none of its bytes may wait for others to be compressed with.
     // The line has limits of its own: the agent's, for connections that wait, is not to run while this one is in use.
-    const options = {
+    const sent = requestHttp({
+      protocol,
+      hostname,
+      port,
+      path,
+      auth,
       method,
       headers: { "accept-encoding": "identity", ...headers },
       timeout: 0,
       agent,
-    };
-    const sent = requestHttp(url, options);
+    });
     const abort = () => sent.destroy(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
     sent.once("close", () => signal.removeEventListener("abort", abort));

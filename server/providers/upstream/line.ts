@@ -30,6 +30,8 @@ export class UpstreamLine {
   /** Set when the answer is over, with why where it broke off. */
   #end: { readonly error: unknown } | undefined;
   #wake: (() => void) | undefined;
+  /** Ends the wait for the head of an answer, whether or not the request listens to its signal. */
+  #refuse: ((reason: unknown) => void) | undefined;
   /** For all waits one after the other: it counts only while there is one. */
   #timer: NodeJS.Timeout | undefined;
   #isIdleTimer = false;
@@ -65,7 +67,10 @@ export class UpstreamLine {
     const { signal } = this.#request;
     this.#watch();
     try {
-      return await Promise.race([send(signal), rejection(signal)]);
+      return await new Promise<Answer>((resolve, reject) => {
+        this.#refuse = reject;
+        send(signal).then(resolve, reject);
+      });
     } catch (error) {
       throw this.#failure ?? error;
     } finally {
@@ -76,6 +81,9 @@ export class UpstreamLine {
   /** Takes the answer whose body `read` is to read. */
   take(answer: IncomingMessage): void {
     this.#answer = answer;
+    // What came with the head is here by now: a listener would be told of it in the next tick, and piece by piece.
+    const start: Buffer | null = answer.read();
+    if (start !== null) this.#arrived(start);
     answer.on("data", (piece: Buffer) => this.#arrived(piece));
     finished(answer, { writable: false }, (error) => {
       this.#end = { error };
@@ -188,6 +196,7 @@ export class UpstreamLine {
     clearTimeout(this.#timer);
     if (this.#signal.aborted) this.#failure ??= this.#signal.reason;
     this.#request.abort(this.#failure);
+    this.#refuse?.(this.#request.signal.reason);
     this.#answer?.destroy();
     this.#wake?.();
   };
@@ -201,11 +210,4 @@ export class UpstreamLine {
     finished(answer, { writable: false }, () => clearTimeout(timer));
     answer.resume();
   }
-}
-
-/** Never fulfilled: rejects when the signal, which belongs to one request only, is aborted. */
-function rejection(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }

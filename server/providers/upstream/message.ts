@@ -13,28 +13,35 @@ export interface MessageSource {
   readonly parser: RepeatedJson;
 }
 
+/** An event of a stream. */
+interface UpstreamMessage extends SseMessage {
+  /** What it carries, where that was judged before it is read. */
+  json?: Record<string, unknown>;
+}
+
 /**
  * The JSON object that an event carries, which is to be read before the next one is asked for; `undefined` for `[DONE]`.
  * Throws `ProviderError` for an error object, which both APIs may send in the middle of a stream, and for what is no JSON
  * object.
  */
 export function readMessage(
-  { event, data }: SseMessage,
+  message: UpstreamMessage,
   { label, explain, parser }: MessageSource,
 ): Record<string, unknown> | undefined {
+  const { event, data } = message;
   if (data === "[DONE]") return undefined;
-  const json = parse(data, label, parser);
+  const json = message.json ?? parse(data, label, parser);
   if (!isError(event, json)) return json;
   const failure = new UpstreamFailure(json);
   throw explain?.(failure) ?? toProviderError(label, failure);
 }
 
 /** The failure that an event reports, as `readMessage` would throw it; `undefined` when it reports none. */
-export function reportedFailure({ event, data }: SseMessage, label: string): unknown {
-  if (data === "[DONE]") return undefined;
+export function reportedFailure(message: UpstreamMessage, label: string): unknown {
+  if (message.data === "[DONE]") return undefined;
   try {
-    const json = parse(data, label, JSON);
-    return isError(event, json) ? new UpstreamFailure(json) : undefined;
+    message.json = parse(message.data, label, JSON);
+    return isError(message.event, message.json) ? new UpstreamFailure(message.json) : undefined;
   } catch (error) {
     return error;
   }

@@ -18,6 +18,9 @@ export interface MessageSlots {
 /** Longest message that is looked at: those that say a token are short. */
 const MOST_CHARS = 2_000;
 
+/** Messages of a stream that are parsed as they are: to make a pattern takes as long as to parse ten. */
+export const FIRST_MESSAGES = 10;
+
 /** How many patterns are made in a row of which none fits: some servers write no two messages alike. */
 const MOST_TRIES = 4;
 
@@ -33,6 +36,7 @@ export class RepeatedJson {
   readonly #slots: MessageSlots;
   #pattern: Pattern | undefined;
   #tries = MOST_TRIES;
+  #parsed = 0;
 
   constructor(slots: MessageSlots) {
     this.#slots = slots;
@@ -45,6 +49,7 @@ export class RepeatedJson {
       return this.#pattern.message;
     }
     const json: unknown = JSON.parse(text);
+    if (this.#parsed++ < FIRST_MESSAGES) return json;
     if (this.#tries === 0) {
       this.#pattern = undefined;
     } else if (isRecord(json) && text.length <= MOST_CHARS) {

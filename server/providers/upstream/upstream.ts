@@ -56,12 +56,12 @@ export class Upstream {
   }
 
   async #send(request: UpstreamRequest, signal: AbortSignal): Promise<StreamAnswer> {
-    const { url, headers } = this.#form.now ?? (await this.#form.come());
+    const { to, headers } = this.#form.now ?? (await this.#form.come());
     const { apiKey } = this.#options;
     const authorized =
       typeof apiKey === "function"
         ? { ...headers, authorization: `Bearer ${await apiKey()}` }
         : headers;
-    return sendJson({ url, headers: authorized }, request.body(), signal);
+    return sendJson({ to, headers: authorized }, request.body(), signal);
   }
 }
