@@ -13,6 +13,11 @@ export class Late<Part> {
     return this.#part;
   }
 
+  /** To be awaited: nobody waits for what is there. */
+  get part(): Part | Promise<Part> {
+    return this.#part ?? this.come();
+  }
+
   /** Where it failed, the next who asks tries again. As for code: Node has forgotten a file that was not found, though not one that could not be read. */
   async come(): Promise<Part> {
     this.#making ??= this.#make();

@@ -20,7 +20,7 @@ export class LateChatModel implements ChatModel {
     signal: AbortSignal,
     tell: Tell<ChatModelEvent>,
   ): Promise<void> {
-    const model = this.#model.now ?? (await this.#model.come());
+    const model = await this.#model.part;
     return model.stream(request, signal, tell);
   }
 }

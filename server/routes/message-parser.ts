@@ -15,7 +15,7 @@ const MAX_PARSE_MS = 10_000;
 const IDLE_MS = 30_000;
 
 /** What judges messages; a start does not wait for it. */
-const rulebook = new Late(() => import("./parse-chat.ts"));
+const parseChatModule = new Late(() => import("./parse-chat.ts"));
 
 /**
  * Turns bytes into checked messages: small ones at once, large ones in a thread of their own and one after
@@ -39,14 +39,14 @@ export class MessageParser {
 
   /** Loads what the first message would have to wait for. */
   async prepare(): Promise<void> {
-    await rulebook.come();
+    await parseChatModule.come();
   }
 
   /** Parses a body of `POST /api/chat`. @throws ApiError */
   async body(bytes: Blocks): Promise<ReturnType<typeof parseChat>> {
     const rules = this.#rules();
     if (!bytes.isMuch) {
-      const { parseChat } = rulebook.now ?? (await rulebook.come());
+      const { parseChat } = await parseChatModule.part;
       return parseChat(parseJson(bytes.join(), rules.limits), rules);
     }
     // The worker runs the very same function.
@@ -57,7 +57,7 @@ export class MessageParser {
   async frame(bytes: Blocks, remembered: Remembered): Promise<SocketCommand> {
     const rules = this.#rules();
     if (!bytes.isMuch) {
-      const { continuesRemembered, parseSocketMessage } = rulebook.now ?? (await rulebook.come());
+      const { continuesRemembered, parseSocketMessage } = await parseChatModule.part;
       const body = parseJson(bytes.join(), rules.limits);
       // A large state takes as long to check as a large message.
       const isMuch = remembered.length > SMALL_BYTES && continuesRemembered(body);

@@ -199,7 +199,7 @@ function jobOf(
     admit: (signal) => admission.enter(caller, signal),
     watch,
     async work(controller, tell, watching) {
-      const { runAgent } = agentRun.now ?? (await agentRun.come());
+      const { runAgent } = await agentRun.part;
       await runAgent(runner, request, controller, tell, watching);
     },
     onOver: memory.share(),

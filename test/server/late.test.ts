@@ -18,5 +18,6 @@ test("what could not be made is made again for the next who asks, once for all w
   assert.equal(late.now, undefined);
   assert.deepEqual(await Promise.all([late.come(), late.come()]), [part, part]);
   assert.equal(late.now, part);
+  assert.equal(late.part, part);
   assert.equal(reads, 2);
 });

@@ -48,7 +48,7 @@ export class AnthropicClient {
   async send(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<StreamAnswer> {
     const isSampling = SAMPLING_PARAMETERS.some((name) => name in body);
     const form = isSampling ? this.#samplingForm : this.#form;
-    return sendJson(form.now ?? (await form.come()), body, signal);
+    return sendJson(await form.part, body, signal);
   }
 
   async #build(version: string): Promise<RequestForm> {

@@ -25,7 +25,7 @@ export class LateResponsesModel implements StoredModel {
     signal: AbortSignal,
     tell: Tell<SpokenEvent | End>,
   ): Promise<void> {
-    const model = this.#model.now ?? (await this.#model.come());
+    const model = await this.#model.part;
     return model.ask(turn, end, signal, tell);
   }
 }

@@ -56,7 +56,7 @@ export class Upstream {
   }
 
   async #send(request: UpstreamRequest, signal: AbortSignal): Promise<StreamAnswer> {
-    const { to, headers } = this.#form.now ?? (await this.#form.come());
+    const { to, headers } = await this.#form.part;
     const { apiKey } = this.#options;
     const authorized =
       typeof apiKey === "function"
