@@ -6,8 +6,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 /** Longest text that is written with the rest, in UTF-16 units. */
 const LONG = 256 * 1024;
 
-/** One step: a millisecond of work or two. */
-const STEP = 512 * 1024;
+/** One step: less than a millisecond of work, since several requests may be written at a time. */
+const STEP = 128 * 1024;
 
 /** As it is sent: one text, or the bytes of a long one in pieces. */
 export type RequestBody = string | readonly Uint8Array[];
