@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ApiError } from "../protocol/api-error.ts";
 import { Blocks } from "./blocks.ts";
+import { ReadGate } from "./read-gate.ts";
 import type { MemoryHold } from "./request-memory.ts";
 import { UploadPace } from "./upload-pace.ts";
 
@@ -108,13 +109,14 @@ function readBlocks(
 ): Promise<Blocks> {
   return new Promise((resolve, reject) => {
     let blocks = new Blocks();
+    const gate = new ReadGate(req);
     const refuse = (error: unknown) => {
       blocks = new Blocks();
       refused = true;
       pace.stop();
       reject(error);
       // The rest is thrown away as it comes.
-      req.resume();
+      gate.release();
     };
     let refused = false;
     const pace = new UploadPace(minRate, refuse);
@@ -122,6 +124,7 @@ function readBlocks(
     req.on("data", (chunk: Buffer) => {
       if (refused) return;
       pace.count(chunk.length);
+      gate.count(chunk.length);
       if (blocks.size + chunk.length > limit) return refuse(tooLarge(limit));
       try {
         memory.grow(chunk.length);
@@ -131,10 +134,10 @@ function readBlocks(
       blocks.add(chunk);
       // A body in chunks did not say that it is large.
       if (blocks.size > LARGE_BYTES && !turn.hasCome) {
-        req.pause();
+        gate.close();
         turn.come().then(() => {
           pace.start();
-          req.resume();
+          gate.open();
         }, refuse);
       }
     });

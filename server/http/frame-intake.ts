@@ -1,11 +1,9 @@
 import type { WebSocket } from "ws";
 import { ApiError, toApiError } from "../protocol/api-error.ts";
 import { LARGE_BYTES, type LargeBodies } from "./body.ts";
+import { ReadGate } from "./read-gate.ts";
 import type { MemoryHold, RequestMemory } from "./request-memory.ts";
 import { UploadPace } from "./upload-pace.ts";
-
-/** Read of one socket in one turn of the event loop, about: else a quick peer's next two megabytes come before anybody else. */
-const TURN_BYTES = 256 * 1024;
 
 export interface IntakeRules {
   readonly large: LargeBodies;
@@ -43,9 +41,8 @@ export class FrameIntake {
   #turn: Promise<() => void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #work: Promise<void> | undefined;
-  /** Reasons not to read. */
-  #pauses = 0;
-  #turnBytes = 0;
+  /** Made when the socket says something: most say nothing. */
+  #gate: ReadGate | undefined;
   /** Nothing more is taken: the line is being closed. */
   #stalled = false;
 
@@ -70,7 +67,7 @@ export class FrameIntake {
     if (this.#stalled) return;
     this.#arrived += bytes;
     this.#pace?.count(bytes);
-    this.#breathe(bytes);
+    this.#reading.count(bytes);
     this.#memory ??= holdOf(this.#rules.memory);
     try {
       this.#memory.hold.grow(bytes);
@@ -84,13 +81,13 @@ export class FrameIntake {
     const { signal } = this.#gone;
     this.#pace ??= new UploadPace(minRate, (error) => this.#stall(error));
     const pace = this.#pace;
-    this.#pause();
+    this.#reading.close();
     this.#timer = setTimeout(() => this.#stall(tooSlow()), messageMs);
     this.#turn = large.enter(this.#address, signal);
     this.#turn.then(
       () => {
         if (this.#timer !== undefined) pace.start();
-        this.#resume();
+        this.#reading.open();
       },
       (error: unknown) => {
         if (!signal.aborted) this.#stall(toApiError(error));
@@ -110,43 +107,29 @@ export class FrameIntake {
       return;
     }
     const isLarge = this.#turn !== undefined;
-    if (isLarge) this.#pause();
+    if (isLarge) this.#reading.close();
     const work = async (before: Promise<void> | undefined) => {
       await before;
       await this.#listener.take(data, isBinary, hold);
       release();
       if (!isLarge) return;
       this.#endTurn();
-      this.#resume();
+      this.#reading.open();
     };
     this.#work = work(this.#work);
-  }
-
-  /** Lets others have their turn after so many bytes. */
-  #breathe(bytes: number): void {
-    this.#turnBytes += bytes;
-    if (this.#turnBytes < TURN_BYTES) return;
-    this.#turnBytes = 0;
-    this.#pause();
-    setImmediate(() => this.#resume());
-  }
-
-  #pause(): void {
-    if (this.#pauses++ === 0) this.#socket.pause();
-  }
-
-  #resume(): void {
-    // None is left of a socket that has stalled.
-    if (this.#pauses > 0 && --this.#pauses === 0) this.#socket.resume();
   }
 
   /** A paused socket would not hear the peer's answer to the close frame. */
   #stall(error: ApiError): void {
     this.#stalled = true;
-    this.#pauses = 0;
     this.#endTurn();
-    this.#socket.resume();
+    this.#reading.release();
     this.#listener.stalled(error);
+  }
+
+  get #reading(): ReadGate {
+    this.#gate ??= new ReadGate(this.#socket);
+    return this.#gate;
   }
 
   #endTurn(): void {

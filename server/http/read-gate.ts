@@ -1,0 +1,44 @@
+/** Read of one sender in one turn of the event loop, about: else the next two megabytes of a quick one come before anybody else. */
+const TURN_BYTES = 256 * 1024;
+
+/** What is read. */
+interface Readable {
+  pause(): unknown;
+  resume(): unknown;
+}
+
+/** Stops reading while there is a reason to, and for a turn of the event loop after so many bytes, so that others have theirs. */
+export class ReadGate {
+  readonly #source: Readable;
+  /** Reasons not to read. */
+  #reasons = 0;
+  #bytes = 0;
+
+  constructor(source: Readable) {
+    this.#source = source;
+  }
+
+  /** Bytes came. */
+  count(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes < TURN_BYTES) return;
+    this.#bytes = 0;
+    this.close();
+    setImmediate(() => this.open());
+  }
+
+  /** There is a reason not to read, which `open` takes back. */
+  close(): void {
+    if (this.#reasons++ === 0) this.#source.pause();
+  }
+
+  open(): void {
+    if (this.#reasons > 0 && --this.#reasons === 0) this.#source.resume();
+  }
+
+  /** Reads on whatever reasons there were: nothing of it is kept any more. */
+  release(): void {
+    this.#reasons = 0;
+    this.#source.resume();
+  }
+}
