@@ -74,7 +74,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   serveSockets(http, serving, socketsFor(service), sockets, admission, open);
   return {
     listen: () => listen(http, config),
-    // In the order in which the first message needs them; sockets of pages that were open come soonest after that.
+    // What every message needs comes first, then what some do.
     prepare: () =>
       prepareAll([service.parser, runs.hub, options.provider, handshakes, service.files, tracing]),
     reload(next) {

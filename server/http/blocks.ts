@@ -48,10 +48,10 @@ export class Blocks {
     this.#pieces = [];
   }
 
-  /** All bytes, in one piece. */
+  /** All bytes, in one piece. To be read only: what came in one piece is the very memory that it came in. */
   join(): Buffer {
-    const [piece, ...more] = this.#pieces;
-    if (piece !== undefined && more.length === 0 && !this.isMuch) return piece;
+    const [piece] = this.#pieces;
+    if (piece !== undefined && piece.length === this.#size) return piece;
     return Buffer.concat([...this.take(), ...this.#pieces]);
   }
 

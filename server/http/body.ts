@@ -57,27 +57,41 @@ export async function withBody<Value>(
 class Turn {
   readonly #res: ServerResponse;
   readonly #rules: BodyRules;
+  #gone: AbortController | undefined;
+  #coming: Promise<void> | undefined;
   #leave: (() => void) | undefined;
+  #isOver = false;
 
   constructor(res: ServerResponse, rules: BodyRules) {
     this.#res = res;
     this.#rules = rules;
   }
 
-  async come(): Promise<void> {
-    if (this.hasCome) return;
+  /** Asks for it once, however often this is called. */
+  come(): Promise<void> {
+    this.#coming ??= this.#ask();
+    return this.#coming;
+  }
+
+  get isAsked(): boolean {
+    return this.#coming !== undefined;
+  }
+
+  /** Also of one that has not come: nobody waits for it any more. */
+  end(): void {
+    this.#isOver = true;
+    if (this.#leave === undefined) this.#gone?.abort(cutOff());
+    else this.#leave();
+  }
+
+  async #ask(): Promise<void> {
     const gone = new AbortController();
+    this.#gone = gone;
     if (this.#res.closed) gone.abort(cutOff());
     else this.#res.once("close", () => gone.abort(cutOff()));
-    this.#leave = await this.#rules.large.enter(this.#rules.address, gone.signal);
-  }
-
-  get hasCome(): boolean {
-    return this.#leave !== undefined;
-  }
-
-  end(): void {
-    this.#leave?.();
+    const leave = await this.#rules.large.enter(this.#rules.address, gone.signal);
+    if (this.#isOver) leave();
+    else this.#leave = leave;
   }
 }
 
@@ -120,7 +134,8 @@ function readBlocks(
     };
     let refused = false;
     const pace = new UploadPace(minRate, refuse);
-    if (turn.hasCome) pace.start();
+    let turnCame = Promise.resolve();
+    if (turn.isAsked) pace.start();
     req.on("data", (chunk: Buffer) => {
       if (refused) return;
       pace.count(chunk.length);
@@ -133,17 +148,24 @@ function readBlocks(
       }
       blocks.add(chunk);
       // A body in chunks did not say that it is large.
-      if (blocks.size > LARGE_BYTES && !turn.hasCome) {
+      if (blocks.size > LARGE_BYTES && !turn.isAsked) {
         gate.close();
-        turn.come().then(() => {
-          pace.start();
+        turnCame = turn.come().then(() => {
+          if (!refused) pace.start();
           gate.open();
-        }, refuse);
+        });
+        turnCame.catch(refuse);
       }
     });
     req.on("end", () => {
-      pace.stop();
-      resolve(blocks);
+      // Of a paused request, too, where its last piece was what made it large.
+      turnCame.then(
+        () => {
+          pace.stop();
+          resolve(blocks);
+        },
+        () => {},
+      );
     });
     req.on("close", () => {
       pace.stop();

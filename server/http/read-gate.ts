@@ -13,6 +13,7 @@ export class ReadGate {
   /** Reasons not to read. */
   #reasons = 0;
   #bytes = 0;
+  #isReleased = false;
 
   constructor(source: Readable) {
     this.#source = source;
@@ -21,7 +22,7 @@ export class ReadGate {
   /** Bytes came. */
   count(bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes < TURN_BYTES) return;
+    if (this.#isReleased || this.#bytes < TURN_BYTES) return;
     this.#bytes = 0;
     this.close();
     setImmediate(() => this.open());
@@ -29,16 +30,16 @@ export class ReadGate {
 
   /** There is a reason not to read, which `open` takes back. */
   close(): void {
-    if (this.#reasons++ === 0) this.#source.pause();
+    if (!this.#isReleased && this.#reasons++ === 0) this.#source.pause();
   }
 
   open(): void {
-    if (this.#reasons > 0 && --this.#reasons === 0) this.#source.resume();
+    if (!this.#isReleased && --this.#reasons === 0) this.#source.resume();
   }
 
-  /** Reads on whatever reasons there were: nothing of it is kept any more. */
+  /** Reads on for good, whatever reasons there are or will be: nothing of it is kept any more. */
   release(): void {
-    this.#reasons = 0;
+    this.#isReleased = true;
     this.#source.resume();
   }
 }

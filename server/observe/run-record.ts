@@ -97,6 +97,7 @@ export class RunRecord implements RunWatch {
   end(): void {
     if (this.#over) return;
     this.#over = true;
+    // Spelled out: the rest of an object is another one, which V8 is slow to make.
     const { runId, requestId, transport, key, askedAt } = this.#about;
     const last = this.#last;
     const usage = last?.type === "done" ? last.usage : undefined;

@@ -137,6 +137,7 @@ class SocketConversation implements LineListener {
     await this.#service.admission.message(this.#caller);
     this.#refuseSecond();
     const { requestId, trace } = this.#upgrade;
+    // Spelled out: V8 takes several times as long to spread one object into another.
     const order = {
       caller: this.#caller,
       requestId,

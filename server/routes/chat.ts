@@ -24,6 +24,7 @@ export const chat =
       const resumable = stream && id !== undefined;
       const transport = stream ? "sse" : "json";
       const trace = traceHeadersOf(req);
+      // Spelled out, as in `chat-socket.ts`.
       run = await service.runs.open({
         caller,
         requestId,

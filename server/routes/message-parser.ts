@@ -73,6 +73,7 @@ export class MessageParser {
   }
 
   #inTurn(bytes: Blocks, remembered: Remembered | undefined): Promise<unknown> {
+    // What is handed over is lost here, and little may lie in memory of others: it is copied.
     const blocks = bytes.isMuch ? bytes.take() : [Uint8Array.from(bytes.join())];
     const job = () => this.#parse({ blocks, remembered, rules: this.#rules() });
     const result = this.#last.then(job, job);

@@ -23,17 +23,31 @@ const PARENT_ID = "b7ad6b7169203331";
 const HEADERS = { traceparent: `00-${TRACE_ID}-${PARENT_ID}-01` };
 const RUN = { runId: "run", requestId: "request", transport: "sse", trace: HEADERS } as const;
 
+const exporter = new InMemorySpanExporter();
+const sdk = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+
+after(() => {
+  for (const part of [trace, openTelemetry.context, openTelemetry.propagation]) part.disable();
+});
+
 test("without an SDK nobody watches a run, whatever its request says", () => {
   const begin = traceRuns(openTelemetry, checkAgent({ name: "Acme", model: "demo" }));
   assert.equal(begin(RUN), undefined);
   assert.equal(begin({ ...RUN, trace: {} }), undefined);
 });
 
-const exporter = new InMemorySpanExporter();
-const sdk = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
-
-after(() => {
-  for (const part of [trace, openTelemetry.context, openTelemetry.propagation]) part.disable();
+test("an SDK that comes and goes while the server runs takes the runs in between, and without it no span is begun", (t) => {
+  const begin = traceRuns(openTelemetry, checkAgent({ name: "Acme", model: "demo" }));
+  const { mock } = t.mock.method(trace, "getTracer");
+  assert.equal(begin(RUN), undefined);
+  assert.equal(mock.callCount(), 0);
+  sdk.register();
+  const watch = begin(RUN);
+  assert.ok(watch !== undefined);
+  watch.end();
+  trace.disable();
+  assert.equal(begin(RUN), undefined);
+  assert.equal(mock.callCount(), 1);
 });
 
 const parameters = { type: "object", properties: {}, additionalProperties: false };

@@ -4,24 +4,22 @@ import { httpAgent, httpsAgent } from "./agents.ts";
 import { isCompressed, MAX_REFUSAL_BYTES, MAX_REFUSAL_MS, UpstreamRefusal } from "./refusal.ts";
 import { lengthOf } from "./request-body.ts";
 
-/** Where a request goes, taken out of an address once: Node would do so with each request, and copy all parts twice. */
+/** Where a request goes: of an address that many go to, taken out once. Node would do so with each, and copy all parts twice. */
 export interface Destination {
   readonly protocol: string;
   readonly hostname: string | undefined;
   readonly port: number | string | undefined;
   readonly path: string;
-  /** A name and a password that stand in the address. */
-  readonly auth: string | undefined;
 }
 
+/** The address has no name and no password in it: none is taken from the settings. */
 export function destinationOf(address: string): Destination {
-  const { protocol, hostname, port, path, auth } = urlToHttpOptions(new URL(address));
+  const { protocol, hostname, port, path } = urlToHttpOptions(new URL(address));
   return {
     protocol: protocol ?? "",
     hostname: hostname ?? undefined,
     port: port ?? undefined,
     path: path ?? "/",
-    auth: auth ?? undefined,
   };
 }
 
@@ -63,7 +61,7 @@ class StaleConnection extends Error {}
 
 function send(
   agent: Agent,
-  { protocol, hostname, port, path, auth }: Destination,
+  { protocol, hostname, port, path }: Destination,
   { method, headers, body }: ExchangeRequest,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
@@ -75,7 +73,6 @@ function send(
       hostname,
       port,
       path,
-      auth,
       method,
       headers: { "accept-encoding": "identity", ...headers },
       timeout: 0,

@@ -15,8 +15,8 @@ export interface MessageSource {
 
 /** An event of a stream. */
 interface UpstreamMessage extends SseMessage {
-  /** What it carries, where that was judged before it is read. */
-  json?: Record<string, unknown>;
+  /** What it carries, from `reportedFailure` until it is read. */
+  json?: Record<string, unknown> | undefined;
 }
 
 /**
@@ -31,12 +31,17 @@ export function readMessage(
   const { event, data } = message;
   if (data === "[DONE]") return undefined;
   const json = message.json ?? parse(data, label, parser);
+  // The message is kept for longer than what it carries.
+  message.json = undefined;
   if (!isError(event, json)) return json;
   const failure = new UpstreamFailure(json);
   throw explain?.(failure) ?? toProviderError(label, failure);
 }
 
-/** The failure that an event reports, as `readMessage` would throw it; `undefined` when it reports none. */
+/**
+ * The failure that an event reports, as `readMessage` would throw it; `undefined` when it reports none. What it carries is
+ * kept with it for `readMessage`, so that it is parsed once.
+ */
 export function reportedFailure(message: UpstreamMessage, label: string): unknown {
   if (message.data === "[DONE]") return undefined;
   try {
