@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import type { Page } from "playwright-core";
 import { ProviderError } from "../../server/providers/failures/provider-error.ts";
 import { launchBrowser } from "../support/browser.ts";
-import { gate } from "../support/deadline.ts";
+import { gate, within } from "../support/deadline.ts";
 import { call, fail, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { broken, echo } from "../support/test-tools.ts";
 import { type ChatPage, isFocused, openChat } from "./chat-page.ts";
-import { listen } from "./listening.ts";
+import { allHeard, listen } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -88,6 +89,11 @@ const CASES: readonly {
   },
 ];
 
+/** Resolves when so much has been heard. */
+async function heardOf(page: Page, heard: readonly string[], count: number): Promise<void> {
+  while (heard.length < count) await allHeard(page);
+}
+
 test("a listener hears exactly what happens, and the focus stays where it is", async (t) => {
   for (const { what, turns, act, expected } of CASES) {
     await t.test(what, async (t) => {
@@ -96,9 +102,12 @@ test("a listener hears exactly what happens, and the focus stays where it is", a
       const heard = await listen(chat.page);
       await chat.say("Go");
       await act?.(chat);
+      // The button to send is also there before an answer begins.
+      await within(heardOf(chat.page, heard, expected.length), "what is to be heard");
       await chat.send.waitFor();
       // What was said is taken back; nothing comes after that.
       await chat.page.locator('[role="status"]:not(:has(p))').waitFor({ state: "attached" });
+      await allHeard(chat.page);
       assert.deepEqual(heard, expected);
       assert.equal(await isFocused(chat.input), true);
       assert.equal(await chat.messages.getAttribute("aria-live"), "off");
