@@ -87,8 +87,14 @@ class Turn {
   async #ask(): Promise<void> {
     const gone = new AbortController();
     this.#gone = gone;
-    if (this.#res.closed) gone.abort(cutOff());
-    else this.#res.once("close", () => gone.abort(cutOff()));
+    const { req } = this.#res;
+    const abort = () => gone.abort(cutOff());
+    if (this.#res.closed || isCutOff(req)) abort();
+    this.#res.once("close", abort);
+    // Of an answer that is in line behind another one on its connection, only the request tells that the client left.
+    req.once("close", () => {
+      if (isCutOff(req)) abort();
+    });
     const leave = await this.#rules.large.enter(this.#rules.address, gone.signal);
     if (this.#isOver) leave();
     else this.#leave = leave;
@@ -122,6 +128,8 @@ function readBlocks(
   turn: Turn,
 ): Promise<Blocks> {
   return new Promise((resolve, reject) => {
+    // Nothing more would be heard of it.
+    if (isCutOff(req)) return reject(cutOff());
     let blocks = new Blocks();
     const gate = new ReadGate(req);
     const refuse = (error: unknown) => {
@@ -169,7 +177,7 @@ function readBlocks(
     });
     req.on("close", () => {
       pace.stop();
-      if (!req.readableEnded) reject(cutOff());
+      if (isCutOff(req)) reject(cutOff());
     });
     // A client that broke off, or what Node's parser answers itself: no fault of ours.
     req.on("error", () => reject(cutOff()));
@@ -178,6 +186,11 @@ function readBlocks(
 
 function tooLarge(limit: number): ApiError {
   return new ApiError("request_too_large", `The request body is larger than ${limit} bytes.`);
+}
+
+/** Whether its connection is gone, and not all of it has been read. */
+function isCutOff(req: IncomingMessage): boolean {
+  return req.destroyed && !req.readableEnded;
 }
 
 function cutOff(): ApiError {

@@ -121,7 +121,10 @@ export class FrameIntake {
 
   /** A paused socket would not hear the peer's answer to the close frame. */
   #stall(error: ApiError): void {
+    if (this.#stalled) return;
     this.#stalled = true;
+    // It waits in no line any more.
+    this.#gone?.abort();
     this.#endTurn();
     this.#reading.release();
     this.#listener.stalled(error);
