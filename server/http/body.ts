@@ -166,7 +166,7 @@ function readBlocks(
       }
     });
     req.on("end", () => {
-      // Of a paused request, too, where its last piece was what made it large.
+      // Node tells of the end of a paused request, too, where its last piece was what made it large.
       turnCame.then(
         () => {
           pace.stop();

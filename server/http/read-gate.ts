@@ -33,6 +33,7 @@ export class ReadGate {
     if (!this.#isReleased && this.#reasons++ === 0) this.#source.pause();
   }
 
+  /** The reason that a `close` gave is no more. */
   open(): void {
     if (!this.#isReleased && --this.#reasons === 0) this.#source.resume();
   }

@@ -137,7 +137,7 @@ class SocketConversation implements LineListener {
     await this.#service.admission.message(this.#caller);
     this.#refuseSecond();
     const { requestId, trace } = this.#upgrade;
-    // Spelled out: V8 takes several times as long to spread one object into another.
+    // Spelled out: to spread one object into another takes longer, and the first token waits for it.
     const order = {
       caller: this.#caller,
       requestId,
