@@ -5,6 +5,7 @@ import { corsHeaders, isPreflight, sendPreflight } from "./cors.ts";
 import type { Door } from "./door.ts";
 import { answerClientError } from "./http/client-error.ts";
 import { type Arrival, requestIdOf, splitTarget } from "./http/exchange.ts";
+import { tellOfClosing } from "./http/queued-answers.ts";
 import { endWithError } from "./http/raw-answer.ts";
 import { COMMON_HEADERS, sendError, setHeaders } from "./http/respond.ts";
 import { findRoute, methodsOf, type RouteTable } from "./http/router.ts";
@@ -32,6 +33,7 @@ export function serveRequests(
 ): void {
   const serve = async (req: IncomingMessage, res: ServerResponse) => {
     (req.socket as Answered)[LAST_ANSWER] = res;
+    tellOfClosing(res);
     const { path, query } = splitTarget(req.url ?? "/");
     const arrival: Arrival = { req, res, requestId: requestIdOf(req), path, query };
     const entry = tellWhenAnswered(arrival, serving.observer);

@@ -87,14 +87,9 @@ class Turn {
   async #ask(): Promise<void> {
     const gone = new AbortController();
     this.#gone = gone;
-    const { req } = this.#res;
     const abort = () => gone.abort(cutOff());
-    if (this.#res.closed || isCutOff(req)) abort();
+    if (this.#res.destroyed) abort();
     this.#res.once("close", abort);
-    // Of an answer that is in line behind another one on its connection, only the request tells that the client left.
-    req.once("close", () => {
-      if (isCutOff(req)) abort();
-    });
     const leave = await this.#rules.large.enter(this.#rules.address, gone.signal);
     if (this.#isOver) leave();
     else this.#leave = leave;

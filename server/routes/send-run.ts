@@ -79,7 +79,7 @@ async function lastEvent(
  */
 function read(res: ServerResponse, run: RunAccess, after: number, sink: EventSink): ReadingAccess {
   const reading = run.attach(after, sink);
-  if (res.closed) reading.detach();
+  if (res.destroyed) reading.detach();
   else res.once("close", () => reading.detach());
   return reading;
 }
@@ -88,6 +88,6 @@ function watchTheRest(res: ServerResponse, sendMs: number): void {
   const clock = new SendClock(sendMs, () => cutConnection(res.socket));
   res.once("close", () => clock.stop());
   setImmediate(() => {
-    if (!res.closed) clock.start(res.writableLength);
+    if (!res.destroyed) clock.start(res.writableLength);
   });
 }
