@@ -21,7 +21,6 @@ export interface NamedProvider {
  * @throws SetupError for models that cannot go on with each other's conversations
  */
 export function withFallbacks(first: NamedProvider, others: readonly NamedProvider[]): Provider {
-  if (others.length === 0) return first.provider;
   const all = [first, ...others];
   const mediaTypes = first.provider.mediaTypes.filter((type) =>
     others.every(({ provider }) => provider.mediaTypes.includes(type)),

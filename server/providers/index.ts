@@ -10,7 +10,6 @@ import {
 import { createChatCompletions } from "./chat/create.ts";
 import { refuseExtraBody } from "./extra-body.ts";
 import { SetupError } from "./failures/provider-error.ts";
-import { withFallbacks } from "./fallbacks.ts";
 import { HistoryProvider } from "./history/history.ts";
 import { LateChatModel } from "./late-chat-model.ts";
 import type { Provider, ProviderSetup } from "./provider.ts";
@@ -69,7 +68,10 @@ export async function resolveModels(
     const settings = settingsFor(splitModel(name.trim())[0], setup.settings, ids);
     return { name, provider: await resolveProvider(name, { ...setup, settings }) };
   };
-  return withFallbacks(await resolve(first), await Promise.all(others.map(resolve)));
+  const only = await resolve(first);
+  if (others.length === 0) return only.provider;
+  const { withFallbacks } = await import("./fallbacks.ts");
+  return withFallbacks(only, await Promise.all(others.map(resolve)));
 }
 
 /**

@@ -5,8 +5,9 @@ import { crypto } from "../../node/crypto.ts";
 import type { AssistantMessage, ContentPart, HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/is-record.ts";
 import { text } from "../text.ts";
-import type { InputItem } from "./model.ts";
 import { OUTPUT_FIELD } from "./output.ts";
+
+export type InputItem = OpenAI.Responses.ResponseInputItem;
 
 type InputContent = OpenAI.Responses.ResponseInputContent;
 
@@ -24,11 +25,6 @@ function messageItems(message: HistoryMessage): InputItem[] {
     case "tool":
       return [callOutput(message.tool_call_id, message.content)];
   }
-}
-
-/** The item that answers a function call. */
-export function callOutput(id: string, output: string): InputItem {
-  return { type: "function_call_output", call_id: callId(id), output };
 }
 
 function userItems(content: string | readonly ContentPart[]): InputItem[] {
@@ -83,6 +79,10 @@ function assistantItems(message: AssistantMessage): InputItem[] {
 
 function offset(value: unknown): number {
   return typeof value === "number" ? value : 0;
+}
+
+function callOutput(id: string, output: string): InputItem {
+  return { type: "function_call_output", call_id: callId(id), output };
 }
 
 function said(content: string, phase?: unknown): InputItem[] {

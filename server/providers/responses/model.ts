@@ -1,4 +1,5 @@
 import type { OpenAI } from "openai";
+import type { HistoryMessage } from "../../protocol/chat.ts";
 import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import type {
@@ -15,6 +16,7 @@ import { blamesParameter, UpstreamRefusal } from "../upstream/refusal.ts";
 import { type MessageSlots, RepeatedJson } from "../upstream/repeated-json.ts";
 import type { StreamReader } from "../upstream/stream.ts";
 import { Upstream, type UpstreamOptions, type UpstreamRequest } from "../upstream/upstream.ts";
+import { type InputItem, toInput } from "./input.ts";
 import { type FinishedResponse, ResponsesReader } from "./reader.ts";
 
 /** `obfuscation` is noise, so that the length of a packet does not tell that of its token. */
@@ -22,8 +24,6 @@ const SLOTS: MessageSlots = {
   texts: [{ key: "delta", holder: (event) => event }],
   others: ["sequence_number", "obfuscation"].map((key) => ({ key, holder: (event) => event })),
 };
-
-export type InputItem = OpenAI.Responses.ResponseInputItem;
 
 export interface ResponsesOptions extends UpstreamOptions {
   id: string;
@@ -35,7 +35,8 @@ export interface ResponsesOptions extends UpstreamOptions {
 export interface ResponsesTurn {
   instructions: string;
   tools: readonly ToolSpec[];
-  input: readonly InputItem[];
+  /** What the API has not been told yet. */
+  messages: readonly HistoryMessage[];
   store: boolean;
   previousId?: string | undefined;
   onAnswer?: OnAnswer | undefined;
@@ -82,7 +83,7 @@ export class ResponsesModel {
     const source = { label, parser: new RepeatedJson(SLOTS) };
     // Others may learn at the same time: what this request asks for is its own.
     let shape: RequestShape = {
-      input: turn.input,
+      input: toInput(turn.messages),
       summary: this.#asksForSummary,
       encrypted: this.#asksForEncrypted && !turn.store,
     };

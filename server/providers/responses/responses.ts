@@ -1,5 +1,5 @@
 import type { MediaType } from "../../protocol/attachments.ts";
-import type { ConversationState } from "../../protocol/chat.ts";
+import type { ConversationState, HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
 import { mediaTypesOf } from "../capabilities.ts";
 import { HistoryProvider } from "../history/history.ts";
 import { CANCELLED_OUTPUT, toolOutput } from "../history/tool-output.ts";
@@ -17,9 +17,8 @@ import type {
   Tell,
   ToolAnswer,
 } from "../provider.ts";
-import { callOutput, toInput } from "./input.ts";
 import { LateResponsesModel, type StoredModel } from "./late-model.ts";
-import type { InputItem, ResponsesOptions } from "./model.ts";
+import type { ResponsesOptions } from "./model.ts";
 import type { FinishedResponse } from "./reader.ts";
 
 /**
@@ -78,7 +77,7 @@ class StatelessResponses implements ChatModel {
     signal: AbortSignal,
     tell: Tell<ChatModelEvent>,
   ): Promise<void> {
-    const turn = { instructions, tools, input: toInput(messages), store: false, onAnswer };
+    const turn = { instructions, tools, messages, store: false, onAnswer };
     return this.#model.ask(
       turn,
       (finished) => ({ ...endOf(finished), message: finished.message }),
@@ -92,7 +91,7 @@ class ResponsesConversation implements Conversation {
   readonly #model: StoredModel;
   readonly #setup: ConversationSetup;
   /** What the API has not been told yet. */
-  #input: InputItem[];
+  #messages: HistoryMessage[];
   /** The response to continue from within this run; its calls may be open. */
   #previousId: string | undefined;
   /** Its calls that were cut: nobody runs them, and yet the API wants each answered. */
@@ -104,7 +103,7 @@ class ResponsesConversation implements Conversation {
     const { state } = setup;
     this.#model = model;
     this.#setup = setup;
-    this.#input = toInput([userMessage(setup.message, setup.attachments)]);
+    this.#messages = [userMessage(setup.message, setup.attachments)];
     this.#settledId = "previous_response_id" in state ? state.previous_response_id : undefined;
     this.#previousId = this.#settledId;
   }
@@ -114,7 +113,7 @@ class ResponsesConversation implements Conversation {
     const turn = {
       instructions,
       tools,
-      input: this.#input,
+      messages: this.#messages,
       store: true,
       previousId: this.#previousId,
       onAnswer,
@@ -123,9 +122,9 @@ class ResponsesConversation implements Conversation {
   }
 
   answer(answers: readonly ToolAnswer[]): void {
-    this.#input = [
-      ...answers.map((answer) => callOutput(answer.id, toolOutput(answer))),
-      ...this.#cutCalls.map((id) => callOutput(id, CANCELLED_OUTPUT)),
+    this.#messages = [
+      ...answers.map((answer) => toolMessage(answer.id, toolOutput(answer))),
+      ...this.#cutCalls.map((id) => toolMessage(id, CANCELLED_OUTPUT)),
     ];
   }
 
@@ -134,7 +133,7 @@ class ResponsesConversation implements Conversation {
    * never handed out. The conversation goes on from the last response that was complete.
    */
   interrupt(): void {
-    this.#input = [];
+    this.#messages = [];
   }
 
   #end(finished: FinishedResponse) {
@@ -148,6 +147,10 @@ class ResponsesConversation implements Conversation {
   state(): ConversationState {
     return this.#settledId === undefined ? {} : { previous_response_id: this.#settledId };
   }
+}
+
+function toolMessage(id: string, content: string): ToolMessage {
+  return { role: "tool", tool_call_id: id, content };
 }
 
 function endOf({ finish, usage }: FinishedResponse) {
