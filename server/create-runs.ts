@@ -1,17 +1,14 @@
-/** What runs are made of: the agent and its model, the state that they seal, and who is told of them. */
+/** What is there before the first run: the agent and its model, the state that runs seal, and where runs are found. */
 
-import { watchTogether } from "./agent/run-watch.ts";
 import type { Runner } from "./agent/runner.ts";
 import type { StateBinding } from "./agent/state.ts";
 import type { Config } from "./config.ts";
 import type { AdmissionControl } from "./limits/admission-control.ts";
+import { Late } from "./node/late.ts";
 import type { Metrics } from "./observe/metrics.ts";
-import { RunRecord } from "./observe/run-record.ts";
 import type { Observer } from "./observer.ts";
 import { type PlaceObserver, RunHub } from "./runs/run-hub.ts";
-import type { WatchRun } from "./runs/run-settings.ts";
 import type { AgentServerOptions } from "./server-options.ts";
-import { traceWith } from "./tracing.ts";
 
 export interface Runs {
   readonly runner: Runner;
@@ -35,8 +32,11 @@ export function createRuns(
   const { resume, idSecret } = options.config;
   const state = stateOf(options, current);
   const runner = runnerOf(options, current, state);
-  const watch = watchWith(options, observer, metrics);
-  return { runner, state, hub: new RunHub(runner, admission, resume, idSecret, watch, places) };
+  const parts = new Late(async () => {
+    const { createRunParts } = await import("./create-run-parts.ts");
+    return createRunParts(options, observer, metrics);
+  });
+  return { runner, state, hub: new RunHub(runner, admission, resume, idSecret, parts, places) };
 }
 
 function stateOf(
@@ -66,19 +66,5 @@ function runnerOf(
     },
     state,
     report: (error) => log.failure(error),
-  };
-}
-
-function watchWith(
-  { agent, openTelemetry }: AgentServerOptions,
-  observer: Observer,
-  metrics: Metrics | undefined,
-): WatchRun {
-  const spans = traceWith(openTelemetry, agent);
-  return ({ caller, trace, ...start }) => {
-    metrics?.runBegins();
-    const record = new RunRecord({ ...start, model: agent.model, key: caller.kind }, observer);
-    const traced = spans({ ...start, trace });
-    return traced === undefined ? record : watchTogether(record, traced);
   };
 }

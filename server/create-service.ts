@@ -6,7 +6,6 @@ import { RequestMemoryBudget } from "./limits/request-memory.ts";
 import type { Metrics } from "./observe/metrics.ts";
 import type { Observer } from "./observer.ts";
 import { frameAncestors } from "./origins.ts";
-import { MessageParser } from "./routes/message-parser.ts";
 import type { ChatRules } from "./routes/parse-chat.ts";
 import type { Service } from "./routes/service.ts";
 import { SiteFiles } from "./routes/site-files.ts";
@@ -41,7 +40,7 @@ export function createService(
     bodies: { limit: config.maxBodyBytes, large, minRate: config.minUploadRate },
     memory,
     intake: { large, memory, messageMs: config.times.body, minRate: config.minUploadRate },
-    parser: new MessageParser(rules, parseWorker),
+    parseWorker,
     admission,
     keepAliveMs: config.times.keepAlive,
     sendMs: config.times.send,

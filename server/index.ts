@@ -5,6 +5,7 @@ import { type Config, hasKeys, livePartOf } from "./config.ts";
 import { createRuns } from "./create-runs.ts";
 import { createService } from "./create-service.ts";
 import { Door } from "./door.ts";
+import { flushSpans } from "./flush-spans.ts";
 import { createHttpServer, listen } from "./http-server.ts";
 import { Admission } from "./limits/admission.ts";
 import { LargeBodyLine } from "./limits/large-body-line.ts";
@@ -15,11 +16,11 @@ import { observeWith } from "./observer.ts";
 import { OpenSockets } from "./open-sockets.ts";
 import { prepareAll } from "./prepare.ts";
 import { CLOSE } from "./protocol/close-codes.ts";
+import type { LateChatEndpoints } from "./routes/chat-endpoints.ts";
 import { routesFor, socketsFor } from "./routes/index.ts";
 import { type Serving, serveRequests } from "./serve-requests.ts";
 import { serveSockets } from "./serve-sockets.ts";
 import type { AgentServerOptions, ServerParts } from "./server-options.ts";
-import { flushSpans } from "./tracing.ts";
 
 /** A server for one agent. */
 export interface AgentServer {
@@ -61,6 +62,10 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   const runs = createRuns(options, current, { admission, observer, metrics, places });
   const shared = { ...parts, admission };
   const service = createService(options, current, shared, { ...runs, observer, metrics });
+  const chat: LateChatEndpoints = new Late(async () => {
+    const { chatEndpoints } = await import("./routes/chat-endpoints.ts");
+    return chatEndpoints(service);
+  });
   const door = new Door(current, admission, log);
   const serving: Serving = { config: current, door, log, observer };
   const tracing = { prepare: options.openTelemetry };
@@ -68,15 +73,16 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
     const { SocketServer } = await import("./http/socket-server.ts");
     return new SocketServer(config.maxBodyBytes, config.times.send);
   });
+  const endpoints = { prepare: () => chat.come() };
   const handshakes = { prepare: async () => (await sockets.come()).prepare() };
   const http = createHttpServer(config, { isWorker: options.parts !== undefined });
-  serveRequests(http, serving, routesFor(service));
-  serveSockets(http, serving, socketsFor(service), sockets, admission, open);
+  serveRequests(http, serving, routesFor(service, chat));
+  serveSockets(http, serving, socketsFor(chat), sockets, admission, open);
   return {
     listen: () => listen(http, config),
     // What every message needs comes first, then what some do.
     prepare: () =>
-      prepareAll([service.parser, runs.hub, options.provider, handshakes, service.files, tracing]),
+      prepareAll([endpoints, runs.hub, options.provider, handshakes, service.files, tracing]),
     reload(next) {
       live = { ...config, ...livePartOf(next) };
       const known = knownKeyIds(live);
@@ -96,7 +102,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
       await lines?.closeAll(CLOSE.SHUTTING_DOWN, "shutting_down");
       http.closeAllConnections();
       await closed;
-      await service.parser.close();
+      await chat.now?.close();
       metrics?.close();
       await flushSpans(options.openTelemetry?.());
     },

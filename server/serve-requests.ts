@@ -4,7 +4,7 @@ import type { Config } from "./config.ts";
 import { corsHeaders, isPreflight, sendPreflight } from "./cors.ts";
 import type { Door } from "./door.ts";
 import { answerClientError } from "./http/client-error.ts";
-import { type Arrival, requestIdOf, splitTarget } from "./http/exchange.ts";
+import { type Arrival, type HttpHandler, requestIdOf, splitTarget } from "./http/exchange.ts";
 import { tellOfClosing } from "./http/queued-answers.ts";
 import { endWithError } from "./http/raw-answer.ts";
 import { COMMON_HEADERS, sendError, setHeaders } from "./http/respond.ts";
@@ -12,7 +12,6 @@ import { findRoute, methodsOf, type RouteTable } from "./http/router.ts";
 import type { Log } from "./log.ts";
 import type { Observer } from "./observer.ts";
 import { ApiError, toApiError } from "./protocol/api-error.ts";
-import type { HttpHandler } from "./routes/index.ts";
 
 /** Stands in logs for what no route was found for: a path may hold what is nobody's business. */
 export const UNMATCHED = "unmatched";

@@ -13,13 +13,14 @@ import type { Observer } from "./observer.ts";
 import type { OpenSockets } from "./open-sockets.ts";
 import { ApiError, toApiError } from "./protocol/api-error.ts";
 import type { ChatSocket } from "./routes/chat-socket.ts";
+import type { SocketHandler } from "./routes/index.ts";
 import { type Serving, UNMATCHED } from "./serve-requests.ts";
 
 /** Takes every upgrade through the table of sockets: route, access, handshake, handler. */
 export function serveSockets(
   http: Server,
   { door, log, observer }: Serving,
-  table: Readonly<Record<string, Route<ChatSocket>>>,
+  table: Readonly<Record<string, Route<SocketHandler>>>,
   sockets: Late<SocketServer>,
   admission: AdmissionControl,
   open: OpenSockets,
@@ -39,8 +40,10 @@ export function serveSockets(
     const visitor = door.visitor(req, "socket", query);
     let caller: Caller;
     let server = sockets.now;
+    let serve: ChatSocket;
     try {
       server ??= await sockets.come();
+      serve = await route.handle();
       caller = await door.letIn(visitor, route.access);
       releaseWith(socket, logged, await admission.socket(caller));
     } catch (error) {
@@ -57,7 +60,7 @@ export function serveSockets(
     server.accept(req, socket, head, (line) => {
       open.add(line, visitor);
       logged.status = 101;
-      route.handle(line, caller, { requestId, trace: traceHeadersOf(req) });
+      serve(line, caller, { requestId, trace: traceHeadersOf(req) });
     });
   };
   http.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {

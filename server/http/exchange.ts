@@ -21,6 +21,9 @@ export interface Exchange extends Arrival {
   readonly params: PathParams;
 }
 
+/** Answers one request. What it throws is answered for it. */
+export type HttpHandler = (exchange: Exchange) => void | Promise<void>;
+
 /** Longest `x-request-id` that is taken over from a client. */
 const MAX_REQUEST_ID = 128;
 

@@ -1,6 +1,5 @@
 import { Blocks } from "../http/blocks.ts";
 import type { Caller } from "../http/caller.ts";
-import type { Exchange } from "../http/exchange.ts";
 import { InvalidUtf8 } from "../http/parse-json.ts";
 import type { MemoryHold } from "../http/request-memory.ts";
 import type { LineListener, SocketLine } from "../http/socket-line.ts";
@@ -10,6 +9,7 @@ import { CLOSE, closeCodeOf } from "../protocol/close-codes.ts";
 import { toErrorEvent } from "../protocol/error-event.ts";
 import type { ReadingAccess, RunAccess, RunOrder } from "../runs/run-access.ts";
 import type { RunEvent } from "../runs/run-log.ts";
+import type { MessageParser } from "./message-parser.ts";
 import type { SocketCommand } from "./parse-chat.ts";
 import { RememberedState } from "./remembered-state.ts";
 import type { Service } from "./service.ts";
@@ -22,20 +22,11 @@ export type UpgradeFacts = Pick<RunOrder, "requestId" | "trace">;
 
 /** `WS /ws/chat`: any number of messages, one run at a time. */
 export const chatSocket =
-  (service: Service): ChatSocket =>
+  (service: Service, parser: MessageParser): ChatSocket =>
   (line, caller, upgrade) => {
-    const conversation = new SocketConversation(service, line, caller, upgrade);
+    const conversation = new SocketConversation(service, parser, line, caller, upgrade);
     line.serve(conversation, service.intake, caller.address);
   };
-
-/** A plain request to the socket's address: RFC 9110, 15.5.22 has it name the protocol. */
-export function speaksWebSocket({ res }: Exchange): void {
-  res.setHeader("upgrade", "websocket");
-  throw new ApiError(
-    "invalid_request",
-    "This address speaks WebSocket: connect to it with ws:// or wss://.",
-  );
-}
 
 type ChatCommand = Extract<SocketCommand, { type: "chat" }>;
 
@@ -48,6 +39,7 @@ interface Answering {
 /** What one socket remembers: the last state, so that a plain `{message}` continues, and the run. */
 class SocketConversation implements LineListener {
   readonly #service: Service;
+  readonly #parser: MessageParser;
   readonly #line: SocketLine;
   readonly #caller: Caller;
   readonly #upgrade: UpgradeFacts;
@@ -57,8 +49,15 @@ class SocketConversation implements LineListener {
   #current: Answering | undefined;
   #closed = false;
 
-  constructor(service: Service, line: SocketLine, caller: Caller, upgrade: UpgradeFacts) {
+  constructor(
+    service: Service,
+    parser: MessageParser,
+    line: SocketLine,
+    caller: Caller,
+    upgrade: UpgradeFacts,
+  ) {
     this.#service = service;
+    this.#parser = parser;
     this.#line = line;
     this.#caller = caller;
     this.#upgrade = upgrade;
@@ -87,7 +86,7 @@ class SocketConversation implements LineListener {
     try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
       const { value } = this.#state;
-      await this.#obey(await this.#service.parser.frame(Blocks.of(data), value), memory);
+      await this.#obey(await this.#parser.frame(Blocks.of(data), value), memory);
     } catch (error) {
       // RFC 6455, 8.1. A text in one frame ws has looked at itself.
       if (error instanceof InvalidUtf8) this.#line.close(CLOSE.NOT_UTF8, "");

@@ -2,12 +2,13 @@ import { withBody } from "../http/body.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { traceHeadersOf } from "../http/trace-headers.ts";
 import type { RunAccess } from "../runs/run-access.ts";
+import type { MessageParser } from "./message-parser.ts";
 import { answerRun, streamRun } from "./send-run.ts";
 import type { Service } from "./service.ts";
 
 /** `POST /api/chat`: one message, answered as JSON or as Server-Sent Events. */
 export const chat =
-  (service: Service) =>
+  (service: Service, parser: MessageParser) =>
   async ({ req, res, caller, requestId }: Exchange): Promise<void> => {
     await service.admission.message(caller);
     if (res.destroyed) return;
@@ -17,7 +18,7 @@ export const chat =
     let stream: boolean;
     try {
       const rules = { ...service.bodies, address: caller.address, memory };
-      const parsed = await withBody(req, res, rules, (body) => service.parser.body(body));
+      const parsed = await withBody(req, res, rules, (body) => parser.body(body));
       if (res.destroyed) return;
       const { run: id, request } = parsed;
       stream = parsed.stream;

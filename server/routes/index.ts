@@ -1,19 +1,17 @@
 /** All endpoints: method, path, who may enter, handler. Read this first. */
 
-import type { Exchange } from "../http/exchange.ts";
+import type { Exchange, HttpHandler } from "../http/exchange.ts";
 import { byRun, forOperator, keyed, open, type Route, type RouteTable } from "../http/router.ts";
-import { chat } from "./chat.ts";
-import { type ChatSocket, chatSocket, speaksWebSocket } from "./chat-socket.ts";
+import { ApiError } from "../protocol/api-error.ts";
+import type { ChatEndpoints, LateChatEndpoints } from "./chat-endpoints.ts";
+import type { ChatSocket } from "./chat-socket.ts";
 import { health, ready } from "./health.ts";
 import { info } from "./info.ts";
 import { metrics } from "./metrics.ts";
-import { cancelRun, runEvents } from "./runs.ts";
 import type { Service } from "./service.ts";
 import { chunkScripts, launcherScript, page, widgetScript } from "./ui.ts";
 
-export type HttpHandler = (exchange: Exchange) => void | Promise<void>;
-
-export const routesFor = (service: Service): RouteTable<HttpHandler> => ({
+export const routesFor = (service: Service, chat: LateChatEndpoints): RouteTable<HttpHandler> => ({
   "GET /": open(page(service)),
   "GET /api/info": open(info(service)),
   "GET /health": open(health),
@@ -29,11 +27,37 @@ export const routesFor = (service: Service): RouteTable<HttpHandler> => ({
   "GET /metrics": forOperator(metrics(service)),
   "GET /widget.js": open(widgetScript(service)),
   "GET /ws/chat": open(speaksWebSocket),
-  "POST /api/chat": keyed(chat(service)),
-  "GET /api/chat/runs/{id}": byRun(runEvents(service)),
-  "POST /api/chat/runs/{id}/cancel": byRun(cancelRun(service)),
+  "POST /api/chat": keyed(late(chat, "chat")),
+  "GET /api/chat/runs/{id}": byRun(late(chat, "runEvents")),
+  "POST /api/chat/runs/{id}/cancel": byRun(late(chat, "cancelRun")),
 });
 
-export const socketsFor = (service: Service): Readonly<Record<string, Route<ChatSocket>>> => ({
-  "/ws/chat": keyed(chatSocket(service)),
+/** Gives what serves a socket, which may have to be loaded. */
+export type SocketHandler = () => ChatSocket | Promise<ChatSocket>;
+
+export const socketsFor = (
+  chat: LateChatEndpoints,
+): Readonly<Record<string, Route<SocketHandler>>> => ({
+  "/ws/chat": keyed(async () => (await chat.part).chatSocket),
 });
+
+/** One of the endpoints that are loaded late. */
+function late(
+  chat: LateChatEndpoints,
+  name: keyof Pick<ChatEndpoints, "chat" | "runEvents" | "cancelRun">,
+): HttpHandler {
+  return (exchange) => {
+    const endpoints = chat.now;
+    if (endpoints !== undefined) return endpoints[name](exchange);
+    return chat.come().then((come) => come[name](exchange));
+  };
+}
+
+/** A plain request to the socket's address: RFC 9110, 15.5.22 has it name the protocol. */
+function speaksWebSocket({ res }: Exchange): void {
+  res.setHeader("upgrade", "websocket");
+  throw new ApiError(
+    "invalid_request",
+    "This address speaks WebSocket: connect to it with ws:// or wss://.",
+  );
+}

@@ -2,9 +2,14 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { type Blocks, SMALL_BYTES } from "../http/blocks.ts";
 import { InvalidUtf8, parseJson } from "../http/parse-json.ts";
-import { Late } from "../node/late.ts";
 import { ApiError } from "../protocol/api-error.ts";
-import type { ChatRules, parseChat, SocketCommand } from "./parse-chat.ts";
+import {
+  type ChatRules,
+  continuesRemembered,
+  parseChat,
+  parseSocketMessage,
+  type SocketCommand,
+} from "./parse-chat.ts";
 import type { ParseJob, ParseOutcome } from "./parse-worker.ts";
 import type { Remembered } from "./remembered-state.ts";
 
@@ -13,9 +18,6 @@ const MAX_PARSE_MS = 10_000;
 
 /** After this time without a large message the thread ends and gives its memory back. */
 const IDLE_MS = 30_000;
-
-/** What judges messages; a start does not wait for it. */
-const parseChatModule = new Late(() => import("./parse-chat.ts"));
 
 /**
  * Turns bytes into checked messages: small ones at once, large ones in a thread of their own and one after
@@ -37,18 +39,10 @@ export class MessageParser {
     this.#file = file;
   }
 
-  /** Loads what the first message would have to wait for. */
-  async prepare(): Promise<void> {
-    await parseChatModule.come();
-  }
-
   /** Parses a body of `POST /api/chat`. @throws ApiError */
   async body(bytes: Blocks): Promise<ReturnType<typeof parseChat>> {
     const rules = this.#rules();
-    if (!bytes.isMuch) {
-      const { parseChat } = await parseChatModule.part;
-      return parseChat(parseJson(bytes.join(), rules.limits), rules);
-    }
+    if (!bytes.isMuch) return parseChat(parseJson(bytes.join(), rules.limits), rules);
     // The worker runs the very same function.
     return (await this.#inTurn(bytes, undefined)) as ReturnType<typeof parseChat>;
   }
@@ -57,7 +51,6 @@ export class MessageParser {
   async frame(bytes: Blocks, remembered: Remembered): Promise<SocketCommand> {
     const rules = this.#rules();
     if (!bytes.isMuch) {
-      const { continuesRemembered, parseSocketMessage } = await parseChatModule.part;
       const body = parseJson(bytes.join(), rules.limits);
       // A large state takes as long to check as a large message.
       const isMuch = remembered.length > SMALL_BYTES && continuesRemembered(body);

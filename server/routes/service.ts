@@ -4,7 +4,6 @@ import type { IntakeRules } from "../http/frame-intake.ts";
 import type { RequestMemory } from "../http/request-memory.ts";
 import type { AdmissionControl } from "../limits/admission-control.ts";
 import type { RunDirectory } from "../runs/run-access.ts";
-import type { MessageParser } from "./message-parser.ts";
 import type { ChatRules } from "./parse-chat.ts";
 import type { SiteFiles } from "./site-files.ts";
 
@@ -19,7 +18,8 @@ export interface Service {
   readonly memory: RequestMemory;
   /** How a socket's messages are received. */
   readonly intake: IntakeRules;
-  readonly parser: MessageParser;
+  /** The built `parse-worker.ts`. */
+  readonly parseWorker: string;
   /** Asked before anything that costs: a message, a run, a socket. */
   readonly admission: AdmissionControl;
   /** Silence on an SSE stream, in milliseconds, before a comment is sent. */

@@ -1,16 +1,16 @@
-import type { RunWatch } from "../agent/run-watch.ts";
 import type { Runner, RunRequest } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
 import { newId } from "../http/new-id.ts";
 import { crypto } from "../node/crypto.ts";
-import { Late } from "../node/late.ts";
+import type { Late } from "../node/late.ts";
 import { ApiError, invalidRequest } from "../protocol/api-error.ts";
 import { Activity } from "./activity.ts";
 import { EarlyCancels } from "./early-cancels.ts";
 import { LogBudget } from "./log-budget.ts";
-import { Run } from "./run.ts";
+import type { Run } from "./run.ts";
 import type { RunDirectory, RunOrder } from "./run-access.ts";
-import type { RunJob, WatchRun } from "./run-settings.ts";
+import type { RunParts } from "./run-parts.ts";
+import type { RunJob, RunStart } from "./run-settings.ts";
 
 /** How long and how much of a run is kept for a client that lost its line. */
 export interface ResumeSettings {
@@ -30,9 +30,6 @@ export interface Admission {
    */
   enter(caller: Caller, signal: AbortSignal): Promise<() => void>;
 }
-
-/** What runs do; a start does not wait for it. */
-const agentRun = new Late(() => import("../agent/run.ts"));
 
 /** For the last event of each run to be written. */
 const LAST_EVENT_MS = 2_000;
@@ -55,7 +52,7 @@ export class RunHub implements RunDirectory {
   readonly #runner: Runner;
   readonly #admission: Admission;
   readonly #settings: ResumeSettings;
-  readonly #watch: WatchRun;
+  readonly #parts: Late<RunParts>;
   readonly #budget: LogBudget;
   readonly #entries = new Map<string, Entry>();
   readonly #early = new EarlyCancels();
@@ -73,11 +70,11 @@ export class RunHub implements RunDirectory {
     admission: Admission,
     settings: ResumeSettings,
     secret: () => Buffer,
-    watch: WatchRun,
+    parts: Late<RunParts>,
     observer?: PlaceObserver,
   ) {
     this.#runner = runner;
-    this.#watch = watch;
+    this.#parts = parts;
     this.#admission = admission;
     this.#settings = settings;
     this.#secret = secret;
@@ -87,7 +84,7 @@ export class RunHub implements RunDirectory {
 
   /** Loads what the first run would have to wait for. */
   async prepare(): Promise<void> {
-    await agentRun.come();
+    await this.#parts.come();
   }
 
   /** Whether the server is stopping: no new runs. */
@@ -100,7 +97,13 @@ export class RunHub implements RunDirectory {
    * was lost is not answered twice. @throws ApiError `shutting_down`, or `invalid_request` for the name of
    * another message's run.
    */
-  open(order: RunOrder): Run {
+  open(order: RunOrder): Run | Promise<Run> {
+    const parts = this.#parts.now;
+    if (parts === undefined) return this.#parts.come().then((come) => this.#open(order, come));
+    return this.#open(order, parts);
+  }
+
+  #open(order: RunOrder, parts: RunParts): Run {
     const { caller, request, id = newId(), requestId, trace, transport } = order;
     const place = this.placeOf(caller, id);
     const digest = order.id === undefined ? "" : digestOf(request);
@@ -112,8 +115,7 @@ export class RunHub implements RunDirectory {
       });
     }
     const start = { runId: id, requestId, trace, transport, caller, askedAt: performance.now() };
-    const watch = () => this.#watch(start);
-    const run = new Run(
+    const run = parts.create(
       {
         id,
         graceMs: order.resumable ? this.#settings.graceMs : 0,
@@ -126,7 +128,7 @@ export class RunHub implements RunDirectory {
           this.#observer?.onFree(place);
         },
       },
-      jobOf(this.#runner, this.#admission, order, watch),
+      jobOf(this.#runner, this.#admission, order, start, parts),
     );
     this.#entries.set(place, { run, caller, digest });
     this.#observer?.onTaken(place);
@@ -194,15 +196,13 @@ function jobOf(
   runner: Runner,
   admission: Admission,
   { caller, request, memory }: RunOrder,
-  watch: () => RunWatch,
+  start: RunStart,
+  { runAgent, watch }: RunParts,
 ): RunJob {
   return {
     admit: (signal) => admission.enter(caller, signal),
-    watch,
-    async work(controller, tell, watching) {
-      const { runAgent } = await agentRun.part;
-      await runAgent(runner, request, controller, tell, watching);
-    },
+    watch: () => watch(start),
+    work: (controller, tell, watching) => runAgent(runner, request, controller, tell, watching),
     onOver: memory.share(),
   };
 }

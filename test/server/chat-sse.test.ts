@@ -132,10 +132,10 @@ test("two streams on one connection come one after the other, each whole, whatev
   });
   const raw = await connectRaw(t, server);
   const asked = server.model.nextAsked();
+  const second = server.model.nextAsked();
   const request = post11(JSON.stringify(CHAT)).join("\r\n");
   await raw.write(request + request);
   await within(asked, "the first request");
-  const second = server.model.nextAsked();
   // Both run; the second one's first events wait behind the first answer.
   await within(second, "the second request");
   held.open();
