@@ -63,7 +63,10 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   const shared = { ...parts, admission };
   const service = createService(options, current, shared, { ...runs, observer, metrics });
   const chat: LateChatEndpoints = new Late(async () => {
-    const { chatEndpoints } = await import("./routes/chat-endpoints.ts");
+    const [{ chatEndpoints }] = await Promise.all([
+      import("./routes/chat-endpoints.ts"),
+      runs.hub.prepare(),
+    ]);
     return chatEndpoints(service);
   });
   const door = new Door(current, admission, log);
@@ -81,8 +84,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   return {
     listen: () => listen(http, config),
     // What every message needs comes first, then what some do.
-    prepare: () =>
-      prepareAll([endpoints, runs.hub, options.provider, handshakes, service.files, tracing]),
+    prepare: () => prepareAll([endpoints, options.provider, handshakes, service.files, tracing]),
     reload(next) {
       live = { ...config, ...livePartOf(next) };
       const known = knownKeyIds(live);

@@ -130,11 +130,13 @@ function fail({ res }: Arrival, error: unknown, { log, observer }: Serving): voi
 function tellWhenAnswered({ req, res, requestId }: Arrival, observer: Observer): { route: string } {
   const start = performance.now();
   const { socket } = req;
-  const before = socket.bytesWritten;
+  // Of an answer that waits behind another one it begins when it has the connection, which may never be.
+  let before = res.socket === null ? undefined : socket.bytesWritten;
+  if (before === undefined) res.once("socket", () => (before = socket.bytesWritten));
   const logged = { route: UNMATCHED };
   res.on("close", () => {
     const ms = Math.round(performance.now() - start);
-    const bytes = socket.bytesWritten - before;
+    const bytes = before === undefined ? 0 : socket.bytesWritten - before;
     const [method, status] = [req.method ?? "", res.statusCode];
     observer.request({ requestId, method, route: logged.route, status, ms, bytes });
   });

@@ -12,8 +12,7 @@ import type { Late } from "./node/late.ts";
 import type { Observer } from "./observer.ts";
 import type { OpenSockets } from "./open-sockets.ts";
 import { ApiError, toApiError } from "./protocol/api-error.ts";
-import type { ChatSocket } from "./routes/chat-socket.ts";
-import type { SocketHandler } from "./routes/index.ts";
+import type { ChatSocket, SocketHandler } from "./routes/chat-socket.ts";
 import { type Serving, UNMATCHED } from "./serve-requests.ts";
 
 /** Takes every upgrade through the table of sockets: route, access, handshake, handler. */

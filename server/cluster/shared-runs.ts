@@ -54,7 +54,7 @@ export class SharedRuns implements RunDirectory {
     try {
       const found = await claim;
       if (typeof found === "object") return this.#relayed(place, found);
-      const run = await this.#own.open(order);
+      const run = this.#own.open(order);
       if (found === "cancelled") run.cancel();
       return run;
     } finally {

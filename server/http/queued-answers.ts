@@ -10,7 +10,7 @@ interface Queueing extends Socket {
 
 /**
  * Emits "close" on an answer whose connection is gone before its turn on it came (RFC 9112, 9.3.2: pipelining).
- * Node tells only the answer that has the connection; one behind it would wait for its client for good.
+ * Before Node 24 only the answer that has the connection is told; one behind it would wait for its client for good.
  */
 export function tellOfClosing(res: ServerResponse): void {
   // With the connection, Node's own "close" comes with it.
@@ -19,16 +19,18 @@ export function tellOfClosing(res: ServerResponse): void {
   connection[QUEUED] ??= queueOf(connection);
   const queued = connection[QUEUED];
   queued.add(res);
-  res.once("socket", () => queued.delete(res));
+  const forget = () => queued.delete(res);
+  res.once("socket", forget).once("close", forget);
 }
 
 function queueOf(connection: Socket): Set<ServerResponse> {
   const queued = new Set<ServerResponse>();
   connection.once("close", () => {
-    for (const res of queued) {
-      res.destroy();
-      res.emit("close");
-    }
+    for (const res of queued) res.destroy();
+    // From Node 24 on it tells them itself.
+    setImmediate(() => {
+      for (const res of queued) res.emit("close");
+    });
   });
   return queued;
 }

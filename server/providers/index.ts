@@ -68,10 +68,10 @@ export async function resolveModels(
     const settings = settingsFor(splitModel(name.trim())[0], setup.settings, ids);
     return { name, provider: await resolveProvider(name, { ...setup, settings }) };
   };
-  const only = await resolve(first);
-  if (others.length === 0) return only.provider;
+  const primary = await resolve(first);
+  if (others.length === 0) return primary.provider;
   const { withFallbacks } = await import("./fallbacks.ts");
-  return withFallbacks(only, await Promise.all(others.map(resolve)));
+  return withFallbacks(primary, await Promise.all(others.map(resolve)));
 }
 
 /**

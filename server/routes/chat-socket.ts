@@ -17,6 +17,9 @@ import type { Service } from "./service.ts";
 /** Serves one accepted socket until it closes. */
 export type ChatSocket = (line: SocketLine, caller: Caller, upgrade: UpgradeFacts) => void;
 
+/** Resolves with what serves sockets, which may have to be loaded. */
+export type SocketHandler = () => Promise<ChatSocket>;
+
 /** What is known of the request that opened a socket. */
 export type UpgradeFacts = Pick<RunOrder, "requestId" | "trace">;
 

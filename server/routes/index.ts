@@ -4,7 +4,7 @@ import type { Exchange, HttpHandler } from "../http/exchange.ts";
 import { byRun, forOperator, keyed, open, type Route, type RouteTable } from "../http/router.ts";
 import { ApiError } from "../protocol/api-error.ts";
 import type { ChatEndpoints, LateChatEndpoints } from "./chat-endpoints.ts";
-import type { ChatSocket } from "./chat-socket.ts";
+import type { SocketHandler } from "./chat-socket.ts";
 import { health, ready } from "./health.ts";
 import { info } from "./info.ts";
 import { metrics } from "./metrics.ts";
@@ -32,9 +32,6 @@ export const routesFor = (service: Service, chat: LateChatEndpoints): RouteTable
   "POST /api/chat/runs/{id}/cancel": byRun(late(chat, "cancelRun")),
 });
 
-/** Gives what serves a socket, which may have to be loaded. */
-export type SocketHandler = () => ChatSocket | Promise<ChatSocket>;
-
 export const socketsFor = (
   chat: LateChatEndpoints,
 ): Readonly<Record<string, Route<SocketHandler>>> => ({
@@ -49,7 +46,10 @@ function late(
   return (exchange) => {
     const endpoints = chat.now;
     if (endpoints !== undefined) return endpoints[name](exchange);
-    return chat.come().then((come) => come[name](exchange));
+    return chat.come().then((loaded) => {
+      // The client may not have waited.
+      if (!exchange.res.destroyed) return loaded[name](exchange);
+    });
   };
 }
 

@@ -82,7 +82,7 @@ export class RunHub implements RunDirectory {
     this.#budget = new LogBudget(settings.maxTotalBytes);
   }
 
-  /** Loads what the first run would have to wait for. */
+  /** Loads what runs are made of. Resolves before the first of them is opened. */
   async prepare(): Promise<void> {
     await this.#parts.come();
   }
@@ -97,13 +97,10 @@ export class RunHub implements RunDirectory {
    * was lost is not answered twice. @throws ApiError `shutting_down`, or `invalid_request` for the name of
    * another message's run.
    */
-  open(order: RunOrder): Run | Promise<Run> {
+  open(order: RunOrder): Run {
     const parts = this.#parts.now;
-    if (parts === undefined) return this.#parts.come().then((come) => this.#open(order, come));
-    return this.#open(order, parts);
-  }
-
-  #open(order: RunOrder, parts: RunParts): Run {
+    // At once: between the question whether a name is free and its being taken nobody else may ask.
+    if (parts === undefined) throw new Error("a run was opened before RunHub.prepare");
     const { caller, request, id = newId(), requestId, trace, transport } = order;
     const place = this.placeOf(caller, id);
     const digest = order.id === undefined ? "" : digestOf(request);

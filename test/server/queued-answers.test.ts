@@ -10,10 +10,13 @@ import { gate, within } from "../support/deadline.ts";
 import { listen } from "../support/listen.ts";
 import { connectRaw } from "../support/raw-connection.ts";
 import { hang, say } from "../support/scripted-provider.ts";
-import { startServer } from "../support/start-server.ts";
+import { startServer, type TestServer } from "../support/start-server.ts";
 
 /** Beyond the deadline of a test: a run that is not let go holds the server up so long. */
 const PATIENT = { PARLEY_DRAIN_SECONDS: "30" };
+
+const requestsIn = ({ log }: TestServer): string[] =>
+  log.filter((line) => / (?:GET|POST) \//.test(line));
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -46,10 +49,28 @@ for (const stream of [true, false]) {
     await second;
     raw.socket.destroy();
     await within(server.close(), "the end of the server");
-    const told = server.log.filter((line) => line.includes("/api/chat"));
-    assert.equal(told.length, 2, server.log.join("\n"));
+    const [sent, unsent, ...others] = requestsIn(server);
+    assert.match(sent ?? "", /POST \/api\/chat 200 \d+ms [1-9]\d*B/);
+    assert.match(unsent ?? "", /POST \/api\/chat 200 \d+ms 0B/, "nothing of it was sent");
+    assert.deepEqual(others, []);
   });
 }
+
+test("an answer whose turn came is logged once, with the bytes that were its own", async (t) => {
+  const server = await startServer(t, { turns: [[say("A"), hang]], env: PATIENT });
+  const raw = await connectRaw(t, server);
+  await raw.write("GET /widget.js HTTP/1.1", "host: 127.0.0.1", "", ask(true).join("\r\n"));
+  const { body } = await raw.answer();
+  await raw.until('"data":"A"');
+  raw.socket.destroy();
+  await within(server.close(), "the end of the server");
+  const [first, second, ...others] = requestsIn(server).map((line) =>
+    Number(/ (\d+)B /.exec(line)?.[1]),
+  );
+  assert.ok(first !== undefined && first > body.length, `${first} bytes of the first`);
+  assert.ok(second !== undefined && second > 0 && second < 2_000, `${second} of the second`);
+  assert.deepEqual(others, []);
+});
 
 test("a large message behind another answer gives its place in line up when its client leaves", async (t) => {
   const http = createServer();
