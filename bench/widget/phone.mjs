@@ -10,12 +10,16 @@ import { startServer } from "../../test/support/start-server.ts";
 import { encodeConversation } from "../../widget/chunks/stored-conversation.ts";
 import { answers } from "./answers.mjs";
 import { reached } from "./goals.mjs";
+import { longestRecurring } from "./recurring.mjs";
 
 /** A mid-range phone against a desktop, as the developer tools of Chrome take it. */
 const SLOWER = 4;
 
 /** A longer task holds up a tap or a key. */
 export const LONG_MS = 50;
+
+/** What is long in one of them only, the machine has done. */
+const RUNS = 3;
 
 /** Laying out a conversation of 1 MB may take so long. */
 const LAYOUT_MS = 100;
@@ -74,11 +78,25 @@ async function eventsDuring(page, category, work) {
 
 /** Tasks of the page's main thread while something happens, in milliseconds on the processor, the longest first. */
 export async function tasksDuring(page, work) {
+  return (await placedTasks(page, work)).map(({ ms }) => ms);
+}
+
+/**
+ * The same with the place of each: the part of all work that was done before it. By the clock the same work would be elsewhere
+ * in each run, which ends when somebody asks whether it has.
+ */
+async function placedTasks(page, work) {
   const events = await eventsDuring(page, "toplevel", work);
-  return events
-    .filter(({ name }) => name.endsWith("RunTask"))
-    .map(({ tdur }) => (tdur / 1000) * SLOWER)
-    .sort((a, b) => b - a);
+  const tasks = events.filter(({ name }) => name.endsWith("RunTask")).sort((a, b) => a.ts - b.ts);
+  const all = tasks.reduce((sum, { tdur }) => sum + tdur, 0);
+  let before = 0;
+  return tasks
+    .map(({ tdur }) => {
+      const at = before / all;
+      before += tdur;
+      return { at, ms: (tdur / 1000) * SLOWER };
+    })
+    .sort((a, b) => b.ms - a.ms);
 }
 
 /** Puts a conversation into a page's tab; answers what opens the page and resolves when all of it is drawn. */
@@ -106,7 +124,7 @@ async function restore(page, server, count, chars) {
 async function restoring(browser, t) {
   const server = await startServer(t, { turns: [] });
   const page = await browser.newPage(PHONE);
-  const tasks = await tasksDuring(page, await restore(page, server, 400, 2_500));
+  const tasks = await placedTasks(page, await restore(page, server, 400, 2_500));
   await page.close();
   return tasks;
 }
@@ -129,7 +147,7 @@ async function streaming(browser, t) {
   await page.evaluate(() => {
     document.addEventListener("agent-chat-done", () => setTimeout(() => console.log("done"), 300));
   });
-  const tasks = await tasksDuring(page, async () => {
+  const tasks = await placedTasks(page, async () => {
     const done = page.waitForEvent("console", { timeout: 240_000 });
     await page.evaluate(() => void document.querySelector("agent-chat").send("Go"));
     await done;
@@ -148,17 +166,27 @@ export async function memoryOf(page) {
   return { bytes: usedSize, nodes };
 }
 
-/** Rows of a table: what the page does that holds it up. */
+/** Rows of a table: what the page does that holds it up, in three runs. */
 export async function phone(browser, t) {
-  const rows = [["on a phone", "tasks", "longest", "over 50 ms", "goal"]];
-  for (const [name, measure] of [
-    ["a 100 kB answer streams", streaming],
-    ["400 messages, 500 kB, are restored", restoring],
+  const rows = [
+    ["on a phone", "tasks", "longest", "over 50 ms", "longest that comes again", "goal"],
+  ];
+  for (const [name, measure, apart] of [
+    ["a 100 kB answer streams", streaming, 0.005],
+    // One processor that is lent makes a greater part of these few seconds.
+    ["400 messages, 500 kB, are restored", restoring, 0.03],
   ]) {
-    const tasks = await measure(browser, t);
-    const long = tasks.filter((ms) => ms > LONG_MS).length;
-    const [longest = 0] = tasks;
-    rows.push([name, String(tasks.length), longest.toFixed(0), String(long), reached(long === 0)]);
+    const runs = [];
+    for (let run = 0; run < RUNS; run += 1) runs.push(await measure(browser, t));
+    const own = longestRecurring(runs, apart);
+    rows.push([
+      name,
+      runs.map(({ length }) => length).join(", "),
+      runs.map(([longest]) => (longest?.ms ?? 0).toFixed(0)).join(", "),
+      runs.map((tasks) => tasks.filter(({ ms }) => ms > LONG_MS).length).join(", "),
+      own.toFixed(0),
+      reached(own <= LONG_MS),
+    ]);
   }
   return rows;
 }

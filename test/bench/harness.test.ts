@@ -11,6 +11,7 @@ import { judgeGoals } from "../../bench/server/driver/goals.mjs";
 import { writeProfiles } from "../../bench/server/driver/profile.mjs";
 import { Results } from "../../bench/server/driver/results.mjs";
 import { EventStreamReader, RunReader } from "../../bench/server/load/run-reader.mjs";
+import { longestRecurring } from "../../bench/widget/recurring.mjs";
 
 const frame = (type: string, data: string) =>
   `id: 1\nevent: ${type}\ndata: ${JSON.stringify({ type, data })}\n\n`;
@@ -118,4 +119,15 @@ test("a profile names the source of a function that the build has put elsewhere"
   assert.match(tables, /^\| writeProfile driver\/profile\.mjs +\| 25\.0 % \|/m);
   assert.match(tables, /^\| cli\.ts +\| 50\.0 % \|/m);
   assert.doesNotMatch(tables, /idle/);
+});
+
+test("a task that is long in one of three runs only is not taken for the page's, one that comes again is", () => {
+  const run = (early: number, late: number, shift = 0) => [
+    { at: 0.1 + shift, ms: early },
+    { at: 0.5 + shift, ms: late },
+  ];
+  assert.equal(longestRecurring([run(40, 90), run(44, 12, 0.004), run(38, 10, -0.004)], 0.005), 40);
+  assert.equal(longestRecurring([run(40, 90), run(44, 70, 0.004), run(38, 10)], 0.005), 70);
+  assert.equal(longestRecurring([run(40, 90), run(44, 70, 0.2), run(38, 10, 0.4)], 0.005), 38);
+  assert.equal(longestRecurring([[], [], []], 0.005), 0);
 });
