@@ -17,6 +17,12 @@ const fixedOptions = {
   silent: false,
 };
 
+/** How a rule says that HTML begins: before the names of elements, and after them. Each of its alternatives begins with "<". */
+const HTML_BEGINS = [
+  String.raw`(?:<\/?(?:address|`,
+  String.raw`|ul)(?:[ \t]+|\n|\/?>)|<(?:(?:script|pre|style|textarea)(?:[\s>]|$)|!--)|<\?|<![A-Za-z]|<!\[CDATA\[)`,
+];
+
 /** Replaces the bundle's own `Lexer` and `Tokenizer` when esbuild loads it. */
 export const markedLexerOnly = {
   name: "marked-lexer-only",
@@ -103,7 +109,7 @@ function withJoinedSteps(source) {
   return code;
 }
 
-/** Only the rule for paragraphs is ever another one: all but those of blocks are read from where they are. */
+/** All but those of blocks, of which the widget replaces one, are read from where they are. */
 function withConstantRules(source) {
   const [, other] = /\{other:(\w+),block:/.exec(source) ?? [];
   if (!other) throw hasChanged("its other rules");
@@ -114,9 +120,26 @@ function withConstantRules(source) {
 function literal(rules) {
   const entries = Object.entries(rules).map(([name, rule]) => {
     if (!(rule instanceof RegExp)) throw hasChanged(`its rule ${name}`);
-    return `${name}:${rule}`;
+    return `${name}:${quickToCompile(name, String(rule))}`;
   });
   return `{${entries}}`;
+}
+
+/**
+ * Before the names of some sixty elements it says that "<" comes first. Without that V8 goes through all of them for each place
+ * in the rule from which they can be reached, and takes 17 ms to compile the rules at their first use, where it takes 8.
+ */
+function quickToCompile(name, rule) {
+  const [before, after] = HTML_BEGINS;
+  const [first, ...rest] = rule.split(before);
+  const hasNames = ["blockquote", "lheading", "paragraph", "table"].includes(name);
+  if (
+    rest.length > 0 !== hasNames ||
+    rest.some((part) => !/^[a-z1-6|[\]-]+$/.test(part.split(after, 1)[0]))
+  ) {
+    throw hasChanged(`how its rule ${name} finds HTML`);
+  }
+  return [first, ...rest].join(`(?=<)${before}`);
 }
 
 /** Drops the expressions that nothing uses any more, and shortens the names that only the lexer itself sees. */

@@ -37,10 +37,16 @@ test("the lexer that is built into the widget answers as the whole package does"
   }
 });
 
-test("its rules are those of the package, so that ours can be made of them", () => {
+test("its rules are those of the package, but for what has them compiled in less time", () => {
+  const { blockquote, lheading, paragraph, table } = built.Lexer.rules.block.gfm;
+  for (const rule of [blockquote, lheading, paragraph, table]) {
+    assert.match(String(rule), /\(\?=<\)\(\?:</);
+  }
   for (const kind of ["block", "inline"] as const) {
     assert.deepEqual(
-      Object.values(built.Lexer.rules[kind].gfm).map(String),
+      Object.values(built.Lexer.rules[kind].gfm).map((rule) =>
+        String(rule).replaceAll("(?=<)(?:<", "(?:<"),
+      ),
       Object.values(Lexer.rules[kind].gfm).map(String),
     );
   }

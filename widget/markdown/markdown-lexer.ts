@@ -19,20 +19,18 @@ const tableCells = "(?:\\n((?:(?!";
  * marked's paragraph rule looks for a table at every line, and then reads the whole of it: quadratic for lines that only
  * look like tables. Two lines decide, so the look-ahead ends there. Should marked change the rule, it is used as it is.
  */
-function boundedParagraph(): RegExp {
-  const { paragraph, table } = Lexer.rules.block.gfm;
+function boundedParagraph({ paragraph, table }: typeof rules): RegExp {
   const wholeTable = table.source.replace(/(^|[^[])\^/g, "$1");
   const head = wholeTable.slice(0, wholeTable.indexOf(tableCells));
   return new RegExp(paragraph.source.replace(wholeTable, () => `${head}(?:\\n|$)`));
 }
 
-const paragraph = boundedParagraph();
+// Those of every lexer of the package, which the widget has for itself.
+const rules = Lexer.rules.block.gfm;
+rules.paragraph = boundedParagraph(rules);
 
 function newLexer(): Lexer {
-  const tokenizer = new BoundedTokenizer();
-  const lexer = new Lexer({ gfm: true, tokenizer });
-  tokenizer.rules = { ...tokenizer.rules, block: { ...tokenizer.rules.block, paragraph } };
-  return lexer;
+  return new Lexer({ gfm: true, tokenizer: new BoundedTokenizer() });
 }
 
 /** An empty table of reference definitions, without a prototype because its keys come from the text. */

@@ -24,8 +24,7 @@ const markdownTextStyles = css`
    * section is nothing that a browser has to look at in the others.
    */
   .section {
-    contain: layout;
-    display: flow-root;
+    contain: layout style;
     margin: 0 -14px;
     padding-inline: 14px;
     contain-intrinsic-size: auto 600px;

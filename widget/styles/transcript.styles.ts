@@ -4,7 +4,7 @@ import { css } from "lit";
 
 export const transcriptStyles = css`
   .message {
-    display: flow-root;
+    contain: layout style;
     /* Containment clips at this padding, which leaves room for focus rings and the actions. */
     margin-inline: -14px;
     padding: 6px 14px;
