@@ -108,7 +108,8 @@ export class ScrollFollower implements ReactiveController {
 
   #scrolled(): void {
     const scroller = this.#scroller;
-    if (!scroller || Math.abs(scroller.scrollTop - this.#top) < 1) return;
+    // One that is told when the chat is hidden already has no position to tell of.
+    if (!scroller?.clientHeight || Math.abs(scroller.scrollTop - this.#top) < 1) return;
     const upward = scroller.scrollTop < this.#top;
     this.#top = scroller.scrollTop;
     // Upward means away, even near the end; a position exactly there is only content that became shorter. Downward never
