@@ -44,6 +44,9 @@ function isAlone(file: string): boolean {
 const GROUPS = mkdtempSync(join(tmpdir(), "parley-tests-"));
 process.on("exit", () => rmSync(GROUPS, { recursive: true, force: true }));
 
+/** What failed, one line each. */
+const FAILED = join(GROUPS, "failed");
+
 /** All tests take less, however busy the machine is. One that hangs is named long before (`support/watchdog.ts`). */
 const ALL_MS = 1_200_000;
 
@@ -102,6 +105,11 @@ const runner = spawn(
   [
     "--enable-source-maps",
     "--test",
+    // Without a terminal Node 20 would write TAP, in five times as many lines.
+    "--test-reporter=spec",
+    "--test-reporter-destination=stdout",
+    `--test-reporter=${transpiled("test/support/failed-reporter.ts")}`,
+    `--test-reporter-destination=${FAILED}`,
     // One more than there are cores: a test often waits for another process.
     `--test-concurrency=${availableParallelism() + 1}`,
     ...files,
@@ -136,4 +144,6 @@ runner.on("exit", (code) => {
     process.exitCode = 1;
   }
   signalAll("SIGKILL");
+  // Last, where it is looked for, and all that is left of a long log.
+  if (existsSync(FAILED)) process.stderr.write(readFileSync(FAILED));
 });

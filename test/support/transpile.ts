@@ -16,10 +16,13 @@ const JOINED = /^@?happy-dom(\/|$)/;
 /** Stands for `import.meta.url`. */
 const HERE = "urlOfTheSource";
 
+/** `bench/server` has packages of its own, once somebody has installed them. */
+const PACKAGES = /(^|[/\\])node_modules[/\\]/;
+
 function sources(): string[] {
   return FOLDERS.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: "utf8" })
-      .filter((path) => path.endsWith(".ts"))
+      .filter((path) => path.endsWith(".ts") && !PACKAGES.test(path))
       .map((path) => join(folder, path)),
   );
 }

