@@ -106,9 +106,10 @@ export async function openChat(
   }: ChatPageOptions = {},
 ): Promise<ChatPage> {
   const server = await startServer(t, options);
+  const proxy = await startProxy(t, server.port, between);
+  // Behind them, and so closed before them: it would complain of a server that goes.
   const { page, complaints } = await openPage(t, browser, context);
   failOnComplaints(t, complaints, expectedComplaints);
-  const proxy = await startProxy(t, server.port, between);
   await page.goto((between ? proxy.url : server.url) + path);
   return { page, server, proxy, complaints, ...chatIn(page) };
 }

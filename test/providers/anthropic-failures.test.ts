@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { claude, stream } from "../support/anthropic.ts";
 import { within } from "../support/deadline.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import { ask, failureOf, leave, open, said } from "../support/upstream-conversation.ts";
 import { fixture, jsonReply, startUpstream } from "../support/upstream-server.ts";
 
@@ -151,12 +152,16 @@ test("anthropic: what is no event of the API is an answer that could not be read
   }
 });
 
-test("anthropic: nothing within the first-chunk time is provider_timeout, and the connection is closed", async () => {
+test("anthropic: nothing within the first-chunk time is provider_timeout, and the connection is closed", async (t) => {
   await using upstream = await startUpstream({ headless: true, end: "stall" });
-  const times = { firstChunk: 80, idle: 20_000 };
-  const failure = failureOf(await ask(open(claude(upstream, { times }))));
+  const clock = stopClock(t);
+  const called = upstream.nextCall();
+  const asking = ask(open(claude(upstream, { times: { firstChunk: 80, idle: 20_000 } })));
+  const { closed } = await called;
+  clock.tick(80);
+  const failure = failureOf(await within(asking, "the time-out"));
   assert.equal(failure.code, "provider_timeout");
-  assert.equal(await upstream.calls[0]?.closed, "aborted");
+  assert.equal(await closed, "aborted");
 });
 
 test("anthropic: a ping is a sign of life, silence after it is provider_timeout", async () => {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gate } from "../support/deadline.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import { ask, open, responsesProvider } from "../support/upstream-conversation.ts";
 import { fixture, jsonReply, startUpstream } from "../support/upstream-server.ts";
 
@@ -43,7 +44,9 @@ test("a 400 that names reasoning leads to one request without it, and the provid
   );
 });
 
-test("two first messages at once that are both refused the summary are both answered", async () => {
+test("two first messages at once that are both refused the summary are both answered", async (t) => {
+  // A refusal's text is not waited for forever; here it is held back until both have come.
+  stopClock(t);
   const refusal = jsonReply(400, { error: { message: "x", param: "reasoning.summary" } });
   await using upstream = await startUpstream();
   const provider = responsesProvider(upstream, { model: "gpt-5.2" });

@@ -4,6 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createChatCompletions } from "../../server/providers/chat/create.ts";
 import { within } from "../support/deadline.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import {
   ask,
   chatProvider,
@@ -80,7 +81,9 @@ test("an abort while waiting for the next try ends the wait, and there is no nex
   assert.equal(upstream.calls.length, 1);
 });
 
-test("after the last event a stream may end by itself, so that its connection can be used again", async () => {
+test("after the last event a stream may end by itself, so that its connection can be used again", async (t) => {
+  // It is given a moment to end, which must not be over before this test has it end.
+  stopClock(t);
   let end = () => {};
   const answered = new Promise<void>((resolve) => {
     end = resolve;

@@ -1,5 +1,6 @@
 /** From the start of the process to its first answer. */
 
+import { randomInt } from "node:crypto";
 import { connect, createServer } from "node:net";
 import { now } from "../clock.mjs";
 import { Process } from "../driver/processes.mjs";
@@ -63,15 +64,22 @@ async function start(target, providerUrl, load) {
   }
 }
 
+/** Below what systems give to those who ask for any port: nobody gets one of these until the target has it. */
+const PORTS = { from: 20_000, to: 32_767 };
+
 /** A port that was free a moment ago. */
-function freePort() {
+async function freePort() {
+  for (;;) {
+    const port = randomInt(PORTS.from, PORTS.to + 1);
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port) {
   return new Promise((resolve, reject) => {
     const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
+    server.once("error", (error) => (error.code === "EADDRINUSE" ? resolve(false) : reject(error)));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
 }
 
