@@ -105,7 +105,9 @@ export class ChatClient {
     // A line that fails here says nothing about the key: the next message will tell.
     const refusal = await this.#transport.check().catch(() => undefined);
     this.#checkingKey = false;
-    if (refusal && this.#asksForKey(refusal)) {
+    if (refusal) this.#asksForKey(refusal);
+    // A refused one is forgotten, and the person may have done so meanwhile.
+    if (!this.key.value) {
       this.#options.onChange();
       return;
     }

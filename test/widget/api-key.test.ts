@@ -31,6 +31,19 @@ test("a stored key is used without asking, and can be forgotten", async (t) => {
   assert.equal(localStorage.getItem(storageName(server.url)), null);
 });
 
+test("a key that is forgotten while the server is asked about it lets nobody in", async (t) => {
+  const server = await startScriptedServer(t, { key: "good" });
+  const page = await mount(t, { server: server.url });
+  await page.enterKey("good");
+  await page.click("[part=forget-key]");
+  await until(page.chat, () => page.find("[type=submit]:disabled") === null);
+  assert.equal(page.find("textarea"), null);
+  assert.equal(localStorage.getItem(storageName(server.url)), null);
+  await page.enterKey("good");
+  await page.shown("textarea");
+  assert.equal(localStorage.getItem(storageName(server.url)), "good");
+});
+
 test("a message that meets a refused stored key waits for a good one and is then sent", async (t) => {
   const server = await startScriptedServer(t, { key: "good" });
   localStorage.setItem(storageName(server.url), "revoked");
