@@ -145,7 +145,7 @@ test("a long answer is spoken whole and in its order, a part at a time", async (
     return told;
   });
   await chat.say("Go");
-  await chat.send.waitFor();
+  await chat.answered();
   await chat.page.getByRole("status").getByText("Line 320.").waitFor({ state: "attached" });
   const told = await parts.jsonValue();
   assert.deepEqual(told.flat(), ["Answering…", ...lines]);

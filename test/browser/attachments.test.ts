@@ -17,7 +17,6 @@ const PDF_URL = `data:application/pdf;base64,${PDF.toString("base64")}`;
 const picture = { name: "red.png", mimeType: "image/png", buffer: PNG };
 const document = { name: "offer.pdf", mimeType: "application/pdf", buffer: PDF };
 
-const drafts = (chat: ChatPage) => chat.page.locator('[part="composer"] [part="attachment"]');
 const refusals = (chat: ChatPage) => chat.page.locator('[part="refusals"]');
 const received = (chat: ChatPage) => chat.server.model.asked.at(-1)?.setup.attachments;
 
@@ -39,9 +38,9 @@ function transferOf(
 test("picked files show as thumbnail and name, and arrive as they are", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Received.")]] });
   await chat.files.setInputFiles([picture, document]);
-  const thumbnail = drafts(chat).getByRole("img", { name: "red.png" });
+  const thumbnail = chat.drafts.getByRole("img", { name: "red.png" });
   await thumbnail.waitFor();
-  await drafts(chat).getByText("offer.pdf").waitFor();
+  await chat.drafts.getByText("offer.pdf").waitFor();
   const source = await thumbnail.getAttribute("src");
   assert.match(source ?? "", /^blob:/);
   await chat.page.waitForFunction(
@@ -53,7 +52,7 @@ test("picked files show as thumbnail and name, and arrive as they are", async (t
     { type: "image", name: "red.png", mime_type: "image/png", url: PNG_URL },
     { type: "file", name: "offer.pdf", mime_type: "application/pdf", url: PDF_URL },
   ]);
-  assert.equal(await drafts(chat).count(), 0, "the next message starts without files");
+  assert.equal(await chat.drafts.count(), 0, "the next message starts without files");
   await chat.questions.getByRole("img", { name: "red.png" }).waitFor();
   await chat.questions.getByText("offer.pdf").waitFor();
 });
@@ -68,7 +67,7 @@ test("a message waits for its files, which are named meanwhile", async (t) => {
   await chat.say("What is it?");
   assert.equal(await chat.send.isDisabled(), true);
   await (await held).continue();
-  await drafts(chat).getByRole("img").waitFor();
+  await chat.drafts.getByRole("img").waitFor();
   await chat.input.press("Enter");
   await chat.answer.getByText("A dot.").waitFor();
   assert.equal(received(chat)?.length, 1);
@@ -82,7 +81,7 @@ test("the attach button opens the picker for the kinds that the model takes", as
   assert.equal(chooser.isMultiple(), true);
   assert.equal(await chat.files.getAttribute("accept"), "image/png");
   await chooser.setFiles(picture);
-  await drafts(chat).getByRole("img", { name: "red.png" }).waitFor();
+  await chat.drafts.getByRole("img", { name: "red.png" }).waitFor();
 });
 
 test("a model that takes no files has no attach button, and a dropped file is refused", async (t) => {
@@ -98,7 +97,7 @@ test("a model that takes no files has no attach button, and a dropped file is re
 test("a file alone is a message", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("A red dot.")]] });
   await chat.files.setInputFiles(picture);
-  await drafts(chat).waitFor();
+  await chat.drafts.waitFor();
   await chat.send.click();
   await chat.replies.getByText("A red dot.").waitFor();
   assert.equal(chat.server.model.asked[0]?.setup.message, "");
@@ -113,7 +112,7 @@ test("files can be dropped anywhere on the chat, which shows that they may", asy
   await overlay.waitFor();
   await chat.messages.dispatchEvent("drop", { dataTransfer });
   await overlay.waitFor({ state: "hidden" });
-  await drafts(chat).nth(1).waitFor();
+  await chat.drafts.nth(1).waitFor();
   await chat.ask("Catch", "Caught.");
   assert.deepEqual(
     received(chat)?.map(({ url }) => url),
@@ -137,9 +136,9 @@ test("a picture is pasted as a file, and text beside a picture as text", async (
       [await transferOf(chat.page, [picture]), text] as const,
     );
   assert.equal(await paste("a table's cells"), true, "left to the browser, which inserts the text");
-  assert.equal(await drafts(chat).count(), 0);
+  assert.equal(await chat.drafts.count(), 0);
   assert.equal(await paste(""), false);
-  await drafts(chat).getByRole("img", { name: "red.png" }).waitFor();
+  await chat.drafts.getByRole("img", { name: "red.png" }).waitFor();
   await chat.ask("See", "Pasted.");
   assert.equal(received(chat)?.[0]?.url, PNG_URL);
 });
@@ -147,9 +146,9 @@ test("a picture is pasted as a file, and text beside a picture as text", async (
 test("a file can be taken out again", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One file.")]] });
   await chat.files.setInputFiles([picture, document]);
-  await drafts(chat).nth(1).waitFor();
+  await chat.drafts.nth(1).waitFor();
   await chat.page.getByRole("button", { name: "Remove red.png" }).click();
-  await drafts(chat).nth(1).waitFor({ state: "detached" });
+  await chat.drafts.nth(1).waitFor({ state: "detached" });
   await chat.ask("Look", "One file.");
   assert.deepEqual(
     received(chat)?.map(({ name }) => name),
@@ -161,7 +160,7 @@ test("with the keyboard several files are taken out one after the other", async 
   const chat = await openChat(t, browser, { turns: [] });
   const third = { ...document, name: "third.pdf", buffer: Buffer.from("%PDF-1.4\n") };
   await chat.files.setInputFiles([picture, document, third]);
-  await drafts(chat).nth(2).waitFor();
+  await chat.drafts.nth(2).waitFor();
   const button = (name: string) => chat.page.getByRole("button", { name: `Remove ${name}` });
   for (const [name, next] of [
     ["offer.pdf", button("third.pdf")],
@@ -180,15 +179,20 @@ test("a file that takes long to read is shown meanwhile, and nothing is sent wit
     const { readAsDataURL } = FileReader.prototype;
     FileReader.prototype.readAsDataURL = function (file) {
       addEventListener("go-on", () => readAsDataURL.call(this, file), { once: true });
+      dispatchEvent(new Event("reads"));
     };
   });
+  const reads = await chat.page.evaluateHandle(() => ({
+    begun: new Promise((next) => addEventListener("reads", next, { once: true })),
+  }));
   await chat.files.setInputFiles(document);
   const reading = chat.page.locator('[part="composer"]').getByText("offer.pdf");
   await reading.waitFor();
+  await reads.evaluate(({ begun }) => begun.then(() => {}));
   await chat.input.fill("Look");
   assert.equal(await chat.send.isDisabled(), true);
   await chat.page.evaluate(() => dispatchEvent(new Event("go-on")));
-  await drafts(chat).waitFor();
+  await chat.drafts.waitFor();
   assert.equal(await reading.count(), 1, "it is named once");
   await chat.ask("Look", "Read.");
   assert.equal(received(chat)?.length, 1);
@@ -202,7 +206,7 @@ test("each refused file has its reason, the good ones stay, and the reasons can 
     { name: "empty.pdf", mimeType: "application/pdf", buffer: Buffer.alloc(0) },
     picture,
   ]);
-  await drafts(chat).getByRole("img", { name: "red.png" }).waitFor();
+  await chat.drafts.getByRole("img", { name: "red.png" }).waitFor();
   const reasons = (await shown(refusals(chat).getByRole("list"))).split("\n").filter(Boolean);
   assert.equal(reasons.length, 3);
   assert.match(reasons[0] ?? "", /^notes\.txt .*JPEG, PNG, GIF, WebP,? and PDF/);
@@ -219,7 +223,7 @@ test("a file of exactly 20 MiB is taken and arrives whole, one byte more is refu
   await dropLargePdf(chat, "huge.pdf", MAX_ATTACHMENT_BYTES + 1);
   await refusals(chat).getByText("huge.pdf is larger than 20 MB.").waitFor();
   await dropLargePdf(chat, "big.pdf", MAX_ATTACHMENT_BYTES);
-  await drafts(chat).getByText("20 MB").waitFor();
+  await chat.drafts.getByText("20 MB").waitFor();
   await chat.ask("Big one", "Big.");
   const bytes = Buffer.from(received(chat)?.[0]?.url.split(",")[1] ?? "", "base64");
   const sent = Buffer.alloc(MAX_ATTACHMENT_BYTES);
@@ -233,13 +237,13 @@ test("one file more than the server takes is refused with the limit", async (t) 
   await refusals(chat)
     .getByText("third.png was not attached: a message takes at most 2 files.")
     .waitFor();
-  assert.equal(await drafts(chat).count(), 2);
+  assert.equal(await chat.drafts.count(), 2);
 });
 
 test("a picture that is called something else is taken for what its bytes are", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("A PNG.")]] });
   await chat.files.setInputFiles({ name: "photo.jpg", mimeType: "image/jpeg", buffer: PNG });
-  await drafts(chat).waitFor();
+  await chat.drafts.waitFor();
   await chat.ask("What is it?", "A PNG.");
   assert.equal(received(chat)?.[0]?.mime_type, "image/png");
 });

@@ -56,6 +56,7 @@ async function converse(chat: ChatElement): Promise<void> {
     { name: "red.png", mimeType: "image/png", buffer: RED_PIXEL },
     { name: "offer.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") },
   ]);
+  await chat.drafts.nth(1).waitFor();
   await chat.input.press("End");
   await chat.say("Everything");
   await chat.answer.getByText("quoted").waitFor();

@@ -95,19 +95,19 @@ test("a table is copied as CSV and as Markdown, also when it has grown under its
   await csv.waitFor({ state: "attached" });
   more.open();
   await chat.answer.getByText("Done.").waitFor();
-  const copied = async (times: number) => {
-    await chat.answer
-      .getByRole("button", { name: "Copied" })
-      .nth(times - 1)
-      .waitFor();
+  const tools = chat.answer.locator(".table .tools button");
+  // The one that was pressed says so for a moment.
+  const copied = async (as: "Markdown" | "CSV") => {
+    const pressed = tools.nth(as === "Markdown" ? 0 : 1);
+    await pressed.and(chat.answer.getByRole("button", { name: "Copied" })).waitFor();
     return (await chat.page.evaluate(() => navigator.clipboard.readText())).replace(/\r/g, "");
   };
   await csv.focus();
   await chat.page.keyboard.press("Enter");
-  assert.equal(await copied(1), `a,b\n"x, y",1\n"""q""",-2\n'=1+1,a|b`);
+  assert.equal(await copied("CSV"), `a,b\n"x, y",1\n"""q""",-2\n'=1+1,a|b`);
   await chat.answer.getByRole("button", { name: "Copy as Markdown" }).press("Enter");
   assert.equal(
-    await copied(2),
+    await copied("Markdown"),
     '| a | b |\n| --- | ---: |\n| x, y | 1 |\n| "q" | -2 |\n| =1+1 | a\\|b |',
   );
 });

@@ -32,8 +32,12 @@ export interface ChatElement {
   readonly keyField: Locator;
   /** Where the file picker puts what was picked. */
   readonly files: Locator;
+  /** Files that go with the next message, each once it was read. */
+  readonly drafts: Locator;
   /** Types a message and sends it: by Enter, and by the button where Enter makes a line. */
   say(text: string): Promise<void>;
+  /** Waits until so many answers are over. The button to send is there before one begins, too. */
+  answered(count?: number): Promise<void>;
   /** Sends a message and waits until its answer has ended with this text. */
   ask(text: string, answer: string): Promise<void>;
 }
@@ -51,6 +55,11 @@ export function chatIn(root: Page | Frame | Locator): ChatElement {
     );
     await (touch ? send.click() : input.press("Enter"));
   };
+  const answered = (count = 1) =>
+    replies
+      .nth(count - 1)
+      .and(root.locator('[aria-busy="false"]'))
+      .waitFor();
   return {
     input,
     send,
@@ -66,11 +75,13 @@ export function chatIn(root: Page | Frame | Locator): ChatElement {
     messages: part("messages"),
     keyField: root.getByLabel("Access key"),
     files: root.locator('input[type="file"]'),
+    drafts: root.locator('[part="composer"] [part="attachment"]'),
     say,
+    answered,
     ask: async (text, answer) => {
       const number = await replies.count();
       await say(text);
-      await replies.nth(number).and(root.locator('[aria-busy="false"]')).waitFor();
+      await answered(number + 1);
       assert.equal(await shown(replies.nth(number).locator('[part="markdown"]')), answer);
     },
   };
@@ -162,8 +173,10 @@ export const canCopy = (page: Page) =>
       ),
   );
 
-/** Opens everything that can be opened in the replies. Only once nothing closes by itself any more. */
-export async function openRows({ replies }: ChatElement): Promise<void> {
+/** Opens everything that can be opened in the replies, of which one has steps. Only once nothing closes by itself any more. */
+export async function openRows({ replies, tools, thinking }: ChatElement): Promise<void> {
+  // What draws steps comes by itself, and maybe behind the answer's text.
+  await tools.or(thinking).first().waitFor({ state: "attached" });
   const closed = replies.locator('[aria-expanded="false"]').filter({ visible: true });
   while ((await closed.count()) > 0) await closed.first().click();
 }

@@ -67,6 +67,8 @@ test("after a reload a message can still be changed, also where the provider kee
     await chat.ask("Second", "Two.");
     await chat.page.reload();
     await change(chat, 1).click();
+    // What changes messages comes by itself; a draft that is written before is one of its own.
+    await chat.page.locator('[part="editing"]').waitFor();
     await chat.say("Changed");
     await chat.replies.getByText("Other.").waitFor();
     const asked = chat.server.model.asked[2];

@@ -42,6 +42,7 @@ test("everything is said in the new language, as on a page that was in it from t
   const words = async () => {
     await page.getByRole("button", { name: /CSV/ }).waitFor();
     await chat.tools.first().waitFor();
+    await page.locator('[part="rate-down"]').waitFor();
     // What was announced is over.
     return page.locator("agent-chat").evaluate(async (element, spoken) => {
       await (element as AgentChat).updateComplete;
@@ -55,7 +56,7 @@ test("everything is said in the new language, as on a page that was in it from t
     }, ".chat *:not([role=status] *)");
   };
   await chat.say("Go");
-  await chat.send.waitFor();
+  await chat.answered();
   const english = await words();
   await change();
   await french.waitFor();

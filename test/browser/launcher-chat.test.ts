@@ -17,7 +17,7 @@ test("data-thinking, data-tools and data-persist hold for the chat in the panel"
   });
   await button(chat.page).click();
   await chat.ask("Go", "Done.");
-  assert.equal(await chat.thinking.getByText("First this.").isVisible(), true);
+  await chat.thinking.getByText("First this.").waitFor();
   assert.equal(await chat.tools.count(), 0);
   await chat.page.reload();
   await chat.greeting.waitFor();
@@ -54,8 +54,7 @@ for (const [moment, close] of Object.entries(closings)) {
     const long = Array.from({ length: 60 }, (_, index) => `Paragraph ${index}.`).join("\n\n");
     const chat = await visit(t, browser, { turns: [[say(long)]] });
     await button(chat.page).click();
-    await chat.say("Go");
-    await chat.send.waitFor();
+    await chat.ask("Go", long);
     await chat.messages.focus();
     await chat.page.keyboard.press("Home");
     const jump = chat.page.locator('[part="jump"]');

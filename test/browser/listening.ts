@@ -1,4 +1,5 @@
 import type { Locator, Page } from "playwright-core";
+import { within } from "../support/deadline.ts";
 
 /** What the one element inside `root` gives a screen reader to say, in its order. An alert has a mark of exclamation before it. */
 export async function listen(page: Page, root: Page | Locator = page): Promise<string[]> {
@@ -27,6 +28,16 @@ export async function listen(page: Page, root: Page | Locator = page): Promise<s
 /** Resolves when what was spoken so far has been heard: calls come in their order. */
 export async function allHeard(page: Page): Promise<void> {
   await page.evaluate(() => window.heard(""));
+}
+
+/** Resolves when this has been heard, for however short a time it stood there. */
+export async function untilHeard(page: Page, heard: readonly string[], text: string) {
+  const listening = async () => {
+    while (!heard.includes(text)) {
+      await page.evaluate(() => new Promise((next) => requestAnimationFrame(next)));
+    }
+  };
+  await within(listening(), JSON.stringify(text));
 }
 
 declare global {

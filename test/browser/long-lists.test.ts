@@ -26,7 +26,7 @@ async function openList(
   const text = Array.from({ length: ITEMS }, (_, index) => item(index)).join("");
   const chat = await openChat(t, browser, { turns: [[say(text)]] });
   await chat.say("Show me");
-  await chat.send.waitFor();
+  await chat.answered();
   const list = chat.answer.locator("> ul, > ol");
   await list
     .getByText(`item ${ITEMS - 1}`)

@@ -64,7 +64,7 @@ test("a reload in the middle of an answer goes on with it, and the agent is aske
   assert.equal(await chat.stop.isVisible(), true);
   rest.open();
   await chat.replies.getByText("The first half and the rest.").waitFor();
-  assert.equal(await chat.thinking.count(), 1);
+  await chat.thinking.waitFor();
   assert.equal(await shown(chat.answer), "The first half and the rest.");
   assert.equal(chat.server.model.asked.length, 1);
 });
@@ -174,7 +174,7 @@ test("where storage is full the oldest messages go and the conversation stays", 
   const chat = await openChat(t, browser, { turns: [[say(long)], [say("Two.")], [say("Three.")]] });
   await chat.page.evaluate(() => sessionStorage.setItem("site", "y".repeat(4_600_000)));
   await chat.say("First");
-  await chat.send.waitFor();
+  await chat.answered();
   await chat.ask("Second", "Two.");
   await chat.page.reload();
   await chat.replies.getByText("Two.").waitFor();

@@ -39,7 +39,7 @@ test("what is wider than the answer is a stop with a name, and is scrolled there
   });
   const { page } = chat;
   await chat.say("Go");
-  await chat.send.waitFor();
+  await chat.answered();
   const named = (name: string) => chat.answer.getByRole("group", { name, exact: true });
   for (const name of ["ts", "Table"]) {
     await named(name).focus();

@@ -101,7 +101,7 @@ test("code is painted near view only, also in a part that is not skipped, and ag
   });
   const { page, answer } = chat;
   await chat.say("Go");
-  await chat.send.waitFor();
+  await chat.answered();
   await untilPainted(page, "number23 ");
   await untilPainted(page, "number0 ", false);
   assert.ok((await ranges(page)) < 20, `${await ranges(page)} painted`);
@@ -168,8 +168,10 @@ test("a long message that comes back into view brings back only what is in view 
   const chat = await longAnswer(t);
   const { page, replies } = chat;
   await chat.say("Again");
-  await chat.send.waitFor();
+  await chat.answered(2);
   await replies.nth(1).locator("pre").last().waitFor();
+  // What is said of the answer has the chat drawn some more times, which keeps a reader at the end.
+  await page.locator('[role="status"]:not(:has(p))').waitFor({ state: "attached" });
   await replies.nth(0).locator("pre").last().scrollIntoViewIfNeeded();
   await page.waitForFunction(
     (text) =>
@@ -187,16 +189,15 @@ test("a long message that comes back into view brings back only what is in view 
 test("with forced colours nothing is painted where somebody scrolls to, and on paper all is", async (t) => {
   const { page, answer } = await longAnswer(t);
   await untilPainted(page, `number${EARLY} `, false);
-  const onPaper = page.evaluate(
-    () =>
-      new Promise<number>((done) => {
-        addEventListener("afterprint", () =>
-          done(CSS.highlights.get("agent-chat-keyword")?.size ?? 0),
-        );
-      }),
-  );
+  const onPaper = await page.evaluateHandle(() => ({
+    painted: new Promise<number>((done) => {
+      addEventListener("afterprint", () =>
+        done(CSS.highlights.get("agent-chat-keyword")?.size ?? 0),
+      );
+    }),
+  }));
   await page.pdf();
-  assert.equal(await onPaper, BLOCKS);
+  assert.equal(await onPaper.evaluate(({ painted }) => painted), BLOCKS);
   await untilPainted(page, `number${EARLY} `, false);
   await page.emulateMedia({ forcedColors: "active" });
   await page.waitForFunction(() => CSS.highlights.size === 0);
@@ -225,7 +226,7 @@ test("an answer that takes the place of a skipped one has the tools of its code 
     );
   });
   await chat.say("Two");
-  await send.waitFor();
+  await chat.answered(2);
   await page.getByRole("button", { name: "Change this message" }).first().click();
   await answer.locator("pre").last().scrollIntoViewIfNeeded();
   await page.locator("body[aria-busy=true]").waitFor({ state: "attached" });

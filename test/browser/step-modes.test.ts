@@ -37,7 +37,7 @@ test("a page opens, closes and hides thoughts and tool calls, hears of calls, an
   });
   await set({ thinking: "open", tools: "closed" });
   await chat.say("Go `now`");
-  await chat.send.waitFor();
+  await chat.answered();
   await chat.thinking.getByText("A thought.").waitFor();
   const heard = await chat.page.evaluate(() => (window as unknown as { heard: unknown }).heard);
   const rows = (heard as unknown[][]).map((row) => row.map(String).join(" ")).sort();

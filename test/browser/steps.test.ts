@@ -5,6 +5,7 @@ import { type Gate, gate } from "../support/deadline.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
 import { broken, define, echo } from "../support/test-tools.ts";
 import { type ChatPage, isFocused, openChat } from "./chat-page.ts";
+import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -84,9 +85,9 @@ test("a tool that Stop breaks off is stopped and not failed, in sight and aloud;
   });
   await chat.say("Go");
   await chat.tools.and(chat.replies.locator('[data-status="failed"]')).waitFor();
-  const spoken = chat.page.locator('[role="status"]').getByText("endless: stopped").waitFor();
+  const heard = await listen(chat.page);
   await chat.stop.click();
-  await spoken;
+  await untilHeard(chat.page, heard, "endless: stopped");
   await chat.replies.getByText("You stopped this answer.").waitFor();
   const row = (name: RegExp) => chat.page.getByRole("button", { name });
   await row(/^broken failed/).waitFor();

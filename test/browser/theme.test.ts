@@ -167,7 +167,14 @@ async function openFramed(
     path,
     allowed,
     key,
-  }: { path: string; allowed?: "SITE" | "https://other.example"; key?: string },
+    isRefused = false,
+  }: {
+    path: string;
+    allowed?: "SITE" | "https://other.example";
+    key?: string;
+    /** Whether the browser will say that it refuses it. */
+    isRefused?: boolean;
+  },
 ): Promise<{ frame: Frame | undefined; refused: string[] }> {
   const pages: Record<string, string> = {};
   const site = await startSite(t, pages);
@@ -183,7 +190,11 @@ async function openFramed(
   const { page, complaints } = await openPage(t, browser);
   const policy = /frame-ancestors|Content Security Policy/;
   failOnComplaints(t, complaints, policy);
+  const refusal = isRefused
+    ? page.waitForEvent("console", (message) => policy.test(message.text()))
+    : undefined;
   await page.goto(site.publicUrl);
+  await refusal;
   const frame = page.frames().find((it) => it.url().startsWith(server.url));
   return { frame, refused: complaints.filter((text) => policy.test(text)) };
 }
@@ -210,7 +221,11 @@ for (const [path, allowed] of [
   ["/", "SITE"],
 ] as const) {
   test(`${path} is refused in a frame where ${allowed ?? "nobody"} is allowed`, async (t) => {
-    const { frame, refused } = await openFramed(t, { path, ...(allowed && { allowed }) });
+    const { frame, refused } = await openFramed(t, {
+      path,
+      ...(allowed && { allowed }),
+      isRefused: true,
+    });
     assert.equal(refused.length > 0, true);
     assert.equal(frame, undefined);
   });

@@ -7,7 +7,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { readMarkdown, tableRows } from "../support/markdown-file.ts";
 import { call, fail, say, think } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
-import { openChat } from "./chat-page.ts";
+import { canCopy, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -62,9 +62,11 @@ test("each variable of the document changes how something looks, and taken away 
   await chat.retry.waitFor();
   // The field's own outline, and what is said of the line.
   await chat.input.blur();
+  // Without a network nothing more would come.
+  await chat.page.waitForFunction(() => CSS.highlights.has("agent-chat-deleted"));
+  await canCopy(chat.page);
   await chat.page.context().setOffline(true);
   await chat.page.locator('[part="connection"]').waitFor();
-  await chat.page.waitForFunction(() => CSS.highlights.has("agent-chat-deleted"));
   const cases = VARIABLES.map((name) => [name, ...sampleOf(name)] as const);
   assert.ok(cases.length > 25);
   const seen = await chat.page.locator("agent-chat").evaluate((host: HTMLElement, cases) => {

@@ -12,6 +12,9 @@ import { temporaryProject } from "../support/temporary-project.ts";
 
 const AGENT = `export default { name: "Acme", model: "demo" };`;
 
+/** The demo's answer to it takes longer than any test. */
+const SLOW = "Answer slowly";
+
 interface Rotation extends StartedCommand {
   /** Writes the project's `.env`, sends SIGHUP and returns the line that the log has of it. */
   rotate(...lines: string[]): Promise<string>;
@@ -56,9 +59,8 @@ test("the sockets of a key that is gone are closed with 4401, and the others sta
   const server = await startWith(t, "PARLEY_API_KEY=first-key,second-key");
   const gone = await connect(t, `${server.socketUrl}?key=first-key`);
   const stays = await connect(t, `${server.socketUrl}?key=second-key`);
-  // A run of the demo takes seconds: it is in its middle when the key goes.
-  gone.send({ message: "Think about it" });
-  await gone.until("thinking");
+  gone.send({ message: SLOW });
+  await gone.until("token");
   const line = await server.rotate("PARLEY_API_KEY=second-key");
   assert.match(line, /1 removed\); \d connections? and answers? were ended/);
   const event = (await gone.until("error")).at(-1);
@@ -70,7 +72,7 @@ test("the sockets of a key that is gone are closed with 4401, and the others sta
 test("a stream whose key is gone ends with one error of the code unauthorized", async (t) => {
   const server = await startWith(t, "PARLEY_API_KEY=first-key,second-key");
   const headers = { authorization: "Bearer first-key" };
-  const answer = await post(server, { message: "Think about it", stream: true }, { headers });
+  const answer = await post(server, { message: SLOW, stream: true }, { headers });
   const pieces: string[] = [];
   let rotated: Promise<string> | undefined;
   for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {

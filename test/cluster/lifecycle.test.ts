@@ -65,6 +65,7 @@ test("a worker in which something threw is replaced, takes nothing new, and fini
   await held.until("tool_call");
   await here.breakDown();
   await command.printed("stderr", /nobody catches this/);
+  await command.printed("stderr", /Worker 3 is listening/);
   await line(undefined, [here.pid, there.pid]);
   await here.release();
   assert.match(JSON.stringify((await held.until("done")).at(-1)), /held by/);
@@ -92,6 +93,7 @@ test("SIGHUP takes new keys over in all workers, those that start later as well,
   assert.equal((await socket.closed).code, 4401);
   assert.deepEqual(await statuses("first-key", lines), [401, 401]);
   process.kill(lines[0].pid, "SIGKILL");
+  await command.printed("stderr", /Worker 3 is listening/);
   const later = await line(undefined, [lines[0].pid, lines[1].pid]);
   assert.deepEqual(await statuses("second-key", [lines[1], later]), [400, 400]);
   assert.deepEqual(await statuses("first-key", [lines[1], later]), [401, 401]);

@@ -62,6 +62,7 @@ test("no counter goes down when a worker ends, and gauges tell of those that run
     for (const [name, value] of counters) {
       assert.ok((after.get(name) ?? -1) >= value, `${name} after a worker ${how}`);
     }
+    await command.printed("stderr", new RegExp(`Worker ${2 + ended} is listening`));
     ends = await line(undefined, [stays.pid, ends.pid]);
     assert.equal((await read()).get("parley_sockets_open"), 0);
   }

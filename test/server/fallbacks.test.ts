@@ -6,6 +6,7 @@ import type { AgentDefinition } from "../../server/agent/define.ts";
 import { stream as claudeStream } from "../support/anthropic.ts";
 import { onEveryTransport, send } from "../support/chat-transports.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import { echo } from "../support/test-tools.ts";
 import { CHAT_COMPLETIONS, RESPONSES } from "../support/upstream-replies.ts";
 import { jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
@@ -31,7 +32,7 @@ const text = CHAT_COMPLETIONS.text;
 const refusal = (status: number, headers = {}) =>
   jsonReply(status, { error: { message: "no" } }, { "x-should-retry": "false", ...headers });
 
-const MENDED: [what: string, reply: UpstreamReply, env?: Record<string, string>][] = [
+const MENDED: [what: string, reply: UpstreamReply][] = [
   ["is overloaded", refusal(503)],
   ["is rate limited", refusal(429, { "retry-after": "30" })],
   ["has an internal error", refusal(500)],
@@ -39,12 +40,19 @@ const MENDED: [what: string, reply: UpstreamReply, env?: Record<string, string>]
   ["does not know the model", refusal(404)],
   ["sends a page", { headers: { "content-type": "text/html" }, body: ["<h1>Hi</h1>"] }],
   ["sends nothing", { body: [] }],
-  ["says nothing in time", { end: "stall" }, { PARLEY_FIRST_CHUNK_SECONDS: "0.2" }],
+  ["says nothing in time", { end: "stall" }],
 ];
 
-for (const [what, reply, env] of MENDED) {
+for (const [what, reply] of MENDED) {
   test(`where the first model ${what} before it said anything, the second one answers, on each transport`, async (t) => {
-    const setup = async () => (await pair(t, [reply], [text("Hello")], env)).options;
+    const clock = stopClock(t);
+    const setup = async () => {
+      const env = { PARLEY_FIRST_CHUNK_SECONDS: "20" };
+      const { upstreams, options } = await pair(t, [reply], [text("Hello")], env);
+      // The second one has all of its time before it.
+      if (reply.end === "stall") void upstreams[0].nextCall().then(() => clock.tick(20_000));
+      return options;
+    };
     const { sse } = await onEveryTransport(t, setup, { message: "Hi" });
     assert.ok(sse.last.type === "done");
     assert.equal(sse.last.data, "Hello");

@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { post, send, TRANSPORTS } from "../support/chat-transports.ts";
-import { gate, within } from "../support/deadline.ts";
+import { within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
 import { connectRaw, type RawConnection, upgrade } from "../support/raw-connection.ts";
-import { say, wait } from "../support/scripted-provider.ts";
+import { hang, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
@@ -112,9 +112,7 @@ test("a large message that does not arrive in time is request_timeout, and the s
 });
 
 test("messages on one socket are obeyed in their order, a large one before the small one behind it", async (t) => {
-  const end = gate();
-  t.after(() => end.open());
-  const server = await startServer(t, { turns: [[say("Half"), wait(end.opened)]] });
+  const server = await startServer(t, { turns: [[say("Half"), hang]] });
   const client = await connect(t, server.socketUrl);
   client.send({ message: "Look", attachments: [PDF] });
   client.send({ type: "stop" });

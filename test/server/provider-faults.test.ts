@@ -2,11 +2,17 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { send, TRANSPORTS } from "../support/chat-transports.ts";
+import { within } from "../support/deadline.ts";
 import { startFaultyUpstream } from "../support/faulty-upstream.ts";
 import { startServer } from "../support/start-server.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import { STREAMED_APIS } from "../support/streamed-apis.ts";
 import { answerOf, FAULTS, joined } from "../support/wire-faults.ts";
+
+/** For the first chunk and for each after it: far longer than anything here takes. */
+const LIMIT_MS = 20_000;
 
 for (const api of STREAMED_APIS) {
   const kind = api.contentType === "text/event-stream" ? "events" : "frames";
@@ -16,7 +22,7 @@ for (const api of STREAMED_APIS) {
     const transport = TRANSPORTS[index % TRANSPORTS.length] ?? "json";
     test(`${api.name} upstream that ${name}: one ${end} over ${transport}, and the next message is answered`, async (t) => {
       const upstream = await startFaultyUpstream(t);
-      const times = { firstChunk: 20_000, idle: 20_000 };
+      const times = { firstChunk: LIMIT_MS, idle: LIMIT_MS };
       const server = await startServer(t, { provider: await api.provider(upstream, times) });
       const good = answerOf(api);
       const heal = () =>
@@ -28,10 +34,21 @@ for (const api of STREAMED_APIS) {
       const { state, data: answered } = first.last;
 
       const before = upstream.requests;
-      upstream.answer((socket) => answer(socket, good));
-      // Enough for a busy machine to send the request at all.
-      if (end === "provider_timeout") Object.assign(times, { firstChunk: 500, idle: 100 });
-      const { last, events } = await send[transport](t, server, { message: "And?", state });
+      const faulted = new Promise<void>((resolve) => {
+        upstream.answer((socket) => {
+          answer(socket, good);
+          resolve();
+        });
+      });
+      const clock = end === "provider_timeout" ? stopClock(t) : undefined;
+      const sent = send[transport](t, server, { message: "And?", state });
+      if (clock !== undefined) {
+        await within(faulted, "the request");
+        // So that what was said has come, too.
+        for (let turn = 0; turn < 10; turn++) await nextTurn();
+        clock.tick(LIMIT_MS);
+      }
+      const { last, events } = await sent;
       const said = events.map((event) => (event.type === "token" ? event.data : "")).join("");
       assert.ok(answered.startsWith(said), said);
       assert.equal(last.type === "error" ? last.code : last.type, end);
@@ -39,7 +56,6 @@ for (const api of STREAMED_APIS) {
       assert.equal(upstream.requests - before, tries);
       if (last.type === "error" && transport !== "json") assert.deepEqual(last.state, state);
 
-      Object.assign(times, { firstChunk: 20_000, idle: 20_000 });
       heal();
       const { state: next = state } = last;
       const again = await send.sse(t, server, { message: "And now?", state: next });

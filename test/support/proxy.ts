@@ -1,8 +1,9 @@
 /** What may stand between a browser and the server: passes everything on, until the test says otherwise. */
 
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { atEnd, type TestEnd } from "./at-end.ts";
 
 export interface ProxyOptions {
@@ -51,10 +52,27 @@ export async function startProxy(
     proxy.listen(port, "127.0.0.1");
     await once(proxy, "listening");
   };
-  await listen(0);
+  const port = await listenOnAny(listen);
   atEnd(t, down);
-  const { port } = proxy.address() as AddressInfo;
   return { url: `http://127.0.0.1:${port}`, cut, down, up: () => listen(port) };
+}
+
+/**
+ * Below what systems give to those who ask for any port: nobody gets it while the proxy is down. Browsers refuse some of those
+ * below these, such as 10080.
+ */
+const PORTS = { from: 11_000, to: 19_999 };
+
+async function listenOnAny(listen: (port: number) => Promise<void>): Promise<number> {
+  for (;;) {
+    const port = randomInt(PORTS.from, PORTS.to + 1);
+    try {
+      await listen(port);
+      return port;
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EADDRINUSE")) throw error;
+    }
+  }
 }
 
 function passOn(req: IncomingMessage, res: ServerResponse, port: number): void {
