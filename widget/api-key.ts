@@ -47,7 +47,7 @@ export class ApiKey {
 
   /** Stores the typed key for later visits; done once the server has taken it. */
   keep(): void {
-    if (this.#typed !== undefined) remember(this.#storageName, this.#typed);
+    if (!this.#given && this.#typed !== undefined) remember(this.#storageName, this.#typed);
   }
 
   /** Whether an error means that the person has to enter a key, or another one. The refused one is forgotten. */

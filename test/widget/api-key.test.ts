@@ -44,6 +44,15 @@ test("a key that is forgotten while the server is asked about it lets nobody in"
   assert.equal(localStorage.getItem(storageName(server.url)), "good");
 });
 
+test("a key that was typed is not stored where the site brings one while the server is asked about it", async (t) => {
+  const server = await startScriptedServer(t, { key: "good" });
+  const page = await mount(t, { server: server.url });
+  await page.enterKey("bad");
+  page.chat.apiKey = "good";
+  await page.shown("textarea");
+  assert.equal(localStorage.getItem(storageName(server.url)), null);
+});
+
 test("a message that meets a refused stored key waits for a good one and is then sent", async (t) => {
   const server = await startScriptedServer(t, { key: "good" });
   localStorage.setItem(storageName(server.url), "revoked");
