@@ -108,10 +108,10 @@ function whyNot(error: unknown, host: string, port: number): string {
     case "EACCES":
       return `Port ${port} may not be used by this user. Choose one above 1023 with --port.`;
     case "EADDRNOTAVAIL":
-    // A name that is none, or of which nobody could say so in time.
-    case "EAI_AGAIN":
     case "ENOTFOUND":
       return `"${host}" is not an address of this machine. Choose one with --host, such as 127.0.0.1 or 0.0.0.0.`;
+    case "EAI_AGAIN":
+      return `Nobody said in time which address "${host}" is. Try again, or choose an address with --host, such as 127.0.0.1 or 0.0.0.0.`;
     default:
       return `Cannot listen on ${host}:${port}: ${error instanceof Error ? error.message : error}`;
   }

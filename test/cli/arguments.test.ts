@@ -48,7 +48,11 @@ const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][
     /^parley: "192\.0\.2\.1" is not an address of this machine[^\n]*\n$/,
   ],
   [["start"], { PORT: "many" }, /PORT must be a number from 0 to 65535, but is "many"/],
-  [["start", "--host", "no.such.host.invalid"], {}, /"no\.such\.host\.invalid" is not an address/],
+  [
+    ["start", "--host", "no.such.host.invalid"],
+    {},
+    /"no\.such\.host\.invalid" is(?: not an address|\. Try again)/,
+  ],
   [["start", "--host", "192.0.2.1"], {}, /"192\.0\.2\.1" is not an address of this machine/],
   [["start"], { PARLEY_API_KEY: " , " }, /PARLEY_API_KEY is set but empty/],
   [["start"], { PARLEY_CHAT_KEY: "" }, /PARLEY_CHAT_KEY is set but empty/],
