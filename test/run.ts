@@ -44,6 +44,9 @@ function isAlone(file: string): boolean {
 const GROUPS = mkdtempSync(join(tmpdir(), "parley-tests-"));
 process.on("exit", () => rmSync(GROUPS, { recursive: true, force: true }));
 
+/** Of each file that is written for a process: the files of tests in it. */
+const sources = new Map<string, string>();
+
 /** What failed, one line each. */
 const FAILED = join(GROUPS, "failed");
 
@@ -80,6 +83,7 @@ function writeGroups(area: string): string[] {
   const groups = [...deal(together, AREAS[area] ?? 1), ...alone.map((file) => [file])];
   return groups.map((group, index) => {
     const path = join(GROUPS, `${area}-${index + 1}.mjs`);
+    sources.set(path, group.join(" "));
     const lines = [
       ...[WATCHDOG, ...group].map((file) => `import ${JSON.stringify(transpiled(file))};`),
       'import { writeFileSync } from "node:fs";',
@@ -134,16 +138,21 @@ const deadline = setTimeout(() => {
   signalAll("SIGKILL");
 }, ALL_MS);
 
-runner.on("exit", (code) => {
+runner.on("exit", (code, signal) => {
   clearTimeout(deadline);
+  if (signal !== null) console.error(`FAILED: the runner was ended by ${signal}.`);
   process.exitCode = code ?? 1;
   // The runner ends well when it finds none of its files, too.
   for (const file of files) {
     if (existsSync(loaded(file))) continue;
-    console.error(`not run: ${readFileSync(file, "utf8")}`);
+    console.error(`FAILED: not all of these were loaded: ${sources.get(file)}`);
     process.exitCode = 1;
   }
   signalAll("SIGKILL");
   // Last, where it is looked for, and all that is left of a long log.
-  if (existsSync(FAILED)) process.stderr.write(readFileSync(FAILED));
+  if (!existsSync(FAILED)) return;
+  // A process that ended without a word is named by its file.
+  let failed = readFileSync(FAILED, "utf8");
+  for (const [path, names] of sources) failed = failed.replaceAll(path, names);
+  process.stderr.write(failed);
 });

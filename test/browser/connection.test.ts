@@ -161,7 +161,7 @@ test("an agent that says nothing for minutes is not taken for a server that is g
       chat.page.once("websocket", (socket) => socket.once("framesent", next)),
     );
     await chat.page.clock.fastForward("01:00");
-    // Only an open line has a limit for the next minute, and not one of seconds.
+    // A line that is still dialled is given up after seconds, over which the next minute would jump.
     await within(resumed, "a message over the new line");
     assert.equal(await chat.page.locator('[part="connection"]').count(), 0);
   }

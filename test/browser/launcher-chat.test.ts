@@ -24,10 +24,6 @@ test("data-thinking, data-tools and data-persist hold for the chat in the panel"
   assert.equal(await chat.questions.count(), 0, "nothing was kept");
 });
 
-interface Corner extends HTMLElement {
-  close(): void;
-}
-
 /** How the panel is closed while its chat is scrolled to the middle. */
 const closings = {
   "": async ({ page, messages }: Visit) => {
@@ -40,7 +36,7 @@ const closings = {
       box.scrollTo({ top: 600, behavior: "instant" });
       await new Promise((next) => box.addEventListener("scroll", next, { once: true }));
       box.scrollTo({ top: 300, behavior: "instant" });
-      document.querySelector<Corner>("agent-chat-launcher")?.close();
+      document.querySelector("agent-chat-launcher")?.close();
     }),
 };
 

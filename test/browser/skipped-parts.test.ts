@@ -7,6 +7,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say, wait } from "../support/scripted-provider.ts";
 import { openChat } from "./chat-page.ts";
+import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -167,10 +168,12 @@ test("what is added to code has the page laid out no further time, whatever is s
 test("a long message that comes back into view brings back only what is in view of it", async (t) => {
   const chat = await longAnswer(t);
   const { page, replies } = chat;
+  const heard = await listen(page);
   await chat.say("Again");
   await chat.answered(2);
   await replies.nth(1).locator("pre").last().waitFor();
   // What is said of the answer has the chat drawn some more times, which keeps a reader at the end.
+  await untilHeard(page, heard, `const number${BLOCKS - 1} = ${"1 + ".repeat(10)}1;`);
   await page.locator('[role="status"]:not(:has(p))').waitFor({ state: "attached" });
   await replies.nth(0).locator("pre").last().scrollIntoViewIfNeeded();
   await page.waitForFunction(

@@ -6,6 +6,7 @@ import { createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import type { ProviderEvent, Tell } from "../../server/providers/provider.ts";
 import { gate, within } from "../support/deadline.ts";
+import { turns } from "../support/turns.ts";
 import { chatProvider, open } from "../support/upstream-conversation.ts";
 
 const HEAD =
@@ -78,7 +79,7 @@ test("nothing is told until who is told has room, and then all that came meanwhi
   await within(begun.opened, "the first event");
   socket.write(chunk("b"));
   socket.write(chunk("c") + LAST);
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+  await turns();
   assert.deepEqual(told, [["a"]]);
   room.open();
   await asked;

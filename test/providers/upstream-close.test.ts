@@ -5,6 +5,7 @@ import { runInNewContext } from "node:vm";
 import { createChatCompletions } from "../../server/providers/chat/create.ts";
 import { within } from "../support/deadline.ts";
 import { stopClock } from "../support/stopped-clock.ts";
+import { turns } from "../support/turns.ts";
 import {
   ask,
   chatProvider,
@@ -91,7 +92,7 @@ test("after the last event a stream may end by itself, so that its connection ca
   await using upstream = await startUpstream({ body: [...answer().body, answered] });
   assert.equal(said(await ask(open(chatProvider(upstream)))), "ok");
   // Enough turns of the event loop for the upstream to see a connection that was dropped instead.
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+  await turns();
   end();
   assert.equal(await upstream.calls[0]?.closed, "complete");
 });

@@ -8,6 +8,7 @@ import { onEveryTransport, send } from "../support/chat-transports.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { echo } from "../support/test-tools.ts";
+import { turns } from "../support/turns.ts";
 import { CHAT_COMPLETIONS, RESPONSES } from "../support/upstream-replies.ts";
 import { jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
@@ -40,17 +41,18 @@ const MENDED: [what: string, reply: UpstreamReply][] = [
   ["does not know the model", refusal(404)],
   ["sends a page", { headers: { "content-type": "text/html" }, body: ["<h1>Hi</h1>"] }],
   ["sends nothing", { body: [] }],
-  ["says nothing in time", { end: "stall" }],
+  ["says nothing in time", { headless: true, end: "stall" }],
+  ["sends a head and nothing more in time", { end: "stall" }],
 ];
 
 for (const [what, reply] of MENDED) {
   test(`where the first model ${what} before it said anything, the second one answers, on each transport`, async (t) => {
     const clock = stopClock(t);
     const setup = async () => {
-      const env = { PARLEY_FIRST_CHUNK_SECONDS: "20" };
-      const { upstreams, options } = await pair(t, [reply], [text("Hello")], env);
+      const { upstreams, options } = await pair(t, [reply], [text("Hello")]);
       // The second one has all of its time before it.
-      if (reply.end === "stall") void upstreams[0].nextCall().then(() => clock.tick(20_000));
+      const called = upstreams[0].nextCall().then(() => turns());
+      if (reply.end === "stall") void called.then(() => clock.tick(60_000));
       return options;
     };
     const { sse } = await onEveryTransport(t, setup, { message: "Hi" });

@@ -7,15 +7,24 @@ const MESSAGE_LENGTH = 300;
 
 type Failure = Extract<TestEvent, { type: "test:fail" }>["data"];
 
-/** What was thrown, in one line: Node puts it into an error of its own. */
+function inOneLine(text: string): string {
+  return `${text.trim().replace(/\s+/g, " ")}\n`;
+}
+
+/** What was thrown: Node puts it into an error of its own. */
 function reason({ details: { error } }: Failure): string {
-  const { message } = error.cause instanceof Error ? error.cause : error;
-  return message.replace(/\s+/g, " ").slice(0, MESSAGE_LENGTH);
+  const { message, name } = error.cause instanceof Error ? error.cause : error;
+  // Several errors in one have none of their own.
+  return (message || name).slice(0, MESSAGE_LENGTH);
 }
 
 // biome-ignore lint/style/noDefaultExport: the runner takes this export.
 export default async function* failed(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   for await (const event of events) {
+    // Of a process that its watchdog has ended: no test of it may be told of (`watchdog.ts`).
+    if (event.type === "test:stderr" && event.data.message.startsWith("HUNG:")) {
+      yield inOneLine(event.data.message);
+    }
     if (event.type !== "test:fail") continue;
     const { data } = event;
     // A test around one that failed is told of, too.
@@ -23,6 +32,6 @@ export default async function* failed(events: AsyncIterable<TestEvent>): AsyncGe
       continue;
     // It does not fail the run.
     if (data.todo !== undefined) continue;
-    yield `FAILED: ${data.name}: ${reason(data)}\n`;
+    yield inOneLine(`FAILED: ${data.name}: ${reason(data)}`);
   }
 }

@@ -58,8 +58,8 @@ export async function startProxy(
 }
 
 /**
- * Below what systems give to those who ask for any port: nobody gets it while the proxy is down. Browsers refuse some of those
- * below these, such as 10080.
+ * Below what systems give to those who ask for any port: nobody but another proxy takes it while this one is down. Browsers
+ * refuse some of those below these, such as 10080.
  */
 const PORTS = { from: 11_000, to: 19_999 };
 

@@ -13,6 +13,8 @@ export interface Fault {
   end: ErrorCode | "done";
   /** Requests that are made of it; 1 by default. */
   tries?: number;
+  /** Of a time-out: whether it is one in the middle of the answer. */
+  hasBegun?: boolean;
   /** Only in the frames of Bedrock, or only in Server-Sent Events. */
   only?: "frames" | "events";
 }
@@ -74,6 +76,7 @@ export const FAULTS: Fault[] = [
     name: "falls silent in the answer",
     answer: (s, { ok, start }) => s.write(joined(ok, start)),
     end: "provider_timeout",
+    hasBegun: true,
   },
   {
     name: "speaks no HTTP",
@@ -201,11 +204,13 @@ export function joined(...parts: readonly (string | Uint8Array)[]): Buffer {
   return Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part)));
 }
 
-/** A little every few milliseconds, until the other side closes. */
-function trickle(socket: Socket, start: string, more: string): void {
+/** A little with each turn of the event loop, until the other side closes. */
+async function trickle(socket: Socket, start: string, more: string): Promise<void> {
   socket.write(start);
-  const timer = setInterval(() => socket.write(more), 5);
-  socket.once("close", () => clearInterval(timer));
+  while (!socket.destroyed) {
+    socket.write(more);
+    await nextTurn();
+  }
 }
 
 async function resetLater(socket: Socket, { ok, start }: GoodAnswer): Promise<void> {

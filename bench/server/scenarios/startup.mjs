@@ -64,7 +64,7 @@ async function start(target, providerUrl, load) {
   }
 }
 
-/** Below what systems give to those who ask for any port: nobody gets one of these until the target has it. */
+/** Below what systems give to those who ask for any port: hardly anybody takes one of these until the target has it. */
 const PORTS = { from: 30_000, to: 32_767 };
 
 /** A port that was free a moment ago. */
