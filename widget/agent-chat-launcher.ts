@@ -1,8 +1,8 @@
 import { nothing, type PropertyDeclarations } from "lit";
-import type { AgentChat } from "./agent-chat.ts";
 import { ChatElement } from "./chat-element.ts";
 import type { LauncherPanel } from "./chunks/launcher.ts";
 import { type Chunks, loadChunk } from "./lazy-chunk.ts";
+import type * as face from "./public-types.ts";
 import { CHATS, type ScriptTag, setLauncherAttributes } from "./script-tag.ts";
 import { baseStyles } from "./styles/base.styles.ts";
 import { tokenStyles } from "./styles/tokens.styles.ts";
@@ -44,7 +44,7 @@ import { tokenStyles } from "./styles/tokens.styles.ts";
  * @csspart expand - The button that makes the panel large.
  * @csspart close - The panel's own button to close it.
  */
-export class AgentChatLauncher extends ChatElement {
+export class AgentChatLauncher extends ChatElement implements face.AgentChatLauncher {
   static override styles = [tokenStyles, baseStyles];
 
   static override properties: PropertyDeclarations = {
@@ -77,7 +77,7 @@ export class AgentChatLauncher extends ChatElement {
   }
 
   /** The chat in the panel, once it has been opened for the first time. */
-  get chat(): AgentChat | null {
+  get chat(): face.AgentChat | null {
     return this.renderRoot.querySelector("agent-chat");
   }
 
@@ -136,10 +136,4 @@ export function addLauncher({ server, key, wantsLauncher, attributes }: ScriptTa
   if (!attributes.server) launcher.server = server;
   launcher.apiKey = key;
   document.body.append(launcher);
-}
-
-declare global {
-  interface HTMLElementTagNameMap {
-    "agent-chat-launcher": AgentChatLauncher;
-  }
 }

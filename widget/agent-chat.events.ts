@@ -1,6 +1,7 @@
 /** What `<agent-chat>` tells its page. All bubble and cross shadow roots. */
 
 import type { AgentInfo, FinishReason } from "../server/protocol/chat.ts";
+import type * as face from "./public-types.ts";
 import {
   type Failure,
   type FeedbackReason,
@@ -12,7 +13,7 @@ import {
 const ACROSS = { bubbles: true, composed: true };
 
 /** The server has said who the agent is; the chat can be used. */
-export class AgentChatReadyEvent extends Event {
+export class AgentChatReadyEvent extends Event implements face.AgentChatReadyEvent {
   readonly info: AgentInfo;
 
   constructor(info: AgentInfo) {
@@ -22,7 +23,7 @@ export class AgentChatReadyEvent extends Event {
 }
 
 /** The person sent a message. */
-export class AgentChatMessageEvent extends Event {
+export class AgentChatMessageEvent extends Event implements face.AgentChatMessageEvent {
   readonly text: string;
   readonly attachmentCount: number;
 
@@ -34,7 +35,7 @@ export class AgentChatMessageEvent extends Event {
 }
 
 /** A piece of the answer's text has come, as the server sent it. */
-export class AgentChatTokenEvent extends Event {
+export class AgentChatTokenEvent extends Event implements face.AgentChatTokenEvent {
   /** Markdown. The pieces of an answer make its text, unless the server corrects it in the end: `agent-chat-done` has it whole. */
   readonly text: string;
   /** Names the answer within its conversation, like that of `agent-chat-feedback`. */
@@ -48,7 +49,7 @@ export class AgentChatTokenEvent extends Event {
 }
 
 /** A tool was called (`status` is `running`), or its call is over: `completed`, `failed` or `stopped`. */
-export class AgentChatToolEvent extends Event {
+export class AgentChatToolEvent extends Event implements face.AgentChatToolEvent {
   /** The call's id: the same in both events. */
   readonly callId: string;
   readonly tool: string;
@@ -69,7 +70,7 @@ export class AgentChatToolEvent extends Event {
 }
 
 /** An answer ended; `finishReason` is `stopped` when the person stopped it. */
-export class AgentChatDoneEvent extends Event {
+export class AgentChatDoneEvent extends Event implements face.AgentChatDoneEvent {
   readonly text: string;
   readonly finishReason: FinishReason;
 
@@ -81,7 +82,7 @@ export class AgentChatDoneEvent extends Event {
 }
 
 /** An answer failed. */
-export class AgentChatErrorEvent extends Event {
+export class AgentChatErrorEvent extends Event implements face.AgentChatErrorEvent {
   readonly code: Failure["code"];
   readonly message: string;
   /** What the server's log calls the run (`run_id`); absent when the server did not answer. */
@@ -95,8 +96,8 @@ export class AgentChatErrorEvent extends Event {
   }
 }
 
-/** The person rated an answer, said why, or took it back. The last event about an answer is what he thinks of it. */
-export class AgentChatFeedbackEvent extends Event {
+/** The person rated an answer, said why, or took the rating back. The last event about an answer counts. */
+export class AgentChatFeedbackEvent extends Event implements face.AgentChatFeedbackEvent {
   /** Names the answer within its conversation, also after a reload. */
   readonly messageId: string;
   /** `null` when the person took the rating back. */
@@ -116,19 +117,5 @@ export class AgentChatFeedbackEvent extends Event {
     this.reason = feedback?.reason;
     this.comment = feedback?.comment;
     this.answer = replyText(reply);
-  }
-}
-
-declare global {
-  interface GlobalEventHandlersEventMap {
-    "agent-chat-ready": AgentChatReadyEvent;
-    "agent-chat-message": AgentChatMessageEvent;
-    "agent-chat-token": AgentChatTokenEvent;
-    "agent-chat-tool": AgentChatToolEvent;
-    "agent-chat-done": AgentChatDoneEvent;
-    "agent-chat-error": AgentChatErrorEvent;
-    "agent-chat-feedback": AgentChatFeedbackEvent;
-    "agent-chat-open": Event;
-    "agent-chat-close": Event;
   }
 }

@@ -7,13 +7,12 @@ import { ClientController } from "./client-controller.ts";
 import type { OutgoingMessage } from "./conversation.ts";
 import { exportConversation } from "./export-conversation.ts";
 import { nextFrame } from "./frame.ts";
+import type * as face from "./public-types.ts";
+import type { TranscriptFormat } from "./public-types.ts";
 import { ReplyWatcher } from "./reply-watcher.ts";
 import { strings } from "./strings.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
 import { ThemeWatcher } from "./theme.ts";
-
-/** `markdown` is to be read, `json` for programs. */
-export type TranscriptFormat = "markdown" | "json";
 
 /**
  * A conversation with the agent of one Parley server. Its parts: `views/frame.ts`, its CSS variables: `styles/tokens.styles.ts`.
@@ -49,7 +48,7 @@ export type TranscriptFormat = "markdown" | "json";
  * @slot before-composer - Above the composer.
  * @slot footer - Below the composer, in place of the disclaimer.
  */
-export class AgentChat extends ChatElement {
+export class AgentChat extends ChatElement implements face.AgentChat {
   static override styles = agentChatStyles;
 
   static override properties: PropertyDeclarations = {
@@ -177,11 +176,5 @@ export class AgentChat extends ChatElement {
     this.#screen.follow();
     this.dispatchEvent(new AgentChatMessageEvent(message.text, message.attachments.length));
     await sent;
-  }
-}
-
-declare global {
-  interface HTMLElementTagNameMap {
-    "agent-chat": AgentChat;
   }
 }

@@ -172,7 +172,7 @@ test("what comes while another tab is in front is shown and spoken when the page
     await launcher?.updateComplete;
     // Its timer is older than this one.
     await new Promise((resolve) => setTimeout(resolve));
-    if (launcher?.renderRoot.querySelector(".preview")) throw new Error("it was shown to nobody");
+    if (launcher?.shadowRoot?.querySelector(".preview")) throw new Error("it was shown to nobody");
     Reflect.deleteProperty(document, "visibilityState");
     document.dispatchEvent(new Event("visibilitychange"));
   });

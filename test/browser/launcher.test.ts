@@ -132,13 +132,13 @@ test("a window that becomes small while the panel is open keeps text and focus",
   await chat.input.fill("Half a sent");
   await chat.page.setViewportSize({ width: 400, height: 800 });
   await chat.page.waitForFunction(() =>
-    document.querySelector("agent-chat-launcher")?.renderRoot.querySelector("dialog:modal"),
+    document.querySelector("agent-chat-launcher")?.shadowRoot?.querySelector("dialog:modal"),
   );
   assert.equal(await chat.input.inputValue(), "Half a sent");
   assert.equal(await isFocused(chat.input), true);
   await chat.page.setViewportSize({ width: 1000, height: 800 });
   await chat.page.waitForFunction(() =>
-    document.querySelector("agent-chat-launcher")?.renderRoot.querySelector("dialog:not(:modal)"),
+    document.querySelector("agent-chat-launcher")?.shadowRoot?.querySelector("dialog:not(:modal)"),
   );
   assert.equal(await isFocused(chat.input), true);
 });

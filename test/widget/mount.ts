@@ -3,9 +3,10 @@
 import "./browser-globals.ts";
 import type { TestContext } from "node:test";
 import type { LitElement } from "lit";
-import type { AgentChat } from "../../widget/agent-chat.ts";
 
+const { AgentChat } = await import("../../widget/agent-chat.ts");
 const { defineElements } = await import("../../widget/define.ts");
+type AgentChat = InstanceType<typeof AgentChat>;
 defineElements();
 
 /** Resolves with what `find` gives, as soon as an update of the element makes it give something. */
@@ -90,7 +91,7 @@ export async function mount(
   t: TestContext,
   properties: Partial<Pick<AgentChat, "server" | "apiKey" | "theme" | "page">>,
 ): Promise<ChatPage> {
-  const chat = document.createElement("agent-chat");
+  const chat = new AgentChat();
   Object.assign(chat, properties);
   const ready = new Promise((resolve) => chat.addEventListener("agent-chat-ready", resolve));
   document.body.append(chat);

@@ -126,7 +126,7 @@ export class LauncherPanel implements ReactiveController {
 
   /** Leaves word for the next page. */
   readonly #leave = (): void => {
-    const awaited = this.#host.chat?.renderRoot.querySelector('[aria-busy="true"]') != null;
+    const awaited = this.#host.chat?.shadowRoot?.querySelector('[aria-busy="true"]') != null;
     if (awaited !== (this.#memory.state.awaited ?? false)) this.#memory.keep({ awaited });
   };
 
@@ -173,7 +173,7 @@ export class LauncherPanel implements ReactiveController {
     await chat?.updateComplete;
     if (this.#isOpen) return;
     // As it is drawn: without Markdown's marks.
-    const texts = chat?.renderRoot.querySelectorAll(".assistant:last-of-type .markdown") ?? [];
+    const texts = chat?.shadowRoot?.querySelectorAll(".assistant:last-of-type .markdown") ?? [];
     const drawn = spokenLines([...texts].slice(-1));
     this.#preview.tell("text" in event ? drawn : [], "text" in event ? event.text : event.message);
     this.#announcer.sayLines([language.table.unread(unread), this.#preview.text]);

@@ -1,5 +1,6 @@
 import { html, type LitElement, nothing, type TemplateResult } from "lit";
 import type { AgentChatDoneEvent, AgentChatErrorEvent } from "../agent-chat.events.ts";
+import type { AgentChat } from "../public-types.ts";
 import { type Strings, strings } from "../strings.ts";
 import { iconButton } from "../views/header.ts";
 import * as icons from "../views/icons.ts";
@@ -34,7 +35,7 @@ export interface LauncherHost extends LitElement {
   readonly preview: string;
   readonly previewAfter: number | string | null;
   readonly language: { readonly table: Strings };
-  readonly chat: (LitElement & { focusComposer(): void }) | null;
+  readonly chat: AgentChat | null;
   toggle(): Promise<void>;
 }
 

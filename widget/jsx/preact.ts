@@ -1,22 +1,24 @@
 /** Types for Preact: `import type {} from "parley-agent/widget/preact"`. */
 
-import type {} from "preact";
+import type { JSX } from "preact";
 import type {
   AgentChat,
   AgentChatLauncher,
   AgentChatLauncherProps,
   AgentChatProps,
+  EventListeners,
 } from "../public-types.ts";
-import type { EventListeners } from "./listeners.ts";
 
-/** Listeners for the events of an element, as Preact names them: `onagent-chat-done`. */
-type Listeners = EventListeners<"on">;
+/** An element in a template: what Preact gives every element, the element's own, and its events as `onagent-chat-done`. */
+type Template<Element extends HTMLElement, Props> = JSX.HTMLAttributes<Element> &
+  Props &
+  EventListeners<"on">;
 
 declare module "preact" {
   namespace JSX {
     interface IntrinsicElements {
-      "agent-chat": HTMLAttributes<AgentChat> & AgentChatProps & Listeners;
-      "agent-chat-launcher": HTMLAttributes<AgentChatLauncher> & AgentChatLauncherProps & Listeners;
+      "agent-chat": Template<AgentChat, AgentChatProps>;
+      "agent-chat-launcher": Template<AgentChatLauncher, AgentChatLauncherProps>;
     }
   }
 }

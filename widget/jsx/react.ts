@@ -1,29 +1,27 @@
 /** Types for React 19: `import type {} from "parley-agent/widget/react"`. */
 
-import type { DetailedHTMLProps } from "react";
+import type { DetailedHTMLProps, HTMLAttributes } from "react";
 import type {
   AgentChat,
   AgentChatLauncher,
   AgentChatLauncherProps,
   AgentChatProps,
+  EventListeners,
 } from "../public-types.ts";
-import type { EventListeners } from "./listeners.ts";
 
-/** Listeners for the events of an element, as React 19 names them: `onagent-chat-done`. */
-type Listeners = EventListeners<"on">;
+/** An element in a template: what React gives every element, the element's own, and its events as `onagent-chat-done`. */
+type Template<Element extends HTMLElement, Props> = DetailedHTMLProps<
+  HTMLAttributes<Element>,
+  Element
+> &
+  Props &
+  EventListeners<"on">;
 
 declare module "react" {
   namespace JSX {
     interface IntrinsicElements {
-      "agent-chat": DetailedHTMLProps<HTMLAttributes<AgentChat>, AgentChat> &
-        AgentChatProps &
-        Listeners;
-      "agent-chat-launcher": DetailedHTMLProps<
-        HTMLAttributes<AgentChatLauncher>,
-        AgentChatLauncher
-      > &
-        AgentChatLauncherProps &
-        Listeners;
+      "agent-chat": Template<AgentChat, AgentChatProps>;
+      "agent-chat-launcher": Template<AgentChatLauncher, AgentChatLauncherProps>;
     }
   }
 }
