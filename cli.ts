@@ -16,7 +16,8 @@ Usage
   parley start [project] [--port 8080] [--host 127.0.0.1] [--workers 1]
 
   project         Folder that holds agent.ts (or .mts, .js, .mjs) and perhaps .env.
-                  Without it the built-in demo agent is served: no key, no network.
+                  Without it, the agent in the working directory is served or, where there
+                  is none, the built-in demo agent: no key, no network.
 
 Options
   --port <port>   Port to listen on; 0 takes a free one. Environment: PORT.

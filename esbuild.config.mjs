@@ -55,7 +55,6 @@ const alone = {
   entryPoints: {
     "parley-agent": "server/parley-agent.ts",
     "parse-worker": "server/routes/parse-worker.ts",
-    "project-hooks": "server/project/project-hooks.ts",
   },
 };
 

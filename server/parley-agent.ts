@@ -3,8 +3,9 @@
 export {
   type AgentDefinition,
   defineAgent,
+  type ModelName,
   type ToolContext,
   type ToolDefinition,
   tool,
 } from "./agent/define.ts";
-export type { JsonSchema, StandardSchema } from "./agent/schema.ts";
+export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/schema.ts";

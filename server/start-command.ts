@@ -2,12 +2,12 @@
 
 import type { Flags } from "./config.ts";
 import { readConfig } from "./config.ts";
-import { findProject } from "./project/load-project.ts";
+import { findProject, projectHere } from "./project/load-project.ts";
 import { readEnvironment } from "./read-environment.ts";
 import { startAlone } from "./start-alone.ts";
 
 export interface StartCommand {
-  /** As it was typed; absent for the demo agent. */
+  /** As it was typed; absent for the agent in the working directory or, where there is none, the demo agent. */
   project: string | undefined;
   flags: Flags;
   /** The built command. */
@@ -17,7 +17,7 @@ export interface StartCommand {
 
 /** @throws SetupError */
 export async function startCommand({ project, flags, cli, version }: StartCommand): Promise<void> {
-  const folder = project === undefined ? undefined : findProject(project);
+  const folder = project === undefined ? projectHere() : findProject(project);
   const inherited = { ...process.env };
   const readSettings = () => readEnvironment(inherited, folder);
   const env = readSettings();

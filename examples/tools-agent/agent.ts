@@ -11,8 +11,8 @@ const STOCK = new Map([
 const HOURS = { brakes: 0.5, gears: 1, wheel: 1.5 };
 const EUROS_PER_HOUR = 60;
 
-/** Parameters as a JSON Schema: nothing to install, and the arguments' type is yours to state. */
-const getStock = tool<{ bike: string }>({
+/** Parameters as a JSON Schema: nothing to install, and the arguments' type follows from it. */
+const getStock = tool({
   name: "get_stock",
   description: "Tells how many bikes of one kind stand in the shop.",
   parameters: {

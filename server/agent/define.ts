@@ -9,6 +9,7 @@ import {
   type JsonSchema,
   type ParameterSchema,
   readParameters,
+  type SchemaArguments,
   type StandardSchema,
 } from "./schema.ts";
 
@@ -41,6 +42,22 @@ export interface ToolDefinition<Arguments = never> {
 // biome-ignore lint/suspicious/noExplicitAny: argument types differ from tool to tool; `check` proves them at run time.
 export type AnyToolDefinition = ToolDefinition<any>;
 
+/**
+ * A model, as `provider/name`. Editors offer the names that are written out here; they are examples, and any other name
+ * that a provider knows is as good.
+ */
+export type ModelName =
+  | "demo"
+  | "openai/gpt-5.2"
+  | "anthropic/claude-sonnet-5"
+  | "gemini/gemini-3-flash-preview"
+  | "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+  | "vertex/gemini-2.5-flash"
+  | "ollama/qwen3:8b"
+  | "litellm/anthropic/claude-sonnet-4-5"
+  | "compatible/qwen3-8b"
+  | (string & Record<never, never>);
+
 /** An agent as an author defines it. */
 export interface AgentDefinition {
   /** Name of the application: `name` of `/api/info`. */
@@ -48,12 +65,12 @@ export interface AgentDefinition {
   /** Name of the agent. Default: the application's name. */
   agent?: string;
   /** `provider/model`, such as `openai/gpt-5.2`; `demo` needs no key and no network. */
-  model: string;
+  model: ModelName;
   /**
    * Models that are asked, in this order, when the one before fails before it says anything. All of them must
    * keep a conversation in the same way, and all get the same settings.
    */
-  fallbacks?: string[];
+  fallbacks?: ModelName[];
   /** The system prompt. It never leaves the server but to the model's provider. */
   instructions?: string;
   tools?: AnyToolDefinition[];
@@ -104,11 +121,15 @@ export function defineAgent(agent: AgentDefinition): AgentDefinition {
   return agent;
 }
 
-/** Gives a tool the type of its arguments, inferred from a zod object. */
+/** Gives a tool the type of its arguments: a zod object has it. */
 export function tool<Output>(
   definition: ToolDefinition<Output> & { parameters: StandardSchema<Output> },
 ): ToolDefinition<Output>;
-/** Gives a tool its type; with a JSON Schema the arguments' type is the author's to state. */
+/** Gives a tool the type of its arguments: it follows from a JSON Schema that is written in place, or `as const`. */
+export function tool<const Schema extends JsonSchema>(
+  definition: ToolDefinition<SchemaArguments<Schema>> & { parameters: Schema },
+): ToolDefinition<SchemaArguments<Schema>>;
+/** Gives a tool the type of its arguments as its author states it, for a JSON Schema that is not known in advance. */
 export function tool<Arguments = Record<string, unknown>>(
   definition: ToolDefinition<Arguments> & { parameters: JsonSchema },
 ): ToolDefinition<Arguments>;

@@ -4,7 +4,56 @@ import { createRequire } from "node:module";
 import { isRecord } from "../protocol/is-record.ts";
 
 /** A JSON Schema (2020-12) of an object. */
-export type JsonSchema = Record<string, unknown>;
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/**
+ * The arguments of a tool that a JSON Schema describes, as far as types and `enum`, `const`, `anyOf`, `oneOf`, `items`,
+ * `properties`, `required` and `additionalProperties` say. Where the schema's own type is not known, any object.
+ */
+export type SchemaArguments<Schema extends JsonSchema> = string extends keyof Schema
+  ? Record<string, unknown>
+  : SchemaValue<Schema>;
+
+type SchemaValue<Schema> = Schema extends { const: infer Value }
+  ? Value
+  : Schema extends { enum: readonly (infer Value)[] }
+    ? Value
+    : Schema extends { anyOf: readonly (infer Choice)[] } | { oneOf: readonly (infer Choice)[] }
+      ? SchemaValue<Choice>
+      : Schema extends { type: infer Type }
+        ? TypedValue<Type extends readonly (infer One)[] ? One : Type, Schema>
+        : unknown;
+
+type TypedValue<Type, Schema> = Type extends "string"
+  ? string
+  : Type extends "number" | "integer"
+    ? number
+    : Type extends "boolean"
+      ? boolean
+      : Type extends "null"
+        ? null
+        : Type extends "array"
+          ? Schema extends { items: infer Item }
+            ? SchemaValue<Item>[]
+            : unknown[]
+          : Type extends "object"
+            ? ObjectValue<Schema>
+            : unknown;
+
+type ObjectValue<Schema> = Schema extends { properties: infer Properties }
+  ? Simplify<
+      { [Name in keyof Properties & RequiredOf<Schema>]: SchemaValue<Properties[Name]> } & {
+        [Name in Exclude<keyof Properties, RequiredOf<Schema>>]?: SchemaValue<Properties[Name]>;
+      }
+    >
+  : Schema extends { additionalProperties: infer Value extends object }
+    ? Record<string, SchemaValue<Value>>
+    : Record<string, unknown>;
+
+type RequiredOf<Schema> = Schema extends { required: readonly (infer Name)[] } ? Name : never;
+
+/** One object in place of an intersection: that is what an editor shows. */
+type Simplify<Value> = { -readonly [Name in keyof Value]: Value[Name] };
 
 /** What we use of https://standardschema.dev and of its JSON Schema companion. */
 export interface StandardSchema<Output = unknown> {

@@ -1,59 +1,44 @@
-import { accessSync, constants, existsSync, readFileSync } from "node:fs";
-import module from "node:module";
+import { accessSync, constants } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import type { HookSettings } from "./project-hooks.ts";
-import { hasSyncHooks, registerSyncHooks, registerTsx } from "./sync-hooks.ts";
+import { fileURLToPath } from "node:url";
+
+/** The name by which projects import this package. */
+const PACKAGE = "parley-agent";
 
 /**
- * Imports a module of a project that lives anywhere on disk: TypeScript by `tsx`, and `parley-agent`
- * resolved to this very package, so that the project needs no `node_modules` of its own. `tsx` takes as long to load as
- * the rest of a start, so it comes with the first file that Node cannot read by itself.
+ * Imports a module of a project that lives anywhere on disk: TypeScript or JavaScript, an ES module or CommonJS, whatever a
+ * package.json nearby says. `parley-agent` is this very package there, so that the project needs no `node_modules`.
  */
 export async function importModule(file: string): Promise<{ default?: unknown }> {
-  const { href } = pathToFileURL(file);
-  if (importsNothing(file)) return import(href);
-  const folder = dirname(file);
-  const withTsx = /ts$/.test(file) || existsSync(join(folder, "tsconfig.json"));
-  spareTsxItsCache();
-  if (withTsx && hasSyncHooks()) registerTsx();
-  else if (withTsx) (await import("tsx/esm/api")).register();
-  const settings = {
-    project: `${pathToFileURL(folder).href}/`,
-    packageEntry: built("parley-agent"),
-    withTsx,
-  };
-  if (hasSyncHooks()) registerSyncHooks(settings);
-  else registerInThread(settings);
-  return import(href);
+  // Only a project needs it: the demo agent starts without it.
+  const { createJiti } = await import("jiti");
+  // Errors name the lines of the project's TypeScript.
+  process.setSourceMapsEnabled(true);
+  const jiti = createJiti(file, {
+    alias: { [PACKAGE]: built(PACKAGE) },
+    fsCache: canWriteTemporaryFiles(),
+    sourceMaps: true,
+    interopDefault: false,
+  });
+  const exported = await jiti.import<{ default?: unknown; __esModule?: true }>(file);
+  const isCommonJs = exported.default === undefined && exported.__esModule === undefined;
+  return isCommonJs ? { default: exported } : exported;
 }
 
-/**
- * `tsx` keeps what it compiled in the folder for temporary files, and would fail where that cannot be written, as in a
- * container whose files are read-only.
- */
-function spareTsxItsCache(): void {
+/** `jiti` keeps what it compiled in the folder for temporary files. A container's may be read-only. */
+function canWriteTemporaryFiles(): boolean {
   try {
-    accessSync(join(process.getBuiltinModule("node:os").tmpdir(), "/"), constants.W_OK);
+    accessSync(join(tmpdir(), "/"), constants.W_OK);
+    return true;
   } catch {
-    process.env.TSX_DISABLE_CACHE = "1";
+    return false;
   }
 }
 
-/** What has no word of an import cannot need help with one: a plain object, for one. */
-function importsNothing(file: string): boolean {
-  return file.endsWith(".mjs") && !/\b(?:import|require)\b/.test(readFileSync(file, "utf8"));
-}
-
-function registerInThread(data: HookSettings): void {
-  // Where TypeScript comes late, this thread cannot be told before its code is there.
-  process.setSourceMapsEnabled(true);
-  module.register(built("project-hooks"), { data });
-}
-
-/** URL of a built file. The bundle lies beside it; the sources are elsewhere. */
+/** Path of a built file. The bundle lies beside it; the sources are elsewhere. */
 function built(name: string): string {
   const here = dirname(fileURLToPath(import.meta.url));
   const folder = import.meta.url.endsWith(".ts") ? join(here, "../../dist") : here;
-  return pathToFileURL(join(folder, `${name}.js`)).href;
+  return join(folder, `${name}.js`);
 }

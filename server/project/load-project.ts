@@ -22,6 +22,11 @@ export function findProject(project: string): string {
   return realpathSync(folder);
 }
 
+/** The working directory, if it holds an agent: what `parley start` serves when it is given no project. */
+export function projectHere(): string | undefined {
+  return AGENT_FILES.some((name) => existsSync(name)) ? findProject(".") : undefined;
+}
+
 /** The variables of a file in the form of `.env`. @throws SetupError */
 export function readEnvFile(file: string): Record<string, string> {
   return Object.fromEntries(
@@ -81,11 +86,11 @@ async function settled<Value>(loading: Promise<Value>): Promise<Value> {
   }
 }
 
-/** One line out of whatever an import throws: esbuild's "file:line:column: ERROR: …", or the message. */
+/** One line of whatever an import throws: for a syntax error where it is and what is wrong, else the message. */
 function firstProblem(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  const located = /^(.+:\d+:\d+): ERROR: (.+)$/m.exec(message);
-  if (located !== null) return `${basename(located[1] ?? "")}: ${located[2]}`;
+  const [, problem, place] = /^ParseError: (.+?)\s*\n\s*(.+:\d+:\d+)/.exec(message) ?? [];
+  if (place !== undefined) return `${basename(place)}: ${problem}`;
   return message.split("\n", 1)[0] || "it throws an error without a message.";
 }
 

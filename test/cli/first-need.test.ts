@@ -1,7 +1,6 @@
 /** What a start does not need is loaded when it is needed, and then it works. */
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -12,43 +11,6 @@ import { installed } from "../support/installed.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 const nameOf = async (url: string) => (await (await fetch(`${url}/api/info`)).json()).name;
-
-const HEAVY = ["@cfworker/json-schema", "openai", "tsx", "ws"];
-
-const PLAIN: [name: string, files: Record<string, string>][] = [
-  [
-    "a module with imports of its own",
-    {
-      "agent.mjs": `
-        import { defineAgent } from "parley-agent";
-        import { name } from "./parts/name.mjs";
-        export default defineAgent({ name, model: "openai/gpt-5.2" });`,
-      "parts/name.mjs": 'export const name = await Promise.resolve("Mine");',
-    },
-  ],
-  [
-    "an object in a .js that no package.json calls a module",
-    { "agent.js": 'export default { name: "Mine", model: "openai/gpt-5.2" };' },
-  ],
-];
-
-for (const [what, files] of PLAIN) {
-  test(`${what} is served without any of Parley's packages`, async (t) => {
-    const cli = installed(t, { without: HEAVY });
-    const env = { OPENAI_API_KEY: "sk-test" };
-    const { url } = await start(t, [temporaryProject(t, files)], { cli, env });
-    assert.equal(await nameOf(url), "Mine");
-  });
-}
-
-test("the demo agent is served without any of Parley's packages, and its tools work", async (t) => {
-  const cli = installed(t, { without: HEAVY });
-  const { url } = await start(t, [], { cli });
-  const question = { message: "What is the weather in Paris and Tokyo?", stream: false };
-  const { response } = JSON.parse(await (await post({ url }, question)).text());
-  assert.match(response, /Paris/);
-  assert.match(response, /Tokyo/);
-});
 
 test("the demo agent's tools tell the model which city is missing, and what is none of their arguments", async () => {
   const { parameters } = demoAgent().tools.get("measure_distance") ?? assert.fail();
@@ -82,48 +44,6 @@ test("a start reads one file beside the command, and no provider that it does no
   const project = temporaryProject(t, { "agent.mjs": agent });
   const { url } = await start(t, [project], { cli, env: { OPENAI_API_KEY: "sk-test" } });
   assert.equal(await nameOf(url), "Mine");
-});
-
-/** Node's own: the slowest, and what an import of all names would make. */
-const SLOW = [
-  "crypto",
-  "internal/blocklist",
-  "internal/mime",
-  "internal/util/parse_args/parse_args",
-  "worker_threads",
-  "zlib",
-];
-
-/** What a bare server loads, which is more on newer versions of Node. */
-const BARE = execFileSync(
-  process.execPath,
-  [
-    "--input-type=module",
-    "--eval",
-    'import "node:http"; console.log(process.moduleLoadList.join());',
-  ],
-  { encoding: "utf8", env: { ...process.env, NODE_OPTIONS: "" } },
-);
-
-test("the first answer waits for none of Node's slow modules, and later ones have them", async (t) => {
-  const project = temporaryProject(t, {
-    "agent.mjs": `
-      // What the server does a moment after its start is not part of one.
-      const { setTimeout } = globalThis;
-      globalThis.setTimeout = (run, ms) => setTimeout(run, ms + 600_000);
-      process.on("SIGUSR2", () => console.log(\`loaded: \${process.moduleLoadList.join(", ")};\`));
-      export default { name: "Mine", model: "demo" };`,
-  });
-  const { command, url } = await start(t, [project], { env: { PARLEY_LOG: "off" } });
-  assert.equal((await fetch(`${url}/health`)).status, 200);
-  command.kill("SIGUSR2");
-  const loaded = (await command.printed("stdout", /loaded: (.+);/)).split(", ");
-  assert.ok(loaded.includes("NativeModule http"));
-  assert.deepEqual(
-    SLOW.filter((name) => loaded.includes(`NativeModule ${name}`)),
-    SLOW.filter((name) => BARE.split(/,\s*/).includes(`NativeModule ${name}`)),
-  );
-  assert.equal((await fetch(url)).headers.get("content-encoding"), "gzip");
 });
 
 const TYPED = 'enum Name { Mine = "Mine" } export const name: string = Name.Mine;';

@@ -1,11 +1,10 @@
 /** What holds for every file of code, wherever it stands. */
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-const MAX_LINES = 250;
 const ROOTS = [
   ".ci",
   "bench",
@@ -27,15 +26,6 @@ function filesIn(path: string): string[] {
 }
 
 const FILES = ROOTS.flatMap(filesIn);
-
-test(`no file of code is over ${MAX_LINES} lines, tests included`, () => {
-  const code = FILES.filter((file) => /(?:\.(?:[mc]?[jt]sx?|py)|\.ci\/run)$/.test(file));
-  assert.ok(code.length > 300);
-  const long = code
-    .map((file) => [file, readFileSync(file, "utf8").split("\n").length - 1] as const)
-    .filter(([, lines]) => lines > MAX_LINES);
-  assert.deepEqual(long, []);
-});
 
 test("every test stands where npm test looks for it: any other would never run", () => {
   const tests = FILES.filter((file) => /\.test\.[mc]?[jt]sx?$/.test(file));

@@ -1,0 +1,23 @@
+/** Writes dist/types/: one rolled-up file of declarations for each entry of the package. */
+
+import { rollup } from "rollup";
+import { dts } from "rollup-plugin-dts";
+
+/** By the name of the file that it becomes. The elements come first: those of the frameworks refer to it. */
+const ENTRIES = {
+  "parley-agent": "server/parley-agent.ts",
+  widget: "widget/public-types.ts",
+  react: "widget/jsx/react.ts",
+  preact: "widget/jsx/preact.ts",
+  solid: "widget/jsx/solid.ts",
+};
+
+const bundle = await rollup({
+  input: ENTRIES,
+  plugins: [dts()],
+  onwarn(warning) {
+    throw new Error(warning.message);
+  },
+});
+await bundle.write({ dir: "dist/types", format: "es" });
+await bundle.close();

@@ -1,0 +1,119 @@
+/** What the package says of an agent's types, and what it refuses. */
+
+import {
+  type AgentDefinition,
+  defineAgent,
+  type ModelName,
+  type ToolContext,
+  tool,
+} from "parley-agent";
+import { z } from "zod";
+
+/** Compiles only where both types are the same. */
+function same<A>(
+  _value: A,
+): <B>(other: B & ([A] extends [B] ? ([B] extends [A] ? B : never) : never)) => void {
+  return () => {};
+}
+
+export const fromZod = tool({
+  name: "from_zod",
+  description: "Arguments that zod describes.",
+  parameters: z.object({ part: z.enum(["brakes", "gears"]), count: z.number().default(1) }),
+  async execute(args, { signal, callId }) {
+    same(args)({ part: "brakes", count: 1 } as { part: "brakes" | "gears"; count: number });
+    same(signal)(new AbortController().signal);
+    same(callId)("" as string);
+    return { euros: args.count * 60 };
+  },
+});
+
+export const fromJsonSchema = tool({
+  name: "from_json_schema",
+  description: "Arguments that a JSON Schema describes, written in place.",
+  parameters: {
+    type: "object",
+    properties: {
+      order: { type: "string" },
+      count: { type: "integer" },
+      kind: { enum: ["new", "used"] },
+      tags: { type: "array", items: { type: "string" } },
+      until: { type: ["string", "null"] },
+      where: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+      size: { anyOf: [{ type: "number" }, { const: "any" }] },
+    },
+    required: ["order", "tags", "until", "where", "size"],
+    additionalProperties: false,
+  },
+  execute: ({ order, count, kind, tags, until, where, size }) => {
+    same(order)("" as string);
+    same(count)(undefined as number | undefined);
+    same(kind)(undefined as "new" | "used" | undefined);
+    same(tags)([] as string[]);
+    same(until)(null as string | null);
+    same(where)({ city: "" } as { city: string });
+    same(size)(1 as number | "any");
+    return order.length;
+  },
+});
+
+const parameters = {
+  type: "object",
+  properties: { bike: { type: "string", description: "Which one." } },
+  required: ["bike"],
+} as const;
+
+export const asConst = tool({
+  name: "as_const",
+  description: "Arguments that a JSON Schema describes, written elsewhere.",
+  parameters,
+  execute: ({ bike }) => bike.toUpperCase(),
+});
+
+const unknownBefore: Record<string, unknown> = { type: "object" };
+
+export const stated = tool<{ id: number }>({
+  name: "stated",
+  description: "Arguments whose type the author states.",
+  parameters: unknownBefore,
+  execute: ({ id }) => id.toFixed(),
+});
+
+export const open = tool({
+  name: "open",
+  description: "Arguments of which nothing is known.",
+  parameters: unknownBefore,
+  execute: (args) => same(args)({} as Record<string, unknown>),
+});
+
+tool({
+  name: "wrong_use",
+  description: "An argument that is no number.",
+  parameters,
+  // @ts-expect-error: `bike` is a string.
+  execute: ({ bike }) => bike.toFixed(),
+});
+
+tool({
+  name: "unknown_argument",
+  description: "An argument that the schema does not have.",
+  parameters,
+  // @ts-expect-error: there is no `car`.
+  execute: ({ car }) => car,
+});
+
+export default defineAgent({
+  name: "Types",
+  model: "openai/a-model-of-tomorrow",
+  fallbacks: ["anthropic/claude-sonnet-5"],
+  instructions: "Be brief.",
+  tools: [fromZod, fromJsonSchema, asConst, stated, open],
+  chat: { welcome: "Hello!", suggestions: ["What can you do?"] },
+});
+
+// @ts-expect-error: an agent has a model.
+defineAgent({ name: "Types" });
+// @ts-expect-error: there is no such field.
+defineAgent({ name: "Types", model: "demo", instruction: "Be brief." });
+
+export type Exported = [AgentDefinition, ModelName, ToolContext];

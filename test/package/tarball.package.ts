@@ -1,0 +1,289 @@
+/** The package as people get it: packed, installed into an empty folder, compiled and started. Never the sources. */
+
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { promisify } from "node:util";
+import ts from "typescript-5";
+import { REPOSITORY } from "../support/command.ts";
+import { within } from "../support/deadline.ts";
+import { findBlock, readMarkdown } from "../support/markdown-file.ts";
+
+const run = promisify(execFile);
+const work = mkdtempSync(join(tmpdir(), "parley-package-"));
+after(() => rmSync(work, { recursive: true, force: true }));
+
+const readme = readMarkdown("README.md");
+const agentSource = findBlock(readme, "ts", "defineAgent");
+
+/** Runs npm as a person would; what a test's runner has set is not theirs. */
+async function npm(folder: string, ...args: string[]): Promise<{ stdout: string; stderr: string }> {
+  const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, ...env } = process.env;
+  return run("npm", [...args, "--loglevel=notice"], { cwd: folder, env, maxBuffer: 1 << 26 });
+}
+
+/** Warnings that are the package's; those about this machine's settings of npm are not. */
+function warnings({ stdout, stderr }: { stdout: string; stderr: string }): string[] {
+  const lines = `${stdout}\n${stderr}`.split("\n");
+  return lines.filter(
+    (line) => /\bwarn|deprecated/i.test(line) && !/Unknown \w+ config/.test(line),
+  );
+}
+
+const packed = await npm(REPOSITORY, "pack", "--json", "--pack-destination", work);
+const [listing] = JSON.parse(packed.stdout.slice(packed.stdout.indexOf("[\n")));
+const tarball = join(work, listing.filename);
+const files: string[] = listing.files.map(({ path }: { path: string }) => path);
+
+/** A registry that has our package, and sends npm to the real one for all others. */
+const others = (await npm(work, "config", "get", "registry")).stdout.trim();
+const manifest = JSON.parse(readMarkdown("package.json"));
+const registry = createServer((request, response) => {
+  const path = request.url ?? "/";
+  if (path === `/${manifest.name}.tgz`) {
+    response.end(readFileSync(tarball));
+  } else if (path === `/${manifest.name}`) {
+    const dist = { tarball: `${registryUrl}${manifest.name}.tgz`, integrity: listing.integrity };
+    const versions = { [manifest.version]: { ...manifest, dist } };
+    response.setHeader("content-type", "application/json");
+    response.end(
+      JSON.stringify({ name: manifest.name, "dist-tags": { latest: manifest.version }, versions }),
+    );
+  } else {
+    response.writeHead(302, { location: new URL(path.slice(1), others).href }).end();
+  }
+});
+await once(registry.listen(0, "127.0.0.1"), "listening");
+const registryUrl = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
+after(() => registry.close());
+
+const project = join(work, "project");
+mkdirSync(project);
+const installation = await npm(project, "install", manifest.name, "--registry", registryUrl);
+writeFileSync(join(project, "agent.ts"), agentSource);
+
+test("the tarball holds what runs, the types and the licence, and nothing else", (t) => {
+  t.diagnostic(
+    `${files.length} files, ${Math.round(listing.size / 1000)} kB packed, ${Math.round(listing.unpackedSize / 1000)} kB unpacked`,
+  );
+  const needed = [
+    "package.json",
+    "README.md",
+    "LICENSE",
+    "dist/cli.js",
+    "dist/parley-agent.js",
+    "dist/custom-elements.json",
+    "dist/public/widget.js",
+    "dist/types/parley-agent.d.ts",
+    "dist/types/widget.d.ts",
+  ];
+  for (const path of needed) assert.ok(files.includes(path), path);
+  const allowed = /^(?:package\.json|README\.md|LICENSE|dist\/(?!.*\.map$))/;
+  assert.deepEqual(
+    files.filter((path) => !allowed.test(path)),
+    [],
+  );
+  assert.deepEqual(files.filter((path) => path.startsWith("dist/types/")).sort(), [
+    "dist/types/parley-agent.d.ts",
+    "dist/types/preact.d.ts",
+    "dist/types/react.d.ts",
+    "dist/types/solid.d.ts",
+    "dist/types/widget.d.ts",
+  ]);
+});
+
+test("it installs into an empty folder without a warning and without building anything", () => {
+  assert.deepEqual(warnings(installation), []);
+  assert.match(installation.stdout, /added \d+ packages/);
+});
+
+test("publint has nothing to say", async () => {
+  const { publint } = await import("publint");
+  const folder = join(project, "node_modules/parley-agent");
+  const { messages } = await publint({ pkgDir: folder, pack: false, strict: true });
+  assert.deepEqual(messages, []);
+});
+
+test("are-the-types-wrong has nothing to say of a package of ES modules", async () => {
+  const attw = join(REPOSITORY, "node_modules/@arethetypeswrong/cli/dist/index.js");
+  const args = [attw, tarball, "--profile", "esm-only", "--no-emoji", "--no-color"];
+  await run(process.execPath, args).catch(({ stdout }) => assert.fail(stdout));
+});
+
+/** Other packages that the consumer has; the tarball brings none of them. */
+for (const name of ["zod", "@types/node", "@types/react", "preact", "solid-js", "tsx"]) {
+  const link = join(project, "node_modules", name);
+  rmSync(link, { recursive: true, force: true });
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(join(REPOSITORY, "node_modules", name), link);
+}
+cpSync(join(REPOSITORY, "test/package/consumer"), project, { recursive: true });
+
+const COMPILERS = { "TypeScript 5.9": "typescript-5", "TypeScript 7": "typescript" };
+const STRICT = { target: "ES2022", strict: true, skipLibCheck: false, noEmit: true, types: [] };
+
+/** Compiles files of the project as its own tsconfig.json says. @throws what the compiler has found */
+async function compile(compiler: string, files: string[], compilerOptions: object): Promise<void> {
+  const config = join(project, `tsconfig.${Object.values(compilerOptions).join("-")}.json`);
+  writeFileSync(
+    config,
+    JSON.stringify({ compilerOptions: { ...STRICT, ...compilerOptions }, files }),
+  );
+  const bin = join(REPOSITORY, "node_modules", compiler, "bin/tsc");
+  await run(process.execPath, [bin, "-p", config], { cwd: project }).catch(({ stdout }) => {
+    assert.fail(stdout);
+  });
+}
+
+for (const [name, compiler] of Object.entries(COMPILERS)) {
+  for (const module of ["nodenext", "esnext"]) {
+    const resolution = module === "esnext" ? { module, moduleResolution: "bundler" } : { module };
+    const how = `${name}, ${module === "esnext" ? "bundler" : module}`;
+    test(`${how}: the README's agent compiles where no package.json speaks of modules`, () =>
+      compile(compiler, ["agent.ts"], resolution));
+
+    test(`${how}: tools know the types of their arguments, a site the elements without Lit, and mistakes are found`, async () => {
+      writeFileSync(join(project, "package.json"), '{"type":"module"}');
+      await compile(compiler, ["types.ts", "site.ts"], { ...resolution, lib: ["ES2022", "DOM"] });
+      rmSync(join(project, "package.json"));
+    });
+  }
+
+  for (const framework of ["react", "preact", "solid-js"]) {
+    test(`${name}: templates of ${framework} know the elements, and refuse a wrong word`, async () => {
+      const entry = framework.replace("-js", "");
+      const page = entry === "solid" ? "solid/page.tsx" : "page.tsx";
+      const folder = join(project, entry);
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(
+        join(folder, "types.ts"),
+        `import type {} from "parley-agent/widget/${entry}";\n`,
+      );
+      for (const file of [page, "mistakes.tsx"]) {
+        const source = readFileSync(join(REPOSITORY, "test/fixtures/jsx", file), "utf8");
+        const ofPackage = source.replace(
+          /"[./]+widget\/jsx\/(\w+)\.ts"/,
+          '"parley-agent/widget/$1"',
+        );
+        writeFileSync(join(folder, file.replace("solid/", "")), ofPackage);
+      }
+      const sources = ["types.ts", "page.tsx", "mistakes.tsx"].map((file) => `${entry}/${file}`);
+      await compile(compiler, sources, {
+        jsx: entry === "solid" ? "preserve" : "react-jsx",
+        jsxImportSource: framework,
+        module: "esnext",
+        moduleResolution: "bundler",
+      });
+    });
+  }
+}
+
+test("an editor offers models, fields and the arguments of a tool", () => {
+  const offered = (source: string): string[] => {
+    const file = join(project, "edited.ts");
+    const position = source.indexOf("|");
+    const text = source.replace("|", "");
+    const service = ts.createLanguageService({
+      getCompilationSettings: () => ({ module: ts.ModuleKind.NodeNext, strict: true }),
+      getScriptFileNames: () => [file],
+      getScriptVersion: () => "1",
+      getScriptSnapshot: (path) => {
+        const content = path === file ? text : ts.sys.readFile(path);
+        return content === undefined ? undefined : ts.ScriptSnapshot.fromString(content);
+      },
+      getCurrentDirectory: () => project,
+      getDefaultLibFileName: ts.getDefaultLibFilePath,
+      fileExists: ts.sys.fileExists,
+      readFile: ts.sys.readFile,
+      directoryExists: ts.sys.directoryExists,
+      getDirectories: ts.sys.getDirectories,
+    });
+    const completions = service.getCompletionsAtPosition(file, position, {});
+    return (completions?.entries ?? []).map(({ name }) => name);
+  };
+  const imports = 'import { defineAgent, tool } from "parley-agent";\n';
+  const models = offered(`${imports}defineAgent({ name: "A", model: "|" });`);
+  for (const name of ["demo", "openai/gpt-5.2", "anthropic/claude-sonnet-5"])
+    assert.ok(models.includes(name), name);
+  const fields = offered(`${imports}defineAgent({ name: "A", model: "demo", | });`);
+  for (const name of ["instructions", "tools", "chat"]) assert.ok(fields.includes(name), name);
+  const schema =
+    '{ type: "object", properties: { order: { type: "string" } }, required: ["order"] }';
+  const args = offered(
+    `${imports}tool({ name: "a", description: "b", parameters: ${schema}, execute: (args) => args.| });`,
+  );
+  assert.deepEqual(args, ["order"]);
+});
+
+test("a project unit-tests its agent without a server", async () => {
+  writeFileSync(
+    join(project, "agent.ts"),
+    agentSource.replace("const orderStatus", "export const orderStatus"),
+  );
+  const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
+  const args = ["--import", "tsx", "--test", "--test-reporter=spec", "unit-test.ts"];
+  const { stdout } = await run(process.execPath, args, { cwd: project, env });
+  assert.match(stdout, /pass 1\n/);
+});
+
+test("npx parley start serves the agent.ts of the folder, and it answers", async (t) => {
+  const server = spawn("npx", ["parley", "start", "--port", "0"], {
+    cwd: project,
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  t.after(() => process.kill(-(server.pid ?? 0), "SIGKILL"));
+  let printed = "";
+  server.stderr.setEncoding("utf8").on("data", (text) => {
+    printed += text;
+  });
+  const url = await within(
+    new Promise<string>((resolve, reject) => {
+      server.stdout.setEncoding("utf8").on("data", (text) => {
+        printed += text;
+        const [, found] = /^(http:\/\/\S+)$/m.exec(printed) ?? [];
+        if (found) resolve(found);
+      });
+      server.on("exit", () => reject(new Error(`the command ended: ${printed}`)));
+    }),
+    "the page's URL",
+  );
+  const response = await fetch(new URL("api/chat", url), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ message: "What is my order status?", stream: false }),
+  });
+  assert.match(await response.text(), /on its way/);
+  const page = await fetch(url);
+  assert.match(await page.text(), /<agent-chat/);
+  assert.match(await (await fetch(new URL("widget.js", url))).text(), /agent-chat/);
+});
+
+test("the command is also called parley-agent", async () => {
+  const { stdout } = await run("npx", ["parley-agent", "--version"], { cwd: project });
+  assert.equal(stdout.trim(), manifest.version);
+});
+
+test("installed by the repository's URL it is built, and serves", async () => {
+  const folder = join(work, "by-url");
+  mkdirSync(folder);
+  await npm(folder, "install", `git+file://${REPOSITORY.replace(/\/$/, "")}`);
+  const { stdout } = await run("npx", ["parley", "--version"], { cwd: folder });
+  assert.equal(stdout.trim(), manifest.version);
+  const types = join(folder, "node_modules/parley-agent/dist/types/parley-agent.d.ts");
+  assert.ok(ts.sys.fileExists(types), types);
+});
