@@ -8,3 +8,4 @@ export {
   tool,
 } from "./agent/define.ts";
 export type { JsonSchema, StandardSchema } from "./agent/schema.ts";
+export { ToolError } from "./agent/tool-error.ts";

@@ -57,7 +57,10 @@ export function openHistory(model: ChatModel, setup: ConversationSetup): Convers
 class HistoryConversation implements Conversation {
   readonly #model: ChatModel;
   readonly #setup: ConversationSetup;
+  /** As clients may see them. */
   readonly #messages: HistoryMessage[];
+  /** What the model is told in this run in place of some of them, which no client may see. */
+  readonly #hidden = new Map<HistoryMessage, ToolMessage>();
   /** Calls of the last turn that have no answer yet. */
   readonly #openCalls = new Set<string>();
   /** How many of the messages make a history that can be continued. */
@@ -75,7 +78,8 @@ class HistoryConversation implements Conversation {
   async ask(signal: AbortSignal, tell: Tell<ProviderEvent>, onAnswer?: OnAnswer): Promise<void> {
     if (this.#openCalls.size > 0) throw new Error("a call of the last turn is not answered");
     const { instructions, tools } = this.#setup;
-    const request = { instructions, tools, messages: this.#messages, onAnswer };
+    const messages = this.#toldMessages();
+    const request = { instructions, tools, messages, onAnswer };
     await this.#model.stream(request, signal, (events) =>
       tell(hasNoEnd(events) ? events : this.#keepLast(events)),
     );
@@ -84,7 +88,11 @@ class HistoryConversation implements Conversation {
   answer(answers: readonly ToolAnswer[]): void {
     for (const answer of answers) {
       if (!this.#openCalls.has(answer.id)) throw new Error(`no open call has the id ${answer.id}`);
-      this.#answer(answer.id, toolOutput(answer));
+      const { shown = answer.output } = answer;
+      const message = this.#answer(answer.id, toolOutput({ ...answer, output: shown }));
+      if (shown !== answer.output) {
+        this.#hidden.set(message, { ...message, content: toolOutput(answer) });
+      }
     }
   }
 
@@ -100,6 +108,11 @@ class HistoryConversation implements Conversation {
   state(): ConversationState {
     const history = slimHistory(this.#messages.slice(0, this.#settled));
     return history.length === 0 ? {} : { conversation_history: history };
+  }
+
+  #toldMessages(): readonly HistoryMessage[] {
+    if (this.#hidden.size === 0) return this.#messages;
+    return this.#messages.map((message) => this.#hidden.get(message) ?? message);
   }
 
   #keepLast(events: readonly ChatModelEvent[]): ProviderEvent[] {
@@ -119,10 +132,11 @@ class HistoryConversation implements Conversation {
     if (calls.length === 0) this.#settled = this.#messages.length;
   }
 
-  #answer(id: string, content: string): void {
+  #answer(id: string, content: string): ToolMessage {
     const message: ToolMessage = { role: "tool", tool_call_id: id, content };
     this.#messages.push(message);
     this.#openCalls.delete(id);
+    return message;
   }
 }
 
