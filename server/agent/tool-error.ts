@@ -39,8 +39,8 @@ export function readThrown(thrown: unknown): Thrown {
   const type = attempt(() => (thrown instanceof Error ? thrown.constructor.name : "")) ?? "";
   const hasCause = attempt(() => thrown instanceof Error && thrown.cause !== undefined) ?? true;
   return {
-    message: text === "" ? "The tool failed without a message." : text,
-    shown: isMeant && text !== "" ? text : HIDDEN,
+    message: text.trim() === "" ? "The tool failed without a message." : text,
+    shown: isMeant && text.trim() !== "" ? text : HIDDEN,
     type: /^\w{1,64}$/.test(type) ? type : "_OTHER",
     isUnexpected: !isMeant || hasCause,
   };

@@ -55,9 +55,26 @@ test("the model is told what a tool threw, in later runs only that it failed", a
   ];
   const server = await startServer(t, { turns, agent: { tools: [leaky, echo] } });
   const { last } = await send.json(t, server, { message: "Hi" });
-  assert.deepEqual(answersTo(server.model), [`Error: cannot connect to ${SECRET}`, "a"]);
+  assert.deepEqual(answersTo(server.model), [`cannot connect to ${SECRET}`, "a"]);
   await send.json(t, server, { message: "And now?", state: last.state });
-  assert.deepEqual(answersTo(server.model), ["Error: The tool failed.", "a"]);
+  assert.deepEqual(answersTo(server.model), ["The tool failed.", "a"]);
+});
+
+test("the state marks a failed result, and no good one that begins with Error:", async (t) => {
+  const good = define("good", () => "Error: 0 lines in the log");
+  const turns = [[call("c1", "good"), call("c2", "leaky")], [say("No")], [say("Still no")]];
+  const env = { PARLEY_STATE_SECRET: "a secret of states" };
+  const server = await startServer(t, { turns, agent: { tools: [good, leaky] }, env });
+  const { last } = await send.json(t, server, { message: "Hi" });
+  const results = [
+    { role: "tool", tool_call_id: "c1", content: "Error: 0 lines in the log" },
+    { role: "tool", tool_call_id: "c2", content: "The tool failed.", is_error: true },
+  ];
+  const state = last.state as { conversation_history: object[] };
+  assert.deepEqual(state.conversation_history.slice(2, 4), results);
+  const next = await send.json(t, server, { message: "And now?", state });
+  assert.equal(next.status, 200);
+  assert.deepEqual(server.model.asked.at(-1)?.messages.slice(2, 4), results);
 });
 
 for (const format of ["json", "pretty"]) {

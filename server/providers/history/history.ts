@@ -19,7 +19,7 @@ import type {
   ToolAnswer,
 } from "../provider.ts";
 import { slimHistory } from "./slim-history.ts";
-import { CANCELLED_OUTPUT, toolOutput } from "./tool-output.ts";
+import { CANCELLED_OUTPUT, toolMessage } from "./tool-output.ts";
 import { userMessage } from "./user-message.ts";
 
 /** A provider that is told the whole conversation each time. */
@@ -88,11 +88,9 @@ class HistoryConversation implements Conversation {
   answer(answers: readonly ToolAnswer[]): void {
     for (const answer of answers) {
       if (!this.#openCalls.has(answer.id)) throw new Error(`no open call has the id ${answer.id}`);
-      const { shown = answer.output } = answer;
-      const message = this.#answer(answer.id, toolOutput({ ...answer, output: shown }));
-      if (shown !== answer.output) {
-        this.#hidden.set(message, { ...message, content: toolOutput(answer) });
-      }
+      const { id, output, failed, shown = output } = answer;
+      const message = this.#answer(id, shown, failed);
+      if (shown !== output) this.#hidden.set(message, { ...message, content: output });
     }
   }
 
@@ -100,7 +98,7 @@ class HistoryConversation implements Conversation {
     // At the turn limit the run may hand in the text that came with the calls, which is kept already.
     const last = this.#messages.at(-1);
     const isKept = last?.role === "assistant" && last.content === said;
-    for (const id of [...this.#openCalls]) this.#answer(id, CANCELLED_OUTPUT);
+    for (const id of [...this.#openCalls]) this.#answer(id, CANCELLED_OUTPUT, true);
     if (said.trim() !== "" && !isKept) this.#messages.push({ role: "assistant", content: said });
     this.#settled = this.#messages.length;
   }
@@ -132,8 +130,8 @@ class HistoryConversation implements Conversation {
     if (calls.length === 0) this.#settled = this.#messages.length;
   }
 
-  #answer(id: string, content: string): ToolMessage {
-    const message: ToolMessage = { role: "tool", tool_call_id: id, content };
+  #answer(id: string, content: string, failed: boolean): ToolMessage {
+    const message = toolMessage(id, content, failed);
     this.#messages.push(message);
     this.#openCalls.delete(id);
     return message;
