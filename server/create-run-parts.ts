@@ -1,6 +1,7 @@
 /** What runs are made of, and who is told of them: for the first message, not for the start. */
 
 import { runAgent } from "./agent/run.ts";
+import { failed } from "./agent/run-end.ts";
 import { watchTogether } from "./agent/run-watch.ts";
 import type { Metrics } from "./observe/metrics.ts";
 import { RunRecord } from "./observe/run-record.ts";
@@ -19,6 +20,7 @@ export function createRunParts(
   return {
     create: (settings, job) => new Run(settings, job),
     runAgent,
+    failed,
     watch: watchWith(options, observer, metrics),
   };
 }

@@ -1,5 +1,6 @@
 /** What the log says of a failure. */
 
+import { ToolFailure } from "./agent/tool-error.ts";
 import { ApiError } from "./protocol/api-error.ts";
 import { UpstreamFailure, UpstreamRefusal } from "./providers/upstream/refusal.ts";
 import { requestNameIn } from "./providers/upstream/request-id.ts";
@@ -13,13 +14,56 @@ const MAX_MESSAGE = 2_000;
 /** Causes of causes that are told. */
 const MAX_DEPTH = 8;
 
+/** Most stacks of one failure of a tool. */
+const MAX_STACKS = 8;
+
 /**
  * Bugs with their stack; failures of others in our words, with the causes behind them. What others wrote may
  * quote a prompt, so of their failures only facts are told (status, error code and type, name of the request),
  * and `withMessages` adds their messages.
  */
 export function describeFailure(error: unknown, withMessages: boolean): string {
-  return lines(error, withMessages, false, MAX_DEPTH).join("\n  cause: ");
+  try {
+    const told =
+      error instanceof ToolFailure
+        ? [error.message, ...thrownByTool(error.cause)]
+        : lines(error, withMessages, false, MAX_DEPTH);
+    return told.join("\n  cause: ");
+  } catch {
+    // A getter of what was thrown, for one.
+    return `A failure that cannot be described (${typeof error}).`;
+  }
+}
+
+/** What a tool threw and what caused it, with all messages: the operator's own code wrote them. */
+function thrownByTool(thrown: unknown): string[] {
+  const told: string[] = [];
+  const open = [thrown];
+  while (open.length > 0 && told.length < MAX_STACKS) {
+    const next = open.shift();
+    told.push(textOf(next));
+    open.push(...causesOf(next));
+  }
+  return told;
+}
+
+function causesOf(error: unknown): unknown[] {
+  try {
+    if (!(error instanceof Error)) return [];
+    const errors = error instanceof AggregateError ? error.errors.slice(0, MAX_STACKS) : [];
+    return error.cause === undefined ? errors : [error.cause, ...errors];
+  } catch {
+    return [];
+  }
+}
+
+/** The stack, if there is one. Anything can be thrown, also what has no text. */
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.stack || thrown.message : thrown);
+  } catch {
+    return `a value without a text (${typeof thrown})`;
+  }
 }
 
 function lines(error: unknown, withMessages: boolean, foreign: boolean, depth: number): string[] {
@@ -32,8 +76,8 @@ function lines(error: unknown, withMessages: boolean, foreign: boolean, depth: n
 }
 
 function ownText(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return "code" in error ? `${error.code}: ${error.message}` : (error.stack ?? error.message);
+  if (!(error instanceof Error) || !("code" in error)) return textOf(error);
+  return `${error.code}: ${error.message}`;
 }
 
 function foreignText(error: unknown, withMessages: boolean): string {

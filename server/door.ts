@@ -7,7 +7,7 @@ import type { Caller } from "./http/caller.ts";
 import { header } from "./http/exchange.ts";
 import type { Access } from "./http/router.ts";
 import type { AdmissionControl } from "./limits/admission-control.ts";
-import { clientAddress, isTrustedPeer } from "./limits/client-address.ts";
+import { addressGroup, clientAddress, isTrustedPeer } from "./limits/client-address.ts";
 import type { Log } from "./log.ts";
 import { ApiError } from "./protocol/api-error.ts";
 
@@ -43,13 +43,21 @@ export class Door {
   }
 
   async #judge(visitor: Visitor, access: Exclude<Access, "open">): Promise<Caller> {
-    await this.#admission.beforeKey(visitor.address);
+    const transport = access === "chat" ? visitor.transport : access;
+    const verdict = this.#verdictOn({ ...visitor, transport });
+    const isGuess = verdict instanceof ApiError && verdict.code === "unauthorized";
+    // One question, after the key was judged: between two, many guesses could come at once.
+    if (isGuess && visitor.key !== undefined) await this.#admission.wrongKey(visitor.address);
+    else await this.#admission.rightKey(visitor.address);
+    if (verdict instanceof ApiError) throw verdict;
+    return verdict;
+  }
+
+  #verdictOn(visitor: Visitor): Caller | ApiError {
     try {
-      const transport = access === "chat" ? visitor.transport : access;
-      return authorize(this.#config(), { ...visitor, transport });
+      return authorize(this.#config(), visitor);
     } catch (error) {
-      const isGuess = error instanceof ApiError && error.code === "unauthorized";
-      if (isGuess && visitor.key !== undefined) await this.#admission.wrongKey(visitor.address);
+      if (error instanceof ApiError) return error;
       throw error;
     }
   }
@@ -63,9 +71,17 @@ export class Door {
     if (forwarded !== undefined && !this.#hasWarned && !isTrustedPeer(peer, proxies)) {
       this.#hasWarned = true;
       this.#log.warning(
-        `A request from ${address} names another client in ${proxies.header}. If that is your proxy, name it in PARLEY_TRUSTED_PROXIES; until then all its clients count as one address.`,
+        `A request from ${address} names another client in ${proxies.header}. If that is ` +
+          `your proxy, name it in PARLEY_TRUSTED_PROXIES; until then ${untilNamed(address)}.`,
       );
     }
     return address;
   }
+}
+
+/** What an unnamed proxy at this address means for the limits. */
+function untilNamed(address: string): string {
+  return addressGroup(address) === undefined
+    ? "no limit per address holds for its clients, and wrong keys of one of them lock out all"
+    : "all its clients count as one address";
 }

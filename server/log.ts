@@ -1,5 +1,6 @@
 /** Lines for the operator, on standard error: standard output belongs to the start-up text. */
 
+import { ToolFailure } from "./agent/tool-error.ts";
 import { describeFailure } from "./describe-failure.ts";
 import { type RequestEntry, type RunEntry, shortId } from "./observe/entries.ts";
 import type { RunSink } from "./observe/run-record.ts";
@@ -12,7 +13,7 @@ export interface Log extends RunSink {
   notice(text: string): void;
   /** A sentence about what its operator should look at. */
   warning(text: string): void;
-  /** A failure with its cause: a bug, or a model provider that failed. */
+  /** A failure with its cause: a bug, or a model provider or a tool that failed. */
   failure(error: unknown, of?: Pick<RunEntry, "requestId" | "runId">): void;
 }
 
@@ -86,14 +87,26 @@ export function createLog(
     notice: (text) => write("info", "notice", { text }, () => text),
     warning: (text) => write("warn", "notice", { text }, () => `warning: ${text}`),
     failure(error, of) {
-      const at = error instanceof ApiError && error.code !== "internal" ? "warn" : "error";
-      const text = describeFailure(error, level === "debug");
+      const isBug = !(error instanceof ToolFailure || error instanceof ApiError);
+      const isInternal = error instanceof ApiError && error.code === "internal";
+      const at = isBug || isInternal ? "error" : "warn";
+      // Cut after the secrets are struck out: half a secret would not be found.
+      const text = cut(strike(describeFailure(error, level === "debug")));
       const ids = { request_id: of?.requestId, run_id: of && shortId(of.runId) };
       write(at, "failure", { ...ids, error: text }, () =>
         of ? `${text} ${shortId(of.runId)}` : text,
       );
     },
   };
+}
+
+/** Most of one failure that is told, in UTF-16 units: a tool can throw megabytes. */
+const MAX_FAILURE_CHARS = 16_000;
+
+function cut(text: string): string {
+  if (text.length <= MAX_FAILURE_CHARS) return text;
+  const kept = text.slice(0, MAX_FAILURE_CHARS).toWellFormed();
+  return `${kept} [cut: ${text.length - MAX_FAILURE_CHARS} more characters]`;
 }
 
 /** The messages of lines that every request and every run makes. */

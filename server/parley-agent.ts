@@ -9,3 +9,4 @@ export {
   tool,
 } from "./agent/define.ts";
 export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/schema.ts";
+export { ToolError } from "./agent/tool-error.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { defineAgent, tool } from "parley-agent";
+import { defineAgent, ToolError, tool } from "parley-agent";
 import { z } from "zod";
 
 const STOCK = new Map([
@@ -33,8 +33,8 @@ const quoteRepair = tool({
     count: z.int().min(1).max(4).describe("How many of them are broken."),
   }),
   async execute({ part, count }, { signal }) {
-    // What a tool throws is told to the model, which can then ask the customer.
-    if (part === "gears" && count > 1) throw new Error("A bike has only one set of gears.");
+    // The message of a ToolError is for the model, which can ask the customer, and for the chat.
+    if (part === "gears" && count > 1) throw new ToolError("A bike has only one set of gears.");
     // Stands for a question to another system. With `signal`, pressing Stop ends it too.
     await delay(300, undefined, { signal });
     return { part, count, euros: HOURS[part] * count * EUROS_PER_HOUR };

@@ -30,8 +30,9 @@ export interface ToolDefinition<Arguments = never> {
   /** A zod 4 object, any other Standard Schema that describes itself as JSON Schema, or a JSON Schema object. */
   parameters: StandardSchema<Arguments> | JsonSchema;
   /**
-   * Does the work. A string goes to the model as it is, anything else as JSON. What it throws is told
-   * to the model as a failed result (the message only), and the run goes on.
+   * Does the work. A string goes to the model as it is, anything else as JSON. If it throws, the
+   * model gets the message as a failed result, the log gets the stack, and the run goes on. Clients
+   * are told only "The tool failed.", unless it throws a `ToolError`: its message is for them, too.
    */
   execute(args: Arguments, context: ToolContext): unknown;
   /** Milliseconds until the call counts as failed. Default 30,000. */

@@ -26,7 +26,12 @@ function withoutExtras(message: HistoryMessage): HistoryMessage {
     case "user":
       return { role: "user", content: ownContent(message.content) };
     case "tool":
-      return { role: "tool", tool_call_id: message.tool_call_id, content: message.content };
+      return {
+        role: "tool",
+        tool_call_id: message.tool_call_id,
+        content: message.content,
+        ...(message.is_error ? { is_error: true } : {}),
+      };
     case "assistant":
       return message;
   }
@@ -79,6 +84,9 @@ function checkToolMessage(message: Record<string, unknown>, at: string, open: Se
     throw invalid(`${at}/tool_call_id`, "answers no tool call that is open");
   }
   if (typeof message.content !== "string") throw invalid(`${at}/content`, "must be a string");
+  if (message.is_error !== undefined && typeof message.is_error !== "boolean") {
+    throw invalid(`${at}/is_error`, "must be true or false");
+  }
 }
 
 function checkAssistant(message: Record<string, unknown>, at: string, open: Set<string>): void {

@@ -1,6 +1,6 @@
 import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
-import { cutOutput } from "./tools.ts";
+import { cutOutput, toolResult } from "./tools.ts";
 
 /** Shows the tools that a provider runs itself as a client sees all tools. */
 export class HostedCalls {
@@ -18,18 +18,10 @@ export class HostedCalls {
     return { type: "tool_call", data: { id, tool: name, arguments: args, status: "running" } };
   }
 
-  end({ id, name, output, failed }: ToolAnswer, durationMs: number): ToolResultEvent {
-    this.#open.delete(id);
-    return {
-      type: "tool_result",
-      data: {
-        id,
-        tool: name,
-        output: cutOutput(output, this.#maxOutputChars),
-        status: failed ? "failed" : "completed",
-        duration_ms: durationMs,
-      },
-    };
+  end(answer: ToolAnswer, durationMs: number): ToolResultEvent {
+    this.#open.delete(answer.id);
+    const output = cutOutput(answer.output, this.#maxOutputChars);
+    return toolResult({ ...answer, output }, durationMs);
   }
 
   /** A turn that ended leaves no call running. */

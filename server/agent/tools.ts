@@ -4,12 +4,16 @@ import type { Tool } from "./define.ts";
 import { aborted } from "./run-abort.ts";
 import { ABORTED, type RunWatch, type ToolOutcome } from "./run-watch.ts";
 import type { TellRun, ToolLimits } from "./runner.ts";
+import { readThrown, ToolError, ToolFailure } from "./tool-error.ts";
 
 const STOPPED = "Stopped before it finished.";
 
 interface Outcome extends ToolOutcome {
+  /** What the model is told. */
   output: string;
   failed: boolean;
+  /** What clients are told, if not the same. */
+  shown?: string;
 }
 
 /** What the calls of a run share. */
@@ -45,33 +49,37 @@ export async function runTools(
       return [call.id, timed(call, work, limits.maxOutputChars)] as const;
     }),
   );
-  const results = new Map<string, ToolResultEvent["data"]>();
+  const answers = new Map<string, ToolAnswer>();
   while (running.size > 0) {
-    const result = await Promise.race(running.values());
-    running.delete(result.id);
-    results.set(result.id, result);
-    await tell([{ type: "tool_result", data: result }]);
+    const { answer, durationMs } = await Promise.race(running.values());
+    running.delete(answer.id);
+    answers.set(answer.id, answer);
+    await tell([toolResult(answer, durationMs)]);
   }
-  return calls.flatMap(({ id, name }) => {
-    const result = results.get(id);
-    if (result === undefined) return [];
-    return [{ id, name, output: result.output, failed: result.status === "failed" }];
-  });
+  return calls.flatMap(({ id }) => answers.get(id) ?? []);
 }
 
 async function timed(
-  call: ToolCall,
+  { id, name }: ToolCall,
   work: Promise<Outcome>,
   maxOutputChars: number,
-): Promise<ToolResultEvent["data"]> {
+): Promise<{ answer: ToolAnswer; durationMs: number }> {
   const start = performance.now();
-  const { output, failed } = await work;
+  const { output, failed, shown } = await work;
+  const answer: ToolAnswer = { id, name, output: cutOutput(output, maxOutputChars), failed };
+  if (shown !== undefined) answer.shown = cutOutput(shown, maxOutputChars);
+  return { answer, durationMs: Math.round(performance.now() - start) };
+}
+
+/** An answer as clients see it. */
+export function toolResult(
+  { id, name, output, failed, shown = output }: ToolAnswer,
+  durationMs: number,
+): ToolResultEvent {
+  const status = failed ? "failed" : "completed";
   return {
-    id: call.id,
-    tool: call.name,
-    output: cutOutput(output, maxOutputChars),
-    status: failed ? "failed" : "completed",
-    duration_ms: Math.round(performance.now() - start),
+    type: "tool_result",
+    data: { id, tool: name, output: shown, status, duration_ms: durationMs },
   };
 }
 
@@ -88,12 +96,17 @@ async function carryOut(
   signal: AbortSignal,
   watch: RunWatch,
 ): Promise<Outcome> {
-  if (tool !== undefined) return watch.tool(call, () => callTool(tool, call, signal));
+  if (tool !== undefined) return watch.tool(call, () => callTool(tool, call, signal, watch));
   return { output: `There is no tool named "${call.name}".`, failed: true };
 }
 
 /** Never rejects: whatever a tool does becomes a result that the model can act on. */
-async function callTool(tool: Tool, call: ToolCall, runSignal: AbortSignal): Promise<Outcome> {
+async function callTool(
+  tool: Tool,
+  call: ToolCall,
+  runSignal: AbortSignal,
+  watch: RunWatch,
+): Promise<Outcome> {
   const timeout = new AbortController();
   const timer = setTimeout(() => timeout.abort(), tool.timeoutMs);
   const signal = AbortSignal.any([runSignal, timeout.signal]);
@@ -109,7 +122,9 @@ async function callTool(tool: Tool, call: ToolCall, runSignal: AbortSignal): Pro
         errorType: "timeout",
       };
     }
-    return { output: messageOf(error), failed: true, errorType: typeOf(error) };
+    const { message, shown, type, isUnexpected } = readThrown(error);
+    if (isUnexpected) watch.failure(new ToolFailure(tool.name, error));
+    return { output: message, shown, failed: true, errorType: type };
   } finally {
     clearTimeout(timer);
     abort.forget();
@@ -133,7 +148,7 @@ function parseArguments(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error("The arguments are not valid JSON.");
+    throw new ToolError("The arguments are not valid JSON.");
   }
 }
 
@@ -142,25 +157,8 @@ function stringify(value: unknown): string {
   // JSON has no word for undefined; null tells the model the same.
   const text = JSON.stringify(value ?? null);
   // A function or symbol, whose text would be source code.
-  if (text === undefined) throw new Error("The tool returned something that is not JSON.");
+  if (text === undefined) throw new ToolError("The tool returned something that is not JSON.");
   return text;
-}
-
-/** Of whatever was thrown; an object may have no text at all, or throw when it is asked for it. */
-function messageOf(error: unknown): string {
-  try {
-    const message = String(error instanceof Error ? error.message : error);
-    if (message !== "") return message;
-  } catch {
-    // Said below.
-  }
-  return "The tool failed without a message.";
-}
-
-/** The name of its class, which is the author's text and short: a message could hold anything. */
-function typeOf(error: unknown): string {
-  const name = error instanceof Error ? error.constructor.name : "";
-  return /^\w{1,64}$/.test(name) ? name : "_OTHER";
 }
 
 /** The output as it leaves the server: well-formed, and not endless. */

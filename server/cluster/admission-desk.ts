@@ -4,7 +4,7 @@ import type { Hold, PrimaryApi } from "./apis.ts";
 
 type DeskApi = Pick<
   PrimaryApi,
-  "beforeKey" | "wrongKey" | "message" | "enterRun" | "enterSocket" | "enterLarge" | "release"
+  "rightKey" | "wrongKey" | "message" | "enterRun" | "enterSocket" | "enterLarge" | "release"
 >;
 
 /**
@@ -22,7 +22,7 @@ export class AdmissionDesk {
   }
 
   readonly api: DeskApi = {
-    beforeKey: ({ address }) => this.#admission.beforeKey(address),
+    rightKey: ({ address }) => this.#admission.rightKey(address),
     wrongKey: ({ address }) => this.#admission.wrongKey(address),
     message: ({ caller }) => this.#admission.message(caller),
     enterRun: ({ hold, caller }) =>

@@ -81,7 +81,7 @@ export interface PrimaryApi {
   /** Its last figures, before it ends. */
   ending(what: { figures: string }): void;
 
-  beforeKey(from: { address: string }): void;
+  rightKey(from: { address: string }): void;
   wrongKey(from: { address: string }): void;
   message(from: { caller: Caller }): void;
   enterRun(what: Hold & { caller: Caller }): Promise<void>;

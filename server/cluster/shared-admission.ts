@@ -24,12 +24,12 @@ export class SharedAdmission implements AdmissionControl, LargeBodies {
     this.#limits = limits;
   }
 
-  async beforeKey(address: string): Promise<void> {
-    if (this.#countsKeysOf(address)) await this.#primary.call("beforeKey", { address });
+  async rightKey(address: string): Promise<void> {
+    if (this.#countsKeys) await this.#primary.call("rightKey", { address });
   }
 
   async wrongKey(address: string): Promise<void> {
-    if (this.#countsKeysOf(address)) await this.#primary.call("wrongKey", { address });
+    if (this.#countsKeys) await this.#primary.call("wrongKey", { address });
   }
 
   async message(caller: Caller): Promise<void> {
@@ -60,8 +60,8 @@ export class SharedAdmission implements AdmissionControl, LargeBodies {
   /** The primary process sends away whoever waits there. */
   close(): void {}
 
-  #countsKeysOf(address: string): boolean {
-    return addressGroup(address) !== undefined && this.#limits().rates.wrongKeysPerAddress > 0;
+  get #countsKeys(): boolean {
+    return this.#limits().rates.wrongKeysPerAddress > 0;
   }
 
   async #take(ask: (hold: number) => Promise<void>, signal?: AbortSignal): Promise<Release> {

@@ -9,9 +9,9 @@ export type Release = () => void;
  * answer has to be awaited. Refusals are `ApiError`s.
  */
 export interface AdmissionControl {
-  /** Before a key is looked at. @throws ApiError `rate_limited` for who has guessed too often. */
-  beforeKey(address: string): void | Promise<void>;
-  /** Counts a key that was wrong. */
+  /** For a right key, or none. @throws ApiError `rate_limited` after too many wrong ones. */
+  rightKey(address: string): void | Promise<void>;
+  /** Counts a key that is wrong. @throws ApiError `rate_limited` after too many. */
   wrongKey(address: string): void | Promise<void>;
   /** Counts a chat message of this caller. @throws ApiError `rate_limited` */
   message(caller: Caller): void | Promise<void>;

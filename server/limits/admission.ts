@@ -3,7 +3,7 @@
 import type { Caller } from "../http/caller.ts";
 import { ApiError } from "../protocol/api-error.ts";
 import type { AdmissionControl, Release } from "./admission-control.ts";
-import { addressGroup } from "./client-address.ts";
+import { addressGroup, guessGroup } from "./client-address.ts";
 import { Counter } from "./counter.ts";
 import { FrameMeter, tooOften } from "./frame-meter.ts";
 import type { Limits } from "./limits.ts";
@@ -33,15 +33,16 @@ export class Admission implements AdmissionControl {
     });
   }
 
-  /** Before a key is looked at. @throws ApiError `rate_limited` for who has guessed too often. */
-  beforeKey(address: string): void {
-    const wait = this.#wrongKeys.peek(addressGroup(address) ?? "", this.#wrongKeyRate(address));
-    if (wait > 0) throw tooOften("Too many wrong keys came from this address.", wait);
+  /** For a right key, or none. @throws ApiError `rate_limited` after too many wrong ones. */
+  rightKey(address: string): void {
+    const { wrongKeysPerAddress } = this.#limits().rates;
+    refuseGuesses(this.#wrongKeys.peek(guessGroup(address), wrongKeysPerAddress));
   }
 
-  /** Counts a key that was wrong. */
+  /** Counts a key that is wrong. @throws ApiError `rate_limited` after too many. */
   wrongKey(address: string): void {
-    this.#wrongKeys.take(addressGroup(address) ?? "", this.#wrongKeyRate(address));
+    const { wrongKeysPerAddress } = this.#limits().rates;
+    refuseGuesses(this.#wrongKeys.take(guessGroup(address), wrongKeysPerAddress));
   }
 
   /** Counts a chat message of this caller. @throws ApiError `rate_limited` */
@@ -129,10 +130,10 @@ export class Admission implements AdmissionControl {
     const stopping = "The server is stopping. Please try again.";
     this.#runLine.refuseAll(new ApiError("shutting_down", stopping, { retryAfter: 1 }));
   }
+}
 
-  #wrongKeyRate(address: string): number {
-    return addressGroup(address) === undefined ? 0 : this.#limits().rates.wrongKeysPerAddress;
-  }
+function refuseGuesses(wait: number): void {
+  if (wait > 0) throw tooOften("Too many wrong keys came from this address.", wait);
 }
 
 /** With a widget key an address is counted for itself, since another limit is meant for it. */

@@ -77,6 +77,16 @@ export function addressGroup(address: string): string | undefined {
   return isIP(address) === 6 ? `${expand(address).slice(0, 4).join(":")}::/64` : address;
 }
 
+/**
+ * What wrong keys are counted by: as `addressGroup`, and one group for all that comes from this
+ * machine or from no known address. Behind a local proxy that is not named every client comes from
+ * there, and many proxies add no header that would tell. A full group refuses right keys, too: one
+ * that let them in would still tell each guess whether it was right.
+ */
+export function guessGroup(address: string): string {
+  return addressGroup(address) ?? "this machine";
+}
+
 /** The eight groups of an IPv6 address; a dotted end stands for the last two, which no /64 has. */
 function expand(address: string): string[] {
   const [head = "", tail] = address.split("::");

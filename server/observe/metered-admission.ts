@@ -27,8 +27,8 @@ export function meterAdmission(
     }
   };
   return {
-    beforeKey: (address: string) => counted("wrong_keys", () => admission.beforeKey(address)),
-    wrongKey: (address: string) => admission.wrongKey(address),
+    rightKey: (address: string) => counted("wrong_keys", () => admission.rightKey(address)),
+    wrongKey: (address: string) => counted("wrong_keys", () => admission.wrongKey(address)),
     message: (caller: Caller) => counted("messages", () => admission.message(caller)),
     async enter(caller: Caller, signal: AbortSignal): Promise<Release> {
       meter.queued(1);

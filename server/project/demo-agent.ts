@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Agent, checkAgent, defineAgent, tool } from "../agent/define.ts";
 import type { StandardSchema } from "../agent/schema.ts";
+import { ToolError } from "../agent/tool-error.ts";
 import { isRecord } from "../protocol/is-record.ts";
 
 /** Served by `parley start` without a project. */
@@ -93,7 +94,7 @@ function locate(city: string): { latitude: number; longitude: number } {
   const place = CITIES.get(city.trim().toLowerCase());
   if (place !== undefined) return place;
   const known = [...CITIES.keys()].map((name) => name[0]?.toUpperCase() + name.slice(1));
-  throw new Error(`The demo does not know ${city}. It knows ${known.join(", ")}.`);
+  throw new ToolError(`The demo does not know ${city}. It knows ${known.join(", ")}.`);
 }
 
 const EARTH_RADIUS_KM = 6371;

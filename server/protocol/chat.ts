@@ -42,6 +42,8 @@ export interface ToolMessage {
   role: "tool";
   tool_call_id: string;
   content: string;
+  /** The call failed; absent if it did not. */
+  is_error?: boolean;
 }
 
 /** One element of `conversation_history`. */

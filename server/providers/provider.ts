@@ -49,8 +49,11 @@ export interface ToolCall {
 export interface ToolAnswer {
   id: string;
   name: string;
+  /** What the model is told. */
   output: string;
   failed: boolean;
+  /** What clients are told in its place, in events and in the state; absent if it is the same. */
+  shown?: string;
 }
 
 /** A tool as a model is told about it. */

@@ -150,7 +150,8 @@ class SocketConversation implements LineListener {
       id,
       resumable: id !== undefined,
     } as const;
-    this.#follow(await this.#service.runs.open(order), 0);
+    const isNew = Object.keys(request.state).length === 0;
+    this.#follow(await this.#service.runs.open(order), 0, isNew);
   }
 
   async #resume(id: string, after: number): Promise<void> {
@@ -159,7 +160,7 @@ class SocketConversation implements LineListener {
     if (run.hasEndedWith(after)) {
       throw invalidRequest("/after", `This run has ended, and event ${after} was its last one.`);
     }
-    this.#follow(run, after);
+    this.#follow(run, after, false);
   }
 
   #refuseSecond(): void {
@@ -167,7 +168,8 @@ class SocketConversation implements LineListener {
     throw new ApiError("run_in_progress", "The last message is still being answered.");
   }
 
-  #follow(run: RunAccess, after: number): void {
+  /** `isNew`: the run begins a new conversation. */
+  #follow(run: RunAccess, after: number, isNew: boolean): void {
     const reading = run.attach(after, {
       write: (events) => this.#send(events),
       end: () => this.#leave(),
@@ -182,7 +184,10 @@ class SocketConversation implements LineListener {
     this.#current = current;
     run.admitted.then(
       () => {
-        if (this.#current === current) reading.resume();
+        if (this.#current !== current) return;
+        // Should the run fail, the conversation before it does not come back.
+        if (isNew) this.#state.forget();
+        reading.resume();
       },
       (error: unknown) => {
         if (this.#current !== current) return;

@@ -25,8 +25,12 @@ export class RememberedState {
     return this.#value;
   }
 
-  /** Takes the state of a run's last event in place of the one before. */
+  /**
+   * Takes the state of a run's last event in place of the one before. An error without a state
+   * leaves the one before: a conversation is never restarted in silence.
+   */
   remember({ json, last }: Pick<RunEvent, "json" | "last">): void {
+    if (last?.type === "error" && last.state === undefined) return;
     this.forget();
     if (Object.keys(last?.state ?? {}).length === 0) return;
     const bytes = new TextEncoder().encode(json);

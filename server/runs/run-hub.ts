@@ -194,12 +194,13 @@ function jobOf(
   admission: Admission,
   { caller, request, memory }: RunOrder,
   start: RunStart,
-  { runAgent, watch }: RunParts,
+  { runAgent, failed, watch }: RunParts,
 ): RunJob {
   return {
     admit: (signal) => admission.enter(caller, signal),
     watch: () => watch(start),
     work: (controller, tell, watching) => runAgent(runner, request, controller, tell, watching),
+    failed: (error) => failed(runner, request, error),
     onOver: memory.share(),
   };
 }

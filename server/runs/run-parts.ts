@@ -1,4 +1,5 @@
 import type { runAgent } from "../agent/run.ts";
+import type { failed } from "../agent/run-end.ts";
 import type { Run } from "./run.ts";
 import type { RunJob, RunSettings, WatchRun } from "./run-settings.ts";
 
@@ -6,5 +7,6 @@ import type { RunJob, RunSettings, WatchRun } from "./run-settings.ts";
 export interface RunParts {
   create(settings: RunSettings, job: RunJob): Run;
   readonly runAgent: typeof runAgent;
+  readonly failed: typeof failed;
   readonly watch: WatchRun;
 }

@@ -4,6 +4,7 @@ import type { RunTransport, RunWatch } from "../agent/run-watch.ts";
 import type { TellRun } from "../agent/runner.ts";
 import type { Caller } from "../http/caller.ts";
 import type { TraceHeaders } from "../http/trace-headers.ts";
+import type { ErrorEvent } from "../protocol/events.ts";
 import type { Activity } from "./activity.ts";
 import type { LogBudget } from "./log-budget.ts";
 
@@ -27,6 +28,8 @@ export interface RunJob {
   admit(signal: AbortSignal): Promise<() => void>;
   /** The run itself. Aborting the controller ends it. */
   work(controller: AbortController, tell: TellRun, watch: RunWatch): Promise<void>;
+  /** The last event of a run whose `work` failed, or did not end when it was told to. */
+  failed(error: unknown): ErrorEvent;
   /** Called once the run is over, or was refused. */
   onOver(): void;
   /** Called when the run begins: who looks on. */

@@ -1,7 +1,5 @@
 import { type AbortKind, RunAbort } from "../agent/run-abort.ts";
 import type { RunWatch } from "../agent/run-watch.ts";
-import { toApiError } from "../protocol/api-error.ts";
-import { toErrorEvent } from "../protocol/error-event.ts";
 import type { StreamEvent } from "../protocol/events.ts";
 import { endsWhenAborted } from "./overdue.ts";
 import { furthest, Reading } from "./reading.ts";
@@ -127,7 +125,7 @@ export class Run implements RunAccess {
       // Before it began, who asked for the run hears of the refusal.
       if (watch !== undefined) {
         watch.failure(error);
-        this.#append([toErrorEvent(toApiError(error))], watch);
+        this.#append([job.failed(error)], watch);
       }
     } finally {
       watch?.end();

@@ -1,11 +1,11 @@
 /** Projects as people write them, in folders outside this repository. */
 
 import assert from "node:assert/strict";
-import { symlinkSync } from "node:fs";
+import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { post } from "../support/chat-transports.ts";
-import { start } from "../support/command.ts";
+import { post, send } from "../support/chat-transports.ts";
+import { REPOSITORY, start } from "../support/command.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 const info = async (url: string) => JSON.parse(await (await fetch(`${url}/api/info`)).text());
@@ -127,6 +127,37 @@ test("parley-agent is this very package, and another package.json nearby does no
   const { url } = await start(t, [folder]);
   assert.equal((await info(url)).name, "Mine");
 });
+
+for (const [whose, from] of [
+  ["the server's package", "parley-agent"],
+  ["another copy of the package", "./copy.mjs"],
+] as const) {
+  test(`clients are told the message of a ToolError of ${whose} and no other`, async (t) => {
+    const folder = temporaryProject(t, {
+      "copy.mjs": readFileSync(join(REPOSITORY, "dist/parley-agent.js"), "utf8"),
+      "agent.ts": `
+        import { ToolError } from "${from}";
+        const tool = (name: string, execute: () => never) =>
+          ({ name, description: "d", parameters: { type: "object" }, execute });
+        const error = new ToolError("Sold out.", { cause: "hunter2" });
+        export default { name: "Mine", model: "demo", tools: [
+          tool("meant", () => { throw error; }),
+          tool("secret", () => { throw new Error("the password is hunter2"); }),
+        ] };`,
+    });
+    const server = await start(t, [folder]);
+    const { events } = await send.sse(t, server, { message: "call all tools" });
+    const told = events.flatMap((event) => (event.type === "tool_result" ? [event.data] : []));
+    assert.deepEqual(
+      told.map(({ tool, status, output }) => [tool, status, output]),
+      [
+        ["meant", "failed", "Sold out."],
+        ["secret", "failed", "The tool failed."],
+      ],
+    );
+    assert.match(server.command.stderr, /"level":"warn".*\\"secret\\" failed.*hunter2.*agent\.ts/);
+  });
+}
 
 function agent(): string {
   return 'import { defineAgent } from "parley-agent";\nexport default defineAgent({ name: "Mine", model: "demo" });\n';

@@ -44,6 +44,23 @@ test("a tool that throws where nobody catches ends the server with exit code 1, 
   assert.match(stderr, /late boom/);
 });
 
+test("a rejected promise without a text that a tool leaves ends no server", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts": `
+      const execute = () => {
+        Promise.reject(Object.create(null));
+        Promise.reject(Object.defineProperty(new Error(""), "stack", { get() { throw 1; } }));
+        return "ok";
+      };
+      export default { name: "Mine", model: "demo",
+        tools: [{ name: "leave", description: "d", parameters: { type: "object" }, execute }] };`,
+  });
+  const { url, command } = await start(t, [folder]);
+  assert.equal((await post({ url }, { message: "leave", stream: false })).status, 200);
+  await command.printed("stderr", /"failure".*"failure"/s);
+  assert.equal((await post({ url }, { message: "leave", stream: false })).status, 200);
+});
+
 for (const [name, source, sentence] of [
   [
     "leaves a rejected promise behind while it loads",

@@ -54,6 +54,9 @@ test("rates of keys, guesses at keys and sockets of an address are counted at bo
   };
   assert.deepEqual(await statuses(from("203.0.113.1", "the-key")), [400, 400, 400, 429]);
   assert.deepEqual(await statuses(from("203.0.113.2", "a-guess")), [401, 401, 401, 429]);
+  // From this machine itself.
+  assert.deepEqual(await statuses({ authorization: "Bearer a-guess" }), [401, 401, 401, 429]);
+  assert.deepEqual(await statuses({ authorization: "Bearer the-key" }), [429, 429, 429, 429]);
 
   const headers = from("203.0.113.3", "the-key");
   const first = await (await line(here.pid)).socket(t, "", headers);
@@ -66,6 +69,20 @@ test("rates of keys, guesses at keys and sockets of an address are counted at bo
     third.send({ type: "clear" });
     if ((await third.next()).type === "cleared") break;
   }
+});
+
+test("guesses that both workers judge at once are counted one by one", async (t) => {
+  const env = { PARLEY_API_KEY: "the-key", PARLEY_WRONG_KEYS_PER_ADDRESS: "3" };
+  const { url } = await startWorkers(t, { env });
+  const guess = async (key: string) => {
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+    const answer = await fetch(`${url}/api/chat`, { method: "POST", headers, body: "{}" });
+    await answer.text();
+    return answer.status;
+  };
+  const statuses = await Promise.all(Array.from({ length: 60 }, (_, n) => guess(`guess-${n}`)));
+  assert.equal(statuses.filter((status) => status === 401).length, 3);
+  assert.equal(statuses.filter((status) => status === 429).length, 57);
 });
 
 test("a connection beyond the share of its worker is closed at once, and there is room again for the next", async (t) => {

@@ -55,6 +55,31 @@ test("anthropic: after a cancelled call the result is an error, and the next mes
   assert.equal(results.content[1].text, "Next");
 });
 
+test("anthropic: a result is an error by its flag, never by its text", async () => {
+  const call = (id: string) => ({
+    id,
+    type: "function" as const,
+    function: { name: "get_weather", arguments: "{}" },
+  });
+  const result = (id: string, content: string) => ({
+    role: "tool" as const,
+    tool_call_id: id,
+    content,
+  });
+  const { messages } = await sentWith([
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: null, tool_calls: [call("a"), call("b"), call("c")] },
+    result("a", "Error: 0 lines in the log"),
+    { ...result("b", "closed"), is_error: true },
+    { ...result("c", " "), is_error: true },
+  ]);
+  assert.deepEqual(messages[2].content.slice(0, 3), [
+    { type: "tool_result", tool_use_id: "a", content: "Error: 0 lines in the log" },
+    { type: "tool_result", tool_use_id: "b", content: "closed", is_error: true },
+    { type: "tool_result", tool_use_id: "c" },
+  ]);
+});
+
 test("anthropic: another provider's fields, ids, names and broken arguments do not break the request", async () => {
   const { messages } = await sentWith([
     { role: "user", content: "Hi" },

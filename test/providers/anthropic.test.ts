@@ -176,7 +176,7 @@ test("anthropic: parallel calls whose inputs arrive by turns come whole; their r
     {
       type: "tool_result",
       tool_use_id: "toolu_02",
-      content: "Error: clock broken",
+      content: "clock broken",
       is_error: true,
     },
     { type: "tool_result", tool_use_id: "toolu_01", content: "mild" },

@@ -195,6 +195,7 @@ test("ids, names and arguments of other providers' calls become ones that the AP
   ]);
 });
 
+const ODD_ID = "functions.get_weather:1";
 for (const [model, id] of [
   ["mistral.mistral-large-2407-v1:0", "call00000"],
   ["moonshot.kimi-k2-thinking", "functions.get_weather:1"],
@@ -204,8 +205,8 @@ for (const [model, id] of [
     const { messages } = await sent(
       after(
         { role: "user", content: "Go" },
-        { ...CALLED, tool_calls: [call("functions.get_weather:1")] },
-        { role: "tool", tool_call_id: "functions.get_weather:1", content: "Error: closed" },
+        { ...CALLED, tool_calls: [call(ODD_ID)] },
+        { role: "tool", tool_call_id: ODD_ID, content: "closed", is_error: true },
       ),
       model,
     );

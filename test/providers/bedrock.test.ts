@@ -152,7 +152,7 @@ test("parallel calls are told apart by their index, and all results go in one me
     {
       toolResult: {
         toolUseId: "tooluse_b",
-        content: [{ text: "Error: clock broken" }],
+        content: [{ text: "clock broken" }],
         status: "error",
       },
     },

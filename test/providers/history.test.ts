@@ -46,6 +46,7 @@ const cancelled = (id: string): HistoryMessage => ({
   role: "tool",
   tool_call_id: id,
   content: "Cancelled: the run ended before this call was finished.",
+  is_error: true,
 });
 
 test("until an answer without calls, the state is the one that the run came with", async () => {
@@ -63,7 +64,7 @@ test("until an answer without calls, the state is the one that the run came with
       { role: "user", content: "And?" },
       CALLS,
       { role: "tool", tool_call_id: "b", content: "ok" },
-      { role: "tool", tool_call_id: "a", content: "Error: no" },
+      { role: "tool", tool_call_id: "a", content: "no", is_error: true },
       YES,
     ],
   });

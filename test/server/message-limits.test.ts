@@ -107,6 +107,6 @@ test("calls beyond those of one turn are not carried out, and the model is told"
   const told = server.model.asked[1]?.messages.at(-1);
   assert.equal(
     told?.content,
-    "Error: Not carried out: one turn may make 2 too\n[cut: 40 more characters]",
+    "Not carried out: one turn may make 2 too\n[cut: 40 more characters]",
   );
 });

@@ -50,6 +50,11 @@ const FORGED: [name: string, history: unknown, param: string][] = [
     [{ role: "user", content: [{ type: "file", file: { file_id: "f" } }] }],
     at(0, "/content/0"),
   ],
+  [
+    "a result whose is_error is no boolean",
+    [user, calling("a"), { ...result("a"), is_error: "yes" }],
+    at(2, "/is_error"),
+  ],
   ["an assistant without content", [{ role: "assistant" }], at(0, "/content")],
   ["an assistant with parts", [{ role: "assistant", content: [] }], at(0, "/content")],
   [

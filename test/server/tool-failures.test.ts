@@ -2,13 +2,27 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AnyToolDefinition } from "../../server/agent/define.ts";
+import { z } from "zod";
+import { type AnyToolDefinition, tool } from "../../server/agent/define.ts";
+import { ToolError } from "../../server/parley-agent.ts";
 import { onEveryTransport, send } from "../support/chat-transports.ts";
 import { call, say, type Turn } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
-import { answersTo, define, echo, lookup } from "../support/test-tools.ts";
+import { answersTo, define, echo, lookup, throwing } from "../support/test-tools.ts";
 
-const FAILURES: { name: string; turn: Turn; tools: AnyToolDefinition[]; output: RegExp }[] = [
+interface Failure {
+  name: string;
+  turn: Turn;
+  tools: AnyToolDefinition[];
+  /** What the model is told. */
+  output: RegExp;
+  /** What clients are told; without it, the same. */
+  shown?: RegExp;
+}
+
+const HIDDEN = /^The tool failed\.$/;
+
+const FAILURES: Failure[] = [
   {
     name: "throws",
     turn: [call("c1", "broken")],
@@ -18,12 +32,45 @@ const FAILURES: { name: string; turn: Turn; tools: AnyToolDefinition[]; output: 
       }),
     ],
     output: /^The shelf is empty\.$/,
+    shown: HIDDEN,
+  },
+  {
+    name: "throws a ToolError",
+    turn: [call("c1", "broken")],
+    tools: [
+      define("broken", () => {
+        throw new ToolError("There are no more wheels of this size.");
+      }),
+    ],
+    output: /^There are no more wheels of this size\.$/,
+  },
+  {
+    name: "throws a ToolError without a message",
+    turn: [call("c1", "broken")],
+    tools: [define("broken", () => Promise.reject(new ToolError("")))],
+    output: /^The tool failed without a message\.$/,
+    shown: HIDDEN,
+  },
+  {
+    name: "has a schema that throws",
+    turn: [call("c1", "picky", { text: "a" })],
+    tools: [
+      tool({
+        name: "picky",
+        description: "For a test.",
+        parameters: z.object({ text: z.string().refine(throwing(new Error("in a refine"))) }),
+        execute: () => "never",
+      }),
+    ],
+    output: /^in a refine$/,
+    shown: HIDDEN,
   },
   {
     name: "rejects without an error",
     turn: [call("c1", "broken")],
     tools: [define("broken", () => Promise.reject(undefined))],
     output: /^undefined$/,
+    shown: HIDDEN,
   },
   {
     name: "takes longer than its timeoutMs",
@@ -73,47 +120,75 @@ const hostile = {
     throw new Error("no text");
   },
 };
-const throwing = (thrown: unknown) => () => {
-  throw thrown;
-};
-const odd: [name: string, execute: () => unknown, output: RegExp][] = [
-  ["returns a BigInt", () => 1n, /BigInt/],
-  ["returns a circle", () => circle, /circular/],
+const noClass = Object.assign(new Error("no class"), { constructor: undefined });
+const revoked = Proxy.revocable(new Error("revoked"), {});
+revoked.revoke();
+const odd: [name: string, execute: () => unknown, output: RegExp, shown?: RegExp][] = [
+  ["returns a BigInt", () => 1n, /BigInt/, HIDDEN],
+  ["returns a circle", () => circle, /circular/, HIDDEN],
   [
     "returns a function",
     () => () => "source code",
     /^The tool returned something that is not JSON\.$/,
   ],
   ["returns a symbol", () => Symbol("x"), /^The tool returned something that is not JSON\.$/],
-  ["returns what cannot be written", () => ({ toJSON: throwing("in toJSON") }), /^in toJSON$/],
+  [
+    "returns what cannot be written",
+    () => ({ toJSON: throwing("in toJSON") }),
+    /^in toJSON$/,
+    HIDDEN,
+  ],
+  [
+    "returns an object with a getter that throws",
+    () => Object.defineProperty({}, "a", { enumerable: true, get: throwing("in a getter") }),
+    /^in a getter$/,
+    HIDDEN,
+  ],
   [
     "returns a promise that rejects later",
     () => new Promise((_, no) => setImmediate(no, "late")),
     /^late$/,
+    HIDDEN,
   ],
-  ["throws a text", throwing("no error"), /^no error$/],
+  ["throws a text", throwing("no error"), /^no error$/, HIDDEN],
+  ["throws an error without a class", throwing(noClass), /^no class$/, HIDDEN],
+  [
+    "throws a revoked proxy",
+    throwing(revoked.proxy),
+    /^The tool failed without a message\.$/,
+    HIDDEN,
+  ],
   [
     "throws an error without a message",
     throwing(new Error("")),
     /^The tool failed without a message\.$/,
+    HIDDEN,
   ],
-  ["throws what has no text", throwing(hostile), /^The tool failed without a message\.$/],
+  ["throws what has no text", throwing(hostile), /^The tool failed without a message\.$/, HIDDEN],
   [
     "throws an object without a prototype",
     throwing(Object.create(null)),
     /^The tool failed without a message\.$/,
+    HIDDEN,
   ],
   [
     "throws 50 MB",
     throwing(new Error("x".repeat(50_000_000))),
     /^x{100000}\n\[cut: 49900000 more characters\]$/,
+    HIDDEN,
+  ],
+  [
+    "throws a ToolError of 50 MB",
+    throwing(new ToolError("x".repeat(50_000_000))),
+    /^x{100000}\n\[cut: 49900000 more characters\]$/,
   ],
 ];
-for (const [name, execute, output] of odd) {
-  FAILURES.push({ name, turn: [call("c1", "odd")], tools: [define("odd", execute)], output });
+for (const [name, execute, output, shown = output] of odd) {
+  const tools = [define("odd", execute)];
+  FAILURES.push({ name, turn: [call("c1", "odd")], tools, output, shown });
 }
 
-for (const { name, turn, tools, output } of FAILURES) {
+for (const { name, turn, tools, output, shown = output } of FAILURES) {
   test(`a tool that ${name} is a failed result for model and client, and the run goes on`, async (t) => {
     const turns = [turn, [say("Sorry")]];
     const { sse } = await onEveryTransport(t, () => ({ turns, agent: { tools } }), {
@@ -121,58 +196,13 @@ for (const { name, turn, tools, output } of FAILURES) {
     });
     const [result] = sse.events.flatMap((event) => (event.type === "tool_result" ? [event] : []));
     assert.equal(result?.data.status, "failed");
-    assert.match(result?.data.output ?? "", output);
+    assert.match(result?.data.output ?? "", shown);
     assert.equal(sse.last.data, "Sorry");
 
     const server = await startServer(t, { turns, agent: { tools } });
     await send.json(t, server, { message: "Hi" });
-    assert.deepEqual(answersTo(server.model), [`Error: ${result?.data.output}`]);
+    const [answer = "", ...more] = answersTo(server.model);
+    assert.match(answer, output);
+    assert.deepEqual(more, []);
   });
 }
-
-const ODD_NAMES = ["__proto__", "constructor", "hasOwnProperty", "toString"];
-
-test("tools by the names of what every object has are called like any other", async (t) => {
-  const turn = ODD_NAMES.map((name, index) => call(`c${index}`, name, '{"__proto__":{"a":1}}'));
-  const tools = ODD_NAMES.map((name) => define(name, (args: object) => [name, Object.keys(args)]));
-  const server = await startServer(t, { turns: [turn, [say("Done")]], agent: { tools } });
-  const { events } = await send.sse(t, server, { message: "Hi" });
-  const told = events.flatMap((event) => (event.type === "tool_result" ? [event.data] : []));
-  assert.deepEqual(told.map(({ tool }) => tool).sort(), [...ODD_NAMES].sort());
-  assert.deepEqual(
-    answersTo(server.model),
-    ODD_NAMES.map((name) => JSON.stringify([name, ["__proto__"]])),
-  );
-  assert.equal(Object.keys(Object.prototype).length, 0);
-});
-
-test("50 MB that a tool returns, as text or as an object, are cut and not kept", async (t) => {
-  const tools = [
-    define("text", () => "x".repeat(50_000_000)),
-    define("object", () => Array(5_000_000).fill("xxxxxxx")),
-  ];
-  const turns = [[call("c1", "text"), call("c2", "object")], [say("Done")]];
-  const server = await startServer(t, { turns, agent: { tools } });
-  const { events, last } = await send.sse(t, server, { message: "Hi" });
-  const sizes = events.flatMap((event) =>
-    event.type === "tool_result" ? [event.data.output.length] : [],
-  );
-  assert.equal(sizes.length, 2);
-  for (const size of sizes) assert.ok(size > 100_000 && size < 100_100, `${size}`);
-  assert.equal(last.data, "Done");
-  assert.ok(JSON.stringify(last).length < 250_000);
-});
-
-test("a model that makes the same call for ever is ended at the turn limit, with every call answered", async (t) => {
-  const turns = Array.from({ length: 5 }, (_, turn) => [
-    call(`c${turn}`, "echo", { text: "again" }),
-  ]);
-  const server = await startServer(t, { turns, agent: { tools: [echo], maxTurns: 4 } });
-  const { events, last } = await send.sse(t, server, { message: "Hi" });
-  assert.equal(last.type === "done" && last.finish_reason, "max_turns");
-  assert.equal(server.model.asked.length, 4);
-  assert.equal(events.filter(({ type }) => type === "tool_result").length, 3);
-  const { conversation_history: history = [] } = last.state as { conversation_history?: object[] };
-  const roles = history.map((message) => ("role" in message ? message.role : ""));
-  assert.equal(roles.filter((role) => role === "tool").length, 4);
-});

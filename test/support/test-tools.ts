@@ -51,3 +51,10 @@ export function answersTo(model: ScriptedProvider): string[] {
   const last = model.asked.at(-1)?.messages ?? [];
   return last.flatMap((message) => (message.role === "tool" ? [message.content] : []));
 }
+
+/** Throws this each time. */
+export function throwing(thrown: unknown): () => never {
+  return () => {
+    throw thrown;
+  };
+}

@@ -9,7 +9,6 @@ import type {
   UserMessage,
 } from "../../protocol/chat.ts";
 import { argumentsOf } from "../history/calls.ts";
-import { tellsFailure } from "../history/tool-output.ts";
 import { readLayout, thinkingBlocks } from "./thinking.ts";
 
 type Block = Anthropic.ContentBlockParam;
@@ -110,12 +109,14 @@ function toolUse(call: HistoryToolCall, ids: ToolUseIds): Block {
   };
 }
 
-function toolResult({ tool_call_id: id, content }: ToolMessage, ids: ToolUseIds): Block {
+function toolResult({ tool_call_id: id, content, is_error }: ToolMessage, ids: ToolUseIds): Block {
+  const isEmpty = content.trim() === "";
   return {
     type: "tool_result",
     tool_use_id: ids.answered(id),
-    ...(content.trim() === "" ? {} : { content }),
-    ...(tellsFailure(content) ? { is_error: true } : {}),
+    ...(isEmpty ? {} : { content }),
+    // The API refuses an error without a text, which only a client's own history has.
+    ...(is_error && !isEmpty ? { is_error: true } : {}),
   };
 }
 

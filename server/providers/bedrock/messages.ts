@@ -11,7 +11,7 @@ import type { ForgottenThinking } from "../anthropic/forgotten-thinking.ts";
 import { readLayout } from "../anthropic/thinking.ts";
 import { ProviderError } from "../failures/provider-error.ts";
 import { argumentsOf } from "../history/calls.ts";
-import { tellsFailure } from "../history/tool-output.ts";
+import { textOfResult } from "../history/tool-output.ts";
 import { LABEL } from "./failures.ts";
 import { familyOf } from "./family.ts";
 import { DocumentNames, ToolUseIds, toolUseName } from "./names.ts";
@@ -126,12 +126,13 @@ class Converter {
     return { toolUse: { toolUseId, name: toolUseName(call.function.name), input } };
   }
 
-  #toolResult({ tool_call_id, content }: ToolMessage): ContentBlock {
+  #toolResult(result: ToolMessage): ContentBlock {
+    const text = this.#knowsStatus ? result.content : textOfResult(result);
     return {
       toolResult: {
-        toolUseId: this.#ids.answer(tool_call_id),
-        content: [{ text: content.trim() === "" ? "(no output)" : content }],
-        ...(this.#knowsStatus && tellsFailure(content) ? { status: "error" } : {}),
+        toolUseId: this.#ids.answer(result.tool_call_id),
+        content: [{ text: text.trim() === "" ? "(no output)" : text }],
+        ...(this.#knowsStatus && result.is_error ? { status: "error" } : {}),
       },
     };
   }

@@ -11,6 +11,7 @@ import type {
   UserMessage,
 } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/is-record.ts";
+import { textOfResult } from "../history/tool-output.ts";
 import type { ChatDialect, HistoryQuirks } from "./dialect.ts";
 
 export interface SendRules {
@@ -108,11 +109,9 @@ function sentPart(part: ContentPart, { dialect, mediaTypes }: SendRules): object
   return { type: "text", text };
 }
 
-function sentResult(
-  { role, tool_call_id: id, content }: ToolMessage,
-  rules: SendRules,
-): SentMessage {
-  return { role, tool_call_id: sentId(id, rules.quirks), content };
+function sentResult(result: ToolMessage, rules: SendRules): SentMessage {
+  const { role, tool_call_id: id } = result;
+  return { role, tool_call_id: sentId(id, rules.quirks), content: textOfResult(result) };
 }
 
 interface TurnPlace {

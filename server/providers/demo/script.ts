@@ -2,6 +2,7 @@
 
 import { decodedBytes } from "../../protocol/attachments.ts";
 import type { ContentPart, HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
+import { textOfResult } from "../history/tool-output.ts";
 import type { ChatModelRequest, ToolCall } from "../provider.ts";
 import { MARKDOWN_SAMPLE } from "./markdown.ts";
 import { chooseCalls } from "./tools.ts";
@@ -92,9 +93,10 @@ function summarize(
         : [],
     ),
   );
-  const rows = results.map(
-    ({ tool_call_id: id, content }) => `| \`${names.get(id) ?? id}\` | ${cell(content)} |`,
-  );
+  const rows = results.map((result) => {
+    const { tool_call_id: id } = result;
+    return `| \`${names.get(id) ?? id}\` | ${cell(textOfResult(result))} |`;
+  });
   return [
     {
       type: "text",

@@ -19,7 +19,7 @@ import type {
   ToolAnswer,
 } from "../provider.ts";
 import { slimHistory } from "./slim-history.ts";
-import { CANCELLED_OUTPUT, toolOutput } from "./tool-output.ts";
+import { CANCELLED_OUTPUT, toolMessage } from "./tool-output.ts";
 import { userMessage } from "./user-message.ts";
 
 /** A provider that is told the whole conversation each time. */
@@ -57,7 +57,10 @@ export function openHistory(model: ChatModel, setup: ConversationSetup): Convers
 class HistoryConversation implements Conversation {
   readonly #model: ChatModel;
   readonly #setup: ConversationSetup;
+  /** As clients may see them. */
   readonly #messages: HistoryMessage[];
+  /** What the model is told in this run in place of some of them, which no client may see. */
+  readonly #hidden = new Map<HistoryMessage, ToolMessage>();
   /** Calls of the last turn that have no answer yet. */
   readonly #openCalls = new Set<string>();
   /** How many of the messages make a history that can be continued. */
@@ -75,7 +78,8 @@ class HistoryConversation implements Conversation {
   async ask(signal: AbortSignal, tell: Tell<ProviderEvent>, onAnswer?: OnAnswer): Promise<void> {
     if (this.#openCalls.size > 0) throw new Error("a call of the last turn is not answered");
     const { instructions, tools } = this.#setup;
-    const request = { instructions, tools, messages: this.#messages, onAnswer };
+    const messages = this.#toldMessages();
+    const request = { instructions, tools, messages, onAnswer };
     await this.#model.stream(request, signal, (events) =>
       tell(hasNoEnd(events) ? events : this.#keepLast(events)),
     );
@@ -84,7 +88,9 @@ class HistoryConversation implements Conversation {
   answer(answers: readonly ToolAnswer[]): void {
     for (const answer of answers) {
       if (!this.#openCalls.has(answer.id)) throw new Error(`no open call has the id ${answer.id}`);
-      this.#answer(answer.id, toolOutput(answer));
+      const { id, output, failed, shown = output } = answer;
+      const message = this.#answer(id, shown, failed);
+      if (shown !== output) this.#hidden.set(message, { ...message, content: output });
     }
   }
 
@@ -92,7 +98,7 @@ class HistoryConversation implements Conversation {
     // At the turn limit the run may hand in the text that came with the calls, which is kept already.
     const last = this.#messages.at(-1);
     const isKept = last?.role === "assistant" && last.content === said;
-    for (const id of [...this.#openCalls]) this.#answer(id, CANCELLED_OUTPUT);
+    for (const id of [...this.#openCalls]) this.#answer(id, CANCELLED_OUTPUT, true);
     if (said.trim() !== "" && !isKept) this.#messages.push({ role: "assistant", content: said });
     this.#settled = this.#messages.length;
   }
@@ -100,6 +106,11 @@ class HistoryConversation implements Conversation {
   state(): ConversationState {
     const history = slimHistory(this.#messages.slice(0, this.#settled));
     return history.length === 0 ? {} : { conversation_history: history };
+  }
+
+  #toldMessages(): readonly HistoryMessage[] {
+    if (this.#hidden.size === 0) return this.#messages;
+    return this.#messages.map((message) => this.#hidden.get(message) ?? message);
   }
 
   #keepLast(events: readonly ChatModelEvent[]): ProviderEvent[] {
@@ -119,10 +130,11 @@ class HistoryConversation implements Conversation {
     if (calls.length === 0) this.#settled = this.#messages.length;
   }
 
-  #answer(id: string, content: string): void {
-    const message: ToolMessage = { role: "tool", tool_call_id: id, content };
+  #answer(id: string, content: string, failed: boolean): ToolMessage {
+    const message = toolMessage(id, content, failed);
     this.#messages.push(message);
     this.#openCalls.delete(id);
+    return message;
   }
 }
 

@@ -1,16 +1,16 @@
-import type { ToolAnswer } from "../provider.ts";
+import type { ToolMessage } from "../../protocol/chat.ts";
 
 /** What the model is told of a call that was never finished. */
 export const CANCELLED_OUTPUT = "Cancelled: the run ended before this call was finished.";
 
-/** What the model is told a tool answered. Most APIs have no flag for a failure, so the text says it. */
-export function toolOutput({ output, failed }: ToolAnswer): string {
-  return failed ? `${FAILURE}${output}` : output;
+/** The result of a call, as the history keeps it. */
+export function toolMessage(id: string, content: string, failed: boolean): ToolMessage {
+  const message: ToolMessage = { role: "tool", tool_call_id: id, content };
+  if (failed) message.is_error = true;
+  return message;
 }
 
-const FAILURE = "Error: ";
-
-/** Whether a result of the history says that its call failed, for APIs that have a flag for it. */
-export function tellsFailure(content: string): boolean {
-  return content.startsWith(FAILURE) || content === CANCELLED_OUTPUT;
+/** What the model is told by an API that has no flag for a failure. */
+export function textOfResult({ content, is_error }: ToolMessage): string {
+  return is_error ? `Error: ${content}` : content;
 }

@@ -4,6 +4,7 @@ import type { OpenAI } from "openai";
 import { crypto } from "../../node/crypto.ts";
 import type { AssistantMessage, ContentPart, HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/is-record.ts";
+import { textOfResult } from "../history/tool-output.ts";
 import { text } from "../text.ts";
 import { OUTPUT_FIELD } from "./output.ts";
 
@@ -23,7 +24,7 @@ function messageItems(message: HistoryMessage): InputItem[] {
     case "assistant":
       return assistantItems(message);
     case "tool":
-      return [callOutput(message.tool_call_id, message.content)];
+      return [callOutput(message.tool_call_id, textOfResult(message))];
   }
 }
 

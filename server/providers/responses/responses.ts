@@ -1,8 +1,8 @@
 import type { MediaType } from "../../protocol/attachments.ts";
-import type { ConversationState, HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
+import type { ConversationState, HistoryMessage } from "../../protocol/chat.ts";
 import { mediaTypesOf } from "../capabilities.ts";
 import { HistoryProvider } from "../history/history.ts";
-import { CANCELLED_OUTPUT, toolOutput } from "../history/tool-output.ts";
+import { CANCELLED_OUTPUT, toolMessage } from "../history/tool-output.ts";
 import { userMessage } from "../history/user-message.ts";
 import type {
   ChatModel,
@@ -123,8 +123,8 @@ class ResponsesConversation implements Conversation {
 
   answer(answers: readonly ToolAnswer[]): void {
     this.#messages = [
-      ...answers.map((answer) => toolMessage(answer.id, toolOutput(answer))),
-      ...this.#cutCalls.map((id) => toolMessage(id, CANCELLED_OUTPUT)),
+      ...answers.map(({ id, output, failed }) => toolMessage(id, output, failed)),
+      ...this.#cutCalls.map((id) => toolMessage(id, CANCELLED_OUTPUT, true)),
     ];
   }
 
@@ -147,10 +147,6 @@ class ResponsesConversation implements Conversation {
   state(): ConversationState {
     return this.#settledId === undefined ? {} : { previous_response_id: this.#settledId };
   }
-}
-
-function toolMessage(id: string, content: string): ToolMessage {
-  return { role: "tool", tool_call_id: id, content };
 }
 
 function endOf({ finish, usage }: FinishedResponse) {
