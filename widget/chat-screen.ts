@@ -61,9 +61,12 @@ export class ChatScreen {
       onCopyFailed: () => this.announcer.interrupt(strings.copyFailed),
     });
     this.#composer = new Composer(host, {
-      onSend: (message) => {
-        const id = this.#endEditing();
-        void (id === undefined ? actions.send(message) : actions.edit(id, message));
+      onSend: (message, empty) => {
+        const onAccepted = () => {
+          empty();
+          this.#endEditing();
+        };
+        actions.send(message, { replaces: this.#editor?.id, onAccepted });
       },
       onRecall: () => this.#recall(),
       onDraftChanged: () => {
@@ -174,8 +177,7 @@ export class ChatScreen {
     const mayFollow = !session.busy && this.#editor?.id === undefined;
     const offered = empty ? info?.suggestions : mayFollow && this.#followUps;
     const suggestions = suggestionsView(offered || [], (text) => {
-      // The second click of two comes before the suggestions are gone.
-      if (!session.busy) void this.#actions.send({ text, attachments: [], files: [] });
+      this.#actions.send({ text, attachments: [], files: [] });
       this.focus();
     });
     return html`${composer} ${suggestions}`;
@@ -225,9 +227,9 @@ export class ChatScreen {
     this.#editor.begin(question, session);
   }
 
-  #endEditing(): string | undefined {
+  #endEditing(): void {
     this.#wanted = undefined;
-    return this.#editor?.end();
+    this.#editor?.end();
   }
 
   #keyDown(event: KeyboardEvent, { session }: ChatClient): void {

@@ -9,7 +9,8 @@ import { growField, touchKeyboard } from "./text-field.ts";
 import { composerView } from "./views/composer.ts";
 
 export interface ComposerOptions {
-  readonly onSend: (message: OutgoingMessage) => void;
+  /** `empty` takes the message out of the composer. It is to be called if the message is accepted. */
+  readonly onSend: (message: OutgoingMessage, empty: () => void) => void;
   readonly onStop: () => void;
   /** The draft is another one, by typing or because it was sent. */
   readonly onDraftChanged: () => void;
@@ -92,10 +93,10 @@ export class Composer implements ReactiveController {
 
   /** Takes the message out, and leaves the composer empty. */
   take(): OutgoingMessage {
-    const files = this.#files.take();
-    const text = this.#text.trim();
+    const message = this.#messageOf(this.#text);
+    this.#files.take();
     this.draft = "";
-    return { text, attachments: files.map((file) => file.attachment), files };
+    return message;
   }
 
   /** Puts a message in that was taken out or sent. */
@@ -155,8 +156,13 @@ export class Composer implements ReactiveController {
   }
 
   get #canSend(): boolean {
-    const { isReading, count } = this.#files;
-    return !isReading && (count > 0 || this.#text.trim() !== "");
+    const { isReading, files } = this.#files;
+    return !isReading && (files.length > 0 || this.#text.trim() !== "");
+  }
+
+  #messageOf(text: string): OutgoingMessage {
+    const { files } = this.#files;
+    return { text: text.trim(), attachments: files.map(({ attachment }) => attachment), files };
   }
 
   #write(text: string): void {
@@ -195,18 +201,19 @@ export class Composer implements ReactiveController {
   };
 
   #send(): void {
-    if (!this.#canSend || this.#state?.busy !== false) return;
+    if (!this.#canSend) return;
     this.#enter.press(this.#text);
-    if (!this.#state.restoring) this.#sendPressed();
+    if (!this.#state?.restoring) this.#sendPressed();
     this.focus();
   }
 
-  /** What was written since then stays, as all does where the earlier conversation has gone on. */
+  /** What was written since then stays, and so does a message that is not accepted. */
   #sendPressed(): void {
     const [text, rest] = this.#enter.take(this.#text) ?? [];
-    if (text === undefined || rest === undefined || this.#state?.busy) return;
-    this.draft = text;
-    this.#options.onSend(this.take());
-    if (rest) this.draft = rest;
+    if (text === undefined || rest === undefined) return;
+    this.#options.onSend(this.#messageOf(text), () => {
+      this.take();
+      if (rest) this.draft = rest;
+    });
   }
 }
