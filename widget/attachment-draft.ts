@@ -117,7 +117,7 @@ export class AttachmentDraft {
     this.#onChange();
   }
 
-  /** Starts an empty draft; the files live on, with their object URLs, in the message that they went with. */
+  /** Starts an empty draft. The object URLs of its files belong to the message now. */
   take(): void {
     this.#files = [];
     this.#refusals = [];

@@ -95,7 +95,7 @@ export class ChatScreen {
 
   /** Begins with what an earlier page had in its composer. */
   set draft(draft: KeptDraft) {
-    this.#composer.restore(draft);
+    if (this.#editor?.id === undefined) this.#composer.restore(draft);
   }
 
   /** Says once that the line is lost, and once that it is back. */
@@ -174,7 +174,8 @@ export class ChatScreen {
       busy: session.busy,
       stopping: session.status === "stopping",
     });
-    const mayFollow = !session.busy && this.#editor?.id === undefined;
+    const isFree = !session.busy && !keeper.isRestoring;
+    const mayFollow = isFree && this.#editor?.id === undefined;
     const offered = empty ? info?.suggestions : mayFollow && this.#followUps;
     const suggestions = suggestionsView(offered || [], (text) => {
       this.#actions.send({ text, attachments: [], files: [] });

@@ -92,8 +92,9 @@ export class ChatSession {
   }
 
   /**
-   * Decides whether a message may be sent: while a run goes on, the message is not accepted, and the result is `undefined`.
-   * An accepted message is sent. The promise resolves when its run is over, also one that waits for a key, or is gone.
+   * Decides whether a message may be sent: while a run goes on, the message is not accepted, and the
+   * result is `undefined`. An accepted message is sent; the promise resolves when its run is over,
+   * also one that waits for a key, or is gone.
    */
   send(
     outgoing: OutgoingMessage,

@@ -65,7 +65,7 @@ export class ComposerFiles {
     }
   }
 
-  /** Begins without files; their object URLs belong to the caller, who has read `files`. */
+  /** Begins without files. Their object URLs belong to the message that has them now. */
   take(): void {
     this.#draft?.take();
   }
