@@ -14,8 +14,8 @@ import { markedLexerOnly } from "./build/marked-lexer.mjs";
 import { compress, minifyAgain } from "./build/minify.mjs";
 import { giveShortNames, shortNames } from "./build/short-names.mjs";
 
-/** Most that `/widget.js` may weigh on the wire; the build fails above it. */
-const WIDGET_BUDGET_GZIP_BYTES = 45_000;
+/** All that a page loads to chat: the most that `/widget.js` may weigh on the wire. The build fails above it. */
+const WIDGET_BUDGET_GZIP_BYTES = 64_000;
 
 const CHUNKS = "dist/public/chunks";
 

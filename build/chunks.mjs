@@ -13,19 +13,19 @@ export const LOCALES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
 
 /** Chunks of `widget/chunks`, with the most bytes that each may have on the wire with gzip. */
 export const chunkBudgets = {
-  highlight: 8_000,
-  tools: 3_050,
-  "long-table": 1_850,
-  cut: 1_500,
-  launcher: 6_000,
-  http: 2_000,
+  highlight: 9_000,
+  tools: 4_000,
+  "long-table": 2_800,
+  cut: 2_500,
+  launcher: 7_000,
+  http: 3_000,
   export: 1_500,
-  keep: 2_200,
+  keep: 3_200,
   "key-form": 2_500,
-  files: 4_800,
-  steps: 3_800,
-  feedback: 2_700,
-  actions: 1_400,
+  files: 5_800,
+  steps: 4_800,
+  feedback: 3_700,
+  actions: 2_400,
   ...Object.fromEntries(LOCALES.map((language) => [`locale-${language}`, 4_000])),
 };
 

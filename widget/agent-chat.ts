@@ -10,6 +10,7 @@ import { nextFrame } from "./frame.ts";
 import type * as face from "./public-types.ts";
 import type { TranscriptFormat } from "./public-types.ts";
 import { ReplyWatcher } from "./reply-watcher.ts";
+import type { SendOptions } from "./session-options.ts";
 import { strings } from "./strings.ts";
 import { agentChatStyles } from "./styles/agent-chat.styles.ts";
 import { ThemeWatcher } from "./theme.ts";
@@ -62,8 +63,7 @@ export class AgentChat extends ChatElement implements face.AgentChat {
   embed = false;
 
   readonly #screen = new ChatScreen(this, {
-    send: (message) => this.#send(message),
-    edit: (id, message) => this.#send(message, id),
+    send: (message, options) => void this.#send(message, options),
     draftChanged: (draft) => {
       if (this.#client) this.#client.keeper.draft = draft;
     },
@@ -85,7 +85,10 @@ export class AgentChat extends ChatElement implements face.AgentChat {
     const stops = this.#stops;
     await this.#restored();
     if (text.trim() === "") throw new TypeError("send: text must not be empty");
+    const session = this.#client?.session;
+    if (!session) throw new Error("send: the element is not in a page");
     const sent = this.#send({ text: text.trim(), attachments: [], files: [] });
+    if (!sent) throw new Error(`cannot send while the session is ${session.status}`);
     if (this.#stops > stops) this.stop();
     await sent;
   }
@@ -166,15 +169,16 @@ export class AgentChat extends ChatElement implements face.AgentChat {
     await this.#client?.keeper.restored;
   }
 
-  /** `id`: of the message that this one replaces. */
-  async #send(message: OutgoingMessage, id?: string): Promise<void> {
-    const session = this.#client?.session;
-    if (!session) throw new Error("send: the element is not in a page");
-    const sent = id === undefined ? session.send(message) : session.edit(id, message);
-    if (id !== undefined) this.#screen.announcer.say(`${strings.edited} ${strings.answering}`);
+  /** See `ChatSession.send`. The page is told of a message that is accepted, and of no other one. */
+  #send(message: OutgoingMessage, options?: SendOptions): Promise<void> | undefined {
+    const sent = this.#client?.session.send(message, options);
+    if (!sent) return undefined;
+    if (options?.replaces !== undefined) {
+      this.#screen.announcer.say(`${strings.edited} ${strings.answering}`);
+    }
     this.#screen.suggest([]);
     this.#screen.follow();
     this.dispatchEvent(new AgentChatMessageEvent(message.text, message.attachments.length));
-    await sent;
+    return sent;
   }
 }

@@ -117,13 +117,11 @@ export class AttachmentDraft {
     this.#onChange();
   }
 
-  /** Hands the files over, with their object URLs, and starts an empty draft. */
-  take(): readonly DraftFile[] {
-    const files = this.#files;
+  /** Starts an empty draft. The object URLs of its files belong to the message now. */
+  take(): void {
     this.#files = [];
     this.#refusals = [];
     this.#onChange();
-    return files;
   }
 
   /** Files of a message that is taken up again. */

@@ -61,9 +61,12 @@ export class ChatScreen {
       onCopyFailed: () => this.announcer.interrupt(strings.copyFailed),
     });
     this.#composer = new Composer(host, {
-      onSend: (message) => {
-        const id = this.#endEditing();
-        void (id === undefined ? actions.send(message) : actions.edit(id, message));
+      onSend: (message, empty) => {
+        const onAccepted = () => {
+          empty();
+          this.#endEditing();
+        };
+        actions.send(message, { replaces: this.#editor?.id, onAccepted });
       },
       onRecall: () => this.#recall(),
       onDraftChanged: () => {
@@ -92,7 +95,7 @@ export class ChatScreen {
 
   /** Begins with what an earlier page had in its composer. */
   set draft(draft: KeptDraft) {
-    this.#composer.restore(draft);
+    if (this.#editor?.id === undefined) this.#composer.restore(draft);
   }
 
   /** Says once that the line is lost, and once that it is back. */
@@ -171,11 +174,11 @@ export class ChatScreen {
       busy: session.busy,
       stopping: session.status === "stopping",
     });
-    const mayFollow = !session.busy && this.#editor?.id === undefined;
+    const isFree = !session.busy && !keeper.isRestoring;
+    const mayFollow = isFree && this.#editor?.id === undefined;
     const offered = empty ? info?.suggestions : mayFollow && this.#followUps;
     const suggestions = suggestionsView(offered || [], (text) => {
-      // The second click of two comes before the suggestions are gone.
-      if (!session.busy) void this.#actions.send({ text, attachments: [], files: [] });
+      this.#actions.send({ text, attachments: [], files: [] });
       this.focus();
     });
     return html`${composer} ${suggestions}`;
@@ -225,9 +228,9 @@ export class ChatScreen {
     this.#editor.begin(question, session);
   }
 
-  #endEditing(): string | undefined {
+  #endEditing(): void {
     this.#wanted = undefined;
-    return this.#editor?.end();
+    this.#editor?.end();
   }
 
   #keyDown(event: KeyboardEvent, { session }: ChatClient): void {

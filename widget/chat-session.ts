@@ -4,7 +4,7 @@ import type { ConversationState } from "../server/protocol/chat.ts";
 import { CarriedRun } from "./carried-run.ts";
 import { Conversation, type ConversationData, type OutgoingMessage } from "./conversation.ts";
 import { ReplyWriter } from "./reply-writer.ts";
-import type { SessionOptions, SessionStatus } from "./session-options.ts";
+import type { SendOptions, SessionOptions, SessionStatus } from "./session-options.ts";
 import type { Message, Question, Reply } from "./transcript.ts";
 import { type RunPosition, TransportError } from "./transport/transport.ts";
 
@@ -91,18 +91,20 @@ export class ChatSession {
     if (run) void this.#carry(this.#newRun(run));
   }
 
-  /** Sends a message. Resolves when its run is over, also one that waits for a key, or is gone. Throws at once while another goes on. */
-  send(outgoing: OutgoingMessage): Promise<void> {
-    this.#mustBeIdle();
+  /**
+   * Decides whether a message may be sent: while a run goes on, the message is not accepted, and the
+   * result is `undefined`. An accepted message is sent; the promise resolves when its run is over,
+   * also one that waits for a key, or is gone.
+   */
+  send(
+    outgoing: OutgoingMessage,
+    { replaces, onAccepted }: SendOptions = {},
+  ): Promise<void> | undefined {
+    if (this.busy) return undefined;
+    onAccepted?.();
+    if (replaces !== undefined) this.#conversation.rewind(replaces);
     this.#conversation.ask(outgoing);
     return this.#carry(this.#newRun());
-  }
-
-  /** Sends another message in place of an earlier one; what followed that is forgotten. */
-  edit(id: string, outgoing: OutgoingMessage): Promise<void> {
-    this.#mustBeIdle();
-    this.#conversation.rewind(id);
-    return this.send(outgoing);
   }
 
   /** Keeps what the person thinks of a reply: the same one with another `feedback`. */
@@ -160,10 +162,6 @@ export class ChatSession {
     this.#goOn();
     this.#setStatus("idle");
     await this.#clearing;
-  }
-
-  #mustBeIdle(): void {
-    if (this.busy) throw new Error(`cannot send while the session is ${this.#status}`);
   }
 
   async #repeat(afresh: boolean): Promise<void> {

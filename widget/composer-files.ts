@@ -42,14 +42,14 @@ export class ComposerFiles {
     return [...files, ...pending, ...this.#early].map(({ name }) => name);
   }
 
-  /** How many files would go with a message. */
-  get count(): number {
-    return this.#draft?.files.length ?? 0;
+  /** Those that would go with a message. */
+  get files(): readonly DraftFile[] {
+    return this.#draft?.files ?? [];
   }
 
   /** Whether files are still being read, or wait for what reads them; for what could not be had no message waits. */
   get isReading(): boolean {
-    return this.names.length > this.count && !this.#chunk.failed;
+    return this.names.length > this.files.length && !this.#chunk.failed;
   }
 
   /** Takes what may be attached beside a text. Files wait for the limits and for the chunk; whoever has got those adds none. */
@@ -65,9 +65,9 @@ export class ComposerFiles {
     }
   }
 
-  /** Hands the files over. */
-  take(): readonly DraftFile[] {
-    return this.#draft?.take() ?? [];
+  /** Begins without files. Their object URLs belong to the message that has them now. */
+  take(): void {
+    this.#draft?.take();
   }
 
   /** Files of a message that is taken up again. */

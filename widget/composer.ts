@@ -3,13 +3,13 @@
 import type { ReactiveController, TemplateResult } from "lit";
 import { ComposerFiles, type FileRules } from "./composer-files.ts";
 import type { KeptDraft, OutgoingMessage } from "./conversation.ts";
-import { EarlyEnter } from "./early-enter.ts";
 import type { LateHost } from "./late-chunk.ts";
 import { growField, touchKeyboard } from "./text-field.ts";
 import { composerView } from "./views/composer.ts";
 
 export interface ComposerOptions {
-  readonly onSend: (message: OutgoingMessage) => void;
+  /** `empty` takes the message out of the composer: for a message that is accepted. */
+  readonly onSend: (message: OutgoingMessage, empty: () => void) => void;
   readonly onStop: () => void;
   /** The draft is another one, by typing or because it was sent. */
   readonly onDraftChanged: () => void;
@@ -33,13 +33,18 @@ export class Composer implements ReactiveController {
   readonly #files: ComposerFiles;
   #state: ComposerState | undefined;
   #text = "";
+  /** Whether the person has typed the text, or a part of it. */
+  #isTyped = false;
+  /** The text at an Enter that waits until an earlier conversation is there. */
+  #pressed: string | undefined;
+  /** What an earlier page had in the field, where this one has a text already. */
+  #earlier = "";
   /** The field that shows the text: a new one appears when a key was asked for meanwhile. */
   #field: HTMLTextAreaElement | null = null;
   /** What the field's height was last made for. */
   #grown: readonly unknown[] = [];
   /** In the moment after a composition. */
   #composed = false;
-  readonly #enter = new EarlyEnter();
 
   constructor(host: LateHost, options: ComposerOptions) {
     this.#host = host;
@@ -61,7 +66,7 @@ export class Composer implements ReactiveController {
     if (grown.some((it, index) => it !== this.#grown[index])) growField(input);
     this.#grown = grown;
     this.#field = input;
-    if (!this.#state?.restoring) this.#sendPressed();
+    if (!this.#state?.restoring) this.#catchUp();
   }
 
   /** The text that is being written. It may be set before the field is drawn. */
@@ -70,6 +75,7 @@ export class Composer implements ReactiveController {
   }
 
   set draft(text: string) {
+    this.#isTyped = false;
     if (this.#field) this.#field.value = text;
     this.#write(text);
   }
@@ -79,10 +85,13 @@ export class Composer implements ReactiveController {
     return { text: this.#text, files: this.#files.names };
   }
 
-  /** Begins with what an earlier page had here, and says which files are gone with it. */
+  /**
+   * Begins with what an earlier page had here, and says which files are gone with it. A text that
+   * the page itself has set takes its place.
+   */
   restore({ text, files }: KeptDraft): void {
     if (this.#text === "") this.draft = text;
-    else this.#enter.keep(text);
+    else if (this.#isTyped) this.#earlier = text;
     this.#files.lose(files);
   }
 
@@ -92,10 +101,10 @@ export class Composer implements ReactiveController {
 
   /** Takes the message out, and leaves the composer empty. */
   take(): OutgoingMessage {
-    const files = this.#files.take();
-    const text = this.#text.trim();
+    const message = this.#messageOf(this.#text);
+    this.#files.take();
     this.draft = "";
-    return { text, attachments: files.map((file) => file.attachment), files };
+    return message;
   }
 
   /** Puts a message in that was taken out or sent. */
@@ -128,7 +137,10 @@ export class Composer implements ReactiveController {
       stopping: state.stopping,
       canSend: this.#canSend,
       ...this.#files.render(() => this.focus()),
-      onInput: () => this.#write(this.#input?.value ?? ""),
+      onInput: () => {
+        this.#isTyped = true;
+        this.#write(this.#input?.value ?? "");
+      },
       onKeyDown: this.#keyDown,
       onPaste: this.#paste,
       onPick: this.#pick,
@@ -155,8 +167,13 @@ export class Composer implements ReactiveController {
   }
 
   get #canSend(): boolean {
-    const { isReading, count } = this.#files;
-    return !isReading && (count > 0 || this.#text.trim() !== "");
+    const { isReading, files } = this.#files;
+    return !isReading && (files.length > 0 || this.#text.trim() !== "");
+  }
+
+  #messageOf(text: string): OutgoingMessage {
+    const { files } = this.#files;
+    return { text: text.trim(), attachments: files.map(({ attachment }) => attachment), files };
   }
 
   #write(text: string): void {
@@ -195,18 +212,28 @@ export class Composer implements ReactiveController {
   };
 
   #send(): void {
-    if (!this.#canSend || this.#state?.busy !== false) return;
-    this.#enter.press(this.#text);
-    if (!this.#state.restoring) this.#sendPressed();
+    if (!this.#canSend) return;
+    // Of several early ones the first counts.
+    this.#pressed ??= this.#text;
+    if (!this.#state?.restoring) this.#catchUp();
     this.focus();
   }
 
-  /** What was written since then stays, as all does where the earlier conversation has gone on. */
-  #sendPressed(): void {
-    const [text, rest] = this.#enter.take(this.#text) ?? [];
-    if (text === undefined || rest === undefined || this.#state?.busy) return;
-    this.draft = text;
-    this.#options.onSend(this.take());
-    if (rest) this.draft = rest;
+  /**
+   * Sends what Enter was pressed for. What was written since then stays, and so does a message that
+   * is not accepted.
+   */
+  #catchUp(): void {
+    const [pressed, earlier] = [this.#pressed, this.#earlier];
+    this.#pressed = undefined;
+    this.#earlier = "";
+    if (pressed !== undefined && this.#text.startsWith(pressed)) {
+      const rest = this.#text.slice(pressed.length);
+      this.#options.onSend(this.#messageOf(pressed), () => {
+        this.take();
+        this.draft = rest;
+      });
+    }
+    if (!this.#text.includes(earlier)) this.draft = `${earlier}\n\n${this.#text}`.trim();
   }
 }

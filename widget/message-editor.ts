@@ -47,16 +47,15 @@ export class MessageEditor {
     this.#announcer.say(strings.editing);
   }
 
-  /** Ends the changing, and puts back what was being written. Gives the message's id. */
-  end(): string | undefined {
-    const [id, waiting] = [this.#id, this.#waiting];
+  /** Ends the changing, and puts back what was being written. */
+  end(): void {
+    const waiting = this.#waiting;
     this.#id = undefined;
     this.#waiting = undefined;
     if (waiting) {
       this.#desk.take();
       this.#desk.put(waiting);
     }
-    return id;
   }
 
   /** Leaves the message as it was. */

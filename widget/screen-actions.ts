@@ -2,14 +2,14 @@
 
 import type { KeptDraft, OutgoingMessage } from "./conversation.ts";
 import type { FocusHost } from "./focus-keeper.ts";
+import type { SendOptions } from "./session-options.ts";
 import type { Reply } from "./transcript.ts";
 import type { ViewHost } from "./view-state.ts";
 
 /** What the person can ask of the element. */
 export interface ScreenActions {
-  send(message: OutgoingMessage): Promise<void>;
-  /** Sends a message in place of an earlier one. */
-  edit(id: string, message: OutgoingMessage): Promise<void>;
+  /** Sends a message if the session accepts it. */
+  send(message: OutgoingMessage, options?: SendOptions): void;
   draftChanged(draft: KeptDraft): void;
   /** Takes a reply with another `feedback`. */
   rate(reply: Reply): void;

@@ -7,6 +7,14 @@ import type { CancellingTransport } from "./transport/transport.ts";
 /** `locked`: a message waits until the person has entered a key that the server takes, or until `unlock`. */
 export type SessionStatus = "idle" | "running" | "stopping" | "locked";
 
+/** How a message is sent. */
+export interface SendOptions {
+  /** Id of the earlier message that it replaces. What followed that one is forgotten. */
+  readonly replaces?: string | undefined;
+  /** Called once the session accepts the message, before anything else changes. */
+  readonly onAccepted?: () => void;
+}
+
 export interface SessionOptions {
   readonly transport: CancellingTransport;
   readonly connection: Connection;

@@ -7,19 +7,19 @@ import { test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { chunkBudgets } from "../../build/chunks.mjs";
 
-const WIDGET_BUDGET = 45_000;
+const WIDGET_BUDGET = 64_000;
 
-test("/widget.js weighs at most 45 kB on the wire, with gzip", () => {
+test("/widget.js weighs at most 64 kB on the wire, with gzip", () => {
   const widget = readFileSync("dist/public/widget.js");
   const { length } = gzipSync(widget, { level: 9 });
   assert.ok(length <= WIDGET_BUDGET, `${length} bytes`);
   assert.deepEqual(gunzipSync(readFileSync("dist/public/widget.js.gz")), widget);
 });
 
-test("/launcher.js weighs at most 5 kB on the wire, with gzip, and is one classic script", () => {
+test("/launcher.js weighs at most 6 kB on the wire, with gzip, and is one classic script", () => {
   const launcher = readFileSync("dist/public/launcher.js");
   const { length } = gzipSync(launcher, { level: 9 });
-  assert.ok(length <= 5_000, `${length} bytes`);
+  assert.ok(length <= 6_000, `${length} bytes`);
   assert.deepEqual(gunzipSync(readFileSync("dist/public/launcher.js.gz")), launcher);
   assert.doesNotMatch(launcher.toString(), /^\s*(?:import|export)\b|sourceMappingURL/m);
 });

@@ -1,7 +1,7 @@
 /** A destination that may become a link: what to write into `href`, and the host (or address) to show for it. */
 export interface SafeLink {
   readonly href: string;
-  /** Empty for a link relative to the page. */
+  /** Empty for a link that is relative to the page and stays on its origin. */
   readonly host: string;
 }
 
@@ -17,12 +17,12 @@ const rasterData = /^data:image\/(?:png|jpeg|gif|webp);base64,[a-z0-9+/]+={0,2}$
 // What a browser or a reader may skip over: controls, zero-width and bidi marks, every white space.
 const unseen = /[\p{Cc}\p{Cf}\p{Z}]/gu;
 
-// Only a page-relative destination resolves to this reserved name (RFC 2606), so it tells relative from absolute.
-const relativeBase = "https://relative.invalid/";
+const namesSchemeOrHost = /^(?:[a-z][a-z\d+.-]*:|\/\/)/i;
 
+/** Against the page's own base: with another scheme, `https:host` would be another address. */
 function parse(destination: string): URL | undefined {
   try {
-    return new URL(destination, relativeBase);
+    return new URL(destination, document.baseURI);
   } catch {
     // Not a URL by the browser's own parser: the caller shows text instead.
     return undefined;
@@ -46,7 +46,9 @@ export function safeLink(destination: string): SafeLink | undefined {
   if (href === undefined || judged === undefined || url === undefined) return undefined;
   // Both readings must pass, so that no difference between our reading and a browser's opens a door.
   if (!linkSchemes.has(judged.protocol) || !linkSchemes.has(url.protocol)) return undefined;
-  if (url.href.startsWith(relativeBase)) return { href, host: "" };
+  // A `<base>` of the page may lead relative destinations to another site.
+  const isRelative = url.origin === location.origin && !namesSchemeOrHost.test(href);
+  if (isRelative) return { href, host: "" };
   return { href: url.href, host: url.host || decodedPath(url) };
 }
 
@@ -65,6 +67,6 @@ export function safeImage(source: string): SafeImage | undefined {
   if (rasterData.test(compact)) return { src: compact, host: "" };
   const link = safeLink(source);
   // A relative image would be a request to the page's own server that nobody asked for.
-  if (link === undefined || !/^https?:/.test(link.href)) return undefined;
+  if (!link?.host || !/^https?:/.test(link.href)) return undefined;
   return { src: link.href, host: link.host };
 }
