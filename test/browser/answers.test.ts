@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { tool } from "../../server/agent/define.ts";
+import { ToolError } from "../../server/agent/tool-error.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
@@ -156,7 +157,7 @@ test("a tool row opens by keyboard and shows arguments and output as text", asyn
 
 test("a failed tool is marked and its reason can be read", async (t) => {
   const broken = waitingTool("broken", Promise.resolve(), () => {
-    throw new Error("No such city.");
+    throw new ToolError("No such city.");
   });
   const chat = await openChat(t, browser, {
     agent: { tools: [broken] },
