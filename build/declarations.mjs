@@ -12,6 +12,9 @@ const ENTRIES = {
   solid: "widget/jsx/solid.ts",
 };
 
+/** Comments that stand at the head of our source files and describe no declaration: they mean nothing to users. */
+const ofFiles = /^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=\n|\/\*\*)/gm;
+
 const bundle = await rollup({
   input: ENTRIES,
   plugins: [dts()],
@@ -19,5 +22,11 @@ const bundle = await rollup({
     throw new Error(warning.message);
   },
 });
-await bundle.write({ dir: "dist/types", format: "es" });
+await bundle.write({
+  dir: "dist/types",
+  format: "es",
+  plugins: [
+    { name: "comments", renderChunk: (code) => code.replace(ofFiles, "").replace(/^\n+/, "") },
+  ],
+});
 await bundle.close();

@@ -24,11 +24,11 @@ const MAX_STACKS = 8;
  */
 export function describeFailure(error: unknown, withMessages: boolean): string {
   try {
-    const told =
+    const texts =
       error instanceof ToolFailure
         ? [error.message, ...thrownByTool(error.cause)]
         : lines(error, withMessages, false, MAX_DEPTH);
-    return told.join("\n  cause: ");
+    return texts.join("\n  cause: ");
   } catch {
     // A getter of what was thrown, for one.
     return `A failure that cannot be described (${typeof error}).`;
@@ -37,14 +37,14 @@ export function describeFailure(error: unknown, withMessages: boolean): string {
 
 /** What a tool threw and what caused it, with all messages: the operator's own code wrote them. */
 function thrownByTool(thrown: unknown): string[] {
-  const told: string[] = [];
+  const texts: string[] = [];
   const open = [thrown];
-  while (open.length > 0 && told.length < MAX_STACKS) {
+  while (open.length > 0 && texts.length < MAX_STACKS) {
     const next = open.shift();
-    told.push(textOf(next));
+    texts.push(textOf(next));
     open.push(...causesOf(next));
   }
-  return told;
+  return texts;
 }
 
 function causesOf(error: unknown): unknown[] {

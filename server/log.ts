@@ -100,7 +100,7 @@ export function createLog(
   };
 }
 
-/** Most of one failure that is told, in UTF-16 units: a tool can throw megabytes. */
+/** Most of one failure that is logged, in UTF-16 units: a tool can throw megabytes. */
 const MAX_FAILURE_CHARS = 16_000;
 
 function cut(text: string): string {

@@ -32,7 +32,7 @@ export interface ToolDefinition<Arguments = never> {
   /**
    * Does the work. A string goes to the model as it is, anything else as JSON. If it throws, the
    * model gets the message as a failed result, the log gets the stack, and the run goes on. Clients
-   * are told only "The tool failed.", unless it throws a `ToolError`: its message is for them, too.
+   * get only "The tool failed.", unless it throws a `ToolError`: its message is for them, too.
    */
   execute(args: Arguments, context: ToolContext): unknown;
   /** Milliseconds until the call counts as failed. Default 30,000. */

@@ -18,11 +18,16 @@ type SchemaValue<Schema> = Schema extends { const: infer Value }
   ? Value
   : Schema extends { enum: readonly (infer Value)[] }
     ? Value
-    : Schema extends { anyOf: readonly (infer Choice)[] } | { oneOf: readonly (infer Choice)[] }
-      ? SchemaValue<Choice>
-      : Schema extends { type: infer Type }
-        ? TypedValue<Type extends readonly (infer One)[] ? One : Type, Schema>
-        : unknown;
+    : ChosenValue<Schema> &
+        (Schema extends { type: infer Type }
+          ? TypedValue<Type extends readonly (infer One)[] ? One : Type, Schema>
+          : unknown);
+
+type ChosenValue<Schema> = Schema extends
+  | { anyOf: readonly (infer Choice)[] }
+  | { oneOf: readonly (infer Choice)[] }
+  ? SchemaValue<Choice>
+  : unknown;
 
 type TypedValue<Type, Schema> = Type extends "string"
   ? string
@@ -33,12 +38,17 @@ type TypedValue<Type, Schema> = Type extends "string"
       : Type extends "null"
         ? null
         : Type extends "array"
-          ? Schema extends { items: infer Item }
-            ? SchemaValue<Item>[]
-            : unknown[]
+          ? ArrayValue<Schema>
           : Type extends "object"
             ? ObjectValue<Schema>
             : unknown;
+
+/** The first elements may be of other types than `items` says, and may be missing. */
+type ArrayValue<Schema> = Schema extends { prefixItems: unknown }
+  ? unknown[]
+  : Schema extends { items: infer Item }
+    ? SchemaValue<Item>[]
+    : unknown[];
 
 type ObjectValue<Schema> = Schema extends { properties: infer Properties }
   ? Simplify<

@@ -20,9 +20,9 @@ export class ToolFailure extends Error {
 
 /** What is known of a thrown value. */
 export interface Thrown {
-  /** What the model is told. */
+  /** What the model gets. */
   readonly message: string;
-  /** What clients are told. */
+  /** What clients get. */
   readonly shown: string;
   /** The name of its class, which is the author's text and short: a message could hold anything. */
   readonly type: string;

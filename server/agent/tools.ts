@@ -9,10 +9,10 @@ import { readThrown, ToolError, ToolFailure } from "./tool-error.ts";
 const STOPPED = "Stopped before it finished.";
 
 interface Outcome extends ToolOutcome {
-  /** What the model is told. */
+  /** What the model gets. */
   output: string;
   failed: boolean;
-  /** What clients are told, if not the same. */
+  /** What clients get, if not the same. */
   shown?: string;
 }
 

@@ -1,7 +1,6 @@
-import { accessSync, constants } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 /** The name by which projects import this package. */
 const PACKAGE = "parley-agent";
@@ -11,29 +10,42 @@ const PACKAGE = "parley-agent";
  * package.json nearby says. `parley-agent` is this very package there, so that the project needs no `node_modules`.
  */
 export async function importModule(file: string): Promise<{ default?: unknown }> {
-  // Only a project needs it: the demo agent starts without it.
+  const source = readFileSync(file, "utf8");
+  if (file.endsWith(".mjs") && importsNothing(source)) return import(pathToFileURL(file).href);
+  // A start without a project, or with so plain a one, does not wait for it.
   const { createJiti } = await import("jiti");
   // Errors name the lines of the project's TypeScript.
   process.setSourceMapsEnabled(true);
   const jiti = createJiti(file, {
     alias: { [PACKAGE]: built(PACKAGE) },
-    fsCache: canWriteTemporaryFiles(),
+    fsCache: cacheOf(dirname(file)),
     sourceMaps: true,
     interopDefault: false,
   });
-  const exported = await jiti.import<{ default?: unknown; __esModule?: true }>(file);
-  const isCommonJs = exported.default === undefined && exported.__esModule === undefined;
-  return isCommonJs ? { default: exported } : exported;
+  // Its `import` gives JavaScript to Node and, if the module throws, runs it a second time.
+  const exported = (await jiti.evalModule(source, {
+    filename: file,
+    async: true,
+    forceTranspile: true,
+  })) as { default?: unknown; __esModule?: true };
+  const isEmpty = Object.keys(exported).length === 0;
+  if (exported.__esModule || exported.default !== undefined || isEmpty) return exported;
+  // CommonJS: what it exports is the agent.
+  return { default: exported };
 }
 
-/** `jiti` keeps what it compiled in the folder for temporary files. A container's may be read-only. */
-function canWriteTemporaryFiles(): boolean {
-  try {
-    accessSync(join(tmpdir(), "/"), constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
+/** What has no word of an import needs no help with one, also not in a tool later. */
+function importsNothing(source: string): boolean {
+  return !/\b(?:import|require)\b/.test(source);
+}
+
+/**
+ * Where `jiti` keeps compiled files between starts; it checks that it can write there. Never the folder for temporary
+ * files: other users can write there, too, and what it finds it runs.
+ */
+function cacheOf(folder: string): string | false {
+  const packages = join(folder, "node_modules");
+  return existsSync(packages) && join(packages, ".cache/jiti");
 }
 
 /** Path of a built file. The bundle lies beside it; the sources are elsewhere. */

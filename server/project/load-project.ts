@@ -86,7 +86,7 @@ async function settled<Value>(loading: Promise<Value>): Promise<Value> {
   }
 }
 
-/** One line of whatever an import throws: for a syntax error where it is and what is wrong, else the message. */
+/** One line of what an import throws: for a syntax error where it is and what is wrong, else the message. */
 function firstProblem(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const [, problem, place] = /^ParseError: (.+?)\s*\n\s*(.+:\d+:\d+)/.exec(message) ?? [];

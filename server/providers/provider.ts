@@ -49,10 +49,10 @@ export interface ToolCall {
 export interface ToolAnswer {
   id: string;
   name: string;
-  /** What the model is told. */
+  /** What the model gets. */
   output: string;
   failed: boolean;
-  /** What clients are told in its place, in events and in the state; absent if it is the same. */
+  /** What clients get in its place, in events and in the state; absent if it is the same. */
   shown?: string;
 }
 

@@ -28,7 +28,7 @@ export interface RunJob {
   admit(signal: AbortSignal): Promise<() => void>;
   /** The run itself. Aborting the controller ends it. */
   work(controller: AbortController, tell: TellRun, watch: RunWatch): Promise<void>;
-  /** The last event of a run whose `work` failed, or did not end when it was told to. */
+  /** The last event of a run whose `work` failed, or did not end when it was aborted. */
   failed(error: unknown): ErrorEvent;
   /** Called once the run is over, or was refused. */
   onOver(): void;

@@ -1,11 +1,11 @@
 /** Projects as people write them, in folders outside this repository. */
 
 import assert from "node:assert/strict";
-import { readFileSync, symlinkSync } from "node:fs";
+import { readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { post, send } from "../support/chat-transports.ts";
-import { REPOSITORY, start } from "../support/command.ts";
+import { REPOSITORY, run, start } from "../support/command.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 const info = async (url: string) => JSON.parse(await (await fetch(`${url}/api/info`)).text());
@@ -20,6 +20,14 @@ const PROJECTS: [name: string, files: Record<string, string>][] = [
     { "agent.ts": agent(), "package.json": '{"type":"commonjs"}' },
   ],
   ["agent.js of CommonJS", { "agent.js": 'module.exports = { name: "Mine", model: "demo" };' }],
+  [
+    "agent.js as tsc writes it for CommonJS",
+    {
+      "agent.js": `"use strict";
+        Object.defineProperty(exports, "__esModule", { value: true });
+        exports.default = { name: "Mine", model: "demo" };`,
+    },
+  ],
   ["a plain object", { "agent.ts": 'export default { name: "Mine", model: "demo" };' }],
   [
     "top-level await and a relative import without types",
@@ -189,3 +197,53 @@ test("TypeScript is loaded where no file can be written, as in a read-only conta
   const { url } = await start(t, [folder], { env });
   assert.equal((await info(url)).name, "Mine");
 });
+
+test("compiled code is kept in the project's node_modules, never where other users can write", async (t) => {
+  const temporary = temporaryProject(t, {});
+  const project = temporaryProject(t, { "agent.ts": agent(), "node_modules/readme": "" });
+  const bare = temporaryProject(t, { "agent.ts": agent() });
+  for (const folder of [project, project, bare]) {
+    const { url } = await start(t, [folder], { env: { TMPDIR: temporary } });
+    assert.equal((await info(url)).name, "Mine");
+  }
+  assert.deepEqual(readdirSync(temporary), []);
+  assert.equal(readdirSync(join(project, "node_modules/.cache/jiti")).length, 1);
+});
+
+for (const file of ["agent.mjs", "agent.js", "agent.ts"]) {
+  test(`an ${file} that throws at the end is run once`, async (t) => {
+    const folder = temporaryProject(t, {
+      [file]: `
+        import "node:fs";
+        console.log("Run");
+        throw new Error("no database");`,
+    });
+    const { stdout, stderr, code } = await run(["start", folder]);
+    assert.equal(code, 1);
+    assert.match(stderr, /no database/);
+    assert.deepEqual(stdout.match(/Run/g), ["Run"]);
+  });
+}
+
+test("a tool of a plain object imports parley-agent later", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.mjs": `
+      export default { name: "Mine", model: "demo", tools: [{
+        name: "get_price", description: "Price.", parameters: { type: "object" },
+        execute: async () => typeof (await import("parley-agent")).ToolError,
+      }] };`,
+  });
+  const { url } = await start(t, [folder]);
+  const answer = await post({ url }, { message: "The price please", stream: false });
+  assert.match(JSON.parse(await answer.text()).response, /function/);
+});
+
+for (const file of ["agent.mjs", "agent.js", "agent.ts"]) {
+  test(`an ${file} that exports nothing as default is told so`, async (t) => {
+    for (const source of ["", 'export const name = "Mine";']) {
+      const { stderr, code } = await run(["start", temporaryProject(t, { [file]: source })]);
+      assert.equal(code, 1);
+      assert.match(stderr, /nothing is exported as default/);
+    }
+  });
+}

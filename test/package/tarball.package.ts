@@ -278,6 +278,16 @@ test("the command is also called parley-agent", async () => {
   assert.equal(stdout.trim(), manifest.version);
 });
 
+test("the Dockerfile installs where there are no sources to build yet", async () => {
+  const folder = join(work, "docker");
+  mkdirSync(folder);
+  for (const file of ["package.json", "package-lock.json"]) {
+    cpSync(join(REPOSITORY, file), join(folder, file));
+  }
+  const [, step] = /^RUN npm (ci\b.*)$/m.exec(readMarkdown("examples/deploy/Dockerfile")) ?? [];
+  await npm(folder, ...(step ?? assert.fail()).split(" "));
+});
+
 test("installed by the repository's URL it is built, and serves", async () => {
   const folder = join(work, "by-url");
   mkdirSync(folder);

@@ -59,7 +59,7 @@ class HistoryConversation implements Conversation {
   readonly #setup: ConversationSetup;
   /** As clients may see them. */
   readonly #messages: HistoryMessage[];
-  /** What the model is told in this run in place of some of them, which no client may see. */
+  /** What the model gets in this run in place of some of them, which no client may see. */
   readonly #hidden = new Map<HistoryMessage, ToolMessage>();
   /** Calls of the last turn that have no answer yet. */
   readonly #openCalls = new Set<string>();
@@ -78,7 +78,7 @@ class HistoryConversation implements Conversation {
   async ask(signal: AbortSignal, tell: Tell<ProviderEvent>, onAnswer?: OnAnswer): Promise<void> {
     if (this.#openCalls.size > 0) throw new Error("a call of the last turn is not answered");
     const { instructions, tools } = this.#setup;
-    const messages = this.#toldMessages();
+    const messages = this.#messagesForModel();
     const request = { instructions, tools, messages, onAnswer };
     await this.#model.stream(request, signal, (events) =>
       tell(hasNoEnd(events) ? events : this.#keepLast(events)),
@@ -108,7 +108,7 @@ class HistoryConversation implements Conversation {
     return history.length === 0 ? {} : { conversation_history: history };
   }
 
-  #toldMessages(): readonly HistoryMessage[] {
+  #messagesForModel(): readonly HistoryMessage[] {
     if (this.#hidden.size === 0) return this.#messages;
     return this.#messages.map((message) => this.#hidden.get(message) ?? message);
   }

@@ -1,6 +1,6 @@
 import type { ToolMessage } from "../../protocol/chat.ts";
 
-/** What the model is told of a call that was never finished. */
+/** What the model reads of a call that was never finished. */
 export const CANCELLED_OUTPUT = "Cancelled: the run ended before this call was finished.";
 
 /** The result of a call, as the history keeps it. */
@@ -10,7 +10,7 @@ export function toolMessage(id: string, content: string, failed: boolean): ToolM
   return message;
 }
 
-/** What the model is told by an API that has no flag for a failure. */
+/** The result as text, for an API that has no flag for a failure. */
 export function textOfResult({ content, is_error }: ToolMessage): string {
   return is_error ? `Error: ${content}` : content;
 }

@@ -57,6 +57,35 @@ export const fromJsonSchema = tool({
   },
 });
 
+export const withChoices = tool({
+  name: "with_choices",
+  description: "Arguments of which one of two is needed, and a tuple.",
+  parameters: {
+    type: "object",
+    properties: {
+      email: { type: "string" },
+      phone: { type: "string" },
+      unit: { type: "string", oneOf: [{ const: "km" }, { const: "mi" }] },
+      pair: { type: "array", prefixItems: [{ type: "string" }], items: { type: "number" } },
+    },
+    required: ["unit", "pair"],
+    anyOf: [{ required: ["email"] }, { required: ["phone"] }],
+  },
+  execute: ({ email, phone, unit, pair }) => {
+    same(email)(undefined as string | undefined);
+    same(phone)(undefined as string | undefined);
+    same(unit)("km" as "km" | "mi");
+    same(pair)([] as unknown[]);
+  },
+});
+
+export const withoutArguments = tool({
+  name: "without_arguments",
+  description: "No arguments.",
+  parameters: { type: "object" },
+  execute: (args) => same(args)({} as Record<string, unknown>),
+});
+
 const parameters = {
   type: "object",
   properties: { bike: { type: "string", description: "Which one." } },
@@ -107,7 +136,7 @@ export default defineAgent({
   model: "openai/a-model-of-tomorrow",
   fallbacks: ["anthropic/claude-sonnet-5"],
   instructions: "Be brief.",
-  tools: [fromZod, fromJsonSchema, asConst, stated, open],
+  tools: [fromZod, fromJsonSchema, withChoices, withoutArguments, asConst, stated, open],
   chat: { welcome: "Hello!", suggestions: ["What can you do?"] },
 });
 
