@@ -110,10 +110,7 @@ function pages() {
     transformSync(style, { loader: "css", minify: true }).code.trim(),
   );
   writeFileSync("dist/public/page.html", page);
-  writeFileSync(
-    "dist/public/embed.html",
-    page.replace("<agent-chat page", "<agent-chat page embed"),
-  );
+  writeFileSync("dist/public/embed.html", page.replace("<agent-chat page", "<agent-chat page embed"));
 }
 
 /** Prints what each file weighs, and fails the build when one is over its budget. */

@@ -53,9 +53,7 @@ function report(results, options) {
 }
 
 function tell({ scenario, transport, target, round }) {
-  console.error(
-    ["·", scenario, target, transport, round && `round ${round}`].filter(Boolean).join(" "),
-  );
+  console.error(["·", scenario, target, transport, round && `round ${round}`].filter(Boolean).join(" "));
 }
 
 main().catch((error) => {

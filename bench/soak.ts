@@ -149,11 +149,7 @@ async function soak(minutes: number): Promise<boolean> {
     print("after warm-up", clients.orders, before);
     while (performance.now() < end) {
       await clients.work(Math.min(end, performance.now() + 30_000));
-      print(
-        `${Math.round((performance.now() - began) / 1000)} s`,
-        clients.orders,
-        await ask(child, "now"),
-      );
+      print(`${Math.round((performance.now() - began) / 1000)} s`, clients.orders, await ask(child, "now"));
     }
     const after = await settled(child);
     print("at the end", clients.orders, after);

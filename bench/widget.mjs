@@ -29,9 +29,7 @@ function print(title, rows) {
     );
     console.log(`| ${cells.join(" | ")} |`);
     if (index > 0) continue;
-    console.log(
-      `|${widths.map((width, column) => `${"-".repeat(width + 1)}${column ? ":" : "-"}`).join("|")}|`,
-    );
+    console.log(`|${widths.map((width, column) => `${"-".repeat(width + 1)}${column ? ":" : "-"}`).join("|")}|`);
   }
 }
 
@@ -74,17 +72,7 @@ async function frames(browser) {
   await page.addScriptTag({ content: await pageScript() });
   const milliseconds = (value) => value.toFixed(2);
   const rows = [
-    [
-      "answer",
-      "start",
-      "end",
-      "end/start",
-      "in a loop",
-      "longest",
-      "whole: start",
-      "whole: end",
-      "whole/ours",
-    ],
+    ["answer", "start", "end", "end/start", "in a loop", "longest", "whole: start", "whole: end", "whole/ours"],
   ];
   const costs = [];
   for (const [name, text] of answers) {
@@ -105,10 +93,7 @@ async function frames(browser) {
   print("Milliseconds of script and layout per frame of 16 characters", rows);
   const [[, mixture]] = answers;
   const sight = await page.evaluate((text) => globalThis.inspect(text), mixture.slice(0, 20_000));
-  print(
-    "Goals of a stream of 100 kB (what is seen: of its first 20 kB)",
-    frameGoals(costs[0], sight),
-  );
+  print("Goals of a stream of 100 kB (what is seen: of its first 20 kB)", frameGoals(costs[0], sight));
   await page.close();
 }
 

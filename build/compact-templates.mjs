@@ -16,9 +16,7 @@ const privateName = /--_(?!code-)[a-z][\w-]*/g;
 /** Our private variables are short on the wire, the same in the script and in its chunks: the more often read, the shorter. */
 function shortNames() {
   const counts = new Map();
-  for (const path of readdirSync("widget", { recursive: true }).filter((it) =>
-    it.endsWith(".ts"),
-  )) {
+  for (const path of readdirSync("widget", { recursive: true }).filter((it) => it.endsWith(".ts"))) {
     for (const [name] of readFileSync(`widget/${path}`, "utf8").matchAll(privateName)) {
       counts.set(name, (counts.get(name) ?? 0) + 1);
     }

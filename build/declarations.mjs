@@ -25,8 +25,6 @@ const bundle = await rollup({
 await bundle.write({
   dir: "dist/types",
   format: "es",
-  plugins: [
-    { name: "comments", renderChunk: (code) => code.replace(ofFiles, "").replace(/^\n+/, "") },
-  ],
+  plugins: [{ name: "comments", renderChunk: (code) => code.replace(ofFiles, "").replace(/^\n+/, "") }],
 });
 await bundle.close();

@@ -42,9 +42,7 @@ function missing(module, importer) {
   if (module !== "icons") return [];
   const [, lent = ""] = /\bicons: \{([^}]*)\}/.exec(readFileSync("widget/lent.ts", "utf8")) ?? [];
   const names = lent.split(",").map((name) => name.trim());
-  const read = [
-    ...readFileSync(importer, "utf8").matchAll(/\bicons\.(\w+)|\{ (\w+) \} from "\.\/icons/g),
-  ];
+  const read = [...readFileSync(importer, "utf8").matchAll(/\bicons\.(\w+)|\{ (\w+) \} from "\.\/icons/g)];
   return read
     .map(([, member, imported]) => member ?? imported)
     .filter((name) => name !== "ts" && !names.includes(name))

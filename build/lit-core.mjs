@@ -9,10 +9,7 @@ import { readFile } from "node:fs/promises";
 /** By file: what goes, and what comes in its place. */
 const cuts = {
   "lit-html.js": [
-    [
-      /,(\w)=\w\.litHtmlPolyfillSupport;\1\?\.\(\w,\w\),\(\w\.litHtmlVersions\?\?=\[\]\)\.push\("[\d.]+"\);/,
-      ";",
-    ],
+    [/,(\w)=\w\.litHtmlPolyfillSupport;\1\?\.\(\w,\w\),\(\w\.litHtmlVersions\?\?=\[\]\)\.push\("[\d.]+"\);/, ";"],
     [/2===(\w)\?"<svg>":3===\1\?"<math>":""/, '""'],
     [/\+\(2===(\w)\?"<\/svg>":3===\1\?"<\/math>":""\)/, ""],
     [/if\((this\.el=[^;]*?\.currentNode=this\.el\.content),2===\w\|\|3===\w\)\{[^}]*\}/, "$1;"],
@@ -43,10 +40,7 @@ const cuts = {
   "directive.js": [[/get _\$AU\(\)\{[^}]*\}/, ""]],
   "reactive-element.js": [
     [/,\w=\w\.reactiveElementPolyfillSupport\b/, ""],
-    [
-      /,\w\?\.\(\{ReactiveElement:\w\}\),\(\w\.reactiveElementVersions\?\?=\[\]\)\.push\("[\d.]+"\)/,
-      "",
-    ],
+    [/,\w\?\.\(\{ReactiveElement:\w\}\),\(\w\.reactiveElementVersions\?\?=\[\]\)\.push\("[\d.]+"\)/, ""],
     [/Symbol\.metadata\?\?=Symbol\("metadata"\),\w\.litPropertyMetadata\?\?=new WeakMap;/, ""],
     [
       /const (\w)=this\[Symbol\.metadata\];if\(null!==\1\)\{const \w=litPropertyMetadata.*?elementProperties\.set\(\w,\w\)\}/,
@@ -123,13 +117,10 @@ const cssTagExports =
 export const litCoreOnly = {
   name: "lit-core-only",
   setup({ onLoad }) {
-    onLoad(
-      { filter: /[\\/](?:lit-html|lit-element|reactive-element)[\\/][a-z-]+\.js$/ },
-      async ({ path }) => {
-        const file = path.split(/[\\/]/).at(-1);
-        return { contents: coreOnly(file, await readFile(path, "utf8")) };
-      },
-    );
+    onLoad({ filter: /[\\/](?:lit-html|lit-element|reactive-element)[\\/][a-z-]+\.js$/ }, async ({ path }) => {
+      const file = path.split(/[\\/]/).at(-1);
+      return { contents: coreOnly(file, await readFile(path, "utf8")) };
+    });
   },
 };
 

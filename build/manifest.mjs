@@ -23,14 +23,10 @@ export function customElementsManifest() {
 
 function moduleOf({ path, base, look = [] }) {
   const source = readFileSync(path, "utf8");
-  const [whole, comment, name] =
-    /\/\*\*\n((?: \*.*\n)+) \*\/\nexport class (\w+) extends/.exec(source) ?? [];
+  const [whole, comment, name] = /\/\*\*\n((?: \*.*\n)+) \*\/\nexport class (\w+) extends/.exec(source) ?? [];
   if (!whole) throw new Error(`${path} has no element with a doc block`);
   const text = comment.replace(/^ \* ?/gm, "");
-  const described = [
-    text,
-    ...look.map((file) => readFileSync(file, "utf8").replace(/^ \* /gm, "")),
-  ];
+  const described = [text, ...look.map((file) => readFileSync(file, "utf8").replace(/^ \* /gm, ""))];
   const looks = described.join("\n");
   const tagName = /^@tagname (\S+)/m.exec(text)?.[1];
   const inherited = membersOf(readFileSync(base, "utf8"));

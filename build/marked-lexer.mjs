@@ -82,19 +82,16 @@ function withoutDefaultInstance(source) {
 function withFinishedRules(source) {
   const { block, inline } = Lexer.rules;
   const start = source.lastIndexOf(",", source.indexOf(`=${block.gfm.newline}`));
-  const last =
-    /,(\w+)=\{normal:\w+,gfm:\w+,pedantic:\w+\},(\w+)=\{normal:\w+,gfm:\w+,breaks:\w+,pedantic:\w+\};/.exec(
-      source,
-    );
+  const last = /,(\w+)=\{normal:\w+,gfm:\w+,pedantic:\w+\},(\w+)=\{normal:\w+,gfm:\w+,breaks:\w+,pedantic:\w+\};/.exec(
+    source,
+  );
   // One of the lexer's other expressions is made of the names of elements.
   const tags = /,\w+="address\|[^"]*"/.exec(source)?.[0];
   if (start === -1 || !last || last.index < start || !tags) throw hasChanged("its rules");
   const [whole, blockName, inlineName] = last;
   const finished = `${tags},${blockName}={gfm:${literal(block.gfm)}},inlineRules=${literal(inline.gfm)},${inlineName}={gfm:inlineRules};`;
   const code = source.slice(0, start) + finished + source.slice(last.index + whole.length);
-  return withConstantRules(
-    replaced(code, new RegExp(`\\b(${blockName}|${inlineName})\\.normal\\b`, "g"), "$1.gfm"),
-  );
+  return withConstantRules(replaced(code, new RegExp(`\\b(${blockName}|${inlineName})\\.normal\\b`, "g"), "$1.gfm"));
 }
 
 /** The lexer asks for one kind of token after another, and mostly does the same with what it gets. */
@@ -133,10 +130,7 @@ function quickToCompile(name, rule) {
   const [before, after] = HTML_BEGINS;
   const [first, ...rest] = rule.split(before);
   const hasNames = ["blockquote", "lheading", "paragraph", "table"].includes(name);
-  if (
-    rest.length > 0 !== hasNames ||
-    rest.some((part) => !/^[a-z1-6|[\]-]+$/.test(part.split(after, 1)[0]))
-  ) {
+  if (rest.length > 0 !== hasNames || rest.some((part) => !/^[a-z1-6|[\]-]+$/.test(part.split(after, 1)[0]))) {
     throw hasChanged(`how its rule ${name} finds HTML`);
   }
   return [first, ...rest].join(`(?=<)${before}`);

@@ -77,10 +77,7 @@ function keyIdOf(idSecret: () => Buffer, key: string): string {
 }
 
 /** The ids of all keys that are in use. */
-export function knownKeyIds({
-  keys,
-  idSecret,
-}: Pick<AccessPolicy, "keys" | "idSecret">): ReadonlySet<string> {
+export function knownKeyIds({ keys, idSecret }: Pick<AccessPolicy, "keys" | "idSecret">): ReadonlySet<string> {
   return new Set(Object.values(keys).flatMap((pool) => pool.map((key) => keyIdOf(idSecret, key))));
 }
 
@@ -92,8 +89,7 @@ export function kindsOf(keys: KeyPools, given: string): KeyKind[] {
   const { timingSafeEqual } = crypto();
   const wanted = digest(given);
   return (Object.keys(keys) as KeyKind[]).filter(
-    (kind) =>
-      keys[kind].map((key) => timingSafeEqual(digest(key), wanted)).filter(Boolean).length > 0,
+    (kind) => keys[kind].map((key) => timingSafeEqual(digest(key), wanted)).filter(Boolean).length > 0,
   );
 }
 

@@ -15,9 +15,7 @@ export interface Announced {
 
 /** The text of the start. The URL stands alone on the last line, for people to click and scripts to read. */
 export function announce({ version, agent, config, url, log }: Announced): void {
-  const kinds = (Object.keys(config.keys) as KeyKind[]).filter(
-    (kind) => config.keys[kind].length > 0,
-  );
+  const kinds = (Object.keys(config.keys) as KeyKind[]).filter((kind) => config.keys[kind].length > 0);
   print(`Parley ${version}
   name   ${agent.name}
   agent  ${agent.agent}

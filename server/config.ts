@@ -9,13 +9,7 @@ import { type MemoryDefaults, memoryDefaults } from "./memory-defaults.ts";
 import { crypto } from "./node/crypto.ts";
 import { isLoopbackHost, type OriginPolicy, parseOrigins } from "./origins.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
-import {
-  LIVE_LIMITS,
-  readLimits,
-  readMessageLimits,
-  readResume,
-  readToolLimits,
-} from "./read-limits.ts";
+import { LIVE_LIMITS, readLimits, readMessageLimits, readResume, readToolLimits } from "./read-limits.ts";
 import { readProxies } from "./read-proxies.ts";
 import { type Environment, keyList, list, number, oneOf, seconds } from "./read-setting.ts";
 import { readWorkers } from "./read-workers.ts";
@@ -68,14 +62,7 @@ export interface Config {
 /** What can change while the server runs. */
 export type LiveConfig = Pick<
   Config,
-  | "keys"
-  | "origins"
-  | "stateSecrets"
-  | "maxAttachments"
-  | "message"
-  | "tools"
-  | "limits"
-  | "proxies"
+  "keys" | "origins" | "stateSecrets" | "maxAttachments" | "message" | "tools" | "limits" | "proxies"
 >;
 
 export function livePartOf(config: Config): LiveConfig {

@@ -8,10 +8,7 @@ import { judgeOrigin, type OriginPolicy } from "./origins.ts";
 const MAX_AGE_SECONDS = 7200;
 
 /** Lets the pages of an allowed origin read the answer; a refused or absent origin gets nothing. */
-export function corsHeaders(
-  policy: OriginPolicy,
-  { origin, host }: Visitor,
-): Readonly<Record<string, string>> {
+export function corsHeaders(policy: OriginPolicy, { origin, host }: Visitor): Readonly<Record<string, string>> {
   if (policy.kind === "any") return FOR_ANY;
   if (origin === undefined || judgeOrigin(policy, origin, host) === "refused") return FOR_NOBODY;
   return { "access-control-allow-origin": origin, ...FOR_NOBODY, ...EXPOSED };
@@ -24,9 +21,7 @@ const FOR_ANY = { "access-control-allow-origin": "*", ...EXPOSED };
 const FOR_NOBODY = { vary: "origin" };
 
 export function isPreflight(req: IncomingMessage): boolean {
-  return (
-    req.headers.origin !== undefined && req.headers["access-control-request-method"] !== undefined
-  );
+  return req.headers.origin !== undefined && req.headers["access-control-request-method"] !== undefined;
 }
 
 /** Answers `OPTIONS`. @throws ApiError `forbidden` for a preflight from an origin that is not allowed. */

@@ -39,10 +39,7 @@ export function createRuns(
   return { runner, state, hub: new RunHub(runner, admission, resume, idSecret, parts, places) };
 }
 
-function stateOf(
-  { agent, provider }: AgentServerOptions,
-  current: () => Config,
-): () => StateBinding {
+function stateOf({ agent, provider }: AgentServerOptions, current: () => Config): () => StateBinding {
   return () => ({
     kind: provider.stateKind,
     agent: agent.name,

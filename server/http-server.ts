@@ -4,10 +4,7 @@ import type { Config } from "./config.ts";
 import { limitConnections } from "./http/limit-connections.ts";
 
 /** Node's own defaults changed between majors, so every figure is ours. */
-export function createHttpServer(
-  { times, maxConnections }: Config,
-  { isWorker }: { isWorker: boolean },
-): Server {
+export function createHttpServer({ times, maxConnections }: Config, { isWorker }: { isWorker: boolean }): Server {
   const http = createServer({
     maxHeaderSize: 16 * 1024,
     headersTimeout: times.header,

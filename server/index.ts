@@ -63,10 +63,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
   const shared = { ...parts, admission };
   const service = createService(options, current, shared, { ...runs, observer, metrics });
   const chat: LateChatEndpoints = new Late(async () => {
-    const [{ chatEndpoints }] = await Promise.all([
-      import("./routes/chat-endpoints.ts"),
-      runs.hub.prepare(),
-    ]);
+    const [{ chatEndpoints }] = await Promise.all([import("./routes/chat-endpoints.ts"), runs.hub.prepare()]);
     return chatEndpoints(service);
   });
   const door = new Door(current, admission, log);
@@ -88,9 +85,7 @@ export function createAgentServer(options: AgentServerOptions): AgentServer {
     reload(next) {
       live = { ...config, ...livePartOf(next) };
       const known = knownKeyIds(live);
-      const revoked = runs.hub.revoke(({ keyId }) =>
-        keyId === undefined ? hasKeys(live.keys) : !known.has(keyId),
-      );
+      const revoked = runs.hub.revoke(({ keyId }) => (keyId === undefined ? hasKeys(live.keys) : !known.has(keyId)));
       return open.recheck(live) + revoked;
     },
     metrics: () => metrics?.render() ?? "",

@@ -16,11 +16,7 @@ process.on("exit", () => lines.write());
 const STANDARD_ERROR = 2;
 
 /** The log on standard error: for people on a terminal, for programs elsewhere, unless it is set. */
-export function logOfProcess(
-  { format, level }: LogSettings,
-  secrets: readonly string[],
-  worker?: number,
-): Log {
+export function logOfProcess({ format, level }: LogSettings, secrets: readonly string[], worker?: number): Log {
   return createLog((line, canWait) => lines.add(line, canWait), secrets, {
     format: format ?? (isatty(STANDARD_ERROR) ? "pretty" : "json"),
     level,

@@ -44,8 +44,7 @@ export function createLog(
   secrets: readonly string[],
   { format, level, worker }: LogOptions = { format: "pretty", level: "info" },
 ): Log {
-  const strike = (text: string) =>
-    secrets.reduce((rest, secret) => rest.replaceAll(secret, "[key]"), text);
+  const strike = (text: string) => secrets.reduce((rest, secret) => rest.replaceAll(secret, "[key]"), text);
   const shown = LOG_LEVELS.slice(0, LOG_LEVELS.indexOf(level) + 1);
   const who = worker === undefined ? "" : `[${worker}] `;
   const write = (at: LogLevel, msg: string, fields: Fields, text: () => string) => {
@@ -93,9 +92,7 @@ export function createLog(
       // Cut after the secrets are struck out: half a secret would not be found.
       const text = cut(strike(describeFailure(error, level === "debug")));
       const ids = { request_id: of?.requestId, run_id: of && shortId(of.runId) };
-      write(at, "failure", { ...ids, error: text }, () =>
-        of ? `${text} ${shortId(of.runId)}` : text,
-      );
+      write(at, "failure", { ...ids, error: text }, () => (of ? `${text} ${shortId(of.runId)}` : text));
     },
   };
 }

@@ -17,8 +17,7 @@ export interface MemoryDefaults {
  * the process, with every answer in it.
  */
 export function memoryDefaults(heap: number = heapBytes()): MemoryDefaults {
-  const part = (share: number, most: number) =>
-    Math.min(most * MIB, Math.max(1, Math.floor(heap / share / MIB)) * MIB);
+  const part = (share: number, most: number) => Math.min(most * MIB, Math.max(1, Math.floor(heap / share / MIB)) * MIB);
   return {
     bodyBytes: part(10, 64),
     requestBytesTotal: part(7, 512),

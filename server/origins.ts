@@ -26,20 +26,14 @@ function parseOrigin(entry: string): string {
   const url = URL.canParse(entry) ? new URL(entry) : undefined;
   const isOrigin = url !== undefined && /^https?:$/.test(url.protocol) && url.pathname === "/";
   if (isOrigin && url.search === "" && url.hash === "" && url.username === "") return url.origin;
-  throw new SetupError(
-    `PARLEY_ALLOWED_ORIGINS must list origins such as https://www.example.com, but has "${entry}".`,
-  );
+  throw new SetupError(`PARLEY_ALLOWED_ORIGINS must list origins such as https://www.example.com, but has "${entry}".`);
 }
 
 /** "own": the page that this server serves; "allowed": another site that may use it. */
 export type OriginVerdict = "none" | "own" | "allowed" | "refused";
 
 /** Judges the `Origin` header; `host` is the request's `Host`. */
-export function judgeOrigin(
-  policy: OriginPolicy,
-  origin: string | undefined,
-  host: string | undefined,
-): OriginVerdict {
+export function judgeOrigin(policy: OriginPolicy, origin: string | undefined, host: string | undefined): OriginVerdict {
   if (origin === undefined) return "none";
   if (isOwnOrigin(policy, origin, host)) return "own";
   switch (policy.kind) {
@@ -61,8 +55,7 @@ function isOwnOrigin(policy: OriginPolicy, origin: string, host: string | undefi
   const url = new URL(origin);
   const own = `${url.protocol}//${host}`;
   if (!URL.canParse(own) || new URL(own).host !== url.host) return false;
-  const mustBeLoopback =
-    policy.kind === "loopback" || (policy.kind === "listed" && policy.ownMustBeLoopback);
+  const mustBeLoopback = policy.kind === "loopback" || (policy.kind === "listed" && policy.ownMustBeLoopback);
   return !mustBeLoopback || isLoopbackHost(url.hostname);
 }
 

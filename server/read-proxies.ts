@@ -12,9 +12,7 @@ export function readProxies(env: Environment): ProxyPolicy {
   const [given = HEADERS[0]] = list(env, "PARLEY_FORWARDED_HEADER");
   const header = HEADERS.find((name) => name === given?.toLowerCase());
   if (header !== undefined) return { trusted, header };
-  throw new SetupError(
-    `PARLEY_FORWARDED_HEADER must be x-forwarded-for or forwarded, but is "${given}".`,
-  );
+  throw new SetupError(`PARLEY_FORWARDED_HEADER must be x-forwarded-for or forwarded, but is "${given}".`);
 }
 
 function rangesOf(entries: readonly string[]): BlockList {

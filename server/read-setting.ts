@@ -32,17 +32,11 @@ export function list(env: Environment, name: string): readonly string[] {
 export function keyList(env: Environment, name: string): readonly string[] {
   const keys = list(env, name);
   if (keys.every((key) => /^[\x21-\x7e]+$/.test(key))) return keys;
-  throw new SetupError(
-    `${name} must hold keys of visible ASCII characters without spaces, separated by commas.`,
-  );
+  throw new SetupError(`${name} must hold keys of visible ASCII characters without spaces, separated by commas.`);
 }
 
 /** One of a few words. */
-export function oneOf<Word extends string>(
-  env: Environment,
-  name: string,
-  words: readonly Word[],
-): Word | undefined {
+export function oneOf<Word extends string>(env: Environment, name: string, words: readonly Word[]): Word | undefined {
   const value = text(env, name)?.toLowerCase();
   const word = words.find((one) => one === value);
   if (value === undefined || word !== undefined) return word;

@@ -12,7 +12,5 @@ export function readWorkers(flag: string | undefined, env: Environment): number 
   const count = Number(value);
   if (/^\d+$/.test(value) && count >= 1 && count <= MAX_WORKERS) return count;
   const name = flag === undefined ? "PARLEY_WORKERS" : "--workers";
-  throw new SetupError(
-    `${name} must be a whole number from 1 to ${MAX_WORKERS}, or auto, but is "${value}".`,
-  );
+  throw new SetupError(`${name} must be a whole number from 1 to ${MAX_WORKERS}, or auto, but is "${value}".`);
 }

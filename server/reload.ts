@@ -2,14 +2,7 @@
 
 import { closeSync, openSync } from "node:fs";
 import { isatty } from "node:tty";
-import {
-  type Config,
-  type Flags,
-  hasKeys,
-  LIVE_SETTINGS,
-  readConfig,
-  secretsOf,
-} from "./config.ts";
+import { type Config, type Flags, hasKeys, LIVE_SETTINGS, readConfig, secretsOf } from "./config.ts";
 import type { KeyKind } from "./http/caller.ts";
 import type { Log } from "./log.ts";
 import { SetupError } from "./providers/failures/provider-error.ts";
@@ -76,13 +69,7 @@ function refuseToOpen(old: Config, next: Config): void {
   throw new SetupError("No key is set any more. To serve without keys, restart the server.");
 }
 
-function describe(
-  old: Config,
-  oldEnv: Environment,
-  next: Config,
-  nextEnv: Environment,
-  closed: number,
-): string[] {
+function describe(old: Config, oldEnv: Environment, next: Config, nextEnv: Environment, closed: number): string[] {
   const names = new Set([...Object.keys(oldEnv), ...Object.keys(nextEnv)]);
   const changed = [...names].filter((name) => oldEnv[name] !== nextEnv[name]).sort();
   if (changed.length === 0) return ["nothing has changed"];

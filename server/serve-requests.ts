@@ -25,11 +25,7 @@ export interface Serving {
 }
 
 /** Takes every request through the route table: headers, route, access, handler, and one exit for failures. */
-export function serveRequests(
-  http: Server,
-  serving: Serving,
-  routes: RouteTable<HttpHandler>,
-): void {
+export function serveRequests(http: Server, serving: Serving, routes: RouteTable<HttpHandler>): void {
   const serve = async (req: IncomingMessage, res: ServerResponse) => {
     (req.socket as Answered)[LAST_ANSWER] = res;
     tellOfClosing(res);
@@ -51,9 +47,7 @@ export function serveRequests(
     const refusal = new ApiError("method_not_allowed", "This server is no proxy.");
     endWithError(socket, refusal.status, requestIdOf(req), refusal);
   });
-  http.on("clientError", (error, socket) =>
-    answerClientError(error, socket, (socket as Answered)[LAST_ANSWER]),
-  );
+  http.on("clientError", (error, socket) => answerClientError(error, socket, (socket as Answered)[LAST_ANSWER]));
 }
 
 /** On the connection itself: a weak map costs each collection of garbage something for each entry. */

@@ -51,8 +51,7 @@ export function serveSockets(
       logged.status = failure.status;
       observer.error(failure.code);
       // There is no room for a handshake, and a browser learns as much from a connection that fails.
-      if (server === undefined || failure.code === "overloaded")
-        refuseUpgrade(req, socket, failure);
+      if (server === undefined || failure.code === "overloaded") refuseUpgrade(req, socket, failure);
       else server.acceptAndRefuse(req, socket, head, failure);
       return;
     }
@@ -96,12 +95,7 @@ interface Visit {
  * One line per socket, when it is closed, which also gives its place back: one listener does both, since there are many sockets.
  * What is told is filled in as soon as it is known.
  */
-function tellWhenClosed(
-  { socket }: IncomingMessage,
-  requestId: string,
-  route: string,
-  observer: Observer,
-): Visit {
+function tellWhenClosed({ socket }: IncomingMessage, requestId: string, route: string, observer: Observer): Visit {
   const start = performance.now();
   const { bytesWritten: before } = socket;
   // What ws itself refuses: a handshake that is none.

@@ -3,12 +3,7 @@
 import type { Agent } from "./agent/define.ts";
 import type { RunWatch } from "./agent/run-watch.ts";
 import { hasDelegate } from "./flush-spans.ts";
-import {
-  type OpenTelemetry,
-  type TracedAgent,
-  type TracedRun,
-  traceRun,
-} from "./observe/trace-run.ts";
+import { type OpenTelemetry, type TracedAgent, type TracedRun, traceRun } from "./observe/trace-run.ts";
 import { splitModel } from "./providers/index.ts";
 
 /** `gen_ai.provider.name` of providers that the conventions name otherwise than model strings do. */
@@ -19,10 +14,7 @@ const PROVIDER_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** Watches runs with spans, where an SDK takes them. */
-export function traceRuns(
-  api: OpenTelemetry,
-  agent: Agent,
-): (run: TracedRun) => RunWatch | undefined {
+export function traceRuns(api: OpenTelemetry, agent: Agent): (run: TracedRun) => RunWatch | undefined {
   const traced: TracedAgent = {
     name: agent.agent,
     model: agent.model,

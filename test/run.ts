@@ -131,8 +131,7 @@ function signalAll(signal: NodeJS.Signals): void {
   }
 }
 
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-  process.on(signal, () => signalAll(signal));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => signalAll(signal));
 const deadline = setTimeout(() => {
   console.error(`FAILED: the tests did not end within ${ALL_MS / 60_000} minutes.`);
   signalAll("SIGKILL");

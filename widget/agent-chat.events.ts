@@ -2,13 +2,7 @@
 
 import type { AgentInfo, FinishReason } from "../server/protocol/chat.ts";
 import type * as face from "./public-types.ts";
-import {
-  type Failure,
-  type FeedbackReason,
-  type Reply,
-  replyText,
-  type ToolBlock,
-} from "./transcript.ts";
+import { type Failure, type FeedbackReason, type Reply, replyText, type ToolBlock } from "./transcript.ts";
 
 const ACROSS = { bubbles: true, composed: true };
 

@@ -1,11 +1,6 @@
 /** Speaks to screen readers: apart from the transcript, which would be read out token by token. */
 
-import {
-  html,
-  type ReactiveController,
-  type ReactiveControllerHost,
-  type TemplateResult,
-} from "lit";
+import { html, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from "lit";
 
 /** Lines that are read and said at a time (paragraphs, items, rows, blocks of code): the thousands of a long answer would hold the page up. */
 const LINES = 50;
@@ -72,9 +67,7 @@ export class Announcer implements ReactiveController {
   /** For the turn of the next lines; after the last ones, until they are heard. */
   #wait(): void {
     clearTimeout(this.#timer);
-    this.#timer = this.#rest[0]
-      ? setTimeout(() => this.#goOn())
-      : setTimeout(() => this.clear(), HEARD_AFTER_MS);
+    this.#timer = this.#rest[0] ? setTimeout(() => this.#goOn()) : setTimeout(() => this.clear(), HEARD_AFTER_MS);
   }
 
   /** Says it at once: for failures. It is gone as soon, since an alert is said again with whatever shows the element again. */
@@ -99,8 +92,7 @@ export class Announcer implements ReactiveController {
  * Where a listener can leave a long answer: after what ends a sentence, and what closes a quote. `Intl.Segmenter` knows more of it,
  * and has a phone load that for 50 ms and longer.
  */
-const SENTENCE_END =
-  /(?<=\p{STerm}["'\p{Pe}\p{Pf}]?)\s+(?![\p{Ll}\d])|(?<=[。！？])(?![\p{Pe}\p{Pf}。！？])/u;
+const SENTENCE_END = /(?<=\p{STerm}["'\p{Pe}\p{Pf}]?)\s+(?![\p{Ll}\d])|(?<=[。！？])(?![\p{Pe}\p{Pf}。！？])/u;
 
 /** Elements of an answer whose text is a line of its own; all others that are no part of a line have such elements in them. */
 const BLOCKS = /^(P|H\d|LI|PRE|TR|DIV)$/;

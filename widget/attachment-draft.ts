@@ -64,11 +64,7 @@ export class AttachmentDraft {
    * Checks and reads files, and keeps those that may be attached beside what else is sent: the state and the text. Resolves to a
    * sentence for each, to be spoken.
    */
-  add(
-    files: readonly File[],
-    limits: AttachmentLimits,
-    besides: unknown,
-  ): Promise<readonly string[]> {
+  add(files: readonly File[], limits: AttachmentLimits, besides: unknown): Promise<readonly string[]> {
     this.#pending = [...this.#pending, ...files];
     this.#refusals = [];
     this.#onChange();
@@ -78,11 +74,7 @@ export class AttachmentDraft {
     return outcomes;
   }
 
-  async #addAll(
-    files: readonly File[],
-    limits: AttachmentLimits,
-    besides: unknown,
-  ): Promise<readonly string[]> {
+  async #addAll(files: readonly File[], limits: AttachmentLimits, besides: unknown): Promise<readonly string[]> {
     // A state may hold the files of all earlier messages.
     const room = limits.max_body_bytes - new Blob([JSON.stringify(besides)]).size - MORE_BYTES;
     const refusals: string[] = [];
@@ -136,11 +128,7 @@ export class AttachmentDraft {
     this.#onChange();
   }
 
-  async #addOne(
-    file: File,
-    { agent, attachments }: AttachmentLimits,
-    room: number,
-  ): Promise<string | undefined> {
+  async #addOne(file: File, { agent, attachments }: AttachmentLimits, room: number): Promise<string | undefined> {
     const { media_types, max_bytes, max_count } = attachments;
     if (media_types.length === 0) return strings.noFilesTaken(agent);
     if (this.#files.length >= max_count) return strings.tooManyFiles(file.name, max_count);
@@ -179,10 +167,7 @@ export class AttachmentDraft {
     const preview = type === "image" ? { url: URL.createObjectURL(file) } : {};
     // The proven type, not the claimed one: a WebP that is called .jpg is a fine WebP.
     const attachment: Attachment = { type, name, mime_type: mediaType, data };
-    this.#files = [
-      ...this.#files,
-      { id: this.#count, name, size, mediaType, attachment, ...preview },
-    ];
+    this.#files = [...this.#files, { id: this.#count, name, size, mediaType, attachment, ...preview }];
     this.#onChange();
   }
 }

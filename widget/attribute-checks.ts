@@ -14,12 +14,7 @@ export const CHOICES = {
 } as const;
 
 /** Tells the page's author of a wrong value; the page's visitors must not suffer from it. */
-export function reportAttribute(
-  element: Element,
-  name: string,
-  value: unknown,
-  expected: string,
-): void {
+export function reportAttribute(element: Element, name: string, value: unknown, expected: string): void {
   console.error(`<${element.localName}> ${name} must be ${expected}, not "${value}"`);
 }
 
@@ -33,12 +28,6 @@ export function checkChoice(element: Element, name: string, words: readonly stri
   const chosen = isList ? (String(value).match(/\S+/g) ?? []) : [value];
   if (chosen.every((word) => words.includes(word))) return;
   // Without a value it was taken away, which is no mistake.
-  if (value)
-    reportAttribute(
-      element,
-      name,
-      value,
-      `${isList ? "words out of" : "one of"} ${words.join(", ")}`,
-    );
+  if (value) reportAttribute(element, name, value, `${isList ? "words out of" : "one of"} ${words.join(", ")}`);
   Reflect.set(element, name, words[0]);
 }

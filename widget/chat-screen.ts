@@ -142,9 +142,7 @@ export class ChatScreen {
       content: empty ? startView(client) : this.#transcript(client),
       status: this.#status(client, empty),
       disclaimer: this.#host.disclaimer || client.info?.disclaimer,
-      dock: key.prompt
-        ? this.#keyAsker.render(client, key.prompt)
-        : this.#composerAndMore(client, empty),
+      dock: key.prompt ? this.#keyAsker.render(client, key.prompt) : this.#composerAndMore(client, empty),
       announcements: this.announcer.render(),
       drop: this.#drop,
       jump: empty ? nothing : jumpView(this.#follower, session.messages),

@@ -96,10 +96,7 @@ export class ChatSession {
    * result is `undefined`. An accepted message is sent; the promise resolves when its run is over,
    * also one that waits for a key, or is gone.
    */
-  send(
-    outgoing: OutgoingMessage,
-    { replaces, onAccepted }: SendOptions = {},
-  ): Promise<void> | undefined {
+  send(outgoing: OutgoingMessage, { replaces, onAccepted }: SendOptions = {}): Promise<void> | undefined {
     if (this.busy) return undefined;
     onAccepted?.();
     if (replaces !== undefined) this.#conversation.rewind(replaces);

@@ -2,14 +2,7 @@
 
 import type { Attachment } from "../server/protocol/attachments.ts";
 import type { ConversationState, HistoryState } from "../server/protocol/chat.ts";
-import {
-  emptyReply,
-  type Message,
-  type Question,
-  type Reply,
-  type SentFile,
-  stopTools,
-} from "./transcript.ts";
+import { emptyReply, type Message, type Question, type Reply, type SentFile, stopTools } from "./transcript.ts";
 import type { ChatTurn } from "./transport/transport.ts";
 
 /** The files of so many messages are kept for sending them again: each may have some 64 MiB of them. */

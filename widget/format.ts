@@ -5,9 +5,7 @@ import { strings } from "./strings.ts";
 /** "20 MB", "512B", in the binary units that the limits are given in. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return format(bytes, "byte");
-  return bytes >= 1024 * 1024
-    ? format(bytes / 1024 / 1024, "megabyte")
-    : format(bytes / 1024, "kilobyte");
+  return bytes >= 1024 * 1024 ? format(bytes / 1024 / 1024, "megabyte") : format(bytes / 1024, "kilobyte");
 }
 
 /** "340ms", "1.2s", "2m 5s". */

@@ -11,13 +11,11 @@ export class KeyboardRoom implements ReactiveController {
   }
 
   hostConnected(): void {
-    for (const type of ["resize", "scroll"])
-      window.visualViewport?.addEventListener(type, this.#fit);
+    for (const type of ["resize", "scroll"]) window.visualViewport?.addEventListener(type, this.#fit);
   }
 
   hostDisconnected(): void {
-    for (const type of ["resize", "scroll"])
-      window.visualViewport?.removeEventListener(type, this.#fit);
+    for (const type of ["resize", "scroll"]) window.visualViewport?.removeEventListener(type, this.#fit);
   }
 
   /** What is left of the page is the visual viewport; zoomed by two fingers it is a detail, and nothing changes. */

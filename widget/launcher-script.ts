@@ -4,13 +4,7 @@
  */
 
 import { EarlyButton } from "./early-button.ts";
-import {
-  CHATS,
-  onceParsed,
-  type ScriptTag,
-  scriptTag,
-  setLauncherAttributes,
-} from "./script-tag.ts";
+import { CHATS, onceParsed, type ScriptTag, scriptTag, setLauncherAttributes } from "./script-tag.ts";
 import { parseServer } from "./server-url.ts";
 import { recall } from "./storage.ts";
 

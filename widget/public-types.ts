@@ -185,18 +185,16 @@ export interface AgentChatProps extends Partial<Omit<SharedProperties, "updateCo
 /** What `<agent-chat-launcher>` takes in a JSX template: its attributes and properties. */
 export interface AgentChatLauncherProps
   extends Partial<Omit<SharedProperties, "updateComplete">>,
-    Partial<
-      Pick<AgentChatLauncher, "apiKey" | "position" | "icon" | "size" | "label" | "preview">
-    > {
+    Partial<Pick<AgentChatLauncher, "apiKey" | "position" | "icon" | "size" | "label" | "preview">> {
   "auto-open"?: number | string;
   "preview-after"?: number | string;
 }
 
 /** Listeners for the events of an element, under the names that a framework makes of a prefix and the event's. */
 export type EventListeners<Prefix extends string> = {
-  [Name in keyof GlobalEventHandlersEventMap as Name extends `agent-chat-${string}`
-    ? `${Prefix}${Name}`
-    : never]?: (event: GlobalEventHandlersEventMap[Name]) => void;
+  [Name in keyof GlobalEventHandlersEventMap as Name extends `agent-chat-${string}` ? `${Prefix}${Name}` : never]?: (
+    event: GlobalEventHandlersEventMap[Name],
+  ) => void;
 };
 
 declare global {

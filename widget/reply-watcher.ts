@@ -1,11 +1,7 @@
 /** Notices what happens in a reply: tells the page when it has ended, and a listener each step by voice. */
 
 import type { LitElement } from "lit";
-import {
-  AgentChatDoneEvent,
-  AgentChatErrorEvent,
-  AgentChatToolEvent,
-} from "./agent-chat.events.ts";
+import { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatToolEvent } from "./agent-chat.events.ts";
 import { type Announcer, spokenLines } from "./announcer.ts";
 import type { StepModes } from "./step-modes.ts";
 import { strings } from "./strings.ts";
@@ -53,9 +49,7 @@ export class ReplyWatcher {
   }
 
   #sayTool({ tool, status }: ToolBlock): void {
-    this.#announcer.say(
-      status === "running" ? strings.toolStarted(tool) : `${tool}: ${toolStatus(status)}`,
-    );
+    this.#announcer.say(status === "running" ? strings.toolStarted(tool) : `${tool}: ${toolStatus(status)}`);
   }
 
   #ended(reply: Reply): void {
@@ -68,9 +62,7 @@ export class ReplyWatcher {
     }
     this.#host.dispatchEvent(new AgentChatDoneEvent(replyText(reply), finishReason ?? "stop"));
     // What is spoken is what is drawn: Markdown's marks are gone from it.
-    void this.#host.updateComplete.then(() =>
-      this.#announcer.sayLines(spokenLines(this.#drawnTexts())),
-    );
+    void this.#host.updateComplete.then(() => this.#announcer.sayLines(spokenLines(this.#drawnTexts())));
   }
 
   #drawnTexts(): Iterable<Element> {

@@ -19,5 +19,4 @@ export interface ScreenActions {
 }
 
 /** The element: what of it the parts of the screen read. */
-export type ScreenHost = FocusHost &
-  ViewHost & { readonly actions: string; readonly disclaimer: string };
+export type ScreenHost = FocusHost & ViewHost & { readonly actions: string; readonly disclaimer: string };

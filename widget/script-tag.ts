@@ -26,8 +26,7 @@ export function setLauncherAttributes(
 ): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (known.includes(name) || /^(lang|dir)$/.test(name)) launcher.setAttribute(name, value);
-    else
-      reportAttribute(launcher, `data-${name}`, value, `one of ${known.map((it) => `data-${it}`)}`);
+    else reportAttribute(launcher, `data-${name}`, value, `one of ${known.map((it) => `data-${it}`)}`);
   }
 }
 

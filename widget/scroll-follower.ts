@@ -146,9 +146,7 @@ export class ScrollFollower implements ReactiveController {
   /** Does the keyboard's focus stand on something in the text? It must not move away from there. */
   #isVisited(scroller: HTMLElement): boolean {
     const focused = (scroller.getRootNode() as ShadowRoot).activeElement;
-    return (
-      !!focused?.matches(":focus-visible") && focused !== scroller && scroller.contains(focused)
-    );
+    return !!focused?.matches(":focus-visible") && focused !== scroller && scroller.contains(focused);
   }
 
   #setFollowing(following: boolean): void {

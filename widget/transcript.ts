@@ -92,12 +92,7 @@ export function emptyReply(id: string): Reply {
 }
 
 /** Adds what one event says. `now` in milliseconds dates the thinking; `reference` names the run, should it fail. */
-export function applyEvent(
-  reply: Reply,
-  event: StreamEvent,
-  now: number,
-  reference?: string,
-): Reply {
+export function applyEvent(reply: Reply, event: StreamEvent, now: number, reference?: string): Reply {
   switch (event.type) {
     case "token":
       return { ...reply, blocks: addText(settle(reply.blocks, now), reply.id, event.data) };
@@ -155,9 +150,7 @@ export function filesOf(message: Message): readonly SentFile[] {
 
 /** Everything that the agent said, as Markdown. */
 export function replyText(reply: Reply): string {
-  return reply.blocks
-    .flatMap((block) => (block.type === "text" ? [block.text.trim()] : []))
-    .join("\n\n");
+  return reply.blocks.flatMap((block) => (block.type === "text" ? [block.text.trim()] : [])).join("\n\n");
 }
 
 function blockId(replyId: string, blocks: readonly Block[]): string {
@@ -219,11 +212,7 @@ function endTools(blocks: readonly Block[]): readonly Block[] {
  * `done` carries the text of the last model turn. It was streamed already, as one block or as several
  * with thinking between; only a provider that did not stream it leaves something to add.
  */
-function addFinalOutput(
-  blocks: readonly Block[],
-  replyId: string,
-  output: string,
-): readonly Block[] {
+function addFinalOutput(blocks: readonly Block[], replyId: string, output: string): readonly Block[] {
   const texts = blocks.filter((block) => block.type === "text").map((block) => block.text);
   const streamed = texts.some((_, index) => texts.slice(index).join("") === output);
   if (output === "" || streamed) return blocks;

@@ -176,19 +176,13 @@ export class ViewState implements Disclosure, ReactiveController {
     let first = end;
     for (let chars = 0; first > 0 && chars < PIECE_CHARS; ) {
       const message = this.#messages[--first];
-      if (message)
-        chars += message.role === "user" ? message.text.length : replyText(message).length;
+      if (message) chars += message.role === "user" ? message.text.length : replyText(message).length;
     }
     return first;
   }
 
   /** Copies a text for the button that was pressed; where it is drawn, too, as what it looks like. */
-  async copy(
-    button: HTMLElement,
-    id: string,
-    text: string,
-    drawn?: Iterable<Element>,
-  ): Promise<void> {
+  async copy(button: HTMLElement, id: string, text: string, drawn?: Iterable<Element>): Promise<void> {
     const isDone = drawn && (await this.#copyDrawn(text, drawn));
     if (!isDone && !(await writeClipboard(text, button))) {
       this.#onCopyFailed();

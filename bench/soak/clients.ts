@@ -10,9 +10,7 @@ import { answerTo, CALLED, type Kind, messageOf, type Order } from "./upstream.t
 /** A PNG as far as anybody looks at it, of about a megabyte. */
 const FILE = Buffer.alloc(1024 * 1024);
 Buffer.from("89504e470d0a1a0a0000000d49484452", "hex").copy(FILE);
-const attachments = [
-  { type: "image", name: "a.png", mime_type: "image/png", data: FILE.toString("base64") },
-];
+const attachments = [{ type: "image", name: "a.png", mime_type: "image/png", data: FILE.toString("base64") }];
 
 /** How a message of each kind must end. */
 const ENDS: Record<Kind, string> = {
@@ -60,8 +58,7 @@ class Following {
     if (this.#end !== ENDS[kind]) throw new Error(`${kind} ended with ${this.#end ?? "nothing"}`);
     const whole = answerTo(this.#order);
     const isRight = this.#end === "done" ? this.#text === whole : whole.startsWith(this.#text);
-    if (!isRight)
-      throw new Error(`${kind} said ${this.#text.length} of ${whole.length} characters`);
+    if (!isRight) throw new Error(`${kind} said ${this.#text.length} of ${whole.length} characters`);
     if (kind === "tools" && this.#results !== CALLED.length) throw new Error("a result is missing");
   }
 }
@@ -106,15 +103,11 @@ async function readStream(answer: IncomingMessage, run: Following, isEnough = ()
 
 export async function sse(server: string, order: Order, more = {}): Promise<void> {
   const run = new Following(order);
-  await readStream(
-    await open(server, "POST", "/api/chat", { message: messageOf(order), stream: true, ...more }),
-    run,
-  );
+  await readStream(await open(server, "POST", "/api/chat", { message: messageOf(order), stream: true, ...more }), run);
   run.prove();
 }
 
-export const upload: Action = (server, order) =>
-  (order.id % 2 === 0 ? json : sse)(server, order, { attachments });
+export const upload: Action = (server, order) => (order.id % 2 === 0 ? json : sse)(server, order, { attachments });
 
 /** Goes away in the middle and never comes back. */
 export const drop: Action = async (server, order) => {
@@ -142,11 +135,7 @@ export const resume: Action = async (server, order) => {
       continue;
     }
     const headers = { "last-event-id": String(run.after) };
-    await readStream(
-      await open(server, "GET", `/api/chat/runs/${id}`, undefined, headers),
-      run,
-      enough(),
-    );
+    await readStream(await open(server, "GET", `/api/chat/runs/${id}`, undefined, headers), run, enough());
   }
   run.prove();
 };

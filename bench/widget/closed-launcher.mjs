@@ -9,8 +9,7 @@ const LOADS = 5;
 const SCRIPTS = ["widget.js", "launcher.js"];
 
 /** A page of some length, so that it has work of its own. */
-const CONTENT =
-  "<p>Roses, tulips and other flowers are sold here every day of the week.</p>".repeat(200);
+const CONTENT = "<p>Roses, tulips and other flowers are sold here every day of the week.</p>".repeat(200);
 
 /** The median of the loads, each in a fresh profile. */
 async function load(browser, url, selector) {
@@ -59,10 +58,7 @@ export async function closedLauncher(browser, t) {
     (bytes / 1e6).toFixed(2),
     String(nodes),
   ];
-  const rows = [
-    ["page", "all tasks", "longest", "over 50 ms", "heap, MB", "nodes"],
-    row("without us", without),
-  ];
+  const rows = [["page", "all tasks", "longest", "over 50 ms", "heap, MB", "nodes"], row("without us", without)];
   for (const script of SCRIPTS) {
     const launcher = await load(browser, `${site.url}/${script}`, '[part="launcher"]');
     const more = Object.entries(launcher).map(([name, value]) => [name, value - without[name]]);

@@ -90,12 +90,7 @@ function layOut(): void {
   document.body.getBoundingClientRect();
 }
 
-async function measure(
-  draw: Draw,
-  text: string,
-  from: number,
-  next: () => unknown = frame,
-): Promise<number[]> {
+async function measure(draw: Draw, text: string, from: number, next: () => unknown = frame): Promise<number[]> {
   const costs: number[] = [];
   before = 0;
   for (let count = 1; count <= MEASURED; count += 1) {
@@ -110,8 +105,7 @@ async function measure(
   return costs;
 }
 
-const mean = (values: readonly number[]) =>
-  values.reduce((sum, value) => sum + value, 0) / values.length;
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 async function costOf(draw: Draw, text: string, needsAll: boolean): Promise<Cost> {
   const first = 2_000;

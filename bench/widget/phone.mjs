@@ -69,9 +69,7 @@ async function eventsDuring(page, category, work) {
   await traced;
   await session.detach();
   const threadOf = ({ pid, tid }) => `${pid} ${tid}`;
-  const main = events.filter(
-    ({ name, args }) => name === "thread_name" && args.name === "CrRendererMain",
-  );
+  const main = events.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain");
   const threads = new Set(main.map(threadOf));
   return events.filter((it) => it.tdur && threads.has(threadOf(it)));
 }
@@ -168,9 +166,7 @@ export async function memoryOf(page) {
 
 /** Rows of a table: what the page does that holds it up, in three runs. */
 export async function phone(browser, t) {
-  const rows = [
-    ["on a phone", "tasks", "longest", "over 50 ms", "longest that comes again", "goal"],
-  ];
+  const rows = [["on a phone", "tasks", "longest", "over 50 ms", "longest that comes again", "goal"]];
   for (const [name, measure, apart] of [
     ["a 100 kB answer streams", streaming, 0.005],
     // One processor that is lent makes a greater part of these few seconds.

@@ -1,4 +1,1 @@
-export function longestRecurring(
-  runs: readonly (readonly { at: number; ms: number }[])[],
-  apart: number,
-): number;
+export function longestRecurring(runs: readonly (readonly { at: number; ms: number }[])[], apart: number): number;

@@ -11,8 +11,7 @@ const SHORT_MS = 5;
  */
 export function longestRecurring(runs, apart) {
   const long = runs.map((tasks) => tasks.filter(({ ms }) => ms >= SHORT_MS));
-  const near = (place) => (tasks) =>
-    tasks.filter(({ at }) => Math.abs(at - place) <= apart).map(({ ms }) => ms);
+  const near = (place) => (tasks) => tasks.filter(({ at }) => Math.abs(at - place) <= apart).map(({ ms }) => ms);
   const times = long.flatMap((tasks, run) =>
     tasks.map(({ at, ms }) => {
       const others = long.filter((_, other) => other !== run);

@@ -10,11 +10,7 @@ export function text(from: Record<string, unknown>, field: string, called = fiel
 }
 
 /** A string or nothing. @throws SetupError */
-export function optionalText(
-  from: Record<string, unknown>,
-  field: string,
-  called = field,
-): string | undefined {
+export function optionalText(from: Record<string, unknown>, field: string, called = field): string | undefined {
   const value = from[field];
   if (value === undefined || typeof value === "string") return value;
   throw new SetupError(`${called} must be a string.`);

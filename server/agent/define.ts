@@ -148,12 +148,7 @@ export function checkAgent(exported: unknown): Agent {
   }
   const { chat, maxTurns = DEFAULT_MAX_TURNS, tools = [] } = exported;
   const name = text(exported, "name");
-  if (
-    typeof maxTurns !== "number" ||
-    !Number.isInteger(maxTurns) ||
-    maxTurns < 1 ||
-    maxTurns > 1000
-  ) {
+  if (typeof maxTurns !== "number" || !Number.isInteger(maxTurns) || maxTurns < 1 || maxTurns > 1000) {
     throw new SetupError("maxTurns must be a whole number from 1 to 1000.");
   }
   if (!Array.isArray(tools)) throw new SetupError("tools must be an array of tool({ … }).");
@@ -177,14 +172,10 @@ function checkFallbacks({ model, fallbacks = [] }: Record<string, unknown>): rea
   if (!Array.isArray(fallbacks)) throw new SetupError("fallbacks must be an array of models.");
   return fallbacks.map((name: unknown, index) => {
     if (typeof name !== "string" || name.trim() === "") {
-      throw new SetupError(
-        `fallbacks[${index}] must be a model, such as "anthropic/claude-sonnet-5".`,
-      );
+      throw new SetupError(`fallbacks[${index}] must be a model, such as "anthropic/claude-sonnet-5".`);
     }
     if (name === model || fallbacks.indexOf(name) !== index) {
-      throw new SetupError(
-        `fallbacks[${index}] names "${name}", which is asked before it already.`,
-      );
+      throw new SetupError(`fallbacks[${index}] names "${name}", which is asked before it already.`);
     }
     return name;
   });
@@ -205,17 +196,13 @@ function checkTool(definition: unknown, at: string): Tool {
   const { execute, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition;
   const name = text(definition, "name", `${at}.name`);
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
-    throw new SetupError(
-      `${at}.name must be 1 to 64 letters, digits, "_" or "-", but is "${name}".`,
-    );
+    throw new SetupError(`${at}.name must be 1 to 64 letters, digits, "_" or "-", but is "${name}".`);
   }
   if (typeof execute !== "function") {
     throw new SetupError(`The tool "${name}" has no execute function.`);
   }
   if (typeof timeoutMs !== "number" || !(timeoutMs > 0 && timeoutMs < 2 ** 31)) {
-    throw new SetupError(
-      `timeoutMs of the tool "${name}" must be a number of milliseconds above 0.`,
-    );
+    throw new SetupError(`timeoutMs of the tool "${name}" must be a number of milliseconds above 0.`);
   }
   return {
     name,

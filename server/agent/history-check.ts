@@ -132,11 +132,7 @@ function isContentPart(part: unknown): boolean {
     case "image_url":
       return isRecord(part.image_url) && isDataUrl(part.image_url.url, "image");
     case "file":
-      return (
-        isRecord(part.file) &&
-        typeof part.file.filename === "string" &&
-        isDataUrl(part.file.file_data, "file")
-      );
+      return isRecord(part.file) && typeof part.file.filename === "string" && isDataUrl(part.file.file_data, "file");
     default:
       return false;
   }

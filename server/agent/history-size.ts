@@ -48,9 +48,7 @@ function itemsIn(message: unknown): number {
 }
 
 function tooLarge(problem: string): ApiError {
-  return new ApiError(
-    "request_too_large",
-    `state.conversation_history ${problem} allowed. Start a new conversation.`,
-    { param: "/state/conversation_history" },
-  );
+  return new ApiError("request_too_large", `state.conversation_history ${problem} allowed. Start a new conversation.`, {
+    param: "/state/conversation_history",
+  });
 }

@@ -36,7 +36,5 @@ function checkStores(value: unknown, at: string): readonly string[] {
   if (Array.isArray(value) && value.length > 0 && value.every((id) => typeof id === "string")) {
     return value;
   }
-  throw new SetupError(
-    `${at} must name what to search: { type: "file_search", vector_store_ids: ["vs_…"] }.`,
-  );
+  throw new SetupError(`${at} must name what to search: { type: "file_search", vector_store_ids: ["vs_…"] }.`);
 }

@@ -92,10 +92,7 @@ export class ModelTurn {
   /** What ended a turn that has no end: an abort after which the provider ended quietly, or a cut line. */
   broken(signal: AbortSignal): unknown {
     if (signal.aborted) return signal.reason;
-    return new ProviderError(
-      "provider_truncated",
-      "The model's answer broke off. Please try again.",
-    );
+    return new ProviderError("provider_truncated", "The model's answer broke off. Please try again.");
   }
 }
 

@@ -70,12 +70,7 @@ export function cutShort(
       };
     case "shutting_down":
       return {
-        ...errorEvent(
-          runner,
-          request,
-          "shutting_down",
-          "The server is stopping. Please try again.",
-        ),
+        ...errorEvent(runner, request, "shutting_down", "The server is stopping. Please try again."),
         retry_after: 1,
       };
     case "timeout":
@@ -99,12 +94,7 @@ export function failed(runner: Runner, request: RunRequest, error: unknown): Err
 }
 
 /** The last good state is the one that the message came with: the message can be sent again as it is. */
-function errorEvent(
-  runner: Runner,
-  request: RunRequest,
-  code: ErrorEvent["code"],
-  message: string,
-): ErrorEvent {
+function errorEvent(runner: Runner, request: RunRequest, code: ErrorEvent["code"], message: string): ErrorEvent {
   const hasState = Object.keys(request.state).length > 0;
   return {
     type: "error",

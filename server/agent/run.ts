@@ -59,9 +59,7 @@ export async function runAgent(
         await tell(finish(runner, conversation, progress, turn.said, "max_turns"));
         return;
       }
-      conversation.answer(
-        await runTools(agent.tools, turn.calls, { signal, limits: runner.toolLimits, tell, watch }),
-      );
+      conversation.answer(await runTools(agent.tools, turn.calls, { signal, limits: runner.toolLimits, tell, watch }));
     }
   } catch (error) {
     if (signal.aborted && conversation !== undefined) {

@@ -23,9 +23,7 @@ type SchemaValue<Schema> = Schema extends { const: infer Value }
           ? TypedValue<Type extends readonly (infer One)[] ? One : Type, Schema>
           : unknown);
 
-type ChosenValue<Schema> = Schema extends
-  | { anyOf: readonly (infer Choice)[] }
-  | { oneOf: readonly (infer Choice)[] }
+type ChosenValue<Schema> = Schema extends { anyOf: readonly (infer Choice)[] } | { oneOf: readonly (infer Choice)[] }
   ? SchemaValue<Choice>
   : unknown;
 

@@ -30,10 +30,7 @@ export function readState(value: unknown, binding: StateBinding): ConversationSt
   const own = (name: string) => (Object.hasOwn(value, name) ? value[name] : undefined);
   if (!isOfKind(value, binding.kind)) {
     if (Object.keys(value).length === 0) return NEW_CONVERSATION;
-    throw invalidState(
-      "/state",
-      `state must be as this server returned it: {} or an object with ${binding.kind}.`,
-    );
+    throw invalidState("/state", `state must be as this server returned it: {} or an object with ${binding.kind}.`);
   }
   return binding.kind === "previous_response_id"
     ? readResponseId(own("previous_response_id"), binding)
@@ -100,9 +97,7 @@ function sign(text: string, secret: string, { agent, provider }: StateBinding): 
 /** Clients may store a state in something that sorts keys, so the order of keys is not signed. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) =>
-    isRecord(item)
-      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : item,
+    isRecord(item) ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1))) : item,
   );
 }
 

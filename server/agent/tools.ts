@@ -101,12 +101,7 @@ async function carryOut(
 }
 
 /** Never rejects: whatever a tool does becomes a result that the model can act on. */
-async function callTool(
-  tool: Tool,
-  call: ToolCall,
-  runSignal: AbortSignal,
-  watch: RunWatch,
-): Promise<Outcome> {
+async function callTool(tool: Tool, call: ToolCall, runSignal: AbortSignal, watch: RunWatch): Promise<Outcome> {
   const timeout = new AbortController();
   const timer = setTimeout(() => timeout.abort(), tool.timeoutMs);
   const signal = AbortSignal.any([runSignal, timeout.signal]);

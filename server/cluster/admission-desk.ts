@@ -25,11 +25,9 @@ export class AdmissionDesk {
     rightKey: ({ address }) => this.#admission.rightKey(address),
     wrongKey: ({ address }) => this.#admission.wrongKey(address),
     message: ({ caller }) => this.#admission.message(caller),
-    enterRun: ({ hold, caller }) =>
-      this.#hold(hold, (signal) => this.#admission.enter(caller, signal)),
+    enterRun: ({ hold, caller }) => this.#hold(hold, (signal) => this.#admission.enter(caller, signal)),
     enterSocket: ({ hold, caller }) => this.#hold(hold, () => this.#admission.socket(caller)),
-    enterLarge: ({ hold, address }) =>
-      this.#hold(hold, (signal) => this.#large.enter(address, signal)),
+    enterLarge: ({ hold, address }) => this.#hold(hold, (signal) => this.#large.enter(address, signal)),
     release: ({ hold }) => this.#release(hold),
   };
 
@@ -38,10 +36,7 @@ export class AdmissionDesk {
     for (const hold of [...this.#held.keys()]) this.#release(hold);
   }
 
-  async #hold(
-    hold: Hold["hold"],
-    take: (signal: AbortSignal) => Release | Promise<Release>,
-  ): Promise<void> {
+  async #hold(hold: Hold["hold"], take: (signal: AbortSignal) => Release | Promise<Release>): Promise<void> {
     const givenUp = new AbortController();
     // Until it is had, to release it means to leave the line.
     this.#held.set(hold, () => givenUp.abort());

@@ -3,15 +3,7 @@ import type { LargeBodies } from "../http/body.ts";
 import type { AdmissionControl } from "../limits/admission-control.ts";
 import { runNotFound } from "../runs/run-hub.ts";
 import { AdmissionDesk } from "./admission-desk.ts";
-import type {
-  Listening,
-  PrimaryApi,
-  RelayFrame,
-  Settings,
-  WorkerApi,
-  WorkerId,
-  WorkerSetup,
-} from "./apis.ts";
+import type { Listening, PrimaryApi, RelayFrame, Settings, WorkerApi, WorkerId, WorkerSetup } from "./apis.ts";
 import { Figures } from "./figures.ts";
 import { Peer, PeerGone } from "./peer.ts";
 import { RunPlaces } from "./run-places.ts";
@@ -89,9 +81,7 @@ export class Coordinator {
   /** How many sockets and runs were ended. */
   async reload(env: Settings): Promise<number> {
     const peers = [...this.#connected.values()].map(({ peer }) => peer);
-    const ended = await Promise.all(
-      peers.map((peer) => this.#unlessGone(peer.call("reload", { env }))),
-    );
+    const ended = await Promise.all(peers.map((peer) => this.#unlessGone(peer.call("reload", { env }))));
     return ended.reduce<number>((sum, count) => sum + (count ?? 0), 0);
   }
 
@@ -129,9 +119,7 @@ export class Coordinator {
     for (const { peer } of this.#connected.values()) peer.cast("gone", { worker: id });
   }
 
-  #startApi(
-    worker: Worker,
-  ): Pick<PrimaryApi, "setup" | "listening" | "cannotStart" | "failing" | "ending"> {
+  #startApi(worker: Worker): Pick<PrimaryApi, "setup" | "listening" | "cannotStart" | "failing" | "ending"> {
     const { workers, setup, log, gaveUp } = this.#options;
     return {
       setup,
@@ -157,10 +145,7 @@ export class Coordinator {
 
   #runsApi(
     id: WorkerId,
-  ): Pick<
-    PrimaryApi,
-    "claim" | "find" | "taken" | "free" | "cancel" | "abort" | "relay" | "metrics"
-  > {
+  ): Pick<PrimaryApi, "claim" | "find" | "taken" | "free" | "cancel" | "abort" | "relay" | "metrics"> {
     const places = this.#places;
     return {
       claim: ({ place, digest }) => places.claim(id, place, digest),

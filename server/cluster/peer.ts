@@ -125,9 +125,7 @@ export class Peer<Theirs extends Methods<Theirs>, Own extends Methods<Own>> {
 const TYPES: ReadonlySet<unknown> = new Set(["call", "cast", "result", "failure"]);
 
 function isFrame(message: unknown): message is Frame {
-  return (
-    typeof message === "object" && message !== null && "type" in message && TYPES.has(message.type)
-  );
+  return typeof message === "object" && message !== null && "type" in message && TYPES.has(message.type);
 }
 
 export function encodeError(error: unknown): WireError {

@@ -59,10 +59,7 @@ export class RelayHost {
   /** By reader: worker, then its number there. */
   readonly #readers = new Map<WorkerId, Map<number, Hosted>>();
 
-  constructor(
-    runAt: (place: string) => RunAccess | undefined,
-    send: (to: WorkerId, frame: RelayFrame) => void,
-  ) {
+  constructor(runAt: (place: string) => RunAccess | undefined, send: (to: WorkerId, frame: RelayFrame) => void) {
     this.#runAt = runAt;
     this.#send = send;
   }

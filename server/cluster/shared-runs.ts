@@ -1,12 +1,6 @@
 import type { AbortKind } from "../agent/run-abort.ts";
 import type { Caller } from "../http/caller.ts";
-import type {
-  EventSink,
-  ReadingAccess,
-  RunAccess,
-  RunDirectory,
-  RunOrder,
-} from "../runs/run-access.ts";
+import type { EventSink, ReadingAccess, RunAccess, RunDirectory, RunOrder } from "../runs/run-access.ts";
 import { checkAfter, endsWith, nearEndOf } from "../runs/run-extent.ts";
 import { digestOf, type PlaceObserver, type RunHub, runNotFound } from "../runs/run-hub.ts";
 import type { FoundRun, PrimaryApi, RelayFrame, RunView, WorkerApi, WorkerId } from "./apis.ts";

@@ -58,9 +58,7 @@ export class Blocks {
   /** The blocks of much. Whoever takes them owns them. */
   take(): Buffer<ArrayBuffer>[] {
     const last = this.#blocks.length - 1;
-    return this.#blocks.map((block, index) =>
-      index === last ? block.subarray(0, this.#filled) : block,
-    );
+    return this.#blocks.map((block, index) => (index === last ? block.subarray(0, this.#filled) : block));
   }
 
   #adopt(piece: Buffer<ArrayBuffer>): void {

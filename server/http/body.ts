@@ -106,10 +106,7 @@ function refuseOtherMedia(req: IncomingMessage): void {
   }
   // Node unpacks chunks only, and would hand over what else was done to the body as if it were the body.
   if (!/^(?:chunked)?$/i.test(req.headers["transfer-encoding"]?.trim() ?? "")) {
-    throw new ApiError(
-      "unsupported_media_type",
-      "Send the body without Transfer-Encoding, or chunked.",
-    );
+    throw new ApiError("unsupported_media_type", "Send the body without Transfer-Encoding, or chunked.");
   }
   const coding = req.headers["content-encoding"] ?? "identity";
   if (coding.toLowerCase() !== "identity") {
@@ -117,11 +114,7 @@ function refuseOtherMedia(req: IncomingMessage): void {
   }
 }
 
-function readBlocks(
-  req: IncomingMessage,
-  { limit, memory, minRate }: BodyRules,
-  turn: Turn,
-): Promise<Blocks> {
+function readBlocks(req: IncomingMessage, { limit, memory, minRate }: BodyRules, turn: Turn): Promise<Blocks> {
   return new Promise((resolve, reject) => {
     // Nothing more would be heard of it.
     if (isCutOff(req)) return reject(cutOff());

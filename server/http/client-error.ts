@@ -14,8 +14,7 @@ export function answerClientError(
   current: ServerResponse | undefined,
 ): void {
   // Either the answer has begun, or it was given before the request's body was there.
-  const answering =
-    current?.headersSent === true && !(current.writableFinished && current.req.complete);
+  const answering = current?.headersSent === true && !(current.writableFinished && current.req.complete);
   if (error.code === "ECONNRESET" || !socket.writable || answering) {
     socket.destroy();
     return;

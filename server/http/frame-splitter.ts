@@ -99,8 +99,7 @@ export class FrameSplitter {
         if (isToSplit) {
           this.#large = largeFrame({ ...header, first }, bytes, at);
         } else {
-          if (isRenamed)
-            this.#pass(Buffer.concat([Buffer.of(first), bytes.subarray(at + 1, from)]));
+          if (isRenamed) this.#pass(Buffer.concat([Buffer.of(first), bytes.subarray(at + 1, from)]));
           this.#left = header.length;
         }
         at += header.size;
@@ -157,11 +156,7 @@ function asBinary(first: number): number {
  * Puts a splitter before what `ws` reads with. `ws` stops reading by taking its listener away, which it finds in
  * the property that `EventEmitter.rawListeners` documents.
  */
-export function splitLargeFrames(
-  connection: Duplex,
-  maxPayload: number,
-  listener: FrameListener,
-): void {
+export function splitLargeFrames(connection: Duplex, maxPayload: number, listener: FrameListener): void {
   const [read, ...others] = connection.listeners("data");
   if (read === undefined || others.length > 0) throw new Error("ws reads in a new way");
   // Made when the peer says something: there are many sockets, and most are idle.
@@ -200,11 +195,7 @@ function readHeader(bytes: Buffer, at: number): Header | undefined {
   const size = 2 + lengthBytes + (isMasked ? 4 : 0);
   if (at + size > bytes.length) return undefined;
   const length =
-    lengthBytes === 0
-      ? short
-      : lengthBytes === 2
-        ? bytes.readUInt16BE(at + 2)
-        : Number(bytes.readBigUInt64BE(at + 2));
+    lengthBytes === 0 ? short : lengthBytes === 2 ? bytes.readUInt16BE(at + 2) : Number(bytes.readBigUInt64BE(at + 2));
   return { first: bytes[at] ?? 0, isMasked, size, length };
 }
 

@@ -9,12 +9,7 @@ const OFFER = new Set(["connection", "upgrade", "http2-settings"]);
  * client of Java and `curl --http2` offer h2c with each plain request. Node hands every offer to the
  * "upgrade" listener and has stopped reading, so the request is put back without it, to be read again.
  */
-export function ignoreUpgrade(
-  http: Server,
-  req: IncomingMessage,
-  socket: Duplex,
-  head: Buffer,
-): void {
+export function ignoreUpgrade(http: Server, req: IncomingMessage, socket: Duplex, head: Buffer): void {
   const lines = [`${req.method} ${req.url} HTTP/${req.httpVersion}`];
   for (let at = 0; at < req.rawHeaders.length; at += 2) {
     const name = req.rawHeaders[at] ?? "";

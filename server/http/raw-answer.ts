@@ -7,12 +7,7 @@ import { COMMON_HEADERS, errorBody, errorHeaders } from "./respond.ts";
 const LINGER_MS = 2_000;
 
 /** Answers on a connection that has no `ServerResponse`, in the form of every other refusal, and ends it. */
-export function endWithError(
-  socket: Duplex,
-  status: number,
-  requestId: string,
-  error: ApiError,
-): void {
+export function endWithError(socket: Duplex, status: number, requestId: string, error: ApiError): void {
   const body = JSON.stringify(errorBody(error));
   const headers = {
     ...COMMON_HEADERS,

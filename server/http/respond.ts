@@ -8,10 +8,7 @@ export const COMMON_HEADERS = {
   "referrer-policy": "no-referrer",
 } as const;
 
-export function setHeaders(
-  res: ServerResponse,
-  headers: Readonly<Record<string, string | number>>,
-): void {
+export function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string | number>>): void {
   for (const name in headers) res.setHeader(name, headers[name] ?? "");
 }
 

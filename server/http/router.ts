@@ -77,9 +77,7 @@ function sorted<Handler>(table: RouteTable<Handler>): Sorted<Handler> {
     const all = Object.entries(table);
     const whole = all.filter(([key]) => !key.includes("{"));
     known = {
-      whole: new Map(
-        whole.map(([key, route]) => [key, { name: methodAndPath(key)[1], ...route, params: {} }]),
-      ),
+      whole: new Map(whole.map(([key, route]) => [key, { name: methodAndPath(key)[1], ...route, params: {} }])),
       patterns: all.filter(([key]) => key.includes("{")),
     };
     tables.set(table, known);

@@ -45,12 +45,7 @@ export class SocketLine implements SocketWatcher {
   #unanswered: Buffer | undefined;
 
   /** `connection` is what the socket was made of. A peer that takes nothing for `sendMs` is cut. */
-  constructor(
-    socket: ToldSocket,
-    connection: Duplex,
-    sendMs: number,
-    onClosed: readonly OnClosed[],
-  ) {
+  constructor(socket: ToldSocket, connection: Duplex, sendMs: number, onClosed: readonly OnClosed[]) {
     this.#socket = socket;
     this.#connection = connection;
     this.#sendMs = sendMs;

@@ -41,12 +41,7 @@ export class SocketServer {
   }
 
   /** Completes the handshake; a faulty one is answered with 400. */
-  accept(
-    req: IncomingMessage,
-    socket: Duplex,
-    head: Buffer,
-    use: (line: SocketLine) => void,
-  ): void {
+  accept(req: IncomingMessage, socket: Duplex, head: Buffer, use: (line: SocketLine) => void): void {
     if (this.#isClosed) {
       refuseUpgrade(req, socket, new ApiError("shutting_down", "The server is stopping."));
       return;
@@ -75,9 +70,7 @@ export class SocketServer {
     this.#isClosed = true;
     clearInterval(this.#ping);
     const open = [...this.#lines];
-    const closed = open.map(
-      (line) => new Promise<void>((resolve) => line.onClose(() => resolve())),
-    );
+    const closed = open.map((line) => new Promise<void>((resolve) => line.onClose(() => resolve())));
     // Those that do not answer are cut by their lines.
     for (const line of open) line.close(code, reason);
     await Promise.all(closed);

@@ -8,13 +8,7 @@ export function unmask(bytes: Uint8Array, key: Uint8Array, used: number): void {
   unmaskBytes(bytes, to, bytes.length, key, used);
 }
 
-function unmaskBytes(
-  bytes: Uint8Array,
-  from: number,
-  to: number,
-  key: Uint8Array,
-  used: number,
-): void {
+function unmaskBytes(bytes: Uint8Array, from: number, to: number, key: Uint8Array, used: number): void {
   for (let at = from; at < to; at++) {
     bytes[at] = (bytes[at] ?? 0) ^ (key[(used + at) & 3] ?? 0);
   }

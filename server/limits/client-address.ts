@@ -43,9 +43,7 @@ export function isTrustedPeer(peer: string | undefined, { trusted }: ProxyPolicy
 
 /** The `for=` of each element (RFC 7239); an element without one is "". */
 function forElements(header: string): string[] {
-  return header
-    .split(",")
-    .map((element) => /(?:^|;)\s*for\s*=\s*("?)([^";,]*)\1/i.exec(element)?.[2] ?? "");
+  return header.split(",").map((element) => /(?:^|;)\s*for\s*=\s*("?)([^";,]*)\1/i.exec(element)?.[2] ?? "");
 }
 
 function isTrusted(trusted: BlockList | undefined, address: string): boolean {

@@ -10,10 +10,7 @@ export interface AdmissionMeter {
 }
 
 /** Counts what another one refuses, and who waits. */
-export function meterAdmission(
-  admission: AdmissionControl,
-  meter: AdmissionMeter,
-): AdmissionControl {
+export function meterAdmission(admission: AdmissionControl, meter: AdmissionMeter): AdmissionControl {
   const counted = async <Answer>(limit: string, ask: () => Answer | Promise<Answer>) => {
     try {
       return await ask();

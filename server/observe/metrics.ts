@@ -30,14 +30,8 @@ export class Metrics implements Omit<RunSink, "failure"> {
   );
   /** As many as it has series. */
   readonly #answered = new Map<string, { value: number }>();
-  readonly #errors = this.#registry.counter(
-    "parley_errors_total",
-    "Errors that clients were told, by code.",
-  );
-  readonly #limited = this.#registry.counter(
-    "parley_limited_total",
-    "What was refused because of a limit, by limit.",
-  );
+  readonly #errors = this.#registry.counter("parley_errors_total", "Errors that clients were told, by code.");
+  readonly #limited = this.#registry.counter("parley_limited_total", "What was refused because of a limit, by limit.");
   readonly #runs = this.#registry.counter(
     "parley_runs_total",
     "Runs that are over, by transport and end: a finish reason, an error code, or gone.",
@@ -56,11 +50,7 @@ export class Metrics implements Omit<RunSink, "failure"> {
     "From the message to the first piece of text or thinking.",
     FIRST_TOKEN,
   );
-  readonly #queue = this.#registry.histogram(
-    "parley_run_queue_seconds",
-    "For which runs waited for their turn.",
-    STEP,
-  );
+  readonly #queue = this.#registry.histogram("parley_run_queue_seconds", "For which runs waited for their turn.", STEP);
   readonly #turns = this.#registry.histogram(
     "parley_model_request_duration_seconds",
     "Model requests, by outcome: a finish reason, an error code, or aborted.",

@@ -43,16 +43,11 @@ function addEventLoopDelay(registry: Registry): () => void {
     delay.enable();
   };
   const timer = setTimeout(begin, BEGIN_MS).unref();
-  const seconds = (nanoseconds = 0) =>
-    Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / NANOSECONDS) : 0;
+  const seconds = (nanoseconds = 0) => (Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / NANOSECONDS) : 0);
   const what = "of the event loop's delays since the last scrape, in seconds.";
   registry.gauge("nodejs_eventloop_lag_mean_seconds", `Mean ${what}`, () => seconds(delay?.mean));
-  registry.gauge("nodejs_eventloop_lag_p50_seconds", `Median ${what}`, () =>
-    seconds(delay?.percentile(50)),
-  );
-  registry.gauge("nodejs_eventloop_lag_p99_seconds", `99th percentile ${what}`, () =>
-    seconds(delay?.percentile(99)),
-  );
+  registry.gauge("nodejs_eventloop_lag_p50_seconds", `Median ${what}`, () => seconds(delay?.percentile(50)));
+  registry.gauge("nodejs_eventloop_lag_p99_seconds", `99th percentile ${what}`, () => seconds(delay?.percentile(99)));
   // Read last: the next scrape tells of what comes from here on.
   registry.gauge("nodejs_eventloop_lag_max_seconds", `Longest ${what}`, () => {
     const longest = seconds(delay?.max);

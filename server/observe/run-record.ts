@@ -83,10 +83,7 @@ export class RunRecord implements RunWatch {
   }
 
   /** Its `tool_result` says what there is to say. */
-  tool<Outcome extends ToolOutcome>(
-    _call: unknown,
-    work: () => Promise<Outcome>,
-  ): Promise<Outcome> {
+  tool<Outcome extends ToolOutcome>(_call: unknown, work: () => Promise<Outcome>): Promise<Outcome> {
     return work();
   }
 

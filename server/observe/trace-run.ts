@@ -2,13 +2,7 @@
 
 import type { Context, Span, SpanOptions } from "@opentelemetry/api";
 import { RunAbort } from "../agent/run-abort.ts";
-import {
-  ABORTED,
-  type RunTransport,
-  type RunWatch,
-  type ToolOutcome,
-  type TurnWatch,
-} from "../agent/run-watch.ts";
+import { ABORTED, type RunTransport, type RunWatch, type ToolOutcome, type TurnWatch } from "../agent/run-watch.ts";
 import type { TraceHeaders } from "../http/trace-headers.ts";
 import { toApiError } from "../protocol/api-error.ts";
 import type { DoneEvent, ErrorEvent, StreamEvent } from "../protocol/events.ts";
@@ -61,9 +55,7 @@ export function traceRun(
     "parley.request.id": requestId,
     "parley.transport": transport,
   };
-  const span = api.trace
-    .getTracer("parley-agent")
-    .startSpan(`invoke_agent ${agent.name}`, { attributes }, parent);
+  const span = api.trace.getTracer("parley-agent").startSpan(`invoke_agent ${agent.name}`, { attributes }, parent);
   // Without an SDK, a span of the API is what its parent was: nothing, or the client's.
   const { spanId } = api.trace.getSpanContext(parent) ?? api.INVALID_SPAN_CONTEXT;
   if (span.spanContext().spanId === spanId) return undefined;

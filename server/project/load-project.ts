@@ -11,9 +11,7 @@ const AGENT_FILES = ["agent.ts", "agent.mts", "agent.js", "agent.mjs"];
 export function findProject(project: string): string {
   const folder = resolve(project);
   if (!existsSync(folder)) {
-    throw new SetupError(
-      `There is no project "${project}". Give the path of a folder that holds an agent.ts.`,
-    );
+    throw new SetupError(`There is no project "${project}". Give the path of a folder that holds an agent.ts.`);
   }
   if (!statSync(folder).isDirectory()) {
     throw new SetupError(`"${project}" is a file. Give the folder that holds it.`);
@@ -30,10 +28,7 @@ export function projectHere(): string | undefined {
 /** The variables of a file in the form of `.env`. @throws SetupError */
 export function readEnvFile(file: string): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(parseEnv(readText(file).replace(/^\uFEFF/, ""))).map(([name, value]) => [
-      name,
-      value ?? "",
-    ]),
+    Object.entries(parseEnv(readText(file).replace(/^\uFEFF/, ""))).map(([name, value]) => [name, value ?? ""]),
   );
 }
 

@@ -16,10 +16,7 @@ const INSTALL: Record<OptionalPackage, string> = {
  * project can bring its own, else from where Parley is installed.
  * @throws SetupError that says how to install it, and of a broken one what is wrong with it
  */
-export async function loadOptionalPackage(
-  name: OptionalPackage,
-  projectFolder: string | undefined,
-): Promise<unknown> {
+export async function loadOptionalPackage(name: OptionalPackage, projectFolder: string | undefined): Promise<unknown> {
   const remedy = `Run this in the project's folder: npm install ${INSTALL[name]}`;
   try {
     return await importFrom(projectFolder, name);

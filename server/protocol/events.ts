@@ -76,13 +76,7 @@ export interface ClearedEvent {
 }
 
 /** Everything that a run can say. The last event is exactly one `done` or `error`. */
-export type StreamEvent =
-  | TokenEvent
-  | ThinkingEvent
-  | ToolCallEvent
-  | ToolResultEvent
-  | DoneEvent
-  | ErrorEvent;
+export type StreamEvent = TokenEvent | ThinkingEvent | ToolCallEvent | ToolResultEvent | DoneEvent | ErrorEvent;
 
 /** An event as a client gets it: numbered within its run from 1, so that reading can go on after a break. */
 export type NumberedEvent = StreamEvent & { id: number };

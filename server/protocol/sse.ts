@@ -52,9 +52,7 @@ export class SseDecoder {
     let from = 0;
     for (let at = nextLineEnd(text, 0); at !== -1; at = nextLineEnd(text, from)) {
       const message =
-        this.#rest.length === 0
-          ? this.#line(text, from, at)
-          : this.#line(this.#takeRest(text.slice(from, at)));
+        this.#rest.length === 0 ? this.#line(text, from, at) : this.#line(this.#takeRest(text.slice(from, at)));
       from = text.charCodeAt(at) === 13 && text.charCodeAt(at + 1) === 10 ? at + 2 : at + 1;
       if (message !== undefined) messages.push(message);
     }

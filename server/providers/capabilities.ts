@@ -43,9 +43,7 @@ export function refuseSettings(id: ProviderId, settings: ModelSettings): void {
   const taken: readonly string[] = CAPABILITIES[id].settings;
   for (const [name, value] of Object.entries(settings)) {
     if (value === undefined || taken.includes(name)) continue;
-    throw new SetupError(
-      `${name} does nothing with a model of ${id}: remove it, or use a model of ${takersOf(name)}.`,
-    );
+    throw new SetupError(`${name} does nothing with a model of ${id}: remove it, or use a model of ${takersOf(name)}.`);
   }
 }
 
@@ -53,11 +51,7 @@ export function refuseSettings(id: ProviderId, settings: ModelSettings): void {
  * What of the settings is for this one of an agent's providers: `store: false` says of those that keep nothing
  * what they do anyway, as long as there is one that it is for.
  */
-export function settingsFor(
-  id: string,
-  settings: ModelSettings,
-  ids: readonly string[],
-): ModelSettings {
+export function settingsFor(id: string, settings: ModelSettings, ids: readonly string[]): ModelSettings {
   const takesStore = (name: string) =>
     isProviderId(name) && CAPABILITIES[name].settings.some((setting) => setting === "store");
   if (settings.store !== false || takesStore(id) || !ids.some(takesStore)) return settings;
@@ -66,8 +60,6 @@ export function settingsFor(
 }
 
 function takersOf(setting: string): string {
-  const takers = Object.entries(CAPABILITIES).filter(([, { settings }]) =>
-    settings.some((name) => name === setting),
-  );
+  const takers = Object.entries(CAPABILITIES).filter(([, { settings }]) => settings.some((name) => name === setting));
   return takers.map(([id]) => id).join(", ");
 }

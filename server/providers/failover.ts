@@ -74,10 +74,7 @@ export class Failover<Model> {
   #order(): Candidate<Model>[] {
     const now = performance.now();
     const rests = (candidate: Candidate<Model>) => (this.#restsUntil.get(candidate) ?? 0) > now;
-    return [
-      ...this.#candidates.filter((candidate) => !rests(candidate)),
-      ...this.#candidates.filter(rests),
-    ];
+    return [...this.#candidates.filter((candidate) => !rests(candidate)), ...this.#candidates.filter(rests)];
   }
 
   #rest(candidate: Candidate<Model>, { retryAfter = REST_SECONDS }: ProviderError): void {

@@ -67,17 +67,14 @@ function storedOf(stored: readonly Candidate<StoredModel>[]): StoredModel {
       tell: Tell<SpokenEvent | End>,
     ) =>
       failover.ask<SpokenEvent | End>(
-        (model, name, told) =>
-          model.ask(turn, (finished) => ({ ...end(finished), model: name }), signal, told),
+        (model, name, told) => model.ask(turn, (finished) => ({ ...end(finished), model: name }), signal, told),
         signal,
         tell,
       ),
   };
 }
 
-async function prepareModels(
-  candidates: readonly Candidate<{ prepare?(): Promise<void> }>[],
-): Promise<void> {
+async function prepareModels(candidates: readonly Candidate<{ prepare?(): Promise<void> }>[]): Promise<void> {
   await Promise.all(candidates.map(({ model }) => model.prepare?.()));
 }
 

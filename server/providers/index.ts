@@ -1,12 +1,6 @@
 /** The table of providers. A new one is a file and a row. */
 
-import {
-  isProviderId,
-  mediaTypesOf,
-  type ProviderId,
-  refuseSettings,
-  settingsFor,
-} from "./capabilities.ts";
+import { isProviderId, mediaTypesOf, type ProviderId, refuseSettings, settingsFor } from "./capabilities.ts";
 import { createChatCompletions } from "./chat/create.ts";
 import { refuseExtraBody } from "./extra-body.ts";
 import { SetupError } from "./failures/provider-error.ts";
@@ -78,10 +72,7 @@ export async function resolveModels(
  * The provider that a model string such as "openai/gpt-5.2" means, ready to serve. A bare name is one of
  * OpenAI's. Rejects with a `SetupError` for an unknown provider and for a missing or wrong setting.
  */
-export async function resolveProvider(
-  model: string,
-  setup: Omit<ProviderSetup, "model">,
-): Promise<Provider> {
+export async function resolveProvider(model: string, setup: Omit<ProviderSetup, "model">): Promise<Provider> {
   const [prefix, name] = splitModel(model.trim());
   if (!isProviderId(prefix)) {
     const known = Object.values(PROVIDERS)

@@ -15,11 +15,7 @@ export class LateChatModel implements ChatModel {
     await model.prepare?.();
   }
 
-  async stream(
-    request: ChatModelRequest,
-    signal: AbortSignal,
-    tell: Tell<ChatModelEvent>,
-  ): Promise<void> {
+  async stream(request: ChatModelRequest, signal: AbortSignal, tell: Tell<ChatModelEvent>): Promise<void> {
     const model = await this.#model.part;
     return model.stream(request, signal, tell);
   }

@@ -204,7 +204,4 @@ export interface ProviderSetup {
 }
 
 /** The optional peer dependencies of package.json. */
-export type OptionalPackage =
-  | "@anthropic-ai/sdk"
-  | "@aws-sdk/client-bedrock-runtime"
-  | "google-auth-library";
+export type OptionalPackage = "@anthropic-ai/sdk" | "@aws-sdk/client-bedrock-runtime" | "google-auth-library";

@@ -25,9 +25,7 @@ export function readBaseUrl(env: Env, name: string): string | undefined {
   if (value === undefined) return undefined;
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new SetupError(
-      `${name} must be an http or https URL, such as https://api.example.com/v1.`,
-    );
+    throw new SetupError(`${name} must be an http or https URL, such as https://api.example.com/v1.`);
   }
   if (url.username !== "" || url.password !== "") {
     throw new SetupError(`${name} must not hold a user name or password: set the key on its own.`);

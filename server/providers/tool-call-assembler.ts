@@ -79,9 +79,7 @@ export class ToolCallAssembler {
   #wholeCalls(isCut: boolean): PartialCall[] {
     if (!isCut) return this.#calls;
     const last = this.#calls.at(-1);
-    return this.#calls.filter((call) =>
-      call.arguments.trim() === "" ? call !== last : isJson(call.arguments),
-    );
+    return this.#calls.filter((call) => (call.arguments.trim() === "" ? call !== last : isJson(call.arguments)));
   }
 
   #find(piece: Piece): PartialCall {

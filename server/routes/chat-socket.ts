@@ -52,13 +52,7 @@ class SocketConversation implements LineListener {
   #current: Answering | undefined;
   #closed = false;
 
-  constructor(
-    service: Service,
-    parser: MessageParser,
-    line: SocketLine,
-    caller: Caller,
-    upgrade: UpgradeFacts,
-  ) {
+  constructor(service: Service, parser: MessageParser, line: SocketLine, caller: Caller, upgrade: UpgradeFacts) {
     this.#service = service;
     this.#parser = parser;
     this.#line = line;
@@ -79,11 +73,7 @@ class SocketConversation implements LineListener {
     }
   }
 
-  async take(
-    data: Buffer | readonly Buffer[],
-    isBinary: boolean,
-    memory: MemoryHold,
-  ): Promise<void> {
+  async take(data: Buffer | readonly Buffer[], isBinary: boolean, memory: MemoryHold): Promise<void> {
     // Also of what waited while the message before it was read: nobody would hear the answer, which costs.
     if (this.#line.isClosing) return;
     try {

@@ -18,10 +18,7 @@ export const routesFor = (service: Service, chat: LateChatEndpoints): RouteTable
   "GET /health/ready": open(ready(service)),
   // GET /chunks/{name}.js
   ...Object.fromEntries(
-    [...chunkScripts(service)].map(([path, script]) => [
-      `GET ${path}`,
-      { ...open(script), name: "/chunks/{name}.js" },
-    ]),
+    [...chunkScripts(service)].map(([path, script]) => [`GET ${path}`, { ...open(script), name: "/chunks/{name}.js" }]),
   ),
   "GET /launcher.js": open(launcherScript(service)),
   "GET /metrics": forOperator(metrics(service)),
@@ -32,9 +29,7 @@ export const routesFor = (service: Service, chat: LateChatEndpoints): RouteTable
   "POST /api/chat/runs/{id}/cancel": byRun(late(chat, "cancelRun")),
 });
 
-export const socketsFor = (
-  chat: LateChatEndpoints,
-): Readonly<Record<string, Route<SocketHandler>>> => ({
+export const socketsFor = (chat: LateChatEndpoints): Readonly<Record<string, Route<SocketHandler>>> => ({
   "/ws/chat": keyed(async () => (await chat.part).chatSocket),
 });
 
@@ -56,8 +51,5 @@ function late(
 /** A plain request to the socket's address: RFC 9110, 15.5.22 has it name the protocol. */
 function speaksWebSocket({ res }: Exchange): void {
   res.setHeader("upgrade", "websocket");
-  throw new ApiError(
-    "invalid_request",
-    "This address speaks WebSocket: connect to it with ws:// or wss://.",
-  );
+  throw new ApiError("invalid_request", "This address speaks WebSocket: connect to it with ws:// or wss://.");
 }

@@ -46,10 +46,7 @@ function parseAttachment(item: unknown, index: number, rules: AttachmentRules): 
   const text = (field: string): string => {
     const value = fields.get(field);
     if (typeof value === "string") return value;
-    throw invalidRequest(
-      `/attachments/${index}/${field}`,
-      `attachments[${index}].${field} must be a string.`,
-    );
+    throw invalidRequest(`/attachments/${index}/${field}`, `attachments[${index}].${field} must be a string.`);
   };
   const type = text("type");
   const name = displayName(text("name"));
@@ -78,8 +75,7 @@ function parseAttachment(item: unknown, index: number, rules: AttachmentRules): 
 }
 
 /** RFC 4648, 3.5: four characters, or two or three of which the last has no bits to spare. */
-const LAST_QUANTUM =
-  /^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$/;
+const LAST_QUANTUM = /^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$/;
 
 function checkData(data: string, mediaType: MediaType, index: number): void {
   if (data.startsWith("data:")) {

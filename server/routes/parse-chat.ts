@@ -47,11 +47,7 @@ export type SocketCommand =
  * Parses one text frame. `state` wins over `previous_response_id`; a message with neither continues from
  * `remembered`, the state that the socket handed out last. @throws ApiError
  */
-export function parseSocketMessage(
-  body: unknown,
-  remembered: Remembered,
-  rules: ChatRules,
-): SocketCommand {
+export function parseSocketMessage(body: unknown, remembered: Remembered, rules: ChatRules): SocketCommand {
   const fields = asFields(body);
   const { type, message, previous_response_id: responseId } = fields;
   if (type === "clear" || type === "stop") return { type };
@@ -61,10 +57,7 @@ export function parseSocketMessage(
     return { type, run, after: parseAfter(fields.after) };
   }
   if (typeof message !== "string") {
-    throw invalidRequest(
-      "/message",
-      'message must be a string, unless type is "clear", "stop" or "resume".',
-    );
+    throw invalidRequest("/message", 'message must be a string, unless type is "clear", "stop" or "resume".');
   }
   if (isGiven(responseId) && typeof responseId !== "string") {
     throw invalidRequest("/previous_response_id", "previous_response_id must be a string.");
@@ -81,12 +74,7 @@ export function continuesRemembered(body: unknown): boolean {
   return isGiven(message) && !isGiven(state) && !isGiven(responseId);
 }
 
-function parseMessage(
-  message: string,
-  state: unknown,
-  attachments: unknown,
-  rules: ChatRules,
-): RunRequest {
+function parseMessage(message: string, state: unknown, attachments: unknown, rules: ChatRules): RunRequest {
   const { maxMessageChars } = rules.limits;
   if (message.length > maxMessageChars) {
     throw new ApiError(
@@ -108,16 +96,7 @@ function parseMessage(
 }
 
 /** All that is read of a message. */
-const FIELDS = [
-  "type",
-  "message",
-  "stream",
-  "run",
-  "after",
-  "state",
-  "previous_response_id",
-  "attachments",
-] as const;
+const FIELDS = ["type", "message", "stream", "run", "after", "state", "previous_response_id", "attachments"] as const;
 
 function asFields(body: unknown): Partial<Record<(typeof FIELDS)[number], unknown>> {
   if (!isRecord(body)) {

@@ -28,10 +28,7 @@ parentPort?.on("message", (job: ParseJob) => parentPort?.postMessage(outcomeOf(j
 function outcomeOf({ blocks, remembered, rules }: ParseJob): ParseOutcome {
   try {
     const body = parseJson(joined(blocks), rules.limits);
-    const value =
-      remembered === undefined
-        ? parseChat(body, rules)
-        : parseSocketMessage(body, remembered, rules);
+    const value = remembered === undefined ? parseChat(body, rules) : parseSocketMessage(body, remembered, rules);
     return { ok: true, value };
   } catch (error) {
     if (error instanceof InvalidUtf8) return { ok: false, invalidUtf8: true };

@@ -14,12 +14,7 @@ import type { Service } from "./service.ts";
  * Streams what follows the event `after`. Resolves when the head is sent; the events follow as they come.
  * @throws ApiError when they are not there, or when the run may not begin.
  */
-export async function streamRun(
-  res: ServerResponse,
-  run: RunAccess,
-  after: number,
-  service: Service,
-): Promise<void> {
+export async function streamRun(res: ServerResponse, run: RunAccess, after: number, service: Service): Promise<void> {
   const stream = new EventStream(res, service, () => reading.resume());
   const reading = read(res, run, after, stream);
   await run.admitted;
@@ -29,15 +24,10 @@ export async function streamRun(
 }
 
 /** Answers with the end of the run as one JSON object. @throws ApiError when the run failed. */
-export async function answerRun(
-  res: ServerResponse,
-  run: RunAccess,
-  service: Service,
-): Promise<void> {
+export async function answerRun(res: ServerResponse, run: RunAccess, service: Service): Promise<void> {
   const last = await lastEvent(res, run);
   if (res.destroyed) return;
-  if (last === undefined)
-    throw new ApiError("run_expired", "This run was ended without an answer.");
+  if (last === undefined) throw new ApiError("run_expired", "This run was ended without an answer.");
   watchTheRest(res, service.sendMs);
   if (last.type === "error") {
     throw new ApiError(last.code, last.data, { retryAfter: last.retry_after });
@@ -50,10 +40,7 @@ export async function answerRun(
 }
 
 /** `undefined` when the run, or the client, was gone before its end. */
-async function lastEvent(
-  res: ServerResponse,
-  run: RunAccess,
-): Promise<DoneEvent | ErrorEvent | undefined> {
+async function lastEvent(res: ServerResponse, run: RunAccess): Promise<DoneEvent | ErrorEvent | undefined> {
   let last: DoneEvent | ErrorEvent | undefined;
   const over = new Promise<void>((resolve) => {
     const reading = read(res, run, run.nearEnd, {

@@ -73,9 +73,7 @@ export class SiteFiles {
       embed: staticText(this.#pageText("embed.html"), HTML),
       widget: this.#readScript("widget.js"),
       launcher: this.#readScript("launcher.js"),
-      chunks: new Map(
-        this.chunkNames.map((name) => [name, this.#readScript(join("chunks", name))]),
-      ),
+      chunks: new Map(this.chunkNames.map((name) => [name, this.#readScript(join("chunks", name))])),
     };
     return this.#read;
   }

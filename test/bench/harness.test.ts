@@ -13,11 +13,9 @@ import { Results } from "../../bench/server/driver/results.mjs";
 import { EventStreamReader, RunReader } from "../../bench/server/load/run-reader.mjs";
 import { longestRecurring } from "../../bench/widget/recurring.mjs";
 
-const frame = (type: string, data: string) =>
-  `id: 1\nevent: ${type}\ndata: ${JSON.stringify({ type, data })}\n\n`;
+const frame = (type: string, data: string) => `id: 1\nevent: ${type}\ndata: ${JSON.stringify({ type, data })}\n\n`;
 
-const STREAM =
-  frame("token", "0.a1 ") + frame("token", "1.a2 2.a3 ") + frame("done", "0.a1 1.a2 2.a3 ");
+const STREAM = frame("token", "0.a1 ") + frame("token", "1.a2 2.a3 ") + frame("done", "0.a1 1.a2 2.a3 ");
 
 test("the load client reads a run that comes in two pieces, wherever it is cut", () => {
   for (let at = 0; at <= STREAM.length; at++) {
@@ -43,9 +41,7 @@ for (const [what, stream, problem] of BROKEN) {
 }
 
 test("the fake model finds its order in a body that comes in two pieces, wherever it is cut", () => {
-  const body = Buffer.from(
-    '{"stream":true,"messages":[{"content":"bench:tokens=12;rate=2.5;id=7;"}]}',
-  );
+  const body = Buffer.from('{"stream":true,"messages":[{"content":"bench:tokens=12;rate=2.5;id=7;"}]}');
   for (let at = 0; at <= body.length; at++) {
     const scan = new BodyScan();
     scan.push(body.subarray(0, at));

@@ -35,10 +35,7 @@ test("the benchmark measures Parley beside the floor, over both lines, and write
   const judged = goals.filter((goal: { reached?: boolean }) => goal.reached !== undefined);
   assert.deepEqual(
     judged.map((goal: { title: string }) => goal.title.replace(/,.*/, "")),
-    [
-      ...Array(2).fill("disconnect to upstream closed"),
-      ...Array(3).fill("start-up to the first answered request"),
-    ],
+    [...Array(2).fill("disconnect to upstream closed"), ...Array(3).fill("start-up to the first answered request")],
   );
   assert.match(readFileSync(join(out, "server.md"), "utf8"), /\| longest, ms +\|/);
 });

@@ -10,27 +10,14 @@ const browser = await launchBrowser({ after });
 
 const RICH = [
   [think("Hm."), call("c1", "echo", { text: "ping" })],
-  [
-    say(
-      "# Result\n\n**Pong**, see [the page](https://example.org).\n\n```js\nx\n```\n\n- [x] done",
-    ),
-  ],
+  [say("# Result\n\n**Pong**, see [the page](https://example.org).\n\n```js\nx\n```\n\n- [x] done")],
 ] as const;
 
 /** Every control as a screen reader is told of it. */
 async function controlsOf(page: Page): Promise<{ role: string; name: string }[]> {
   const device = await page.context().newCDPSession(page);
   const { nodes } = await device.send("Accessibility.getFullAXTree");
-  const roles = new Set([
-    "button",
-    "textbox",
-    "link",
-    "checkbox",
-    "log",
-    "img",
-    "dialog",
-    "heading",
-  ]);
+  const roles = new Set(["button", "textbox", "link", "checkbox", "log", "img", "dialog", "heading"]);
   return nodes
     .map(({ role, name }) => ({ role: String(role?.value), name: String(name?.value ?? "") }))
     .filter(({ role }) => roles.has(role));
@@ -61,9 +48,7 @@ test("every control has a role and a name, in the greeting and in a conversation
   await chat.send.waitFor();
   for (const row of await chat.replies.locator("[aria-expanded]").all()) await row.click();
   const after = await controlsOf(chat.page);
-  const nameless = [...before, ...after].filter(
-    ({ role, name }) => name === "" && role !== "checkbox",
-  );
+  const nameless = [...before, ...after].filter(({ role, name }) => name === "" && role !== "checkbox");
   assert.deepEqual(nameless, []);
   const named = (role: string) => after.filter((it) => it.role === role).map(({ name }) => name);
   assert.deepEqual(named("log"), ["Conversation"]);
@@ -111,8 +96,7 @@ test("a whole conversation is possible with the keyboard alone, and the focus is
 test("the card around the text field shows that the cursor is in it", async (t) => {
   const chat = await openChat(t, browser, { browser: { reducedMotion: "reduce" } });
   await chat.input.focus();
-  const border = () =>
-    chat.page.locator('[part="composer"]').evaluate((card) => getComputedStyle(card).borderColor);
+  const border = () => chat.page.locator('[part="composer"]').evaluate((card) => getComputedStyle(card).borderColor);
   const focusedBorder = await border();
   await chat.input.blur();
   assert.notEqual(await border(), focusedBorder);
@@ -120,9 +104,7 @@ test("the card around the text field shows that the cursor is in it", async (t) 
 
 test("who prefers reduced motion sees none, while others see a spinner turn", async (t) => {
   const moving = (page: Page) =>
-    page
-      .locator("agent-chat")
-      .evaluate((element) => element.shadowRoot?.getAnimations().length ?? 0);
+    page.locator("agent-chat").evaluate((element) => element.shadowRoot?.getAnimations().length ?? 0);
   for (const [reducedMotion, expected] of [
     ["no-preference", true],
     ["reduce", false],

@@ -28,18 +28,7 @@ const CASES: readonly {
         say("- one\n- [x] two\n\n```js\nx()\n```\n\n| A | B |\n|---|---|\n| 1 | 2 |\n"),
       ],
     ],
-    expected: [
-      "Answering…",
-      "Result",
-      "Pong came back.",
-      "See the page.",
-      "one",
-      "two",
-      "js",
-      "x()",
-      "A B",
-      "1 2",
-    ],
+    expected: ["Answering…", "Result", "Pong came back.", "See the page.", "one", "two", "js", "x()", "A B", "1 2"],
   },
   {
     what: "tools as they begin and end, and thinking not at all",
@@ -52,14 +41,7 @@ const CASES: readonly {
       await tools.nth(1).waitFor();
       gates.tools.open();
     },
-    expected: [
-      "Answering…",
-      "Using echo…",
-      "echo: completed",
-      "Using broken…",
-      "broken: failed",
-      "Pong.",
-    ],
+    expected: ["Answering…", "Using echo…", "echo: completed", "Using broken…", "broken: failed", "Pong."],
   },
   {
     what: "that an answer was stopped, after what there is of it",

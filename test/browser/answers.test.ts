@@ -109,10 +109,7 @@ test("parallel tools spin until each has its own result, in any order", async (t
   const [fast, slow] = [gate(), gate()];
   const chat = await openChat(t, browser, {
     agent: {
-      tools: [
-        waitingTool("slow", slow.opened, () => "late"),
-        waitingTool("fast", fast.opened, () => "early"),
-      ],
+      tools: [waitingTool("slow", slow.opened, () => "late"), waitingTool("fast", fast.opened, () => "early")],
     },
     turns: [[say("Looking."), call("c1", "slow"), call("c2", "fast")], [say("Both are here.")]],
   });
@@ -120,11 +117,7 @@ test("parallel tools spin until each has its own result, in any order", async (t
   const running = chat.page.locator('[part="tool"][data-status="running"]');
   await running.nth(1).waitFor();
   const spinner = chat.tools.first().locator(".spinner");
-  assert.equal(
-    await spinner.evaluate((icon) => icon.getAnimations().length > 0),
-    true,
-    "the spinner moves",
-  );
+  assert.equal(await spinner.evaluate((icon) => icon.getAnimations().length > 0), true, "the spinner moves");
   fast.open();
   const completed = chat.page.locator('[part="tool"][data-status="completed"]');
   await completed.waitFor();

@@ -21,10 +21,7 @@ const refusals = (chat: ChatPage) => chat.page.locator('[part="refusals"]');
 const received = (chat: ChatPage) => chat.server.model.asked.at(-1)?.setup.attachments;
 
 /** Files as a drag or a paste carries them. */
-function transferOf(
-  page: Page,
-  files: readonly { name: string; mimeType: string; buffer: Buffer }[],
-) {
+function transferOf(page: Page, files: readonly { name: string; mimeType: string; buffer: Buffer }[]) {
   const plain = files.map(({ name, mimeType, buffer }) => ({ name, mimeType, data: [...buffer] }));
   return page.evaluateHandle((items) => {
     const transfer = new DataTransfer();
@@ -234,9 +231,7 @@ test("a file of exactly 20 MiB is taken and arrives whole, one byte more is refu
 test("one file more than the server takes is refused with the limit", async (t) => {
   const chat = await openChat(t, browser, { turns: [], env: { PARLEY_MAX_ATTACHMENTS: "2" } });
   await chat.files.setInputFiles([picture, document, { ...picture, name: "third.png" }]);
-  await refusals(chat)
-    .getByText("third.png was not attached: a message takes at most 2 files.")
-    .waitFor();
+  await refusals(chat).getByText("third.png was not attached: a message takes at most 2 files.").waitFor();
   assert.equal(await chat.drafts.count(), 2);
 });
 

@@ -85,9 +85,7 @@ async function findings(page: Page): Promise<string[]> {
       rules: { "target-size": { enabled: true } },
     });
     return violations.flatMap(({ id, nodes }) =>
-      nodes.map(
-        ({ target, failureSummary }) => `${id}: ${target.flat().join(" > ")}: ${failureSummary}`,
-      ),
+      nodes.map(({ target, failureSummary }) => `${id}: ${target.flat().join(" > ")}: ${failureSummary}`),
     );
   });
 }

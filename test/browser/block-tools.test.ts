@@ -35,13 +35,7 @@ test("code over 40 lines is folded while it streams, keeps what the reader chose
   const [more, rest] = [gate(), gate()];
   const chat = await openChat(t, browser, {
     turns: [
-      [
-        say(`\`\`\`\n${lines(1, 60)}`),
-        wait(more.opened),
-        say(lines(60, 101)),
-        wait(rest.opened),
-        say("```\n\nDone."),
-      ],
+      [say(`\`\`\`\n${lines(1, 60)}`), wait(more.opened), say(lines(60, 101)), wait(rest.opened), say("```\n\nDone.")],
     ],
     browser: CLIPBOARD,
   });
@@ -106,10 +100,7 @@ test("a table is copied as CSV and as Markdown, also when it has grown under its
   await chat.page.keyboard.press("Enter");
   assert.equal(await copied("CSV"), `a,b\n"x, y",1\n"""q""",-2\n'=1+1,a|b`);
   await chat.answer.getByRole("button", { name: "Copy as Markdown" }).press("Enter");
-  assert.equal(
-    await copied("Markdown"),
-    '| a | b |\n| --- | ---: |\n| x, y | 1 |\n| "q" | -2 |\n| =1+1 | a\\|b |',
-  );
+  assert.equal(await copied("Markdown"), '| a | b |\n| --- | ---: |\n| x, y | 1 |\n| "q" | -2 |\n| =1+1 | a\\|b |');
 });
 
 test("the tools of code are hidden until it is pointed at or holds the focus, and those of a table cover none of it", async (t) => {
@@ -171,9 +162,7 @@ test("folded code opens when something in it is found, which stays in view, and 
 test("code that comes line by line is folded when it gets too long, and its lines are counted on", async (t) => {
   const [more, end] = [gate(), gate()];
   const chat = await openChat(t, browser, {
-    turns: [
-      [say(`\`\`\`\n${lines(1, 10)}`), wait(more.opened), say(lines(10, 90)), wait(end.opened)],
-    ],
+    turns: [[say(`\`\`\`\n${lines(1, 10)}`), wait(more.opened), say(lines(10, 90)), wait(end.opened)]],
   });
   await chat.say("Show me");
   await chat.answer.getByRole("button", { name: "Wrap lines" }).waitFor();

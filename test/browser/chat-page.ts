@@ -50,9 +50,7 @@ export function chatIn(root: Page | Frame | Locator): ChatElement {
   const send = root.getByRole("button", { name: "Send message" });
   const say = async (text: string) => {
     await input.fill(text);
-    const touch = await input.evaluate(
-      () => matchMedia("(hover: none) and (pointer: coarse)").matches,
-    );
+    const touch = await input.evaluate(() => matchMedia("(hover: none) and (pointer: coarse)").matches);
     await (touch ? send.click() : input.press("Enter"));
   };
   const answered = (count = 1) =>
@@ -108,13 +106,7 @@ export interface ChatPageOptions extends ServerOptions {
 export async function openChat(
   t: TestContext,
   browser: Browser,
-  {
-    path = "/",
-    browser: context = {},
-    proxy: between,
-    expectedComplaints,
-    ...options
-  }: ChatPageOptions = {},
+  { path = "/", browser: context = {}, proxy: between, expectedComplaints, ...options }: ChatPageOptions = {},
 ): Promise<ChatPage> {
   const server = await startServer(t, options);
   const proxy = await startProxy(t, server.port, between);
@@ -126,11 +118,7 @@ export async function openChat(
 }
 
 /** Fails the test for whatever the page complained of and nobody expected. */
-export function failOnComplaints(
-  t: TestContext,
-  complaints: readonly string[],
-  expected?: RegExp,
-): void {
+export function failOnComplaints(t: TestContext, complaints: readonly string[], expected?: RegExp): void {
   t.after(() => {
     const others = complaints.filter((text) => expected === undefined || !expected.test(text));
     assert.deepEqual(others, [], "the page complained");
@@ -168,9 +156,7 @@ export const canCopy = (page: Page) =>
   page.waitForFunction(() =>
     document
       .querySelector("agent-chat")
-      ?.shadowRoot?.adoptedStyleSheets.some(({ cssRules }) =>
-        cssRules[0]?.cssText.includes(".editing"),
-      ),
+      ?.shadowRoot?.adoptedStyleSheets.some(({ cssRules }) => cssRules[0]?.cssText.includes(".editing")),
   );
 
 /** Opens everything that can be opened in the replies, of which one has steps. Only once nothing closes by itself any more. */
@@ -185,8 +171,6 @@ export async function openRows({ replies, tools, thinking }: ChatElement): Promi
 export function isFocused(locator: Locator): Promise<boolean> {
   return locator.evaluate((element) => {
     const root = element.getRootNode();
-    return (
-      (root instanceof Document || root instanceof ShadowRoot) && root.activeElement === element
-    );
+    return (root instanceof Document || root instanceof ShadowRoot) && root.activeElement === element;
   });
 }

@@ -14,10 +14,7 @@ const CODE = '```ts\n// why\nconst answer: number = 42;\nfetchIt("url");\n```\n'
 
 /** The texts that are painted, by the name of their highlight, as soon as there are as many as asked for. */
 async function painted(page: Page, keywords: number): Promise<Record<string, string[]>> {
-  await page.waitForFunction(
-    (count) => (CSS.highlights.get("agent-chat-keyword")?.size ?? 0) >= count,
-    keywords,
-  );
+  await page.waitForFunction((count) => (CSS.highlights.get("agent-chat-keyword")?.size ?? 0) >= count, keywords);
   return page.evaluate(() =>
     Object.fromEntries(
       [...CSS.highlights].map(([name, highlight]) => [
@@ -160,9 +157,7 @@ test("without the chunk the answer is whole, and has its colours as soon as the 
   const server = await startServer(t, { turns: [[say(CODE)]] });
   const { page, complaints } = await openPage(t, browser);
   let refusals = 1;
-  await page.route("**/chunks/highlight*", (route) =>
-    refusals-- > 0 ? route.abort() : route.continue(),
-  );
+  await page.route("**/chunks/highlight*", (route) => (refusals-- > 0 ? route.abort() : route.continue()));
   await page.goto(server.url);
   const chat = chatIn(page);
   await chat.say("Show me");
@@ -187,10 +182,7 @@ test("a browser that paints no ranges gets elements instead, in the same colours
   await code.locator(".token-keyword").waitFor();
   assert.equal(await code.locator(".token-string").textContent(), '"url"');
   assert.equal(await code.textContent(), '// why\nconst answer: number = 42;\nfetchIt("url");');
-  assert.equal(
-    await code.locator(".token-number").evaluate((it) => getComputedStyle(it).color),
-    "rgb(161, 69, 10)",
-  );
+  assert.equal(await code.locator(".token-number").evaluate((it) => getComputedStyle(it).color), "rgb(161, 69, 10)");
   // Such a browser drops every rule with a selector that it does not know.
   const rules = await page.locator("agent-chat").evaluate((chat) =>
     chat.shadowRoot?.adoptedStyleSheets

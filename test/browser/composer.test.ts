@@ -55,10 +55,7 @@ test("a text of several lines has the card's whole width, until it is gone", asy
       await chat.send.elementHandle(),
     ),
   });
-  await chat.page
-    .getByRole("button", { name: "Attach files" })
-    .and(chat.page.locator(":enabled"))
-    .waitFor();
+  await chat.page.getByRole("button", { name: "Attach files" }).and(chat.page.locator(":enabled")).waitFor();
   const one = await place();
   assert.equal(one.above, false);
   await chat.input.fill("one\ntwo");
@@ -95,17 +92,12 @@ test("a press on the card's edge or between its files does so, too; one that is 
     const buffer = Buffer.concat([RED_PIXEL, Buffer.from(name)]);
     return { name: `${name}.png`, mimeType: "image/png", buffer };
   });
-  await chat.files.setInputFiles([
-    ...files,
-    { name: "no.txt", mimeType: "text/plain", buffer: Buffer.from("No") },
-  ]);
+  await chat.files.setInputFiles([...files, { name: "no.txt", mimeType: "text/plain", buffer: Buffer.from("No") }]);
   const chips = card.locator('[part="attachment"]');
   await chips.nth(1).waitFor();
   const refused = card.getByText("no.txt");
   await refused.waitFor();
-  const [outer, chip, reason] = await Promise.all(
-    [card, chips.first(), refused].map((it) => it.boundingBox()),
-  );
+  const [outer, chip, reason] = await Promise.all([card, chips.first(), refused].map((it) => it.boundingBox()));
   assert.ok(outer && chip && reason);
   const places = {
     "the start of the card": [outer.x + 4, outer.y + outer.height / 2],

@@ -39,11 +39,7 @@ test("the page talks WebSocket, and one line serves the whole conversation", asy
 test("where WebSocket is blocked, the conversation goes over HTTP with thinking and tools", async (t) => {
   const chat = await openThrough(t, "refuse", {
     agent: { tools: [echo] },
-    turns: [
-      [think("Hm."), call("c1", "echo", { text: "ping" })],
-      [say("Pong.")],
-      [say("Remembered.")],
-    ],
+    turns: [[think("Hm."), call("c1", "echo", { text: "ping" })], [say("Pong.")], [say("Remembered.")]],
   });
   await chat.say("Ping");
   await chat.replies.getByText("Pong.").waitFor();
@@ -157,9 +153,7 @@ test("an agent that says nothing for minutes is not taken for a server that is g
   await asked;
   for (let minute = 1; minute <= 3; minute++) {
     // The line is tried: by dialling, since no script hears the server's pings.
-    const resumed = new Promise((next) =>
-      chat.page.once("websocket", (socket) => socket.once("framesent", next)),
-    );
+    const resumed = new Promise((next) => chat.page.once("websocket", (socket) => socket.once("framesent", next)));
     await chat.page.clock.fastForward("01:00");
     // A line that is still dialled is given up after seconds, over which the next minute would jump.
     await within(resumed, "a message over the new line");

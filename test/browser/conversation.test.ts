@@ -56,10 +56,7 @@ test("text is on the screen before the answer has ended", async (t) => {
   assert.equal(await shown(chat.answer), "The first half", "an open mark is not shown raw");
   rest.open();
   await chat.replies.getByText("and the rest.").waitFor();
-  assert.equal(
-    await chat.answer.innerHTML().then((html) => /<strong>half<\/strong>/.test(html)),
-    true,
-  );
+  assert.equal(await chat.answer.innerHTML().then((html) => /<strong>half<\/strong>/.test(html)), true);
 });
 
 test("Stop keeps what was said, says so, ends the model's request, and the next message works", async (t) => {
@@ -87,8 +84,7 @@ test("a second click on Send, quick as a double-click is, does not stop the answ
   await chat.send.click();
   await chat.replies.getByText("Half of").waitFor();
   await chat.stop.dispatchEvent("click", { detail: 2 });
-  const twoFrames = () =>
-    new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  const twoFrames = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
   await chat.page.evaluate(twoFrames);
   assert.equal(await chat.stop.isEnabled(), true, "it is not stopping");
   rest.open();

@@ -61,9 +61,7 @@ async function openShop(
   if (scheme === "http") {
     await page.goto((await startSite(t, { "/": html })).publicUrl);
   } else {
-    await page.route("https://shop.example/", (route) =>
-      route.fulfill({ contentType: "text/html", body: html }),
-    );
+    await page.route("https://shop.example/", (route) => route.fulfill({ contentType: "text/html", body: html }));
     await page.goto("https://shop.example/");
   }
   const chat = chatIn(page.locator("agent-chat"));
@@ -113,9 +111,7 @@ for (const [name, kind] of Object.entries(PAGES)) {
   test(`no hostile destination of an answer is asked for without a click on ${name}`, async (t) => {
     const { port, connections } = await startEvil(t);
     const parts = hostileDestinations(port).map((destination, index) =>
-      [PLACES[0], PLACES[index % PLACES.length]]
-        .map((place) => `${place?.(destination, index)}\n\n`)
-        .join(""),
+      [PLACES[0], PLACES[index % PLACES.length]].map((place) => `${place?.(destination, index)}\n\n`).join(""),
     );
     const answers: string[] = [];
     while (parts.length > 0) answers.push(parts.splice(0, PER_ANSWER).join(""));

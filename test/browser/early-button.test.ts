@@ -16,8 +16,7 @@ import { button, panel, preview, type VisitOptions, visit } from "./launcher-pag
 const browser = await launchBrowser({ after });
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-const early = (t: TestContext, options: VisitOptions = {}) =>
-  visit(t, browser, { file: "launcher.js", ...options });
+const early = (t: TestContext, options: VisitOptions = {}) => visit(t, browser, { file: "launcher.js", ...options });
 
 /** What the page has loaded of the chat's server. */
 const loaded = (page: Page): Promise<string[]> =>
@@ -49,11 +48,7 @@ test("the button stands there with /launcher.js alone, and one click opens the c
 for (const [what, script, html] of [
   ["nothing", "", ""],
   ["label and size", 'data-label="Ask us" data-size="large" data-accent="#ffe600"', ""],
-  [
-    "icon, corners and position",
-    'data-icon="spark" data-corners="sharp" data-position="top-start"',
-    "",
-  ],
+  ["icon, corners and position", 'data-icon="spark" data-corners="sharp" data-position="top-start"', ""],
   ["a small question in the dark", 'data-icon="question" data-size="small" data-theme="dark"', ""],
   ["German", "", 'lang="de"'],
   ["Arabic on the page", 'data-label="اسألنا"', 'lang="ar"'],
@@ -78,9 +73,7 @@ test("it follows the page's language and its own attributes, as the launcher doe
   await page.getByRole("button", { name: "Open chat" }).waitFor();
   await page.evaluate(() => document.documentElement.setAttribute("lang", "fr"));
   await page.getByRole("button", { name: "Ouvrir le chat" }).waitFor();
-  await page.evaluate(() =>
-    document.querySelector("agent-chat-launcher")?.setAttribute("label", "Une question ?"),
-  );
+  await page.evaluate(() => document.querySelector("agent-chat-launcher")?.setAttribute("label", "Une question ?"));
   await page.getByRole("button", { name: "Une question ?" }).getByText("Une question ?").waitFor();
   assert.deepEqual(await loaded(page), ["/launcher.js"]);
 });

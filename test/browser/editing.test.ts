@@ -28,10 +28,7 @@ test("an earlier message is changed in the composer, and the conversation goes o
   await chat.input.fill("A draft that waits");
   await change(chat, 1).click();
   assert.equal(await chat.input.inputValue(), "Second");
-  await chat.page
-    .locator('[part="editing"]')
-    .getByText("What follows it will be replaced")
-    .waitFor();
+  await chat.page.locator('[part="editing"]').getByText("What follows it will be replaced").waitFor();
   await chat.say("Second, changed");
   await chat.replies.getByText("Another.").waitFor();
   assert.equal(await chat.questions.count(), 2);
@@ -141,10 +138,7 @@ test("a copied answer is Markdown for editors and what it looks like for the oth
   await canCopy(chat.page);
   const { text, html } = await copyAnswer(chat);
   assert.match(text, /^# Title\n\n\*\*Bold\*\*/);
-  assert.match(
-    html,
-    /<h1>Title<\/h1>.*<strong>Bold<\/strong>.*<a href="https:\/\/a\.example\/">a link<\/a>/s,
-  );
+  assert.match(html, /<h1>Title<\/h1>.*<strong>Bold<\/strong>.*<a href="https:\/\/a\.example\/">a link<\/a>/s);
   assert.doesNotMatch(html, /<button|<div|class=|Copy/);
   assert.equal(await shown(chat.questions), "You said:\nGo");
 });
@@ -170,8 +164,7 @@ test("the buttons of earlier messages come into sight when they are pointed at o
   await chat.ask("Second", "Two.");
   const first = chat.replies.first().getByRole("button");
   await chat.replies.first().getByRole("button", { name: "Bad answer" }).waitFor();
-  const visible = () =>
-    first.evaluateAll((buttons) => buttons.map((it) => getComputedStyle(it).opacity).join(" "));
+  const visible = () => first.evaluateAll((buttons) => buttons.map((it) => getComputedStyle(it).opacity).join(" "));
   await chat.page.mouse.move(0, 0);
   assert.equal(await visible(), "0 0 0");
   await chat.replies.first().hover();

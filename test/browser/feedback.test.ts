@@ -35,10 +35,8 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
   const up = page.getByRole("button", { name: "Good answer" });
   const down = page.getByRole("button", { name: "Bad answer" });
   const form = page.locator('[part="feedback-form"]');
-  const pressed = () =>
-    Promise.all([up, down].map((thumb) => thumb.first().getAttribute("aria-pressed")));
-  const heard = () =>
-    page.evaluate(() => (window as unknown as { heard: AgentChatFeedbackEvent[] }).heard.splice(0));
+  const pressed = () => Promise.all([up, down].map((thumb) => thumb.first().getAttribute("aria-pressed")));
+  const heard = () => page.evaluate(() => (window as unknown as { heard: AgentChatFeedbackEvent[] }).heard.splice(0));
   const told = (rating: string | null, reason?: string, comment?: string) => [
     "agent-chat-launcher",
     "m2",
@@ -49,11 +47,7 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
   ];
 
   await up.dblclick();
-  assert.deepEqual(
-    await pressed(),
-    ["true", "false"],
-    "the second click of two takes nothing back",
-  );
+  assert.deepEqual(await pressed(), ["true", "false"], "the second click of two takes nothing back");
   await up.click();
   assert.deepEqual(await pressed(), ["false", "false"]);
   assert.deepEqual(await heard(), [told("up"), told(null)]);
@@ -63,9 +57,7 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
   await form.waitFor();
   assert.equal(await isFocused(down), true, "nothing takes the focus away");
   const [sends, composer] = await Promise.all(
-    [form.getByRole("button", { name: "Send" }), page.locator('[part="composer"]')].map((it) =>
-      it.boundingBox(),
-    ),
+    [form.getByRole("button", { name: "Send" }), page.locator('[part="composer"]')].map((it) => it.boundingBox()),
   );
   assert.ok(sends && composer && sends.y + sends.height <= composer.y, "the whole form is in view");
   await page.keyboard.press("Tab");
@@ -102,12 +94,7 @@ test("thumbs tell the page what a person thinks and why, are taken back by a sec
     .evaluate((element) => (element as AgentChat).exportTranscript("json"));
   assert.deepEqual(
     JSON.parse(exported).map(({ feedback }: { feedback?: object }) => feedback),
-    [
-      undefined,
-      { rating: "down", reason: "incomplete", comment: "Where is two?" },
-      undefined,
-      undefined,
-    ],
+    [undefined, { rating: "down", reason: "incomplete", comment: "Where is two?" }, undefined, undefined],
   );
 });
 

@@ -79,12 +79,10 @@ function focused(page: Page): Promise<{ name: string; contrast: number }> {
         canvas.fillStyle = colour;
         canvas.fillRect(0, 0, 1, 1);
       }
-      const [red = 0, green = 0, blue = 0] = [...canvas.getImageData(0, 0, 1, 1).data].map(
-        (value) => {
-          const part = value / 255;
-          return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-        },
-      );
+      const [red = 0, green = 0, blue = 0] = [...canvas.getImageData(0, 0, 1, 1).data].map((value) => {
+        const part = value / 255;
+        return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+      });
       luminances.push(0.2126 * red + 0.7152 * green + 0.0722 * blue);
     }
     const [dark = 0, light = 0] = luminances.sort((a, b) => a - b);

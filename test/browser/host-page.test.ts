@@ -15,11 +15,7 @@ interface Visit extends ChatElement {
 }
 
 /** Opens a page of another site, made for the server's address. */
-async function visit(
-  t: TestContext,
-  make: (server: string) => SitePage,
-  turns: readonly Turn[] = [],
-): Promise<Visit> {
+async function visit(t: TestContext, make: (server: string) => SitePage, turns: readonly Turn[] = []): Promise<Visit> {
   const server = await startServer(t, { turns });
   const site = await startSite(t, { "/": make(server.url) });
   const { page, complaints } = await openPage(t, browser);
@@ -122,10 +118,7 @@ test("the panel's own button closes it", async (t) => {
 test("a chat that the page has placed by hand shows at once, and no launcher appears", async (t) => {
   const chat = await visit(
     t,
-    (server) =>
-      sitePage(
-        `<agent-chat server="${server}" style="height: 400px"></agent-chat>${script(server)}`,
-      ),
+    (server) => sitePage(`<agent-chat server="${server}" style="height: 400px"></agent-chat>${script(server)}`),
     [[say("By hand.")]],
   );
   await chat.ask("Hi", "By hand.");

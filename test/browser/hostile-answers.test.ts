@@ -8,14 +8,7 @@ import { call, fail, type Step, say, think } from "../support/scripted-provider.
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
-import {
-  type ChatElement,
-  type ChatPageOptions,
-  chatIn,
-  failOnComplaints,
-  openChat,
-  openRows,
-} from "./chat-page.ts";
+import { type ChatElement, type ChatPageOptions, chatIn, failOnComplaints, openChat, openRows } from "./chat-page.ts";
 import { watchIncidents } from "./incidents.ts";
 
 const browser = await launchBrowser({ after });
@@ -50,9 +43,7 @@ async function openWatched(t: TestContext, options: ChatPageOptions): Promise<Wa
 async function openUnprotected(t: TestContext, options: ChatPageOptions): Promise<Watched> {
   const server = await startServer(t, options);
   const site = await startSite(t, {
-    "/": sitePage(
-      `<agent-chat style="height: 500px"></agent-chat><script src="${server.url}/widget.js"></script>`,
-    ),
+    "/": sitePage(`<agent-chat style="height: 500px"></agent-chat><script src="${server.url}/widget.js"></script>`),
   });
   const { page, complaints } = await openPage(t, browser);
   failOnComplaints(t, complaints);
@@ -81,10 +72,7 @@ function forbiddenIn(chat: ChatElement, place: Locator = chat.messages): Promise
       if (node instanceof HTMLAnchorElement && !/^(https?|mailto|tel):$/.test(node.protocol)) {
         found.push(`link ${node.href}`);
       }
-      if (
-        node instanceof HTMLImageElement &&
-        !/^(blob:|data:image\/(png|jpeg|gif|webp))/.test(node.src)
-      ) {
+      if (node instanceof HTMLImageElement && !/^(blob:|data:image\/(png|jpeg|gif|webp))/.test(node.src)) {
         found.push(`image ${node.src}`);
       }
     }

@@ -101,9 +101,7 @@ test("the widget changes nothing in its site, open or closed", async (t) => {
 });
 
 test("the launcher shifts nothing and makes the page no longer", async (t) => {
-  const page = await openSite(t, (server) =>
-    sitePage(`${"<p>Text of the site.</p>".repeat(80)}${script(server)}`),
-  );
+  const page = await openSite(t, (server) => sitePage(`${"<p>Text of the site.</p>".repeat(80)}${script(server)}`));
   await page.locator('[part="launcher"]').waitFor();
   const size = () =>
     page.evaluate(() => {
@@ -146,8 +144,5 @@ test("a site's styles reach nothing inside a hand-placed chat, by rule or by inh
     await chat.replies.getByText("there").waitFor();
     await chat.send.waitFor();
   }
-  assert.deepEqual(
-    await looksOf(hostile, "agent-chat .chat"),
-    await looksOf(plain, "agent-chat .chat"),
-  );
+  assert.deepEqual(await looksOf(hostile, "agent-chat .chat"), await looksOf(plain, "agent-chat .chat"));
 });

@@ -106,12 +106,7 @@ async function openSite(t: TestContext, { html = "", chat = "", locale = "en" }:
 
 for (const [what, options, lang, dir] of [
   ["the page's language wins over the browser's", { html: 'lang="fr"', locale: "de" }, "fr", "ltr"],
-  [
-    "the element's own language wins over the page's",
-    { html: 'lang="fr"', chat: 'lang="ja"' },
-    "ja",
-    "ltr",
-  ],
+  ["the element's own language wins over the page's", { html: 'lang="fr"', chat: 'lang="ja"' }, "ja", "ltr"],
   ["a page without a language leaves it to the browser", { locale: "es-MX" }, "es", "ltr"],
   ["Arabic is laid out from right to left", { html: 'lang="ar"' }, "ar", "rtl"],
   ["a direction on the page decides without a language", { html: 'dir="rtl"' }, "en", "rtl"],
@@ -138,9 +133,7 @@ test("each text of an answer has its own direction, and what holds texts has tha
   await chat.answer.getByText("نقطة").waitFor();
   await chat.send.waitFor();
   const directions = (selector: string) =>
-    chat.answer
-      .locator(selector)
-      .evaluateAll((all) => all.map((it) => getComputedStyle(it).direction).join(" "));
+    chat.answer.locator(selector).evaluateAll((all) => all.map((it) => getComputedStyle(it).direction).join(" "));
   assert.equal(await directions("ol, ol ul, blockquote, table"), "rtl rtl rtl rtl");
   assert.equal(await directions("pre, :scope > ul"), "ltr ltr");
   const sides = await chat.answer.locator("h1, p, td").evaluateAll((all) =>
@@ -218,9 +211,7 @@ test("texts that are half as long again overflow nothing at 320 pixels", async (
     browser: { viewport: { width: 320, height: 600 } },
   });
   const longer = Object.entries(english).flatMap(([name, text]) =>
-    typeof text === "string" && name !== "lang"
-      ? [[name, `[${text} ${"~".repeat(text.length / 2)}]`]]
-      : [],
+    typeof text === "string" && name !== "lang" ? [[name, `[${text} ${"~".repeat(text.length / 2)}]`]] : [],
   );
   const texts = JSON.stringify(Object.fromEntries(longer));
   await chat.page.evaluate(`document.querySelector("agent-chat").strings = ${texts}`);

@@ -47,9 +47,7 @@ test("a conversation is kept, and shown after a reload, also where what keeps it
   await refuse(chat.page, "keep", 1);
   await chat.page.reload();
   await chat.ask("My name is Ann", "Noted.");
-  await chat.page.waitForFunction(() =>
-    Object.values(sessionStorage).some((text) => text.includes("Ann")),
-  );
+  await chat.page.waitForFunction(() => Object.values(sessionStorage).some((text) => text.includes("Ann")));
   await chat.page.unrouteAll();
   await refuse(chat.page, "keep", 1);
   await chat.page.reload();
@@ -136,9 +134,7 @@ test("what can only be asked for with the next need is asked for at each, also w
   await pauseForLong(chat.page);
   await chat.ask("First", "One.");
   const exported = () =>
-    chat.page.evaluate(() =>
-      document.querySelector("agent-chat")?.exportTranscript("markdown").catch(String),
-    );
+    chat.page.evaluate(() => document.querySelector("agent-chat")?.exportTranscript("markdown").catch(String));
   assert.match(String(await exported()), /cannot be reached/);
   assert.match(String(await exported()), /One\./);
   assert.equal(asked(), 2);

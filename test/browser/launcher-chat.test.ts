@@ -60,9 +60,7 @@ for (const [moment, close] of Object.entries(closings)) {
     await button(chat.page).click();
     await jump.waitFor();
     // Until it is drawn, the panel's new size is told to nobody.
-    await chat.page.evaluate(
-      () => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))),
-    );
+    await chat.page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))));
     assert.equal(await chat.messages.evaluate((box) => box.scrollTop), 300);
     assert.equal(await jump.count(), 1);
   });

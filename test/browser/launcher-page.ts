@@ -30,11 +30,7 @@ export interface VisitOptions extends ServerOptions {
 }
 
 /** Opens the site's page; `/next` is another one with the same content. */
-export async function visit(
-  t: TestContext,
-  browser: Browser,
-  options: VisitOptions = {},
-): Promise<Visit> {
+export async function visit(t: TestContext, browser: Browser, options: VisitOptions = {}): Promise<Visit> {
   const {
     script = "",
     file = "widget.js",

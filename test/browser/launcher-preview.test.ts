@@ -208,10 +208,7 @@ test("with forced colours button, bubble and panel keep an edge", async (t) => {
   });
   const edge = (part: Locator) => part.evaluate((it) => getComputedStyle(it).borderTopWidth);
   await preview(page).waitFor();
-  assert.deepEqual(await Promise.all([preview, button].map((it) => edge(it(page)))), [
-    "1px",
-    "1px",
-  ]);
+  assert.deepEqual(await Promise.all([preview, button].map((it) => edge(it(page)))), ["1px", "1px"]);
   await button(page).click();
   await panel(page).waitFor();
   assert.equal(await edge(panel(page)), "1px");

@@ -193,9 +193,7 @@ test("parts, variables and slots reach the chat through the launcher", async (t)
   const at = await button(page).boundingBox();
   assert.ok(at);
   assert.deepEqual([width - at.x - at.width, height - at.y - at.height], [30, 90]);
-  await page
-    .locator("agent-chat-launcher")
-    .evaluate((it: HTMLElementTagNameMap["agent-chat-launcher"]) => it.open());
+  await page.locator("agent-chat-launcher").evaluate((it: HTMLElementTagNameMap["agent-chat-launcher"]) => it.open());
   await page.getByText("Made by us.").waitFor();
   assert.ok(((await panel(page).boundingBox())?.y ?? -1) >= 20, "the panel is inside the window");
   await page.getByText("Welcome, friend.").waitFor();

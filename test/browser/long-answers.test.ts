@@ -31,9 +31,7 @@ test("while an answer streams, no attribute around it is written, which would st
   rest.open();
   await chat.answer.getByText("Word 49.").waitFor();
   const written = await records.evaluate((targets) =>
-    targets
-      .filter((target) => !(target as Element).closest(".markdown, .composer"))
-      .map(({ nodeName }) => nodeName),
+    targets.filter((target) => !(target as Element).closest(".markdown, .composer")).map(({ nodeName }) => nodeName),
   );
   assert.deepEqual(written, []);
   end.open();
@@ -73,9 +71,7 @@ async function tracedDuring(
 /** How many elements the browser styles while something happens. */
 async function styledDuring(page: Page, work: () => Promise<unknown>): Promise<number> {
   const events = await tracedDuring(page, "devtools.timeline", work);
-  const counts = events.flatMap(({ name, args }) =>
-    name === "UpdateLayoutTree" ? [args?.elementCount ?? 0] : [],
-  );
+  const counts = events.flatMap(({ name, args }) => (name === "UpdateLayoutTree" ? [args?.elementCount ?? 0] : []));
   return counts.reduce((sum, count) => sum + count, 0);
 }
 

@@ -19,10 +19,7 @@ const LISTS = {
 
 const ITEMS = 100;
 
-async function openList(
-  t: TestContext,
-  item: (index: number) => string,
-): Promise<{ chat: ChatPage; list: Locator }> {
+async function openList(t: TestContext, item: (index: number) => string): Promise<{ chat: ChatPage; list: Locator }> {
   const text = Array.from({ length: ITEMS }, (_, index) => item(index)).join("");
   const chat = await openChat(t, browser, { turns: [[say(text)]] });
   await chat.say("Show me");
@@ -90,9 +87,7 @@ test("what grows at the end of a long list is laid out in its group alone", asyn
   const { list } = await openList(t, LISTS["an ordered list"]);
   const contained = await list
     .locator("> div")
-    .evaluateAll((groups) =>
-      groups.map((group) => [getComputedStyle(group).contain, group.childElementCount]),
-    );
+    .evaluateAll((groups) => groups.map((group) => [getComputedStyle(group).contain, group.childElementCount]));
   assert.deepEqual(contained, [
     ["layout", 32],
     ["layout", 32],

@@ -49,10 +49,7 @@ async function ownLayoutOf(table: Locator) {
   return layout;
 }
 
-function assertAlike(
-  found: Awaited<ReturnType<typeof layoutOf>>,
-  wanted: Awaited<ReturnType<typeof layoutOf>>,
-): void {
+function assertAlike(found: Awaited<ReturnType<typeof layoutOf>>, wanted: Awaited<ReturnType<typeof layoutOf>>): void {
   const numbers = ({ height, width, cells }: typeof found) => [
     height,
     width,
@@ -61,10 +58,7 @@ function assertAlike(
   const [are, should] = [numbers(found), numbers(wanted)];
   assert.equal(are.length, should.length);
   for (const [index, value] of should.entries()) {
-    assert.ok(
-      Math.abs((are[index] ?? 0) - value) < 1,
-      `${JSON.stringify(found)} and not ${JSON.stringify(wanted)}`,
-    );
+    assert.ok(Math.abs((are[index] ?? 0) - value) < 1, `${JSON.stringify(found)} and not ${JSON.stringify(wanted)}`);
   }
 }
 
@@ -123,11 +117,7 @@ test("a long table has the columns that the browser's own would have, at any wid
     rows(120, 200, `${"a longer note ".repeat(12)}of a Donaudampfschifffahrtsgesellschaftskapitän`),
     "\nThe end.",
   ]);
-  assert.equal(
-    await chat.answer.locator("[data-ui-columns]").count(),
-    0,
-    "a short one is left alone",
-  );
+  assert.equal(await chat.answer.locator("[data-ui-columns]").count(), 0, "a short one is left alone");
   for (const [index, last] of [119, 199].entries()) {
     gates[index]?.open();
     await chat.answer.getByText(`name ${last}`, { exact: true }).waitFor();
@@ -143,11 +133,7 @@ test("a long table has the columns that the browser's own would have, at any wid
 });
 
 test("when a table becomes a long one, nothing moves, a reader at the end stays there, and a selection holds", async (t) => {
-  const { chat, table, gates } = await openTable(t, 60, [
-    rows(61, 70),
-    rows(70, 140),
-    "\nThe end.",
-  ]);
+  const { chat, table, gates } = await openTable(t, 60, [rows(61, 70), rows(70, 140), "\nThe end."]);
   const before = await layoutOf(table);
   await table.evaluate((it) => {
     const [from, to] = [it.querySelector("td"), (it as HTMLTableElement).rows[40]];
@@ -180,15 +166,10 @@ test("a long table is one to screen readers, with all its rows and cells, and on
   const device = await chat.page.context().newCDPSession(chat.page);
   const { nodes } = await device.send("Accessibility.getFullAXTree");
   const count = (role: string) => nodes.filter((node) => node.role?.value === role).length;
-  assert.deepEqual(
-    ["table", "rowgroup", "row", "columnheader", "cell"].map(count),
-    [1, 6, 151, 4, 600],
-  );
+  assert.deepEqual(["table", "rowgroup", "row", "columnheader", "cell"].map(count), [1, 6, 151, 4, 600]);
   const display = () =>
     table.evaluate((it) =>
-      [it, ...it.querySelectorAll("tbody, tbody tr, td")]
-        .slice(0, 4)
-        .map((node) => getComputedStyle(node).display),
+      [it, ...it.querySelectorAll("tbody, tbody tr, td")].slice(0, 4).map((node) => getComputedStyle(node).display),
     );
   assert.deepEqual(await display(), ["block", "table", "table-row", "table-cell"]);
   await chat.page.emulateMedia({ media: "print" });

@@ -202,9 +202,7 @@ test("another server while a message is changed leaves that server's conversatio
   const env = { PARLEY_ALLOWED_ORIGINS: "*" };
   const one = await startServer(t, { env, turns: [[say("One.")]] });
   const two = await startServer(t, { env, turns: [[say("Two.")]] });
-  const html = sitePage(
-    `<agent-chat style="height: 500px"></agent-chat><script src="${one.url}/widget.js"></script>`,
-  );
+  const html = sitePage(`<agent-chat style="height: 500px"></agent-chat><script src="${one.url}/widget.js"></script>`);
   const site = await startSite(t, { "/": html });
   const { page } = await openPage(t, browser);
   await page.goto(site.url);

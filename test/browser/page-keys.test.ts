@@ -15,9 +15,7 @@ async function enterKey(chat: ChatPage, key: string): Promise<void> {
 }
 
 const storedKeys = (chat: ChatPage) =>
-  chat.page.evaluate(() =>
-    Object.entries({ ...localStorage }).filter(([name]) => name.includes("key")),
-  );
+  chat.page.evaluate(() => Object.entries({ ...localStorage }).filter(([name]) => name.includes("key")));
 
 test("without keys on a loopback address the page asks for none", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Open.")]] });

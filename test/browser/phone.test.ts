@@ -72,9 +72,7 @@ for (const [width, height] of [
 
 test("on a touch screen the text field does not make the page zoom", async (t) => {
   const chat = await openChat(t, browser, { turns: [], browser: phone(390, 844) });
-  const size = await chat.input.evaluate((field) =>
-    Number.parseFloat(getComputedStyle(field).fontSize),
-  );
+  const size = await chat.input.evaluate((field) => Number.parseFloat(getComputedStyle(field).fontSize));
   // Safari on iOS zooms into fields with smaller text.
   assert.ok(size >= 16, `the text field has ${size} px`);
 });

@@ -21,9 +21,7 @@ async function openSite(t: TestContext) {
   const script = `<script src="${server.url}/widget.js"></script>`;
   const chat = (id: string) => `<agent-chat ${id} style="height: 250px"></agent-chat>`;
   const site = await startSite(t, {
-    "/": sitePage(
-      `${script}${chat("")}${chat("id=two")}<iframe src="/left"></iframe><iframe src="/right"></iframe>`,
-    ),
+    "/": sitePage(`${script}${chat("")}${chat("id=two")}<iframe src="/left"></iframe><iframe src="/right"></iframe>`),
     "/left": sitePage(script + chat("")),
     "/right": sitePage(script + chat("")),
     "/plain": sitePage(script + chat("")),

@@ -13,9 +13,7 @@ const PARAGRAPHS = Array.from({ length: 30 }, (_, index) => `Paragraph ${index +
 
 /** An answer of 240 tokens a second, until the test has seen enough. */
 function* endless(enough: { yet: boolean }): Turn {
-  yield say(
-    `${PARAGRAPHS.join("")}Far from where the pointer is, there is a [link](https://example.org/).\n\n`,
-  );
+  yield say(`${PARAGRAPHS.join("")}Far from where the pointer is, there is a [link](https://example.org/).\n\n`);
   while (!enough.yet) {
     yield say("some more words ");
     yield wait(new Promise((resolve) => setTimeout(resolve, 4)));
@@ -107,9 +105,7 @@ for (const [name, gesture] of Object.entries(GESTURES)) {
     enough.yet = true;
     await chat.send.waitFor();
     await chat.ask("Next", "Second answer.");
-    const fromEnd = await chat.messages.evaluate(
-      (box) => box.scrollHeight - box.clientHeight - box.scrollTop,
-    );
+    const fromEnd = await chat.messages.evaluate((box) => box.scrollHeight - box.clientHeight - box.scrollTop);
     assert.ok(fromEnd <= 2, "sending follows again");
   });
 }

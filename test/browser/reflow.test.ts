@@ -60,12 +60,10 @@ function losses(page: Page): Promise<string[]> {
     }
     for (const control of root.querySelectorAll<HTMLElement>("button, textarea, input, a")) {
       if (control.offsetParent === null) continue;
-      const name =
-        control.getAttribute("aria-label") ?? control.textContent.trim() ?? control.tagName;
+      const name = control.getAttribute("aria-label") ?? control.textContent.trim() ?? control.tagName;
       control.scrollIntoView({ block: "nearest", inline: "nearest" });
       const { left, right, top, bottom } = control.getBoundingClientRect();
-      const inView =
-        left >= -0.5 && right <= innerWidth + 0.5 && top >= -0.5 && bottom <= innerHeight + 0.5;
+      const inView = left >= -0.5 && right <= innerWidth + 0.5 && top >= -0.5 && bottom <= innerHeight + 0.5;
       if (!inView) lost.push(`"${name}" is out of view: ${left}, ${top} to ${right}, ${bottom}`);
       const x = Math.min(right - 2, Math.max(left + 2, (left + right) / 2));
       const hit = root.elementFromPoint(x, (top + bottom) / 2);
@@ -147,9 +145,7 @@ test("many suggestions leave the text field whole, and can be scrolled", async (
   });
   await chat.page.getByRole("button", { name: "with number 12" }).waitFor();
   const cut = (part: string) =>
-    chat.page
-      .locator(`[part="${part}"]`)
-      .evaluate((box) => Math.max(0, box.scrollHeight - box.clientHeight));
+    chat.page.locator(`[part="${part}"]`).evaluate((box) => Math.max(0, box.scrollHeight - box.clientHeight));
   assert.equal(await cut("composer"), 0);
   assert.ok((await cut("suggestions")) > 0);
 });

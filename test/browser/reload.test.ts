@@ -11,8 +11,7 @@ import { type ChatPage, openChat, shown } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
-const stored = ({ page }: ChatPage) =>
-  page.evaluate(() => JSON.stringify(Object.entries(sessionStorage)));
+const stored = ({ page }: ChatPage) => page.evaluate(() => JSON.stringify(Object.entries(sessionStorage)));
 
 const reset = ({ page }: ChatPage) => page.getByRole("button", { name: "New conversation" });
 
@@ -21,11 +20,7 @@ const NOT_KEPT = "The browser does not keep this conversation";
 test("after a reload everything is there as it was, nothing is spoken, and the conversation goes on", async (t) => {
   const chat = await openChat(t, browser, {
     agent: { tools: [echo] },
-    turns: [
-      [think("Hm."), call("c1", "echo", { text: "ping" })],
-      [say("**Pong.**")],
-      [say("Yes.")],
-    ],
+    turns: [[think("Hm."), call("c1", "echo", { text: "ping" })], [say("**Pong.**")], [say("Yes.")]],
   });
   await chat.ask("Ping", "Pong.");
   await chat.input.fill("Half a thou");
@@ -54,9 +49,7 @@ test("after a reload everything is there as it was, nothing is spoken, and the c
 test("a reload in the middle of an answer goes on with it, and the agent is asked once", async (t) => {
   const rest = gate();
   const chat = await openChat(t, browser, {
-    turns: [
-      [think("Let me see."), say("The first half"), wait(rest.opened), say(" and the rest.")],
-    ],
+    turns: [[think("Let me see."), say("The first half"), wait(rest.opened), say(" and the rest.")]],
   });
   await chat.say("Go");
   await chat.replies.getByText("The first half").waitFor();
@@ -85,9 +78,7 @@ test("a reload after any event of an answer changes nothing of it, and the agent
     ],
   });
   const transcript = async () => {
-    const text = await chat.page.evaluate(() =>
-      document.querySelector("agent-chat")?.exportTranscript("json"),
-    );
+    const text = await chat.page.evaluate(() => document.querySelector("agent-chat")?.exportTranscript("json"));
     return String(text).replace(/"duration_ms": \d+/g, "");
   };
   const holds = (part: string) =>
@@ -143,10 +134,7 @@ test("neither the key nor the bytes of a file are stored, and the file is still 
   assert.equal(text.includes(PNG.toString("base64").slice(0, 40)), false);
   await chat.ask("Did you see it?", "I saw one.");
   const [first] = chat.server.model.asked[1]?.messages ?? [];
-  assert.match(
-    JSON.stringify(first?.content),
-    /dot\.png.*no longer included|an image was attached/,
-  );
+  assert.match(JSON.stringify(first?.content), /dot\.png.*no longer included|an image was attached/);
 });
 
 test("persist=none keeps nothing, and what is no conversation of ours is ignored", async (t) => {
@@ -161,9 +149,7 @@ test("persist=none keeps nothing, and what is no conversation of ours is ignored
   });
   await chat.page.reload();
   await chat.greeting.waitFor();
-  await chat.page.evaluate(() =>
-    document.querySelector("agent-chat")?.setAttribute("persist", "none"),
-  );
+  await chat.page.evaluate(() => document.querySelector("agent-chat")?.setAttribute("persist", "none"));
   await chat.ask("Second", "Two.");
   await chat.page.reload();
   await chat.greeting.waitFor();
@@ -180,9 +166,7 @@ test("where storage is full the oldest messages go and the conversation stays", 
   await chat.page.reload();
   await chat.replies.getByText("Two.").waitFor();
   await chat.page.getByText("Earlier messages are no longer shown here.").waitFor();
-  await chat.page.evaluate(
-    "Storage.prototype.setItem = () => { throw new DOMException('', 'QuotaExceededError'); }",
-  );
+  await chat.page.evaluate("Storage.prototype.setItem = () => { throw new DOMException('', 'QuotaExceededError'); }");
   await chat.ask("Third", "Three.");
   assert.equal(chat.server.model.asked[2]?.messages.length, 5, "the agent knows all of it");
   await chat.messages.locator('[part="note"]').nth(1).and(chat.page.getByText(NOT_KEPT)).waitFor();

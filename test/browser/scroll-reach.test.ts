@@ -44,10 +44,7 @@ test("what is wider than the answer is a stop with a name, and is scrolled there
   for (const name of ["ts", "Table"]) {
     await named(name).focus();
     await page.keyboard.press("ArrowRight");
-    await page.waitForFunction(
-      (box) => Number(box?.scrollLeft) > 0,
-      await named(name).elementHandle(),
-    );
+    await page.waitForFunction((box) => Number(box?.scrollLeft) > 0, await named(name).elementHandle());
   }
   assert.equal(await named("Table").count(), 1);
   const [command, table] = [chat.answer.locator("pre").first(), chat.answer.locator(".table")];
@@ -58,10 +55,7 @@ test("what is wider than the answer is a stop with a name, and is scrolled there
   assert.equal(await canFocus(command), true);
   // Nothing takes the focus away that somebody has.
   await page.setViewportSize({ width: 1280, height: 640 });
-  await page.waitForFunction(
-    (box) => box && box.scrollWidth === box.clientWidth,
-    await command.elementHandle(),
-  );
+  await page.waitForFunction((box) => box && box.scrollWidth === box.clientWidth, await command.elementHandle());
   assert.equal(await isFocused(command), true);
   await page.getByRole("button", { name: "Wrap lines" }).nth(1).click();
   await named("ts").waitFor({ state: "detached" });

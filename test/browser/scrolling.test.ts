@@ -35,10 +35,7 @@ async function wheel(chat: ChatPage, pixels: number): Promise<void> {
   await chat.messages.hover();
   await chat.page.mouse.wheel(0, pixels);
   const scroller = await chat.messages.elementHandle();
-  await chat.page.waitForFunction(([box, top]) => box?.scrollTop !== top, [
-    scroller,
-    before,
-  ] as const);
+  await chat.page.waitForFunction(([box, top]) => box?.scrollTop !== top, [scroller, before] as const);
 }
 
 test("the newest text stays in view while the reader is at the end", async (t) => {
@@ -64,10 +61,7 @@ test("the end stays in view when a picture above it has come and the browser scr
     return before;
   });
   const scroller = await chat.messages.elementHandle();
-  await chat.page.waitForFunction(
-    (box) => box && box.scrollHeight - box.clientHeight - box.scrollTop < 2,
-    scroller,
-  );
+  await chat.page.waitForFunction((box) => box && box.scrollHeight - box.clientHeight - box.scrollTop < 2, scroller);
   assert.equal(await chat.page.locator('[part="jump"]').count(), 0);
 });
 
@@ -137,9 +131,7 @@ test("sending a message shows it, wherever the reader was", async (t) => {
 
 test("opening a long thinking row holds its place under the pointer", async (t) => {
   const chat = await openChat(t, browser, {
-    turns: [
-      [{ type: "thinking", delta: "A thought.\n".repeat(60) }, ...PARAGRAPHS.slice(0, 8).map(say)],
-    ],
+    turns: [[{ type: "thinking", delta: "A thought.\n".repeat(60) }, ...PARAGRAPHS.slice(0, 8).map(say)]],
     browser: { viewport: { width: 800, height: 500 } },
   });
   await chat.say("Think");

@@ -41,10 +41,7 @@ test("what is left out of a long answer keeps the height that it had", async (t)
   await chat.answer.getByText("Paragraph 68.").waitFor();
   const section = chat.answer.locator(".section").first();
   const height = await section.evaluate((node) => node.getBoundingClientRect().height);
-  assert.equal(
-    await section.evaluate((node) => getComputedStyle(node).contentVisibility),
-    "visible",
-  );
+  assert.equal(await section.evaluate((node) => getComputedStyle(node).contentVisibility), "visible");
   rest.open();
   await chat.send.waitFor();
   await chat.answer.locator(".section").nth(3).waitFor();

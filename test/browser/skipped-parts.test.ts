@@ -68,8 +68,7 @@ async function longAnswer(t: TestContext, tools?: Promise<void>) {
 const watched = (page: Page) =>
   page.evaluate(() => (globalThis as unknown as { observed: Set<Element> }).observed.size);
 
-const ranges = (page: Page) =>
-  page.evaluate(() => CSS.highlights.get("agent-chat-keyword")?.size ?? 0);
+const ranges = (page: Page) => page.evaluate(() => CSS.highlights.get("agent-chat-keyword")?.size ?? 0);
 
 /** Waits until code is painted, or no longer. */
 async function untilPainted(page: Page, text: string, isPainted = true): Promise<void> {
@@ -194,9 +193,7 @@ test("with forced colours nothing is painted where somebody scrolls to, and on p
   await untilPainted(page, `number${EARLY} `, false);
   const onPaper = await page.evaluateHandle(() => ({
     painted: new Promise<number>((done) => {
-      addEventListener("afterprint", () =>
-        done(CSS.highlights.get("agent-chat-keyword")?.size ?? 0),
-      );
+      addEventListener("afterprint", () => done(CSS.highlights.get("agent-chat-keyword")?.size ?? 0));
     }),
   }));
   await page.pdf();

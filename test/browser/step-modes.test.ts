@@ -16,10 +16,7 @@ const CODE = "Look:\n\n```js\nlet a;\n```\n\n| a |\n|---|\n| b |";
 test("a page opens, closes and hides thoughts and tool calls, hears of calls, and exports what is shown", async (t) => {
   const chat = await openChat(t, browser, {
     agent: { tools: [echo, broken] },
-    turns: [
-      [think("A thought."), call("c1", "echo", { text: "`ping`" }), call("c2", "broken")],
-      [say(CODE)],
-    ],
+    turns: [[think("A thought."), call("c1", "echo", { text: "`ping`" }), call("c2", "broken")], [say(CODE)]],
   });
   const element = chat.page.locator("agent-chat");
   const set = (attributes: Record<string, string>) =>
@@ -56,17 +53,12 @@ test("a page opens, closes and hides thoughts and tool calls, hears of calls, an
   assert.equal(await expanded.count(), 1, "the person's choice wins");
 
   const exported = (format: string) =>
-    element.evaluate(
-      (node, name) => (node as AgentChat).exportTranscript(name as "json").catch(String),
-      format,
-    );
+    element.evaluate((node, name) => (node as AgentChat).exportTranscript(name as "json").catch(String), format);
   const [question, reply] = JSON.parse(await exported("json"));
   assert.deepEqual(question, { role: "user", text: "Go `now`" });
   assert.equal(reply.finish_reason, "stop");
   assert.deepEqual(
-    reply.blocks.map(
-      ({ type, text, tool, status }: Record<string, string>) => text ?? [type, tool, status],
-    ),
+    reply.blocks.map(({ type, text, tool, status }: Record<string, string>) => text ?? [type, tool, status]),
     ["A thought.", ["tool", "echo", "completed"], ["tool", "broken", "failed"], CODE],
   );
   const markdown = await exported("markdown");

@@ -50,10 +50,7 @@ test("calls of the same tool are told apart by their arguments, in sight and by 
   const chat = await openChat(t, browser, {
     agent: { tools: [echo] },
     turns: [
-      [
-        call("c1", "echo", { text: "ping" }),
-        call("c2", "echo", { text: `<b>${"pong ".repeat(40)}` }),
-      ],
+      [call("c1", "echo", { text: "ping" }), call("c2", "echo", { text: `<b>${"pong ".repeat(40)}` })],
       [say("Done.")],
     ],
   });
@@ -62,9 +59,7 @@ test("calls of the same tool are told apart by their arguments, in sight and by 
   await first.getByRole("button", { name: "echo ping completed" }).waitFor();
   await second.getByRole("button", { name: /^echo <b>pong pong .*… completed/ }).waitFor();
   const lines = await second.locator(".hint").evaluate((hint) => {
-    return (
-      hint.getBoundingClientRect().height / Number.parseFloat(getComputedStyle(hint).lineHeight)
-    );
+    return hint.getBoundingClientRect().height / Number.parseFloat(getComputedStyle(hint).lineHeight);
   });
   assert.ok(lines < 1.5, `${lines} lines`);
   await first.getByRole("button").click();
@@ -135,11 +130,7 @@ test("a group with a failed tool says so without alarm, and the focus on a row s
 test("a group that ends with a failed tool has failed", async (t) => {
   const chat = await openChat(t, browser, {
     agent: { tools: [broken, echo] },
-    turns: [
-      [call("c1", "broken"), call("c2", "echo", { text: "a" })],
-      [call("c3", "broken")],
-      [say("Sorry.")],
-    ],
+    turns: [[call("c1", "broken"), call("c2", "echo", { text: "a" })], [call("c3", "broken")], [say("Sorry.")]],
   });
   await chat.ask("Go", "Sorry.");
   await chat.page.getByRole("button", { name: /^3 steps\s*2 failed$/ }).waitFor();

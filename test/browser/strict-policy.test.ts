@@ -16,17 +16,7 @@ const browser = await launchBrowser({ after });
 const ANSWER = "**Strict** `but` fine.\n\n```ts\nconst a = 1;\n```\n\n| A |\n|---|\n| 1 |\n";
 
 /** What answers, files and languages need beside `/widget.js`. */
-const CHUNKS = [
-  "actions",
-  "launcher",
-  "locale-de",
-  "keep",
-  "files",
-  "steps",
-  "highlight",
-  "tools",
-  "export",
-];
+const CHUNKS = ["actions", "launcher", "locale-de", "keep", "files", "steps", "highlight", "tools", "export"];
 
 for (const [what, scripts, attributes] of [
   ["the server's origin alone", (server: string) => server, ""],

@@ -33,11 +33,7 @@ async function set(attributes: Record<string, string>): Promise<void> {
 }
 
 /** Red, green and blue as the browser paints them, from 0 to 255. */
-function painted(
-  page: Page,
-  property: string,
-  selector = '[part="header"] .avatar',
-): Promise<number[]> {
+function painted(page: Page, property: string, selector = '[part="header"] .avatar'): Promise<number[]> {
   return page.locator(selector).evaluate((mark, name) => {
     const canvas = document.createElement("canvas").getContext("2d");
     if (!canvas) throw new Error("no canvas");
@@ -79,15 +75,7 @@ test("the focus ring is seen at 3 : 1 on every surface, whatever the accent is, 
   await page.keyboard.press("Shift+Tab");
   await page.keyboard.press("Tab");
   for (const theme of ["light", "dark"] as const) {
-    for (const accent of [
-      "#ffe600",
-      "white",
-      "black",
-      "blue",
-      "#9f9",
-      "#2563eb",
-      "oklch(0.2 0.1 20)",
-    ]) {
+    for (const accent of ["#ffe600", "white", "black", "blue", "#9f9", "#2563eb", "oklch(0.2 0.1 20)"]) {
       await set({ accent, theme });
       const ring = await painted(page, "outline-color", '[part="theme-toggle"]:focus-visible');
       for (const surface of ["agent-chat", '[part="composer"]']) {

@@ -58,9 +58,7 @@ test("on another site it follows the site's color-scheme, live and without motio
   await toggle("dark").waitFor();
   await element.evaluate((it) => it.setAttribute("theme", "blue"));
   await toggle("light").waitFor();
-  assert.deepEqual(complaints.splice(0), [
-    '<agent-chat> theme must be one of auto, light, dark, not "blue"',
-  ]);
+  assert.deepEqual(complaints.splice(0), ['<agent-chat> theme must be one of auto, light, dark, not "blue"']);
 });
 
 test("the choice holds for every chat of the origin that the site leaves open, at once and later, and for no other", async (t) => {
@@ -86,8 +84,7 @@ test("the choice holds for every chat of the origin that the site leaves open, a
     }
     assert.equal(n, to.length);
   };
-  const press = (index: number) =>
-    page.locator("agent-chat").nth(index).locator('[part="theme-toggle"]').click();
+  const press = (index: number) => page.locator("agent-chat").nth(index).locator('[part="theme-toggle"]').click();
   await toggles("dark", "dark", "dark", "dark");
   await press(1);
   await toggles("light", "light", "dark", "light");
@@ -154,10 +151,7 @@ for (const path of ["/", "/?embed=1"]) {
 test("embedded, the chat leaves its title to the frame's page", async (t) => {
   const chat = await openChat(t, browser, { path: "/?embed=1", agent: { agent: "Concierge" } });
   await chat.greeting.waitFor();
-  assert.equal(
-    await chat.page.locator('[part="header"]').getByText("Concierge").isVisible(),
-    false,
-  );
+  assert.equal(await chat.page.locator('[part="header"]').getByText("Concierge").isVisible(), false);
 });
 
 /** Shows an address of the server in a frame of another site. */
@@ -190,9 +184,7 @@ async function openFramed(
   const { page, complaints } = await openPage(t, browser);
   const policy = /frame-ancestors|Content Security Policy/;
   failOnComplaints(t, complaints, policy);
-  const refusal = isRefused
-    ? page.waitForEvent("console", (message) => policy.test(message.text()))
-    : undefined;
+  const refusal = isRefused ? page.waitForEvent("console", (message) => policy.test(message.text())) : undefined;
   await page.goto(site.publicUrl);
   await refusal;
   const frame = page.frames().find((it) => it.url().startsWith(server.url));

@@ -17,11 +17,7 @@ const browser = await launchBrowser({ after });
 const SIZE = 15_000_000;
 
 /** A chat whose line is open and can be frozen, with a large file in its composer. */
-async function openWithFile(
-  t: TestContext,
-  proxy: ProxyOptions = {},
-  answer: Turn = [say("Received.")],
-) {
+async function openWithFile(t: TestContext, proxy: ProxyOptions = {}, answer: Turn = [say("Received.")]) {
   const turns = [[say("Hello.")], answer, [say("On.")]];
   const server = await startServer(t, { turns });
   const { url } = await startProxy(t, server.port, proxy);

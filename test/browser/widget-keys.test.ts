@@ -120,9 +120,7 @@ test("the site's key is in no address but the socket's, and in no storage", asyn
   );
   assert.equal(sockets.length, 1);
   assert.equal(new URL(sockets[0] ?? "").searchParams.get("key"), "w-secret");
-  const stored = await chat.page.evaluate(() =>
-    JSON.stringify([{ ...localStorage }, { ...sessionStorage }]),
-  );
+  const stored = await chat.page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));
   assert.ok(!stored.includes("w-secret"), stored);
 });
 

@@ -36,11 +36,7 @@ const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][
   [["start", "--port", "65536"], {}, /--port must be/],
   [["start", "--port", "-1"], {}, /--port/],
   [["start", "--port", "80.5"], {}, /--port must be/],
-  [
-    ["start", "--workers", "two"],
-    {},
-    /--workers must be a whole number from 1 .*, or auto, but is "two"/,
-  ],
+  [["start", "--workers", "two"], {}, /--workers must be a whole number from 1 .*, or auto, but is "two"/],
   [["start"], { PARLEY_WORKERS: "0" }, /PARLEY_WORKERS must be a whole number/],
   [
     ["start", "--workers", "2", "--host", "192.0.2.1"],
@@ -48,20 +44,12 @@ const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][
     /^parley: "192\.0\.2\.1" is not an address of this machine[^\n]*\n$/,
   ],
   [["start"], { PORT: "many" }, /PORT must be a number from 0 to 65535, but is "many"/],
-  [
-    ["start", "--host", "no.such.host.invalid"],
-    {},
-    /"no\.such\.host\.invalid" is(?: not an address|\. Try again)/,
-  ],
+  [["start", "--host", "no.such.host.invalid"], {}, /"no\.such\.host\.invalid" is(?: not an address|\. Try again)/],
   [["start", "--host", "192.0.2.1"], {}, /"192\.0\.2\.1" is not an address of this machine/],
   [["start"], { PARLEY_API_KEY: " , " }, /PARLEY_API_KEY is set but empty/],
   [["start"], { PARLEY_CHAT_KEY: "" }, /PARLEY_CHAT_KEY is set but empty/],
   [["start"], { PARLEY_STATE_SECRET: "" }, /PARLEY_STATE_SECRET is set but empty/],
-  [
-    ["start"],
-    { PARLEY_ALLOWED_ORIGINS: "shop.example" },
-    /PARLEY_ALLOWED_ORIGINS .*https:\/\/.*"shop\.example"/,
-  ],
+  [["start"], { PARLEY_ALLOWED_ORIGINS: "shop.example" }, /PARLEY_ALLOWED_ORIGINS .*https:\/\/.*"shop\.example"/],
   [["start"], { PARLEY_ALLOWED_ORIGINS: "https://a.example/path" }, /PARLEY_ALLOWED_ORIGINS/],
   [["start"], { PARLEY_MAX_BODY_BYTES: "64 MB" }, /PARLEY_MAX_BODY_BYTES must be a whole number/],
   [["start"], { PARLEY_MAX_ATTACHMENTS: "-1" }, /PARLEY_MAX_ATTACHMENTS must be/],
@@ -128,10 +116,7 @@ for (const [args, env] of [
 ] as const) {
   test(`a public address without a key prints a warning (${args.join(" ") || "HOST"})`, async (t) => {
     const { command, url } = await start(t, args, { env });
-    await command.printed(
-      "stderr",
-      /^\{.*"level":"warn".*"0\.0\.0\.0 can be reached .*PARLEY_API_KEY.*\n$/,
-    );
+    await command.printed("stderr", /^\{.*"level":"warn".*"0\.0\.0\.0 can be reached .*PARLEY_API_KEY.*\n$/);
     assert.match(url, /^http:\/\/localhost:\d+$/);
     assert.equal((await fetch(`${url}/health`)).status, 200);
   });

@@ -52,11 +52,7 @@ const TYPED = 'enum Name { Mine = "Mine" } export const name: string = Name.Mine
 const MIXED: [name: string, specifier: string, files: Record<string, string>][] = [
   ["a TypeScript file", "./parts/name.ts", { "parts/name.ts": TYPED }],
   ["a file without its extension", "./parts/name", { "parts/name.ts": TYPED }],
-  [
-    "a folder",
-    "./parts",
-    { "parts/index.js": 'export { name } from "./name.ts";', "parts/name.ts": TYPED },
-  ],
+  ["a folder", "./parts", { "parts/index.js": 'export { name } from "./name.ts";', "parts/name.ts": TYPED }],
   [
     "a .js that is a .ts",
     "./parts/first.ts",

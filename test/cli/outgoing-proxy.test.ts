@@ -15,8 +15,7 @@ const WAYS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 /** Node has it from 22.21 and 24.5 on. */
-const skip =
-  !process.allowedNodeEnvironmentFlags.has("--use-env-proxy") && "this Node knows no proxies";
+const skip = !process.allowedNodeEnvironmentFlags.has("--use-env-proxy") && "this Node knows no proxies";
 
 for (const [way, env] of Object.entries(WAYS)) {
   test(`a model is asked through the proxy that Node is given by ${way}`, { skip }, async (t) => {

@@ -15,10 +15,7 @@ const PROJECTS: [name: string, files: Record<string, string>][] = [
   ["agent.mts", { "agent.mts": agent() }],
   ["agent.js", { "agent.js": agent() }],
   ["agent.mjs", { "agent.mjs": agent() }],
-  [
-    "agent.ts under a package.json that says commonjs",
-    { "agent.ts": agent(), "package.json": '{"type":"commonjs"}' },
-  ],
+  ["agent.ts under a package.json that says commonjs", { "agent.ts": agent(), "package.json": '{"type":"commonjs"}' }],
   ["agent.js of CommonJS", { "agent.js": 'module.exports = { name: "Mine", model: "demo" };' }],
   [
     "agent.js as tsc writes it for CommonJS",
@@ -54,10 +51,7 @@ const PROJECTS: [name: string, files: Record<string, string>][] = [
       "name.json": '{"name":"Mine"}',
     },
   ],
-  [
-    "a folder with spaces and other characters",
-    { "agent.ts": agent(), "ä b#c%20/agent.ts": agent() },
-  ],
+  ["a folder with spaces and other characters", { "agent.ts": agent(), "ä b#c%20/agent.ts": agent() }],
 ];
 
 for (const [name, files] of PROJECTS) {
@@ -189,8 +183,7 @@ test("a tool that leaves a rejected promise behind ends no conversation but its 
 
 test("TypeScript is loaded where no file can be written, as in a read-only container", async (t) => {
   const folder = temporaryProject(t, {
-    "agent.ts":
-      'enum Model { Demo = "demo" } export default { name: "Mine" as string, model: Model.Demo };',
+    "agent.ts": 'enum Model { Demo = "demo" } export default { name: "Mine" as string, model: Model.Demo };',
   });
   // There is no folder below a file, and none can be made.
   const env = { TMPDIR: join(folder, "agent.ts/none") };

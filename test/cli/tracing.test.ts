@@ -30,10 +30,7 @@ test("spans of a project that brings OpenTelemetry are sent, those of the last r
     "tracing.mjs": SDK,
   });
   mkdirSync(join(project, "node_modules"));
-  symlinkSync(
-    join(REPOSITORY, "node_modules/@opentelemetry"),
-    join(project, "node_modules/@opentelemetry"),
-  );
+  symlinkSync(join(REPOSITORY, "node_modules/@opentelemetry"), join(project, "node_modules/@opentelemetry"));
   const env = { NODE_OPTIONS: `--import=${join(project, "tracing.mjs")}` };
   const { command, url } = await start(t, [project], { env });
   assert.equal((await post({ url }, { message: "Hi", stream: false })).status, 200);

@@ -110,19 +110,14 @@ test("what a worker held is free when it is killed", async (t) => {
   await lost.until("tool_call");
   const relayed = new EventReader(await there.ask(`/api/chat/runs/${run}`));
   await relayed.until("tool_call");
-  assert.equal(
-    (await (await line(there.pid)).chat({ message: "Hello", stream: false })).statusCode,
-    503,
-  );
+  assert.equal((await (await line(there.pid)).chat({ message: "Hello", stream: false })).statusCode, 503);
   process.kill(here.pid, "SIGKILL");
   // Whoever read it, at whichever worker, hears that the line is lost and not that the run is over.
   await assert.rejects(lost.next());
   await assert.rejects(relayed.next());
   await command.printed("stderr", /Worker \d+ ended \(SIGKILL\)/);
   const again = await line(there.pid);
-  const { response } = JSON.parse(
-    await textOf(await again.chat({ message: "Hello", stream: false, run })),
-  );
+  const { response } = JSON.parse(await textOf(await again.chat({ message: "Hello", stream: false, run })));
   assert.match(response, /Hello/);
   await command.printed("stderr", /Worker 3 is listening/);
   assert.equal((await line(undefined, [here.pid, there.pid])).pid > 0, true);

@@ -18,8 +18,7 @@ test("each worker answers with the figures of all", async (t) => {
 
 const RUNS = 'parley_runs_total{transport="json",end="stop"}';
 
-const hello = async (worker: WorkerLine) =>
-  textOf(await worker.chat({ message: "Hello", stream: false }));
+const hello = async (worker: WorkerLine) => textOf(await worker.chat({ message: "Hello", stream: false }));
 
 /** How a worker ends; returns how many more answers count than the last scrape saw. */
 const ENDS: Record<string, (worker: WorkerLine) => Promise<number>> = {

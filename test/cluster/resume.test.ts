@@ -106,9 +106,7 @@ test("cancel, stop and clear reach a run of the other worker", async (t) => {
     const run = newRun();
     const early = await (await line(there.pid)).status(`/api/chat/runs/${run}/cancel`, cancel);
     assert.equal(early, 404);
-    const reader = new EventReader(
-      await (await line(worker.pid)).chat({ message: "Hello", stream: true, run }),
-    );
+    const reader = new EventReader(await (await line(worker.pid)).chat({ message: "Hello", stream: true, run }));
     const all = await reader.until("done");
     assert.match(JSON.stringify(all), /^\[\{"type":"done","data":"",.*"stopped"/);
   }

@@ -10,13 +10,7 @@ import { CLOSE } from "../../server/protocol/close-codes.ts";
 import { ERRORS } from "../../server/protocol/errors.ts";
 import { assertShown, assertShownEvents, typeOf } from "../support/assert-shown.ts";
 import { REPOSITORY, start } from "../support/command.ts";
-import {
-  codeBlocks,
-  findBlock,
-  readMarkdown,
-  section,
-  tableRows,
-} from "../support/markdown-file.ts";
+import { codeBlocks, findBlock, readMarkdown, section, tableRows } from "../support/markdown-file.ts";
 
 const run = promisify(execFile);
 const api = readMarkdown("docs/api.md");
@@ -103,18 +97,12 @@ test("docs/api.md lists exactly the error codes, each with its status and whethe
     String(status),
     retryable ? "yes" : "no",
   ]);
-  assert.deepEqual(
-    new Map(listed.map((row) => [row[0], row])),
-    new Map(known.map((row) => [row[0], row])),
-  );
+  assert.deepEqual(new Map(listed.map((row) => [row[0], row])), new Map(known.map((row) => [row[0], row])));
 });
 
 test("docs/api.md lists exactly the events, close codes and attachment types", () => {
   const events = [...source("server/protocol/events.ts").matchAll(/^ {2}type: "(\w+)";$/gm)];
-  assert.deepEqual(
-    sorted(tableRows(api, "`type`").map(([type]) => type)),
-    sorted(events.map(([, type]) => type)),
-  );
+  assert.deepEqual(sorted(tableRows(api, "`type`").map(([type]) => type)), sorted(events.map(([, type]) => type)));
   const closes = tableRows(api, "close code").map(([code]) => Number(code));
   assert.deepEqual(sorted(closes), sorted(Object.values(CLOSE)));
   const attachments = tableRows(section(api, "## Attachments"), "`type`");

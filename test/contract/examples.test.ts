@@ -34,8 +34,7 @@ test("examples/hello-agent is served under its name and answers", async (t) => {
 
 test("examples/hello-agent starts with a real model as its comment says", async (t) => {
   const file = join(REPOSITORY, "examples/hello-agent/agent.ts");
-  const [, model = ""] =
-    /For a real one write "(openai\/[^"]+)"/.exec(readFileSync(file, "utf8")) ?? [];
+  const [, model = ""] = /For a real one write "(openai\/[^"]+)"/.exec(readFileSync(file, "utf8")) ?? [];
   const folder = mkdtempSync(join(tmpdir(), "hello-agent-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const source = readFileSync(file, "utf8").replace('model: "demo"', `model: "${model}"`);
@@ -65,9 +64,7 @@ test("examples/tools-agent names the package that its zod comes from", () => {
   const imported = [...source.matchAll(/from "([^."][^"]*)"/g)].map(([, name]) => name);
   const read = (path: string) => JSON.parse(readFileSync(join(REPOSITORY, path), "utf8"));
   const { dependencies } = read("examples/tools-agent/package.json");
-  const needed = imported.filter(
-    (name = "") => name !== "parley-agent" && !name.startsWith("node:"),
-  );
+  const needed = imported.filter((name = "") => name !== "parley-agent" && !name.startsWith("node:"));
   assert.deepEqual(Object.keys(dependencies), needed);
   // The example promises the version that the tests run.
   assert.equal(dependencies.zod, `^${read("package.json").devDependencies.zod}`);
@@ -83,10 +80,7 @@ test("examples/embed-page loads the widget with a key that its README's settings
   assert.equal(src, "http://localhost:8080/widget.js");
 
   const readme = readFileSync(join(REPOSITORY, "examples/embed-page/README.md"), "utf8");
-  const settings = [...readme.matchAll(/(PARLEY_\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [
-    name,
-    value,
-  ]);
+  const settings = [...readme.matchAll(/(PARLEY_\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value]);
   const { url } = await start(t, [], { env: Object.fromEntries(settings) });
 
   const script = await fetch(new URL(new URL(src).pathname, url));

@@ -27,8 +27,5 @@ async function* events(): AsyncGenerator<TestEvent> {
 test("each test that failed is named in one line with what was thrown, and so is a process that hung", async () => {
   const lines: string[] = [];
   for await (const line of failed(events())) lines.push(line);
-  assert.deepEqual(lines, [
-    "FAILED: an inner one: one thing is another\n",
-    "HUNG: no test began for 120 s.\n",
-  ]);
+  assert.deepEqual(lines, ["FAILED: an inner one: one thing is another\n", "HUNG: no test began for 120 s.\n"]);
 });

@@ -5,17 +5,7 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-const ROOTS = [
-  ".ci",
-  "bench",
-  "build",
-  "cli.ts",
-  "esbuild.config.mjs",
-  "examples",
-  "server",
-  "test",
-  "widget",
-];
+const ROOTS = [".ci", "bench", "build", "cli.ts", "esbuild.config.mjs", "examples", "server", "test", "widget"];
 
 /** Files below a folder, without what is installed there. */
 function filesIn(path: string): string[] {

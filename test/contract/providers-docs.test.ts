@@ -5,24 +5,13 @@ import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
-import {
-  mediaTypesOf,
-  type ProviderId,
-  refuseSettings,
-} from "../../server/providers/capabilities.ts";
+import { mediaTypesOf, type ProviderId, refuseSettings } from "../../server/providers/capabilities.ts";
 import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { REPOSITORY } from "../support/command.ts";
 import { LITELLM_VERSION } from "../support/litellm-install.ts";
 import { conversationTitle, PROVIDER_ROWS } from "../support/litellm-provider-rows.ts";
-import {
-  asId,
-  CONVERSATION,
-  MESSAGES,
-  PAGE,
-  said,
-  THROUGH_LITELLM,
-} from "../support/providers-page.ts";
+import { asId, CONVERSATION, MESSAGES, PAGE, said, THROUGH_LITELLM } from "../support/providers-page.ts";
 
 const sorted = (items: Iterable<string>) => [...new Set(items)].sort();
 
@@ -52,9 +41,7 @@ test("the cells of model settings are what capabilities.ts says", () => {
     ["six", Object.keys(SETTINGS)],
   ]);
   for (const [label = "", , settings] of CONVERSATION) {
-    const taken = Object.entries(SETTINGS).filter(([name, value]) =>
-      takes(asId(label), { [name]: value }),
-    );
+    const taken = Object.entries(SETTINGS).filter(([name, value]) => takes(asId(label), { [name]: value }));
     const names = taken.map(([name]) => name);
     assert.deepEqual(names, words.get(said(settings)), label);
   }
@@ -120,8 +107,8 @@ function titlesOf(path: string): RegExp[] {
 
 test("each cell links to a test file that exists, under its name, and every title is one of its tests'", () => {
   const used = new Set<string>();
-  const cells = [...MESSAGES, ...CONVERSATION, ...THROUGH_LITELLM].flatMap(
-    ([label = "", ...rest]) => rest.map((cell) => ({ cell, label })),
+  const cells = [...MESSAGES, ...CONVERSATION, ...THROUGH_LITELLM].flatMap(([label = "", ...rest]) =>
+    rest.map((cell) => ({ cell, label })),
   );
   for (const { cell, label } of cells) {
     const found = [...cell.matchAll(/\[([\w-]+)\]\[([\w-]+)\]/g)];

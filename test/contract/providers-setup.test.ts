@@ -99,10 +99,7 @@ function setupOf(id: ProviderId) {
     lines: `${dotEnv}\n${optional}`,
     npmPackage: /`npm install (@?[^@`]+)/.exec(install)?.[1],
     env: Object.fromEntries(
-      [...dotEnv.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = "", value = ""]) => [
-        name,
-        value,
-      ]),
+      [...dotEnv.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = "", value = ""]) => [name, value]),
     ),
     model: /^Model: `([^`]+)`/.exec(model)?.[1] ?? "",
   };

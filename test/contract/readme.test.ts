@@ -70,10 +70,7 @@ test("the README's curl commands bring the answer as JSON and as a stream", asyn
   );
   assert.deepEqual(others, []);
   assert.match(JSON.parse(json ?? "").response, /get_weather/);
-  assert.match(
-    stream ?? "",
-    /^id: 1\nevent: thinking\ndata: \{.*\nevent: done\ndata: \{[^\n]*\}\n\n$/s,
-  );
+  assert.match(stream ?? "", /^id: 1\nevent: thinking\ndata: \{.*\nevent: done\ndata: \{[^\n]*\}\n\n$/s);
 });
 
 test("the README's eventsource-parser client prints the answer", async (t) => {
@@ -93,24 +90,18 @@ test("the README's WebSocket client prints the answer and its tool call, and end
 test("the examples of deploying go together with the defaults", () => {
   const { times } = readConfig({}, {});
   const figures = (file: string, pattern: RegExp) => {
-    const found = [...readMarkdown(file).matchAll(pattern)].map(
-      ([, figure]) => Number(figure) * 1000,
-    );
+    const found = [...readMarkdown(file).matchAll(pattern)].map(([, figure]) => Number(figure) * 1000);
     assert.ok(found.length > 0, `${file}: ${pattern}`);
     return Math.min(...found);
   };
   assert.ok(figures("examples/deploy/nginx.conf", /proxy_read_timeout (\d+)s;/g) > times.run);
-  assert.ok(
-    figures("examples/deploy/haproxy.cfg", /timeout (?:client|server) +(\d+)s/g) > times.run,
-  );
+  assert.ok(figures("examples/deploy/haproxy.cfg", /timeout (?:client|server) +(\d+)s/g) > times.run);
   assert.ok(figures("examples/deploy/parley.service", /TimeoutStopSec=(\d+)/g) > times.drain);
   assert.ok(figures("docs/deploying.md", /--stop-timeout (\d+)/g) > times.drain);
 });
 
 test("every link and image between the project's documents leads to a file and a heading that exist", () => {
-  const examples = readdirSync(join(REPOSITORY, "examples")).map(
-    (name) => `examples/${name}/README.md`,
-  );
+  const examples = readdirSync(join(REPOSITORY, "examples")).map((name) => `examples/${name}/README.md`);
   const documents = [
     "README.md",
     "CHANGELOG.md",
@@ -136,9 +127,7 @@ test("every link and image between the project's documents leads to a file and a
 function linksOf(markdown: string): string[] {
   const prose = markdown.replace(/^```.*?^```$/gms, "");
   const links = [...prose.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset)="([^"]+)"/g)];
-  return links
-    .map(([, link, image]) => link ?? image ?? "")
-    .filter((link) => !/^https?:/.test(link));
+  return links.map(([, link, image]) => link ?? image ?? "").filter((link) => !/^https?:/.test(link));
 }
 
 function leadsSomewhere(from: string, link: string): boolean {

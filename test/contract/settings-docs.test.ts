@@ -15,10 +15,7 @@ const sorted = <Item>(items: Iterable<Item>) => [...new Set(items)].sort();
 /** Every environment variable that the server's sources read. */
 function variablesInCode(): string[] {
   const files = readdirSync(join(REPOSITORY, "server"), { recursive: true, encoding: "utf8" });
-  const code = [
-    ...files.filter((file) => file.endsWith(".ts")).map((file) => `server/${file}`),
-    "cli.ts",
-  ]
+  const code = [...files.filter((file) => file.endsWith(".ts")).map((file) => `server/${file}`), "cli.ts"]
     .map(source)
     .join("\n");
   const read = code.matchAll(/\(\s*env,\s*"([A-Z_]+)"/g);
@@ -49,8 +46,7 @@ test("docs/settings.md says of exactly those settings that they are live that SI
 
 test("docs/settings.md and the README give the defaults that the code has", () => {
   const config = readConfig({}, {}, memoryDefaults(Infinity));
-  const { port, host, maxAttachments, maxBodyBytes, message, tools, limits, resume, times } =
-    config;
+  const { port, host, maxAttachments, maxBodyBytes, message, tools, limits, resume, times } = config;
   const seconds = Object.entries({
     KEEP_ALIVE: times.keepAlive,
     FIRST_CHUNK: times.firstChunk,

@@ -23,9 +23,7 @@ function namesOfThePlatform(): Set<string> {
   const types = createRequire(import.meta.resolve("typescript/package.json"));
   const { optionalDependencies = {} } = types("./package.json");
   const names = new Set<string>();
-  const here = Object.keys(optionalDependencies).find((name) =>
-    name.endsWith(`${process.platform}-${process.arch}`),
-  );
+  const here = Object.keys(optionalDependencies).find((name) => name.endsWith(`${process.platform}-${process.arch}`));
   assert.ok(here, "the compiler's package for this machine");
   const folder = `${types.resolve(`${here}/package.json`).replace(/package\.json$/, "")}lib/`;
   for (const file of readdirSync(folder).filter((name) => /^lib\..*\.d\.ts$/.test(name))) {
@@ -73,9 +71,7 @@ const others: readonly (readonly [who: string, names: () => Iterable<string>])[]
     "who imports a chunk",
     () =>
       sources("widget/chunks").flatMap(({ text }) =>
-        [...text.matchAll(/^export (?:async )?(?:function|class|const) (\w+)/gm)].map(
-          ([, name = ""]) => name,
-        ),
+        [...text.matchAll(/^export (?:async )?(?:function|class|const) (\w+)/gm)].map(([, name = ""]) => name),
       ),
   ],
 ];
@@ -95,9 +91,7 @@ test("no name that the build shortens is written as a text, which would stay lon
   const texts = sources("widget")
     .map(({ text }) => text)
     .join("\n");
-  const quoted = shortened.filter((name) =>
-    new RegExp(`["'\`.@?]${name}(?:["'\`]|=\\$\\{)`).test(texts),
-  );
+  const quoted = shortened.filter((name) => new RegExp(`["'\`.@?]${name}(?:["'\`]|=\\$\\{)`).test(texts));
   assert.deepEqual(quoted, []);
 });
 

@@ -13,9 +13,7 @@ const launcher = source("agent-chat-launcher.ts");
 
 /** Names after a tag of an element's doc block, whose completeness the element's own tests prove. */
 function documented(code: string, tag: string): string[] {
-  return [...code.matchAll(new RegExp(`^ \\* @${tag} (?:\\{[^}]*\\} )?([\\w-]+)`, "gm"))].map(
-    ([, name = ""]) => name,
-  );
+  return [...code.matchAll(new RegExp(`^ \\* @${tag} (?:\\{[^}]*\\} )?([\\w-]+)`, "gm"))].map(([, name = ""]) => name);
 }
 
 function listed(header: string): string[] {
@@ -42,9 +40,7 @@ for (const [header, code] of [
 ] as const) {
   test(`docs/widget.md lists every public ${header} with its parameters`, () => {
     const own = [...code.matchAll(/^ {2}(?:async )?(\w+)\(((?:\w+: [\w<>]+)?)\)[^{]*\{$/gm)];
-    const signatures = own
-      .map(([, name, parameter = ""]) => `${name}(${parameter.split(":")[0]})`)
-      .sort();
+    const signatures = own.map(([, name, parameter = ""]) => `${name}(${parameter.split(":")[0]})`).sort();
     assert.ok(signatures.length > 2);
     assert.deepEqual(listed(header).sort(), signatures);
   });
@@ -97,10 +93,7 @@ test("docs/widget.md names the fields of each event", () => {
     /super\("([\w-]+)"/.exec(code)?.[1],
     [...code.matchAll(/^ {2}readonly (\w+)/gm)].map(([, name = ""]) => name),
   ]);
-  const inDocs = tableRows(docs, "event").map(([name, cell = ""]) => [
-    name,
-    cell.split(":")[0]?.split(", "),
-  ]);
+  const inDocs = tableRows(docs, "event").map(([name, cell = ""]) => [name, cell.split(":")[0]?.split(", ")]);
   assert.deepEqual(inDocs, fields);
 });
 
@@ -119,12 +112,8 @@ for (const [header, tag] of [
 }
 
 test("docs/widget.md names what the element keeps in localStorage", () => {
-  const names = [source("api-key.ts"), source("theme.ts")].map(
-    (code) => /[`"](agent-chat-[\w-]+:?)/.exec(code)?.[1],
-  );
-  const inDocs = tableRows(docs, "in `localStorage`").map(([name = ""]) =>
-    name.replace("SERVER", ""),
-  );
+  const names = [source("api-key.ts"), source("theme.ts")].map((code) => /[`"](agent-chat-[\w-]+:?)/.exec(code)?.[1]);
+  const inDocs = tableRows(docs, "in `localStorage`").map(([name = ""]) => name.replace("SERVER", ""));
   assert.deepEqual(inDocs, names);
 });
 
@@ -132,10 +121,7 @@ test("the snippets of docs/widget.md and the README use attributes and variables
   const attributes = documented(element, "attr");
   const known = new Set([...attributes, "style"]);
   const variables = new Set(documented(element + launcher, "cssprop"));
-  for (const { language, text } of [
-    ...codeBlocks(docs),
-    ...codeBlocks(readMarkdown("README.md")),
-  ]) {
+  for (const { language, text } of [...codeBlocks(docs), ...codeBlocks(readMarkdown("README.md"))]) {
     if (language === "html") {
       for (const [, list = ""] of text.matchAll(/<agent-chat([^>]*)>/g)) {
         const used = [...list.matchAll(/([\w-]+)=/g)].map(([, name = ""]) => name);

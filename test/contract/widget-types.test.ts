@@ -12,11 +12,7 @@ const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
 
 for (const framework of ["react", "preact", "solid"]) {
   test(`a template of ${framework} knows both elements, their attributes and events, and refuses a wrong word`, async () => {
-    await run(process.execPath, [
-      "node_modules/typescript/bin/tsc",
-      "-p",
-      `test/fixtures/jsx/${framework}`,
-    ]);
+    await run(process.execPath, ["node_modules/typescript/bin/tsc", "-p", `test/fixtures/jsx/${framework}`]);
   });
 }
 

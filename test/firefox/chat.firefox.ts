@@ -64,9 +64,7 @@ test("Stop and Escape end an answer, and what was said stays", async (t) => {
 
 test("an answer that was coming goes on after a reload", async (t) => {
   const reloaded = gate();
-  const { server, page } = await open(t, [
-    [say("Before, "), wait(reloaded.opened), say("and after.")],
-  ]);
+  const { server, page } = await open(t, [[say("Before, "), wait(reloaded.opened), say("and after.")]]);
   await send(page, "Go");
   await shown(page, ".markdown", "Before,");
   await page.reload();
@@ -116,8 +114,7 @@ test("a file is attached, shown and sent; one that is not what it says is refuse
 
 test("the theme is toggled, and kept over a reload", async (t) => {
   const { page } = await open(t, []);
-  const background = () =>
-    page.$eval("agent-chat", (element) => getComputedStyle(element).backgroundColor);
+  const background = () => page.$eval("agent-chat", (element) => getComputedStyle(element).backgroundColor);
   const before = await background();
   await (await page.waitForSelector('>>> [part="theme-toggle"]'))?.click();
   await page.waitForSelector("agent-chat[theme]:not([theme=auto])");
@@ -150,8 +147,7 @@ test("an answer is copied as it looks, and rated with a reason that the page hea
   await page.waitForFunction(() => document.title.includes("<strong>Pong</strong>"));
   await page.waitForFunction(
     (field) =>
-      document.querySelector("agent-chat")?.shadowRoot?.querySelector<HTMLTextAreaElement>(field)
-        ?.value === "**Pong**",
+      document.querySelector("agent-chat")?.shadowRoot?.querySelector<HTMLTextAreaElement>(field)?.value === "**Pong**",
     {},
     "[part=input]",
   );

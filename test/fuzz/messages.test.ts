@@ -23,25 +23,8 @@ const RULES = [
 
 /** Strings that mean something somewhere, and any others. */
 const word = fc.oneof(
-  fc.constantFrom(
-    "",
-    "user",
-    "assistant",
-    "tool",
-    "system",
-    "image",
-    "file",
-    "clear",
-    "stop",
-    "resume",
-  ),
-  fc.constantFrom(
-    "image/png",
-    "application/pdf",
-    "iVBORw0KGgo=",
-    "data:image/png;base64,AA",
-    "function",
-  ),
+  fc.constantFrom("", "user", "assistant", "tool", "system", "image", "file", "clear", "stop", "resume"),
+  fc.constantFrom("image/png", "application/pdf", "iVBORw0KGgo=", "data:image/png;base64,AA", "function"),
   fc.constantFrom("__proto__", "constructor", "\u0000", "\ud800", "a".repeat(1001)),
   fc.string({ unit: "grapheme" }),
 );
@@ -114,10 +97,7 @@ const body = fc.oneof({ weight: 4, arbitrary: message }, near, fc.jsonValue());
 
 test("any bytes are JSON or invalid_json", () => {
   fc.assert(
-    fc.property(
-      fc.uint8Array({ maxLength: 40 }),
-      (bytes) => void isJudged(() => parseJson(bytes, limits)),
-    ),
+    fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void isJudged(() => parseJson(bytes, limits))),
     { numRuns: 300 },
   );
 });
@@ -170,20 +150,15 @@ test("a file is taken as it is, and not with any one character that is not base6
       rule,
     );
   fc.assert(
-    fc.property(
-      fc.uint8Array(),
-      fc.nat(),
-      fc.constantFrom(..." -_\n\u0000é%"),
-      (bytes, place, odd) => {
-        const data = Buffer.concat([png, bytes]).toString("base64");
-        assert.equal(parse(data).request.attachments[0]?.url, `data:image/png;base64,${data}`);
-        const at = place % data.length;
-        assert.equal(
-          isJudged(() => parse(data.slice(0, at) + odd + data.slice(at + 1))),
-          false,
-        );
-      },
-    ),
+    fc.property(fc.uint8Array(), fc.nat(), fc.constantFrom(..." -_\n\u0000é%"), (bytes, place, odd) => {
+      const data = Buffer.concat([png, bytes]).toString("base64");
+      assert.equal(parse(data).request.attachments[0]?.url, `data:image/png;base64,${data}`);
+      const at = place % data.length;
+      assert.equal(
+        isJudged(() => parse(data.slice(0, at) + odd + data.slice(at + 1))),
+        false,
+      );
+    }),
     { numRuns: 200 },
   );
 });

@@ -16,19 +16,7 @@ function pieces(text: string, cuts: readonly number[]): string[] {
 
 const cuts = fc.array(fc.nat(), { maxLength: 12 });
 const line = fc.oneof(
-  fc.constantFrom(
-    "",
-    "",
-    "data",
-    "data:",
-    "data: a",
-    "data:{}",
-    "event: x",
-    "event",
-    ": comment",
-    "id: 1",
-    "retry: 5",
-  ),
+  fc.constantFrom("", "", "data", "data:", "data: a", "data:{}", "event: x", "event", ": comment", "id: 1", "retry: 5"),
   fc.string({ unit: "grapheme" }).map((text) => `data: ${text.replace(/[\r\n]/g, "")}`),
 );
 const stream = fc
@@ -86,10 +74,9 @@ const mark = fc.constantFrom(
   "$",
 );
 const markdown = fc
-  .array(
-    fc.oneof(mark, mark, fc.constantFrom("word ", "other ", "é👋 "), fc.string({ maxLength: 3 })),
-    { maxLength: 25 },
-  )
+  .array(fc.oneof(mark, mark, fc.constantFrom("word ", "other ", "é👋 "), fc.string({ maxLength: 3 })), {
+    maxLength: 25,
+  })
   .map((parts) => parts.join(""));
 
 /** A DOM as text in which the order of attributes does not matter. */

@@ -11,11 +11,7 @@ import { startGoogleAccount } from "../support/google-account.ts";
 import { askOnce, seen, weatherProject } from "../support/litellm-agent.ts";
 import { openLifetime } from "../support/litellm-cleanup.ts";
 import { installLiteLlm, pythonVersion } from "../support/litellm-install.ts";
-import {
-  conversationTitle,
-  PROVIDER_ROWS,
-  type ProviderRow,
-} from "../support/litellm-provider-rows.ts";
+import { conversationTitle, PROVIDER_ROWS, type ProviderRow } from "../support/litellm-provider-rows.ts";
 import { type LiteLlm, startLiteLlm } from "../support/litellm-proxy.ts";
 import { type Recorder, startRecorder } from "../support/litellm-recorder.ts";
 
@@ -67,8 +63,7 @@ function scriptModel(mock: LLMock, { model, usage }: ProviderRow): void {
 function inCamelCase(body: string): string {
   return body.replaceAll(
     /"(function|inline)_(call|response|declarations|data)":/g,
-    (_field, first: string, second: string) =>
-      `"${first}${second.slice(0, 1).toUpperCase()}${second.slice(1)}":`,
+    (_field, first: string, second: string) => `"${first}${second.slice(0, 1).toUpperCase()}${second.slice(1)}":`,
   );
 }
 

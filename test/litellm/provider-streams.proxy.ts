@@ -12,12 +12,7 @@ import { pythonVersion } from "../support/litellm-install.ts";
 import type { LiteLlm } from "../support/litellm-proxy.ts";
 import { startLiteLlmUpstream } from "../support/litellm-upstream.ts";
 import type { Cleanup } from "../support/start-server.ts";
-import {
-  eventStream,
-  fixture,
-  type UpstreamReply,
-  type UpstreamServer,
-} from "../support/upstream-server.ts";
+import { eventStream, fixture, type UpstreamReply, type UpstreamServer } from "../support/upstream-server.ts";
 
 const version = await pythonVersion();
 const skip = version === undefined && "LiteLLM needs python3, and there is none on this machine";
@@ -95,10 +90,7 @@ async function signaturesComeBack(t: Cleanup, name: string): Promise<void> {
   );
   const from = upstream.calls.length;
   const { seen: shown, usage } = await converse(weatherProject(t, name));
-  assert.deepEqual(shown, [
-    [["thinking", "I look."], CALL, RESULT, ...ended("Mild.")],
-    ended("Welcome."),
-  ]);
+  assert.deepEqual(shown, [[["thinking", "I look."], CALL, RESULT, ...ended("Mild.")], ended("Welcome.")]);
   assert.deepEqual(usage, { input_tokens: 20, output_tokens: 14 });
   const [, loop, next] = bodies(from);
   const called = loop.contents[1];
@@ -144,11 +136,7 @@ test("gpt-responses: summaries are asked for and shown, and calls come back with
 test("bedrock: signed thinking comes back verbatim, also after a restart", { skip }, async (t) => {
   // LiteLLM has no field for redacted thinking on the way to Converse and leaves it out.
   const turn = fixtureFrames("claude-thinking-and-call");
-  upstream.reply(
-    frames(...turn),
-    frames(...fixtureFrames("text")),
-    frames(...fixtureFrames("text")),
-  );
+  upstream.reply(frames(...turn), frames(...fixtureFrames("text")), frames(...fixtureFrames("text")));
   const from = upstream.calls.length;
   const { seen: shown } = await converse(weatherProject(t, "bedrock"));
   const thought = "Lima, then. I ask the tool.";
@@ -171,10 +159,7 @@ test("ollama: thinking is shown, counted and comes back with its calls", { skip 
   );
   const from = upstream.calls.length;
   const { seen: shown, usage } = await converse(weatherProject(t, "ollama"));
-  assert.deepEqual(shown, [
-    [["thinking", "I look."], CALL, RESULT, ...ended("Mild.")],
-    ended("Welcome."),
-  ]);
+  assert.deepEqual(shown, [[["thinking", "I look."], CALL, RESULT, ...ended("Mild.")], ended("Welcome.")]);
   assert.deepEqual(usage, { input_tokens: 20, output_tokens: 14 });
   const [, loop, next] = bodies(from);
   assert.equal(loop.messages[2].thinking, "I look.");

@@ -32,8 +32,7 @@ const openai = (status: number, type: string, code: string, message: string) =>
   jsonReply(status, { error: { message, type, param: null, code } });
 
 /** As Google refuses: https://cloud.google.com/apis/design/errors */
-const google = (code: number, status: string, message: string) =>
-  jsonReply(code, { error: { code, message, status } });
+const google = (code: number, status: string, message: string) => jsonReply(code, { error: { code, message, status } });
 
 /** Each is asked "Hi", with the answers of its provider and what the client learns. */
 const FAILURES = [
@@ -46,9 +45,7 @@ const FAILURES = [
   {
     model: "claude",
     title: "a conversation that is too long",
-    replies: [
-      anthropic(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000"),
-    ],
+    replies: [anthropic(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000")],
     expected: { status: 400, code: "context_too_long" },
   },
   {
@@ -60,9 +57,7 @@ const FAILURES = [
   {
     model: "gpt",
     title: "a rate limit, tried again",
-    replies: Array(3).fill(
-      openai(429, "requests", "rate_limit_exceeded", "Rate limit reached for gpt-4o"),
-    ),
+    replies: Array(3).fill(openai(429, "requests", "rate_limit_exceeded", "Rate limit reached for gpt-4o")),
     expected: { status: 502, code: "provider_rate_limited" },
   },
   {
@@ -81,9 +76,7 @@ const FAILURES = [
   {
     model: "gpt-responses",
     title: "a key of the provider that is refused",
-    replies: [
-      openai(401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided: mock."),
-    ],
+    replies: [openai(401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided: mock.")],
     expected: { status: 502, code: "provider_auth" },
   },
   {

@@ -3,15 +3,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -39,9 +31,7 @@ async function npm(folder: string, ...args: string[]): Promise<{ stdout: string;
 /** Warnings that are the package's; those about this machine's settings of npm are not. */
 function warnings({ stdout, stderr }: { stdout: string; stderr: string }): string[] {
   const lines = `${stdout}\n${stderr}`.split("\n");
-  return lines.filter(
-    (line) => /\bwarn|deprecated/i.test(line) && !/Unknown \w+ config/.test(line),
-  );
+  return lines.filter((line) => /\bwarn|deprecated/i.test(line) && !/Unknown \w+ config/.test(line));
 }
 
 const packed = await npm(REPOSITORY, "pack", "--json", "--pack-destination", work);
@@ -60,9 +50,7 @@ const registry = createServer((request, response) => {
     const dist = { tarball: `${registryUrl}${manifest.name}.tgz`, integrity: listing.integrity };
     const versions = { [manifest.version]: { ...manifest, dist } };
     response.setHeader("content-type", "application/json");
-    response.end(
-      JSON.stringify({ name: manifest.name, "dist-tags": { latest: manifest.version }, versions }),
-    );
+    response.end(JSON.stringify({ name: manifest.name, "dist-tags": { latest: manifest.version }, versions }));
   } else {
     response.writeHead(302, { location: new URL(path.slice(1), others).href }).end();
   }
@@ -139,10 +127,7 @@ const STRICT = { target: "ES2022", strict: true, skipLibCheck: false, noEmit: tr
 /** Compiles files of the project as its own tsconfig.json says. @throws what the compiler has found */
 async function compile(compiler: string, files: string[], compilerOptions: object): Promise<void> {
   const config = join(project, `tsconfig.${Object.values(compilerOptions).join("-")}.json`);
-  writeFileSync(
-    config,
-    JSON.stringify({ compilerOptions: { ...STRICT, ...compilerOptions }, files }),
-  );
+  writeFileSync(config, JSON.stringify({ compilerOptions: { ...STRICT, ...compilerOptions }, files }));
   const bin = join(REPOSITORY, "node_modules", compiler, "bin/tsc");
   await run(process.execPath, [bin, "-p", config], { cwd: project }).catch(({ stdout }) => {
     assert.fail(stdout);
@@ -169,16 +154,10 @@ for (const [name, compiler] of Object.entries(COMPILERS)) {
       const page = entry === "solid" ? "solid/page.tsx" : "page.tsx";
       const folder = join(project, entry);
       mkdirSync(folder, { recursive: true });
-      writeFileSync(
-        join(folder, "types.ts"),
-        `import type {} from "parley-agent/widget/${entry}";\n`,
-      );
+      writeFileSync(join(folder, "types.ts"), `import type {} from "parley-agent/widget/${entry}";\n`);
       for (const file of [page, "mistakes.tsx"]) {
         const source = readFileSync(join(REPOSITORY, "test/fixtures/jsx", file), "utf8");
-        const ofPackage = source.replace(
-          /"[./]+widget\/jsx\/(\w+)\.ts"/,
-          '"parley-agent/widget/$1"',
-        );
+        const ofPackage = source.replace(/"[./]+widget\/jsx\/(\w+)\.ts"/, '"parley-agent/widget/$1"');
         writeFileSync(join(folder, file.replace("solid/", "")), ofPackage);
       }
       const sources = ["types.ts", "page.tsx", "mistakes.tsx"].map((file) => `${entry}/${file}`);
@@ -217,12 +196,10 @@ test("an editor offers models, fields and the arguments of a tool", () => {
   };
   const imports = 'import { defineAgent, tool } from "parley-agent";\n';
   const models = offered(`${imports}defineAgent({ name: "A", model: "|" });`);
-  for (const name of ["demo", "openai/gpt-5.2", "anthropic/claude-sonnet-5"])
-    assert.ok(models.includes(name), name);
+  for (const name of ["demo", "openai/gpt-5.2", "anthropic/claude-sonnet-5"]) assert.ok(models.includes(name), name);
   const fields = offered(`${imports}defineAgent({ name: "A", model: "demo", | });`);
   for (const name of ["instructions", "tools", "chat"]) assert.ok(fields.includes(name), name);
-  const schema =
-    '{ type: "object", properties: { order: { type: "string" } }, required: ["order"] }';
+  const schema = '{ type: "object", properties: { order: { type: "string" } }, required: ["order"] }';
   const args = offered(
     `${imports}tool({ name: "a", description: "b", parameters: ${schema}, execute: (args) => args.| });`,
   );
@@ -230,10 +207,7 @@ test("an editor offers models, fields and the arguments of a tool", () => {
 });
 
 test("a project unit-tests its agent without a server", async () => {
-  writeFileSync(
-    join(project, "agent.ts"),
-    agentSource.replace("const orderStatus", "export const orderStatus"),
-  );
+  writeFileSync(join(project, "agent.ts"), agentSource.replace("const orderStatus", "export const orderStatus"));
   const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
   const args = ["--import", "tsx", "--test", "--test-reporter=spec", "unit-test.ts"];
   const { stdout } = await run(process.execPath, args, { cwd: project, env });

@@ -25,13 +25,7 @@ const REFUSALS: [number, string, string, string, RegExp][] = [
     "provider_rate_limited",
     /quota or credit/,
   ],
-  [
-    400,
-    "invalid_request_error",
-    "prompt is too long: 210000 tokens > 200000 maximum",
-    "context_too_long",
-    /too long/,
-  ],
+  [400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", "context_too_long", /too long/],
   [
     400,
     "invalid_request_error",
@@ -67,13 +61,7 @@ const REFUSALS: [number, string, string, string, RegExp][] = [
     "provider_error",
     /settings of this agent/,
   ],
-  [
-    400,
-    "invalid_request_error",
-    "Output blocked by content filtering policy",
-    "content_filtered",
-    /usage policy/,
-  ],
+  [400, "invalid_request_error", "Output blocked by content filtering policy", "content_filtered", /usage policy/],
 ];
 
 for (const [status, type, message, code, words] of REFUSALS) {

@@ -82,11 +82,7 @@ const BOUND = {
 };
 
 test("anthropic: thinking that no longer fits the conversation is left out, for the rest of the run too", async () => {
-  await using upstream = await startUpstream(
-    jsonReply(400, BOUND),
-    stream("thinking-and-tool"),
-    stream("text"),
-  );
+  await using upstream = await startUpstream(jsonReply(400, BOUND), stream("thinking-and-tool"), stream("text"));
   const conversation = open(claude(upstream), {
     tools: [WEATHER],
     state: {
@@ -115,8 +111,7 @@ test("anthropic: a refusal of thinking where none was sent is told, not tried ag
 });
 
 test("anthropic: a turn of another model without its thinking is answered without thinking", async () => {
-  const message =
-    "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.";
+  const message = "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.";
   const error = { type: "invalid_request_error", message };
   await using upstream = await startUpstream(jsonReply(400, { error }), stream("text"));
   const settings = { reasoningEffort: "high" } as const;

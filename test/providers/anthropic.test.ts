@@ -139,9 +139,7 @@ test("anthropic: one tool call; its thinking, text and result go back in the too
     },
     {
       role: "user",
-      content: [
-        { type: "tool_result", tool_use_id: id, content: "mild", cache_control: ephemeral },
-      ],
+      content: [{ type: "tool_result", tool_use_id: id, content: "mild", cache_control: ephemeral }],
     },
   ]);
 });

@@ -2,25 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import {
-  bedrock,
-  EVENT_STREAM,
-  encodeFrame,
-  type Frame,
-  fixtureFrames,
-  refuse,
-  stream,
-} from "../support/bedrock.ts";
+import { bedrock, EVENT_STREAM, encodeFrame, type Frame, fixtureFrames, refuse, stream } from "../support/bedrock.ts";
 import { gate, within } from "../support/deadline.ts";
 import { stopClock } from "../support/stopped-clock.ts";
-import {
-  ask,
-  failureOf,
-  INSTANT_CLOCK,
-  leave,
-  open,
-  said,
-} from "../support/upstream-conversation.ts";
+import { ask, failureOf, INSTANT_CLOCK, leave, open, said } from "../support/upstream-conversation.ts";
 import { jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
 const START: Frame = { messageStart: { role: "assistant" } };

@@ -50,17 +50,9 @@ test("images and a PDF travel as bytes, each with its format", async () => {
 });
 
 test("document names are ones that the API takes, and no two are the same", async () => {
-  const files = [
-    "a.pdf",
-    "a.PDF",
-    "分기보고서.pdf",
-    "John's  report,\t2026.pdf",
-    `${"x".repeat(300)}.pdf`,
-  ];
+  const files = ["a.pdf", "a.PDF", "分기보고서.pdf", "John's  report,\t2026.pdf", `${"x".repeat(300)}.pdf`];
   const { messages } = await sent({ message: "Compare", attachments: files.map(pdf) });
-  const names = messages[0].content
-    .slice(1)
-    .map((block: { document: { name: string } }) => block.document.name);
+  const names = messages[0].content.slice(1).map((block: { document: { name: string } }) => block.document.name);
   assert.deepEqual(names, ["a", "a (2)", "document", "John s report 2026", "x".repeat(190)]);
 });
 
@@ -152,9 +144,7 @@ test("reasoning of earlier messages is not sent: another model's signature would
       { role: "assistant", content: "Mild.", ...extra },
     ),
   );
-  assert.deepEqual(messages[1].content, [
-    { toolUse: { toolUseId: "a", name: "get_weather", input: {} } },
-  ]);
+  assert.deepEqual(messages[1].content, [{ toolUse: { toolUseId: "a", name: "get_weather", input: {} } }]);
   assert.deepEqual(messages[3].content, [{ text: "Mild." }]);
 });
 

@@ -17,8 +17,7 @@ const loadPackage = (name: string) => import(name);
 
 before(() => {
   // Whatever AWS settings the machine has are not the tests' own.
-  for (const name of Object.keys(process.env))
-    if (name.startsWith("AWS_")) delete process.env[name];
+  for (const name of Object.keys(process.env)) if (name.startsWith("AWS_")) delete process.env[name];
   process.env.AWS_CONFIG_FILE = "/dev/null";
   process.env.AWS_SHARED_CREDENTIALS_FILE = "/dev/null";
   process.env.AWS_EC2_METADATA_DISABLED = "true";
@@ -41,13 +40,7 @@ test("bedrock/NAME keeps a history and takes images and PDFs", async () => {
   const provider = await resolveProvider(`bedrock/${CLAUDE}`, setup);
   assert.equal(provider.id, "bedrock");
   assert.equal(provider.stateKind, "conversation_history");
-  assert.deepEqual(provider.mediaTypes, [
-    "image/jpeg",
-    "image/png",
-    "image/gif",
-    "image/webp",
-    "application/pdf",
-  ]);
+  assert.deepEqual(provider.mediaTypes, ["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"]);
 });
 
 test("a missing region, missing credentials and a wrong base URL each name their variable", async () => {
@@ -102,8 +95,7 @@ function signature({ method, path, headers, body }: UpstreamCall, secret: string
   const names = /SignedHeaders=([^,]+)/.exec(given)?.[1] ?? "";
   assert.match(names, /(?:^|;)host(?:;|$)/);
   const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
-  const hmac = (key: string | Buffer, text: string) =>
-    createHmac("sha256", key).update(text).digest();
+  const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
   const canonicalPath = path.split("/").map(encodeURIComponent).join("/");
   const lines = names.split(";").map((name) => `${name}:${headers[name]}\n`);
   const request = [method, canonicalPath, "", lines.join(""), names, sha256(body)].join("\n");
@@ -138,9 +130,7 @@ test("nothing is printed while a model of Bedrock is set up and asked", () => {
 /** The settings' part of the request. */
 async function sent(model: string, settings: ModelSettings) {
   await using upstream = await startUpstream(stream("text"));
-  const { error } = await ask(
-    open(await bedrock(upstream, { model, settings }), { instructions: "" }),
-  );
+  const { error } = await ask(open(await bedrock(upstream, { model, settings }), { instructions: "" }));
   assert.equal(error, undefined);
   const { messages: _messages, ...rest } = upstream.calls[0]?.json ?? {};
   return rest;
@@ -161,18 +151,15 @@ test("extraBody sets fields of Converse where it has them, and the model's own o
     thinking: { type: "enabled", budget_tokens: 9000 },
     additionalModelRequestFields: { top_k: 5 },
   };
-  assert.deepEqual(
-    await sent(CLAUDE, { reasoningEffort: "low", maxOutputTokens: 4096, extraBody }),
-    {
-      guardrailConfig,
-      inferenceConfig: { maxTokens: 4096, topP: 0.9 },
-      additionalModelRequestFields: {
-        thinking: { type: "enabled", budget_tokens: 9000 },
-        anthropic_beta: ["x"],
-        top_k: 5,
-      },
+  assert.deepEqual(await sent(CLAUDE, { reasoningEffort: "low", maxOutputTokens: 4096, extraBody }), {
+    guardrailConfig,
+    inferenceConfig: { maxTokens: 4096, topP: 0.9 },
+    additionalModelRequestFields: {
+      thinking: { type: "enabled", budget_tokens: 9000 },
+      anthropic_beta: ["x"],
+      top_k: 5,
     },
-  );
+  });
 });
 
 const VISIBLE = { type: "adaptive", display: "summarized" };
@@ -181,16 +168,8 @@ for (const [model, reasoningEffort, fields] of [
   [CLAUDE, "none", undefined],
   [CLAUDE, "minimal", { thinking: { type: "enabled", budget_tokens: 1024 } }],
   [CLAUDE, "high", { thinking: { type: "enabled", budget_tokens: 8192 } }],
-  [
-    "anthropic.claude-3-7-sonnet-20250219-v1:0",
-    "low",
-    { thinking: { type: "enabled", budget_tokens: 2048 } },
-  ],
-  [
-    "anthropic.claude-opus-4-20250514-v1:0",
-    "xhigh",
-    { thinking: { type: "enabled", budget_tokens: 16_384 } },
-  ],
+  ["anthropic.claude-3-7-sonnet-20250219-v1:0", "low", { thinking: { type: "enabled", budget_tokens: 2048 } }],
+  ["anthropic.claude-opus-4-20250514-v1:0", "xhigh", { thinking: { type: "enabled", budget_tokens: 16_384 } }],
   [
     "us.anthropic.claude-opus-4-6-v1",
     "medium",
@@ -205,11 +184,7 @@ for (const [model, reasoningEffort, fields] of [
   ["anthropic.claude-opus-5", undefined, { thinking: VISIBLE }],
   ["anthropic.claude-opus-5", "none", { thinking: { type: "disabled" } }],
   ["anthropic.claude-sonnet-5-5", "none", { thinking: { type: "between_tools" } }],
-  [
-    "us.amazon.nova-2-lite-v1:0",
-    "low",
-    { reasoningConfig: { type: "enabled", maxReasoningEffort: "low" } },
-  ],
+  ["us.amazon.nova-2-lite-v1:0", "low", { reasoningConfig: { type: "enabled", maxReasoningEffort: "low" } }],
   ["us.amazon.nova-2-lite-v1:0", "none", { reasoningConfig: { type: "disabled" } }],
   ["openai.gpt-oss-120b-1:0", "xhigh", { reasoning_effort: "high" }],
 ] as const) {
@@ -239,11 +214,7 @@ for (const [model, settings, sentence] of [
   [CLAUDE, { temperature: 1.5 }, /temperature must be a number from 0 to 1/],
   ["anthropic.claude-opus-5", { temperature: 0.2 }, /temperature is not taken/],
   [CLAUDE, { extraBody: { inferenceConfig: 1 } }, /extraBody.inferenceConfig must be an object/],
-  [
-    "us.amazon.nova-2-lite-v1:0",
-    { reasoningEffort: "high", maxOutputTokens: 9 },
-    /maxOutputTokens cannot/,
-  ],
+  ["us.amazon.nova-2-lite-v1:0", { reasoningEffort: "high", maxOutputTokens: 9 }, /maxOutputTokens cannot/],
 ] as const) {
   test(`${model} with ${JSON.stringify(settings)} stops the start with a sentence`, () =>
     refuses(sentence, { env: TOKEN, model, settings }));

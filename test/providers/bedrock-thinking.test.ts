@@ -72,9 +72,7 @@ test("what the user says after an interrupted call is still of its work: its rea
 /** The kinds of block of each message of a request. */
 function kinds(upstream: UpstreamServer, request: number): string[][] {
   const { messages } = upstream.calls[request]?.json ?? {};
-  return messages.map(({ content }: { content: object[] }) =>
-    content.map((block) => Object.keys(block)[0]),
-  );
+  return messages.map(({ content }: { content: object[] }) => content.map((block) => Object.keys(block)[0]));
 }
 
 const THOUGHT = { type: "thinking", thinking: "Hm", signature: "of another model" };

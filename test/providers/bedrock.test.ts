@@ -83,9 +83,7 @@ test("thinking, its signature and its encrypted part go back with the tool's res
     },
     { type: "end", finish: "stop", usage: { input_tokens: 67, output_tokens: 70 } },
   ]);
-  conversation.answer([
-    { id: "tooluse_bpe71yCfRu2b5i-nKGDr5g", name: "get_weather", output: "mild", failed: false },
-  ]);
+  conversation.answer([{ id: "tooluse_bpe71yCfRu2b5i-nKGDr5g", name: "get_weather", output: "mild", failed: false }]);
   await ask(conversation);
   assert.deepEqual(upstream.calls[1]?.json.messages, [
     { role: "user", content: [{ text: "Hi" }] },

@@ -52,8 +52,7 @@ for (const id of IDS) {
 }
 
 test("PDFs are taken by all providers but Ollama, and GIFs by all but Ollama and Google's", () => {
-  const without = (type: "application/pdf" | "image/gif") =>
-    IDS.filter((id) => !mediaTypesOf(id).includes(type));
+  const without = (type: "application/pdf" | "image/gif") => IDS.filter((id) => !mediaTypesOf(id).includes(type));
   assert.deepEqual(without("application/pdf"), ["ollama"]);
   assert.deepEqual(without("image/gif"), ["gemini", "vertex", "ollama"]);
 });
@@ -66,10 +65,7 @@ test("a file that the provider does not take is refused in words before any requ
   const { status, last } = await send.json(t, server, { message: "Read", attachments });
   assert.equal(status, 415);
   assert.equal(last.type === "error" && last.code, "unsupported_attachment");
-  assert.equal(
-    last.data,
-    "attachments[0].mime_type is PDF; Ollama takes JPEG, PNG and WebP images.",
-  );
+  assert.equal(last.data, "attachments[0].mime_type is PDF; Ollama takes JPEG, PNG and WebP images.");
 });
 
 /** One value of each setting, and who takes it. */

@@ -134,28 +134,20 @@ test("a call id that the conversation has already is replaced, on the call and o
   const call = {
     tool_calls: [{ index: 0, id: "call_0", function: { name: "get_weather", arguments: "{}" } }],
   };
-  await using upstream = await startUpstream(
-    deltas("tool_calls", call),
-    deltas("tool_calls", call),
-    text(),
-  );
+  await using upstream = await startUpstream(deltas("tool_calls", call), deltas("tool_calls", call), text());
   const conversation = open(chatProvider(upstream), { tools: [WEATHER] });
   const ids: string[] = [];
   for (let turn = 0; turn < 2; turn++) {
     for (const event of (await ask(conversation)).events) {
       if (event.type !== "call") continue;
       ids.push(event.call.id);
-      conversation.answer([
-        { id: event.call.id, name: "get_weather", output: "mild", failed: false },
-      ]);
+      conversation.answer([{ id: event.call.id, name: "get_weather", output: "mild", failed: false }]);
     }
   }
   await ask(conversation);
   assert.equal(ids[0], "call_0");
   assert.match(ids[1] ?? "", /^[0-9a-f]{9}$/);
-  const sent = upstream.calls[2]?.json.messages.filter(
-    (message: HistoryMessage) => message.role === "tool",
-  );
+  const sent = upstream.calls[2]?.json.messages.filter((message: HistoryMessage) => message.role === "tool");
   assert.deepEqual(
     sent.map((message: { tool_call_id: string }) => message.tool_call_id),
     ids,
@@ -185,9 +177,7 @@ test("a call that never gets a name is an answer that could not be read", async 
 });
 
 test("a field called __proto__ is data like any other", async () => {
-  const body = [
-    'data: {"choices":[{"delta":{"content":"ok","__proto__":{"polluted":1}},"finish_reason":"stop"}]}\n\n',
-  ];
+  const body = ['data: {"choices":[{"delta":{"content":"ok","__proto__":{"polluted":1}},"finish_reason":"stop"}]}\n\n'];
   await using upstream = await startUpstream({ body });
   const conversation = open(chatProvider(upstream));
   assert.equal(said(await ask(conversation)), "ok");

@@ -5,12 +5,7 @@ import { test } from "node:test";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { FOREIGN_HISTORY, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
 import { ask, chatProvider, failureOf, open, said } from "../support/upstream-conversation.ts";
-import {
-  jsonReply,
-  startUpstream,
-  type UpstreamReply,
-  type UpstreamServer,
-} from "../support/upstream-server.ts";
+import { jsonReply, startUpstream, type UpstreamReply, type UpstreamServer } from "../support/upstream-server.ts";
 
 const compatible = (upstream: UpstreamServer, settings = {}) =>
   serve("compatible/m", { COMPATIBLE_BASE_URL: upstream.url }, settings);
@@ -20,9 +15,7 @@ const refusal = (message: string): UpstreamReply =>
 
 /** The assistant messages of a request. */
 function assistants(upstream: UpstreamServer, request: number) {
-  return upstream.calls[request]?.json.messages.filter(
-    (message: HistoryMessage) => message.role === "assistant",
-  );
+  return upstream.calls[request]?.json.messages.filter((message: HistoryMessage) => message.role === "assistant");
 }
 
 for (const [server, reply] of [
@@ -142,10 +135,7 @@ test("Mistral: ids of another form are replaced by nine letters and digits, the 
 });
 
 test("Mistral: where a user may not speak after a tool, an interrupted answer stands between them", async () => {
-  await using upstream = await startUpstream(
-    refusal("Unexpected role 'user' after role 'tool'"),
-    ok(),
-  );
+  await using upstream = await startUpstream(refusal("Unexpected role 'user' after role 'tool'"), ok());
   const state = { conversation_history: FOREIGN_HISTORY.slice(0, 3) };
   assert.equal(said(await ask(open(await compatible(upstream), { state }))), "ok");
   assert.deepEqual(

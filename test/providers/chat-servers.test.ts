@@ -30,10 +30,7 @@ const call = (id: string, written = '{"city":"Lima"}') => ({
 });
 
 test("llama.cpp: reasoning_content, a call in pieces under a long id, and usage beside its timings", async () => {
-  await using upstream = await startUpstream(
-    stream("chat-completions/llama-cpp-reasoning-and-call"),
-    ok(),
-  );
+  await using upstream = await startUpstream(stream("chat-completions/llama-cpp-reasoning-and-call"), ok());
   const { sent } = await callAndReplay(upstream);
   assert.deepEqual(sent, {
     reasoning_content: "The user wants the weather.",
@@ -44,10 +41,7 @@ test("llama.cpp: reasoning_content, a call in pieces under a long id, and usage 
 });
 
 test("Groq: reasoning, and usage inside x_groq", async () => {
-  await using upstream = await startUpstream(
-    stream("chat-completions/groq-reasoning-and-call"),
-    ok(),
-  );
+  await using upstream = await startUpstream(stream("chat-completions/groq-reasoning-and-call"), ok());
   const { sent } = await callAndReplay(upstream);
   assert.equal(sent.reasoning, "The user wants the weather.");
   assert.deepEqual(sent.tool_calls, [call("fc_0f2a")]);
@@ -62,10 +56,7 @@ test("Groq: an error inside x_groq is an error, although the finish reason says 
 });
 
 test("OpenRouter: comments are passed over, and reasoning_details go back whole, with their signature", async () => {
-  await using upstream = await startUpstream(
-    stream("chat-completions/openrouter-reasoning-details"),
-    ok(),
-  );
+  await using upstream = await startUpstream(stream("chat-completions/openrouter-reasoning-details"), ok());
   const { sent } = await callAndReplay(upstream);
   assert.deepEqual(sent, {
     reasoning: "The user wants the weather.",
@@ -100,11 +91,7 @@ test("OpenRouter: an error inside a choice is an error of its kind", async () =>
 });
 
 test("Mistral: thinking parts inside the content are thinking, and go back as parts while tools are used", async () => {
-  await using upstream = await startUpstream(
-    stream("chat-completions/mistral-thinking-and-call"),
-    ok(),
-    ok(),
-  );
+  await using upstream = await startUpstream(stream("chat-completions/mistral-thinking-and-call"), ok(), ok());
   const { turn, sent, conversation } = await callAndReplay(upstream);
   assert.equal(said(turn), "Let me look.");
   const thinking = [{ type: "text", text: "The user wants the weather." }];

@@ -45,9 +45,7 @@ for (const { name, contentType, bytes, fixtures, provider } of STREAMED_APIS) {
         const conversation = open(model, { tools: TOOLS });
         return { conversation, ...(await ask(conversation)) };
       };
-      upstream.answer((socket) =>
-        socket.end(Buffer.concat([Buffer.from(head("200 OK", headers)), all])),
-      );
+      upstream.answer((socket) => socket.end(Buffer.concat([Buffer.from(head("200 OK", headers)), all])));
       const whole = await turn();
       assert.equal(whole.error, undefined);
       assert.equal(callsIn(whole.events).length > 1, kind === "calls");

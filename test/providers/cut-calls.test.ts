@@ -3,13 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ok, WEATHER } from "../support/chat-servers.ts";
-import {
-  ask,
-  chatProvider,
-  open,
-  responsesProvider,
-  type Turn,
-} from "../support/upstream-conversation.ts";
+import { ask, chatProvider, open, responsesProvider, type Turn } from "../support/upstream-conversation.ts";
 import { eventStream, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
 const WHOLE = { id: "a", name: "get_weather", arguments: '{"city":"Lima"}' };
@@ -38,11 +32,7 @@ function chat(finish: string, ...calls: { id: string; name: string; arguments: s
 for (const [what, reply, expected] of [
   ["in its arguments", chat("length", { ...WHOLE, arguments: '{"ci' }), ["length"]],
   ["before its arguments", chat("length", { ...WHOLE, arguments: "" }), ["length"]],
-  [
-    "after a whole one",
-    chat("length", WHOLE, { ...WHOLE, id: "b", arguments: "{" }),
-    [WHOLE.arguments, "length"],
-  ],
+  ["after a whole one", chat("length", WHOLE, { ...WHOLE, id: "b", arguments: "{" }), [WHOLE.arguments, "length"]],
   ["not at all", chat("length", WHOLE), [WHOLE.arguments, "length"]],
   ["by a filter", chat("content_filter", WHOLE), ["content_filter"]],
 ] as const) {

@@ -6,12 +6,7 @@ import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import { serve, stream } from "../support/chat-servers.ts";
 import { within } from "../support/deadline.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
-import {
-  jsonReply,
-  startUpstream,
-  type UpstreamReply,
-  type UpstreamServer,
-} from "../support/upstream-server.ts";
+import { jsonReply, startUpstream, type UpstreamReply, type UpstreamServer } from "../support/upstream-server.ts";
 
 const gemini = (upstream: UpstreamServer) =>
   serve("gemini/gemini-2.5-flash", { GEMINI_API_KEY: "AIza", GEMINI_BASE_URL: upstream.url });

@@ -11,10 +11,7 @@ const gemini = (upstream: UpstreamServer, model: string) =>
   serve(`gemini/${model}`, { GEMINI_API_KEY: "AIza-test", GEMINI_BASE_URL: upstream.url });
 
 for (const [model, extra] of [
-  [
-    "gemini-3-flash-preview",
-    { extra_content: { google: { thought_signature: "skip_thought_signature_validator" } } },
-  ],
+  ["gemini-3-flash-preview", { extra_content: { google: { thought_signature: "skip_thought_signature_validator" } } }],
   ["gemini-2.5-flash", {}],
 ] as const) {
   test(`gemini: another model's history is sent to ${model} without what Google refuses`, async () => {

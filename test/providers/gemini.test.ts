@@ -8,11 +8,7 @@ import { ask, open, said } from "../support/upstream-conversation.ts";
 import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
 const gemini = (upstream: UpstreamServer, settings = {}, model = "gemini-3-flash-preview") =>
-  serve(
-    `gemini/${model}`,
-    { GEMINI_API_KEY: "AIza-test", GEMINI_BASE_URL: upstream.url },
-    settings,
-  );
+  serve(`gemini/${model}`, { GEMINI_API_KEY: "AIza-test", GEMINI_BASE_URL: upstream.url }, settings);
 
 const SIGNED = { extra_content: { google: { thought_signature: "CsQBsig" } } };
 const THOUGHTS = { google: { thinking_config: { include_thoughts: true } } };
@@ -34,9 +30,7 @@ test("gemini: a text answer streams, brings its usage, and makes a history", asy
 
 test("gemini: the request asks for thoughts, carries the key, and names the model as it is", async () => {
   await using upstream = await startUpstream(stream("gemini/text"));
-  await ask(
-    open(await gemini(upstream, { temperature: 0.5, maxOutputTokens: 300 }), { tools: [WEATHER] }),
-  );
+  await ask(open(await gemini(upstream, { temperature: 0.5, maxOutputTokens: 300 }), { tools: [WEATHER] }));
   const [call] = upstream.calls;
   assert.equal(call?.path, "/v1/chat/completions");
   assert.equal(call?.headers.authorization, "Bearer AIza-test");
@@ -153,11 +147,7 @@ test("gemini: effort none and an effort in extraBody go as reasoning_effort, and
   await using upstream = await startUpstream(ok(), ok());
   await ask(open(await gemini(upstream, { reasoningEffort: "none" })));
   await ask(open(await gemini(upstream, { extraBody: { reasoning_effort: "low", seed: 1 } })));
-  const bodies = upstream.calls.map(({ json }) => [
-    json.reasoning_effort,
-    json.extra_body,
-    json.seed,
-  ]);
+  const bodies = upstream.calls.map(({ json }) => [json.reasoning_effort, json.extra_body, json.seed]);
   assert.deepEqual(bodies, [
     ["none", undefined, undefined],
     ["low", undefined, 1],

@@ -97,12 +97,7 @@ test("stopped during the tools: open calls are answered as cancelled, answered o
   conversation.answer([answer("b")]);
   conversation.interrupt("");
   assert.deepEqual(conversation.state(), {
-    conversation_history: [
-      HI,
-      CALLS,
-      { role: "tool", tool_call_id: "b", content: "ok" },
-      cancelled("a"),
-    ],
+    conversation_history: [HI, CALLS, { role: "tool", tool_call_id: "b", content: "ok" }, cancelled("a")],
   });
 });
 

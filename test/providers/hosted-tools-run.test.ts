@@ -38,8 +38,7 @@ test("clients see a hosted tool as they see every tool, in order and with its du
         ...call,
         output: "42\n\n[an image, which is not shown]",
         status: "completed",
-        duration_ms:
-          events[1]?.type === "tool_result" ? events[1].data.duration_ms : "no tool_result",
+        duration_ms: events[1]?.type === "tool_result" ? events[1].data.duration_ms : "no tool_result",
       },
     },
   ]);
@@ -127,9 +126,7 @@ test("an agent may name hosted tools by a word or with their fields", () => {
     { type: "file_search", vector_store_ids: ["vs_1"], max_num_results: 5 },
   ]);
   const short = checkAgent({ name: "A", model: "gpt-5.2", hostedTools: ["code_interpreter"] });
-  assert.deepEqual(short.settings.hostedTools, [
-    { type: "code_interpreter", container: { type: "auto" } },
-  ]);
+  assert.deepEqual(short.settings.hostedTools, [{ type: "code_interpreter", container: { type: "auto" } }]);
 });
 
 for (const [hostedTools, sentence] of [

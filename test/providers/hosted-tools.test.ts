@@ -2,12 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type {
-  HostedTool,
-  ProviderEvent,
-  ToolAnswer,
-  ToolCall,
-} from "../../server/providers/provider.ts";
+import type { HostedTool, ProviderEvent, ToolAnswer, ToolCall } from "../../server/providers/provider.ts";
 import { gate } from "../support/deadline.ts";
 import { ask, open, responsesProvider, said } from "../support/upstream-conversation.ts";
 import { eventStream, fixture, startUpstream } from "../support/upstream-server.ts";

@@ -41,10 +41,7 @@ test("LiteLLM: the model's name goes through unchanged, a PDF is a file part, an
 });
 
 test("LiteLLM with Gemini: signatures on message and call go back verbatim, and the usage chunk counts", async () => {
-  await using upstream = await startUpstream(
-    stream("chat-completions/litellm-gemini-signature"),
-    ok(),
-  );
+  await using upstream = await startUpstream(stream("chat-completions/litellm-gemini-signature"), ok());
   const conversation = open(await litellm(upstream, "gemini-3-pro"), { tools: [WEATHER] });
   const [turn] = await runTools(conversation);
   assert.equal(said(turn, "thinking"), "I need the weather.");
@@ -91,22 +88,12 @@ test("LiteLLM: thinking blocks of a finished turn go back, its plain reasoning d
 
 test("LiteLLM: the exceptions of the providers behind it have their codes", async () => {
   const cases = [
-    [
-      429,
-      { type: "throttling_error", code: "429" },
-      { "retry-after": "30" },
-      "provider_rate_limited",
-    ],
+    [429, { type: "throttling_error", code: "429" }, { "retry-after": "30" }, "provider_rate_limited"],
     [401, { type: "auth_error", code: "401" }, {}, "provider_auth"],
     [400, { type: "no_db_connection", message: "No connected db." }, {}, "provider_auth"],
     [400, { message: "litellm.ContextWindowExceededError: too long" }, {}, "context_too_long"],
     [400, { message: "litellm.ContentPolicyViolationError: no" }, {}, "content_filtered"],
-    [
-      400,
-      { message: "/chat/completions: Invalid model name passed in model=x" },
-      {},
-      "provider_error",
-    ],
+    [400, { message: "/chat/completions: Invalid model name passed in model=x" }, {}, "provider_error"],
     [
       400,
       {

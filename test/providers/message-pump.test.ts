@@ -9,8 +9,7 @@ import { gate, within } from "../support/deadline.ts";
 import { turns } from "../support/turns.ts";
 import { chatProvider, open } from "../support/upstream-conversation.ts";
 
-const HEAD =
-  "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /** An event in an HTTP chunk of its own, as most servers send them. */
 function chunk(content: string, finish: string | null = null): string {
@@ -32,10 +31,7 @@ async function ask(t: TestContext, tell: Tell<ProviderEvent>) {
   const connected = once(server, "connection") as Promise<[Socket]>;
   const abort = new AbortController();
   const url = `http://127.0.0.1:${address.port}/v1`;
-  const asked = within(
-    open(chatProvider({ url })).ask(abort.signal, tell),
-    "the end of the request",
-  );
+  const asked = within(open(chatProvider({ url })).ask(abort.signal, tell), "the end of the request");
   // Each test looks at how it ends in its own time.
   asked.catch(() => {});
   const [socket] = await within(connected, "the request");

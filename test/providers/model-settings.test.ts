@@ -15,8 +15,7 @@ test("an agent's model settings go to the Responses API under its own names", as
   await using upstream = await startUpstream({ body: [fixture("responses/text")] });
   const model = "gpt-5.2";
   await ask(open(responsesProvider(upstream, { model, settings: SETTINGS })));
-  const { reasoning, temperature, max_output_tokens, service_tier, stream } =
-    upstream.calls[0]?.json ?? {};
+  const { reasoning, temperature, max_output_tokens, service_tier, stream } = upstream.calls[0]?.json ?? {};
   assert.deepEqual(
     { reasoning, temperature, max_output_tokens, service_tier, stream },
     {
@@ -45,8 +44,7 @@ test("an agent's model settings go to Chat Completions under its own names", asy
     body: [fixture("chat-completions/text-and-usage")],
   });
   await ask(open(chatProvider(upstream, { settings: SETTINGS })));
-  const { reasoning_effort, temperature, max_tokens, service_tier, stream } =
-    upstream.calls[0]?.json ?? {};
+  const { reasoning_effort, temperature, max_tokens, service_tier, stream } = upstream.calls[0]?.json ?? {};
   assert.deepEqual(
     { reasoning_effort, temperature, max_tokens, service_tier, stream },
     {
@@ -60,11 +58,7 @@ test("an agent's model settings go to Chat Completions under its own names", asy
 });
 
 for (const [field, value, sentence] of [
-  [
-    "reasoningEffort",
-    "max",
-    "reasoningEffort must be one of none, minimal, low, medium, high, xhigh.",
-  ],
+  ["reasoningEffort", "max", "reasoningEffort must be one of none, minimal, low, medium, high, xhigh."],
   ["temperature", 3, "temperature must be a number from 0 to 2."],
   ["maxOutputTokens", 0.5, "maxOutputTokens must be a whole number above 0."],
   ["extraBody", "x", "extraBody must be an object."],

@@ -4,15 +4,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import {
-  FOREIGN_HISTORY,
-  historyOf,
-  ok,
-  runTools,
-  serve,
-  stream,
-  WEATHER,
-} from "../support/chat-servers.ts";
+import { FOREIGN_HISTORY, historyOf, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
@@ -127,8 +119,7 @@ test("ollama: arguments that are no JSON object are wrapped, for it parses them 
   ];
   await using upstream = await startUpstream(ok());
   await ask(open(await ollama(upstream), { state: { conversation_history: history } }));
-  const calls: { function: { arguments: string } }[] =
-    upstream.calls[0]?.json.messages[2].tool_calls;
+  const calls: { function: { arguments: string } }[] = upstream.calls[0]?.json.messages[2].tool_calls;
   assert.deepEqual(
     calls.map((sent) => JSON.parse(sent.function.arguments)),
     [{ unparsed_arguments: "[1]" }, { unparsed_arguments: "{" }],
@@ -146,11 +137,7 @@ for (const [what, reply, sentence] of [
   ],
   [
     "a model without tools",
-    error(
-      400,
-      "registry.ollama.ai/library/qwen3:8b does not support tools",
-      "invalid_request_error",
-    ),
+    error(400, "registry.ollama.ai/library/qwen3:8b does not support tools", "invalid_request_error"),
     "The model qwen3:8b of Ollama does not support tools. Choose another one.",
   ],
   [

@@ -1,10 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  FIRST_MESSAGES,
-  type MessageSlots,
-  RepeatedJson,
-} from "../../server/providers/upstream/repeated-json.ts";
+import { FIRST_MESSAGES, type MessageSlots, RepeatedJson } from "../../server/providers/upstream/repeated-json.ts";
 
 const SLOTS: MessageSlots = {
   texts: [
@@ -51,24 +47,7 @@ function assertParsedAsEver(texts: readonly string[]): void {
 
 test("messages of a stream are what JSON.parse makes of them, wherever two differ and whatever is broken", () => {
   const told = chunk("Hello");
-  const pieces = [
-    '"',
-    "\\",
-    "{",
-    "}",
-    "[",
-    ",",
-    ":",
-    "0",
-    "1",
-    "-",
-    ".",
-    "e",
-    " ",
-    "\n",
-    "é",
-    "😀",
-  ];
+  const pieces = ['"', "\\", "{", "}", "[", ",", ":", "0", "1", "-", ".", "e", " ", "\n", "é", "😀"];
   const others = [chunk(" world", 8), chunk("x", 9, "")];
   for (let at = 0; at <= told.length; at++) {
     const cut = [told.slice(0, at) + told.slice(at + 1), told.slice(0, at)];
@@ -109,20 +88,7 @@ test("a member that is there twice, under another spelling or in another object 
 });
 
 test("numbers that JSON does not have, or that are not exact, are judged as ever", () => {
-  const numbers = [
-    "1",
-    "0",
-    "00",
-    "01",
-    "10",
-    "",
-    "1e3",
-    "2.0",
-    "-1",
-    "9007199254740993",
-    "+1",
-    "8",
-  ];
+  const numbers = ["1", "0", "00", "01", "10", "", "1e3", "2.0", "-1", "9007199254740993", "+1", "8"];
   const tiny = ["1.00000000000000000001", "0.00000000000000000001", "0e1", "0E-1"];
   assertParsedAsEver([...numbers, ...tiny].map((number) => chunk("a").replace("7", number)));
   const spoken = tiny.flatMap((number) => Array<string>(2).fill(`{"delta":{"content":${number}}}`));

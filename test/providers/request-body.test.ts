@@ -13,10 +13,7 @@ import { fixture, startUpstream, type UpstreamServer } from "../support/upstream
 const LONG = 1_200_001;
 
 const BODIES: [name: string, value: unknown][] = [
-  [
-    "base64",
-    { messages: [{ url: `data:image/png;base64,${"QUJD".repeat(LONG / 4)}` }], model: "m" },
-  ],
+  ["base64", { messages: [{ url: `data:image/png;base64,${"QUJD".repeat(LONG / 4)}` }], model: "m" }],
   ["characters that JSON escapes", { a: '"\\\n\u0000'.repeat(LONG / 4), b: [true, null, 1.5] }],
   ["pairs of surrogates, which a piece may end in", { text: `x${"😀".repeat(LONG / 2)}` }],
   ["several, beside short texts", ["é".repeat(LONG), "short", { deep: ["€".repeat(LONG)] }, ""]],
@@ -50,11 +47,7 @@ test("without a long text it is one text, made at once", () => {
 
 for (const [name, provider, reply] of [
   ["Chat Completions", async (upstream: UpstreamServer) => chatProvider(upstream), ok()],
-  [
-    "Responses",
-    async (upstream: UpstreamServer) => responsesProvider(upstream),
-    { body: [fixture("responses/text")] },
-  ],
+  ["Responses", async (upstream: UpstreamServer) => responsesProvider(upstream), { body: [fixture("responses/text")] }],
   [
     "Messages",
     (upstream: UpstreamServer) =>

@@ -52,12 +52,7 @@ test("a missing key or base URL names its variable; an empty one is missing", as
 });
 
 test("a base URL that cannot work is refused without being repeated", async () => {
-  for (const url of [
-    "localhost:4000",
-    "ftp://x/v1",
-    "http://u:geheim@x/v1",
-    "http://x/v1?a=geheim",
-  ]) {
+  for (const url of ["localhost:4000", "ftp://x/v1", "http://u:geheim@x/v1", "http://x/v1?a=geheim"]) {
     await refuses("litellm/x", { LITELLM_BASE_URL: url }, /^LITELLM_BASE_URL must(?!.*geheim)/);
   }
   await refuses("x", { OPENAI_API_KEY: "sk", OPENAI_BASE_URL: "nonsense" }, /^OPENAI_BASE_URL/);

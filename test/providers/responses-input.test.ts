@@ -4,12 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { ask, open, responsesProvider } from "../support/upstream-conversation.ts";
-import {
-  eventStream,
-  fixture,
-  startUpstream,
-  type UpstreamServer,
-} from "../support/upstream-server.ts";
+import { eventStream, fixture, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
 const calls = () => ({ body: [fixture("responses/encrypted-reasoning-and-calls")] });
 const text = () => ({ body: [fixture("responses/encrypted-reasoning-and-text")] });

@@ -7,13 +7,7 @@ import type { ConversationState } from "../../server/protocol/chat.ts";
 import type { ConversationSetup, Provider } from "../../server/providers/provider.ts";
 import { onEveryTransport } from "../support/chat-transports.ts";
 import { ask, failureOf, open, responsesProvider, said } from "../support/upstream-conversation.ts";
-import {
-  eventStream,
-  fixture,
-  jsonReply,
-  startUpstream,
-  type UpstreamServer,
-} from "../support/upstream-server.ts";
+import { eventStream, fixture, jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
 const WEATHER = {
   name: "get_weather",

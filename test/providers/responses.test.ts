@@ -192,10 +192,7 @@ test("an error event inside the stream is mapped by its code", async () => {
 test("a stream that ends without a terminal event is truncated, and its id is not kept", async () => {
   const whole = fixture("responses/text");
   const body = whole.slice(0, whole.indexOf("event: response.completed"));
-  await using upstream = await startUpstream(
-    { body: [body] },
-    { body: [`${body}data: [DONE]\n\n`] },
-  );
+  await using upstream = await startUpstream({ body: [body] }, { body: [`${body}data: [DONE]\n\n`] });
   for (const _ of ["clean end", "[DONE]"]) {
     const conversation = open(responsesProvider(upstream));
     const turn = await ask(conversation);

@@ -5,9 +5,7 @@ import { MODEL_TAGS, type ThinkTagRule, ThinkTags } from "../../server/providers
 /** What the splitter makes of pieces; a piece after "!" is flagged as thinking. */
 function split(pieces: readonly string[], rule: ThinkTagRule = MODEL_TAGS) {
   const tags = new ThinkTags(rule);
-  const all = pieces.map((piece) =>
-    piece.startsWith("!") ? tags.push(piece.slice(1), true) : tags.push(piece),
-  );
+  const all = pieces.map((piece) => (piece.startsWith("!") ? tags.push(piece.slice(1), true) : tags.push(piece)));
   all.push(tags.end());
   const join = (name: "thinking" | "text") => all.map((said) => said[name]).join("");
   return [join("thinking"), join("text")];

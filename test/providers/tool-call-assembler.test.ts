@@ -43,30 +43,18 @@ test("a new id under an old index is a new call, and later pieces of that index 
 
 test("without id and index, a piece belongs to the latest call, and a second name begins a second call", () => {
   assert.deepEqual(
-    brief(
-      { function: fn("f", '{"x"') },
-      { function: fn(undefined, ":1}") },
-      { function: fn("f", '{"x":2}') },
-    ),
+    brief({ function: fn("f", '{"x"') }, { function: fn(undefined, ":1}") }, { function: fn("f", '{"x":2}') }),
     ['f{"x":1}', 'f{"x":2}'],
   );
 });
 
 test("a name and an id that come late are taken", () => {
-  const calls = assemble(
-    { index: 0, function: fn("", '{"x":') },
-    { index: 0, id: "late", function: fn("f", "1}") },
-  );
-  assert.deepEqual(calls, [
-    { id: "late", type: "function", function: { name: "f", arguments: '{"x":1}' } },
-  ]);
+  const calls = assemble({ index: 0, function: fn("", '{"x":') }, { index: 0, id: "late", function: fn("f", "1}") });
+  assert.deepEqual(calls, [{ id: "late", type: "function", function: { name: "f", arguments: '{"x":1}' } }]);
 });
 
 test("an empty id is no id: one of nine letters and digits is minted, different for each call", () => {
-  const [a, b] = assemble(
-    { id: "", index: 0, function: fn("f", "{}") },
-    { id: "", index: 1, function: fn("g", "{}") },
-  );
+  const [a, b] = assemble({ id: "", index: 0, function: fn("f", "{}") }, { id: "", index: 1, function: fn("g", "{}") });
   assert.match(a?.id ?? "", /^[0-9a-z]{9}$/);
   assert.match(b?.id ?? "", /^[0-9a-z]{9}$/);
   assert.notEqual(a?.id, b?.id);
@@ -86,10 +74,9 @@ test("arguments: none are {}, white space is {}, null adds nothing, an object is
 });
 
 test("a name that is repeated in each piece is one name", () => {
-  assert.deepEqual(
-    brief({ index: 0, function: fn("f", '{"x"') }, { index: 0, function: fn("f", ":1}") }),
-    ['f{"x":1}'],
-  );
+  assert.deepEqual(brief({ index: 0, function: fn("f", '{"x"') }, { index: 0, function: fn("f", ":1}") }), [
+    'f{"x":1}',
+  ]);
 });
 
 test("fields that are not ours stay on the call and on its function", () => {

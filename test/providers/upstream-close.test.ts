@@ -6,14 +6,7 @@ import { createChatCompletions } from "../../server/providers/chat/create.ts";
 import { within } from "../support/deadline.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { turns } from "../support/turns.ts";
-import {
-  ask,
-  chatProvider,
-  INSTANT_CLOCK,
-  leave,
-  open,
-  said,
-} from "../support/upstream-conversation.ts";
+import { ask, chatProvider, INSTANT_CLOCK, leave, open, said } from "../support/upstream-conversation.ts";
 import { eventStream, startUpstream } from "../support/upstream-server.ts";
 
 const chunk = (content: string, finish_reason: string | null = null) => ({

@@ -7,13 +7,7 @@ import { Anthropic } from "@anthropic-ai/sdk";
 import { OpenAI } from "openai";
 import { withFallbacks } from "../../server/providers/fallbacks.ts";
 import { claude, stream } from "../support/anthropic.ts";
-import {
-  ask,
-  chatProvider,
-  open,
-  responsesProvider,
-  said,
-} from "../support/upstream-conversation.ts";
+import { ask, chatProvider, open, responsesProvider, said } from "../support/upstream-conversation.ts";
 import { CHAT_COMPLETIONS, RESPONSES } from "../support/upstream-replies.ts";
 import { startUpstream, type UpstreamCall } from "../support/upstream-server.ts";
 

@@ -2,14 +2,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { gate, within } from "../support/deadline.ts";
 import { stopClock } from "../support/stopped-clock.ts";
-import {
-  ask,
-  chatProvider,
-  failureOf,
-  open,
-  responsesProvider,
-  said,
-} from "../support/upstream-conversation.ts";
+import { ask, chatProvider, failureOf, open, responsesProvider, said } from "../support/upstream-conversation.ts";
 import { eventStream, startUpstream } from "../support/upstream-server.ts";
 
 // Loaded with the first request otherwise, which would count towards the short time limits below.
@@ -71,9 +64,7 @@ test("headers without a body count as nothing: the package's own time-out would 
   const head = gate();
   await using upstream = await startUpstream({ body: [head.open], end: "stall" });
   const called = upstream.nextCall();
-  const asking = ask(
-    open(responsesProvider(upstream, { times: { firstChunk: 80, idle: 20_000 } })),
-  );
+  const asking = ask(open(responsesProvider(upstream, { times: { firstChunk: 80, idle: 20_000 } })));
   await within(head.opened, "the head");
   clock.tick(80);
   assert.equal(failureOf(await within(asking, "the time-out")).code, "provider_timeout");
@@ -94,9 +85,7 @@ test("comments keep a thinking upstream alive beyond the idle time", async (t) =
   const clock = stopClock(t);
   const body = Array.from({ length: 3 }, () => [": thinking\n\n", () => clock.tick(200)]).flat();
   await using upstream = await startUpstream({ body: [...body, ...answer().body] });
-  const turn = await ask(
-    open(chatProvider(upstream, { times: { firstChunk: 20_000, idle: 250 } })),
-  );
+  const turn = await ask(open(chatProvider(upstream, { times: { firstChunk: 20_000, idle: 250 } })));
   assert.equal(turn.error, undefined);
 });
 
@@ -116,10 +105,7 @@ test("a connection that is cut before the first event is tried again, three time
 });
 
 test("a connection that is cut after the first event is provider_truncated, and not tried again", async () => {
-  await using upstream = await startUpstream(
-    { body: [eventStream(chunk("Half"))], end: "cut" },
-    answer(),
-  );
+  await using upstream = await startUpstream({ body: [eventStream(chunk("Half"))], end: "cut" }, answer());
   const turn = await ask(open(chatProvider(upstream)));
   assert.equal(said(turn), "Half");
   assert.equal(failureOf(turn).code, "provider_truncated");

@@ -14,11 +14,7 @@ import { ask, failureOf, open, said } from "../support/upstream-conversation.ts"
 import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
 const vertex = (upstream: UpstreamServer, settings = {}, model = "gemini-2.5-flash") =>
-  serve(
-    `vertex/${model}`,
-    { VERTEX_BASE_URL: upstream.url, VERTEX_ACCESS_TOKEN: "ya29.test" },
-    settings,
-  );
+  serve(`vertex/${model}`, { VERTEX_BASE_URL: upstream.url, VERTEX_ACCESS_TOKEN: "ya29.test" }, settings);
 
 for (const [location, host] of [
   ["europe-west1", "europe-west1-aiplatform.googleapis.com"],
@@ -121,9 +117,7 @@ test("vertex: an image and a PDF travel as image_url with a data URL", async () 
 });
 
 test("vertex: refused credentials say what is missing", async () => {
-  const error = (code: number, status: string) => [
-    { error: { code, message: "ya29.secret", status } },
-  ];
+  const error = (code: number, status: string) => [{ error: { code, message: "ya29.secret", status } }];
   await using upstream = await startUpstream(
     jsonReply(401, error(401, "UNAUTHENTICATED")),
     jsonReply(403, error(403, "PERMISSION_DENIED")),
@@ -197,8 +191,7 @@ async function workloadCredentials(t: TestContext): Promise<string> {
     path,
     JSON.stringify({
       type: "external_account",
-      audience:
-        "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x",
+      audience: "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x",
       subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
       token_url: `http://127.0.0.1:${port}/v1/token`,
       credential_source: { file: subject },

@@ -18,10 +18,7 @@ const browser = await launchBrowser({ after });
 const COUNTED = ["Here: ", ...Array.from({ length: 300 }, (_, number) => `${number} `)];
 
 const piece = (content: string) => eventStream({ choices: [{ index: 0, delta: { content } }] });
-const finished = eventStream(
-  { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
-  "[DONE]",
-);
+const finished = eventStream({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }, "[DONE]");
 const answer = (text: string) => ({ body: [piece(text), finished] });
 
 interface Scene {
@@ -82,9 +79,7 @@ async function served({ url }: ReverseProxy): Promise<void> {
 }
 
 const asked = ({ upstream }: Scene) =>
-  upstream.calls.map(({ json }) =>
-    json.messages.map(({ content }: { content: unknown }) => content),
-  );
+  upstream.calls.map(({ json }) => json.messages.map(({ content }: { content: unknown }) => content));
 
 for (const setup of SETUPS) {
   through(
@@ -111,29 +106,25 @@ for (const setup of SETUPS) {
     },
   );
 
-  through(
-    setup,
-    "a message whose server is killed before its first word is sent again by itself, once",
-    async (t) => {
-      const scene = await open(t, setup);
-      const { chat, upstream, connection } = scene;
-      const never = gate();
-      t.after(() => never.open());
-      upstream.reply(answer("One."), { body: [never.opened] }, answer("Two."));
-      await chat.ask("First", "One.");
-      const called = upstream.nextCall();
-      await chat.say("Second");
-      await called;
-      scene.command().kill("SIGKILL");
-      await connection.waitFor();
-      await scene.restart();
-      await chat.answer.getByText("Two.").waitFor();
-      assert.equal(await chat.error.count(), 0);
-      assert.equal(await chat.questions.count(), 2);
-      const second = ["First", "One.", "Second"];
-      assert.deepEqual(asked(scene), [["First"], second, second]);
-    },
-  );
+  through(setup, "a message whose server is killed before its first word is sent again by itself, once", async (t) => {
+    const scene = await open(t, setup);
+    const { chat, upstream, connection } = scene;
+    const never = gate();
+    t.after(() => never.open());
+    upstream.reply(answer("One."), { body: [never.opened] }, answer("Two."));
+    await chat.ask("First", "One.");
+    const called = upstream.nextCall();
+    await chat.say("Second");
+    await called;
+    scene.command().kill("SIGKILL");
+    await connection.waitFor();
+    await scene.restart();
+    await chat.answer.getByText("Two.").waitFor();
+    assert.equal(await chat.error.count(), 0);
+    assert.equal(await chat.questions.count(), 2);
+    const second = ["First", "One.", "Second"];
+    assert.deepEqual(asked(scene), [["First"], second, second]);
+  });
 
   through(
     setup,

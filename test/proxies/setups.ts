@@ -1,19 +1,8 @@
 /** The proxies that are tried, each with a server behind it. */
 
 import { type TestContext, test } from "node:test";
-import {
-  type Edits,
-  missing,
-  type ProxyName,
-  type ReverseProxy,
-  startReverseProxy,
-} from "../support/reverse-proxy.ts";
-import {
-  type Cleanup,
-  type ServerOptions,
-  startServer,
-  type TestServer,
-} from "../support/start-server.ts";
+import { type Edits, missing, type ProxyName, type ReverseProxy, startReverseProxy } from "../support/reverse-proxy.ts";
+import { type Cleanup, type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
 
 export interface Setup {
   readonly name: string;
@@ -53,11 +42,7 @@ export const SETUPS: readonly Setup[] = [
 export const TRUSTING = { PARLEY_TRUSTED_PROXIES: "127.0.0.1" };
 
 /** A test for one proxy, skipped where that is not installed. */
-export function through(
-  { name, proxy }: Setup,
-  title: string,
-  run: (t: TestContext) => Promise<void>,
-): void {
+export function through({ name, proxy }: Setup, title: string, run: (t: TestContext) => Promise<void>): void {
   void test(`through ${name}: ${title}`, { skip: missing(proxy) }, run);
 }
 

@@ -16,95 +16,79 @@ const browser = await launchBrowser({ after });
 
 for (const setup of SETUPS) {
   for (const name of LINES) {
-    through(
-      setup,
-      `the first token is there before the second one is made (${name})`,
-      async (t) => {
-        const more = gate();
-        const { front } = await startBehind(t, setup, {
-          turns: [[say("One"), wait(more.opened), say("Two")]],
-        });
-        const line = await openLine[name](t, front, { message: "Hi" });
-        assert.equal((await line.next()).data, "One");
-        more.open();
-        const rest = await line.rest();
-        assert.deepEqual(
-          rest.map(({ type }) => type),
-          ["token", "done"],
-        );
-      },
-    );
+    through(setup, `the first token is there before the second one is made (${name})`, async (t) => {
+      const more = gate();
+      const { front } = await startBehind(t, setup, {
+        turns: [[say("One"), wait(more.opened), say("Two")]],
+      });
+      const line = await openLine[name](t, front, { message: "Hi" });
+      assert.equal((await line.next()).data, "One");
+      more.open();
+      const rest = await line.rest();
+      assert.deepEqual(
+        rest.map(({ type }) => type),
+        ["token", "done"],
+      );
+    });
 
-    through(
-      setup,
-      `an answer goes on after the proxy was restarted in its middle (${name})`,
-      async (t) => {
-        const more = gate();
-        const { server, front } = await startBehind(t, setup, {
-          turns: [[say("One"), wait(more.opened), say("Two")]],
-        });
-        const run = newRun();
-        const line = await openLine[name](t, front, { message: "Hi", run });
-        const first = await line.next();
-        await front.restart();
-        more.open();
-        const again = await openLine[name](t, front, { resume: run, after: first.id });
-        const texts = [first, ...(await again.rest())].filter(({ type }) => type === "token");
-        assert.deepEqual(
-          texts.map(({ data }) => data),
-          ["One", "Two"],
-        );
-        assert.equal(server.model.asked.length, 1, "it was not paid for twice");
-      },
-    );
+    through(setup, `an answer goes on after the proxy was restarted in its middle (${name})`, async (t) => {
+      const more = gate();
+      const { server, front } = await startBehind(t, setup, {
+        turns: [[say("One"), wait(more.opened), say("Two")]],
+      });
+      const run = newRun();
+      const line = await openLine[name](t, front, { message: "Hi", run });
+      const first = await line.next();
+      await front.restart();
+      more.open();
+      const again = await openLine[name](t, front, { resume: run, after: first.id });
+      const texts = [first, ...(await again.rest())].filter(({ type }) => type === "token");
+      assert.deepEqual(
+        texts.map(({ data }) => data),
+        ["One", "Two"],
+      );
+      assert.equal(server.model.asked.length, 1, "it was not paid for twice");
+    });
   }
 
-  through(
-    setup,
-    "comments keep a silent stream open for longer than the proxy waits",
-    async (t) => {
-      const more = gate();
-      const { front } = await startBehind(
-        t,
-        setup,
-        {
-          env: { PARLEY_KEEP_ALIVE_SECONDS: "0.2" },
-          turns: [[say("One"), wait(more.opened), say("Two")]],
-        },
-        { edits: setup.impatient },
-      );
-      const answer = await post(front, { message: "Hi", stream: true });
-      const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
-      assert.ok(reader);
-      let text = "";
-      const readUntil = async (count: number, what: RegExp) => {
-        while ((text.match(what) ?? []).length < count) {
-          const { done, value = "" } = await within(reader.read(), String(what));
-          assert.ok(!done, `the stream ended: ${text}`);
-          text += value;
-        }
-      };
-      await readUntil(10, /^: keep-alive$/gm);
-      more.open();
-      await readUntil(1, /^event: done$/gm);
-    },
-  );
+  through(setup, "comments keep a silent stream open for longer than the proxy waits", async (t) => {
+    const more = gate();
+    const { front } = await startBehind(
+      t,
+      setup,
+      {
+        env: { PARLEY_KEEP_ALIVE_SECONDS: "0.2" },
+        turns: [[say("One"), wait(more.opened), say("Two")]],
+      },
+      { edits: setup.impatient },
+    );
+    const answer = await post(front, { message: "Hi", stream: true });
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+    assert.ok(reader);
+    let text = "";
+    const readUntil = async (count: number, what: RegExp) => {
+      while ((text.match(what) ?? []).length < count) {
+        const { done, value = "" } = await within(reader.read(), String(what));
+        assert.ok(!done, `the stream ended: ${text}`);
+        text += value;
+      }
+    };
+    await readUntil(10, /^: keep-alive$/gm);
+    more.open();
+    await readUntil(1, /^event: done$/gm);
+  });
 
-  through(
-    setup,
-    "a body over the limit is 413 in Parley's words, also while it is still sent",
-    async (t) => {
-      const { front } = await startBehind(t, setup, {
-        env: { PARLEY_MAX_BODY_BYTES: "100000" },
-        turns: [[say("Fine")]],
-      });
-      const tooLarge = { message: "x".repeat(8 * 1024 * 1024), stream: false };
-      const answer = await post(front, tooLarge);
-      assert.equal(answer.status, 413);
-      assert.equal((await answer.json()).error.code, "request_too_large");
-      assert.equal((await post(front, { message: "Hi", stream: false })).status, 200);
-    },
-  );
+  through(setup, "a body over the limit is 413 in Parley's words, also while it is still sent", async (t) => {
+    const { front } = await startBehind(t, setup, {
+      env: { PARLEY_MAX_BODY_BYTES: "100000" },
+      turns: [[say("Fine")]],
+    });
+    const tooLarge = { message: "x".repeat(8 * 1024 * 1024), stream: false };
+    const answer = await post(front, tooLarge);
+    assert.equal(answer.status, 413);
+    assert.equal((await answer.json()).error.code, "request_too_large");
+    assert.equal((await post(front, { message: "Hi", stream: false })).status, 200);
+  });
 
   through(setup, "clients are counted by their own address, whatever they say of it", async (t) => {
     const host = outerAddress();
@@ -177,31 +161,25 @@ for (const setup of SETUPS) {
     assert.equal((await client.closed).code, 1001);
   });
 
-  through(
-    setup,
-    "the page shows each answer once, over a frozen and a restarted proxy",
-    async (t) => {
-      const [more, last] = [gate(), gate()];
-      const { front } = await startBehind(t, setup, {
-        turns: [
-          [say("One, "), wait(more.opened), say("two, "), wait(last.opened), say("three."), end()],
-        ],
-      });
-      const { page } = await openPage(t, browser);
-      await page.goto(front.url);
-      const chat = chatIn(page);
-      await chat.say("Count");
-      await chat.answer.getByText("One,").waitFor();
-      front.freeze();
-      more.open();
-      front.thaw();
-      await chat.answer.getByText("One, two,").waitFor();
-      await front.restart();
-      last.open();
-      last.open();
-      await chat.answer.getByText("One, two, three.").waitFor();
-      assert.equal(await chat.error.count(), 0);
-      assert.equal(await chat.replies.count(), 1);
-    },
-  );
+  through(setup, "the page shows each answer once, over a frozen and a restarted proxy", async (t) => {
+    const [more, last] = [gate(), gate()];
+    const { front } = await startBehind(t, setup, {
+      turns: [[say("One, "), wait(more.opened), say("two, "), wait(last.opened), say("three."), end()]],
+    });
+    const { page } = await openPage(t, browser);
+    await page.goto(front.url);
+    const chat = chatIn(page);
+    await chat.say("Count");
+    await chat.answer.getByText("One,").waitFor();
+    front.freeze();
+    more.open();
+    front.thaw();
+    await chat.answer.getByText("One, two,").waitFor();
+    await front.restart();
+    last.open();
+    last.open();
+    await chat.answer.getByText("One, two, three.").waitFor();
+    assert.equal(await chat.error.count(), 0);
+    assert.equal(await chat.replies.count(), 1);
+  });
 }

@@ -160,8 +160,7 @@ for (const [way, code] of [
     const run = newRun();
     const line = await openLine.sse(t, server, { message: "Hi", run });
     await line.next();
-    const next =
-      way === "in a server that stops" ? undefined : post(server, { message: "Hi", stream: false });
+    const next = way === "in a server that stops" ? undefined : post(server, { message: "Hi", stream: false });
     if (way === "cancelled") await cancel(server, run);
     const closed = next === undefined ? server.close() : undefined;
     const [last, ...more] = await line.rest();

@@ -54,17 +54,9 @@ const FRAMES: [name: string, frame: string | Buffer, code: string][] = [
   ["has an empty message", '{"message":" "}', "invalid_request"],
   ["has an unknown type", '{"type":"reset"}', "invalid_request"],
   ["has a type of another type", '{"type":["clear"]}', "invalid_request"],
-  [
-    "has a previous_response_id that is no string",
-    '{"message":"Hi","previous_response_id":5}',
-    "invalid_request",
-  ],
+  ["has a previous_response_id that is no string", '{"message":"Hi","previous_response_id":5}', "invalid_request"],
   ["has a state that is no object", '{"message":"Hi","state":"x"}', "invalid_request"],
-  [
-    "is nested without end",
-    `{"message":"Hi","x":${"[".repeat(99)}${"]".repeat(99)}}`,
-    "invalid_request",
-  ],
+  ["is nested without end", `{"message":"Hi","x":${"[".repeat(99)}${"]".repeat(99)}}`, "invalid_request"],
 ];
 
 for (const [name, frame, code] of FRAMES) {

@@ -32,23 +32,13 @@ const CASES: [name: string, peer: string, header: string | undefined, address: s
 
 const FORWARDED_CASES: typeof CASES = [
   ["one element", "10.0.0.1", "for=198.51.100.1", "198.51.100.1"],
-  [
-    "other fields around it",
-    "10.0.0.1",
-    "proto=https; For=198.51.100.1;by=10.0.0.1",
-    "198.51.100.1",
-  ],
+  ["other fields around it", "10.0.0.1", "proto=https; For=198.51.100.1;by=10.0.0.1", "198.51.100.1"],
   ["a quoted address with a port", "10.0.0.1", 'for="[2001:db8::2]:4711"', "2001:db8::2"],
   ["two elements", "10.0.0.1", "for=1.1.1.1, for=198.51.100.1", "198.51.100.1"],
   ["a field whose name ends in for", "10.0.0.1", "x-for=1.1.1.1", "10.0.0.1"],
   ["an element without it", "10.0.0.1", "for=1.1.1.1, proto=https", "10.0.0.1"],
   ["a made-up name", "10.0.0.1", "for=1.1.1.1, for=_hidden", "10.0.0.1"],
-  [
-    "a quote that the client left open",
-    "10.0.0.1",
-    'for="1.1.1.1, for=198.51.100.1',
-    "198.51.100.1",
-  ],
+  ["a quote that the client left open", "10.0.0.1", 'for="1.1.1.1, for=198.51.100.1', "198.51.100.1"],
   ["the other header's form", "10.0.0.1", "198.51.100.1", "10.0.0.1"],
 ];
 

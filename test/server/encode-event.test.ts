@@ -5,17 +5,7 @@ import { encodeEvent } from "../../server/runs/encode-event.ts";
 
 test("a piece of text is encoded as JSON.stringify does, with its size in UTF-8, whatever is in it", () => {
   const single = Array.from({ length: 0x300 }, (_, code) => String.fromCharCode(code));
-  const pieces = [
-    "",
-    "a",
-    "😀",
-    "\u2028",
-    "\ud800",
-    "日本語",
-    "x".repeat(64),
-    "x".repeat(65),
-    ...single,
-  ];
+  const pieces = ["", "a", "😀", "\u2028", "\ud800", "日本語", "x".repeat(64), "x".repeat(65), ...single];
   for (const piece of pieces) {
     for (const data of [piece, `a${piece}`, `${piece}a`, `a${piece}a`.repeat(40)]) {
       for (const type of ["token", "thinking"] as const) {

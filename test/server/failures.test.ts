@@ -4,10 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../server/protocol/api-error.ts";
 import { ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
-import {
-  ProviderError,
-  type ProviderErrorCode,
-} from "../../server/providers/failures/provider-error.ts";
+import { ProviderError, type ProviderErrorCode } from "../../server/providers/failures/provider-error.ts";
 import { assertSame, onEveryTransport, post, send } from "../support/chat-transports.ts";
 import { call, cut, fail, hang, say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
@@ -91,10 +88,7 @@ test("an error brings the last good state, from which the same message can be se
 
 test("a failure between tools and answer gives the state from before the message", async (t) => {
   const setup = () => ({
-    turns: [
-      [call("c1", "echo", { text: "a" })],
-      [fail(new ProviderError("provider_error", "No."))],
-    ],
+    turns: [[call("c1", "echo", { text: "a" })], [fail(new ProviderError("provider_error", "No."))]],
     agent: { tools: [echo] },
     stateKind: "previous_response_id" as const,
   });
@@ -113,8 +107,7 @@ test("the provider's Retry-After reaches the client: a header in JSON, retry_aft
     message: "Hi",
   });
   assert.equal(json.headers.get("retry-after"), "8");
-  for (const { last } of [sse, socket])
-    assert.equal(last.type === "error" && last.retry_after, 7.2);
+  for (const { last } of [sse, socket]) assert.equal(last.type === "error" && last.retry_after, 7.2);
 });
 
 test("a provider may say that a retry is of no use", async (t) => {
@@ -122,8 +115,7 @@ test("a provider may say that a retry is of no use", async (t) => {
   const { sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
     message: "Hi",
   });
-  for (const { last } of [sse, socket])
-    assert.equal(last.type === "error" && last.retryable, false);
+  for (const { last } of [sse, socket]) assert.equal(last.type === "error" && last.retryable, false);
 });
 
 test("a run that takes longer than PARLEY_RUN_SECONDS is ended with provider_timeout", async (t) => {
@@ -142,21 +134,9 @@ test("a failed run leaves the server serving", async (t) => {
 const BEFORE_THE_RUN: [name: string, message: object, code: ErrorCode][] = [
   ["an empty message", { message: " " }, "invalid_request"],
   ["a state that is no object", { message: "Hi", state: "resp_1" }, "invalid_request"],
-  [
-    "a state of the other kind",
-    { message: "Hi", state: { previous_response_id: "x" } },
-    "invalid_state",
-  ],
-  [
-    "an attachment that is not base64",
-    { message: "Hi", attachments: [image("?")] },
-    "invalid_attachment",
-  ],
-  [
-    "an attachment of another type",
-    { message: "Hi", attachments: [image("AAAA")] },
-    "unsupported_attachment",
-  ],
+  ["a state of the other kind", { message: "Hi", state: { previous_response_id: "x" } }, "invalid_state"],
+  ["an attachment that is not base64", { message: "Hi", attachments: [image("?")] }, "invalid_attachment"],
+  ["an attachment of another type", { message: "Hi", attachments: [image("AAAA")] }, "unsupported_attachment"],
 ];
 
 for (const [name, message, code] of BEFORE_THE_RUN) {

@@ -92,11 +92,7 @@ for (const [what, reply, code] of KEPT) {
 
 test("the second model goes on in the middle of a run, with what the first one's tools answered", async (t) => {
   const call = { id: "call_1", name: "echo", args: { text: "from the tool" } };
-  const { upstreams, options } = await pair(
-    t,
-    [CHAT_COMPLETIONS.calls([call]), refusal(503)],
-    [text("Done")],
-  );
+  const { upstreams, options } = await pair(t, [CHAT_COMPLETIONS.calls([call]), refusal(503)], [text("Done")]);
   const server = await startServer(t, options);
   const { last, events } = await send.sse(t, server, { message: "Hi" });
   assert.deepEqual(
@@ -107,10 +103,7 @@ test("the second model goes on in the middle of a run, with what the first one's
   const told = upstreams[1].calls[0]?.json.messages.at(-1);
   assert.deepEqual([told.role, told.content], ["tool", "from the tool"]);
   const log = server.log.join("\n");
-  assert.match(
-    log,
-    /model_failover: litellm\/first failed, compatible\/second is asked in its place/,
-  );
+  assert.match(log, /model_failover: litellm\/first failed, compatible\/second is asked in its place/);
   assert.match(log, /cause: provider_overloaded/);
 });
 
@@ -164,11 +157,7 @@ test("a stop while the first model is asked asks nobody else", async (t) => {
 });
 
 test("two models of OpenAI go on with one conversation that OpenAI keeps", async (t) => {
-  const upstream = await startUpstream(
-    RESPONSES.text("Hi", "resp_1"),
-    refusal(503),
-    RESPONSES.text("Ho", "resp_2"),
-  );
+  const upstream = await startUpstream(RESPONSES.text("Hi", "resp_1"), refusal(503), RESPONSES.text("Ho", "resp_2"));
   t.after(() => upstream.close());
   const agent = { model: "openai/gpt-5.2", fallbacks: ["openai/gpt-5-mini"] };
   const server = await startServer(t, { agent, env: RESPONSES.env(upstream.url) });
@@ -229,16 +218,8 @@ const REFUSED: [what: string, agent: Partial<AgentDefinition>, sentence: RegExp]
   ["a model without its setting", { fallbacks: ["gemini/x"] }, /GEMINI_API_KEY/],
   ["an unknown provider", { fallbacks: ["nobody/x"] }, /names no known provider/],
   ["one that OpenAI keeps a conversation for", { fallbacks: ["openai/x"] }, /store: false/],
-  [
-    "a model that takes no such setting",
-    { fallbacks: ["demo"], temperature: 1 },
-    /temperature does nothing/,
-  ],
-  [
-    "another API than extraBody is for",
-    { fallbacks: ["ollama/x"], extraBody: { x: 1 } },
-    /^extraBody/,
-  ],
+  ["a model that takes no such setting", { fallbacks: ["demo"], temperature: 1 }, /temperature does nothing/],
+  ["another API than extraBody is for", { fallbacks: ["ollama/x"], extraBody: { x: 1 } }, /^extraBody/],
 ];
 
 for (const [what, agent, sentence] of REFUSED) {

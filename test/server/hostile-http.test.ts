@@ -17,8 +17,7 @@ const CHUNKED = [...POST, "transfer-encoding: chunked", ""];
 const GET = ["GET /health HTTP/1.1", "host: 127.0.0.1"];
 const BODY = '{"message":5,"stream":true}';
 const CL = `content-length: ${BODY.length}`;
-const many = (count: number, line: (n: number) => string) =>
-  Array.from({ length: count }, (_, n) => line(n));
+const many = (count: number, line: (n: number) => string) => Array.from({ length: count }, (_, n) => line(n));
 
 const CASES: [name: string, lines: string[], expected: number, code?: ErrorCode][] = [
   // Chunks
@@ -120,11 +119,7 @@ const CASES: [name: string, lines: string[], expected: number, code?: ErrorCode]
       ["no key", ["sec-websocket-version: 13"], 400],
       ["a key that is too short", ["sec-websocket-version: 13", "sec-websocket-key: AAAA"], 400],
       ["a key that is no base64", ["sec-websocket-version: 13", "sec-websocket-key: ?"], 400],
-      [
-        "version 7",
-        ["sec-websocket-version: 7", "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=="],
-        400,
-      ],
+      ["version 7", ["sec-websocket-version: 7", "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=="], 400],
       ["no version", ["sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=="], 400],
       ["a header __proto__", ["__proto__: x", "sec-websocket-version: 13"], 400],
       [
@@ -138,26 +133,14 @@ const CASES: [name: string, lines: string[], expected: number, code?: ErrorCode]
       ],
       [
         "a protocol twice",
-        [
-          "sec-websocket-version: 13",
-          "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
-          "sec-websocket-protocol: a, a",
-        ],
+        ["sec-websocket-version: 13", "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==", "sec-websocket-protocol: a, a"],
         400,
       ],
       ["900 headers", [...many(900, (n) => `x-${n}: y`), "sec-websocket-version: 13"], 400],
     ] as [string, string[], number][]
   ).map(([name, lines, status]): [string, string[], number] => [
     `an upgrade with ${name}`,
-    [
-      "GET /ws/chat HTTP/1.1",
-      "host: x",
-      "connection: upgrade",
-      "upgrade: websocket",
-      ...lines,
-      "",
-      "",
-    ],
+    ["GET /ws/chat HTTP/1.1", "host: x", "connection: upgrade", "upgrade: websocket", ...lines, "", ""],
     status,
   ]),
   [
@@ -178,10 +161,7 @@ const CASES: [name: string, lines: string[], expected: number, code?: ErrorCode]
 let server: TestServer;
 const cleanups: (() => unknown)[] = [];
 before(async () => {
-  server = await startServer(
-    { after: (done) => cleanups.push(done as () => unknown) },
-    { turns: [] },
-  );
+  server = await startServer({ after: (done) => cleanups.push(done as () => unknown) }, { turns: [] });
 });
 after(async () => {
   for (const done of cleanups) await done();
@@ -222,10 +202,7 @@ test(`${CASES.length} hostile requests are refused one by one, and the server go
 for (const [what, bytes] of [
   ["no HTTP", "Hello there\r\n\r\n"],
   ["a request to a proxy", "CONNECT x:1 HTTP/1.1\r\nhost: x:1\r\n\r\n"],
-  [
-    "a faulty upgrade",
-    "GET /nowhere HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
-  ],
+  ["a faulty upgrade", "GET /nowhere HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"],
 ] as const) {
   test(`a peer that is refused for ${what} and does not hang up keeps no connection from others`, async (t) => {
     const server = await startServer(t, { turns: [], env: { PARLEY_MAX_CONNECTIONS: "1" } });
@@ -241,9 +218,7 @@ for (const [what, bytes] of [
 /** While the only connection is taken, any other is closed at once. */
 async function served({ url }: TestServer): Promise<void> {
   for (;;) {
-    const answer = await fetch(`${url}/health`, { headers: { connection: "close" } }).catch(
-      () => undefined,
-    );
+    const answer = await fetch(`${url}/health`, { headers: { connection: "close" } }).catch(() => undefined);
     if (answer?.status === 200) return;
     await new Promise(setImmediate);
   }

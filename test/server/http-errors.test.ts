@@ -92,10 +92,7 @@ for (const type of ["text/plain", "application/x-www-form-urlencoded", "applicat
   test(`content-type "${type}" is 415 unsupported_media_type`, async (t) => {
     const server = await startServer(t, { turns: [] });
     const answer = await post(server, chat(), { headers: { "content-type": type } });
-    assert.deepEqual(
-      [answer.status, (await refusal(answer)).code],
-      [415, "unsupported_media_type"],
-    );
+    assert.deepEqual([answer.status, (await refusal(answer)).code], [415, "unsupported_media_type"]);
   });
 }
 
@@ -158,10 +155,7 @@ for (const [path, methods, allow] of METHODS) {
 for (const path of OPEN_PATHS) {
   test(`HEAD ${path} has the headers of GET and no body`, async (t) => {
     const server = await startServer(t, { turns: [] });
-    const [get, head] = await Promise.all([
-      fetch(server.url + path),
-      fetch(server.url + path, { method: "HEAD" }),
-    ]);
+    const [get, head] = await Promise.all([fetch(server.url + path), fetch(server.url + path, { method: "HEAD" })]);
     const of = ({ headers }: Response) =>
       [...headers].filter(([name]) => !/^(?:date|x-request-id|connection|keep-alive)$/.test(name));
     assert.equal(head.status, 200);

@@ -53,11 +53,7 @@ for (const [transport, key, ...verdicts] of TABLE) {
     const got: number[] = [];
     for (const page of Object.keys(PAGES) as Page[]) {
       const origin = PAGES[page](server);
-      got.push(
-        transport === "rest"
-          ? await askRest(server, key, origin)
-          : await askSocket(t, server, key, origin),
-      );
+      got.push(transport === "rest" ? await askRest(server, key, origin) : await askSocket(t, server, key, origin));
     }
     assert.deepEqual(got, verdicts);
   });
@@ -78,12 +74,7 @@ async function askRest(server: TestServer, key: string | undefined, origin: stri
 }
 
 /** The same as the status of REST: 4401 is 401, 4403 is 403. */
-async function askSocket(
-  t: Cleanup,
-  server: TestServer,
-  key: string | undefined,
-  origin: string | undefined,
-) {
+async function askSocket(t: Cleanup, server: TestServer, key: string | undefined, origin: string | undefined) {
   const query = key === undefined ? "" : `?key=${encodeURIComponent(key)}`;
   const options = origin === undefined ? {} : { origin };
   const client = await connect(t, server.socketUrl + query, options);
@@ -125,10 +116,7 @@ test("REST takes no key from the query, a cookie or another scheme", async (t) =
 
 test("the key is judged before the body", async (t) => {
   const server = await startServer(t, { turns: [], env: KEYS });
-  assert.equal(
-    (await post(server, "{", { headers: { "content-type": "text/plain" } })).status,
-    401,
-  );
+  assert.equal((await post(server, "{", { headers: { "content-type": "text/plain" } })).status, 401);
 });
 
 for (const path of OPEN_PATHS) {

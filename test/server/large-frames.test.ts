@@ -20,11 +20,7 @@ const LARGE = 300_001;
 const MAX = 1024 * 1024;
 
 /** A client's frame. */
-function frame(
-  opcode: number,
-  payload: Buffer,
-  { fin = true, isMasked = true, rsv = 0 } = {},
-): Buffer {
+function frame(opcode: number, payload: Buffer, { fin = true, isMasked = true, rsv = 0 } = {}): Buffer {
   const first = (fin ? 0x80 : 0) | rsv | opcode;
   const mask = isMasked ? 0x80 : 0;
   const { length } = payload;
@@ -205,12 +201,7 @@ function readFrames(all: Buffer): { length: number; fin: boolean }[] {
   for (let at = 0; at < all.length; ) {
     const short = (all[at + 1] ?? 0) & 0x7f;
     const size = short === 126 ? 4 : short === 127 ? 10 : 2;
-    const length =
-      size === 2
-        ? short
-        : size === 4
-          ? all.readUInt16BE(at + 2)
-          : Number(all.readBigUInt64BE(at + 2));
+    const length = size === 2 ? short : size === 4 ? all.readUInt16BE(at + 2) : Number(all.readBigUInt64BE(at + 2));
     const key = all.subarray(at + size, at + size + 4);
     const payload = all.subarray(at + size + 4, at + size + 4 + length);
     assert.ok(payload.every((byte, index) => (byte ^ (key[index % 4] ?? 0)) === 0x61));

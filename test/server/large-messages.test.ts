@@ -122,20 +122,10 @@ test("messages on one socket are obeyed in their order, a large one before the s
 
 const REFUSED: [name: string, body: string, status: number, code: string][] = [
   ["no JSON", `{"message":"${"a".repeat(MEBIBYTE)}`, 400, "invalid_json"],
-  [
-    "nesting without end",
-    `{"x":${"[".repeat(MEBIBYTE)}${"]".repeat(MEBIBYTE)}}`,
-    400,
-    "invalid_request",
-  ],
+  ["nesting without end", `{"x":${"[".repeat(MEBIBYTE)}${"]".repeat(MEBIBYTE)}}`, 400, "invalid_request"],
   ["63 MiB of empty arrays", `{"x":[${"[],".repeat(21 * MEBIBYTE)}[]]}`, 413, "request_too_large"],
   ["300,000 keys", manyKeys(300_000), 400, "invalid_request"],
-  [
-    "a text that is too long",
-    `{"message":"${"a".repeat(2 * MEBIBYTE)}","stream":true}`,
-    413,
-    "request_too_large",
-  ],
+  ["a text that is too long", `{"message":"${"a".repeat(2 * MEBIBYTE)}","stream":true}`, 413, "request_too_large"],
   ["a history that is too long", history(30_000), 413, "request_too_large"],
 ];
 

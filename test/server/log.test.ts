@@ -103,10 +103,7 @@ test("a socket is one line when it closes, with the id that its client was given
   await client.closed;
   const [line, ...more] = await lines(server, "request");
   assert.deepEqual(more, []);
-  assert.deepEqual(
-    [line?.method, line?.route, line?.status, line?.request_id],
-    ["WS", "/ws/chat", 101, "socket-1"],
-  );
+  assert.deepEqual([line?.method, line?.route, line?.status, line?.request_id], ["WS", "/ws/chat", 101, "socket-1"]);
 });
 
 /** Refusals and failures that quote what a visitor wrote, wherever a provider can put it. */

@@ -105,8 +105,5 @@ test("calls beyond those of one turn are not carried out, and the model is told"
   );
   assert.equal(carriedOut, 2);
   const told = server.model.asked[1]?.messages.at(-1);
-  assert.equal(
-    told?.content,
-    "Not carried out: one turn may make 2 too\n[cut: 40 more characters]",
-  );
+  assert.equal(told?.content, "Not carried out: one turn may make 2 too\n[cut: 40 more characters]");
 });

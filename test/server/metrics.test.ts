@@ -28,8 +28,7 @@ function parseMetrics(text: string): Map<string, Metric> {
       assert.equal(typed, name);
       metrics.set(name, { type, samples: new Map() });
     } else {
-      const sample =
-        /^([a-zA-Z_:][\w:]*)((?:\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*",?)+\})?) (\S+)$/;
+      const sample = /^([a-zA-Z_:][\w:]*)((?:\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*",?)+\})?) (\S+)$/;
       const [, full = "", labels = "", value = ""] = sample.exec(line) ?? assert.fail(line);
       const metric = metrics.get(name) ?? assert.fail(`${line} has no TYPE`);
       const suffixes = metric.type === "histogram" ? ["_bucket", "_sum", "_count"] : [""];

@@ -28,21 +28,9 @@ const RULES: Rule[] = [
   {
     name: "with no key on a loopback address, only pages of this machine",
     options: {},
-    allowed: [
-      "http://localhost:3000",
-      "https://app.localhost",
-      "http://127.0.0.1",
-      "http://[::1]:9",
-    ],
-    refused: [
-      EVIL,
-      "null",
-      "http://localhost.evil.example",
-      "http://127.0.0.1.evil.example",
-      "file://",
-    ],
-    ancestors:
-      "'self' http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:*",
+    allowed: ["http://localhost:3000", "https://app.localhost", "http://127.0.0.1", "http://[::1]:9"],
+    refused: [EVIL, "null", "http://localhost.evil.example", "http://127.0.0.1.evil.example", "file://"],
+    ancestors: "'self' http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:*",
     wildcard: false,
   },
   {
@@ -65,13 +53,7 @@ const RULES: Rule[] = [
     name: "with a list and a key, the listed ones, compared as origins",
     options: { env: { ...KEY, ...LISTED } },
     allowed: [SITE, "http://b.example:8000"],
-    refused: [
-      EVIL,
-      "null",
-      "http://shop.example",
-      "https://shop.example:444",
-      "http://localhost:3000",
-    ],
+    refused: [EVIL, "null", "http://shop.example", "https://shop.example:444", "http://localhost:3000"],
     ancestors: "'self' https://shop.example http://b.example:8000",
     wildcard: false,
   },
@@ -99,11 +81,7 @@ for (const { name, options, allowed, refused, ancestors, wildcard } of RULES) {
     const turns = Array.from({ length: count }, () => [say("Welcome")]);
     const server = await startServer(t, { turns, ...options });
     for (const origin of [...allowed, server.url]) {
-      const answer = await post(
-        server,
-        { message: "Hi", stream: false },
-        { headers: { origin, ...BEARER } },
-      );
+      const answer = await post(server, { message: "Hi", stream: false }, { headers: { origin, ...BEARER } });
       assert.equal(answer.status, 200, origin);
       const told = answer.headers.get("access-control-allow-origin");
       assert.equal(told, wildcard ? "*" : origin);
@@ -113,11 +91,7 @@ for (const { name, options, allowed, refused, ancestors, wildcard } of RULES) {
       assert.equal(await greet(t, server.socketUrl, origin), "Welcome");
     }
     for (const origin of refused) {
-      const answer = await post(
-        server,
-        { message: "Hi", stream: false },
-        { headers: { origin, ...BEARER } },
-      );
+      const answer = await post(server, { message: "Hi", stream: false }, { headers: { origin, ...BEARER } });
       assert.equal(answer.status, 403, origin);
       assert.equal(answer.headers.get("access-control-allow-origin"), null);
       assert.match(await answer.text(), /PARLEY_ALLOWED_ORIGINS/);

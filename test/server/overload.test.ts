@@ -35,20 +35,8 @@ async function startHeld(t: Cleanup, held: number, env: Record<string, string>) 
 }
 
 /** One row: settings, who holds the room, who is then refused and how, and who is not. */
-const SHARES: [
-  name: string,
-  env: Record<string, string>,
-  holder: From,
-  refused: From,
-  other: From,
-][] = [
-  [
-    "a key",
-    { ...KEYS, PARLEY_MAX_RUNS_PER_KEY: "1" },
-    { key: "api-one" },
-    { key: "api-one" },
-    { key: "api-two" },
-  ],
+const SHARES: [name: string, env: Record<string, string>, holder: From, refused: From, other: From][] = [
+  ["a key", { ...KEYS, PARLEY_MAX_RUNS_PER_KEY: "1" }, { key: "api-one" }, { key: "api-one" }, { key: "api-two" }],
   [
     "an address",
     { ...KEYS, ...PROXY, PARLEY_MAX_RUNS_PER_ADDRESS: "1" },

@@ -26,8 +26,7 @@ for (const api of STREAMED_APIS) {
       const times = { firstChunk: LIMIT_MS, idle: LIMIT_MS };
       const server = await startServer(t, { provider: await api.provider(upstream, times) });
       const good = answerOf(api);
-      const heal = () =>
-        upstream.answer((socket) => socket.end(joined(good.ok, good.start, good.rest)));
+      const heal = () => upstream.answer((socket) => socket.end(joined(good.ok, good.start, good.rest)));
 
       heal();
       const first = await send.sse(t, server, { message: "Hi" });

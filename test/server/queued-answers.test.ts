@@ -15,8 +15,7 @@ import { startServer, type TestServer } from "../support/start-server.ts";
 /** Beyond the deadline of a test: a run that is not let go holds the server up so long. */
 const PATIENT = { PARLEY_DRAIN_SECONDS: "30" };
 
-const requestsIn = ({ log }: TestServer): string[] =>
-  log.filter((line) => / (?:GET|POST) \//.test(line));
+const requestsIn = ({ log }: TestServer): string[] => log.filter((line) => / (?:GET|POST) \//.test(line));
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -64,9 +63,7 @@ test("an answer whose turn came is logged once, with the bytes that were its own
   await raw.until('"data":"A"');
   raw.socket.destroy();
   await within(server.close(), "the end of the server");
-  const [first, second, ...others] = requestsIn(server).map((line) =>
-    Number(/ (\d+)B /.exec(line)?.[1]),
-  );
+  const [first, second, ...others] = requestsIn(server).map((line) => Number(/ (\d+)B /.exec(line)?.[1]));
   assert.ok(first !== undefined && first > body.length, `${first} bytes of the first`);
   assert.ok(second !== undefined && second > 0 && second < 2_000, `${second} of the second`);
   assert.deepEqual(others, []);

@@ -176,9 +176,5 @@ test("messages of sockets and of REST come out of the same bucket", async (t) =>
   const last = (await client.run({ message: "Hi" })).at(-1);
   assert.equal(last?.type === "error" && last.code, "rate_limited");
   client.send({ type: "clear" });
-  assert.equal(
-    (await client.next()).type,
-    "cleared",
-    "forgetting is not counted with the messages",
-  );
+  assert.equal((await client.next()).type, "cleared", "forgetting is not counted with the messages");
 });

@@ -25,14 +25,7 @@ test("what is no HTTP behind a running stream cuts the line, and no error is wri
   const raw = await connectRaw(t, server);
   const body = '{"message":"Hi","stream":true}';
   const type = "content-type: application/json";
-  await raw.write(
-    "POST /api/chat HTTP/1.1",
-    "host: x",
-    type,
-    `content-length: ${body.length}`,
-    "",
-    body,
-  );
+  await raw.write("POST /api/chat HTTP/1.1", "host: x", type, `content-length: ${body.length}`, "", body);
   await raw.until('"data":"Hel"');
   await raw.write("GARBAGE", "", "");
   await raw.closed;
@@ -59,14 +52,7 @@ test("a refusal before there is a request carries the headers of every answer", 
 test("a body that breaks after its request was refused gets no second answer", async (t) => {
   const server = await startServer(t, { env: { PARLEY_API_KEY: "k-123456" } });
   const raw = await connectRaw(t, server);
-  await raw.write(
-    "POST /api/chat HTTP/1.1",
-    "host: x",
-    "transfer-encoding: chunked",
-    "",
-    "2",
-    "{}",
-  );
+  await raw.write("POST /api/chat HTTP/1.1", "host: x", "transfer-encoding: chunked", "", "2", "{}");
   assert.equal((await raw.answer()).status, 401);
   await raw.write("", "zz", "", "");
   await raw.closed;

@@ -39,12 +39,7 @@ test("while large messages that are being answered fill the memory, others are 5
   assert.equal(JSON.parse(refused.body).error.code, "overloaded");
   assert.ok(Number(refused.headers.get("retry-after")) > 0);
   const chunked = await connectRaw(t, server);
-  await chunked.write(
-    ...HEAD,
-    "transfer-encoding: chunked",
-    "",
-    `180000\r\n${" ".repeat(0x180000)}`,
-  );
+  await chunked.write(...HEAD, "transfer-encoding: chunked", "", `180000\r\n${" ".repeat(0x180000)}`);
   assert.equal((await chunked.answer()).status, 503);
   const client = await connect(t, server.socketUrl);
   client.send(LARGE);

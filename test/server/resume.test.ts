@@ -13,13 +13,7 @@ import { echo } from "../support/test-tools.ts";
 
 /** Thinking, two tools at once, and text that comes in pieces. */
 const TURNS: Turn[] = [
-  [
-    think("Hm"),
-    think("m."),
-    say("Let me see."),
-    call("c1", "echo", { text: "a" }),
-    call("c2", "echo", { text: "b" }),
-  ],
+  [think("Hm"), think("m."), say("Let me see."), call("c1", "echo", { text: "a" }), call("c2", "echo", { text: "b" })],
   [say("It "), say("is “a”"), say(" and b 👋.")],
 ];
 
@@ -33,9 +27,7 @@ function timeless(events: readonly NumberedEvent[]): unknown[] {
 
 for (const kind of LINES) {
   test(`a run whose line is cut after any of its events is read on without a gap or a double (${kind})`, async (t) => {
-    const whole = await (
-      await openLine[kind](t, await startServer(t, SETUP), { message: "Hi" })
-    ).rest();
+    const whole = await (await openLine[kind](t, await startServer(t, SETUP), { message: "Hi" })).rest();
     assert.deepEqual(
       whole.map(({ id }) => id),
       whole.map((_event, index) => index + 1),

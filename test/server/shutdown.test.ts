@@ -132,10 +132,7 @@ test("a socket that does not answer the close frame is cut after two seconds", a
   const server = await startServer(t, { turns: [] });
   const raw = await connectRaw(t, server);
   await raw.write(...upgrade());
-  assert.equal(
-    (await raw.answer()).headers.get("sec-websocket-accept"),
-    "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
-  );
+  assert.equal((await raw.answer()).headers.get("sec-websocket-accept"), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
   await within(server.close(), "the end of the server");
   await raw.closed;
 });

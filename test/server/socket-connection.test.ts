@@ -57,11 +57,7 @@ const BROKEN_FRAMES: [name: string, bytes: Buffer, code: number][] = [
   ["is not masked", Buffer.from([0x81, 0x02, 0x7b, 0x7d]), 1002],
   ["has a reserved bit", masked(0xc1, "{}"), 1002],
   ["is no UTF-8", masked(0x81, "\xff\xfe"), 1007],
-  [
-    "with its other fragment is no UTF-8",
-    Buffer.concat([masked(0x01, '{"a":"\xc3'), masked(0x80, '("}')]),
-    1007,
-  ],
+  ["with its other fragment is no UTF-8", Buffer.concat([masked(0x01, '{"a":"\xc3'), masked(0x80, '("}')]), 1007],
   ["is large and no UTF-8", masked(0x81, `{"a":"${"a".repeat(400_000)}\xff"}`), 1007],
 ];
 
@@ -80,10 +76,7 @@ for (const [name, bytes, code] of BROKEN_FRAMES) {
 }
 
 test("what follows a text that is no UTF-8 is not answered", async (t) => {
-  for (const bad of [
-    masked(0x01, '{"a":"\xc3'),
-    masked(0x01, `{"a":"${"a".repeat(400_000)}\xff`),
-  ]) {
+  for (const bad of [masked(0x01, '{"a":"\xc3'), masked(0x01, `{"a":"${"a".repeat(400_000)}\xff`)]) {
     const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]] });
     const raw = await connectRaw(t, server);
     await raw.write(...upgrade());

@@ -13,12 +13,7 @@ const NEW = { PARLEY_STATE_SECRET: "a new secret" };
 const KINDS = ["conversation_history", "previous_response_id"] as const;
 
 /** The state that a server with this secret hands out after one message. */
-async function issue(
-  t: Cleanup,
-  stateKind: StateKind,
-  env: object,
-  name = "Acme",
-): Promise<unknown> {
+async function issue(t: Cleanup, stateKind: StateKind, env: object, name = "Acme"): Promise<unknown> {
   const options = { turns: [[say("First")]], stateKind, env: { ...env }, agent: { name } };
   const { last } = await send.json(t, await startServer(t, options), { message: "Hi" });
   assert.equal(last.type, "done");
@@ -88,21 +83,17 @@ for (const kind of KINDS) {
   });
 }
 
-const HISTORY_FORGERIES: [name: string, change: (state: { [name: string]: unknown }) => unknown][] =
-  [
-    ["another text", (state) => replaceIn(state, "First", "Fifth")],
-    ["another role", (state) => replaceIn(state, '"assistant"', '"user"')],
-    [
-      "a message more",
-      (state) => ({ ...state, conversation_history: [...list(state), list(state)[0]] }),
-    ],
-    ["a message less", (state) => ({ ...state, conversation_history: list(state).slice(1) })],
-    ["another order", (state) => ({ ...state, conversation_history: list(state).toReversed() })],
-    ["a field more", (state) => replaceIn(state, '{"role"', '{"name":"x","role"')],
-    ["no signature", ({ signature: _signature, ...rest }) => rest],
-    ["a signature of another type", (state) => ({ ...state, signature: { length: 43 } })],
-    ["a cut signature", (state) => ({ ...state, signature: String(state.signature).slice(1) })],
-  ];
+const HISTORY_FORGERIES: [name: string, change: (state: { [name: string]: unknown }) => unknown][] = [
+  ["another text", (state) => replaceIn(state, "First", "Fifth")],
+  ["another role", (state) => replaceIn(state, '"assistant"', '"user"')],
+  ["a message more", (state) => ({ ...state, conversation_history: [...list(state), list(state)[0]] })],
+  ["a message less", (state) => ({ ...state, conversation_history: list(state).slice(1) })],
+  ["another order", (state) => ({ ...state, conversation_history: list(state).toReversed() })],
+  ["a field more", (state) => replaceIn(state, '{"role"', '{"name":"x","role"')],
+  ["no signature", ({ signature: _signature, ...rest }) => rest],
+  ["a signature of another type", (state) => ({ ...state, signature: { length: 43 } })],
+  ["a cut signature", (state) => ({ ...state, signature: String(state.signature).slice(1) })],
+];
 
 for (const [name, change] of HISTORY_FORGERIES) {
   test(`a signed history with ${name} is refused`, async (t) => {
@@ -115,10 +106,7 @@ for (const [name, change] of HISTORY_FORGERIES) {
 
 test("a signed history survives a store that sorts its keys", async (t) => {
   const state = await issue(t, "conversation_history", OLD);
-  const sorted = JSON.stringify(state).replace(
-    /\{"role":("\w+"),("content":"\w+")\}/g,
-    '{$2,"role":$1}',
-  );
+  const sorted = JSON.stringify(state).replace(/\{"role":("\w+"),("content":"\w+")\}/g, '{$2,"role":$1}');
   assert.notEqual(sorted, JSON.stringify(state));
   assert.equal(await judge(t, "conversation_history", OLD, JSON.parse(sorted)), undefined);
 });

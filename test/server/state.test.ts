@@ -32,24 +32,12 @@ const FORGED: [name: string, history: unknown, param: string][] = [
   ["a role of something every object has", [{ role: "constructor", content: "x" }], at(0, "/role")],
   ["no role", [{ content: "x" }], at(0, "/role")],
   ["a user without content", [{ role: "user" }], at(0, "/content")],
-  [
-    "a part of an unknown type",
-    [{ role: "user", content: [{ type: "audio" }] }],
-    at(0, "/content/0"),
-  ],
+  ["a part of an unknown type", [{ role: "user", content: [{ type: "audio" }] }], at(0, "/content/0")],
   ["an image by address", [image("https://evil.example/a.png")], at(0, "/content/0")],
-  [
-    "an image of a type that cannot be attached",
-    [image("data:image/svg+xml;base64,PHN2Zz4=")],
-    at(0, "/content/0"),
-  ],
+  ["an image of a type that cannot be attached", [image("data:image/svg+xml;base64,PHN2Zz4=")], at(0, "/content/0")],
   ["an image by file address", [image("file:///etc/passwd")], at(0, "/content/0")],
   ["a file that is no PDF", [file("data:text/html;base64,PGI+")], at(0, "/content/0")],
-  [
-    "a file by id",
-    [{ role: "user", content: [{ type: "file", file: { file_id: "f" } }] }],
-    at(0, "/content/0"),
-  ],
+  ["a file by id", [{ role: "user", content: [{ type: "file", file: { file_id: "f" } }] }], at(0, "/content/0")],
   [
     "a result whose is_error is no boolean",
     [user, calling("a"), { ...result("a"), is_error: "yes" }],
@@ -57,11 +45,7 @@ const FORGED: [name: string, history: unknown, param: string][] = [
   ],
   ["an assistant without content", [{ role: "assistant" }], at(0, "/content")],
   ["an assistant with parts", [{ role: "assistant", content: [] }], at(0, "/content")],
-  [
-    "tool_calls that are no array",
-    [{ role: "assistant", content: "", tool_calls: {} }],
-    at(0, "/tool_calls"),
-  ],
+  ["tool_calls that are no array", [{ role: "assistant", content: "", tool_calls: {} }], at(0, "/tool_calls")],
   [
     "a call without a function",
     [{ ...calling(), tool_calls: [{ id: "a", type: "function" }] }],

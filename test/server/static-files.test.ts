@@ -15,12 +15,7 @@ const DECODE = {
 } as const;
 
 /** Asks without the client's own decoding. */
-async function get(
-  t: Parameters<typeof connectRaw>[0],
-  server: TestServer,
-  path: string,
-  ...headers: string[]
-) {
+async function get(t: Parameters<typeof connectRaw>[0], server: TestServer, path: string, ...headers: string[]) {
   const raw = await connectRaw(t, server);
   await raw.write(`GET ${path} HTTP/1.1`, "host: 127.0.0.1", ...headers, "", "");
   const answer = await raw.answer();
@@ -44,13 +39,7 @@ test("every chunk that is built is served to any site, compressed, to be kept fo
   const names = readdirSync("dist/public/chunks").filter((name) => name.endsWith(".js"));
   assert.ok(names.length > 0);
   for (const name of names) {
-    const answer = await get(
-      t,
-      server,
-      `/chunks/${name}`,
-      "accept-encoding: br",
-      "origin: https://a.example",
-    );
+    const answer = await get(t, server, `/chunks/${name}`, "accept-encoding: br", "origin: https://a.example");
     assert.equal(answer.status, 200);
     assert.equal(answer.headers.get("content-type"), "text/javascript; charset=utf-8");
     assert.equal(answer.headers.get("cache-control"), "public, max-age=31536000, immutable");
@@ -139,10 +128,7 @@ test("the page holds nothing inline but one style sheet, and its policy allows t
     const html = bytes.toString("utf8");
     const [style = "", ...others] = html.match(/(?<=<style>)[^<]*(?=<\/style>)/g) ?? [];
     assert.deepEqual(others, []);
-    assert.doesNotMatch(
-      html.replace(/<style>/, ""),
-      /<style|style=|\son\w+=|<script(?![^>]*\ssrc=)/i,
-    );
+    assert.doesNotMatch(html.replace(/<style>/, ""), /<style|style=|\son\w+=|<script(?![^>]*\ssrc=)/i);
     const hash = createHash("sha256").update(style).digest("base64");
     const policy = headers.get("content-security-policy") ?? "";
     assert.ok(policy.includes(`; style-src 'self' 'sha256-${hash}'; `), policy);

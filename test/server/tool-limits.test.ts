@@ -31,9 +31,7 @@ test("50 MB that a tool returns, as text or as an object, are cut and not kept",
   const turns = [[call("c1", "text"), call("c2", "object")], [say("Done")]];
   const server = await startServer(t, { turns, agent: { tools } });
   const { events, last } = await send.sse(t, server, { message: "Hi" });
-  const sizes = events.flatMap((event) =>
-    event.type === "tool_result" ? [event.data.output.length] : [],
-  );
+  const sizes = events.flatMap((event) => (event.type === "tool_result" ? [event.data.output.length] : []));
   assert.equal(sizes.length, 2);
   for (const size of sizes) assert.ok(size > 100_000 && size < 100_100, `${size}`);
   assert.equal(last.data, "Done");
@@ -41,9 +39,7 @@ test("50 MB that a tool returns, as text or as an object, are cut and not kept",
 });
 
 test("a model that makes the same call for ever is ended at the turn limit, with every call answered", async (t) => {
-  const turns = Array.from({ length: 5 }, (_, turn) => [
-    call(`c${turn}`, "echo", { text: "again" }),
-  ]);
+  const turns = Array.from({ length: 5 }, (_, turn) => [call(`c${turn}`, "echo", { text: "again" })]);
   const server = await startServer(t, { turns, agent: { tools: [echo], maxTurns: 4 } });
   const { events, last } = await send.sse(t, server, { message: "Hi" });
   assert.equal(last.type === "done" && last.finish_reason, "max_turns");

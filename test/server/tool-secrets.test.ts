@@ -47,12 +47,7 @@ test("what a tool throws is in no byte that a client gets when the run is stoppe
 });
 
 test("the model is told what a tool threw, in later runs only that it failed", async (t) => {
-  const turns = [
-    [call("c1", "leaky")],
-    [call("c2", "echo", { text: "a" })],
-    [say("No")],
-    [say("B")],
-  ];
+  const turns = [[call("c1", "leaky")], [call("c2", "echo", { text: "a" })], [say("No")], [say("B")]];
   const server = await startServer(t, { turns, agent: { tools: [leaky, echo] } });
   const { last } = await send.json(t, server, { message: "Hi" });
   assert.deepEqual(answersTo(server.model), [`cannot connect to ${SECRET}`, "a"]);
@@ -94,14 +89,7 @@ for (const format of ["json", "pretty"]) {
     const told = format === "json" ? JSON.parse(line) : { error: line, level: "warn" };
     assert.equal(told.level, "warn");
     if (format === "json") assert.doesNotMatch(line, /\n/);
-    for (const part of [
-      '"broken"',
-      SECRET,
-      "tool-secrets.test",
-      "all",
-      "first part",
-      "second part",
-    ]) {
+    for (const part of ['"broken"', SECRET, "tool-secrets.test", "all", "first part", "second part"]) {
       assert.ok(told.error.includes(part), `${part} in ${told.error}`);
     }
   });

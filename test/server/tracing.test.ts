@@ -80,11 +80,7 @@ const TOOLS = [
   },
 ];
 
-function start(
-  t: TestContext,
-  turns: Step[][],
-  options: { deaf?: boolean } = {},
-): Promise<TestServer> {
+function start(t: TestContext, turns: Step[][], options: { deaf?: boolean } = {}): Promise<TestServer> {
   exporter.reset();
   sdk.register();
   const agent = { agent: "Concierge", model: "bedrock/nova", tools: TOOLS };
@@ -95,12 +91,7 @@ function start(
 async function spansOf(server: TestServer): Promise<Map<string, ReadableSpan[]>> {
   await server.close();
   const spans = exporter.getFinishedSpans();
-  const told = spans.map(({ name, attributes, events, status }) => [
-    name,
-    attributes,
-    events,
-    status,
-  ]);
+  const told = spans.map(({ name, attributes, events, status }) => [name, attributes, events, status]);
   assert.doesNotMatch(JSON.stringify(told), /private/);
   const byName = new Map<string, ReadableSpan[]>();
   for (const span of spans) byName.set(span.name, [...(byName.get(span.name) ?? []), span]);
@@ -144,11 +135,7 @@ for (const transport of ["json", "sse", "ws"] as const) {
       [run, first, tool].map((span) => span?.kind),
       [SpanKind.INTERNAL, SpanKind.CLIENT, SpanKind.INTERNAL],
     );
-    const {
-      "parley.run.id": runId,
-      "parley.request.id": requestId,
-      ...about
-    } = run?.attributes ?? {};
+    const { "parley.run.id": runId, "parley.request.id": requestId, ...about } = run?.attributes ?? {};
     assert.match(`${runId} ${requestId}`, /^[0-9a-f]{8} [0-9a-f]{32}$/);
     assert.deepEqual(about, {
       ...MODEL,

@@ -36,10 +36,7 @@ const CASES: Case[] = [
     turns: [[say('a\r\nb\n\ndata: "x"\u2028\u0000 👋')]],
     events: [
       { type: "token", data: 'a\r\nb\n\ndata: "x"\u2028\u0000 👋' },
-      done(
-        'a\r\nb\n\ndata: "x"\u2028\u0000 👋',
-        history(user("Hi"), assistant('a\r\nb\n\ndata: "x"\u2028\u0000 👋')),
-      ),
+      done('a\r\nb\n\ndata: "x"\u2028\u0000 👋', history(user("Hi"), assistant('a\r\nb\n\ndata: "x"\u2028\u0000 👋'))),
     ],
   },
   {
@@ -76,26 +73,13 @@ const CASES: Case[] = [
       { type: "token", data: "Let me look." },
       ...toolEvents("c1", "lookup", '{"id":7}', '{"id":7,"square":49}'),
       { type: "token", data: "It is 49." },
-      done(
-        "It is 49.",
-        toolHistory(
-          "c1",
-          "lookup",
-          '{"id":7}',
-          '{"id":7,"square":49}',
-          "It is 49.",
-          "Let me look.",
-        ),
-      ),
+      done("It is 49.", toolHistory("c1", "lookup", '{"id":7}', '{"id":7,"square":49}', "It is 49.", "Let me look.")),
     ],
   },
   {
     name: "an answer cut by the token limit is done with finish_reason length",
     turns: [[say("Half"), end("length")]],
-    events: [
-      { type: "token", data: "Half" },
-      done("Half", history(user("Hi"), assistant("Half")), "length"),
-    ],
+    events: [{ type: "token", data: "Half" }, done("Half", history(user("Hi"), assistant("Half")), "length")],
   },
   {
     name: "an answer that a filter withheld before it began says so in place of an empty text",
@@ -175,12 +159,7 @@ test("a state that one transport gave continues on each", async (t) => {
     message: "And now?",
     state: first.json.last.state,
   });
-  const expected = history(
-    user("Who?"),
-    assistant("I am Bo."),
-    user("And now?"),
-    assistant("Bo, still."),
-  );
+  const expected = history(user("Who?"), assistant("I am Bo."), user("And now?"), assistant("Bo, still."));
   assert.deepEqual(next.socket.last.state, expected);
 });
 
@@ -223,14 +202,7 @@ function functionCall(id: string, name: string, text: string) {
   return { id, type: "function", function: { name, arguments: JSON.stringify({ text }) } };
 }
 
-function toolHistory(
-  id: string,
-  name: string,
-  args: string,
-  output: string,
-  answer: string,
-  before = "",
-) {
+function toolHistory(id: string, name: string, args: string, output: string, answer: string, before = "") {
   const calls = [{ id, type: "function", function: { name, arguments: args } }];
   return history(
     user("Hi"),

@@ -10,12 +10,7 @@ import { within } from "../support/deadline.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { CHAT_COMPLETIONS, RESPONSES } from "../support/upstream-replies.ts";
-import {
-  eventStream,
-  jsonReply,
-  startUpstream,
-  type UpstreamReply,
-} from "../support/upstream-server.ts";
+import { eventStream, jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
 const APIS = { openai: RESPONSES, litellm: CHAT_COMPLETIONS };
 

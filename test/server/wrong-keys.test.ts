@@ -12,10 +12,7 @@ const PROXY = { PARLEY_TRUSTED_PROXIES: "127.0.0.1, 10.0.0.0/8" };
 const KEYS = { PARLEY_API_KEY: "api-one" };
 const turns = Array.from({ length: 12 }, () => [say("Fine")]);
 
-function ask(
-  server: TestServer,
-  { key, address }: { key?: string; address?: string },
-): Promise<Response> {
+function ask(server: TestServer, { key, address }: { key?: string; address?: string }): Promise<Response> {
   const headers = {
     ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
     ...(address === undefined ? {} : { "x-forwarded-for": address }),
@@ -56,11 +53,7 @@ for (const [how, env, headers] of THROUGH) {
     const limit = { PARLEY_WRONG_KEYS_PER_ADDRESS: "5" };
     const server = await startServer(t, { turns, env: { ...KEYS, ...limit, ...env } });
     const guess = (n: number, key: string) =>
-      post(
-        server,
-        { message: "Hi", stream: false },
-        { headers: { ...headers(n), authorization: `Bearer ${key}` } },
-      );
+      post(server, { message: "Hi", stream: false }, { headers: { ...headers(n), authorization: `Bearer ${key}` } });
     const statuses: number[] = [];
     for (let n = 0; n < 100; n++) statuses.push((await guess(n, `guess-${n}`)).status);
     assert.deepEqual(statuses, [...Array(5).fill(401), ...Array(95).fill(429)]);

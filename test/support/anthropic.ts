@@ -5,12 +5,7 @@ import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { createMessagesProvider } from "../../server/providers/anthropic/anthropic.ts";
 import type { ModelSettings, Provider, ProviderTimes } from "../../server/providers/provider.ts";
 import { ask, INSTANT_CLOCK, open } from "./upstream-conversation.ts";
-import {
-  fixture,
-  startUpstream,
-  type UpstreamReply,
-  type UpstreamServer,
-} from "./upstream-server.ts";
+import { fixture, startUpstream, type UpstreamReply, type UpstreamServer } from "./upstream-server.ts";
 
 interface TestClaude {
   model?: string;

@@ -27,10 +27,7 @@ export function assertShown(real: unknown, shown: unknown, at = ""): void {
 }
 
 /** Shown events must come in this order, and directly one after another where no "…" stands between. */
-export function assertShownEvents(
-  real: readonly unknown[],
-  shown: readonly (string | unknown)[],
-): void {
+export function assertShownEvents(real: readonly unknown[], shown: readonly (string | unknown)[]): void {
   let next = 0;
   let skips = false;
   for (const event of shown) {

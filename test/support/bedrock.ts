@@ -19,10 +19,7 @@ interface TestBedrock {
 export const CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
 /** Claude with an API key of Bedrock, unless told otherwise. */
-export function bedrock(
-  upstream: Pick<UpstreamServer, "url">,
-  options: TestBedrock = {},
-): Promise<Provider> {
+export function bedrock(upstream: Pick<UpstreamServer, "url">, options: TestBedrock = {}): Promise<Provider> {
   const { model = CLAUDE, settings = {}, clock = INSTANT_CLOCK } = options;
   const { times = { firstChunk: 20_000, idle: 20_000 } } = options;
   const env = {

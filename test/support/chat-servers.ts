@@ -3,12 +3,7 @@
 import assert from "node:assert/strict";
 import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
-import type {
-  Conversation,
-  ModelSettings,
-  OptionalPackage,
-  Provider,
-} from "../../server/providers/provider.ts";
+import type { Conversation, ModelSettings, OptionalPackage, Provider } from "../../server/providers/provider.ts";
 import { ask, type Turn } from "./upstream-conversation.ts";
 import { eventStream, fixture, type UpstreamReply } from "./upstream-server.ts";
 

@@ -2,12 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createParser } from "eventsource-parser";
-import type {
-  DoneEvent,
-  ErrorEvent,
-  NumberedEvent,
-  StreamEvent,
-} from "../../server/protocol/events.ts";
+import type { DoneEvent, ErrorEvent, NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
 import { DEADLINE_MS } from "./deadline.ts";
 import { connect } from "./socket-client.ts";
 import { type Cleanup, type ServerOptions, startServer, type TestServer } from "./start-server.ts";

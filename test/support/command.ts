@@ -35,10 +35,7 @@ export class Command {
   readonly #output = { stdout: "", stderr: "" };
   #wake: (() => void) | undefined;
 
-  constructor(
-    args: readonly string[],
-    { env = {}, cwd = tmpdir(), cli = COMMAND, unread }: CommandOptions,
-  ) {
+  constructor(args: readonly string[], { env = {}, cwd = tmpdir(), cli = COMMAND, unread }: CommandOptions) {
     this.#child = spawn(process.execPath, [cli, ...args], {
       cwd,
       env: { PATH: process.env.PATH ?? "", ...env },

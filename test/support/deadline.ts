@@ -8,11 +8,7 @@ import { clearTimeout, setTimeout } from "node:timers";
 export const DEADLINE_MS = 15_000;
 
 /** The promise's value, or a failure that says what did not come. */
-export async function within<Value>(
-  promise: Promise<Value>,
-  what: string,
-  ms = DEADLINE_MS,
-): Promise<Value> {
+export async function within<Value>(promise: Promise<Value>, what: string, ms = DEADLINE_MS): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new Error(`${what} did not come within ${ms} ms`)), ms);

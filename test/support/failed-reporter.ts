@@ -28,8 +28,7 @@ export default async function* failed(events: AsyncIterable<TestEvent>): AsyncGe
     if (event.type !== "test:fail") continue;
     const { data } = event;
     // A test around one that failed is told of, too.
-    if ("failureType" in data.details.error && data.details.error.failureType === "subtestsFailed")
-      continue;
+    if ("failureType" in data.details.error && data.details.error.failureType === "subtestsFailed") continue;
     // It does not fail the run.
     if (data.todo !== undefined) continue;
     yield inOneLine(`FAILED: ${data.name}: ${reason(data)}`);

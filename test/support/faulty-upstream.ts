@@ -93,19 +93,11 @@ export function chunkedHead(status: string, headers: Readonly<Record<string, str
 
 /** One chunk of such an answer. */
 export function chunk(bytes: Uint8Array): Buffer {
-  return Buffer.concat([
-    Buffer.from(`${bytes.length.toString(16)}\r\n`),
-    bytes,
-    Buffer.from("\r\n"),
-  ]);
+  return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
 }
 
 /** Writes until nobody takes it any more. */
-export function writeForEver(
-  socket: Socket,
-  start: string | Uint8Array,
-  piece: string | Uint8Array,
-): void {
+export function writeForEver(socket: Socket, start: string | Uint8Array, piece: string | Uint8Array): void {
   const more = () => {
     while (!socket.destroyed && socket.write(piece));
   };

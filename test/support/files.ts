@@ -1,11 +1,6 @@
 /** The smallest files of each kind that may be attached, as attachments. */
 
-import type {
-  Attachment,
-  AttachmentType,
-  MediaType,
-  ReceivedFile,
-} from "../../server/protocol/attachments.ts";
+import type { Attachment, AttachmentType, MediaType, ReceivedFile } from "../../server/protocol/attachments.ts";
 
 /** A red pixel, which a browser can show. */
 export const RED_PIXEL: Buffer = Buffer.from(

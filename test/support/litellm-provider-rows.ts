@@ -95,9 +95,7 @@ const OPENAI_RESPONSES: ProviderRow = {
     return {
       files: each(parts, (part) => base64Of(part.image_url ?? part.file_data)),
       thoughts: each(input, (item) => (item.type === "reasoning" ? item : undefined)),
-      results: each(input, ({ type, output }) =>
-        type === "function_call_output" ? output[0].text : undefined,
-      ),
+      results: each(input, ({ type, output }) => (type === "function_call_output" ? output[0].text : undefined)),
     };
   },
 };
@@ -110,9 +108,7 @@ const ANTHROPIC: ProviderRow = {
   takesPdf: true,
   takesEffort: true,
   thinks: true,
-  replayed: [
-    { type: "thinking", thinking: "Two cities.", signature: "aimock-placeholder-signature" },
-  ],
+  replayed: [{ type: "thinking", thinking: "Two cities.", signature: "aimock-placeholder-signature" }],
   usage: { input_tokens: 30, output_tokens: 12 },
   told({ messages }) {
     const parts = messages.map(({ content }: Json) => content);

@@ -35,11 +35,7 @@ const OFFLINE = {
 };
 
 /** Starts the proxy on a free port of the loopback address; it is gone after the test, in any case. */
-export async function startLiteLlm(
-  t: Cleanup,
-  python: string,
-  models: readonly LiteLlmModel[],
-): Promise<LiteLlm> {
+export async function startLiteLlm(t: Cleanup, python: string, models: readonly LiteLlmModel[]): Promise<LiteLlm> {
   const folder = mkdtempSync(join(tmpdir(), "parley-litellm-"));
   const config = join(folder, "config.yaml");
   writeFileSync(config, configOf(models));

@@ -20,11 +20,7 @@ export interface Recorder {
 }
 
 /** `rewrite` makes of a body what the fake can read; what is recorded is the body as it came. */
-export async function startRecorder(
-  t: Cleanup,
-  target: string,
-  rewrite = (body: string) => body,
-): Promise<Recorder> {
+export async function startRecorder(t: Cleanup, target: string, rewrite = (body: string) => body): Promise<Recorder> {
   let calls: RecordedCall[] = [];
   const server = createServer(async (req, res) => {
     const body = Buffer.concat(await req.toArray()).toString("utf8");

@@ -23,9 +23,7 @@ export function codeBlocks(markdown: string): CodeBlock[] {
 
 /** The one block of a language that holds a text. */
 export function findBlock(markdown: string, language: string, holds: string): string {
-  const found = codeBlocks(markdown).filter(
-    (block) => block.language === language && block.text.includes(holds),
-  );
+  const found = codeBlocks(markdown).filter((block) => block.language === language && block.text.includes(holds));
   const [block] = found;
   if (block === undefined || found.length > 1) {
     throw new Error(`${found.length} blocks of ${language} hold "${holds}", not one`);
@@ -48,9 +46,7 @@ export function tableRows(markdown: string, header: string): string[][] {
   const lines = markdown.split("\n");
   const start = lines.findIndex(
     (line, index) =>
-      line.startsWith("|") &&
-      lines[index + 1]?.startsWith("| ---") &&
-      line.split("|")[1]?.trim() === header,
+      line.startsWith("|") && lines[index + 1]?.startsWith("| ---") && line.split("|")[1]?.trim() === header,
   );
   if (start === -1) throw new Error(`there is no table "${header}"`);
   const end = lines.findIndex((line, index) => index > start && !line.startsWith("|"));

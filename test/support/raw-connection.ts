@@ -116,10 +116,7 @@ export function upgrade(path = "/ws/chat", ...more: string[]): string[] {
 }
 
 /** Connects, and cuts the connection with the test. */
-export async function connectRaw(
-  t: Cleanup,
-  { port }: Pick<TestServer, "port">,
-): Promise<RawConnection> {
+export async function connectRaw(t: Cleanup, { port }: Pick<TestServer, "port">): Promise<RawConnection> {
   const socket = createConnection({ port, host: "127.0.0.1" });
   t.after(() => socket.destroy());
   await within(once(socket, "connect"), "the connection");

@@ -126,8 +126,7 @@ export async function startReverseProxy(
     }
   };
   const finish = async () => {
-    const gone =
-      child && child.exitCode === null && child.signalCode === null && once(child, "exit");
+    const gone = child && child.exitCode === null && child.signalCode === null && once(child, "exit");
     signal("SIGKILL");
     await gone;
   };

@@ -21,20 +21,13 @@ export interface RunLine {
 }
 
 /** What is asked of the server: a message, or the events of a run after one. */
-export type Wish =
-  | { message: string; run?: string; [field: string]: unknown }
-  | { resume: string; after: number };
+export type Wish = { message: string; run?: string; [field: string]: unknown } | { resume: string; after: number };
 
 export interface LineOptions {
   key?: string;
 }
 
-export type OpenLine = (
-  t: Cleanup,
-  server: Address,
-  wish: Wish,
-  options?: LineOptions,
-) => Promise<RunLine>;
+export type OpenLine = (t: Cleanup, server: Address, wish: Wish, options?: LineOptions) => Promise<RunLine>;
 
 export const LINES = ["sse", "socket"] as const;
 export const openLine: Record<(typeof LINES)[number], OpenLine> = { sse, socket };
@@ -62,12 +55,7 @@ async function sse(t: Cleanup, server: Address, wish: Wish, options = {}): Promi
 }
 
 /** The same request, for tests of what it is refused with. */
-export async function ask(
-  t: Cleanup,
-  { url }: Address,
-  wish: Wish,
-  { key }: LineOptions = {},
-): Promise<Response> {
+export async function ask(t: Cleanup, { url }: Address, wish: Wish, { key }: LineOptions = {}): Promise<Response> {
   const leaving = new AbortController();
   t.after(() => leaving.abort());
   const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(DEADLINE_MS)]);
@@ -84,12 +72,7 @@ export async function ask(
   });
 }
 
-async function socket(
-  t: Cleanup,
-  server: Address,
-  wish: Wish,
-  { key }: LineOptions = {},
-): Promise<RunLine> {
+async function socket(t: Cleanup, server: Address, wish: Wish, { key }: LineOptions = {}): Promise<RunLine> {
   const query = key === undefined ? "" : `?key=${key}`;
   const client = await connect(t, `${server.socketUrl}${query}`);
   client.send("resume" in wish ? { type: "resume", run: wish.resume, after: wish.after } : wish);

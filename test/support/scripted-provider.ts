@@ -1,12 +1,7 @@
 /** Models that say what a test has scripted, and remember what they were asked. */
 
 import { ALL_MEDIA_TYPES, type MediaType } from "../../server/protocol/attachments.ts";
-import type {
-  AssistantMessage,
-  ConversationState,
-  StateKind,
-  Usage,
-} from "../../server/protocol/chat.ts";
+import type { AssistantMessage, ConversationState, StateKind, Usage } from "../../server/protocol/chat.ts";
 import { openHistory } from "../../server/providers/history/history.ts";
 import type {
   ChatModelEvent,
@@ -82,11 +77,7 @@ export interface ScriptedOptions {
 /** Plays one turn for each model request, in order; a request beyond the script fails as a bug would. */
 export function scriptedProvider(
   turns: readonly Turn[],
-  {
-    stateKind = "conversation_history",
-    mediaTypes = ALL_MEDIA_TYPES,
-    deaf = false,
-  }: ScriptedOptions = {},
+  { stateKind = "conversation_history", mediaTypes = ALL_MEDIA_TYPES, deaf = false }: ScriptedOptions = {},
 ): ScriptedProvider {
   const script = [...turns];
   const asked: Asked[] = [];
@@ -113,8 +104,7 @@ export function scriptedProvider(
     stateKind,
     mediaTypes,
     asked,
-    nextAsked: () =>
-      within(new Promise((resolve) => waiting.push(resolve)), "the next request to the model"),
+    nextAsked: () => within(new Promise((resolve) => waiting.push(resolve)), "the next request to the model"),
     open: (setup) =>
       stateKind === "conversation_history"
         ? openHistory({ stream: (...asked) => keep(ask, setup, ...asked) }, setup)

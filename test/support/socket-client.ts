@@ -87,11 +87,7 @@ export class SocketClient {
 }
 
 /** Connects, and closes with the test. */
-export async function connect(
-  t: Cleanup,
-  url: string,
-  options: ClientOptions = {},
-): Promise<SocketClient> {
+export async function connect(t: Cleanup, url: string, options: ClientOptions = {}): Promise<SocketClient> {
   const socket = new WebSocket(url, options);
   const client = new SocketClient(socket);
   t.after(() => socket.terminate());

@@ -11,12 +11,7 @@ import { resolveModels } from "../../server/providers/index.ts";
 import type { Provider } from "../../server/providers/provider.ts";
 import { atEnd } from "./at-end.ts";
 import { REPOSITORY } from "./command.ts";
-import {
-  type ScriptedOptions,
-  type ScriptedProvider,
-  scriptedProvider,
-  type Turn,
-} from "./scripted-provider.ts";
+import { type ScriptedOptions, type ScriptedProvider, scriptedProvider, type Turn } from "./scripted-provider.ts";
 
 export type Cleanup = Pick<TestContext, "after">;
 

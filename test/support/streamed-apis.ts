@@ -20,12 +20,10 @@ export interface StreamedApi {
 
 const SSE = "text/event-stream";
 /** Without the comments that name the source. */
-const sse = (folder: string) => (name: string) =>
-  Buffer.from(fixture(`${folder}/${name}`).replace(/^:.*\n+/gm, ""));
+const sse = (folder: string) => (name: string) => Buffer.from(fixture(`${folder}/${name}`).replace(/^:.*\n+/gm, ""));
 
 /** The first event that tells text. */
-const eventWith = (mark: string) => (bytes: Buffer) =>
-  bytes.indexOf("\n\n", bytes.indexOf(mark)) + 2;
+const eventWith = (mark: string) => (bytes: Buffer) => bytes.indexOf("\n\n", bytes.indexOf(mark)) + 2;
 
 export const STREAMED_APIS: readonly StreamedApi[] = [
   {

@@ -29,17 +29,11 @@ const PATIENT: ProviderTimes = { firstChunk: 20_000, idle: 20_000 };
 /** Never waits between two tries. */
 export const INSTANT_CLOCK = { wait: async () => {}, random: () => 0.5 };
 
-export function responsesProvider(
-  upstream: Pick<UpstreamServer, "url">,
-  options: TestProvider = {},
-): Provider {
+export function responsesProvider(upstream: Pick<UpstreamServer, "url">, options: TestProvider = {}): Provider {
   return createResponses({ ...common(upstream, options), id: "openai", label: "OpenAI" });
 }
 
-export function chatProvider(
-  upstream: Pick<UpstreamServer, "url">,
-  options: TestProvider = {},
-): Provider {
+export function chatProvider(upstream: Pick<UpstreamServer, "url">, options: TestProvider = {}): Provider {
   return createChatCompletions({ ...common(upstream, options), id: "litellm", label: "LiteLLM" });
 }
 

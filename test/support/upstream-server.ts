@@ -87,8 +87,7 @@ export async function startUpstream(...replies: UpstreamReply[]): Promise<Upstre
     url: `http://127.0.0.1:${port}/v1`,
     calls,
     reply: (...more) => void script.push(...more),
-    nextCall: () =>
-      within(new Promise((resolve) => waiting.push(resolve)), "the next call of the upstream"),
+    nextCall: () => within(new Promise((resolve) => waiting.push(resolve)), "the next call of the upstream"),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -124,9 +123,7 @@ export function fixture(name: string): string {
 
 /** An event stream with these JSON objects (or `[DONE]`) as its data lines. */
 export function eventStream(...events: readonly (object | string)[]): string {
-  return events
-    .map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`)
-    .join("");
+  return events.map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`).join("");
 }
 
 /** A body of JSON with a status: how APIs refuse. */

@@ -16,8 +16,7 @@ const SILENT_MS = 120_000;
 /** What the process waits for, each kind once, with how many there are. */
 function resources(): string {
   const counts = new Map<string, number>();
-  for (const kind of process.getActiveResourcesInfo())
-    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   return [...counts].map(([kind, count]) => `${count} ${kind}`).join(", ");
 }
 

@@ -63,8 +63,7 @@ export const FAULTS: Fault[] = [
   },
   {
     name: "switches protocols",
-    answer: (s) =>
-      s.end("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
+    answer: (s) => s.end("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
     end: "provider_error",
   },
   {
@@ -96,14 +95,12 @@ export const FAULTS: Fault[] = [
   { name: "has no content", answer: (s) => s.end(head("204 No Content")), end: "provider_error" },
   {
     name: "sends a page with status 200",
-    answer: (s) =>
-      s.end(joined(head("200 OK", { "content-type": "text/html" }), "<h1>Welcome</h1>")),
+    answer: (s) => s.end(joined(head("200 OK", { "content-type": "text/html" }), "<h1>Welcome</h1>")),
     end: "provider_error",
   },
   {
     name: "names another content type",
-    answer: (s, { start, rest }) =>
-      s.end(joined(head("200 OK", { "content-type": "text/plain" }), start, rest)),
+    answer: (s, { start, rest }) => s.end(joined(head("200 OK", { "content-type": "text/plain" }), start, rest)),
     end: "provider_error",
   },
   {
@@ -140,8 +137,7 @@ export const FAULTS: Fault[] = [
   },
   {
     name: "announces more bytes than it sends",
-    answer: (s, { headers, start }) =>
-      s.end(joined(head("200 OK", { ...headers, "content-length": "100000" }), start)),
+    answer: (s, { headers, start }) => s.end(joined(head("200 OK", { ...headers, "content-length": "100000" }), start)),
     end: "provider_truncated",
   },
   {

@@ -111,9 +111,7 @@ export async function startWorkers(t: Cleanup, options: CommandOptions = {}): Pr
     env: { PARLEY_LOG: "json", ...options.env },
   });
   const line = (pid: number | undefined, without: readonly number[] = []) =>
-    lineTo(t, started.url, (found) =>
-      pid === undefined ? !without.includes(found) : found === pid,
-    );
+    lineTo(t, started.url, (found) => (pid === undefined ? !without.includes(found) : found === pid));
   const first = await line(undefined);
   const second = await line(undefined, [first.pid]);
   return { ...started, lines: [first, second], line };

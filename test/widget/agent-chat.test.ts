@@ -52,9 +52,7 @@ test("a run shows its steps, and events tell the page of message and answer", as
   const page = await mount(t, { server: server.url });
   const heard: string[] = [];
   document.addEventListener("agent-chat-message", ({ text }) => heard.push(`message ${text}`));
-  document.addEventListener("agent-chat-done", ({ text, finishReason }) =>
-    heard.push(`done ${text} ${finishReason}`),
-  );
+  document.addEventListener("agent-chat-done", ({ text, finishReason }) => heard.push(`done ${text} ${finishReason}`));
   const sent = page.chat.send("Weather?");
   const turn = await server.turn();
   turn.send(
@@ -146,10 +144,7 @@ test("stop keeps the partial answer and says so", async (t) => {
   assert.equal(await server.control(), "stop");
   turn.send({ type: "done", data: "Half", state: {}, finish_reason: "stopped" });
   await sent;
-  assert.equal(
-    await page.shown(".note").then((note) => note.textContent),
-    "You stopped this answer.",
-  );
+  assert.equal(await page.shown(".note").then((note) => note.textContent), "You stopped this answer.");
   assert.equal(page.text(".markdown"), "Half");
 });
 

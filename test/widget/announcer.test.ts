@@ -50,11 +50,7 @@ test("what a drawn answer says is a line per block, without buttons", () => {
 
 for (const [what, markup, lastLine] of [
   ["an answer", html`<p>One.</p><p>Two.</p><p>Three.</p>`, "p:last-of-type"],
-  [
-    "a section",
-    html`<div class="section"><p>One.</p><p>Two.</p><p>Three.</p></div>`,
-    "p:last-of-type",
-  ],
+  ["a section", html`<div class="section"><p>One.</p><p>Two.</p><p>Three.</p></div>`, "p:last-of-type"],
   ["a list", html`<ul><li>One.</li><li>Two.</li><li>Three.</li></ul>`, "li:last-of-type"],
   [
     "a table",
@@ -144,10 +140,7 @@ test("what is taken back is not read on", (t) => {
 });
 
 for (const [line, sentences] of [
-  [
-    "One. Two! “Three?” Four (see there.) Five…",
-    ["One.", "Two!", "“Three?”", "Four (see there.)", "Five…"],
-  ],
+  ["One. Two! “Three?” Four (see there.) Five…", ["One.", "Two!", "“Three?”", "Four (see there.)", "Five…"]],
   ["It is 3.14, e.g. here.", ["It is 3.14, e.g. here."]],
   ["一つ。二つ！「三つ。」四つ", ["一つ。", "二つ！", "「三つ。」四つ"]],
   ["すごい！！！はい", ["すごい！！！", "はい"]],

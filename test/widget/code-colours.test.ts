@@ -13,13 +13,11 @@ Object.assign(globalThis, {
 });
 const { tokensOf } = await import("../../widget/chunks/highlight.ts");
 
-const styles = (path: string) =>
-  readFileSync(new URL(`../../widget/${path}`, import.meta.url), "utf8");
+const styles = (path: string) => readFileSync(new URL(`../../widget/${path}`, import.meta.url), "utf8");
 
 /** `[light, dark]` of a variable with this name. */
 function coloursOf(css: string, name: string): [string, string] {
-  const [, light = "", dark = ""] =
-    new RegExp(`--_${name}:[^;]*light-dark\\((#\\w{6}), (#\\w{6})\\)`).exec(css) ?? [];
+  const [, light = "", dark = ""] = new RegExp(`--_${name}:[^;]*light-dark\\((#\\w{6}), (#\\w{6})\\)`).exec(css) ?? [];
   return [light, dark];
 }
 

@@ -5,8 +5,7 @@ import { done, INFO, type ScriptOptions, startScriptedServer } from "./scripted-
 
 const PNG = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
 
-const png = (name: string, more = 0) =>
-  new File([PNG, "x".repeat(more)], name, { type: "image/png" });
+const png = (name: string, more = 0) => new File([PNG, "x".repeat(more)], name, { type: "image/png" });
 
 async function open(t: TestContext, options: ScriptOptions = {}) {
   const server = await startScriptedServer(t, options);
@@ -106,24 +105,14 @@ test("a file can be removed again", async (t) => {
 });
 
 const refusals: [string, File, ScriptOptions, RegExp][] = [
-  [
-    "an unknown type",
-    new File(["hi"], "notes.txt"),
-    {},
-    /^notes\.txt cannot be attached: only PNG and PDF/,
-  ],
+  ["an unknown type", new File(["hi"], "notes.txt"), {}, /^notes\.txt cannot be attached: only PNG and PDF/],
   [
     "bytes that are not what the name says",
     new File(["hi"], "fake.png", { type: "image/png" }),
     {},
     /^fake\.png cannot be attached: it is not a PNG/,
   ],
-  [
-    "a type that this agent does not take",
-    new File(["GIF89a"], "a.gif"),
-    {},
-    /^a\.gif .*only PNG and PDF/,
-  ],
+  ["a type that this agent does not take", new File(["GIF89a"], "a.gif"), {}, /^a\.gif .*only PNG and PDF/],
   ["an empty file", new File([], "empty.pdf"), {}, /^empty\.pdf is empty/],
   [
     "a file over the limit",
@@ -164,10 +153,7 @@ test("one file more than the limit of 2 is refused, the others stay", async (t) 
   const { page, drop } = await open(t);
   drop(png("a.png"), png("b.png", 1), png("c.png", 2));
   await page.shown("[part=refusals]");
-  assert.match(
-    page.text("[part=refusals]"),
-    /^c\.png was not attached: a message takes at most 2 files/,
-  );
+  assert.match(page.text("[part=refusals]"), /^c\.png was not attached: a message takes at most 2 files/);
   assert.equal(page.all(".draft-files li").length, 2);
 });
 

@@ -18,9 +18,7 @@ const launcherView = source("chunks/launcher-view.ts");
 const views = files.filter(({ path }) => !path.startsWith("chunks/launcher"));
 
 function documented(code: string, tag: string): string[] {
-  return [...code.matchAll(new RegExp(`^ \\* @${tag} ([\\w-]+)`, "gm"))].map(
-    ([, name = ""]) => name,
-  );
+  return [...code.matchAll(new RegExp(`^ \\* @${tag} ([\\w-]+)`, "gm"))].map(([, name = ""]) => name);
 }
 
 /** Names that `pattern` captures in these files; one capture may hold several. */
@@ -68,16 +66,12 @@ const TOKENS = [
 ];
 
 test("every documented variable is read in one place, and no style sets one", () => {
-  const names = [...(element + launcher).matchAll(/@cssprop --agent-chat-([\w-]+)/g)].map(
-    ([, name]) => name,
-  );
+  const names = [...(element + launcher).matchAll(/@cssprop --agent-chat-([\w-]+)/g)].map(([, name]) => name);
   const tokens = TOKENS.map(source).join("");
   const read = [...tokens.matchAll(/--_([\w-]+):\s*var\(\s*--agent-chat-([\w-]+),/g)];
   assert.deepEqual(read.map(([, own]) => own).sort(), names.sort());
   for (const [, own, name] of read) assert.equal(own, name);
-  const mentions = files.flatMap(({ path, code }) =>
-    code.includes("var(--agent-chat-") ? [path] : [],
-  );
+  const mentions = files.flatMap(({ path, code }) => (code.includes("var(--agent-chat-") ? [path] : []));
   assert.deepEqual(mentions.sort(), TOKENS.toSorted());
   for (const { path, code } of files) assert.doesNotMatch(code, /--agent-chat-[\w-]+:/, path);
 });
@@ -105,9 +99,7 @@ test("no template says anything by itself: every word comes from the table of te
   for (const { path, html } of templates) {
     const between = [...html.matchAll(/>([^<>]*)</g)].map(([, text = ""]) => text.trim());
     const named = [...html.matchAll(/(?:aria-label|title|alt|placeholder)="([^"]+)"/g)];
-    const words = [...between, ...named.map(([, text = ""]) => text)].filter((text) =>
-      /\p{L}{2}/u.test(text),
-    );
+    const words = [...between, ...named.map(([, text = ""]) => text)].filter((text) => /\p{L}{2}/u.test(text));
     assert.deepEqual(words, [], path);
   }
 });

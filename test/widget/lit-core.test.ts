@@ -12,9 +12,7 @@ const FILES = {
   "directive.js": "node_modules/lit-html/directive.js",
 };
 
-const sources = Object.entries(FILES).map(
-  ([file, path]) => [file, readFileSync(path, "utf8")] as const,
-);
+const sources = Object.entries(FILES).map(([file, path]) => [file, readFileSync(path, "utf8")] as const);
 
 test("what is built into the widget of lit leaves no mark in the globals of the host page", () => {
   const global = /litHtmlVersions|litElementVersions|reactiveElementVersions|Symbol\.metadata\?\?=/;
@@ -35,10 +33,7 @@ test("a template of SVG, which would be drawn wrong, is an error of the build", 
 
 test("a lit of a new form stops the build instead of being cut in the wrong place", () => {
   for (const [file, source] of sources) {
-    const changed = source.replaceAll(
-      /litHtml|litElement|reactiveElement|as css\b|_\$AU/g,
-      "changed",
-    );
+    const changed = source.replaceAll(/litHtml|litElement|reactiveElement|as css\b|_\$AU/g, "changed");
     assert.throws(() => coreOnly(file, changed), /has a new form/, file);
   }
 });

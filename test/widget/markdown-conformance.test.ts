@@ -22,9 +22,7 @@ const escaped = (text: string) =>
 const contents = (node: Node) => [...node.childNodes].map(toHtml).join("");
 
 const known = new Set(
-  "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p strong table tbody td th thead tr ul".split(
-    " ",
-  ),
+  "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p strong table tbody td th thead tr ul".split(" "),
 );
 
 /** Our DOM as the HTML that the specification prints, without what we add: boxes, buttons, directions. */

@@ -91,9 +91,7 @@ test("long text ends as if rendered at once, whatever comes behind it", () => {
 });
 
 test("no mark is torn where long text is cut, if there is a better place", () => {
-  const text = `${"plain words ".repeat(334)} **strong words that go on and on** and more. `.repeat(
-    3,
-  );
+  const text = `${"plain words ".repeat(334)} **strong words that go on and on** and more. `.repeat(3);
   const root = document.createElement("div");
   new MarkdownStream(root).update(text, false);
   assert.equal(root.querySelectorAll("strong").length, 3);
@@ -103,18 +101,7 @@ test("no mark is torn where long text is cut, if there is a better place", () =>
 const margin = fc.constantFrom("", "", "  ", "   ", "    ", "> ", ">", "  > ", ">   ", "\t");
 const start = fc.constantFrom(
   ...["", "", "- ", "1. ", "2) ", "-   ", "-     ", "- - ", "> - ", "- > ", "-", "- [x] ", "# "],
-  ...[
-    "[a]: /u",
-    "---",
-    "===",
-    "|a|b|\n|-|-|\n|1|2|",
-    "|-|-|",
-    "```\n",
-    "~~~",
-    "<div>",
-    "- # ",
-    "#",
-  ],
+  ...["[a]: /u", "---", "===", "|a|b|\n|-|-|\n|1|2|", "|-|-|", "```\n", "~~~", "<div>", "- # ", "#"],
 );
 const words = fc.constantFrom(
   ...["", "word", "two words", "**bold**", "*open ", "`code`", "`half", "[a]", "[a](/b)", "a|b"],

@@ -13,8 +13,7 @@ longBlocks.chunk = chunk;
 const frame = 128;
 
 const filled = (part: string, length = 100_000) => part.repeat(Math.ceil(length / part.length));
-const prose =
-  "Some **strong** words, `code`, and [a link](https://example.org/page) in a sentence. ";
+const prose = "Some **strong** words, `code`, and [a link](https://example.org/page) in a sentence. ";
 const list = "- An item with *emphasis*\n- another one\n";
 const code = "```ts\nconst value = compute(42); // a line\n```\n";
 const table = "| a | b |\n|---|--:|\n| 1 | *x* |\n";
@@ -25,9 +24,10 @@ const answers: Readonly<Record<string, string>> = {
   "a list": filled(list),
   "a numbered list": filled("1. An item with *emphasis*\n"),
   "a nested list": `- top\n${filled("  - middle\n    - inner with `code`\n    - another\n")}`,
-  "an item with paragraphs, code and tables": `1. top\n\n${filled(
-    `${prose}\n\n${code}\n${table}\n`,
-  ).replace(/^(?=.)/gm, "   ")}`,
+  "an item with paragraphs, code and tables": `1. top\n\n${filled(`${prose}\n\n${code}\n${table}\n`).replace(
+    /^(?=.)/gm,
+    "   ",
+  )}`,
   "an item with one paragraph": `- ${filled(prose)}`,
   "a paragraph": filled(prose),
   "a paragraph of many lines": filled(`${prose.trim()}\n`),
@@ -66,13 +66,7 @@ document.createElement = (name: string) => {
 };
 
 /** What is done while `text` grows from one length to another. */
-function workBetween(
-  stream: MarkdownStream,
-  root: Node,
-  text: string,
-  from: number,
-  to: number,
-): Work {
+function workBetween(stream: MarkdownStream, root: Node, text: string, from: number, to: number): Work {
   const observer = new MutationObserver(() => {});
   stream.update(text.slice(0, from), true);
   observer.observe(root, { subtree: true, childList: true, characterData: true, attributes: true });

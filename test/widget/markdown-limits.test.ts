@@ -1,11 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  collectLinks,
-  InlineLexer,
-  lexBlocks,
-  noLinks,
-} from "../../widget/markdown/markdown-lexer.ts";
+import { collectLinks, InlineLexer, lexBlocks, noLinks } from "../../widget/markdown/markdown-lexer.ts";
 
 const length = 50_000;
 const filled = (part: string) => part.repeat(Math.ceil(length / part.length));

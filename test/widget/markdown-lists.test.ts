@@ -28,9 +28,7 @@ for (const cut of [chunk, undefined]) {
         for (const step of [7, 300, text.length]) {
           const list = streamed(text, step).querySelector("ul, ol");
           assert.deepEqual(
-            [...(list?.querySelectorAll(":scope > div") ?? [])].map(
-              (group) => group.children.length,
-            ),
+            [...(list?.querySelectorAll(":scope > div") ?? [])].map((group) => group.children.length),
             groups,
             `${count} items, ${step} at a time`,
           );

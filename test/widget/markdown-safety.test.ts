@@ -72,13 +72,9 @@ test("what passes carries the attributes that keep the opened page away, and sho
 });
 
 test("an attribute cannot be left from within a destination", () => {
-  const root = rendered(
-    '[x](https://a/"onfocus="alert(1)"autofocus=") ![y](https://a/"onerror="x)',
-  );
+  const root = rendered('[x](https://a/"onfocus="alert(1)"autofocus=") ![y](https://a/"onerror="x)');
   for (const node of root.querySelectorAll("*")) {
-    assert.ok(
-      ![...node.attributes].some(({ name }) => name.startsWith("on") || name === "autofocus"),
-    );
+    assert.ok(![...node.attributes].some(({ name }) => name.startsWith("on") || name === "autofocus"));
   }
 });
 
@@ -104,10 +100,7 @@ test("an external image is a button that names its host, others are their text",
   const button = rendered("![a *cat*](https://img.example/x.png)").querySelector("button");
   assert.equal(button?.textContent, "Load image from img.example a cat");
   assert.equal(rendered("![a cat](/x.png)").textContent, "a cat");
-  assert.equal(
-    rendered("[![a cat](https://img.example/x)](/y)").querySelector("a")?.textContent,
-    "a cat",
-  );
+  assert.equal(rendered("[![a cat](https://img.example/x)](/y)").querySelector("a")?.textContent, "a cat");
 });
 
 test("a raster image in a data: URL is shown at once, also a long one", () => {

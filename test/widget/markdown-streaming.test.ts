@@ -6,9 +6,7 @@ import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
 
 function sourcesOf(file: string): string[] {
   const text = readFileSync(new URL(`../fixtures/markdown/${file}`, import.meta.url), "utf8");
-  return (JSON.parse(text) as { examples: { markdown: string }[] }).examples.map(
-    (example) => example.markdown,
-  );
+  return (JSON.parse(text) as { examples: { markdown: string }[] }).examples.map((example) => example.markdown);
 }
 
 const sources = [...sourcesOf("commonmark-0.31.2.json"), ...sourcesOf("gfm-0.29-extensions.json")];
@@ -65,19 +63,7 @@ test("random mixtures of marks end as if rendered at once, however they are cut"
   const marks = [
     ..."*_`~[]()|>#-+\\\n\n\n\n\t \"':".split(""),
     ...["- ", "1. ", "  ", "    ", "```", "~~~js\n", "|-|:-:|\n", "| a | b |\n", "\n\n", "\r\n"],
-    ...[
-      "a",
-      "b c",
-      "[foo]",
-      "[foo]: /url",
-      "'ti\ntle'",
-      "===",
-      "---",
-      "<div>",
-      "<!--",
-      "-->",
-      "😀",
-    ],
+    ...["a", "b c", "[foo]", "[foo]: /url", "'ti\ntle'", "===", "---", "<div>", "<!--", "-->", "😀"],
     ...["![i](http://h/x)", "- [x] t", "https://e.example", "&amp;", "\n- b\n", "\n\n  c\n"],
   ];
   let seed = 20261121;
@@ -155,9 +141,7 @@ test("a definition at the end turns references in settled text into links", () =
   show("See [the docs].\n\n- and [the docs] here\n- item\n\nNext paragraph\n\n");
   assert.equal(root.querySelectorAll("a").length, 0);
   const paragraph = root.querySelector("p");
-  show(
-    "See [the docs].\n\n- and [the docs] here\n- item\n\nNext paragraph\n\n[The Docs]: /x\n\nend\n",
-  );
+  show("See [the docs].\n\n- and [the docs] here\n- item\n\nNext paragraph\n\n[The Docs]: /x\n\nend\n");
   assert.equal(root.querySelectorAll('a[href="/x"]').length, 2);
   assert.equal(root.querySelector("p"), paragraph);
 });
@@ -193,18 +177,11 @@ test("unfinished marks are not shown while streaming", () => {
     ["text\n\n| a | b |\n|--|--", "text"],
     ["text\n\n| a | b |\n|--|--|\n| **c", "textabc"],
   ];
-  for (const [text, shown] of cases)
-    assert.equal(streaming().show(text).trimEnd(), shown.trimEnd());
+  for (const [text, shown] of cases) assert.equal(streaming().show(text).trimEnd(), shown.trimEnd());
 });
 
 test("marks that are meant literally are shown as they are", () => {
-  for (const text of [
-    "2 * 3 and 5*3",
-    "snake_case_name",
-    "~5 minutes",
-    "a < b > c",
-    "say \\*hi\\* now",
-  ]) {
+  for (const text of ["2 * 3 and 5*3", "snake_case_name", "~5 minutes", "a < b > c", "say \\*hi\\* now"]) {
     assert.equal(streaming().show(text), text.replaceAll("\\", ""));
   }
 });

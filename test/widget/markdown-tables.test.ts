@@ -12,8 +12,7 @@ const HEAD = "| a | b |\n|---|--:|\n";
 const rows = (count: number, from = 1) =>
   Array.from({ length: count }, (_, index) => `| **row** | ${from + index} |\n`).join("");
 
-const bodiesOf = (root: Element) =>
-  [...root.querySelectorAll("tbody")].map(({ children }) => children.length);
+const bodiesOf = (root: Element) => [...root.querySelectorAll("tbody")].map(({ children }) => children.length);
 
 /** Each with and without the chunk that settles rows while the table grows. */
 for (const cut of [chunk, undefined]) {

@@ -14,8 +14,7 @@ function rendered(text: string): HTMLElement {
   return root;
 }
 
-const names = (root: Element, selector: string) =>
-  [...root.querySelectorAll(selector)].map((node) => node.textContent);
+const names = (root: Element, selector: string) => [...root.querySelectorAll(selector)].map((node) => node.textContent);
 
 test("inline marks become elements", () => {
   const root = rendered("**b** *i* ~~d~~ `c` ***both***");
@@ -105,10 +104,7 @@ test("quotes, rules and hard breaks", () => {
 });
 
 test("every name of a character in HTML 4 is known, and no name is wrong", () => {
-  const html4 = readFileSync(
-    new URL("../fixtures/markdown/html4-entities.txt", import.meta.url),
-    "utf8",
-  );
+  const html4 = readFileSync(new URL("../fixtures/markdown/html4-entities.txt", import.meta.url), "utf8");
   const lines = html4.trim().split("\n");
   assert.equal(lines.length, 252);
   for (const line of lines) {
@@ -129,9 +125,7 @@ test("references to characters are resolved in text, and left alone in code", ()
 });
 
 test("links, addresses and references become links", () => {
-  const root = rendered(
-    '[a](/x "t") <https://b.example/?q=&amp;> www.c.example d@e.example [f][g]\n\n[g]: tel:+1',
-  );
+  const root = rendered('[a](/x "t") <https://b.example/?q=&amp;> www.c.example d@e.example [f][g]\n\n[g]: tel:+1');
   assert.deepEqual(
     [...root.querySelectorAll("a")].map((link) => link.getAttribute("href")),
     ["/x", "https://b.example/?q=&amp;", "http://www.c.example/", "mailto:d@e.example", "tel:+1"],
@@ -140,8 +134,7 @@ test("links, addresses and references become links", () => {
 
 test("the directive fills the element that it stands in and keeps it across renders", () => {
   const host = document.createElement("div");
-  const view = (text: string, streaming: boolean) =>
-    html`<div class="markdown" ${markdown(text, streaming)}></div>`;
+  const view = (text: string, streaming: boolean) => html`<div class="markdown" ${markdown(text, streaming)}></div>`;
   render(view("# Title\n\nsome **te", true), host);
   const title = host.querySelector("h1");
   assert.equal(host.querySelector("strong")?.textContent, "te");

@@ -44,9 +44,7 @@ test("its rules are those of the package, but for what has them compiled in less
   }
   for (const kind of ["block", "inline"] as const) {
     assert.deepEqual(
-      Object.values(built.Lexer.rules[kind].gfm).map((rule) =>
-        String(rule).replaceAll("(?=<)(?:<", "(?:<"),
-      ),
+      Object.values(built.Lexer.rules[kind].gfm).map((rule) => String(rule).replaceAll("(?=<)(?:<", "(?:<")),
       Object.values(Lexer.rules[kind].gfm).map(String),
     );
   }

@@ -10,10 +10,7 @@ type AgentChat = InstanceType<typeof AgentChat>;
 defineElements();
 
 /** Resolves with what `find` gives, as soon as an update of the element makes it give something. */
-export async function until<T>(
-  element: LitElement,
-  find: () => T | null | undefined | false,
-): Promise<T> {
+export async function until<T>(element: LitElement, find: () => T | null | undefined | false): Promise<T> {
   for (;;) {
     const found = find();
     if (found) return found;

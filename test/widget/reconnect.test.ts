@@ -71,12 +71,7 @@ async function answer(t: TestContext, line: keyof typeof LINES, cutAfter: number
     agent: { tools: [echo] },
     turns: [
       steps(
-        [
-          think("I look "),
-          think("twice."),
-          call("a", "echo", { text: "one" }),
-          call("b", "echo", { text: "two" }),
-        ],
+        [think("I look "), think("twice."), call("a", "echo", { text: "one" }), call("b", "echo", { text: "two" })],
         0,
         reached,
       ),
@@ -116,9 +111,7 @@ async function answer(t: TestContext, line: keyof typeof LINES, cutAfter: number
 /** Without what the clock decides. */
 const timeless = (value: unknown) =>
   JSON.parse(
-    JSON.stringify(value, (key, item: unknown) =>
-      /^(startedAt|endedAt|durationMs)$/.test(key) ? undefined : item,
-    ),
+    JSON.stringify(value, (key, item: unknown) => (/^(startedAt|endedAt|durationMs)$/.test(key) ? undefined : item)),
   );
 
 for (const line of ["socket", "SSE"] as const) {
@@ -127,11 +120,7 @@ for (const line of ["socket", "SSE"] as const) {
     const expected = timeless(whole);
     assert.equal(expected.modelRequests, 2);
     for (let cutAfter = 0; cutAfter < expected.events; cutAfter++) {
-      assert.deepEqual(
-        timeless(await answer(t, line, cutAfter)),
-        expected,
-        `cut after event ${cutAfter}`,
-      );
+      assert.deepEqual(timeless(await answer(t, line, cutAfter)), expected, `cut after event ${cutAfter}`);
     }
   });
 }

@@ -55,16 +55,12 @@ export const done = (data: string, state = {}): StreamEvent => ({
   finish_reason: "stop",
 });
 
-export async function startScriptedServer(
-  t: TestContext,
-  options: ScriptOptions = {},
-): Promise<ScriptedServer> {
+export async function startScriptedServer(t: TestContext, options: ScriptOptions = {}): Promise<ScriptedServer> {
   const turns = channel<Turn>();
   const controls = channel<string>();
   const dialled: (string | null)[] = [];
   const runs: Runs = new Map();
-  const isRight = (key: string | null | undefined) =>
-    options.key === undefined || key === options.key;
+  const isRight = (key: string | null | undefined) => options.key === undefined || key === options.key;
 
   const http = createServer((req, res) => {
     res.setHeader("access-control-allow-origin", "*");

@@ -1,13 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StreamEvent } from "../../server/protocol/events.ts";
-import {
-  applyEvent,
-  emptyReply,
-  failReply,
-  replyText,
-  stopReply,
-} from "../../widget/transcript.ts";
+import { applyEvent, emptyReply, failReply, replyText, stopReply } from "../../widget/transcript.ts";
 
 const fold = (...events: StreamEvent[]) =>
   events.reduce((reply, event, index) => applyEvent(reply, event, index * 100), emptyReply("r"));

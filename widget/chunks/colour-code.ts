@@ -5,10 +5,7 @@ interface Highlighter {
 }
 
 /** Brings the chunk with the grammars, or nothing; then `again` is called when it is time to ask once more. */
-export type LoadHighlighter = (
-  name: "highlight",
-  again: () => unknown,
-) => Promise<Highlighter | undefined>;
+export type LoadHighlighter = (name: "highlight", again: () => unknown) => Promise<Highlighter | undefined>;
 
 /** Has the code in a node coloured, if we know its language. */
 export async function colourCode(node: HTMLElement, load: LoadHighlighter): Promise<void> {

@@ -47,12 +47,7 @@ interface Container {
  * cut is read on behind its own marker and an empty heading, which no line can continue: so every line after it is read
  * as it was.
  */
-export function cutOf(
-  source: string,
-  blocks: LexedBlocks,
-  open: OpenBlocks,
-  tools: CutTools,
-): Cut | undefined {
+export function cutOf(source: string, blocks: LexedBlocks, open: OpenBlocks, tools: CutTools): Cut | undefined {
   const cutter = new Cutter(source, blocks.inline, tools);
   cutter.descend(blocks, source, 0, open);
   return cutter.cut;
@@ -169,9 +164,7 @@ class Cutter {
         loose: areLoose(step, this.#steps[depth + 1]?.count ?? 0),
         skip: cut.some((container) => container.depth === depth) ? 1 : step.skip,
       })),
-      rest: [...cut.map(({ margin }) => `${margin}#`), ...head, ...this.#lines.slice(from)].join(
-        "\n",
-      ),
+      rest: [...cut.map(({ margin }) => `${margin}#`), ...head, ...this.#lines.slice(from)].join("\n"),
     };
   }
 }

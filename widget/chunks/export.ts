@@ -19,10 +19,7 @@ export function exportTranscript(
   return writers[format as keyof typeof writers](messages, names);
 }
 
-function asMarkdown(
-  messages: readonly Message[],
-  [you, agent]: readonly [you: string, agent: string],
-): string {
+function asMarkdown(messages: readonly Message[], [you, agent]: readonly [you: string, agent: string]): string {
   const texts = messages.map((message) => {
     if (message.role === "user") {
       const files = message.files.map(({ name }) => `- ${fenced(name)}`).join("\n");

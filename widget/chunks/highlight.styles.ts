@@ -19,7 +19,6 @@ const rules = css`
 /** For the root that holds the code. Two rules for each role: a browser that does not know highlights drops what names one. */
 export const highlightSheet = new CSSStyleSheet();
 const colours = [...rules.matchAll(/--_code-(\w+):/g)].map(
-  ([, role]) =>
-    `.token-${role}{color:var(--_code-${role})}::highlight(agent-chat-${role}){color:var(--_code-${role})}`,
+  ([, role]) => `.token-${role}{color:var(--_code-${role})}::highlight(agent-chat-${role}){color:var(--_code-${role})}`,
 );
 highlightSheet.replaceSync(`${rules}@media not (forced-colors: active){${colours.join("")}}`);

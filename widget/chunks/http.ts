@@ -53,12 +53,7 @@ export class HttpTransport implements ChatTransport {
     this.#request?.abort();
   }
 
-  async *#read(
-    run: string,
-    stopped: AbortSignal,
-    path: string,
-    init: RequestInit,
-  ): AsyncGenerator<RunEvent> {
+  async *#read(run: string, stopped: AbortSignal, path: string, init: RequestInit): AsyncGenerator<RunEvent> {
     if (stopped.aborted) return;
     const request = new AbortController();
     const { signal } = request;
@@ -96,10 +91,7 @@ export class HttpTransport implements ChatTransport {
     return { type: "error", data: String(message), code, retryable: ERRORS[code].retryable };
   }
 
-  async *#events(
-    body: ReadableStream<Uint8Array>,
-    request: AbortController,
-  ): AsyncGenerator<RunEvent> {
+  async *#events(body: ReadableStream<Uint8Array>, request: AbortController): AsyncGenerator<RunEvent> {
     const decoder = new SseDecoder();
     const text = new TextDecoder();
     const reader = body.getReader();

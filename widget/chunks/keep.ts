@@ -4,11 +4,7 @@
  */
 
 import { Place, type Storage } from "./place.ts";
-import {
-  decodeConversation,
-  encodeConversation,
-  type StoredConversation,
-} from "./stored-conversation.ts";
+import { decodeConversation, encodeConversation, type StoredConversation } from "./stored-conversation.ts";
 
 export { keepTexts as texts } from "../texts/keep.ts";
 

@@ -90,8 +90,7 @@ function buttonView(host: LauncherHost, { open, unread, onToggle }: LauncherMode
   const name = open ? strings.closeChat : label || strings.openChat;
   const drawn = icon === "spark" ? icons.spark : icons.icon(icon === "question" ? QUESTION : CHAT);
   // The second click of two meant the same as the first, and has taken the focus.
-  const onClick = ({ detail }: MouseEvent) =>
-    detail < 2 ? onToggle() : open && host.chat?.focusComposer();
+  const onClick = ({ detail }: MouseEvent) => (detail < 2 ? onToggle() : open && host.chat?.focusComposer());
   return html`
     <button
       type="button"

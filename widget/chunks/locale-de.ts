@@ -81,8 +81,7 @@ export const locale: Locale = {
   change: "Ändern",
   takeBack: "Entfernen",
   earlierCut: "Frühere Nachrichten werden hier nicht mehr gezeigt.",
-  notKept:
-    "Der Browser speichert dieses Gespräch nicht: Es ist weg, sobald Sie die Seite verlassen oder neu laden.",
+  notKept: "Der Browser speichert dieses Gespräch nicht: Es ist weg, sobald Sie die Seite verlassen oder neu laden.",
   forgotten: (agent) =>
     `${agent} kennt das Obige nicht mehr, weil Dateien beim Neuladen einer Seite nicht erhalten bleiben.`,
   stopped: "Sie haben diese Antwort abgebrochen.",
@@ -99,8 +98,7 @@ export const locale: Locale = {
   keyRefused: "Dieser Schlüssel wurde nicht angenommen. Bitte prüfen und erneut eingeben.",
   keyForbidden: "Dieser Schlüssel gilt auf dieser Seite nicht. Bitte einen anderen eingeben.",
   keyWaiting: "Ihre Nachricht wird gesendet, sobald der Schlüssel angenommen ist.",
-  siteKeyRefused:
-    "Der Chat-Schlüssel dieser Website wurde nicht angenommen. Bitte informieren Sie den Betreiber.",
+  siteKeyRefused: "Der Chat-Schlüssel dieser Website wurde nicht angenommen. Bitte informieren Sie den Betreiber.",
   siteForbidden: "Dieser Chat darf auf dieser Website nicht verwendet werden.",
   unreachable: "Der Chat-Server ist nicht erreichbar.",
   offline: "Sie sind offline. Was Sie schreiben, wird aufbewahrt und später gesendet.",
@@ -111,8 +109,7 @@ export const locale: Locale = {
   connectionLost: "Die Verbindung brach ab, bevor die Antwort vollständig war.",
   unreadable: "Der Server hat eine Antwort gesendet, die dieser Chat nicht lesen kann.",
   requestTooLarge: "Die Nachricht ist für diesen Server zu groß.",
-  rateLimited:
-    "Zu viele Nachrichten in kurzer Zeit. Warten Sie einen Moment, und versuchen Sie es dann noch einmal.",
+  rateLimited: "Zu viele Nachrichten in kurzer Zeit. Warten Sie einen Moment, und versuchen Sie es dann noch einmal.",
   serverError: "Der Server konnte nicht antworten.",
   noFilesTaken: (agent) => `${agent} nimmt keine Dateien an.`,
   fileTooLarge: (name, limit) => `${name} ist größer als ${limit}.`,
@@ -121,10 +118,8 @@ export const locale: Locale = {
   fileLost: (name) => `${name} ist nicht mehr da: Hängen Sie die Datei noch einmal an.`,
   fileUnreadable: (name) => `${name} konnte nicht gelesen werden.`,
   fileAttached: (name) => `${name} angehängt.`,
-  fileTypeRefused: (name, types) =>
-    `${name} kann nicht angehängt werden: Nur ${types} werden angenommen.`,
-  fileTypeFalse: (name, type) =>
-    `${name} kann nicht angehängt werden: Trotz ihres Namens ist es keine ${type}-Datei.`,
+  fileTypeRefused: (name, types) => `${name} kann nicht angehängt werden: Nur ${types} werden angenommen.`,
+  fileTypeFalse: (name, type) => `${name} kann nicht angehängt werden: Trotz ihres Namens ist es keine ${type}-Datei.`,
   filesTooLarge: (name, limit) =>
     `${name} wurde nicht angehängt: Die Dateien dieser Nachricht dürfen zusammen ${limit} haben.`,
   tooManyFiles: (name, limit) =>
@@ -134,8 +129,7 @@ export const locale: Locale = {
     })}`,
   code: "Code",
   wrapLines: "Zeilen umbrechen",
-  showAllLines: (lines) =>
-    plural(lines, { one: "# Zeile anzeigen", other: "Alle # Zeilen anzeigen" }),
+  showAllLines: (lines) => plural(lines, { one: "# Zeile anzeigen", other: "Alle # Zeilen anzeigen" }),
   showFewerLines: "Weniger Zeilen anzeigen",
   copyAsMarkdown: "Als Markdown kopieren",
   copyAsCsv: "Als CSV kopieren",

@@ -81,8 +81,7 @@ export const locale: Locale = {
   change: "Cambiar",
   takeBack: "Quitar",
   earlierCut: "Los mensajes anteriores ya no se muestran aquí.",
-  notKept:
-    "El navegador no guarda esta conversación: se perderá al salir de la página o recargarla.",
+  notKept: "El navegador no guarda esta conversación: se perderá al salir de la página o recargarla.",
   forgotten: (agent) =>
     `${agent} ya no conoce lo anterior, porque los archivos no se conservan al recargar una página.`,
   stopped: "Has detenido esta respuesta.",
@@ -99,8 +98,7 @@ export const locale: Locale = {
   keyRefused: "Esa clave no se ha aceptado. Revísala e introdúcela de nuevo.",
   keyForbidden: "Esa clave no se puede usar en esta página. Introduce otra.",
   keyWaiting: "Tu mensaje se enviará en cuanto se acepte la clave.",
-  siteKeyRefused:
-    "La clave de chat de este sitio no se ha aceptado. Avisa al responsable del sitio.",
+  siteKeyRefused: "La clave de chat de este sitio no se ha aceptado. Avisa al responsable del sitio.",
   siteForbidden: "Este chat no se puede usar en este sitio.",
   unreachable: "No se puede acceder al servidor del chat.",
   offline: "No tiene conexión. Lo que escriba se guarda y se envía más tarde.",
@@ -120,10 +118,8 @@ export const locale: Locale = {
   fileLost: (name) => `${name} ya no está aquí: adjúntalo de nuevo.`,
   fileUnreadable: (name) => `No se pudo leer ${name}.`,
   fileAttached: (name) => `${name} adjuntado.`,
-  fileTypeRefused: (name, types) =>
-    `No se puede adjuntar ${name}: solo se aceptan archivos ${types}.`,
-  fileTypeFalse: (name, type) =>
-    `No se puede adjuntar ${name}: a pesar de su nombre, no es un archivo ${type}.`,
+  fileTypeRefused: (name, types) => `No se puede adjuntar ${name}: solo se aceptan archivos ${types}.`,
+  fileTypeFalse: (name, type) => `No se puede adjuntar ${name}: a pesar de su nombre, no es un archivo ${type}.`,
   filesTooLarge: (name, limit) =>
     `${name} no se ha adjuntado: los archivos de este mensaje pueden ocupar ${limit} en total.`,
   tooManyFiles: (name, limit) =>

@@ -31,8 +31,7 @@ export const locale: Locale = {
   dropHere: "Déposez des fichiers pour les joindre",
   dismiss: "Fermer",
   jump: "Aller à la fin",
-  newAnswers: (count) =>
-    plural(count, { one: "# nouvelle réponse", other: "# nouvelles réponses" }),
+  newAnswers: (count) => plural(count, { one: "# nouvelle réponse", other: "# nouvelles réponses" }),
   suggestions: "Suggestions",
   you: "Vous :",
   agentSaid: (agent) => `${agent} :`,
@@ -100,8 +99,7 @@ export const locale: Locale = {
   keyRefused: "Cette clé n’a pas été acceptée. Vérifiez-la et saisissez-la de nouveau.",
   keyForbidden: "Cette clé n’est pas autorisée sur cette page. Saisissez-en une autre.",
   keyWaiting: "Votre message sera envoyé dès que la clé sera acceptée.",
-  siteKeyRefused:
-    "La clé de chat de ce site n’a pas été acceptée. Veuillez en informer le responsable du site.",
+  siteKeyRefused: "La clé de chat de ce site n’a pas été acceptée. Veuillez en informer le responsable du site.",
   siteForbidden: "Ce chat n’est pas autorisé sur ce site.",
   unreachable: "Le serveur de chat est injoignable.",
   offline: "Vous êtes hors ligne. Ce que vous écrivez est conservé et sera envoyé plus tard.",
@@ -121,10 +119,8 @@ export const locale: Locale = {
   fileLost: (name) => `${name} n’est plus là : joignez-le à nouveau.`,
   fileUnreadable: (name) => `${name} n’a pas pu être lu.`,
   fileAttached: (name) => `${name} joint.`,
-  fileTypeRefused: (name, types) =>
-    `Impossible de joindre ${name} : seuls ces formats sont acceptés : ${types}.`,
-  fileTypeFalse: (name, type) =>
-    `Impossible de joindre ${name} : malgré son nom, ce n’est pas un fichier ${type}.`,
+  fileTypeRefused: (name, types) => `Impossible de joindre ${name} : seuls ces formats sont acceptés : ${types}.`,
+  fileTypeFalse: (name, type) => `Impossible de joindre ${name} : malgré son nom, ce n’est pas un fichier ${type}.`,
   filesTooLarge: (name, limit) =>
     `${name} n’a pas été joint : les fichiers de ce message peuvent faire ${limit} au total.`,
   tooManyFiles: (name, limit) =>
@@ -134,8 +130,7 @@ export const locale: Locale = {
     })}`,
   code: "Code",
   wrapLines: "Retour à la ligne",
-  showAllLines: (lines) =>
-    plural(lines, { one: "Afficher # ligne", other: "Afficher les # lignes" }),
+  showAllLines: (lines) => plural(lines, { one: "Afficher # ligne", other: "Afficher les # lignes" }),
   showFewerLines: "Afficher moins de lignes",
   copyAsMarkdown: "Copier en Markdown",
   copyAsCsv: "Copier en CSV",

@@ -81,8 +81,7 @@ export const locale: Locale = {
   change: "Modifica",
   takeBack: "Rimuovi",
   earlierCut: "I messaggi precedenti non sono più mostrati qui.",
-  notKept:
-    "Il browser non conserva questa conversazione: andrà persa quando lasci la pagina o la ricarichi.",
+  notKept: "Il browser non conserva questa conversazione: andrà persa quando lasci la pagina o la ricarichi.",
   forgotten: (agent) =>
     `${agent} non conosce più quanto sopra, perché i file non vengono conservati quando una pagina viene ricaricata.`,
   stopped: "Hai interrotto questa risposta.",
@@ -99,8 +98,7 @@ export const locale: Locale = {
   keyRefused: "La chiave non è stata accettata. Controllala e inseriscila di nuovo.",
   keyForbidden: "Questa chiave non può essere usata in questa pagina. Inseriscine un’altra.",
   keyWaiting: "Il messaggio verrà inviato appena la chiave sarà accettata.",
-  siteKeyRefused:
-    "La chiave della chat di questo sito non è stata accettata. Avvisa il responsabile del sito.",
+  siteKeyRefused: "La chiave della chat di questo sito non è stata accettata. Avvisa il responsabile del sito.",
   siteForbidden: "Questa chat non può essere usata su questo sito.",
   unreachable: "Il server della chat non è raggiungibile.",
   offline: "Sei offline. Ciò che scrivi viene conservato e inviato più tardi.",
@@ -120,10 +118,8 @@ export const locale: Locale = {
   fileLost: (name) => `${name} non è più qui: allegalo di nuovo.`,
   fileUnreadable: (name) => `Impossibile leggere ${name}.`,
   fileAttached: (name) => `${name} allegato.`,
-  fileTypeRefused: (name, types) =>
-    `Impossibile allegare ${name}: sono accettati solo file ${types}.`,
-  fileTypeFalse: (name, type) =>
-    `Impossibile allegare ${name}: nonostante il nome, non è un file ${type}.`,
+  fileTypeRefused: (name, types) => `Impossibile allegare ${name}: sono accettati solo file ${types}.`,
+  fileTypeFalse: (name, type) => `Impossibile allegare ${name}: nonostante il nome, non è un file ${type}.`,
   filesTooLarge: (name, limit) =>
     `${name} non è stato allegato: i file di questo messaggio possono occupare ${limit} in tutto.`,
   tooManyFiles: (name, limit) =>
@@ -133,8 +129,7 @@ export const locale: Locale = {
     })}`,
   code: "Codice",
   wrapLines: "A capo automatico",
-  showAllLines: (lines) =>
-    plural(lines, { one: "Mostra # riga", other: "Mostra tutte le # righe" }),
+  showAllLines: (lines) => plural(lines, { one: "Mostra # riga", other: "Mostra tutte le # righe" }),
   showFewerLines: "Mostra meno righe",
   copyAsMarkdown: "Copia come Markdown",
   copyAsCsv: "Copia come CSV",

@@ -79,8 +79,7 @@ export const locale: Locale = {
   takeBack: "削除",
   earlierCut: "これより前のメッセージは表示されません。",
   notKept: "ブラウザに保存できないため、ページを離れるか再読み込みすると、この会話は失われます。",
-  forgotten: (agent) =>
-    `ページの再読み込みではファイルが保持されないため、${agent}は上の内容を覚えていません。`,
+  forgotten: (agent) => `ページの再読み込みではファイルが保持されないため、${agent}は上の内容を覚えていません。`,
   stopped: "この回答を停止しました。",
   cutByLength: "長さの上限に達したため、回答が途中で切れました。",
   cutByFilter: "コンテンツフィルターにより、回答が途中で切れました。",
@@ -95,8 +94,7 @@ export const locale: Locale = {
   keyRefused: "このキーは受け付けられませんでした。確認してもう一度入力してください。",
   keyForbidden: "このキーはこのページでは使えません。別のキーを入力してください。",
   keyWaiting: "キーが受け付けられると、メッセージが送信されます。",
-  siteKeyRefused:
-    "このサイトのチャットキーは受け付けられませんでした。サイトの管理者にお知らせください。",
+  siteKeyRefused: "このサイトのチャットキーは受け付けられませんでした。サイトの管理者にお知らせください。",
   siteForbidden: "このサイトではこのチャットを利用できません。",
   unreachable: "チャットサーバーに接続できません。",
   offline: "オフラインです。書いた内容は保存され、後で送信されます。",
@@ -116,14 +114,10 @@ export const locale: Locale = {
   fileLost: (name) => `${name} は残っていません。もう一度添付してください。`,
   fileUnreadable: (name) => `${name}を読み込めませんでした。`,
   fileAttached: (name) => `${name}を添付しました。`,
-  fileTypeRefused: (name, types) =>
-    `${name}は添付できません。添付できるのは${types}のファイルだけです。`,
-  fileTypeFalse: (name, type) =>
-    `${name}は添付できません。名前に反して${type}ファイルではありません。`,
-  filesTooLarge: (name, limit) =>
-    `${name}は添付されませんでした。このメッセージに添付できるのは合計${limit}までです。`,
-  tooManyFiles: (name, limit) =>
-    `${name}は添付されませんでした。1件のメッセージに添付できるのは${limit}個までです。`,
+  fileTypeRefused: (name, types) => `${name}は添付できません。添付できるのは${types}のファイルだけです。`,
+  fileTypeFalse: (name, type) => `${name}は添付できません。名前に反して${type}ファイルではありません。`,
+  filesTooLarge: (name, limit) => `${name}は添付されませんでした。このメッセージに添付できるのは合計${limit}までです。`,
+  tooManyFiles: (name, limit) => `${name}は添付されませんでした。1件のメッセージに添付できるのは${limit}個までです。`,
   code: "コード",
   wrapLines: "行を折り返す",
   showAllLines: (lines) => `${lines}行すべて表示`,

@@ -81,8 +81,7 @@ export const locale: Locale = {
   change: "Alterar",
   takeBack: "Remover",
   earlierCut: "As mensagens anteriores não são mais mostradas aqui.",
-  notKept:
-    "O navegador não guarda esta conversa: ela se perderá quando você sair da página ou recarregá-la.",
+  notKept: "O navegador não guarda esta conversa: ela se perderá quando você sair da página ou recarregá-la.",
   forgotten: (agent) =>
     `${agent} não conhece mais o que está acima, porque arquivos não são mantidos quando uma página é recarregada.`,
   stopped: "Você parou esta resposta.",
@@ -119,12 +118,9 @@ export const locale: Locale = {
   fileLost: (name) => `${name} já não está aqui: anexe-o novamente.`,
   fileUnreadable: (name) => `Não foi possível ler ${name}.`,
   fileAttached: (name) => `${name} anexado.`,
-  fileTypeRefused: (name, types) =>
-    `Não é possível anexar ${name}: só são aceitos arquivos ${types}.`,
-  fileTypeFalse: (name, type) =>
-    `Não é possível anexar ${name}: apesar do nome, não é um arquivo ${type}.`,
-  filesTooLarge: (name, limit) =>
-    `${name} não foi anexado: os arquivos desta mensagem podem ter ${limit} no total.`,
+  fileTypeRefused: (name, types) => `Não é possível anexar ${name}: só são aceitos arquivos ${types}.`,
+  fileTypeFalse: (name, type) => `Não é possível anexar ${name}: apesar do nome, não é um arquivo ${type}.`,
+  filesTooLarge: (name, limit) => `${name} não foi anexado: os arquivos desta mensagem podem ter ${limit} no total.`,
   tooManyFiles: (name, limit) =>
     `${name} não foi anexado: ${plural(limit, {
       one: "uma mensagem leva no máximo # arquivo.",
@@ -132,8 +128,7 @@ export const locale: Locale = {
     })}`,
   code: "Código",
   wrapLines: "Quebrar linhas",
-  showAllLines: (lines) =>
-    plural(lines, { one: "Mostrar # linha", other: "Mostrar todas as # linhas" }),
+  showAllLines: (lines) => plural(lines, { one: "Mostrar # linha", other: "Mostrar todas as # linhas" }),
   showFewerLines: "Mostrar menos linhas",
   copyAsMarkdown: "Copiar como Markdown",
   copyAsCsv: "Copiar como CSV",

@@ -9,8 +9,7 @@ export const columnWidth = (index: number) => `--_column-${index}`;
 
 const widths = Array.from(
   { length: mostColumns },
-  (_, index) =>
-    `tr:first-child > :nth-child(${index + 1}) { inline-size: var(${columnWidth(index)}) }`,
+  (_, index) => `tr:first-child > :nth-child(${index + 1}) { inline-size: var(${columnWidth(index)}) }`,
 ).map((rule) => `@media screen { [data-ui-columns] > table > * > ${rule} }`);
 
 /**

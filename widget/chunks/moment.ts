@@ -1,8 +1,7 @@
 /** When something happens by itself: after a time, with the reading of the page, or when the visitor is about to leave it. */
 
 /** What a page's author is told of a value that is none. */
-export const MOMENT =
-  'a time in milliseconds, a part of the page such as "50%", "exit", or several of them';
+export const MOMENT = 'a time in milliseconds, a part of the page such as "50%", "exit", or several of them';
 
 /** The most that a browser's timer takes; it would act at once on more. */
 const MAX_MS = 2_147_483_647;
@@ -49,8 +48,7 @@ function afterTime(milliseconds: number): Watch {
 function whenScrolled(part: number): Watch {
   return (act, signal) => {
     const look = () => {
-      const { scrollTop, clientHeight, scrollHeight } =
-        document.scrollingElement ?? document.documentElement;
+      const { scrollTop, clientHeight, scrollHeight } = document.scrollingElement ?? document.documentElement;
       // Heights are rounded, places are not.
       if (scrollTop + clientHeight + 1 >= scrollHeight * part) act();
     };

@@ -5,6 +5,5 @@ type Forms = Partial<Record<Intl.LDMLPluralRule, string>> & { readonly other: st
 /** A function that picks the form for a number, and puts the number in the place of `#`. */
 export function pluralsOf(lang: string): (count: number, forms: Forms) => string {
   const rules = new Intl.PluralRules(lang);
-  return (count, forms) =>
-    (forms[rules.select(count)] ?? forms.other).replace("#", count.toLocaleString(lang));
+  return (count, forms) => (forms[rules.select(count)] ?? forms.other).replace("#", count.toLocaleString(lang));
 }

@@ -10,9 +10,7 @@ import type { SkipChange, SkippablePart } from "../skip-notes.ts";
  * Answers what is to be called with each root in question. From then on the listener hears of every part in there that the
  * browser begins to skip, or skips no longer; of none where browsers do not tell, and of none when it is the style that changes.
  */
-export function skipListener(
-  listener: (part: Element, skips: boolean) => void,
-): (root: Node) => void {
+export function skipListener(listener: (part: Element, skips: boolean) => void): (root: Node) => void {
   const tell = (event: Event) => {
     const { target, skipped } = event as SkipChange;
     listener(target, skipped);

@@ -17,8 +17,7 @@ export function tableAsMarkdown(table: HTMLTableElement): string {
     const align = cell.className.replace("align-", "");
     return `${/left|center/.test(align) ? ":" : ""}---${/right|center/.test(align) ? ":" : ""}`;
   });
-  const cells = (row: readonly string[]) =>
-    row.map((text) => text.replace(/[\\|]/g, "\\$&").replace(/\s*\n\s*/g, " "));
+  const cells = (row: readonly string[]) => row.map((text) => text.replace(/[\\|]/g, "\\$&").replace(/\s*\n\s*/g, " "));
   return [cells(head), rule, ...body.map(cells)].map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 

@@ -10,9 +10,7 @@ import type {
 } from "../public-types.ts";
 
 /** An element in a template: what Preact gives every element, the element's own, and its events as `onagent-chat-done`. */
-type Template<Element extends HTMLElement, Props> = JSX.HTMLAttributes<Element> &
-  Props &
-  EventListeners<"on">;
+type Template<Element extends HTMLElement, Props> = JSX.HTMLAttributes<Element> & Props & EventListeners<"on">;
 
 declare module "preact" {
   namespace JSX {

@@ -10,10 +10,7 @@ import type {
 } from "../public-types.ts";
 
 /** An element in a template: what React gives every element, the element's own, and its events as `onagent-chat-done`. */
-type Template<Element extends HTMLElement, Props> = DetailedHTMLProps<
-  HTMLAttributes<Element>,
-  Element
-> &
+type Template<Element extends HTMLElement, Props> = DetailedHTMLProps<HTMLAttributes<Element>, Element> &
   Props &
   EventListeners<"on">;
 

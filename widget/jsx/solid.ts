@@ -10,9 +10,7 @@ import type {
 } from "../public-types.ts";
 
 /** An element in a template: what Solid gives every element, the element's own, and its events as `on:agent-chat-done`. */
-type Template<Element extends HTMLElement, Props> = JSX.HTMLAttributes<Element> &
-  Props &
-  EventListeners<"on:">;
+type Template<Element extends HTMLElement, Props> = JSX.HTMLAttributes<Element> & Props & EventListeners<"on:">;
 
 declare module "solid-js" {
   namespace JSX {

@@ -61,11 +61,7 @@ export class BoundedTokenizer extends Tokenizer {
     return super.def(src.slice(0, src.lastIndexOf("\n", maxDefinition) + 1));
   }
 
-  override emStrong(
-    src: string,
-    maskedSrc: string,
-    prevChar?: string,
-  ): Tokens.Em | Tokens.Strong | undefined {
+  override emStrong(src: string, maskedSrc: string, prevChar?: string): Tokens.Em | Tokens.Strong | undefined {
     return this.#nestInline(() => super.emStrong(src, maskedSrc, prevChar));
   }
 

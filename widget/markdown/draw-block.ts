@@ -28,10 +28,7 @@ export function partsOf(generic: Token, drawing: Drawing): readonly DrawPart[] {
   const token = generic as MarkedToken;
   switch (token.type) {
     case "table":
-      return [
-        () => drawHead(token.header, drawing),
-        ...token.rows.map((row) => () => drawRow(row, drawing)),
-      ];
+      return [() => drawHead(token.header, drawing), ...token.rows.map((row) => () => drawRow(row, drawing))];
     case "code":
       return codeChunks(token.text).map((chunk) => () => drawChunk(chunk));
     case "heading":
@@ -120,10 +117,7 @@ function drawCode(token: Tokens.Code, drawing: Drawing): HTMLElement {
   const box = element("div", "code");
   box.setAttribute("part", "code");
   const header = box.appendChild(element("div", "code-header"));
-  appendText(
-    header.appendChild(element("span", "code-language")),
-    label.slice(0, 30) || strings.code,
-  );
+  appendText(header.appendChild(element("span", "code-language")), label.slice(0, 30) || strings.code);
   const copy = header.appendChild(element("button", "copy"));
   copy.type = "button";
   appendText(copy, strings.copy);
@@ -185,10 +179,7 @@ function drawHead(cells: readonly Tokens.TableCell[], drawing: Drawing): HTMLEle
 function drawRow(cells: readonly Tokens.TableCell[], drawing: Drawing): HTMLElement {
   const row = element("tr");
   for (const cell of cells) {
-    const node = element(
-      cell.header ? "th" : "td",
-      cell.align === null ? "" : `align-${cell.align}`,
-    );
+    const node = element(cell.header ? "th" : "td", cell.align === null ? "" : `align-${cell.align}`);
     if (cell.header) node.setAttribute("scope", "col");
     for (const draw of piecesOf(cell.tokens, drawing)) node.append(draw());
     row.append(node);

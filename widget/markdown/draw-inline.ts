@@ -33,18 +33,12 @@ export function appendText(parent: Parent, text: string): void {
   if (text === "") return;
   const last = parent.lastChild;
   // What is there is read only where it matters: it would be copied for each of a paragraph's pieces.
-  if (last instanceof Text)
-    last.appendData(visibleText(text, /^\p{M}/u.test(text) ? last.data : ""));
+  if (last instanceof Text) last.appendData(visibleText(text, /^\p{M}/u.test(text) ? last.data : ""));
   else parent.append(visibleText(text));
 }
 
 /** Draws inline tokens into an element. */
-export function drawInline(
-  parent: Parent,
-  tokens: readonly Token[],
-  drawing: Drawing,
-  inLink = false,
-): void {
+export function drawInline(parent: Parent, tokens: readonly Token[], drawing: Drawing, inLink = false): void {
   for (const token of tokens) drawToken(parent, token as MarkedToken, drawing, inLink);
 }
 
@@ -86,9 +80,7 @@ function drawToken(parent: Parent, token: MarkedToken, drawing: Drawing, inLink:
 }
 
 function drawLink(parent: Parent, token: Tokens.Link, drawing: Drawing, inLink: boolean): void {
-  const link = inLink
-    ? undefined
-    : safeLink(token.autolink ? token.href : decodeEntities(token.href));
+  const link = inLink ? undefined : safeLink(token.autolink ? token.href : decodeEntities(token.href));
   const target = link === undefined ? parent : linkElement(link);
   if (token.autolink) appendText(target, token.text);
   else drawInline(target, token.tokens, drawing, inLink || link !== undefined);

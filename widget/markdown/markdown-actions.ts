@@ -11,11 +11,7 @@ const labels = new WeakMap<Element, string>();
  * Answers the buttons inside rendered Markdown: copy a code block, load an external image. To be called while drawing: later
  * `strings` may be the table of another element.
  */
-export function listenForActions(
-  root: HTMLElement,
-  images: Map<string, ImageStatus>,
-  words = strings,
-): void {
+export function listenForActions(root: HTMLElement, images: Map<string, ImageStatus>, words = strings): void {
   root.addEventListener("click", (event) => {
     // Clicks are those of elements.
     const button = (event.target as Element).closest("button");
@@ -34,11 +30,7 @@ export function listenForActions(
 }
 
 /** Copies a text, and says on the button that asked for it how that went. */
-export async function copyFrom(
-  button: HTMLButtonElement,
-  text: string,
-  words: typeof strings,
-): Promise<void> {
+export async function copyFrom(button: HTMLButtonElement, text: string, words: typeof strings): Promise<void> {
   const label = labels.get(button) ?? button.textContent;
   labels.set(button, label);
   const copied = await writeClipboard(text, button);

@@ -16,10 +16,7 @@ class MarkdownDirective extends Directive {
     return noChange;
   }
 
-  override update(
-    part: ElementPart,
-    [text, streaming]: [text: string, streaming: boolean],
-  ): unknown {
+  override update(part: ElementPart, [text, streaming]: [text: string, streaming: boolean]): unknown {
     this.#stream ??= new MarkdownStream(part.element as HTMLElement);
     this.#stream.update(text, streaming);
     return noChange;

@@ -3,14 +3,7 @@ import type { Drawing, ImageStatus } from "./draw-inline.ts";
 import { LateParts } from "./late-parts.ts";
 import { cutBehind, cutGrowing, loadLongBlocks, longBlocks } from "./long-blocks.ts";
 import { listenForActions } from "./markdown-actions.ts";
-import {
-  collectLinks,
-  InlineLexer,
-  type LexedBlocks,
-  lexBlocks,
-  noLinks,
-  normalizedLabels,
-} from "./markdown-lexer.ts";
+import { collectLinks, InlineLexer, type LexedBlocks, lexBlocks, noLinks, normalizedLabels } from "./markdown-lexer.ts";
 import { childrenOf, goesOn, newBlock, type OpenBlocks, type Step, toOpen } from "./open-block.ts";
 import { partAt } from "./part-groups.ts";
 import { adoptParts, bodyOf, isKin, place } from "./patch-dom.ts";
@@ -119,19 +112,12 @@ export class MarkdownStream {
     const settling = steps.flatMap(({ token, count }) => childrenOf(token).slice(0, count));
     const newLabels = collectLinks(settling, this.#links);
     if (newLabels.length === 0) return true;
-    const named = this.#redrawables.filter(({ labels }) =>
-      newLabels.some((label) => labels.includes(label)),
-    );
+    const named = this.#redrawables.filter(({ labels }) => newLabels.some((label) => labels.includes(label)));
     return named.every(({ redraw }) => redraw());
   }
 
   /** Draws for good the parts of a block that are final, and those of the part that goes on. */
-  #settle(
-    body: Node,
-    blocks: LexedBlocks,
-    [step, ...deeper]: readonly Step[],
-    open: OpenBlocks,
-  ): OpenBlocks {
+  #settle(body: Node, blocks: LexedBlocks, [step, ...deeper]: readonly Step[], open: OpenBlocks): OpenBlocks {
     if (step === undefined) return open;
     const { token, count, loose = false } = step;
     const [block = newBlock, ...known] = open;
@@ -182,8 +168,7 @@ export class MarkdownStream {
     // What is open goes on, however little of it may be shown.
     const shownBlocks = goesOn(healed, this.#open) ? healed : blocks;
     const links = Object.assign(noLinks(), this.#links);
-    const inline =
-      collectLinks(shownBlocks.tokens, links).length > 0 ? new InlineLexer(links) : this.#inline;
+    const inline = collectLinks(shownBlocks.tokens, links).length > 0 ? new InlineLexer(links) : this.#inline;
     const drawing = this.#drawing(shownBlocks, inline, []);
     const fresh = drawParts(document.createDocumentFragment(), shownBlocks, drawing);
     adoptParts(this.#root, fresh, this.#open);

@@ -21,11 +21,7 @@ export function isKin(live: Node | undefined, fresh: Node | undefined): boolean 
  * Makes the body of a block that goes on equal to one drawn from the rest of its source, behind the parts that are
  * final.
  */
-export function adoptParts(
-  live: Node,
-  fresh: Node,
-  [block = newBlock, ...inner]: OpenBlocks,
-): void {
+export function adoptParts(live: Node, fresh: Node, [block = newBlock, ...inner]: OpenBlocks): void {
   const stale = partsFrom(live, block.done);
   const parts = partsFrom(fresh, block.skip);
   for (const [index, part] of parts.entries()) {
@@ -46,12 +42,7 @@ function adoptBlock(live: Node, fresh: Node, open: OpenBlocks): void {
 }
 
 /** Makes the node at a place in a body equal to a fresh one, and answers the node that stands there now. */
-export function place(
-  body: Node,
-  live: ChildNode | undefined,
-  fresh: ChildNode,
-  open: OpenBlocks,
-): ChildNode {
+export function place(body: Node, live: ChildNode | undefined, fresh: ChildNode, open: OpenBlocks): ChildNode {
   if (live === undefined) return addPart(body, fresh);
   if (open.length > 0 && isKin(live, fresh)) adoptBlock(live, fresh, open);
   else if (!patchNode(live, fresh)) {

@@ -46,9 +46,7 @@ function innermost(tokens: readonly MarkedToken[]): MarkedToken | undefined {
 /** Holds back a complete line of cells too, as long as the line under it can make it the head of a table. */
 function withoutTableHead(source: string, last: MarkedToken): string {
   const mayBeHead =
-    last.type === "paragraph" ||
-    last.type === "text" ||
-    (last.type === "table" && last.rows.length === 0);
+    last.type === "paragraph" || last.type === "text" || (last.type === "table" && last.rows.length === 0);
   if (!mayBeHead) return source;
   const lines = source.split("\n");
   const isHead = lines.at(-2)?.replace(containers, "").startsWith("|") ?? false;

@@ -27,12 +27,7 @@ export function settledCount(source: string, tokens: readonly MarkedToken[]): nu
  * Does this block surely begin here? Its first line must be complete, and the second one too where it could be the line
  * under a table's head: until then that head may be part of a paragraph.
  */
-function isEstablished(
-  source: string,
-  offset: number,
-  token: MarkedToken,
-  before: MarkedToken | undefined,
-): boolean {
+function isEstablished(source: string, offset: number, token: MarkedToken, before: MarkedToken | undefined): boolean {
   if (token.type === "space") return false;
   const lineEnd = source.indexOf("\n", offset);
   const afterText = before?.type === "paragraph" || before?.type === "text";

@@ -18,8 +18,7 @@ export const fileTexts = {
   /** Spoken when a file was taken. */
   fileAttached: (name: string) => `${name} attached.`,
   /** `types` is a list in words. */
-  fileTypeRefused: (name: string, types: string) =>
-    `${name} cannot be attached: only ${types} files are taken.`,
+  fileTypeRefused: (name: string, types: string) => `${name} cannot be attached: only ${types} files are taken.`,
   fileTypeFalse: (name: string, type: string) =>
     `${name} cannot be attached: it is not a ${type} file, whatever its name says.`,
   /** `limit` is what is left for the files of the message, which may be less in a long conversation. */

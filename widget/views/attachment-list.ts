@@ -77,9 +77,7 @@ function thumbnail(name: string, url: string): TemplateResult {
   return html`<img src=${url} alt=${name} title=${name} />`;
 }
 
-function fileLabel(
-  file: Pick<DraftFile, "name" | "mediaType"> & { size?: number | undefined },
-): TemplateResult {
+function fileLabel(file: Pick<DraftFile, "name" | "mediaType"> & { size?: number | undefined }): TemplateResult {
   const size = file.size === undefined ? "" : ` · ${formatBytes(file.size)}`;
   return html`
     <span class="file-icon">${fileIcon}</span>

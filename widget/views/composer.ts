@@ -66,10 +66,7 @@ function focusField(event: MouseEvent): void {
   (event.currentTarget as Element).querySelector("textarea")?.focus();
 }
 
-function attachView(
-  accept: readonly string[] | undefined,
-  { onPick, onAttach }: ComposerModel,
-): TemplateResult {
+function attachView(accept: readonly string[] | undefined, { onPick, onAttach }: ComposerModel): TemplateResult {
   return html`
     <input
       type="file"

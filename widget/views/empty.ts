@@ -5,12 +5,7 @@ import { retryButton } from "./failure.ts";
 import * as icons from "./icons.ts";
 
 /** What a conversation without messages shows. */
-export function startView({
-  key,
-  phase,
-  info,
-  connection,
-}: ChatClient): TemplateResult | typeof nothing {
+export function startView({ key, phase, info, connection }: ChatClient): TemplateResult | typeof nothing {
   if (key.prompt) return nothing;
   if (phase === "connecting") return connectingView;
   if (phase === "unreachable") return unreachableView(() => connection.tryNow());

@@ -23,11 +23,7 @@ export function failureView(failure: Failure, { onRetry, onRetryAfresh }: Retrie
       ${icons.alert}
       <p>${message} ${known ? strings.reference(reference) : nothing}</p>
       ${failure.retryable && onRetry ? retryButton(strings.retry, onRetry) : nothing}
-      ${
-        STATE_LOST.has(code) && onRetryAfresh
-          ? retryButton(strings.startOver, onRetryAfresh)
-          : nothing
-      }
+      ${STATE_LOST.has(code) && onRetryAfresh ? retryButton(strings.startOver, onRetryAfresh) : nothing}
     </div>
   `;
 }

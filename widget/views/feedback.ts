@@ -106,5 +106,4 @@ const messageAt = ({ target }: Event) => (target as Element).closest(".message")
 
 const formAt = (event: Event) => messageAt(event)?.querySelector(".feedback-form");
 
-const buttonAt = (event: Event) =>
-  messageAt(event)?.querySelector<HTMLElement>('[part="rate-down"]');
+const buttonAt = (event: Event) => messageAt(event)?.querySelector<HTMLElement>('[part="rate-down"]');

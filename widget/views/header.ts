@@ -27,11 +27,7 @@ export function headerView(model: HeaderModel): TemplateResult {
         </span>
       </div>
       <div class="actions">
-        ${
-          model.canForgetKey
-            ? iconButton("forget-key", strings.forgetKey, icons.key, model.onForgetKey)
-            : nothing
-        }
+        ${model.canForgetKey ? iconButton("forget-key", strings.forgetKey, icons.key, model.onForgetKey) : nothing}
         ${iconButton(
           "theme-toggle",
           model.dark ? strings.toLight : strings.toDark,

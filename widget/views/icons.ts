@@ -8,10 +8,7 @@ export const icon = (path: string, className = "icon"): TemplateResult => html`
 `;
 
 export const send = icon("M12 19V5m-6.5 6.5L12 5l6.5 6.5");
-export const stop = icon(
-  "M8.5 6.5h7a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2h-7a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2z",
-  "icon solid",
-);
+export const stop = icon("M8.5 6.5h7a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2h-7a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2z", "icon solid");
 export const plus = icon("M12 5v14M5 12h14");
 export const close = icon("M6.5 6.5l11 11m0-11l-11 11");
 export const check = icon("M5 12.8l4.4 4.4L19 7.2");

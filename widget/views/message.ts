@@ -37,13 +37,7 @@ export function questionView({ text, files }: Question, context: QuestionContext
       <div class="said">
         ${
           // Always there, so that a bubble has the same width while an answer comes and afterwards.
-          iconButton(
-            "edit",
-            strings.editMessage,
-            icons.edit,
-            () => onEdit?.(),
-            !onEdit || !!onWithdraw,
-          )
+          iconButton("edit", strings.editMessage, icons.edit, () => onEdit?.(), !onEdit || !!onWithdraw)
         }
         ${text === "" ? nothing : html`<div class="bubble" dir="auto">${text}</div>`}
       </div>
@@ -98,11 +92,7 @@ function outcomeView(reply: Reply, context: ReplyContext): TemplateResult {
   `;
 }
 
-function answerActions(
-  reply: Reply,
-  text: string,
-  { view, onRetry }: ReplyContext,
-): TemplateResult | typeof nothing {
+function answerActions(reply: Reply, text: string, { view, onRetry }: ReplyContext): TemplateResult | typeof nothing {
   const { id, failure } = reply;
   const copied = view.isCopied(id);
   const again = failure ? undefined : onRetry;
@@ -116,12 +106,7 @@ function answerActions(
       ${
         text === ""
           ? nothing
-          : iconButton(
-              "copy",
-              copied ? strings.copied : strings.copyAnswer,
-              copied ? icons.check : icons.copy,
-              copy,
-            )
+          : iconButton("copy", copied ? strings.copied : strings.copyAnswer, copied ? icons.check : icons.copy, copy)
       }
       ${again ? iconButton("ask-again", strings.askAgain, icons.retry, again) : nothing}
       ${text === "" ? nothing : view.feedback(reply)}

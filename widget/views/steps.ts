@@ -22,17 +22,13 @@ export function stepsView(steps: readonly Step[], live: boolean, view: Disclosur
   // Asked in any case, so that a group which folds with its last step does so a moment later.
   const closesLater = view.isOpenWhile(id, live) || !folds;
   // What the page wants to be seen is not folded away.
-  const wanted = steps.some(
-    ({ type }) => view.modes[type === "tool" ? "tools" : "thinking"] === "open",
-  );
+  const wanted = steps.some(({ type }) => view.modes[type === "tool" ? "tools" : "thinking"] === "open");
   const open = wanted ? view.isOpen(id, true) || !folds : closesLater;
   const tools = steps.filter((step) => step.type === "tool");
   const failures = tools.filter(({ status }) => status === "failed").length;
   // An agent that went on after a failure has coped with it: how the last call ended is how the group did.
   const status = live ? "running" : (tools.at(-1)?.status ?? "completed");
-  const rows = steps.map((step) =>
-    step.type === "tool" ? toolView(step, view, id) : thinkingView(step, view, id),
-  );
+  const rows = steps.map((step) => (step.type === "tool" ? toolView(step, view, id) : thinkingView(step, view, id)));
   return html`
     <div part="steps" class=${folds ? "steps folds" : "steps"} data-status=${status}>
       ${

@@ -7,11 +7,7 @@ import * as stepIcons from "./step-icons.ts";
 import { stepRow } from "./step-row.ts";
 
 /** The model's reasoning: unless page or reader decided otherwise, open while it streams and closed soon afterwards. */
-export function thinkingView(
-  block: ThinkingBlock,
-  view: Disclosure,
-  group: string,
-): TemplateResult {
+export function thinkingView(block: ThinkingBlock, view: Disclosure, group: string): TemplateResult {
   const { id, text, startedAt, endedAt } = block;
   const running = endedAt === undefined;
   const mode = view.modes.thinking;

@@ -55,11 +55,7 @@ export function transcriptView(model: TranscriptModel): unknown {
     return guard([message, last, agent, version, busy, canRetry, queued, editing, strings], draw);
   });
   // Of one shape whatever there is to note: a conversation that is drawn anew loses what is selected and focused in it.
-  return [
-    noteView(session.stored.cut, strings.earlierCut),
-    noteView(model.isLost, strings.notKept),
-    drawn,
-  ];
+  return [noteView(session.stored.cut, strings.earlierCut), noteView(model.isLost, strings.notKept), drawn];
 }
 
 function noteView(holds: unknown, note: string): unknown {

@@ -63,10 +63,7 @@ function sourceMapOf(path) {
   if (!sourceMaps.has(path)) {
     const map = `${path}.map`;
     const isThere = existsSync(map);
-    sourceMaps.set(
-      path,
-      isThere ? new SourceMap(JSON.parse(readFileSync(map, "utf8"))) : undefined,
-    );
+    sourceMaps.set(path, isThere ? new SourceMap(JSON.parse(readFileSync(map, "utf8"))) : undefined);
   }
   return sourceMaps.get(path);
 }

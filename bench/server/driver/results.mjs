@@ -10,8 +10,7 @@ export class Results {
     this.measurements.push({ ...where, values, ...(note && { note }) });
     const direct = this.#one({ ...where, transport: "sse", target: "direct" });
     if (direct === undefined) return;
-    for (const measurement of this.#of(where.scenario, where.round))
-      addToFirst(measurement, direct);
+    for (const measurement of this.#of(where.scenario, where.round)) addToFirst(measurement, direct);
   }
 
   #of(scenario, round) {
@@ -19,9 +18,7 @@ export class Results {
   }
 
   #one({ scenario, round, transport, target }) {
-    return this.#of(scenario, round).find(
-      (one) => one.transport === transport && one.target === target,
-    );
+    return this.#of(scenario, round).find((one) => one.transport === transport && one.target === target);
   }
 
   /** Median and spread over the rounds; `undefined` where nothing was measured. */
@@ -41,9 +38,7 @@ export class Results {
    */
   compare({ scenario, transport, metric }, target, base, minus = false) {
     const both = this.measurements
-      .filter(
-        (one) => one.scenario === scenario && one.transport === transport && one.target === target,
-      )
+      .filter((one) => one.scenario === scenario && one.transport === transport && one.target === target)
       .map((one) => [one.values[metric], this.#one({ ...one, target: base })?.values[metric]])
       .filter((pair) => pair.every(isMeasured));
     if (both.length === 0) return undefined;

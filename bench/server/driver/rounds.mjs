@@ -37,10 +37,7 @@ export async function runRounds(options, surroundings, results, tell) {
       for (const { spec, transport } of pairs) {
         const where = { scenario: scenario.name, transport, target: spec.name, round };
         tell(where);
-        results.add(
-          where,
-          await measure({ scenario, spec, transport, options, surroundings }, where),
-        );
+        results.add(where, await measure({ scenario, spec, transport, options, surroundings }, where));
       }
     }
   }
@@ -52,8 +49,7 @@ async function measure({ scenario, spec, transport, options, surroundings }, whe
   if (scenario.startsItself) return await scenario.run(shared);
   const target = await startTarget(spec, surroundings.provider.url);
   let parts = 0;
-  const nextFile = () =>
-    profile && join(profile, `${[...Object.values(where), ++parts].join("-")}.cpuprofile`);
+  const nextFile = () => profile && join(profile, `${[...Object.values(where), ++parts].join("-")}.cpuprofile`);
   if (profile) mkdirSync(profile, { recursive: true });
   try {
     const how = spec === DIRECT ? "direct" : transport;

@@ -64,8 +64,7 @@ export function checkBuild() {
 
 /** Starts a server whose model is the provider at this URL. */
 export async function startTarget(target, providerUrl) {
-  if (target === DIRECT)
-    return { url: providerUrl, call: async () => undefined, stop: async () => {} };
+  if (target === DIRECT) return { url: providerUrl, call: async () => undefined, stop: async () => {} };
   const args = ["--import", pathOf("probe.mjs"), ...target.args];
   return await new Process(target.name, args, targetEnv(target, providerUrl, 0)).listening();
 }

@@ -59,8 +59,7 @@ export async function cutOne({ base, transport, id }) {
 
 /** Whole answers: JSON over HTTP, or short runs on sockets. As many as there are in `ms`. */
 export async function answers({ base, transport, lanes, tokens, ms }) {
-  const ask =
-    transport === "ws" ? await askOnSockets(base, lanes, tokens) : askForJson(base, lanes, tokens);
+  const ask = transport === "ws" ? await askOnSockets(base, lanes, tokens) : askForJson(base, lanes, tokens);
   let count = 0;
   const begin = now();
   const lane = async (_, at) => {

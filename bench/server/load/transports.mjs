@@ -129,8 +129,7 @@ export function messageOf(order, attachments) {
 export const TRANSPORTS = {
   sse: {
     open: async (base) => `${base}api/chat`,
-    encode: (order, attachments) =>
-      JSON.stringify({ ...messageOf(order, attachments), stream: true }),
+    encode: (order, attachments) => JSON.stringify({ ...messageOf(order, attachments), stream: true }),
     run: (url, body, onToken) => overHttp(url, body, EventStreamReader, onToken),
     close: () => {},
   },

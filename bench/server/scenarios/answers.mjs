@@ -16,9 +16,7 @@ export const answers = {
   async run({ base, transport, load, measured, times }) {
     const spec = { base, transport, lanes: LANES, tokens: TOKENS };
     await load.call("answers", { ...spec, ms: times.warmMs });
-    const { value, cpu } = await measured(() =>
-      load.call("answers", { ...spec, ms: times.answersMs }),
-    );
+    const { value, cpu } = await measured(() => load.call("answers", { ...spec, ms: times.answersMs }));
     const each = cpu / value.count;
     return { rate: value.count / value.seconds, cpu: each, perCore: 1e6 / each };
   },

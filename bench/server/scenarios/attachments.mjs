@@ -34,9 +34,7 @@ export const attachments = {
     await sleep(500);
     const quiet = await load.call("read", group);
     await load.call("mark", group);
-    const { value, cpu, peak } = await measured(() =>
-      sender.call("sendAttachments", { ...spec, count: FILES }),
-    );
+    const { value, cpu, peak } = await measured(() => sender.call("sendAttachments", { ...spec, count: FILES }));
     const { age } = await load.call("read", group);
     const arrived = await provider.call("takeLargeBodies");
     if (arrived < (FILES * FILE_BYTES * 4) / 3) {

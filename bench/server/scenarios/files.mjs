@@ -21,9 +21,7 @@ export const files = {
     for (const [name, path] of Object.entries(PATHS)) {
       const spec = { base, path, lanes: LANES };
       await load.call("gets", { ...spec, ms: times.warmMs / 2 });
-      const { value, cpu } = await measured(() =>
-        load.call("gets", { ...spec, ms: times.filesMs }),
-      );
+      const { value, cpu } = await measured(() => load.call("gets", { ...spec, ms: times.filesMs }));
       results[name] = value.count / value.seconds;
       results[`${name}Cpu`] = cpu / value.count;
     }

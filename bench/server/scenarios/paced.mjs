@@ -77,8 +77,7 @@ export const first = {
   },
   async run({ base, transport, load, measured, times }) {
     const { fresh, warmUp, count, ms } = times.alone;
-    const runs = (number) =>
-      load.call("firstTokens", { base, transport, count: number, warmUp: 0, ms });
+    const runs = (number) => load.call("firstTokens", { base, transport, count: number, warmUp: 0, ms });
     const first = await runs(fresh);
     await runs(warmUp);
     const { value, cpu } = await measured(() => runs(count));

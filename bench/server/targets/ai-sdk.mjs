@@ -37,7 +37,4 @@ async function whole(body, signal) {
   return (await generateText(request(body, signal))).text;
 }
 
-servePlain(
-  { stream, whole },
-  { response: (res) => ({ write: (type, data) => res.write(frame(type, data)) }) },
-);
+servePlain({ stream, whole }, { response: (res) => ({ write: (type, data) => res.write(frame(type, data)) }) });

@@ -33,6 +33,4 @@ app.post("/api/chat", async (context) => {
   });
 });
 
-const server = serve({ fetch: app.fetch, port: PORT, hostname: "127.0.0.1" }, () =>
-  announce(server),
-);
+const server = serve({ fetch: app.fetch, port: PORT, hostname: "127.0.0.1" }, () => announce(server));

@@ -19,12 +19,7 @@ import type {
 import { readBaseUrl, readToken } from "../settings.ts";
 import { readMessage } from "../upstream/message.ts";
 import { type MessageSlots, RepeatedJson } from "../upstream/repeated-json.ts";
-import {
-  type StreamOptions,
-  type StreamReader,
-  type StreamRequest,
-  streamEvents,
-} from "../upstream/stream.ts";
+import { type StreamOptions, type StreamReader, type StreamRequest, streamEvents } from "../upstream/stream.ts";
 import { type AnthropicClass, AnthropicClient } from "./client.ts";
 import { ForgottenThinking } from "./forgotten-thinking.ts";
 import { toMessages, toolName } from "./messages.ts";
@@ -64,10 +59,7 @@ export interface MessagesOptions extends Pick<StreamOptions, "times" | "clock"> 
 /** A provider that speaks the Messages API. @throws SetupError for settings that do not suit the model */
 export function createMessagesProvider(options: MessagesOptions): Provider {
   const chat = new MessagesModel(options);
-  return new HistoryProvider(
-    { id: "anthropic", label: LABEL, mediaTypes: mediaTypesOf("anthropic") },
-    chat,
-  );
+  return new HistoryProvider({ id: "anthropic", label: LABEL, mediaTypes: mediaTypesOf("anthropic") }, chat);
 }
 
 class MessagesModel implements ChatModel {
@@ -90,11 +82,7 @@ class MessagesModel implements ChatModel {
     return this.#client.prepare();
   }
 
-  stream(
-    request: ChatModelRequest,
-    signal: AbortSignal,
-    tell: Tell<ChatModelEvent>,
-  ): Promise<void> {
+  stream(request: ChatModelRequest, signal: AbortSignal, tell: Tell<ChatModelEvent>): Promise<void> {
     const messages = new AnthropicReader();
     const source = { label: LABEL, parser: new RepeatedJson(SLOTS) };
     const reader: StreamReader<ChatModelEvent> = {
@@ -122,8 +110,7 @@ class MessagesModel implements ChatModel {
     let params = this.#params;
     return {
       onAnswer: request.onAnswer,
-      send: (signal) =>
-        this.#client.send(this.#body(request, params), signal).catch(explainRefusal),
+      send: (signal) => this.#client.send(this.#body(request, params), signal).catch(explainRefusal),
       adapt: ({ cause }) => {
         const thinking = request.messages.filter(hasThinking);
         if (refusesThinking(cause) && this.#forgotten.forget(thinking)) return true;
@@ -135,10 +122,7 @@ class MessagesModel implements ChatModel {
     };
   }
 
-  #body(
-    { instructions, tools, messages }: ChatModelRequest,
-    params: ModelParams,
-  ): Record<string, unknown> {
+  #body({ instructions, tools, messages }: ChatModelRequest, params: ModelParams): Record<string, unknown> {
     const thinks = mayThink(this.#model, this.#extraBody.thinking ?? params.thinking);
     const turns = toMessages(messages, (message) => thinks && !this.#forgotten.has(message));
     const body = {

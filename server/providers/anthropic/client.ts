@@ -65,5 +65,4 @@ export class AnthropicClient {
 }
 
 /** What the package itself sets. `ANTHROPIC_CUSTOM_HEADERS` would add others. */
-const SENT_HEADERS =
-  /^(?:accept|anthropic-version|content-type|user-agent|x-api-key|x-stainless-.*)$/;
+const SENT_HEADERS = /^(?:accept|anthropic-version|content-type|user-agent|x-api-key|x-stainless-.*)$/;

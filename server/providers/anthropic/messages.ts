@@ -54,8 +54,7 @@ function blocksOf(
 }
 
 function userBlocks({ content }: UserMessage): Block[] {
-  const parts: ContentPart[] =
-    typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const parts: ContentPart[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
   // Claude reads a question best after what it is about.
   const files = parts.filter((part) => part.type !== "text").map(fileBlock);
   const texts = parts.flatMap((part) => (part.type === "text" ? visibleText(part.text) : []));
@@ -79,11 +78,7 @@ function fileBlock(part: Exclude<ContentPart, { type: "text" }>): Block {
   };
 }
 
-function assistantBlocks(
-  message: AssistantMessage,
-  ids: ToolUseIds,
-  hasThinking: boolean,
-): Block[] {
+function assistantBlocks(message: AssistantMessage, ids: ToolUseIds, hasThinking: boolean): Block[] {
   const { content, tool_calls: calls = [] } = message;
   const thinking = hasThinking ? thinkingBlocks(message) : [];
   const uses = calls.map((call) => toolUse(call, ids));

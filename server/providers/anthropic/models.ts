@@ -86,9 +86,7 @@ function thinkingParams(
   if (generation.version < 4.6) return budgeted(effort, maxTokens);
   if (effort === "none") return withoutThinking(model, generation);
   if (effort === "xhigh" && generation.version < 4.7) {
-    throw new SetupError(
-      `model "anthropic/${model}" takes no reasoningEffort "xhigh": use low, medium or high.`,
-    );
+    throw new SetupError(`model "anthropic/${model}" takes no reasoningEffort "xhigh": use low, medium or high.`);
   }
   if (effort !== undefined) return adaptive(effort);
   // From version 5 on thinking is the default, but nothing of it is shown unless that is asked for.
@@ -105,9 +103,7 @@ function adaptive(effort: Exclude<ReasoningEffort, "none">): ThinkingParams {
 function withoutThinking(model: string, { family, version }: Generation): ThinkingParams {
   if (version < 4.7) return {};
   if (family === "other" || (family === "opus" && version >= 5.5)) {
-    throw new SetupError(
-      `model "anthropic/${model}" always thinks: reasoningEffort "none" is not for it, use "low".`,
-    );
+    throw new SetupError(`model "anthropic/${model}" always thinks: reasoningEffort "none" is not for it, use "low".`);
   }
   const off = family === "sonnet" && version >= 5.5 ? "between_tools" : "disabled";
   return { thinking: { type: off } };

@@ -42,8 +42,7 @@ export class AnthropicReader {
         return isRecord(event.delta) ? this.#delta(event.index, event.delta) : [];
       case "message_delta":
         this.#usage.add(event.usage);
-        this.#stopReason =
-          (isRecord(event.delta) && text(event.delta.stop_reason)) || this.#stopReason;
+        this.#stopReason = (isRecord(event.delta) && text(event.delta.stop_reason)) || this.#stopReason;
         return [];
       default:
         // `ping`, `content_block_stop`, and what later versions of the API add.
@@ -180,11 +179,7 @@ function turnFinish(reason: string): TurnFinish {
   }
 }
 
-const INPUT_FIELDS = [
-  "input_tokens",
-  "cache_creation_input_tokens",
-  "cache_read_input_tokens",
-] as const;
+const INPUT_FIELDS = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"] as const;
 
 /** The counts are cumulative, and gateways leave some of them out of the first or the last report. */
 class UsageCounter {

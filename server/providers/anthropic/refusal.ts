@@ -28,9 +28,7 @@ export function refusesThinking(cause: unknown): boolean {
 
 /** Whether a turn that the model is to go on with lacks the thinking it must begin with. */
 export function wantsThinking(cause: unknown): boolean {
-  return /expected `?thinking`?|must (?:start|begin) with a `?thinking`? block/i.test(
-    badRequest(cause),
-  );
+  return /expected `?thinking`?|must (?:start|begin) with a `?thinking`? block/i.test(badRequest(cause));
 }
 
 function badRequest(cause: unknown): string {

@@ -26,9 +26,7 @@ function readBlock(block: Record<string, unknown>): ThinkingBlock[] {
   if (block.type === "thinking" && signature !== "") {
     return [{ type: "thinking", thinking: text(block.thinking), signature }];
   }
-  return block.type === "redacted_thinking" && data !== ""
-    ? [{ type: "redacted_thinking", data }]
-    : [];
+  return block.type === "redacted_thinking" && data !== "" ? [{ type: "redacted_thinking", data }] : [];
 }
 
 /** Whether the order is the one that goes without saying: thinking, then one text, then the calls. */
@@ -54,8 +52,7 @@ export function readLayout(message: AssistantMessage, thinkingCount: number): La
       count[block]++;
       continue;
     }
-    if (!isSpan(block) || block[0] < at || block[1] <= block[0] || block[1] > length)
-      return undefined;
+    if (!isSpan(block) || block[0] < at || block[1] <= block[0] || block[1] > length) return undefined;
     // Nothing of the text may be lost but the blank lines that were put between two blocks.
     if ((content ?? "").slice(at, block[0]).trim() !== "") return undefined;
     at = block[1];

@@ -40,10 +40,7 @@ export async function createBedrock(
   const sdk = (await loadPackage("@aws-sdk/client-bedrock-runtime")) as BedrockPackage;
   const client = await createBedrockClient(sdk, { model, env });
   const chat = new BedrockModel({ sdk, client, request, times, clock });
-  return new HistoryProvider(
-    { id: "bedrock", label: LABEL, mediaTypes: mediaTypesOf("bedrock") },
-    chat,
-  );
+  return new HistoryProvider({ id: "bedrock", label: LABEL, mediaTypes: mediaTypesOf("bedrock") }, chat);
 }
 
 interface BedrockModelOptions {
@@ -62,11 +59,7 @@ class BedrockModel implements ChatModel {
     this.#options = options;
   }
 
-  async stream(
-    request: ChatModelRequest,
-    signal: AbortSignal,
-    tell: Tell<ChatModelEvent>,
-  ): Promise<void> {
+  async stream(request: ChatModelRequest, signal: AbortSignal, tell: Tell<ChatModelEvent>): Promise<void> {
     const reader = new BedrockReader();
     const { line, stream } = await this.#open(request, signal);
     /** What the next event says; `undefined` where there is none. */

@@ -1,7 +1,4 @@
-import type {
-  BedrockRuntimeClient,
-  BedrockRuntimeClientConfig,
-} from "@aws-sdk/client-bedrock-runtime";
+import type { BedrockRuntimeClient, BedrockRuntimeClientConfig } from "@aws-sdk/client-bedrock-runtime";
 import { SetupError } from "../failures/provider-error.ts";
 import type { ProviderSetup } from "../provider.ts";
 import { readBaseUrl, readSetting, readToken } from "../settings.ts";

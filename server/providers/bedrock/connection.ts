@@ -43,9 +43,7 @@ export class BedrockConnection {
     this.#takeOver(command);
     try {
       // Finding credentials may take long too, and does not look at the signal.
-      const { stream } = await this.#line.open((abortSignal) =>
-        client.send(command, { abortSignal }),
-      );
+      const { stream } = await this.#line.open((abortSignal) => client.send(command, { abortSignal }));
       this.#events = stream?.[Symbol.asyncIterator]();
     } catch (error) {
       throw this.#causeOf(error, this.#line.isAnswered);

@@ -51,15 +51,11 @@ function claude(model: string, family: Claude, settings: ModelSettings): Bedrock
   if (effort === "none") return { fields: withoutThinking(model, family) };
   if (version < 3.7) throw neverThinks(model);
   if (temperature !== undefined && temperature !== 1) {
-    throw new SetupError(
-      "temperature cannot be set together with reasoningEffort: Claude refuses both.",
-    );
+    throw new SetupError("temperature cannot be set together with reasoningEffort: Claude refuses both.");
   }
   if (version < 4.6) return budget(effort, maxOutputTokens);
   if (effort === "xhigh" && version < 4.7) {
-    throw new SetupError(
-      `reasoningEffort "xhigh" is not known to the model "${model}": use "high".`,
-    );
+    throw new SetupError(`reasoningEffort "xhigh" is not known to the model "${model}": use "high".`);
   }
   const thinking = version < 4.7 ? { type: "adaptive" } : VISIBLE;
   return {
@@ -70,10 +66,7 @@ function claude(model: string, family: Claude, settings: ModelSettings): Bedrock
 /** From 4.7 on the reasoning is left out of the answer unless it is asked for. */
 const VISIBLE = { type: "adaptive", display: "summarized" };
 
-function budget(
-  effort: Exclude<ReasoningEffort, "none">,
-  maxOutputTokens: number | undefined,
-): BedrockEffort {
+function budget(effort: Exclude<ReasoningEffort, "none">, maxOutputTokens: number | undefined): BedrockEffort {
   if (maxOutputTokens === undefined) {
     const thinking = thinkingBudget(effort, BUDGETED_MAX_TOKENS);
     return { fields: { thinking }, maxTokens: BUDGETED_MAX_TOKENS };
@@ -119,9 +112,7 @@ function threeLevels(effort: Exclude<ReasoningEffort, "none">): "low" | "medium"
 }
 
 function neverThinks(model: string): SetupError {
-  return new SetupError(
-    `reasoningEffort does not suit the model "${model}", which has no reasoning: remove it.`,
-  );
+  return new SetupError(`reasoningEffort does not suit the model "${model}", which has no reasoning: remove it.`);
 }
 
 function alwaysThinks(model: string): SetupError {

@@ -38,10 +38,7 @@ const COMPLAINTS: readonly (readonly [code: string, pattern: RegExp])[] = [
     "context_length_exceeded",
     /(?:input|prompt) is too long|input tokens|maximum context length|exceed context limit|context window/i,
   ],
-  [
-    "model_not_found",
-    /model identifier is invalid|on-demand throughput|inference profile|end of its life/i,
-  ],
+  ["model_not_found", /model identifier is invalid|on-demand throughput|inference profile|end of its life/i],
   ["content_filter", /content (?:filter|policy)|blocked by/i],
   ["attachment_refused", /\b(?:image|document|pdf)s?\b/i],
   [
@@ -94,11 +91,7 @@ function noCredentials(cause: unknown): ProviderError {
   );
 }
 
-function refusal(
-  type: string,
-  message: string,
-  { status = 500, headers = new Headers() } = {},
-): UpstreamRefusal {
+function refusal(type: string, message: string, { status = 500, headers = new Headers() } = {}): UpstreamRefusal {
   const known = (Object.hasOwn(STATUS, type) ? STATUS[type] : undefined) ?? status;
   // Only there: "Too many tokens" of a ThrottlingException, for one, is about the rate.
   const code = known === 400 ? complaintOf(message) : "";

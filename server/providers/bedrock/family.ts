@@ -22,8 +22,7 @@ export function familyOf(model: string): BedrockFamily {
 /** "claude-3-7-sonnet-20250219" up to version 3, "claude-opus-4-6" since; dates have eight digits. */
 function claude(model: string): BedrockFamily {
   const old = /claude-(\d)(?:-(\d))?-([a-z]+)/.exec(model);
-  if (old !== null)
-    return { maker: "claude", tier: old[3] ?? "", version: version(old[1], old[2]) };
+  if (old !== null) return { maker: "claude", tier: old[3] ?? "", version: version(old[1], old[2]) };
   const now = /claude-([a-z]+)(?:-(\d{1,2})(?!\d))?(?:-(\d{1,2})(?!\d))?/.exec(model);
   const tier = now?.[1] ?? "";
   if (/^(?:v|instant)$/.test(tier)) return { maker: "claude", tier, version: 2 };

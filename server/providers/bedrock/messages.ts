@@ -80,8 +80,7 @@ class Converter {
   }
 
   #user({ content }: UserMessage): ContentBlock[] {
-    const parts: ContentPart[] =
-      typeof content === "string" ? [{ type: "text", text: content }] : content;
+    const parts: ContentPart[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
     const blocks = parts.flatMap((part) => this.#part(part));
     const hasText = blocks.some((block) => block.text !== undefined);
     const needsText = blocks.length === 0 || blocks.some((block) => block.document !== undefined);
@@ -97,9 +96,7 @@ class Converter {
       case "file": {
         const { filename, file_data } = part.file;
         if (this.#dropped.has(part)) {
-          return [
-            { text: `[${filename} (PDF) was attached here earlier and is no longer included]` },
-          ];
+          return [{ text: `[${filename} (PDF) was attached here earlier and is no longer included]` }];
         }
         const name = this.#names.name(filename);
         return [{ document: { format: "pdf", name, source: { bytes: bytesOf(file_data) } } }];

@@ -185,10 +185,7 @@ export class BedrockReader {
 function refuseMalformed(reason: StopReason | undefined): void {
   if (reason !== "malformed_model_output" && reason !== "malformed_tool_use") return;
   const what = reason === "malformed_tool_use" ? "a tool call" : "an answer";
-  throw new ProviderError(
-    "provider_error",
-    `The model wrote ${what} that ${LABEL} could not read. Please try again.`,
-  );
+  throw new ProviderError("provider_error", `The model wrote ${what} that ${LABEL} could not read. Please try again.`);
 }
 
 function turnFinish(reason: StopReason | undefined): TurnFinish {

@@ -5,23 +5,12 @@ import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
 import type { ProviderError } from "../failures/provider-error.ts";
 import { callIds } from "../history/calls.ts";
-import type {
-  ChatModel,
-  ChatModelEvent,
-  ChatModelRequest,
-  ModelSettings,
-  Tell,
-} from "../provider.ts";
+import type { ChatModel, ChatModelEvent, ChatModelRequest, ModelSettings, Tell } from "../provider.ts";
 import { readMessage } from "../upstream/message.ts";
 import { type MessageSlots, RepeatedJson } from "../upstream/repeated-json.ts";
 import type { StreamReader } from "../upstream/stream.ts";
 import { Upstream, type UpstreamOptions, type UpstreamRequest } from "../upstream/upstream.ts";
-import {
-  type ChatDialect,
-  type HistoryQuirks,
-  PLAIN_DIALECT,
-  type SettingQuirks,
-} from "./dialect.ts";
+import { type ChatDialect, type HistoryQuirks, PLAIN_DIALECT, type SettingQuirks } from "./dialect.ts";
 import { type SentMessage, sentMessages } from "./messages.ts";
 import { learn, NO_HISTORY_QUIRKS, NO_SETTING_QUIRKS, type RequestQuirks } from "./quirks.ts";
 import { ChatReader } from "./reader.ts";
@@ -70,11 +59,7 @@ export class ChatCompletionsModel implements ChatModel {
     return this.#upstream.prepare();
   }
 
-  stream(
-    request: ChatModelRequest,
-    signal: AbortSignal,
-    tell: Tell<ChatModelEvent>,
-  ): Promise<void> {
+  stream(request: ChatModelRequest, signal: AbortSignal, tell: Tell<ChatModelEvent>): Promise<void> {
     const { label } = this.#upstream;
     const { explain, thinkTags } = this.#dialect;
     const chat = new ChatReader(label, thinkTags);
@@ -122,8 +107,7 @@ export class ChatCompletionsModel implements ChatModel {
   #body({ instructions, tools, messages }: ChatModelRequest, quirks: RequestQuirks) {
     const dialect = this.#dialect;
     const rules = { dialect, mediaTypes: this.#mediaTypes, quirks: quirks.history };
-    const system: SentMessage[] =
-      instructions === "" ? [] : [{ role: "system", content: instructions }];
+    const system: SentMessage[] = instructions === "" ? [] : [{ role: "system", content: instructions }];
     const functions = tools.map(({ name, description, parameters }) => ({
       type: "function",
       function: { name, description, parameters: dialect.parameters(parameters) },

@@ -50,11 +50,7 @@ export function sentMessages(history: readonly HistoryMessage[], rules: SendRule
     const usesTools = rest.some(({ role }) => role === "tool");
     const place = { usesTools, isCurrent: rest === turns.at(-1)?.rest };
     for (const message of rest) {
-      messages.push(
-        message.role === "assistant"
-          ? sentAssistant(message, rules, place)
-          : sentResult(message, rules),
-      );
+      messages.push(message.role === "assistant" ? sentAssistant(message, rules, place) : sentResult(message, rules));
     }
   }
   return messages;
@@ -150,16 +146,13 @@ function thinkingParts(value: unknown): object[] {
 
 function sentCalls(calls: readonly HistoryToolCall[], rules: SendRules): SentMessage["tool_calls"] {
   const { takesBack, unsignedCall } = rules.dialect;
-  const goesBack = (name: string) =>
-    (takesBack?.call.has(name) ?? true) && !rules.quirks.refused.has(name);
-  const sent = calls.map(
-    ({ id, type, function: { name, arguments: written, ...inner }, ...extra }) => ({
-      ...only(extra, goesBack),
-      id: sentId(id, rules.quirks),
-      type,
-      function: { ...only(inner, goesBack), name, arguments: readableArguments(written) },
-    }),
-  );
+  const goesBack = (name: string) => (takesBack?.call.has(name) ?? true) && !rules.quirks.refused.has(name);
+  const sent = calls.map(({ id, type, function: { name, arguments: written, ...inner }, ...extra }) => ({
+    ...only(extra, goesBack),
+    id: sentId(id, rules.quirks),
+    type,
+    function: { ...only(inner, goesBack), name, arguments: readableArguments(written) },
+  }));
   if (unsignedCall === undefined || calls.some((call) => isSigned(call, unsignedCall))) return sent;
   // The first of parallel calls carries the signature for all of them.
   return sent.map((call, index) => (index === 0 ? { ...unsignedCall, ...call } : call));
@@ -169,10 +162,7 @@ function isSigned(call: HistoryToolCall, fields: Readonly<Record<string, unknown
   return Object.keys(fields).some((name) => call[name] !== undefined);
 }
 
-function only(
-  fields: Readonly<Record<string, unknown>>,
-  goesBack: (name: string) => boolean,
-): Record<string, unknown> {
+function only(fields: Readonly<Record<string, unknown>>, goesBack: (name: string) => boolean): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => goesBack(name)));
 }
 

@@ -64,10 +64,7 @@ function learnSettings(
   return undefined;
 }
 
-function learnHistory(
-  cause: UpstreamRefusal,
-  { history, body }: RefusedRequest,
-): Partial<HistoryQuirks> | undefined {
+function learnHistory(cause: UpstreamRefusal, { history, body }: RefusedRequest): Partial<HistoryQuirks> | undefined {
   // Some bodies keep the sentence in places of their own: all of it is looked at.
   const said = cause.body;
   if (!history.wantsReasoning && /reasoning_content\b.{0,80}must be passed back/is.test(said)) {

@@ -97,8 +97,7 @@ export class ChatReader {
   #contentOf(delta: Readonly<Record<string, unknown>>, said: ChatModelEvent[]): void {
     const { content, refusal } = delta;
     const written = text(content) + text(refusal);
-    if (written !== "" || isThought(delta))
-      this.#say(this.#tags.push(written, isThought(delta)), said);
+    if (written !== "" || isThought(delta)) this.#say(this.#tags.push(written, isThought(delta)), said);
     if (!Array.isArray(content)) return;
     for (const part of content) {
       if (!isRecord(part)) continue;

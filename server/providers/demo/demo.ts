@@ -12,11 +12,7 @@ const WORD_MS = 12;
 export const demoModel: ChatModel = { stream: play };
 
 /** Plays what the script plans, word by word. */
-async function play(
-  request: ChatModelRequest,
-  signal: AbortSignal,
-  tell: Tell<ChatModelEvent>,
-): Promise<void> {
+async function play(request: ChatModelRequest, signal: AbortSignal, tell: Tell<ChatModelEvent>): Promise<void> {
   let said = "";
   let words = 0;
   const calls: ToolCall[] = [];

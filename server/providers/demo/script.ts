@@ -25,8 +25,7 @@ export function planDemo({ messages, tools }: ChatModelRequest): DemoStep[] {
   if (files.length > 0) return describeFiles(files);
   if (/\b(?:error|fail)\b/i.test(text)) return failOnRequest();
   if (/\bslow(?:ly)?\b/i.test(text)) return speakSlowly();
-  if (/\b(?:markdown|table|code|long)\b/i.test(text))
-    return [{ type: "text", text: MARKDOWN_SAMPLE }];
+  if (/\b(?:markdown|table|code|long)\b/i.test(text)) return [{ type: "text", text: MARKDOWN_SAMPLE }];
   const calls = chooseCalls(text, tools, messages.length);
   if (calls.length > 0) return useTools(calls);
   if (/\bthink/i.test(text)) return thinkAloud();
@@ -82,10 +81,7 @@ function resultsAtEnd(messages: readonly HistoryMessage[]): ToolMessage[] {
   return messages.slice(start).filter((message) => message.role === "tool");
 }
 
-function summarize(
-  messages: readonly HistoryMessage[],
-  results: readonly ToolMessage[],
-): DemoStep[] {
+function summarize(messages: readonly HistoryMessage[], results: readonly ToolMessage[]): DemoStep[] {
   const names = new Map(
     messages.flatMap((message) =>
       message.role === "assistant"

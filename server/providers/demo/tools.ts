@@ -38,12 +38,9 @@ function properNames(text: string): string[] {
 
 function argumentsFor(tool: ToolSpec, names: readonly string[]): Record<string, unknown>[] {
   const required = Array.isArray(tool.parameters.required) ? tool.parameters.required : [];
-  const fields = Object.entries(asRecord(tool.parameters.properties)).filter(([name]) =>
-    required.includes(name),
-  );
+  const fields = Object.entries(asRecord(tool.parameters.properties)).filter(([name]) => required.includes(name));
   const textFields = fields.filter(([, schema]) => isFreeText(asRecord(schema)));
-  const rounds =
-    textFields.length === 1 && names.length > 1 ? names.map((name) => [name]) : [names];
+  const rounds = textFields.length === 1 && names.length > 1 ? names.map((name) => [name]) : [names];
   return rounds.map((round) => {
     const left = [...round];
     return Object.fromEntries(
@@ -62,9 +59,7 @@ function isFreeText(schema: Record<string, unknown>): boolean {
 
 /** A value that the schema's author offers, else the plainest of its type. */
 function sample(schema: Record<string, unknown>): unknown {
-  const [offered] = [schema.examples, schema.enum].flatMap((list) =>
-    Array.isArray(list) ? list : [],
-  );
+  const [offered] = [schema.examples, schema.enum].flatMap((list) => (Array.isArray(list) ? list : []));
   const named = schema.const ?? schema.default ?? offered;
   if (named !== undefined) return named;
   switch (schema.type) {

@@ -97,12 +97,7 @@ function blameRequest(label: string, status: number, detail: FailureDetail): Ver
   return ["provider_error", message, false];
 }
 
-const SETUP_CODES = [
-  "unsupported_parameter",
-  "unknown_parameter",
-  "unsupported_value",
-  "invalid_function_parameters",
-];
+const SETUP_CODES = ["unsupported_parameter", "unknown_parameter", "unsupported_value", "invalid_function_parameters"];
 
 function says({ code, type }: FailureDetail, ...names: string[]): boolean {
   return names.includes(code) || names.includes(type);

@@ -63,9 +63,7 @@ function geminiSettings(
   const { extra_body: own, ...body } = extraBody;
   const ownGoogle = isRecord(own) && isRecord(own.google) ? own.google : {};
   const google = {
-    ...(thinks
-      ? { thinking_config: { ...thinkingDepth(model, effort), include_thoughts: true } }
-      : {}),
+    ...(thinks ? { thinking_config: { ...thinkingDepth(model, effort), include_thoughts: true } } : {}),
     ...(thinks && thoughtTag !== undefined ? { thought_tag_marker: thoughtTag } : {}),
     ...ownGoogle,
   };

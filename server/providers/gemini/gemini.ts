@@ -10,18 +10,14 @@ import { geminiDialect } from "./dialect.ts";
 export function createGemini({ model, env, times, settings }: ProviderSetup): Provider {
   const apiKey = readToken(env, "GEMINI_API_KEY");
   if (apiKey === undefined) {
-    throw new SetupError(
-      `model "gemini/${model}" needs GEMINI_API_KEY: set it to a key from Google AI Studio.`,
-    );
+    throw new SetupError(`model "gemini/${model}" needs GEMINI_API_KEY: set it to a key from Google AI Studio.`);
   }
   const label = "Gemini";
   return createChatCompletions({
     id: "gemini",
     label,
     model,
-    baseUrl:
-      readBaseUrl(env, "GEMINI_BASE_URL") ??
-      "https://generativelanguage.googleapis.com/v1beta/openai/",
+    baseUrl: readBaseUrl(env, "GEMINI_BASE_URL") ?? "https://generativelanguage.googleapis.com/v1beta/openai/",
     apiKey,
     mediaTypes: mediaTypesOf("gemini"),
     times,

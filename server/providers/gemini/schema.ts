@@ -50,9 +50,7 @@ function translate(schema: unknown, context: Context): Schema {
   if (FORMATS.has(format)) translated.format = format;
   if (isRecord(properties)) {
     const entries = Object.entries(properties);
-    translated.properties = Object.fromEntries(
-      entries.map(([name, inner]) => [name, translate(inner, context)]),
-    );
+    translated.properties = Object.fromEntries(entries.map(([name, inner]) => [name, translate(inner, context)]));
   }
   // Without any, an array is refused: "items: missing field".
   if (translated.type === "array") translated.items = itemsOf(schema, context);
@@ -84,9 +82,7 @@ function translateAll(schema: Readonly<Schema>, { root, within }: Context): Sche
   const context = { root, within: [...within] };
   const parts = partsOf(schema, context);
   const join = (field: string) => parts.map((part) => part[field]);
-  const properties = join("properties").flatMap((own) =>
-    isRecord(own) ? Object.entries(own) : [],
-  );
+  const properties = join("properties").flatMap((own) => (isRecord(own) ? Object.entries(own) : []));
   const required = new Set(join("required").flatMap((own) => (Array.isArray(own) ? own : [])));
   const joined = {
     ...Object.fromEntries(parts.flatMap((part) => Object.entries(part))),

@@ -11,10 +11,7 @@ const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
  * Access tokens of Google's application default credentials: a service account's key, a workload's identity,
  * or what `gcloud auth application-default login` left. The package keeps a token and renews it in time.
  */
-export async function googleToken(
-  { env, loadPackage }: ProviderSetup,
-  label: string,
-): Promise<() => Promise<string>> {
+export async function googleToken({ env, loadPackage }: ProviderSetup, label: string): Promise<() => Promise<string>> {
   const { GoogleAuth } = (await loadPackage("google-auth-library")) as GoogleAuthPackage;
   // The package looks into the process's environment only, and the setting may be the project's.
   const keyFilename = readSetting(env, "GOOGLE_APPLICATION_CREDENTIALS");

@@ -47,9 +47,7 @@ export function vertexEndpoint({ model, env }: Pick<ProviderSetup, "model" | "en
   if (project === undefined || location === undefined) {
     const missing = project === undefined ? "GOOGLE_CLOUD_PROJECT" : "GOOGLE_CLOUD_LOCATION";
     const example =
-      project === undefined
-        ? "the id of your Google Cloud project"
-        : '"global" or a region such as "europe-west1"';
+      project === undefined ? "the id of your Google Cloud project" : '"global" or a region such as "europe-west1"';
     throw new SetupError(`model "vertex/${model}" needs ${missing}: set it to ${example}.`);
   }
   return `https://${host(location)}/v1/projects/${project}/locations/${location}/endpoints/openapi`;

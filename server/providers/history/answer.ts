@@ -17,17 +17,11 @@ export function toHistoryCall({ id, name, arguments: written }: ToolCall): Histo
 }
 
 /** The message's calls, and the end. */
-export function endOfAnswer(
-  message: AssistantMessage,
-  finish: TurnFinish,
-  usage: Usage | undefined,
-): ChatModelEvent[] {
-  const calls = (message.tool_calls ?? []).map(
-    ({ id, function: { name, arguments: written } }) => ({
-      type: "call" as const,
-      call: { id, name, arguments: written },
-    }),
-  );
+export function endOfAnswer(message: AssistantMessage, finish: TurnFinish, usage: Usage | undefined): ChatModelEvent[] {
+  const calls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: written } }) => ({
+    type: "call" as const,
+    call: { id, name, arguments: written },
+  }));
   const end = { type: "end" as const, finish, ...(usage === undefined ? {} : { usage }), message };
   return [...calls, end];
 }

@@ -15,9 +15,7 @@ export function argumentsOf(call: HistoryToolCall): Record<string, unknown> {
 
 /** Every tool call of a history, in its order. */
 export function callsOf(history: readonly HistoryMessage[]): HistoryToolCall[] {
-  return history.flatMap((message) =>
-    message.role === "assistant" ? (message.tool_calls ?? []) : [],
-  );
+  return history.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []));
 }
 
 /** The ids that a new call of the conversation must not have. */

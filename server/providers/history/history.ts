@@ -1,10 +1,5 @@
 import type { MediaType } from "../../protocol/attachments.ts";
-import type {
-  AssistantMessage,
-  ConversationState,
-  HistoryMessage,
-  ToolMessage,
-} from "../../protocol/chat.ts";
+import type { AssistantMessage, ConversationState, HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
 import type {
   ChatModel,
   ChatModelEvent,
@@ -80,9 +75,7 @@ class HistoryConversation implements Conversation {
     const { instructions, tools } = this.#setup;
     const messages = this.#messagesForModel();
     const request = { instructions, tools, messages, onAnswer };
-    await this.#model.stream(request, signal, (events) =>
-      tell(hasNoEnd(events) ? events : this.#keepLast(events)),
-    );
+    await this.#model.stream(request, signal, (events) => tell(hasNoEnd(events) ? events : this.#keepLast(events)));
   }
 
   answer(answers: readonly ToolAnswer[]): void {

@@ -44,10 +44,7 @@ export class HostedCalls {
     const failed = item.status === "failed" || item.status === "incomplete";
     const durationMs = Math.round(performance.now() - (this.#began.get(id) ?? performance.now()));
     const output = outputOf(item) || (failed ? "OpenAI says that this failed." : NO_OUTPUT);
-    return [
-      ...this.#show(item),
-      { type: "hosted_result", answer: { id, name, output, failed }, durationMs },
-    ];
+    return [...this.#show(item), { type: "hosted_result", answer: { id, name, output, failed }, durationMs }];
   }
 
   #show(item: Json): SpokenEvent[] {
@@ -76,9 +73,7 @@ function argumentsOf(item: Json): Record<string, unknown> {
 }
 
 function isKnown({ type: _kindOfAction, ...fields }: Json): boolean {
-  return Object.values(fields).some((value) =>
-    Array.isArray(value) ? value.length > 0 : text(value) !== "",
-  );
+  return Object.values(fields).some((value) => (Array.isArray(value) ? value.length > 0 : text(value) !== ""));
 }
 
 /** What came of it, as a person reads it. */

@@ -29,8 +29,7 @@ function messageItems(message: HistoryMessage): InputItem[] {
 }
 
 function userItems(content: string | readonly ContentPart[]): InputItem[] {
-  const parts: readonly ContentPart[] =
-    typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const parts: readonly ContentPart[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
   const sent = parts.flatMap(inputContent);
   return sent.length === 0 ? [] : [{ role: "user", content: sent }];
 }
@@ -93,10 +92,7 @@ function said(content: string, phase?: unknown): InputItem[] {
   return [message];
 }
 
-function functionCall(
-  id: string,
-  { name, arguments: written }: { name: string; arguments: string },
-): InputItem {
+function functionCall(id: string, { name, arguments: written }: { name: string; arguments: string }): InputItem {
   // A call of another provider's model may have a name that this API refuses.
   const safe = name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed";
   return { type: "function_call", call_id: callId(id), name: safe, arguments: written };

@@ -2,14 +2,7 @@ import type { OpenAI } from "openai";
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { withExtraBody } from "../extra-body.ts";
 import { truncated } from "../failures/failures.ts";
-import type {
-  HostedToolType,
-  ModelSettings,
-  OnAnswer,
-  SpokenEvent,
-  Tell,
-  ToolSpec,
-} from "../provider.ts";
+import type { HostedToolType, ModelSettings, OnAnswer, SpokenEvent, Tell, ToolSpec } from "../provider.ts";
 import { text } from "../text.ts";
 import { readMessage } from "../upstream/message.ts";
 import { blamesParameter, UpstreamRefusal } from "../upstream/refusal.ts";
@@ -197,10 +190,7 @@ function blamesEncrypted(cause: unknown): boolean {
  * Another account or model cannot decrypt the reasoning of earlier turns. What was said and done still
  * makes a conversation without it.
  */
-function withoutRefusedReasoning(
-  input: readonly InputItem[],
-  cause: unknown,
-): InputItem[] | undefined {
+function withoutRefusedReasoning(input: readonly InputItem[], cause: unknown): InputItem[] | undefined {
   if (!(cause instanceof UpstreamRefusal)) return undefined;
   if (cause.detail.code !== "invalid_encrypted_content") return undefined;
   const rest = input.filter((item) => item.type !== "reasoning");

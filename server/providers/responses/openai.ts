@@ -7,9 +7,7 @@ import { createResponses } from "./responses.ts";
 export function createOpenAi({ model, env, times, settings }: ProviderSetup): Provider {
   const apiKey = readToken(env, "OPENAI_API_KEY");
   if (apiKey === undefined) {
-    throw new SetupError(
-      `model "openai/${model}" needs OPENAI_API_KEY: set it to a key of your OpenAI account.`,
-    );
+    throw new SetupError(`model "openai/${model}" needs OPENAI_API_KEY: set it to a key of your OpenAI account.`);
   }
   if (settings.extraBody !== undefined && "store" in settings.extraBody) {
     throw new SetupError(

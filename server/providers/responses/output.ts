@@ -24,9 +24,7 @@ export function toAssistantMessage(
   calls: readonly ToolCall[],
   parts: readonly OutputPart[],
 ): AssistantMessage {
-  const isPlain = parts.every(
-    (part) => part.type !== "item" && !(part.type === "message" && part.phase !== undefined),
-  );
+  const isPlain = parts.every((part) => part.type !== "item" && !(part.type === "message" && part.phase !== undefined));
   return {
     ...assistantMessage(said, calls.map(toHistoryCall)),
     ...(isPlain ? {} : { [OUTPUT_FIELD]: parts }),

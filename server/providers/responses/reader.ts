@@ -58,9 +58,7 @@ export class ResponsesReader {
       case "response.reasoning_text.delta":
         return this.#thinking(type, event);
       case "response.output_item.added":
-        return isRecord(event.item) && isHostedCall(event.item)
-          ? this.#hosted.begin(event.item)
-          : [];
+        return isRecord(event.item) && isHostedCall(event.item) ? this.#hosted.begin(event.item) : [];
       case "response.code_interpreter_call_code.done":
         return this.#hosted.run(event);
       case "response.output_item.done":
@@ -110,10 +108,7 @@ export class ResponsesReader {
   #call(item: Json): SpokenEvent[] {
     const [id, name] = [text(item.call_id), text(item.name)];
     if (id === "" || name === "") {
-      throw toProviderError(
-        this.#label,
-        new UpstreamGarbage("a function call has no id or no name"),
-      );
+      throw toProviderError(this.#label, new UpstreamGarbage("a function call has no id or no name"));
     }
     if (item.status === "incomplete") {
       this.#cutCalls.add(id);
@@ -140,10 +135,7 @@ export class ResponsesReader {
       end,
       ...(typeof phase === "string" ? { phase } : {}),
     });
-    return [
-      ...events,
-      ...this.#text(key, missingSources(this.#said.text.slice(start), item.content)),
-    ];
+    return [...events, ...this.#text(key, missingSources(this.#said.text.slice(start), item.content))];
   }
 
   #end(response: unknown): SpokenEvent[] {
@@ -178,9 +170,7 @@ function isFunctionCall(item: unknown): boolean {
 
 function wholeText(content: unknown): string {
   if (!Array.isArray(content)) return "";
-  return content
-    .map((part: unknown) => (isRecord(part) ? text(part.text) || text(part.refusal) : ""))
-    .join("");
+  return content.map((part: unknown) => (isRecord(part) ? text(part.text) || text(part.refusal) : "")).join("");
 }
 
 function failureOf(response: unknown): unknown {

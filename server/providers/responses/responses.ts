@@ -78,12 +78,7 @@ class StatelessResponses implements ChatModel {
     tell: Tell<ChatModelEvent>,
   ): Promise<void> {
     const turn = { instructions, tools, messages, store: false, onAnswer };
-    return this.#model.ask(
-      turn,
-      (finished) => ({ ...endOf(finished), message: finished.message }),
-      signal,
-      tell,
-    );
+    return this.#model.ask(turn, (finished) => ({ ...endOf(finished), message: finished.message }), signal, tell);
   }
 }
 

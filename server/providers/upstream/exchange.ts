@@ -115,8 +115,7 @@ export function headersOf(answer: IncomingMessage): Headers {
 
 /** Whether the answer is a success with a body of this media type that is not compressed. */
 export function isStream({ statusCode = 0, headers }: IncomingMessage, mediaType: string): boolean {
-  if (statusCode < 200 || statusCode >= 300 || isCompressed(headers["content-encoding"]))
-    return false;
+  if (statusCode < 200 || statusCode >= 300 || isCompressed(headers["content-encoding"])) return false;
   const type = (headers["content-type"] ?? "").split(";", 1)[0] ?? "";
   return type.trim().toLowerCase() === mediaType;
 }

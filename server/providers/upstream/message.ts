@@ -61,11 +61,7 @@ function isError(event: string, json: Record<string, unknown>): boolean {
   );
 }
 
-function parse(
-  data: string,
-  label: string,
-  parser: Pick<RepeatedJson, "parse">,
-): Record<string, unknown> {
+function parse(data: string, label: string, parser: Pick<RepeatedJson, "parse">): Record<string, unknown> {
   let json: unknown;
   try {
     json = parser.parse(data);

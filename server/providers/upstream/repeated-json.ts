@@ -154,9 +154,7 @@ function isProven(text: string, holes: readonly Hole[]): boolean {
   );
   const parts = between(text, holes);
   try {
-    const message: unknown = JSON.parse(
-      parts.map((part, index) => part + (others[index] ?? "")).join(""),
-    );
+    const message: unknown = JSON.parse(parts.map((part, index) => part + (others[index] ?? "")).join(""));
     return holes.every(({ slot, isNumber }, index) => {
       const holder = isRecord(message) ? slot.holder(message) : undefined;
       return isRecord(holder) && holder[slot.key] === readValue(others[index] ?? "", isNumber);

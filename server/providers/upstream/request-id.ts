@@ -21,8 +21,7 @@ export async function telling<Answer extends { incoming: IncomingMessage }>(
     tell(onAnswer, answer.incoming.headers);
     return answer;
   } catch (error) {
-    const refusal =
-      error instanceof Error && error.cause instanceof UpstreamRefusal ? error.cause : error;
+    const refusal = error instanceof Error && error.cause instanceof UpstreamRefusal ? error.cause : error;
     if (refusal instanceof UpstreamRefusal) tell(onAnswer, refusal.headers);
     throw error;
   }

@@ -31,11 +31,7 @@ const LONGEST_WAIT_SECONDS = 2;
  * Milliseconds to wait before the same request is worth another try; `undefined` when it is not.
  * Only for failures before the first event: what a user has seen cannot be taken back.
  */
-export function retryDelay(
-  failure: ProviderError,
-  tried: number,
-  random: () => number,
-): number | undefined {
+export function retryDelay(failure: ProviderError, tried: number, random: () => number): number | undefined {
   if (tried >= MAX_TRIES || !failure.retryable || !isTransient(failure.cause)) return undefined;
   if (failure.retryAfter !== undefined) {
     if (failure.retryAfter > LONGEST_WAIT_SECONDS) return undefined;

@@ -1,10 +1,4 @@
-import {
-  type Destination,
-  destinationOf,
-  exchange,
-  type StreamAnswer,
-  streamAnswer,
-} from "./exchange.ts";
+import { type Destination, destinationOf, exchange, type StreamAnswer, streamAnswer } from "./exchange.ts";
 import { requestBody } from "./request-body.ts";
 
 /** What is the same in each request to one path: all but the body, and a key that changes. */

@@ -76,11 +76,7 @@ interface OpenStream {
 }
 
 /** Rejects also where the stream's first event is that the upstream fails: nothing was said by then. */
-async function openStream(
-  request: StreamRequest,
-  label: string,
-  line: UpstreamLine,
-): Promise<OpenStream> {
+async function openStream(request: StreamRequest, label: string, line: UpstreamLine): Promise<OpenStream> {
   const connection = new SseConnection(line);
   await connection.start((own) => telling(request.onAnswer, () => request.send(own)));
   let first: SseMessage[] | undefined = [];

@@ -59,9 +59,7 @@ export class Upstream {
     const { to, headers } = await this.#form.part;
     const { apiKey } = this.#options;
     const authorized =
-      typeof apiKey === "function"
-        ? { ...headers, authorization: `Bearer ${await apiKey()}` }
-        : headers;
+      typeof apiKey === "function" ? { ...headers, authorization: `Bearer ${await apiKey()}` } : headers;
     return sendJson({ to, headers: authorized }, request.body(), signal);
   }
 }

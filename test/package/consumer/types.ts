@@ -1,18 +1,10 @@
 /** What the package says of an agent's types, and what it refuses. */
 
-import {
-  type AgentDefinition,
-  defineAgent,
-  type ModelName,
-  type ToolContext,
-  tool,
-} from "parley-agent";
+import { type AgentDefinition, defineAgent, type ModelName, type ToolContext, tool } from "parley-agent";
 import { z } from "zod";
 
 /** Compiles only where both types are the same. */
-function same<A>(
-  _value: A,
-): <B>(other: B & ([A] extends [B] ? ([B] extends [A] ? B : never) : never)) => void {
+function same<A>(_value: A): <B>(other: B & ([A] extends [B] ? ([B] extends [A] ? B : never) : never)) => void {
   return () => {};
 }
 
