@@ -6,8 +6,8 @@ import { build, context, transformSync } from "esbuild";
 import { buildChunks, chunkBudgets, chunkSource, LOCALES, sourcesOf } from "./build/chunks.mjs";
 import { clientErrors } from "./build/client-errors.mjs";
 import { compactTemplates } from "./build/compact-templates.mjs";
-import { lateFiles } from "./build/late-files.mjs";
 import { LAUNCHER_BUDGET_GZIP_BYTES, launcherScript } from "./build/launcher-script.mjs";
+import { licensesOf } from "./build/licenses.mjs";
 import { litCoreOnly } from "./build/lit-core.mjs";
 import { customElementsManifest } from "./build/manifest.mjs";
 import { markedLexerOnly } from "./build/marked-lexer.mjs";
@@ -20,41 +20,29 @@ const WIDGET_BUDGET_GZIP_BYTES = 64_000;
 const CHUNKS = "dist/public/chunks";
 
 const watching = process.argv.includes("--watch");
-const { version } = JSON.parse(readFileSync("package.json", "utf8"));
-const define = { PARLEY_VERSION: JSON.stringify(version) };
+const { peerDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 
-/** Packages stay outside: they are loaded on first need, and their licences travel with them. */
-const node = {
+/**
+ * The server with its dependencies as they are: a start reads a few files in place of hundreds. Outside stay the packages
+ * that a project brings, and `jiti`, which loads files of its own.
+ */
+const server = {
+  entryPoints: ["cli.ts", "server/parley-agent.ts", "server/routes/parse-worker.ts"],
   outdir: "dist",
+  // All in one folder: see server/project/own-files.ts.
+  entryNames: "[name]",
+  chunkNames: "[name]-[hash]",
   bundle: true,
+  splitting: true,
   platform: "node",
   target: "node20",
   format: "esm",
-  packages: "external",
+  metafile: true,
+  external: ["jiti", ...Object.keys(peerDependencies)],
   sourcemap: true,
-  define,
-};
-
-/**
- * In parts: what it imports while it runs is a file of its own, which is read when it is needed. Without indentation, which
- * a start would read, too, but with all names and in lines: a stack trace is to tell where it was.
- */
-const command = {
-  ...node,
-  minifyWhitespace: true,
-  lineLimit: 120,
-  plugins: [lateFiles("server/commands.ts")],
-  entryPoints: { cli: "cli.ts" },
-  splitting: true,
-  chunkNames: "cli-[name]-[hash]",
-};
-
-/** Whole, because each is loaded by itself. */
-const alone = {
-  ...node,
-  entryPoints: {
-    "parley-agent": "server/parley-agent.ts",
-    "parse-worker": "server/routes/parse-worker.ts",
+  // For those dependencies that are CommonJS.
+  banner: {
+    js: 'import { createRequire as requireFrom } from "node:module";\nconst require = requireFrom(import.meta.url);',
   },
 };
 
@@ -136,8 +124,6 @@ function refuseCopies(chunkSources, widgetSources) {
 
 rmSync("dist", { recursive: true, force: true });
 mkdirSync("dist/public", { recursive: true });
-// Node asks it before each file whether that is a module: shorter than the one above, and nearer.
-writeFileSync("dist/package.json", JSON.stringify({ type: "module" }));
 pages();
 const manifest = customElementsManifest();
 writeFileSync("dist/custom-elements.json", JSON.stringify(manifest, null, 2));
@@ -153,17 +139,13 @@ browser.define = {
 const launcher = launcherScript(script, manifest, watching);
 
 if (watching) {
-  for (const options of [command, alone, browser, launcher]) {
-    const watched = await context(options);
-    // By itself `watch` does not wait for the first build, and the server would find no command.
-    await watched.rebuild();
-    await watched.watch();
-  }
+  for (const options of [browser, launcher]) await (await context(options)).watch();
   const args = process.argv.slice(2).filter((argument) => argument !== "--watch");
-  spawn(process.execPath, ["--watch", "dist/cli.js", "start", ...args], { stdio: "inherit" });
+  spawn(process.execPath, ["--watch", "--import", "tsx", "cli.ts", "start", ...args], { stdio: "inherit" });
 } else {
-  const builds = [browser, launcher, command, alone].map((options) => build(options));
-  const [{ metafile }] = await Promise.all(builds);
+  const builds = [browser, launcher, server].map((options) => build(options));
+  const [{ metafile }, , { metafile: ofServer }] = await Promise.all(builds);
+  writeFileSync("dist/LICENSES.txt", licensesOf(ofServer));
   await Promise.all([browser, launcher].map(({ outfile }) => minifyAgain(outfile)));
   refuseCopies(chunks.sources, sourcesOf(metafile));
   console.log("Built dist/.");

@@ -1,59 +1,132 @@
-/** `npm run bench`: Parley, the floor and others side by side. See bench/README.md. */
+/** `npm run bench`: Parley, a hand-written relay and two peers side by side. How it works: docs/performance.md */
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { judgeGoals } from "./server/driver/goals.mjs";
-import { installPeers } from "./server/driver/install-peers.mjs";
-import { HELP, readOptions } from "./server/driver/options.mjs";
-import { writeProfiles } from "./server/driver/profile.mjs";
-import { machine, writeGoals, writeReport } from "./server/driver/report.mjs";
-import { Results } from "./server/driver/results.mjs";
-import { runRounds, startSurroundings } from "./server/driver/rounds.mjs";
-import { checkScale } from "./server/driver/scale.mjs";
-import { checkBuild } from "./server/driver/targets.mjs";
+import { parseArgs } from "node:util";
+import { Child, pathOf } from "./server/processes.mjs";
+import { writeReport } from "./server/report.mjs";
+import { SCENARIOS } from "./server/scenarios.mjs";
+import { installPeers, startTarget, TARGETS, targetBefore } from "./server/targets.mjs";
+
+const HELP = `npm run bench -- [options]
+
+  --only <names>      Scenarios, with commas: ${SCENARIOS.map(({ name }) => name).join(", ")}.
+  --targets <names>   Servers, with commas: ${TARGETS.map(({ name }) => name).join(", ")}.
+  --transports <names>  sse, ws, json.
+  --before <cli.js>   Another build of Parley, measured in the same rounds.
+  --rounds <n>        Rounds in which the servers take turns. Default: 3.
+  --quick             One round of short measurements: shows that all works, not what it costs.
+  --profile <folder>  Writes a .cpuprofile of each measurement of CPU time.
+`;
+
+const LONG = {
+  fullSpeedMs: 3000,
+  pacedWarmMs: 8000,
+  pacedMs: 6000,
+  carriedMs: 3000,
+  firstTokens: 500,
+  idleSockets: 5000,
+};
+const QUICK = { fullSpeedMs: 300, pacedWarmMs: 300, pacedMs: 600, carriedMs: 300, firstTokens: 20, idleSockets: 500 };
+
+/** @throws Error that names the option and what would be right */
+function readOptions() {
+  const text = { type: "string" };
+  const { values } = parseArgs({
+    options: {
+      only: text,
+      targets: text,
+      transports: text,
+      before: text,
+      profile: text,
+      rounds: text,
+      quick: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h" },
+    },
+  });
+  const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds must be a whole number from 1.");
+  return {
+    ...values,
+    rounds,
+    times: values.quick ? QUICK : LONG,
+    transports: values.transports?.split(",") ?? ["sse", "ws", "json"],
+    scenarios: choose("only", values.only, SCENARIOS),
+    targets: [
+      ...choose("targets", values.targets, TARGETS),
+      ...(values.before === undefined ? [] : [targetBefore(values.before)]),
+    ],
+  };
+}
+
+function choose(option, given, all) {
+  const names = given?.split(",") ?? all.map(({ name }) => name);
+  const wrong = names.find((name) => !all.some((one) => one.name === name));
+  if (wrong === undefined) return all.filter(({ name }) => names.includes(name));
+  throw new Error(`--${option} does not know "${wrong}". It takes ${all.map(({ name }) => name).join(", ")}.`);
+}
+
+/** Each server is started anew for each measurement. */
+async function measure({ scenario, transport, target: spec, round, options, surroundings }) {
+  const { model } = surroundings;
+  const target = await startTarget(spec, model.url);
+  const cpuOf = async (task) => {
+    if (options.profile) await target.call("startProfile");
+    const before = await target.call("cpu");
+    const value = await task();
+    const cpu = (await target.call("cpu")) - before;
+    const file = `${scenario.name}-${transport}-${spec.name}-${round}.cpuprofile`;
+    if (options.profile) await target.call("stopProfile", join(options.profile, file));
+    return { value, cpu };
+  };
+  try {
+    const values = await scenario.run({
+      ...surroundings,
+      base: target.url,
+      target,
+      transport,
+      cpuOf,
+      times: options.times,
+    });
+    await surroundings.load.call("cutStreams", 0);
+    return values;
+  } catch (error) {
+    throw new Error(`${scenario.name}, ${transport}, ${spec.name}: ${error.message}`, { cause: error });
+  } finally {
+    await target.stop();
+  }
+}
 
 async function main() {
-  const options = readOptions(process.argv.slice(2));
+  const options = readOptions();
   if (options.help) return console.log(HELP);
-  checkBuild();
+  const isBuilt = existsSync("dist/cli.js");
+  if (!isBuilt && options.targets.some(({ name }) => name === "parley")) throw new Error("Run first: npm run build");
+  if (options.profile) mkdirSync(options.profile, { recursive: true });
   installPeers(options.targets);
-  const surroundings = await startSurroundings();
-  if (options.scale) console.log(await checkScale(options, surroundings, tell));
-  else await compare(options, surroundings);
-  await Promise.all(Object.values(surroundings).map((child) => child.stop()));
-}
-
-async function compare(options, surroundings) {
-  const results = new Results();
-  try {
-    await runRounds(options, surroundings, results, tell);
-  } finally {
-    // What was measured before a failure is not lost.
-    if (results.measurements.length > 0) report(results, options);
-  }
-  if (options.profile) console.log(`\n${writeProfiles(options.profile)}`);
-}
-
-function report(results, options) {
-  const goals = judgeGoals(results);
-  const text = `${writeReport(results, options)}\n\n${writeGoals(goals)}\n`;
-  const { rounds, quick, times, out } = options;
-  const json = {
-    machine: machine(),
-    rounds,
-    quick,
-    times,
-    goals,
-    measurements: results.measurements,
+  const surroundings = {
+    load: new Child("load client", [pathOf("load.mjs")]),
+    sender: new Child("sender of attachments", [pathOf("load.mjs")]),
+    model: await new Child("model", [pathOf("model.mjs")]).listening(),
   };
-  mkdirSync(out, { recursive: true });
-  writeFileSync(join(out, "server.md"), text);
-  writeFileSync(join(out, "server.json"), `${JSON.stringify(json, null, 2)}\n`);
-  console.log(`\n${text}\nWritten to ${out}/server.md and ${out}/server.json.`);
-}
-
-function tell({ scenario, transport, target, round }) {
-  console.error(["·", scenario, target, transport, round && `round ${round}`].filter(Boolean).join(" "));
+  const measurements = [];
+  for (const scenario of options.scenarios) {
+    for (let round = 1; round <= options.rounds; round++) {
+      // The server that comes first meets another machine than the one that comes last.
+      const targets = round % 2 === 1 ? options.targets : [...options.targets].reverse();
+      for (const transport of scenario.transports.filter((name) => options.transports.includes(name))) {
+        for (const target of targets.filter(({ transports }) => transports.includes(transport))) {
+          console.error(`${scenario.name} ${transport} ${target.name} ${round}`);
+          const values = await measure({ scenario, transport, target, round, options, surroundings });
+          measurements.push({ scenario: scenario.name, transport, target: target.name, round, values });
+        }
+      }
+    }
+  }
+  mkdirSync("bench/results", { recursive: true });
+  writeFileSync("bench/results/server.json", JSON.stringify(measurements, null, 1));
+  console.log(`\n${writeReport(measurements, options.targets)}`);
+  process.exit();
 }
 
 main().catch((error) => {

@@ -1,149 +1,177 @@
 /**
- * What the widget costs: frames of a long answer against parsing the whole message again, the size of every file, the
- * time until somebody can type, what holds a phone up, and memory. Prints tables; needs a build. `npm run bench:widget`
+ * `npm run bench:widget`: what the chat costs a browser, measured on the built page at `/` in the Chromium of the tests:
+ * a frame at the end of a long answer, the longest task on a phone, and the memory of a conversation.
  */
 
-import { readdirSync, readFileSync } from "node:fs";
-import { build } from "esbuild";
-import { litCoreOnly } from "../build/lit-core.mjs";
-import { markedLexerOnly } from "../build/marked-lexer.mjs";
 import { launchBrowser } from "../test/support/browser.ts";
-import { sitePage, startSite } from "../test/support/site.ts";
 import { startServer } from "../test/support/start-server.ts";
-import { answers } from "./widget/answers.mjs";
-import { closedLauncher } from "./widget/closed-launcher.mjs";
-import { frameGoals } from "./widget/goals.mjs";
-import { layout, memory, phone } from "./widget/phone.mjs";
+import { median } from "./server/order.mjs";
+import { writeTable } from "./server/report.mjs";
 
-const LOADS = 7;
+const PHONE = { viewport: { width: 412, height: 800 } };
+
+/** A mid-range phone against a desktop, as Chrome's developer tools take it. */
+const SLOWER = 4;
+
+const RUNS = 3;
+const ANSWER_CHARS = 100_000;
+
+/** So much of an answer's end is written at the pace of a model, a frame for each piece. */
+const END_CHARS = 5_000;
+
+const PROSE =
+  "A paragraph with **strong words**, `code`, and [a link](https://example.org/page), which goes on for a while, as " +
+  "answers do, until it has said what there is to say.\n\n";
+const PART = `## A heading
+
+${PROSE}- An item with *emphasis* and \`code\` in it
+- another one, which is a little longer
+
+\`\`\`ts
+export function add(a: number, b: number): number {
+  return a + b; // the sum
+}
+\`\`\`
+
+${PROSE}| name | value | note |
+|:-----|------:|------|
+| one | 1 | *first* |
+
+`;
+const ANSWER = PART.repeat(ANSWER_CHARS / PART.length + 1).slice(0, ANSWER_CHARS);
 
 const closing = [];
 const t = { after: (close) => closing.unshift(close) };
 
-function print(title, rows) {
-  console.log(`\n${title}\n`);
-  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
-  for (const [index, row] of rows.entries()) {
-    const cells = row.map((cell, column) =>
-      column === 0 ? cell.padEnd(widths[column]) : cell.padStart(widths[column]),
-    );
-    console.log(`| ${cells.join(" | ")} |`);
-    if (index > 0) continue;
-    console.log(`|${widths.map((width, column) => `${"-".repeat(width + 1)}${column ? ":" : "-"}`).join("|")}|`);
+/** `chars` characters each `ms` milliseconds. */
+function* speak(text, chars, ms) {
+  for (let at = 0; at < text.length; at += chars) {
+    yield { type: "text", delta: text.slice(at, at + chars) };
+    yield { type: "wait", for: new Promise((resolve) => setTimeout(resolve, ms)) };
   }
 }
 
-function sizes() {
-  const paths = [
-    "widget.js",
-    "launcher.js",
-    ...readdirSync("dist/public/chunks")
-      .filter((name) => name.endsWith(".js"))
-      .map((name) => `chunks/${name}`),
-  ];
-  const bytes = (path) => readFileSync(`dist/public/${path}`).length.toLocaleString("en");
-  print("Bytes of each file, as built and on the wire", [
-    ["file", "raw", "gzip", "brotli"],
-    ...paths.map((path) => [path, bytes(path), bytes(`${path}.gz`), bytes(`${path}.br`)]),
-  ]);
+/** Opens the chat page of a server whose model says these turns. */
+async function openChat(browser, turns) {
+  const server = await startServer(t, { turns, env: { PARLEY_RATE_PER_ADDRESS: "0", PARLEY_RATE_PER_SOCKET: "0" } });
+  const page = await browser.newPage(PHONE);
+  await page.goto(server.url);
+  await page.locator("textarea").waitFor();
+  const session = await page.context().newCDPSession(page);
+  return { page, session };
 }
 
-/** The widget's Markdown as it is built. */
-async function pageScript() {
-  const { outputFiles } = await build({
-    entryPoints: ["bench/widget/page.ts"],
-    bundle: true,
-    format: "iife",
-    target: "es2022",
-    minify: true,
-    write: false,
-    plugins: [litCoreOnly, markedLexerOnly],
-    // Its chunks are not there: what they add is not measured.
-    define: { PARLEY_CHUNKS: JSON.stringify("-none"), PARLEY_LOCALES: '""' },
+/** Sends messages one after the other, and waits for each answer. */
+function send(page, count) {
+  return page.evaluate(async (left) => {
+    const chat = document.querySelector("agent-chat");
+    for (; left > 0; left--) {
+      const done = new Promise((resolve) => document.addEventListener("agent-chat-done", resolve, { once: true }));
+      chat.send(`Question ${left}?`);
+      await done;
+    }
+  }, count);
+}
+
+/** Milliseconds of script, style and layout so far, and how many frames there were. */
+async function workOf({ page, session }) {
+  const { metrics } = await session.send("Performance.getMetrics");
+  const parts = ["ScriptDuration", "LayoutDuration", "RecalcStyleDuration"];
+  const seconds = metrics.filter(({ name }) => parts.includes(name)).reduce((sum, { value }) => sum + value, 0);
+  return { ms: seconds * 1000, frames: await page.evaluate(() => globalThis.frameCount) };
+}
+
+/** The mean frame while the last characters of the answer are written. */
+async function frameAtTheEnd(browser) {
+  const end = ANSWER.slice(-END_CHARS);
+  let atTheEnd;
+  const beginsToEnd = new Promise((resolve) => {
+    atTheEnd = resolve;
   });
-  return outputFiles[0].text;
+  function* turn() {
+    yield* speak(ANSWER.slice(0, -END_CHARS), 512, 16);
+    // The page must have drawn what came quickly.
+    yield { type: "wait", for: new Promise((resolve) => setTimeout(resolve, 1000)) };
+    atTheEnd();
+    yield* speak(end, 16, 17);
+  }
+  const chat = await openChat(browser, [turn()]);
+  await chat.session.send("Performance.enable");
+  await chat.page.evaluate(() => {
+    globalThis.frameCount = 0;
+    const count = () => {
+      globalThis.frameCount += 1;
+      requestAnimationFrame(count);
+    };
+    count();
+  });
+  const done = send(chat.page, 1);
+  await beginsToEnd;
+  const before = await workOf(chat);
+  await done;
+  const after = await workOf(chat);
+  await chat.page.close();
+  return (after.ms - before.ms) / (after.frames - before.frames);
 }
 
-async function frames(browser) {
-  const page = await browser.newPage({ viewport: { width: 800, height: 900 } });
-  await page.goto((await startSite(t, { "/": sitePage("") })).url);
-  // The whole package, of which the widget has the lexer only.
-  await page.addScriptTag({ path: "node_modules/marked/lib/marked.umd.js" });
-  await page.addScriptTag({ content: await pageScript() });
-  const milliseconds = (value) => value.toFixed(2);
-  const rows = [
-    ["answer", "start", "end", "end/start", "in a loop", "longest", "whole: start", "whole: end", "whole/ours"],
-  ];
-  const costs = [];
-  for (const [name, text] of answers) {
-    const { ours, whole } = await page.evaluate((source) => globalThis.benchmark(source), text);
-    costs.push(ours);
-    rows.push([
-      name,
-      milliseconds(ours.start),
-      milliseconds(ours.end),
-      (ours.end / ours.start).toFixed(1),
-      milliseconds(ours.loop),
-      milliseconds(ours.longest),
-      milliseconds(whole.start),
-      milliseconds(whole.end),
-      `${(whole.end / ours.end).toFixed(0)} x`,
-    ]);
-  }
-  print("Milliseconds of script and layout per frame of 16 characters", rows);
-  const [[, mixture]] = answers;
-  const sight = await page.evaluate((text) => globalThis.inspect(text), mixture.slice(0, 20_000));
-  print("Goals of a stream of 100 kB (what is seen: of its first 20 kB)", frameGoals(costs[0], sight));
+/** The longest task of the main thread while an answer is written, in milliseconds of a phone's processor. */
+async function longestTask(browser) {
+  const { page, session } = await openChat(browser, [speak(ANSWER, 32, 12)]);
+  const events = [];
+  session.on("Tracing.dataCollected", ({ value }) => events.push(...value));
+  const isComplete = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
+  const traceConfig = { includedCategories: ["toplevel"] };
+  await session.send("Tracing.start", { traceConfig, transferMode: "ReportEvents" });
+  await send(page, 1);
+  await session.send("Tracing.end");
+  await isComplete;
   await page.close();
+  const threadOf = ({ pid, tid }) => `${pid} ${tid}`;
+  const mains = events.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain");
+  const threads = new Set(mains.map(threadOf));
+  const tasks = events.filter((event) => event.name.endsWith("RunTask") && threads.has(threadOf(event)));
+  return tasks.reduce((longest, { tdur = 0 }) => Math.max(longest, (tdur / 1000) * SLOWER), 0);
 }
 
-/** Milliseconds from the navigation until something can be used, in fresh profiles. */
-async function timeTo(browser, url, selector) {
-  const times = [];
-  for (let load = 0; load < LOADS; load += 1) {
-    const page = await browser.newPage();
-    await page.goto(url, { waitUntil: "commit" });
-    await page.locator(selector).waitFor();
-    times.push(await page.evaluate(() => performance.now()));
-    await page.close();
-  }
-  return times.sort((a, b) => a - b)[Math.floor(LOADS / 2)];
+/** KiB of the page's heap for each of 200 messages, and MB that are left after a new conversation has begun. */
+async function memory(browser) {
+  const turns = Array.from({ length: 110 }, () => [{ type: "text", delta: PROSE.repeat(2) }]);
+  const { page, session } = await openChat(browser, turns);
+  const heap = async () => {
+    await session.send("HeapProfiler.collectGarbage");
+    return (await session.send("Runtime.getHeapUsage")).usedSize;
+  };
+  await send(page, 10);
+  const few = await heap();
+  await send(page, 100);
+  const many = await heap();
+  await page.evaluate(() => document.querySelector("agent-chat").reset());
+  const none = await heap();
+  await page.close();
+  return { each: (many - few) / 200 / 1024, left: (none - few) / 1e6 };
 }
 
-async function interactive(browser) {
-  const server = await startServer(t, { turns: [] });
-  const site = await startSite(t, {
-    "/": sitePage(`<script src="${server.url}/widget.js" async></script>`),
-    "/early": sitePage(`<script src="${server.url}/launcher.js" async></script>`),
-    "/without": sitePage(`<button>Nothing</button>`),
-  });
-  const rows = [["page", "median of 7"]];
-  for (const [name, url, selector] of [
-    ["/ until the text field", `${server.url}/`, "textarea"],
-    ["a host page until the launcher", `${site.url}/`, '[part="launcher"]'],
-    ["the same with /launcher.js", `${site.url}/early`, '[part="launcher"]'],
-    ["the same page without us, until its button", `${site.url}/without`, "button"],
-  ]) {
-    rows.push([name, (await timeTo(browser, url, selector)).toFixed(0)]);
-  }
-  print("Milliseconds until interactive, on this machine", rows);
+async function medianOf(measure, browser) {
+  const values = [];
+  for (let run = 0; run < RUNS; run++) values.push(await measure(browser));
+  return median(values);
 }
 
 try {
-  sizes();
   const browser = await launchBrowser(t);
-  await frames(browser);
-  await interactive(browser);
-  print(
-    "Tasks of the page on a phone, in milliseconds on a processor that is four times slower",
-    await phone(browser, t),
+  const frame = await medianOf(frameAtTheEnd, browser);
+  const task = await medianOf(longestTask, browser);
+  const { each, left } = await memory(browser);
+  const judge = (value, most, unit) => [`${value.toPrecision(3)} ${unit}`, `≤ ${most}`];
+  console.log(
+    writeTable([
+      ["what", "measured", "goal"],
+      ["mean frame at the end of an answer of 100 kB", ...judge(frame, 1.5, "ms")],
+      ["longest task on a phone while it is written", ...judge(task, 100, "ms")],
+      ["heap for each of 200 messages", ...judge(each, 8, "KiB")],
+      ["heap that is left after a new conversation", ...judge(left, 1, "MB")],
+    ]),
   );
-  print(
-    "A site's page with the launcher that nobody opens, in milliseconds on such a processor",
-    await closedLauncher(browser, t),
-  );
-  print("Layout of a long conversation", await layout(browser, t));
-  print("Memory of a conversation", await memory(browser, t));
 } finally {
   for (const close of closing) await close();
 }

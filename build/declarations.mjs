@@ -17,6 +17,8 @@ const ofFiles = /^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=\n|\/\*\*)/gm;
 
 const bundle = await rollup({
   input: ENTRIES,
+  // Of modules that types are taken from; none of it is left in the files.
+  external: /^node:/,
   plugins: [dts()],
   onwarn(warning) {
     throw new Error(warning.message);

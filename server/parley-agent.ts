@@ -1,4 +1,4 @@
-/** The package `parley-agent`, as agent projects import it. */
+/** What a project imports as `parley-agent`. */
 
 export {
   type AgentDefinition,
@@ -6,7 +6,7 @@ export {
   type ModelName,
   type ToolContext,
   type ToolDefinition,
+  ToolError,
   tool,
 } from "./agent/define.ts";
-export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/schema.ts";
-export { ToolError } from "./agent/tool-error.ts";
+export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/tool-schema.ts";

@@ -1,57 +1,54 @@
-/** SIGHUP: keys, secrets, origins and limits are read anew, and nothing else stops or starts. */
+/** SIGHUP: the live settings are read anew, and nothing else stops or starts. */
 
 import { closeSync, openSync } from "node:fs";
 import { isatty } from "node:tty";
-import { type Config, type Flags, hasKeys, LIVE_SETTINGS, readConfig, secretsOf } from "./config.ts";
-import type { KeyKind } from "./http/caller.ts";
-import type { Log } from "./log.ts";
-import { SetupError } from "./providers/failures/provider-error.ts";
-import type { Environment } from "./read-setting.ts";
+import { secretsOf } from "./config/environment.ts";
+import { type Environment, type Flags, isLive, readSettings, requiresKey, type Settings } from "./config/settings.ts";
+import { ConfigError } from "./errors.ts";
+import type { ParleyServer } from "./server.ts";
 
 export interface Reloading {
-  /** The settings of the start, and what was read of them. */
+  server: ParleyServer;
+  /** Of the start. */
+  settings: Settings;
   env: Environment;
-  config: Config;
   flags: Flags;
-  /** Reads the environment's files anew. @throws SetupError */
-  readSettings(): Environment;
-  /** Takes them over; the answer is how many sockets and runs were ended by that. */
-  apply(config: Config, env: Environment): number | Promise<number>;
-  /** What the log strikes out; new secrets are added, old ones stay. */
-  secrets: string[];
-  log: Log;
+  /** Reads the environment's files anew. @throws ConfigError */
+  read(): Environment;
 }
 
-/** By its number: `process.stdin` would be made for the question. */
 const STANDARD_INPUT = 0;
 
-/** Rereads the settings on SIGHUP, unless that says that the terminal was closed: then the server ends. */
+/** Reads the settings anew on SIGHUP. If that signal means that the terminal was closed, the server ends. */
 export function reloadOnHangup(reloading: Reloading): void {
-  let { env, config } = reloading;
   const hasTerminal = isatty(STANDARD_INPUT);
-  const { flags, readSettings, apply, secrets, log } = reloading;
-  const reload = async () => {
-    try {
-      const nextEnv = readSettings();
-      const next = readConfig(flags, nextEnv);
-      refuseToOpen(config, next);
-      secrets.push(...secretsOf(nextEnv).filter((secret) => !secrets.includes(secret)));
-      const closed = await apply(next, nextEnv);
-      log.notice(`SIGHUP: ${describe(config, env, next, nextEnv, closed).join("; ")}.`);
-      config = next;
-      env = nextEnv;
-    } catch (error) {
-      if (!(error instanceof SetupError)) log.failure(error);
-      const problem = error instanceof SetupError ? error.message : "The settings cannot be read.";
-      log.notice(`SIGHUP: nothing was changed. ${problem}`);
-    }
-  };
-  // One after another: each compares with what the last one took over.
-  let last: Promise<void> = Promise.resolve();
+  let env = reloading.env;
   process.on("SIGHUP", () => {
     if (hasTerminal && !isTerminalOpen()) process.kill(process.pid, "SIGTERM");
-    else last = last.then(reload);
+    else env = reload(reloading, env);
   });
+}
+
+/** Returns the environment that counts from now on. */
+function reload({ server, settings, flags, read }: Reloading, env: Environment): Environment {
+  const { log } = server;
+  try {
+    const nextEnv = read();
+    const next = readSettings(nextEnv, flags);
+    refuseToOpen(settings, next);
+    log.hide(secretsOf(nextEnv));
+    const changes = changesOf({ settings, env }, { settings: next, env: nextEnv });
+    const ended = server.reload(next);
+    if (ended > 0) changes.live.push(`${ended} connections and answers were ended`);
+    const sentences = [...changes.live, ...changes.fixed];
+    log.notice(`SIGHUP: ${sentences.length > 0 ? sentences.join("; ") : "nothing has changed"}.`);
+    return nextEnv;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) log.failure(error);
+    const problem = error instanceof ConfigError ? error.message : "The settings cannot be read.";
+    log.notice(`SIGHUP: nothing was changed. ${problem}`);
+    return env;
+  }
 }
 
 function isTerminalOpen(): boolean {
@@ -63,31 +60,38 @@ function isTerminalOpen(): boolean {
   }
 }
 
-/** A file that lost its keys, by a slip or half written, must not open the server to everybody. */
-function refuseToOpen(old: Config, next: Config): void {
-  if (!hasKeys(old.keys) || hasKeys(next.keys)) return;
-  throw new SetupError("No key is set any more. To serve without keys, restart the server.");
+/** A file that lost its keys, by a slip or because it is half written, must not open the server to everybody. */
+function refuseToOpen(settings: Settings, next: Settings): void {
+  if (!requiresKey(settings) || requiresKey(next)) return;
+  throw new ConfigError("No key is set any more. To serve without keys, restart the server.");
 }
 
-function describe(old: Config, oldEnv: Environment, next: Config, nextEnv: Environment, closed: number): string[] {
-  const names = new Set([...Object.keys(oldEnv), ...Object.keys(nextEnv)]);
-  const changed = [...names].filter((name) => oldEnv[name] !== nextEnv[name]).sort();
-  if (changed.length === 0) return ["nothing has changed"];
-  const live = changed.filter((name) => LIVE_SETTINGS.has(name));
-  const fixed = changed.filter((name) => !LIVE_SETTINGS.has(name));
-  return [
-    ...live.map((name) => `${name} has changed${countOf(name, old, next)}`),
-    ...(closed > 0 ? [`${closed} connections and answers were ended`] : []),
-    ...(fixed.length > 0 ? [`at the next start: ${fixed.join(", ")}`] : []),
-  ];
+interface Known {
+  settings: Settings;
+  env: Environment;
 }
 
-/** How many keys came and went; never which. */
-function countOf(name: string, old: Config, next: Config): string {
-  const [, word] = /^PARLEY_(API|CHAT|WIDGET)_KEY$/.exec(name) ?? [];
-  if (word === undefined) return "";
-  const kind = word.toLowerCase() as KeyKind;
-  const added = next.keys[kind].filter((key) => !old.keys[kind].includes(key)).length;
-  const removed = old.keys[kind].filter((key) => !next.keys[kind].includes(key)).length;
+function changesOf(old: Known, next: Known): { live: string[]; fixed: string[] } {
+  const names = new Set([...Object.keys(old.env), ...Object.keys(next.env)]);
+  const changed = [...names].filter((name) => old.env[name] !== next.env[name]).sort();
+  const fixed = changed.filter((name) => !isLive(name));
+  return {
+    live: changed.filter(isLive).map((name) => `${name} has changed${countOf(name, old.settings, next.settings)}`),
+    fixed: fixed.length > 0 ? [`at the next start: ${fixed.join(", ")}`] : [],
+  };
+}
+
+const KEY_LISTS: Readonly<Record<string, "apiKeys" | "chatKeys" | "widgetKeys">> = {
+  PARLEY_API_KEY: "apiKeys",
+  PARLEY_CHAT_KEY: "chatKeys",
+  PARLEY_WIDGET_KEY: "widgetKeys",
+};
+
+/** How many keys were added and removed; never which. */
+function countOf(name: string, old: Settings, next: Settings): string {
+  const list = KEY_LISTS[name];
+  if (list === undefined) return "";
+  const added = next[list].filter((key) => !old[list].includes(key)).length;
+  const removed = old[list].filter((key) => !next[list].includes(key)).length;
   return ` (${added} added, ${removed} removed)`;
 }

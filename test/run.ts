@@ -14,8 +14,8 @@ import { transpile } from "./support/transpile.ts";
 /** Areas in the order in which they are begun, the longest first, and how many files share a process. */
 const AREAS: Readonly<Record<string, number>> = {
   browser: 6,
+  thorough: 6,
   cli: 1,
-  cluster: 1,
   server: 8,
   providers: 10,
   widget: 6,
@@ -26,7 +26,7 @@ const AREAS: Readonly<Record<string, number>> = {
 
 /** These change or measure what belongs to a whole process: its memory, its environment, its timers. */
 const ALONE = new Set([
-  "test/providers/bedrock-connection.test.ts",
+  "test/providers/upstream.test.ts",
   "test/providers/bedrock-setup.test.ts",
   "test/widget/launcher.test.ts",
   "test/widget/markdown-flat.test.ts",

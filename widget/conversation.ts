@@ -1,7 +1,7 @@
 /** What was said, and the state that each question was asked from. Pure: knows no line and no storage. */
 
 import type { Attachment } from "../server/protocol/attachments.ts";
-import type { ConversationState, HistoryState } from "../server/protocol/chat.ts";
+import type { ConversationState } from "../server/protocol/chat.ts";
 import { emptyReply, type Message, type Question, type Reply, type SentFile, stopTools } from "./transcript.ts";
 import type { ChatTurn } from "./transport/transport.ts";
 
@@ -176,22 +176,14 @@ export class Conversation implements ConversationData {
  * The state before a question. What a later state begins with is not kept twice: of a history, its length is enough. A
  * history that was slimmed meanwhile is taken up as it is now.
  */
-export type Fork =
-  | Exclude<ConversationState, HistoryState>
-  | (Omit<HistoryState, "conversation_history"> & { readonly conversation_history: number });
+export type Fork = Omit<ConversationState, "conversation_history"> & { readonly conversation_history?: number };
 
-function forkOf(state: ConversationState): Fork {
-  if (!isHistory(state)) return state;
-  return { ...state, conversation_history: state.conversation_history.length };
+function forkOf({ conversation_history: history, ...rest }: ConversationState): Fork {
+  return history === undefined ? rest : { ...rest, conversation_history: history.length };
 }
 
-function stateOf(fork: Fork | undefined, latest: ConversationState): ConversationState {
-  if (!fork || !("conversation_history" in fork)) return fork ?? {};
-  if (!isHistory(latest)) return {};
-  const conversation_history = latest.conversation_history.slice(0, fork.conversation_history);
-  return { ...fork, conversation_history };
-}
-
-function isHistory(state: ConversationState): state is HistoryState {
-  return "conversation_history" in state;
+function stateOf({ conversation_history: length, ...rest }: Fork = {}, latest: ConversationState): ConversationState {
+  if (length === undefined) return rest;
+  const { conversation_history: history } = latest;
+  return history === undefined ? {} : { ...rest, conversation_history: history.slice(0, length) };
 }

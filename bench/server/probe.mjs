@@ -1,63 +1,35 @@
-/** Loaded into every server under test before its own code: tells the driver what the process has used. */
+/** Loaded into every server before its own code: tells the driver what the process has used. */
 
-import { readFileSync, writeFileSync } from "node:fs";
-import { Session } from "node:inspector";
+import { writeFileSync } from "node:fs";
+import { Session } from "node:inspector/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { serve } from "./rpc.mjs";
+import { serve } from "./processes.mjs";
 
-let session;
-
-/** Highest resident memory since `settle`; where the kernel cannot say, since the start. In bytes. */
-function peak() {
-  try {
-    const kilobytes = /VmHWM:\s+(\d+) kB/.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
-    if (kilobytes !== undefined) return Number(kilobytes) * 1024;
-  } catch {
-    // Not Linux.
-  }
-  return process.resourceUsage().maxRSS * 1024;
-}
-
-function resetPeak() {
-  try {
-    writeFileSync("/proc/self/clear_refs", "5");
-  } catch {
-    // Then the peak is that of the whole life.
-  }
-}
-
-function post(method, params) {
-  return new Promise((resolve, reject) => {
-    session.post(method, params, (error, result) => (error ? reject(error) : resolve(result)));
-  });
-}
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc");
+const session = new Session();
 
 serve({
-  /** CPU time of all threads so far, in microseconds, and memory in bytes. */
-  usage() {
+  /** CPU time of all threads so far, in microseconds. */
+  cpu() {
     const { user, system } = process.cpuUsage();
-    return { cpu: user + system, user, system, rss: process.memoryUsage.rss(), peak: peak() };
+    return user + system;
   },
-  /** Collects garbage, so that what is measured next starts from what is really held. */
+  /** Resident bytes after a collection of garbage. */
   settle() {
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc");
-    collect();
-    collect();
-    resetPeak();
+    collectGarbage();
+    collectGarbage();
     return process.memoryUsage.rss();
   },
   async startProfile() {
-    session = new Session();
     session.connect();
-    await post("Profiler.enable");
-    await post("Profiler.setSamplingInterval", { interval: 200 });
-    await post("Profiler.start");
+    await session.post("Profiler.enable");
+    await session.post("Profiler.setSamplingInterval", { interval: 200 });
+    await session.post("Profiler.start");
   },
-  /** Writes what was recorded into a `.cpuprofile`. */
   async stopProfile(file) {
-    const { profile } = await post("Profiler.stop");
+    const { profile } = await session.post("Profiler.stop");
     session.disconnect();
     writeFileSync(file, JSON.stringify(profile));
   },

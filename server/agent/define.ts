@@ -1,21 +1,22 @@
-/** What the author of an agent project writes, and how it is checked. */
+/** What the author of a project writes: an agent and its tools. */
 
-import { isRecord } from "../protocol/is-record.ts";
-import { SetupError } from "../providers/failures/provider-error.ts";
+import { ConfigError } from "../errors.ts";
+import { isRecord } from "../protocol/json.ts";
 import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
-import { optionalText, text } from "./check-fields.ts";
-import { checkSettings } from "./model-settings.ts";
+import { checkModelSettings } from "./model-settings.ts";
 import {
   type JsonSchema,
   type ParameterSchema,
   readParameters,
   type SchemaArguments,
   type StandardSchema,
-} from "./schema.ts";
+} from "./tool-schema.ts";
 
-/** What a tool is given besides its arguments. */
+export type { StandardSchema } from "./tool-schema.ts";
+
+/** What a tool gets besides its arguments. */
 export interface ToolContext {
-  /** Aborted when the client is gone, the run is stopped, or the tool's time is over. */
+  /** Aborted when the client has gone, the run is stopped, or the tool's time is over. */
   signal: AbortSignal;
   /** Id of this call, as in `tool_call` and `tool_result`. */
   callId: string;
@@ -25,22 +26,22 @@ export interface ToolContext {
 export interface ToolDefinition<Arguments = never> {
   /** 1 to 64 of `a-z A-Z 0-9 _ -`: what every provider accepts. */
   name: string;
-  /** Tells the model what the tool does and when to use it. */
+  /** For the model: what the tool does and when to use it. */
   description: string;
   /** A zod 4 object, any other Standard Schema that describes itself as JSON Schema, or a JSON Schema object. */
   parameters: StandardSchema<Arguments> | JsonSchema;
   /**
-   * Does the work. A string goes to the model as it is, anything else as JSON. If it throws, the
-   * model gets the message as a failed result, the log gets the stack, and the run goes on. Clients
-   * get only "The tool failed.", unless it throws a `ToolError`: its message is for them, too.
+   * Does the work. A string goes to the model as it is, anything else as JSON. If it throws, the model gets the message as
+   * a failed result, the log gets the stack, and the run goes on. Clients get only "The tool failed.", unless it throws a
+   * `ToolError`: its message is for them, too.
    */
   execute(args: Arguments, context: ToolContext): unknown;
   /** Milliseconds until the call counts as failed. Default 30,000. */
   timeoutMs?: number;
 }
 
-/** A tool whose arguments have no static type: as it sits in an agent's list. */
-// biome-ignore lint/suspicious/noExplicitAny: argument types differ from tool to tool; `check` proves them at run time.
+/** A tool whose arguments have no static type: as it is in an agent's list. */
+// biome-ignore lint/suspicious/noExplicitAny: argument types differ from tool to tool; the schema checks them at run time.
 export type AnyToolDefinition = ToolDefinition<any>;
 
 /**
@@ -68,24 +69,24 @@ export interface AgentDefinition {
   /** `provider/model`, such as `openai/gpt-5.2`; `demo` needs no key and no network. */
   model: ModelName;
   /**
-   * Models that are asked, in this order, when the one before fails before it says anything. All of them must
-   * keep a conversation in the same way, and all get the same settings.
+   * Models that are asked, in this order, when the one before fails before it says anything. All of them must keep a
+   * conversation in the same way, and all get the same settings.
    */
   fallbacks?: ModelName[];
   /** The system prompt. It never leaves the server but to the model's provider. */
   instructions?: string;
   tools?: AnyToolDefinition[];
-  /** Most model requests in one run, 1 to 1,000. Default 10. */
+  /** Maximum number of model requests in one run, 1 to 1,000. Default 10. */
   maxTurns?: number;
   /** How much a reasoning model may think. Default: the provider's. */
   reasoningEffort?: ReasoningEffort;
   /** Randomness of the answer, from 0. Default: the provider's; most reasoning models take none. */
   temperature?: number;
-  /** Most tokens of one model turn. Default: the provider's. */
+  /** Maximum number of tokens of one model turn. Default: the provider's. */
   maxOutputTokens?: number;
   /** Fields that are merged last into each model request, for what Parley does not know. */
   extraBody?: Record<string, unknown>;
-  /** OpenAI: `false` has nothing of a conversation kept there; the client holds all of it. Default true. */
+  /** OpenAI: with `false` OpenAI stores nothing of a conversation; the client keeps all of it. Default true. */
   store?: boolean;
   /** OpenAI: tools that run there. An object passes its further fields on, such as `vector_store_ids`. */
   hostedTools?: ("web_search" | "code_interpreter" | HostedTool)[];
@@ -138,44 +139,69 @@ export function tool<Arguments>(definition: ToolDefinition<Arguments>): ToolDefi
   return definition;
 }
 
+/** Global, because the project may have another copy of this package than the server. */
+const TOOL_ERROR = Symbol.for("parley-agent.ToolError");
+
+/** A failure of a tool whose message is meant for the model and for clients. */
+export class ToolError extends Error {
+  override readonly name: string = "ToolError";
+  readonly [TOOL_ERROR] = true;
+}
+
+export function isToolError(thrown: unknown): thrown is ToolError {
+  return thrown instanceof Error && TOOL_ERROR in thrown;
+}
+
 const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_TURNS = 10;
 
-/** Checks what a project exports. @throws SetupError that names the field and what would be right. */
+/** Checks what a project exports. @throws ConfigError that names the field and says what is right */
 export function checkAgent(exported: unknown): Agent {
   if (!isRecord(exported)) {
-    throw new SetupError("The default export must be an agent: export default defineAgent({ … }).");
+    throw new ConfigError("The default export must be an agent: export default defineAgent({ … }).");
   }
   const { chat, maxTurns = DEFAULT_MAX_TURNS, tools = [] } = exported;
-  const name = text(exported, "name");
+  const name = requiredText(exported, "name");
   if (typeof maxTurns !== "number" || !Number.isInteger(maxTurns) || maxTurns < 1 || maxTurns > 1000) {
-    throw new SetupError("maxTurns must be a whole number from 1 to 1000.");
+    throw new ConfigError("maxTurns must be a whole number from 1 to 1000.");
   }
-  if (!Array.isArray(tools)) throw new SetupError("tools must be an array of tool({ … }).");
-  if (chat !== undefined && !isRecord(chat)) throw new SetupError("chat must be an object.");
+  if (!Array.isArray(tools)) throw new ConfigError("tools must be an array of tool({ … }).");
+  if (chat !== undefined && !isRecord(chat)) throw new ConfigError("chat must be an object.");
   return Object.freeze({
     name,
     agent: optionalText(exported, "agent") ?? name,
-    model: text(exported, "model"),
+    model: requiredText(exported, "model"),
     fallbacks: checkFallbacks(exported),
     instructions: optionalText(exported, "instructions") ?? "",
     tools: checkTools(tools),
     maxTurns,
-    settings: checkSettings(exported),
+    settings: checkModelSettings(exported),
     welcome: chat && optionalText(chat, "welcome", "chat.welcome"),
     suggestions: checkSuggestions(chat?.suggestions),
     disclaimer: chat && optionalText(chat, "disclaimer", "chat.disclaimer"),
   });
 }
 
+function requiredText(from: Record<string, unknown>, field: string, label = field): string {
+  const value = optionalText(from, field, label);
+  if (value === undefined || value.trim() === "") throw new ConfigError(`${label} is missing.`);
+  return value;
+}
+
+function optionalText(from: Record<string, unknown>, field: string, label = field): string | undefined {
+  const value = from[field];
+  if (value === undefined || typeof value === "string") return value;
+  throw new ConfigError(`${label} must be a string.`);
+}
+
 function checkFallbacks({ model, fallbacks = [] }: Record<string, unknown>): readonly string[] {
-  if (!Array.isArray(fallbacks)) throw new SetupError("fallbacks must be an array of models.");
+  if (!Array.isArray(fallbacks)) throw new ConfigError("fallbacks must be an array of models.");
   return fallbacks.map((name: unknown, index) => {
     if (typeof name !== "string" || name.trim() === "") {
-      throw new SetupError(`fallbacks[${index}] must be a model, such as "anthropic/claude-sonnet-5".`);
+      throw new ConfigError(`fallbacks[${index}] must be a model, such as "anthropic/claude-sonnet-5".`);
     }
     if (name === model || fallbacks.indexOf(name) !== index) {
-      throw new SetupError(`fallbacks[${index}] names "${name}", which is asked before it already.`);
+      throw new ConfigError(`fallbacks[${index}] names "${name}", which is asked before it already.`);
     }
     return name;
   });
@@ -185,28 +211,26 @@ function checkTools(tools: readonly unknown[]): ReadonlyMap<string, Tool> {
   const checked = new Map<string, Tool>();
   for (const [index, definition] of tools.entries()) {
     const tool = checkTool(definition, `tools[${index}]`);
-    if (checked.has(tool.name)) throw new SetupError(`Two tools are named "${tool.name}".`);
+    if (checked.has(tool.name)) throw new ConfigError(`Two tools are named "${tool.name}".`);
     checked.set(tool.name, tool);
   }
   return checked;
 }
 
 function checkTool(definition: unknown, at: string): Tool {
-  if (!isRecord(definition)) throw new SetupError(`${at} must be an object: tool({ … }).`);
+  if (!isRecord(definition)) throw new ConfigError(`${at} must be an object: tool({ … }).`);
   const { execute, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition;
-  const name = text(definition, "name", `${at}.name`);
+  const name = requiredText(definition, "name", `${at}.name`);
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
-    throw new SetupError(`${at}.name must be 1 to 64 letters, digits, "_" or "-", but is "${name}".`);
+    throw new ConfigError(`${at}.name must be 1 to 64 letters, digits, "_" or "-", but is "${name}".`);
   }
-  if (typeof execute !== "function") {
-    throw new SetupError(`The tool "${name}" has no execute function.`);
-  }
+  if (typeof execute !== "function") throw new ConfigError(`The tool "${name}" has no execute function.`);
   if (typeof timeoutMs !== "number" || !(timeoutMs > 0 && timeoutMs < 2 ** 31)) {
-    throw new SetupError(`timeoutMs of the tool "${name}" must be a number of milliseconds above 0.`);
+    throw new ConfigError(`timeoutMs of the tool "${name}" must be a number of milliseconds above 0.`);
   }
   return {
     name,
-    description: text(definition, "description", `description of the tool "${name}"`),
+    description: requiredText(definition, "description", `description of the tool "${name}"`),
     parameters: checkParameters(definition.parameters, name),
     timeoutMs,
     execute: (args, context) => execute.call(definition, args, context),
@@ -218,14 +242,12 @@ function checkParameters(parameters: unknown, toolName: string): ParameterSchema
     return readParameters(parameters);
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    throw new SetupError(`parameters of the tool "${toolName}" ${problem}.`);
+    throw new ConfigError(`parameters of the tool "${toolName}" ${problem}.`);
   }
 }
 
 function checkSuggestions(suggestions: unknown): readonly string[] {
   if (suggestions === undefined) return [];
-  if (Array.isArray(suggestions) && suggestions.every((item) => typeof item === "string")) {
-    return suggestions;
-  }
-  throw new SetupError("chat.suggestions must be an array of strings.");
+  if (Array.isArray(suggestions) && suggestions.every((item) => typeof item === "string")) return suggestions;
+  throw new ConfigError("chat.suggestions must be an array of strings.");
 }

@@ -1,105 +1,98 @@
+import type { ModelRequestObserver } from "../observe/run-observer.ts";
 import type { Usage } from "../protocol/chat.ts";
-import type { StreamEvent } from "../protocol/events.ts";
-import { ProviderError } from "../providers/failures/provider-error.ts";
-import { GrowingText } from "../providers/growing-text.ts";
-import type { ProviderEvent, ToolCall, TurnFinish } from "../providers/provider.ts";
-import { HostedCalls } from "./hosted-calls.ts";
-import type { TurnWatch } from "./run-watch.ts";
-import type { Progress, Runner } from "./runner.ts";
+import { ApiError } from "../protocol/errors.ts";
+import { type StreamEvent, unreachable } from "../protocol/events.ts";
+import type { ModelEvent, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
+import { cutOutput, toolCallEvent, toolResultEvent } from "./tools.ts";
 
-/** One model request: what it says to clients, and what it comes to. */
+/** One model request: what clients get of it, and what it comes to. */
 export class ModelTurn {
-  readonly #progress: Progress;
-  readonly #watch: TurnWatch;
-  readonly #hosted: HostedCalls;
-  readonly #calls: ToolCall[] = [];
-  readonly #said = new GrowingText();
-  #finish: TurnFinish | undefined;
+  /** All text so far. */
+  text = "";
+  /** The tools that the model wants to be carried out. */
+  readonly calls: ToolCall[] = [];
+  /** `undefined` until the model has ended the turn. */
+  finish: TurnFinish | undefined;
+  usage: Usage | undefined;
+  /** The model string of the model that answered, where the agent has several. */
+  model: string | undefined;
+  readonly #observer: ModelRequestObserver;
+  readonly #maxOutputChars: number;
+  /** Calls of tools that the provider runs itself and that have no result yet, and when each began. */
+  readonly #hosted = new Map<string, { call: ToolCall; startedAt: number }>();
 
-  /** What the run has come to stands in its progress once this is closed. */
-  constructor({ toolLimits }: Runner, progress: Progress, watch: TurnWatch) {
-    this.#progress = progress;
-    this.#watch = watch;
-    this.#hosted = new HostedCalls(toolLimits.maxOutputChars);
+  constructor(observer: ModelRequestObserver, maxOutputChars: number) {
+    this.#observer = observer;
+    this.#maxOutputChars = maxOutputChars;
   }
 
-  /** All text of the turn. */
-  get said(): string {
-    return this.#said.text;
-  }
-
-  /** The tools that the model wants to be run. */
-  get calls(): readonly ToolCall[] {
-    return this.#calls;
-  }
-
-  /** Why the turn ended; `undefined` until it has. */
-  get finish(): TurnFinish | undefined {
-    return this.#finish;
-  }
-
-  /** Takes the next events of the conversation, and returns what clients are told of them. */
-  take(events: readonly ProviderEvent[]): StreamEvent[] {
-    const told: StreamEvent[] = [];
-    for (const event of events) {
+  /** Takes what the model said, and returns the events that clients get of it. */
+  read(batch: readonly ModelEvent[]): StreamEvent[] {
+    const events: StreamEvent[] = [];
+    for (const event of batch) {
       switch (event.type) {
         case "text":
-          this.#said.add(event.delta);
-          told.push({ type: "token", data: event.delta });
+          this.text += event.delta;
+          events.push({ type: "token", data: event.delta });
           break;
         case "thinking":
-          told.push({ type: "thinking", data: event.delta });
+          events.push({ type: "thinking", data: event.delta });
           break;
         case "call":
-          this.#calls.push(event.call);
+          this.calls.push(event.call);
           break;
         case "hosted_call":
-          told.push(this.#hosted.begin(event.call));
+          this.#hosted.set(event.call.id, { call: event.call, startedAt: performance.now() });
+          events.push(toolCallEvent(event.call));
           break;
         case "hosted_result":
-          told.push(this.#hosted.end(event.answer, event.durationMs));
+          events.push(this.#hostedResult(event.answer, event.durationMs));
           break;
         case "failover":
-          this.#watch.failedOver(event.report);
+          this.#observer.failedOver(event.report);
           break;
         case "end":
-          told.push(...this.#hosted.giveUp());
-          this.#progress.model = event.model;
-          this.#progress.usage = addUsage(this.#progress.usage, event.usage);
-          this.#finish = event.finish;
-          this.#watch.end(event.finish, event.usage, event.model);
-          return told;
+          events.push(...this.#endHosted());
+          this.finish = event.finish;
+          this.usage = event.usage;
+          this.model = event.model;
+          break;
+        default:
+          unreachable(event);
       }
     }
-    return told;
+    return events;
   }
 
-  /** For a turn that failed: whoever saw a call begin must see how it ended. */
-  fail(error: unknown): StreamEvent[] {
-    this.#watch.failed(error);
-    return this.#hosted.giveUp();
-  }
-
-  /** Must be called in the end, whatever happened before. A turn that says nothing leaves what the one before said. */
-  close(): void {
-    if (this.#said.length > 0) {
-      this.#progress.said = this.said;
-      this.#progress.unfinished = this.#finish === undefined ? this.said : "";
+  /** The model's answer is over. @throws ApiError if it broke off, or the reason of an abort */
+  complete(signal: AbortSignal): TurnFinish {
+    if (this.finish === undefined) {
+      signal.throwIfAborted();
+      // The readers of the providers find answers that broke off: only a fault of a provider's code leads here.
+      const detail = "The provider's code ended the answer without an `end` event.";
+      throw new ApiError("provider_truncated", "The answer broke off before its end. Please try again.", { detail });
     }
-    this.#watch.close();
+    const { finish, usage, model } = this;
+    this.#observer.end({ type: "finished", finish, usage, model });
+    return finish;
   }
 
-  /** What ended a turn that has no end: an abort after which the provider ended quietly, or a cut line. */
-  broken(signal: AbortSignal): unknown {
-    if (signal.aborted) return signal.reason;
-    return new ProviderError("provider_truncated", "The model's answer broke off. Please try again.");
+  /** Returns results for the hosted calls that clients have seen begin. */
+  fail(error: unknown, signal: AbortSignal): StreamEvent[] {
+    this.#observer.end(signal.aborted ? { type: "aborted" } : { type: "failed", error });
+    return this.#endHosted();
   }
-}
 
-function addUsage(sum: Usage | undefined, more: Usage | undefined): Usage | undefined {
-  if (sum === undefined || more === undefined) return sum ?? more;
-  return {
-    input_tokens: sum.input_tokens + more.input_tokens,
-    output_tokens: sum.output_tokens + more.output_tokens,
-  };
+  #hostedResult(answer: ToolAnswer, durationMs: number): StreamEvent {
+    this.#hosted.delete(answer.id);
+    const output = cutOutput(answer.output, this.#maxOutputChars);
+    return toolResultEvent({ answer: { ...answer, output }, durationMs });
+  }
+
+  #endHosted(): StreamEvent[] {
+    return [...this.#hosted.values()].map(({ call: { id, name }, startedAt }) => {
+      const answer = { id, name, output: "It was not finished.", failed: true };
+      return this.#hostedResult(answer, Math.round(performance.now() - startedAt));
+    });
+  }
 }

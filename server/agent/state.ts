@@ -1,13 +1,12 @@
-/** Client-held state: nothing in it is trusted. Read on the way in, sealed on the way out. */
+/** The conversation's state on its way to and from a client, which is not trusted. */
 
-import { crypto } from "../node/crypto.ts";
-import { ApiError } from "../protocol/api-error.ts";
-import type { ConversationState, HistoryMessage, StateKind } from "../protocol/chat.ts";
-import { isRecord } from "../protocol/is-record.ts";
-import { checkHistory } from "./history-check.ts";
-import { type HistoryLimits, refuseLargeHistory } from "./history-size.ts";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { ConversationState, StateKind } from "../protocol/chat.ts";
+import { ApiError } from "../protocol/errors.ts";
+import { isRecord } from "../protocol/json.ts";
+import { checkHistory, type HistoryLimits } from "./check-history.ts";
 
-/** What a state is bound to: it opens no conversation with another agent or provider. */
+/** What a state belongs to: it continues no conversation with another agent or provider. Plain data, for a worker thread. */
 export interface StateBinding {
   readonly kind: StateKind;
   readonly agent: string;
@@ -20,13 +19,13 @@ export interface StateBinding {
 
 const NEW_CONVERSATION: ConversationState = {};
 
-/** @throws ApiError `invalid_state`, or `invalid_request` when it is no object at all. */
+/** @throws ApiError `invalid_state`, or `invalid_request` if the state is no object at all */
 export function readState(value: unknown, binding: StateBinding): ConversationState {
   if (value === undefined || value === null) return NEW_CONVERSATION;
   if (!isRecord(value)) {
     throw new ApiError("invalid_request", "state must be an object.", { param: "/state" });
   }
-  // Own fields only, and no others: a client may send any number of them.
+  // Own fields only: what an object inherits was not sent by the client.
   const own = (name: string) => (Object.hasOwn(value, name) ? value[name] : undefined);
   if (!isOfKind(value, binding.kind)) {
     if (Object.keys(value).length === 0) return NEW_CONVERSATION;
@@ -55,43 +54,37 @@ function readResponseId(value: unknown, binding: StateBinding): ConversationStat
 }
 
 function readHistory(value: unknown, signature: unknown, binding: StateBinding): ConversationState {
-  if (Array.isArray(value)) refuseLargeHistory(value, binding.limits);
-  const history: HistoryMessage[] = checkHistory(value);
+  const history = checkHistory(value, binding.limits);
   if (history.length === 0) return NEW_CONVERSATION;
   if (binding.secrets.length > 0) {
     const given = typeof signature === "string" ? signature : "";
-    // As it came: what was added to it makes it another one.
+    // The value as it was sent: a field that was added to it makes it another one.
     if (!isSigned(canonicalJson(value), given, binding)) throw altered("/state");
   }
   return { conversation_history: history };
 }
 
-/** Adds the signature, where the server signs. */
+/** The state as the client gets it: signed, where the server signs. */
 export function sealState(state: ConversationState, binding: StateBinding): ConversationState {
   const [secret] = binding.secrets;
+  const { previous_response_id: id, conversation_history: history } = state;
   if (secret === undefined) return state;
-  if ("previous_response_id" in state) {
-    const id = state.previous_response_id;
-    return { previous_response_id: `${id}.${sign(id, secret, binding)}` };
-  }
-  if ("conversation_history" in state) {
-    const signature = sign(canonicalJson(state.conversation_history), secret, binding);
-    return { conversation_history: state.conversation_history, signature };
-  }
-  return state;
+  if (id !== undefined) return { previous_response_id: `${id}.${sign(id, secret, binding)}` };
+  if (history === undefined) return state;
+  return { conversation_history: history, signature: sign(canonicalJson(history), secret, binding) };
 }
 
 function isSigned(text: string, signature: string, binding: StateBinding): boolean {
   const given = Buffer.from(signature);
   return binding.secrets.some((secret) => {
     const right = Buffer.from(sign(text, secret, binding));
-    return right.length === given.length && crypto().timingSafeEqual(right, given);
+    return right.length === given.length && timingSafeEqual(right, given);
   });
 }
 
 function sign(text: string, secret: string, { agent, provider }: StateBinding): string {
   const bound = JSON.stringify(["parley-state-1", agent, provider, text]);
-  return crypto().createHmac("sha256", secret).update(bound).digest("base64url");
+  return createHmac("sha256", secret).update(bound).digest("base64url");
 }
 
 /** Clients may store a state in something that sorts keys, so the order of keys is not signed. */

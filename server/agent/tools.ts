@@ -1,164 +1,177 @@
-import type { ToolResultEvent } from "../protocol/events.ts";
+/** Carries out the tool calls of one model turn. */
+
+import { ToolFailure } from "../errors.ts";
+import { ABORTED, type RunObserver, type ToolOutcome } from "../observe/run-observer.ts";
+import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
+import { tryParse } from "../protocol/json.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
-import type { Tool } from "./define.ts";
-import { aborted } from "./run-abort.ts";
-import { ABORTED, type RunWatch, type ToolOutcome } from "./run-watch.ts";
-import type { TellRun, ToolLimits } from "./runner.ts";
-import { readThrown, ToolError, ToolFailure } from "./tool-error.ts";
+import { isToolError, type Tool, ToolError } from "./define.ts";
 
-const STOPPED = "Stopped before it finished.";
-
-interface Outcome extends ToolOutcome {
-  /** What the model gets. */
-  output: string;
-  failed: boolean;
-  /** What clients get, if not the same. */
-  shown?: string;
+export interface ToolLimits {
+  /** Calls of one model turn that are carried out; the model gets to know that the others were not. */
+  readonly maxToolCalls: number;
+  /** Longest output that goes to the model and to clients, in UTF-16 units. */
+  readonly maxToolOutputChars: number;
 }
 
-/** What the calls of a run share. */
-interface CallSurroundings {
+export interface ToolResult {
+  answer: ToolAnswer;
+  durationMs: number;
+}
+
+/** What a call came to. `output` is for the model, `shown` for clients where they may not see it. */
+interface Outcome extends ToolOutcome {
+  output: string;
+  shown?: string;
+  failed: boolean;
+}
+
+/** What the calls of a run have in common. */
+interface CallContext {
   readonly signal: AbortSignal;
   readonly limits: ToolLimits;
-  readonly tell: TellRun;
-  readonly watch: RunWatch;
+  readonly observer: RunObserver;
 }
 
 /**
- * Runs the calls of one turn in parallel, and tells every `tool_call` first, each `tool_result` when it is there.
- * Returns the answers in the order of the calls. After an abort the open calls count as failed at once,
- * and so do the calls beyond what one turn may make.
+ * Starts all calls at once, and yields each result as soon as it is there. After an abort the calls that still run count as
+ * failed at once.
  */
-export async function runTools(
+export async function* runTools(
   tools: ReadonlyMap<string, Tool>,
   calls: readonly ToolCall[],
-  { signal, limits, tell, watch }: CallSurroundings,
-): Promise<ToolAnswer[]> {
-  await tell(
-    calls.map(({ id, name, arguments: args }) => ({
-      type: "tool_call",
-      data: { id, tool: name, arguments: args, status: "running" },
-    })),
-  );
+  context: CallContext,
+): AsyncGenerator<ToolResult, void> {
+  const { maxToolCalls, maxToolOutputChars } = context.limits;
   const running = new Map(
     calls.map((call, index) => {
-      const work =
-        index < limits.maxCallsPerTurn
-          ? carryOut(tools.get(call.name), call, signal, watch)
-          : tooMany(limits.maxCallsPerTurn);
-      return [call.id, timed(call, work, limits.maxOutputChars)] as const;
+      const outcome = index < maxToolCalls ? carryOut(tools.get(call.name), call, context) : tooManyCalls(maxToolCalls);
+      return [call.id, timed(call, outcome, maxToolOutputChars)] as const;
     }),
   );
-  const answers = new Map<string, ToolAnswer>();
   while (running.size > 0) {
-    const { answer, durationMs } = await Promise.race(running.values());
-    running.delete(answer.id);
-    answers.set(answer.id, answer);
-    await tell([toolResult(answer, durationMs)]);
+    const result = await Promise.race(running.values());
+    running.delete(result.answer.id);
+    yield result;
   }
-  return calls.flatMap(({ id }) => answers.get(id) ?? []);
 }
 
-async function timed(
-  { id, name }: ToolCall,
-  work: Promise<Outcome>,
-  maxOutputChars: number,
-): Promise<{ answer: ToolAnswer; durationMs: number }> {
-  const start = performance.now();
-  const { output, failed, shown } = await work;
-  const answer: ToolAnswer = { id, name, output: cutOutput(output, maxOutputChars), failed };
-  if (shown !== undefined) answer.shown = cutOutput(shown, maxOutputChars);
-  return { answer, durationMs: Math.round(performance.now() - start) };
+export function toolCallEvent({ id, name, arguments: args }: ToolCall): ToolCallEvent {
+  return { type: "tool_call", data: { id, tool: name, arguments: args, status: "running" } };
 }
 
-/** An answer as clients see it. */
-export function toolResult(
-  { id, name, output, failed, shown = output }: ToolAnswer,
-  durationMs: number,
-): ToolResultEvent {
+export function toolResultEvent({ answer, durationMs }: ToolResult): ToolResultEvent {
+  const { id, name, output, shown = output, failed } = answer;
   const status = failed ? "failed" : "completed";
+  return { type: "tool_result", data: { id, tool: name, output: shown, status, duration_ms: durationMs } };
+}
+
+async function timed({ id, name }: ToolCall, pending: Promise<Outcome>, maxChars: number): Promise<ToolResult> {
+  const startedAt = performance.now();
+  const { output, shown, failed } = await pending;
   return {
-    type: "tool_result",
-    data: { id, tool: name, output: shown, status, duration_ms: durationMs },
+    answer: {
+      id,
+      name,
+      output: cutOutput(output, maxChars),
+      ...(shown === undefined ? {} : { shown: cutOutput(shown, maxChars) }),
+      failed,
+    },
+    durationMs: Math.round(performance.now() - startedAt),
   };
 }
 
-async function tooMany(max: number): Promise<Outcome> {
-  return {
-    output: `Not carried out: one turn may make ${max} tool calls. Make the rest in the next turn.`,
-    failed: true,
-  };
+async function tooManyCalls(max: number): Promise<Outcome> {
+  return failure(`Not carried out: one turn may make ${max} tool calls. Make the rest in the next turn.`);
 }
 
-async function carryOut(
-  tool: Tool | undefined,
-  call: ToolCall,
-  signal: AbortSignal,
-  watch: RunWatch,
-): Promise<Outcome> {
-  if (tool !== undefined) return watch.tool(call, () => callTool(tool, call, signal, watch));
-  return { output: `There is no tool named "${call.name}".`, failed: true };
+async function carryOut(tool: Tool | undefined, call: ToolCall, context: CallContext): Promise<Outcome> {
+  if (tool === undefined) return failure(`There is no tool named "${call.name}".`);
+  return context.observer.tool(call, () => callTool(tool, call, context));
 }
 
 /** Never rejects: whatever a tool does becomes a result that the model can act on. */
-async function callTool(tool: Tool, call: ToolCall, runSignal: AbortSignal, watch: RunWatch): Promise<Outcome> {
+async function callTool(tool: Tool, call: ToolCall, { signal: runSignal, observer }: CallContext): Promise<Outcome> {
   const timeout = new AbortController();
   const timer = setTimeout(() => timeout.abort(), tool.timeoutMs);
   const signal = AbortSignal.any([runSignal, timeout.signal]);
-  const abort = aborted(signal);
+  const abort = rejectionOf(signal);
   try {
-    return await Promise.race([attempt(tool, call, signal), abort.promise]);
+    return await Promise.race([execute(tool, call, signal), abort.promise]);
   } catch (error) {
-    if (runSignal.aborted) return { output: STOPPED, failed: true, errorType: ABORTED };
-    if (timeout.signal.aborted) {
-      return {
-        output: `Timed out after ${tool.timeoutMs} ms.`,
-        failed: true,
-        errorType: "timeout",
-      };
-    }
-    const { message, shown, type, isUnexpected } = readThrown(error);
-    if (isUnexpected) watch.failure(new ToolFailure(tool.name, error));
-    return { output: message, shown, failed: true, errorType: type };
+    if (runSignal.aborted) return failure("Stopped before it finished.", ABORTED);
+    if (timeout.signal.aborted) return failure(`Timed out after ${tool.timeoutMs} ms.`, "timeout");
+    return thrownByTool(tool.name, error, observer);
   } finally {
     clearTimeout(timer);
     abort.forget();
   }
 }
 
-async function attempt(tool: Tool, call: ToolCall, signal: AbortSignal): Promise<Outcome> {
-  const checked = await tool.parameters.check(parseArguments(call.arguments));
-  if (!checked.ok) {
-    return {
-      output: `The arguments do not fit:\n${checked.problems.join("\n")}`,
-      failed: true,
-      errorType: "invalid_arguments",
-    };
-  }
+async function execute(tool: Tool, call: ToolCall, signal: AbortSignal): Promise<Outcome> {
+  const args = tryParse(call.arguments);
+  if (args === undefined) throw new ToolError("The arguments are not valid JSON.");
+  const checked = await tool.parameters.check(args);
+  if (!checked.ok) return failure(`The arguments do not fit:\n${checked.problems.join("\n")}`, "invalid_arguments");
   const value = await tool.execute(checked.value, { signal, callId: call.id });
-  return { output: stringify(value), failed: false };
+  return { output: asText(value), failed: false };
 }
 
-function parseArguments(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new ToolError("The arguments are not valid JSON.");
-  }
-}
-
-function stringify(value: unknown): string {
+function asText(value: unknown): string {
   if (typeof value === "string") return value;
-  // JSON has no word for undefined; null tells the model the same.
+  // JSON has no word for undefined; null means the same to the model.
   const text = JSON.stringify(value ?? null);
   // A function or symbol, whose text would be source code.
   if (text === undefined) throw new ToolError("The tool returned something that is not JSON.");
   return text;
 }
 
-/** The output as it leaves the server: well-formed, and not endless. */
+const HIDDEN = "The tool failed.";
+
+/** Clients see the message of a `ToolError` alone. The log gets everything but a `ToolError` that has no cause. */
+function thrownByTool(tool: string, thrown: unknown, observer: RunObserver): Outcome {
+  const isMeant = orElse(() => isToolError(thrown), false);
+  const hasCause = orElse(() => thrown instanceof Error && thrown.cause !== undefined, true);
+  if (!isMeant || hasCause) observer.failure(new ToolFailure(tool, thrown));
+  const message = orElse(() => String(thrown instanceof Error ? thrown.message : thrown), "");
+  const output = message.trim() === "" ? "The tool failed without a message." : message;
+  const isShown = isMeant && message.trim() !== "";
+  return { ...failure(output, errorTypeOf(thrown)), ...(isShown ? {} : { shown: HIDDEN }) };
+}
+
+/** The name of the class that was thrown, which is short and the author's text. A message could hold anything. */
+function errorTypeOf(thrown: unknown): string {
+  const name = orElse(() => (thrown instanceof Error ? thrown.constructor.name : ""), "");
+  return /^\w{1,64}$/.test(name) ? name : "_OTHER";
+}
+
+/** Anything can be thrown: an object may have no text at all, or throw when its text is read. */
+function orElse<T>(read: () => T, fallback: T): T {
+  try {
+    return read();
+  } catch {
+    return fallback;
+  }
+}
+
+function failure(output: string, errorType?: string): Outcome {
+  return { output, failed: true, errorType };
+}
+
+/** Rejects when the signal is aborted, for a race with work that may ignore it. */
+function rejectionOf(signal: AbortSignal): { promise: Promise<never>; forget(): void } {
+  let onAbort = () => {};
+  const promise = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+  promise.catch(() => {});
+  return { promise, forget: () => signal.removeEventListener("abort", onAbort) };
+}
+
+/** The output as it leaves the server: well-formed Unicode of limited length. */
 export function cutOutput(output: string, maxChars: number): string {
   if (output.length <= maxChars) return output.toWellFormed();
-  const kept = output.slice(0, maxChars).toWellFormed();
-  return `${kept}\n[cut: ${output.length - maxChars} more characters]`;
+  return `${output.slice(0, maxChars).toWellFormed()}\n[cut: ${output.length - maxChars} more characters]`;
 }

@@ -1,186 +1,165 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { ApiError } from "../protocol/api-error.ts";
-import { Blocks } from "./blocks.ts";
-import { ReadGate } from "./read-gate.ts";
-import type { MemoryHold } from "./request-memory.ts";
-import { UploadPace } from "./upload-pace.ts";
+import type { IncomingMessage } from "node:http";
+import type { MessageMemory } from "../limits/memory-budget.ts";
+import { ApiError } from "../protocol/errors.ts";
+import type { RequestContext } from "./request.ts";
+import { whenClosed } from "./respond.ts";
+import { cutOff, LARGE_BYTES, Upload, type UploadRules } from "./upload.ts";
 
-/** From here on a body is large: it waits for its turn before it is read. */
-export const LARGE_BYTES = 1024 * 1024;
-
-/** Lets a number of large bodies in at once. Resolves with what must be called when one is done with. */
-export interface LargeBodies {
-  /** @throws ApiError `overloaded`, or the signal's reason. */
-  enter(address: string, signal: AbortSignal): Promise<() => void>;
-}
-
-export interface BodyRules {
-  /** Most bytes. */
-  readonly limit: number;
-  readonly large: LargeBodies;
-  /** Bytes per second that a large body must bring while it has its turn; 0: any pace. */
-  readonly minRate: number;
-  /** Where the client is. */
-  readonly address: string;
+export interface BodyRules extends UploadRules {
+  maxBytes: number;
+  /** Of the client. */
+  address: string;
   /** Counts the bytes of the body. */
-  readonly memory: MemoryHold;
+  memory: MessageMemory;
 }
 
 /**
- * Reads a JSON body and hands its bytes to `use`. Judged by `Content-Length` before a byte is read, and counted
- * while it arrives; what is over the limit is thrown away, not kept, so that the client can read the 413.
- * The turn of a large body lasts until `use` is done with it.
+ * Reads a JSON body and hands its bytes to `use`; the slot of a large one is occupied until `use` is done. The body is
+ * judged by its headers before a byte is read, and counted while it arrives. What is left of a refused body is thrown away,
+ * so that the client can read the refusal.
  * @throws ApiError
  */
 export async function withBody<Value>(
-  req: IncomingMessage,
-  res: ServerResponse,
+  { req, res }: RequestContext,
   rules: BodyRules,
-  use: (bytes: Blocks) => Promise<Value>,
+  use: (body: Buffer) => Promise<Value>,
 ): Promise<Value> {
   refuseOtherMedia(req);
   const length = Number(req.headers["content-length"] ?? 0);
-  if (length > rules.limit) throw tooLarge(rules.limit);
-  const turn = new Turn(res, rules);
+  if (length > rules.maxBytes) throw tooLarge(rules.maxBytes);
+  const reader = new BodyReader(req, rules);
+  whenClosed(res, () => reader.end());
   try {
-    if (length > LARGE_BYTES) await turn.come();
+    if (length > LARGE_BYTES) await reader.waitForSlot();
     rules.memory.expect(length);
-    // A client that sent "Expect: 100-continue" waits until we want the body; by now we do.
+    // The client may wait until the body is wanted.
     if (/^100-continue$/i.test(req.headers.expect ?? "")) res.writeContinue();
-    return await use(await readBlocks(req, rules, turn));
+    return await use(await reader.read());
   } finally {
-    turn.end();
+    reader.end();
   }
 }
 
-/** The turn of one large body; a client that goes away loses its place. */
-class Turn {
-  readonly #res: ServerResponse;
-  readonly #rules: BodyRules;
-  #gone: AbortController | undefined;
-  #coming: Promise<void> | undefined;
-  #leave: (() => void) | undefined;
-  #isOver = false;
+/** @throws ApiError `unsupported_media_type` */
+function refuseOtherMedia({ headers }: IncomingMessage): void {
+  const contentType = headers["content-type"] ?? "";
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(contentType)?.[1] ?? "utf-8";
+  if (!/^\s*application\/json\s*(?:;|$)/i.test(contentType) || !/^(?:utf-?8|us-ascii)$/i.test(charset)) {
+    throw unsupported("Send the body as JSON in UTF-8, with the header Content-Type: application/json.");
+  }
+  // Node decodes chunks only; a body in another coding would be taken as it is.
+  if (!/^(?:chunked)?$/i.test(headers["transfer-encoding"]?.trim() ?? "")) {
+    throw unsupported("Send the body without Transfer-Encoding, or chunked.");
+  }
+  if ((headers["content-encoding"] ?? "identity").toLowerCase() !== "identity") {
+    throw unsupported("Send the body without Content-Encoding.");
+  }
+}
 
-  constructor(res: ServerResponse, rules: BodyRules) {
-    this.#res = res;
+function unsupported(message: string): ApiError {
+  return new ApiError("unsupported_media_type", message);
+}
+
+/** Collects one body. */
+class BodyReader {
+  readonly #req: IncomingMessage;
+  readonly #rules: BodyRules;
+  /** Of a large body. */
+  #upload: Upload | undefined;
+  /** Filled as the body arrives: to join the chunks of a large one at its end would hold up everything else. */
+  #bytes = Buffer.alloc(0);
+  #size = 0;
+  #isRefused = false;
+  #reject: (error: unknown) => void = () => {};
+
+  constructor(req: IncomingMessage, rules: BodyRules) {
+    this.#req = req;
     this.#rules = rules;
   }
 
-  /** Asks for it once, however often this is called. */
-  come(): Promise<void> {
-    this.#coming ??= this.#ask();
-    return this.#coming;
+  /** For a large body. @throws ApiError `overloaded` */
+  waitForSlot(): Promise<void> {
+    this.#upload ??= new Upload(this.#rules, this.#rules.address, (error) => this.#refuse(error));
+    return this.#upload.begin();
   }
 
-  get isAsked(): boolean {
-    return this.#coming !== undefined;
-  }
-
-  /** Also of one that has not come: nobody waits for it any more. */
   end(): void {
-    this.#isOver = true;
-    if (this.#leave === undefined) this.#gone?.abort(cutOff());
-    else this.#leave();
+    this.#upload?.end();
   }
 
-  async #ask(): Promise<void> {
-    const gone = new AbortController();
-    this.#gone = gone;
-    const abort = () => gone.abort(cutOff());
-    if (this.#res.destroyed) abort();
-    this.#res.once("close", abort);
-    const leave = await this.#rules.large.enter(this.#rules.address, gone.signal);
-    if (this.#isOver) leave();
-    else this.#leave = leave;
+  read(): Promise<Buffer> {
+    const req = this.#req;
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      if (isCutOff(req)) {
+        reject(cutOff());
+        return;
+      }
+      req.on("data", (chunk: Buffer) => this.#add(chunk));
+      req.on("end", async () => {
+        this.#upload?.arrived();
+        // The last chunk may be the one that made the body large.
+        await this.#upload?.begin().catch(reject);
+        resolve(this.#bytes.subarray(0, this.#size));
+      });
+      req.on("close", () => {
+        if (isCutOff(req)) reject(cutOff());
+      });
+      // The client has broken off, or Node's parser answers by itself.
+      req.on("error", () => reject(cutOff()));
+    });
   }
-}
 
-function refuseOtherMedia(req: IncomingMessage): void {
-  const type = (req.headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase();
-  if (type !== "application/json") {
-    throw new ApiError(
-      "unsupported_media_type",
-      "Send the body as JSON, with the header Content-Type: application/json.",
+  #add(chunk: Buffer): void {
+    if (this.#isRefused) return;
+    const { maxBytes, memory } = this.#rules;
+    const at = this.#size;
+    this.#size += chunk.length;
+    this.#upload?.count(chunk.length);
+    try {
+      if (this.#size > maxBytes) throw tooLarge(maxBytes);
+      memory.grow(chunk.length);
+    } catch (error) {
+      this.#refuse(error);
+      return;
+    }
+    if (this.#size > this.#bytes.length) this.#grow();
+    chunk.copy(this.#bytes, at);
+    if (this.#size > LARGE_BYTES && this.#upload === undefined) this.#pauseForSlot();
+  }
+
+  /** The announced length is believed where there is a slot: those are few, and an announcement costs a client nothing. */
+  #grow(): void {
+    const announced = this.#upload === undefined ? 0 : Number(this.#req.headers["content-length"] ?? 0);
+    const larger = Buffer.allocUnsafeSlow(Math.max(announced, 2 * this.#bytes.length, this.#size));
+    this.#bytes.copy(larger);
+    this.#bytes = larger;
+  }
+
+  /** A body in chunks does not say in advance that it is large. */
+  #pauseForSlot(): void {
+    this.#req.pause();
+    this.waitForSlot().then(
+      () => this.#req.resume(),
+      (error: unknown) => this.#refuse(error),
     );
   }
-  // Node unpacks chunks only, and would hand over what else was done to the body as if it were the body.
-  if (!/^(?:chunked)?$/i.test(req.headers["transfer-encoding"]?.trim() ?? "")) {
-    throw new ApiError("unsupported_media_type", "Send the body without Transfer-Encoding, or chunked.");
+
+  /** What still arrives is thrown away. */
+  #refuse(error: unknown): void {
+    this.#isRefused = true;
+    this.#bytes = Buffer.alloc(0);
+    this.#upload?.end();
+    this.#reject(error);
+    this.#req.resume();
   }
-  const coding = req.headers["content-encoding"] ?? "identity";
-  if (coding.toLowerCase() !== "identity") {
-    throw new ApiError("unsupported_media_type", "Send the body without Content-Encoding.");
-  }
 }
 
-function readBlocks(req: IncomingMessage, { limit, memory, minRate }: BodyRules, turn: Turn): Promise<Blocks> {
-  return new Promise((resolve, reject) => {
-    // Nothing more would be heard of it.
-    if (isCutOff(req)) return reject(cutOff());
-    let blocks = new Blocks();
-    const gate = new ReadGate(req);
-    const refuse = (error: unknown) => {
-      blocks = new Blocks();
-      refused = true;
-      pace.stop();
-      reject(error);
-      // The rest is thrown away as it comes.
-      gate.release();
-    };
-    let refused = false;
-    const pace = new UploadPace(minRate, refuse);
-    let turnCame = Promise.resolve();
-    if (turn.isAsked) pace.start();
-    req.on("data", (chunk: Buffer) => {
-      if (refused) return;
-      pace.count(chunk.length);
-      gate.count(chunk.length);
-      if (blocks.size + chunk.length > limit) return refuse(tooLarge(limit));
-      try {
-        memory.grow(chunk.length);
-      } catch (error) {
-        return refuse(error);
-      }
-      blocks.add(chunk);
-      // A body in chunks did not say that it is large.
-      if (blocks.size > LARGE_BYTES && !turn.isAsked) {
-        gate.close();
-        turnCame = turn.come().then(() => {
-          if (!refused) pace.start();
-          gate.open();
-        });
-        turnCame.catch(refuse);
-      }
-    });
-    req.on("end", () => {
-      // Node tells of the end of a paused request, too, where its last piece was what made it large.
-      turnCame.then(
-        () => {
-          pace.stop();
-          resolve(blocks);
-        },
-        () => {},
-      );
-    });
-    req.on("close", () => {
-      pace.stop();
-      if (isCutOff(req)) reject(cutOff());
-    });
-    // A client that broke off, or what Node's parser answers itself: no fault of ours.
-    req.on("error", () => reject(cutOff()));
-  });
+function tooLarge(maxBytes: number): ApiError {
+  return new ApiError("request_too_large", `The request body is larger than ${maxBytes} bytes.`);
 }
 
-function tooLarge(limit: number): ApiError {
-  return new ApiError("request_too_large", `The request body is larger than ${limit} bytes.`);
-}
-
-/** Whether its connection is gone, and not all of it has been read. */
+/** Whether the connection is gone, and not all of the body has been read. */
 function isCutOff(req: IncomingMessage): boolean {
   return req.destroyed && !req.readableEnded;
-}
-
-function cutOff(): ApiError {
-  return new ApiError("invalid_request", "The request body was cut off.");
 }

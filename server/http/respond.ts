@@ -1,81 +1,173 @@
-import type { ServerResponse } from "node:http";
-import type { ApiError } from "../protocol/api-error.ts";
-import type { ErrorBody } from "../protocol/errors.ts";
+/** Answers of every kind but files: JSON, errors and event streams. */
+
+import { once } from "node:events";
+import { type ServerResponse, STATUS_CODES } from "node:http";
+import { Socket } from "node:net";
+import type { Duplex, Writable } from "node:stream";
+import { type ApiError, errorBody } from "../protocol/errors.ts";
+import { KEEP_ALIVE_FRAME } from "../protocol/sse.ts";
+import type { RequestContext } from "./request.ts";
 
 /** Headers of every answer. */
-export const COMMON_HEADERS = {
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-} as const;
+export const COMMON_HEADERS: readonly (readonly [name: string, value: string])[] = [
+  ["x-content-type-options", "nosniff"],
+  ["referrer-policy", "no-referrer"],
+];
 
-export function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string | number>>): void {
-  for (const name in headers) res.setHeader(name, headers[name] ?? "");
+export function sendJson(res: ServerResponse, status: number, body: object): void {
+  res.end(startJson(res, status, body));
 }
 
-export function sendJson(
-  res: ServerResponse,
-  status: number,
-  body: unknown,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  res.end(startJson(res, status, body, headers));
-}
-
-/** Writes the head. Returns the body, as a text: that leaves in one piece with its head. */
-function startJson(
-  res: ServerResponse,
-  status: number,
-  body: unknown,
-  headers: Readonly<Record<string, string>>,
-): string {
+/** Writes the head, and gives the body. */
+function startJson(res: ServerResponse, status: number, body: object): string {
   const text = JSON.stringify(body);
   res.writeHead(status, {
     "content-type": "application/json; charset=utf-8",
     "content-length": Buffer.byteLength(text),
     "cache-control": "no-store",
-    ...headers,
   });
   return text;
 }
 
-/** The body that every refused or failed request is answered with. */
-export function errorBody(error: ApiError): ErrorBody {
-  return {
-    error: {
-      code: error.code,
-      message: error.message,
-      ...(error.param === undefined ? {} : { param: error.param }),
-    },
-  };
+/** The one place where an error becomes an HTTP answer. */
+export function sendError({ req, res }: RequestContext, error: ApiError, lingerMs: number): void {
+  if (res.headersSent || res.destroyed) {
+    res.destroy();
+    return;
+  }
+  for (const [name, value] of errorHeaders(error)) res.setHeader(name, value);
+  const text = startJson(res, error.status, errorBody(error));
+  if (req.complete || res.shouldKeepAlive) res.end(text);
+  else endWhenRead(res, text, lingerMs);
 }
 
-/** Headers that go with an error's code (RFC 9110: 401 names the scheme, 503 and 429 the wait). */
-export function errorHeaders(error: ApiError): Record<string, string> {
-  const headers: Record<string, string> = {};
-  if (error.code === "unauthorized") headers["www-authenticate"] = "Bearer";
-  if (error.retryAfter !== undefined) headers["retry-after"] = String(Math.ceil(error.retryAfter));
-  return headers;
-}
-
-/** How long a refused client may go on sending before its connection is ended with its answer, in milliseconds. */
-const LINGER_MS = 5_000;
-
-export function sendError(res: ServerResponse, error: ApiError): void {
-  const text = startJson(res, error.status, errorBody(error), errorHeaders(error));
-  if (res.req.complete || res.shouldKeepAlive) res.end(text);
-  else endWhenRead(res, text);
+/** Headers that belong to an error's code: 401 names the scheme, 429 and 503 the time to wait (RFC 9110). */
+function errorHeaders({ code, retryAfter }: ApiError): [name: string, value: string][] {
+  return [
+    ...(code === "unauthorized" ? [["www-authenticate", "Bearer"] as [string, string]] : []),
+    ...(retryAfter === undefined ? [] : [["retry-after", String(Math.ceil(retryAfter))] as [string, string]]),
+  ];
 }
 
 /**
  * Ends an answer whose connection ends with it. While the client still sends, the system would answer with a reset, which
- * takes away what the client has not read yet: so the rest is thrown away first.
+ * takes away what the client has not read yet: so the rest of the body is read first, as long as it keeps coming.
  */
-function endWhenRead(res: ServerResponse, text: string): void {
+function endWhenRead(res: ServerResponse, text: string, lingerMs: number): void {
+  const { req } = res;
   res.write(text);
   const end = () => {
     clearTimeout(timer);
     res.end();
   };
-  const timer = setTimeout(end, LINGER_MS);
-  res.req.once("end", end).once("close", end).resume();
+  const timer = setTimeout(end, lingerMs);
+  req.on("data", () => timer.refresh());
+  req.once("end", end).once("close", end).resume();
+}
+
+/** Answers on a connection that has no response, such as an upgrade that is refused, and ends it. */
+export function sendRawError(
+  socket: Duplex,
+  error: ApiError,
+  { requestId, lingerMs, status = error.status, headers = [] }: RawErrorOptions,
+): void {
+  const body = JSON.stringify(errorBody(error));
+  const sent = [
+    ...COMMON_HEADERS,
+    ...errorHeaders(error),
+    ...headers,
+    ["connection", "close"],
+    ["x-request-id", requestId],
+    ["content-type", "application/json; charset=utf-8"],
+    ["content-length", Buffer.byteLength(body)],
+  ];
+  const lines = sent.map(([name, value]) => `${name}: ${value}`);
+  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, "", body].join("\r\n"));
+  // A client that does not hang up would keep the connection half open.
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.once("close", () => clearTimeout(timer));
+}
+
+export interface RawErrorOptions {
+  requestId: string;
+  /** How long the client may take to hang up. */
+  lingerMs: number;
+  /** In place of the error's own. */
+  status?: number;
+  headers?: readonly (readonly [name: string, value: string])[];
+}
+
+/** Calls `listener` once the connection is closed, or at once if it is closed already. */
+export function whenClosed(res: ServerResponse, listener: () => void): void {
+  if (res.destroyed) listener();
+  else res.once("close", listener);
+}
+
+/** Added to the time that a client has for what waits already: a large answer on a slow connection goes on. */
+const BYTES_PER_SECOND = 256 * 1024;
+
+/** Disconnects a client that takes too long for what waits to be sent. Gives the function that stops the clock. */
+export function limitSending(stream: Writable, maxMs: number, disconnectNow: () => void): () => void {
+  const timer = setTimeout(disconnectNow, maxMs + (stream.writableLength / BYTES_PER_SECOND) * 1000);
+  return () => clearTimeout(timer);
+}
+
+/** Resolves when the client has read enough for more to be written, or has gone. A client that reads nothing is disconnected. */
+export async function waitForDrain(stream: Writable, maxMs: number, disconnectNow: () => void): Promise<void> {
+  // After the end of the connection there is no "drain" any more.
+  if (!stream.writableNeedDrain || stream.destroyed) return;
+  const stopClock = limitSending(stream, maxMs, disconnectNow);
+  const ended = new AbortController();
+  const options = { signal: ended.signal };
+  // An error closes the stream, too.
+  await Promise.race([once(stream, "drain", options), once(stream, "close", options)]).catch(() => {});
+  ended.abort();
+  stopClock();
+}
+
+/** Ends a connection at once. A reset also frees what the system keeps for it. */
+export function disconnect(connection: Duplex | null): void {
+  if (connection instanceof Socket) connection.resetAndDestroy();
+  else connection?.destroy();
+}
+
+export interface EventStreamTimes {
+  /** Silence before a comment, which keeps proxies from closing the connection. */
+  keepAliveMs: number;
+  /** How long the client may read nothing before it is disconnected. */
+  sendMs: number;
+}
+
+/**
+ * Answers with Server-Sent Events: each batch is one write, and the next one is taken when the client can read more. The
+ * headers are sent at once, since the first event may take long.
+ */
+export async function sendEventStream<Event>(
+  res: ServerResponse,
+  { keepAliveMs, sendMs }: EventStreamTimes,
+  batches: AsyncIterable<Event[]>,
+  encode: (event: Event) => string,
+): Promise<void> {
+  res.writeHead(200, {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache, no-transform",
+    // Asks proxies such as nginx not to hold events back.
+    "x-accel-buffering": "no",
+  });
+  res.flushHeaders();
+  const keepAlive = setInterval(() => {
+    if (!res.writableNeedDrain) res.write(KEEP_ALIVE_FRAME);
+  }, keepAliveMs);
+  res.once("close", () => clearInterval(keepAlive));
+  const disconnectNow = () => {
+    disconnect(res.socket);
+    res.destroy();
+  };
+  for await (const events of batches) {
+    res.write(events.map((event) => encode(event)).join(""));
+    keepAlive.refresh();
+    if (res.writableNeedDrain) await waitForDrain(res, sendMs, disconnectNow);
+  }
+  clearInterval(keepAlive);
+  res.end();
 }

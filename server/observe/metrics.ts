@@ -1,7 +1,10 @@
-import type { RequestEntry, RunEntry, StepEntry } from "./entries.ts";
-import { addProcessMetrics } from "./process-metrics.ts";
-import { Registry } from "./registry.ts";
-import type { RunSink } from "./run-record.ts";
+/** What `GET /metrics` shows, and its text format. */
+
+import { readdirSync } from "node:fs";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { LimitName } from "../limits/message-limits.ts";
+import type { RequestEntry } from "./log.ts";
+import type { RunEntry, StepEntry } from "./run-observer.ts";
 
 /** Upper ends of buckets, in seconds. */
 const FIRST_TOKEN = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -9,124 +12,260 @@ const RUN = [0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const STEP = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 export interface MetricsOptions {
-  /** Model string of the agent. */
-  model: string;
-  /** Tools that have a series of their own; a model can make up any other name. */
-  tools: readonly string[];
-  /** Sockets that are open now. */
-  sockets(): number;
+  /** The agent's model string. */
+  readonly model: string;
+  /** Tools that have a series of their own. A model can make up any other name. */
+  readonly tools: Iterable<string>;
+  /** How many WebSockets are open. */
+  openSockets(): number;
 }
 
-/** Counts what the observers are told, for `GET /metrics`. */
-export class Metrics implements Omit<RunSink, "failure"> {
-  readonly #registry = new Registry();
-  readonly #tools: ReadonlySet<string>;
-  readonly #stop: () => void;
-  #running = 0;
-  #queued = 0;
-  readonly #requests = this.#registry.counter(
+export interface Metrics {
+  request(entry: Pick<RequestEntry, "method" | "route" | "status">): void;
+  /** An error that was sent to a client outside of a stream. Those inside are counted with their runs. */
+  error(code: string): void;
+  limited(limit: LimitName): void;
+  /** A message begins (1) or ends (-1) to wait in the queue. */
+  queued(change: 1 | -1): void;
+  runStarted(): void;
+  run(entry: RunEntry): void;
+  step(entry: StepEntry): void;
+  /** The page in Prometheus' text format. */
+  render(): string;
+  close(): void;
+}
+
+export function createMetrics({ model, tools, openSockets }: MetricsOptions): Metrics {
+  const registry = new Registry();
+  let queued = 0;
+  const requests = registry.counter(
     "parley_requests_total",
     "Answered requests, and sockets that were closed, by method, route and status.",
   );
-  /** As many as it has series. */
-  readonly #answered = new Map<string, { value: number }>();
-  readonly #errors = this.#registry.counter("parley_errors_total", "Errors that clients were told, by code.");
-  readonly #limited = this.#registry.counter("parley_limited_total", "What was refused because of a limit, by limit.");
-  readonly #runs = this.#registry.counter(
+  const errors = registry.counter("parley_errors_total", "Errors that were sent to clients, by code.");
+  const limits = registry.counter("parley_limited_total", "Refusals because of a limit, by limit.");
+  const runMetrics = createRunMetrics(registry, new Set(tools), errors);
+  registry.gauge("parley_runs_queued", "Messages that wait in the queue.", () => queued);
+  registry.gauge("parley_sockets_open", "WebSockets that are open.", openSockets);
+  registry.gauge("parley_info", "What is served.", () => 1, { labels: { model } });
+  addProcessMetrics(registry);
+  const stopMeasuring = addEventLoopDelay(registry);
+
+  return {
+    ...runMetrics,
+    request({ method, route, status }) {
+      requests.add(1, { method, route, status: String(status) });
+    },
+    error: (code) => errors.add(1, { code }),
+    limited: (limit) => limits.add(1, { limit }),
+    queued(change) {
+      queued += change;
+    },
+    render: () => registry.render(),
+    close: stopMeasuring,
+  };
+}
+
+function createRunMetrics(registry: Registry, tools: ReadonlySet<string>, errors: Counter) {
+  let running = 0;
+  registry.gauge("parley_runs_running", "Runs in progress.", () => running);
+  const runs = registry.counter(
     "parley_runs_total",
     "Runs that are over, by transport and end: a finish reason, an error code, or gone.",
   );
-  readonly #tokens = this.#registry.counter(
+  const tokens = registry.counter(
     "parley_tokens_total",
     "Tokens of runs, as the provider reports them, by direction and model.",
   );
-  readonly #duration = this.#registry.histogram(
-    "parley_run_duration_seconds",
-    "From the message to the last event.",
-    RUN,
-  );
-  readonly #firstToken = this.#registry.histogram(
+  const runTimes = registry.histogram("parley_run_duration_seconds", "From the message to the last event.", RUN);
+  const firstTokenTimes = registry.histogram(
     "parley_run_first_token_seconds",
     "From the message to the first piece of text or thinking.",
     FIRST_TOKEN,
   );
-  readonly #queue = this.#registry.histogram("parley_run_queue_seconds", "For which runs waited for their turn.", STEP);
-  readonly #turns = this.#registry.histogram(
+  const queueTimes = registry.histogram("parley_run_queue_seconds", "How long runs waited in the queue.", STEP);
+  const modelTimes = registry.histogram(
     "parley_model_request_duration_seconds",
     "Model requests, by outcome: a finish reason, an error code, or aborted.",
     RUN,
   );
-  readonly #toolTimes = this.#registry.histogram(
-    "parley_tool_duration_seconds",
-    "Tool calls, by tool and status.",
-    STEP,
-  );
+  const toolTimes = registry.histogram("parley_tool_duration_seconds", "Tool calls, by tool and status.", STEP);
 
-  constructor({ model, tools, sockets }: MetricsOptions) {
-    this.#tools = new Set(tools);
-    const registry = this.#registry;
-    registry.gauge("parley_runs_running", "Runs in progress.", () => this.#running);
-    registry.gauge("parley_runs_queued", "Messages that wait for their turn.", () => this.#queued);
-    registry.gauge("parley_sockets_open", "WebSockets that are open.", sockets);
-    registry.gauge("parley_info", "What is served.", () => 1, { labels: { model } });
-    this.#stop = addProcessMetrics(registry);
+  return {
+    runStarted() {
+      running += 1;
+    },
+    run(entry: RunEntry) {
+      const { end, model, firstTokenMs, inputTokens = 0, outputTokens = 0 } = entry;
+      const { transport } = entry.start;
+      running -= 1;
+      runs.add(1, { transport, end });
+      // In the JSON form the error is the answer to the request and is counted there.
+      if (entry.failed && transport !== "json") errors.add(1, { code: end });
+      tokens.add(inputTokens, { direction: "input", model });
+      tokens.add(outputTokens, { direction: "output", model });
+      runTimes.observe(entry.ms / 1000);
+      queueTimes.observe(entry.queueMs / 1000);
+      if (firstTokenMs !== undefined) firstTokenTimes.observe(firstTokenMs / 1000);
+    },
+    step({ kind, name, outcome, ms }: StepEntry) {
+      if (kind === "model") modelTimes.observe(ms / 1000, { outcome });
+      else toolTimes.observe(ms / 1000, { tool: tools.has(name) ? name : "other", status: outcome });
+    },
+  };
+}
+
+/** By the names of Prometheus' own clients, so that existing dashboards fit. */
+function addProcessMetrics(registry: Registry): void {
+  const cpuSeconds = () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  };
+  const startedAt = Date.now() / 1000 - process.uptime();
+  const memory = process.memoryUsage;
+  registry.gauge("process_cpu_seconds_total", "Processor time of the process, in seconds.", cpuSeconds, {
+    kind: "counter",
+  });
+  registry.gauge("process_start_time_seconds", "When the process started, in Unix time.", () => startedAt);
+  registry.gauge("process_resident_memory_bytes", "Memory of the process.", memory.rss);
+  registry.gauge("process_open_fds", "Open file descriptors; Linux only.", openFiles);
+  registry.gauge("nodejs_heap_size_used_bytes", "Heap in use.", () => memory().heapUsed);
+  registry.gauge("nodejs_heap_size_total_bytes", "Heap that was taken.", () => memory().heapTotal);
+  registry.gauge("nodejs_external_memory_bytes", "Memory beside the heap.", () => memory().external);
+}
+
+/** Returns a function that ends the measuring. */
+function addEventLoopDelay(registry: Registry): () => void {
+  const delay = monitorEventLoopDelay({ resolution: 10 });
+  delay.enable();
+  const add = (part: string, name: string, read: () => number) => {
+    const help = `${name} of the event loop's delays since the last scrape, in seconds.`;
+    // Without a sample yet, the mean is not a number.
+    registry.gauge(`nodejs_eventloop_lag_${part}_seconds`, help, () => Math.max(0, read() / 1e9) || 0);
+  };
+  add("mean", "Mean", () => delay.mean);
+  add("p50", "Median", () => delay.percentile(50));
+  add("p99", "99th percentile", () => delay.percentile(99));
+  // The last one to be read: the next scrape shows what comes from here on.
+  add("max", "Longest", () => {
+    const { max } = delay;
+    delay.reset();
+    return max;
+  });
+  return () => void delay.disable();
+}
+
+function openFiles(): number | undefined {
+  try {
+    return readdirSync("/proc/self/fd").length;
+  } catch {
+    return undefined; // Not Linux.
+  }
+}
+
+type Labels = Readonly<Record<string, string>>;
+type Kind = "counter" | "gauge" | "histogram";
+type Samples = Iterable<readonly [name: string, value: number]>;
+
+export interface Counter {
+  /** `by` is not negative. */
+  add(by: number, labels?: Labels): void;
+}
+
+export interface Histogram {
+  observe(value: number, labels?: Labels): void;
+}
+
+export interface GaugeOptions {
+  /** `counter` for a total that is counted elsewhere. */
+  kind?: "gauge" | "counter";
+  labels?: Labels;
+}
+
+/**
+ * Counters, gauges and histograms in Prometheus' text format (0.0.4). Our own, because `prom-client` depends on
+ * `@opentelemetry/api`, which must stay optional. Each name is registered once; label values must come from sets that do
+ * not grow.
+ */
+export class Registry {
+  readonly #families: { head: string; samples(): Samples }[] = [];
+
+  counter(name: string, help: string): Counter {
+    const values = new Map<string, number>();
+    this.#register(name, help, "counter", () => values);
+    return {
+      add(by, labels = {}) {
+        const sample = sampleName(name, labels);
+        values.set(sample, (values.get(sample) ?? 0) + by);
+      },
+    };
   }
 
-  request({ method, route, status }: RequestEntry): void {
-    // With each request: so what its labels stand for is looked up in a text, and not made anew.
-    const name = `${status} ${method} ${route}`;
-    let tally = this.#answered.get(name);
-    if (tally === undefined) {
-      tally = this.#requests.of({ method, route, status: String(status) });
-      this.#answered.set(name, tally);
-    }
-    tally.value++;
+  /** `read` is called with each rendering; if it returns `undefined`, the gauge is left out. */
+  gauge(name: string, help: string, read: () => number | undefined, options: GaugeOptions = {}): void {
+    const { kind = "gauge", labels = {} } = options;
+    this.#register(name, help, kind, () => {
+      const value = read();
+      return value === undefined ? [] : [[sampleName(name, labels), value]];
+    });
   }
 
-  /** An error that a client was told. */
-  error(code: string): void {
-    this.#errors.add(1, { code });
-  }
-
-  /** Something was refused because of a limit. */
-  limited(limit: string): void {
-    this.#limited.add(1, { limit });
-  }
-
-  queued(by: 1 | -1): void {
-    this.#queued += by;
-  }
-
-  runBegins(): void {
-    this.#running++;
-  }
-
-  run(entry: RunEntry): void {
-    const { transport, end, model, inputTokens = 0, outputTokens = 0, firstTokenMs } = entry;
-    this.#running--;
-    this.#runs.add(1, { transport, end });
-    // As JSON the error is the answer to the request, and counted there.
-    if (entry.failed && transport !== "json") this.error(end);
-    this.#tokens.add(inputTokens, { direction: "input", model });
-    this.#tokens.add(outputTokens, { direction: "output", model });
-    this.#duration.observe(entry.ms / 1000);
-    this.#queue.observe(entry.queueMs / 1000);
-    if (firstTokenMs !== undefined) this.#firstToken.observe(firstTokenMs / 1000);
-  }
-
-  step({ kind, name, outcome, ms }: StepEntry): void {
-    if (kind === "model") this.#turns.observe(ms / 1000, { outcome });
-    else {
-      const tool = this.#tools.has(name) ? name : "other";
-      this.#toolTimes.observe(ms / 1000, { tool, status: outcome });
-    }
+  /** `bounds` are the upper ends of the buckets, ascending, without the infinite one. */
+  histogram(name: string, help: string, bounds: readonly number[]): Histogram {
+    const all = new Map<string, Series>();
+    this.#register(name, help, "histogram", () =>
+      [...all.values()].flatMap((one) => histogramSamples(name, bounds, one)),
+    );
+    return {
+      observe(value, labels = {}) {
+        const key = sampleName(name, labels);
+        const one = all.get(key) ?? { labels, buckets: bounds.map(() => 0), count: 0, sum: 0 };
+        all.set(key, one);
+        one.count += 1;
+        one.sum += value;
+        one.buckets = one.buckets.map((count, index) => (value <= (bounds[index] as number) ? count + 1 : count));
+      },
+    };
   }
 
   render(): string {
-    return this.#registry.render();
+    let text = "";
+    for (const { head, samples } of this.#families) {
+      const lines = [...samples()].map(([name, value]) => `${name} ${value}\n`);
+      if (lines.length > 0) text += head + lines.join("");
+    }
+    return text;
   }
 
-  close(): void {
-    this.#stop();
+  #register(name: string, help: string, kind: Kind, samples: () => Samples): void {
+    this.#families.push({ head: `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n`, samples });
   }
+}
+
+/** The values of a histogram for one set of labels. */
+interface Series {
+  readonly labels: Labels;
+  /** Each counts what is at most its bound. */
+  buckets: number[];
+  count: number;
+  sum: number;
+}
+
+function histogramSamples(name: string, bounds: readonly number[], { labels, buckets, count, sum }: Series) {
+  const bucket = (le: string) => sampleName(`${name}_bucket`, { ...labels, le });
+  return [
+    ...buckets.map((value, index) => [bucket(String(bounds[index])), value] as const),
+    [bucket("+Inf"), count] as const,
+    [sampleName(`${name}_sum`, labels), sum] as const,
+    [sampleName(`${name}_count`, labels), count] as const,
+  ];
+}
+
+function sampleName(name: string, labels: Labels): string {
+  const pairs = Object.entries(labels).map(([label, value]) => `${label}="${escapeLabel(value)}"`);
+  return pairs.length === 0 ? name : `${name}{${pairs.join(",")}}`;
+}
+
+function escapeLabel(value: string): string {
+  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }

@@ -1,8 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Agent, checkAgent, defineAgent, tool } from "../agent/define.ts";
-import type { StandardSchema } from "../agent/schema.ts";
-import { ToolError } from "../agent/tool-error.ts";
-import { isRecord } from "../protocol/is-record.ts";
+import { type Agent, checkAgent, defineAgent, ToolError, tool } from "../agent/define.ts";
 
 /** Served by `parley start` without a project. */
 export function demoAgent(): Agent {
@@ -40,7 +37,7 @@ const weather = tool({
   name: "get_weather",
   description: "Typical weather of a city. Invented from its latitude: this is a demo.",
   parameters: cities({ city: "Paris" }),
-  async execute({ city }, { signal }) {
+  async execute({ city }: { city: string }, { signal }) {
     const { latitude } = locate(city);
     // So that the tool can be seen at work.
     await delay(400 + Math.round(Math.abs(latitude)) * 12, undefined, { signal });
@@ -53,46 +50,27 @@ const distance = tool({
   name: "measure_distance",
   description: "Great-circle distance between two cities, in kilometres.",
   parameters: cities({ from: "Paris", to: "Tokyo" }),
-  execute: ({ from, to }) => ({ from, to, kilometres: greatCircle(locate(from), locate(to)) }),
+  execute: ({ from, to }: { from: string; to: string }) => ({
+    from,
+    to,
+    kilometres: greatCircle(locate(from), locate(to)),
+  }),
 });
 
-/**
- * Arguments that are cities, each with an example. It checks them itself: a JSON Schema would have the start of the demo
- * load a validator, which takes a tenth of it.
- */
-function cities<Name extends string>(
-  examples: Readonly<Record<Name, string>>,
-): StandardSchema<Readonly<Record<Name, string>>> {
-  const names = Object.keys(examples) as Name[];
-  const city = (name: Name) => ({ type: "string", minLength: 1, examples: [examples[name]] });
-  const json = {
-    type: "object",
-    properties: Object.fromEntries(names.map((name) => [name, city(name)])),
-    required: names,
-    additionalProperties: false,
-  };
+/** A JSON Schema of arguments that are cities, each with an example. */
+function cities(examples: Readonly<Record<string, string>>) {
+  const city = (example: string) => ({ type: "string", minLength: 1, examples: [example] });
   return {
-    "~standard": {
-      version: 1,
-      vendor: "parley",
-      jsonSchema: { input: () => json },
-      validate(value) {
-        if (!isRecord(value)) return { issues: [{ message: "must be an object" }] };
-        const wrong = names.filter((name) => typeof value[name] !== "string" || value[name] === "");
-        const unknown = Object.keys(value).filter((name) => !names.includes(name as Name));
-        const issues = [
-          ...wrong.map((name) => ({ message: "must name a city", path: [name] })),
-          ...unknown.map((name) => ({ message: "is not an argument of this tool", path: [name] })),
-        ];
-        return issues.length > 0 ? { issues } : { value: value as Record<Name, string> };
-      },
-    },
+    type: "object",
+    properties: Object.fromEntries(Object.entries(examples).map(([name, example]) => [name, city(example)])),
+    required: Object.keys(examples),
+    additionalProperties: false,
   };
 }
 
 function locate(city: string): { latitude: number; longitude: number } {
-  const place = CITIES.get(city.trim().toLowerCase());
-  if (place !== undefined) return place;
+  const found = CITIES.get(city.trim().toLowerCase());
+  if (found !== undefined) return found;
   const known = [...CITIES.keys()].map((name) => name[0]?.toUpperCase() + name.slice(1));
   throw new ToolError(`The demo does not know ${city}. It knows ${known.join(", ")}.`);
 }

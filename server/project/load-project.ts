@@ -1,42 +1,37 @@
+/** Finds a project's folder and loads the agent that it exports. */
+
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
-import { parseEnv } from "node:util";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Agent, checkAgent } from "../agent/define.ts";
-import { SetupError } from "../providers/failures/provider-error.ts";
-import { importModule } from "./import-module.ts";
+import { ConfigError } from "../errors.ts";
+import { ownModule } from "./own-files.ts";
 
 const AGENT_FILES = ["agent.ts", "agent.mts", "agent.js", "agent.mjs"];
 
-/** Finds a project's folder, by path or by name in the working directory. @throws SetupError */
+/** The folder of a project, which is given by its path or by its name in the working directory. @throws ConfigError */
 export function findProject(project: string): string {
   const folder = resolve(project);
   if (!existsSync(folder)) {
-    throw new SetupError(`There is no project "${project}". Give the path of a folder that holds an agent.ts.`);
+    throw new ConfigError(`There is no project "${project}". Give the path of a folder that holds an agent.ts.`);
   }
   if (!statSync(folder).isDirectory()) {
-    throw new SetupError(`"${project}" is a file. Give the folder that holds it.`);
+    throw new ConfigError(`"${project}" is a file. Give the folder that holds it.`);
   }
-  // Imports resolve to real paths, so that is where the project is.
+  // Imports resolve to real paths.
   return realpathSync(folder);
 }
 
-/** The working directory, if it holds an agent: what `parley start` serves when it is given no project. */
+/** The working directory, if it holds an agent: what `parley start` serves if it is given no project. */
 export function projectHere(): string | undefined {
   return AGENT_FILES.some((name) => existsSync(name)) ? findProject(".") : undefined;
 }
 
-/** The variables of a file in the form of `.env`. @throws SetupError */
-export function readEnvFile(file: string): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(parseEnv(readText(file).replace(/^\uFEFF/, ""))).map(([name, value]) => [name, value ?? ""]),
-  );
-}
-
-/** Imports and checks the agent of a project. @throws SetupError that names the file and what to do. */
+/** Imports and checks the agent of a project. @throws ConfigError that names the file and says what to do */
 export async function loadAgent(folder: string): Promise<Agent> {
   const file = AGENT_FILES.map((name) => join(folder, name)).find((path) => existsSync(path));
   if (file === undefined) {
-    throw new SetupError(
+    throw new ConfigError(
       `${folder} holds no agent. Write an agent.ts there that exports defineAgent({ … }) as default.`,
     );
   }
@@ -44,7 +39,7 @@ export async function loadAgent(folder: string): Promise<Agent> {
   try {
     return checkAgent(exported);
   } catch (error) {
-    if (error instanceof SetupError) throw new SetupError(`${file}: ${error.message}`);
+    if (error instanceof ConfigError) throw new ConfigError(`${file}: ${error.message}`);
     throw error;
   }
 }
@@ -53,24 +48,58 @@ async function importAgent(file: string): Promise<unknown> {
   try {
     const module = await settled(importModule(file));
     if (module.default === undefined) {
-      throw new SetupError("nothing is exported as default: export default defineAgent({ … }).");
+      throw new ConfigError("nothing is exported as default: export default defineAgent({ … }).");
     }
     return module.default;
   } catch (error) {
-    throw new SetupError(`${file} cannot be loaded: ${firstProblem(error)}`, { cause: error });
+    throw new ConfigError(`${file} cannot be loaded: ${firstProblem(error)}`, { cause: error });
   }
 }
 
 /**
- * Node ends without a word, and with exit code 0, when a module awaits what nothing will ever settle; and with
- * a stack trace, when a module leaves a rejected promise behind.
+ * TypeScript or JavaScript, an ES module or CommonJS, whatever a package.json nearby says. `parley-agent` is this very
+ * package there, so that the project needs no `node_modules`.
+ */
+async function importModule(file: string): Promise<{ default?: unknown }> {
+  const source = readFileSync(file, "utf8");
+  // Node reads it as it is, and a tool of it imports nothing later.
+  if (file.endsWith(".mjs") && !/\b(?:import|require)\b/.test(source)) return import(pathToFileURL(file).href);
+  const { createJiti } = await import("jiti");
+  // Errors name the lines of the project's TypeScript.
+  process.setSourceMapsEnabled(true);
+  const jiti = createJiti(file, {
+    alias: { "parley-agent": fileURLToPath(ownModule("server/parley-agent.ts")) },
+    fsCache: cacheOf(dirname(file)),
+    sourceMaps: true,
+    interopDefault: false,
+  });
+  // `jiti.import` gives JavaScript to Node and, if the module throws, runs it a second time.
+  const options = { filename: file, async: true, forceTranspile: true };
+  const exported = (await jiti.evalModule(source, options)) as { default?: unknown; __esModule?: true };
+  const isEmpty = Object.keys(exported).length === 0;
+  const isModule = exported.__esModule || exported.default !== undefined || isEmpty;
+  return isModule ? exported : { default: exported };
+}
+
+/**
+ * Where `jiti` keeps compiled files between starts; it checks that it can write there. Never the folder for temporary
+ * files: other users can write there, too, and what it finds it runs.
+ */
+function cacheOf(folder: string): string | false {
+  const packages = join(folder, "node_modules");
+  return existsSync(packages) && join(packages, ".cache/jiti");
+}
+
+/**
+ * Rejects where Node would end without a word and with exit code 0, because a module awaits a promise that never
+ * settles, and where it would end with a stack trace, because a module leaves a rejected promise behind.
  */
 async function settled<Value>(loading: Promise<Value>): Promise<Value> {
   let giveUp = (_reason: unknown) => {};
   const failed = new Promise<never>((_resolve, reject) => {
     giveUp = reject;
   });
-  const onIdle = () => giveUp(new Error("it awaits something that never comes."));
+  const onIdle = () => giveUp(new Error("it awaits a promise that never settles."));
   process.once("beforeExit", onIdle);
   process.once("unhandledRejection", giveUp);
   try {
@@ -81,18 +110,10 @@ async function settled<Value>(loading: Promise<Value>): Promise<Value> {
   }
 }
 
-/** One line of what an import throws: for a syntax error where it is and what is wrong, else the message. */
+/** One line of whatever an import throws: for a syntax error where it is and what is wrong, else the message. */
 function firstProblem(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const [, problem, place] = /^ParseError: (.+?)\s*\n\s*(.+:\d+:\d+)/.exec(message) ?? [];
   if (place !== undefined) return `${basename(place)}: ${problem}`;
   return message.split("\n", 1)[0] || "it throws an error without a message.";
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    throw new SetupError(`${file} cannot be read: check its permissions.`, { cause: error });
-  }
 }

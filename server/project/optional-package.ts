@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { SetupError } from "../providers/failures/provider-error.ts";
+import { ConfigError } from "../errors.ts";
 import type { OptionalPackage } from "../providers/provider.ts";
 
 /** With the version that Parley knows: google-auth-library 11, for one, needs Node 22. */
@@ -14,7 +14,7 @@ const INSTALL: Record<OptionalPackage, string> = {
 /**
  * Imports a package that only some models need: from the project's `node_modules` if it is there, so that a
  * project can bring its own, else from where Parley is installed.
- * @throws SetupError that says how to install it, and of a broken one what is wrong with it
+ * @throws ConfigError that says how to install it, and of a broken one what is wrong with it
  */
 export async function loadOptionalPackage(name: OptionalPackage, projectFolder: string | undefined): Promise<unknown> {
   const remedy = `Run this in the project's folder: npm install ${INSTALL[name]}`;
@@ -24,22 +24,21 @@ export async function loadOptionalPackage(name: OptionalPackage, projectFolder: 
     const message = isMissing(cause, name)
       ? `This model needs the package ${name}, which is not installed. ${remedy}`
       : `The package ${name} cannot be loaded: ${firstLine(cause)}. ${remedy}`;
-    throw new SetupError(message, { cause });
+    throw new ConfigError(message, { cause });
   }
 }
 
 /**
  * Loads a CommonJS package that Parley uses where it is: from the project's `node_modules`, else from beside Parley.
- * `undefined` when it is in neither. @throws SetupError for a broken one
+ * `undefined` when it is in neither. @throws ConfigError for a broken one
  */
 export function loadIfInstalled(name: string, projectFolder: string | undefined): unknown {
   try {
-    // By `require`: as the first import of a CommonJS package it would cost the start a parser for those.
     const inProject = projectFolder && resolveFrom(projectFolder, name);
     return createRequire(import.meta.url)(inProject || name);
   } catch (cause) {
     if (isMissing(cause, name)) return undefined;
-    throw new SetupError(`The package ${name} cannot be loaded: ${firstLine(cause)}.`, { cause });
+    throw new ConfigError(`The package ${name} cannot be loaded: ${firstLine(cause)}.`, { cause });
   }
 }
 

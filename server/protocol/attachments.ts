@@ -11,8 +11,8 @@ export interface Attachment {
 }
 
 /**
- * An attachment as the server keeps it. The whole URL is made where the message is read, for large ones a thread of its own:
- * what joins 28 MB of base64 to a few letters copies them, and holds up everybody else.
+ * An attachment as the server keeps it. The URL is made where the message is parsed, which is a worker thread for large ones:
+ * joining 28 MB of base64 to a few letters copies them, and every running answer would wait for it.
  */
 export interface ReceivedFile extends Omit<Attachment, "data"> {
   /** `data:` URL. */
@@ -32,7 +32,7 @@ export const MEDIA_TYPES = {
 
 export type MediaType = keyof typeof MEDIA_TYPES;
 
-/** Every media type, in the order in which people are told about them. */
+/** Every media type, in the order in which sentences name them. */
 export const ALL_MEDIA_TYPES = Object.keys(MEDIA_TYPES) as MediaType[];
 
 /** Largest file, in decoded bytes: 20 MiB. */

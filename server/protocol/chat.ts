@@ -42,30 +42,25 @@ export interface ToolMessage {
   role: "tool";
   tool_call_id: string;
   content: string;
-  /** The call failed; absent if it did not. */
+  /** Whether the call failed; never read from the text. */
   is_error?: boolean;
 }
 
 /** One element of `conversation_history`. */
 export type HistoryMessage = UserMessage | AssistantMessage | ToolMessage;
 
-/** The state of providers that keep the conversation on their side. */
-export interface ResponseIdState {
-  previous_response_id: string;
-}
-
-/** The state of providers that are told the whole conversation each time. */
-export interface HistoryState {
-  conversation_history: HistoryMessage[];
-  /** Present when the server signs its states. */
+/**
+ * What a client keeps between two messages and sends back untouched: one of the two kinds, by the provider. An empty object
+ * means a new conversation, in both directions and for every provider.
+ */
+export interface ConversationState {
+  /** Of providers that keep the conversation on their side; where states are signed, the id ends with its signature. */
+  previous_response_id?: string;
+  /** Of providers that get the whole conversation with each request. */
+  conversation_history?: HistoryMessage[];
+  /** Of a `conversation_history`, where the server signs its states. */
   signature?: string;
 }
-
-/** An empty object means a new conversation, in both directions and for every provider. */
-export type EmptyState = Record<string, never>;
-
-/** What a client keeps between two messages and sends back untouched. */
-export type ConversationState = ResponseIdState | HistoryState | EmptyState;
 
 /** Which of the two states a provider uses. */
 export type StateKind = "previous_response_id" | "conversation_history";
@@ -76,14 +71,23 @@ export type StateKind = "previous_response_id" | "conversation_history";
  */
 export const RUN_ID = /^[A-Za-z0-9_-]{16,64}$/;
 
-/** Body of `POST /api/chat`. */
-export interface ChatRequest {
-  message: string;
-  stream: boolean;
-  /** See `RUN_ID`. The same message with the same name is answered once. */
-  run?: string;
-  state?: ConversationState;
-  attachments?: Attachment[];
+/** A tool call that begins now. */
+export interface StartedToolCall {
+  /** Pairs this call with its result; parallel calls finish in any order. */
+  id: string;
+  tool: string;
+  /** One complete JSON text, as the model wrote it. */
+  arguments: string;
+  status: "running";
+}
+
+export interface FinishedToolCall {
+  id: string;
+  tool: string;
+  output: string;
+  status: "completed" | "failed";
+  /** Milliseconds from the start of the tool to its end. */
+  duration_ms: number;
 }
 
 /** Answer of `POST /api/chat` with `stream: false`. */
@@ -93,6 +97,8 @@ export interface ChatResponse {
   done: true;
   usage?: Usage;
   finish_reason: FinishReason;
+  /** What `tool_call` and `tool_result` say, joined by call; absent where no tool ran. */
+  tool_calls?: (StartedToolCall | (FinishedToolCall & { arguments?: string }))[];
   /** As in `done`. */
   model?: string;
 }
@@ -128,7 +134,7 @@ export interface AgentInfo {
   welcome?: string;
   /** First messages to offer. */
   suggestions: string[];
-  /** A line below the text field, such as that answers may be wrong. */
+  /** A sentence below the text field, such as that answers may be wrong. */
   disclaimer?: string;
   /** The model strings in the order in which they are asked; only of an agent with fallback models. */
   models?: string[];

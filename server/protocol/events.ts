@@ -1,7 +1,7 @@
 /** What a client sees of a run: the same events over SSE, over WebSocket and, collected, as JSON. */
 
-import type { ConversationState, FinishReason, Usage } from "./chat.ts";
-import type { ErrorCode } from "./errors.ts";
+import type { ConversationState, FinishedToolCall, FinishReason, StartedToolCall, Usage } from "./chat.ts";
+import type { ApiError, ErrorCode } from "./errors.ts";
 
 /** A piece of the answer's text. */
 export interface TokenEvent {
@@ -18,27 +18,13 @@ export interface ThinkingEvent {
 /** A tool invocation that starts now. */
 export interface ToolCallEvent {
   type: "tool_call";
-  data: {
-    /** Pairs this call with its `tool_result`; parallel calls finish in any order. */
-    id: string;
-    tool: string;
-    /** One complete JSON text, as the model wrote it. */
-    arguments: string;
-    status: "running";
-  };
+  data: StartedToolCall;
 }
 
-/** The end of a tool invocation. A failed one is told to the model too, and the run goes on. */
+/** The end of a tool invocation. After a failed one the run goes on: the model knows of it. */
 export interface ToolResultEvent {
   type: "tool_result";
-  data: {
-    id: string;
-    tool: string;
-    output: string;
-    status: "completed" | "failed";
-    /** Milliseconds from the start of the tool to its end. */
-    duration_ms: number;
-  };
+  data: FinishedToolCall;
 }
 
 /** The run succeeded. Terminal: nothing follows. */
@@ -51,7 +37,7 @@ export interface DoneEvent {
   /** Summed over the run's model requests; absent where the provider does not report it. */
   usage?: Usage;
   finish_reason: FinishReason;
-  /** The model string of who gave the answer; only of an agent with fallback models. */
+  /** The model string of the model that gave the answer; only of an agent with fallback models. */
   model?: string;
 }
 
@@ -69,6 +55,19 @@ export interface ErrorEvent {
   retry_after?: number;
 }
 
+/** A failure as an event: of a stream that has begun, or of a socket. `state` is the last good one; an empty one is left out. */
+export function errorEvent(error: ApiError, state: ConversationState = {}): ErrorEvent {
+  const { code, message, retryable, retryAfter } = error;
+  return {
+    type: "error",
+    data: message,
+    code,
+    retryable,
+    ...(Object.keys(state).length === 0 ? {} : { state }),
+    ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),
+  };
+}
+
 /** Answers the socket message `clear`. */
 export interface ClearedEvent {
   type: "cleared";
@@ -77,6 +76,12 @@ export interface ClearedEvent {
 
 /** Everything that a run can say. The last event is exactly one `done` or `error`. */
 export type StreamEvent = TokenEvent | ThinkingEvent | ToolCallEvent | ToolResultEvent | DoneEvent | ErrorEvent;
+
+export type TerminalEvent = DoneEvent | ErrorEvent;
+
+export function isTerminal(event: StreamEvent): event is TerminalEvent {
+  return event.type === "done" || event.type === "error";
+}
 
 /** An event as a client gets it: numbered within its run from 1, so that reading can go on after a break. */
 export type NumberedEvent = StreamEvent & { id: number };

@@ -1,10 +1,10 @@
 /** Server-Sent Events, both directions: how we write them, and a decoder that is right at every split. */
 
-import type { EncodedEvent } from "./encoded-event.ts";
+import type { NumberedEvent } from "./events.ts";
 
 /** One frame. The JSON says everything, so a client that reads only `data:` lines works. */
-export function encodeFrame({ id, type, json }: EncodedEvent): string {
-  return `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`;
+export function encodeFrame(event: NumberedEvent): string {
+  return `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
 /** A comment frame: keeps proxies from cutting a silent stream, means nothing to a client. */
@@ -74,7 +74,7 @@ export class SseDecoder {
     return line;
   }
 
-  /** The line stands in a text: a copy of it would be made for nothing. */
+  /** The line is a part of `text`, which spares copying it. */
   #line(text: string, from = 0, to = text.length): SseMessage | undefined {
     if (from === to) return this.#dispatch();
     const data = fieldValue("data", text, from, to);

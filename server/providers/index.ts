@@ -1,139 +1,273 @@
-/** The table of providers. A new one is a file and a row. */
+/**
+ * The table of providers, with what each of them takes. One that speaks Chat Completions is a row here and its settings in
+ * config/settings.ts; one with an API of its own is a folder, too.
+ */
 
-import { isProviderId, mediaTypesOf, type ProviderId, refuseSettings, settingsFor } from "./capabilities.ts";
-import { createChatCompletions } from "./chat/create.ts";
-import { refuseExtraBody } from "./extra-body.ts";
-import { SetupError } from "./failures/provider-error.ts";
-import { HistoryProvider } from "./history/history.ts";
-import { LateChatModel } from "./late-chat-model.ts";
-import type { Provider, ProviderSetup } from "./provider.ts";
-import { createOpenAi } from "./responses/openai.ts";
-import { readBaseUrl, readToken } from "./settings.ts";
+import { checkSettings, type ProviderSettingKey, type Settings } from "../config/settings.ts";
+import { ConfigError } from "../errors.ts";
+import { ALL_MEDIA_TYPES, type MediaType } from "../protocol/attachments.ts";
+import { ollamaDialect } from "./chat-completions/dialect.ts";
+import { createChatCompletions } from "./chat-completions/model.ts";
+import { withFallbacks } from "./fallbacks.ts";
+import { createGemini } from "./gemini/gemini.ts";
+import { createVertex } from "./gemini/vertex.ts";
+import { HistoryProvider } from "./history.ts";
+import { createOpenAi } from "./openai/provider.ts";
+import { type LoadPackage, type ModelSettings, type Provider, type ProviderSetup, requireSetting } from "./provider.ts";
 
 interface ProviderRow {
-  /** How a model string that means this row looks, for sentences. */
-  form: string;
+  /** The provider's name in sentences for the operator. */
+  readonly label: string;
+  /** Which files can be attached. A single model may take less, and refuse the rest. */
+  readonly mediaTypes: readonly MediaType[];
+  /** Which fields of an agent go to its models; another one stops the start. */
+  readonly modelSettings: readonly (keyof ModelSettings)[];
+  /** The settings of the server that it reads. */
+  readonly settings: readonly ProviderSettingKey[];
   create(setup: ProviderSetup): Provider | Promise<Provider>;
 }
 
-/** What is imported above is read by every start; what fewer serve is read by theirs. */
-const PROVIDERS: Readonly<Record<ProviderId, ProviderRow>> = {
-  openai: { form: "openai/NAME", create: createOpenAi },
-  litellm: { form: "litellm/NAME", create: createLiteLlm },
+const JPEG_PNG_WEBP = ["image/jpeg", "image/png", "image/webp"] as const;
+
+const SAMPLING = ["reasoningEffort", "temperature", "maxOutputTokens", "extraBody"] as const;
+
+const PROVIDERS = {
+  openai: {
+    label: "OpenAI",
+    mediaTypes: ALL_MEDIA_TYPES,
+    modelSettings: [...SAMPLING, "store", "hostedTools"],
+    settings: ["openaiKey", "openaiUrl", "openaiOrganization", "openaiProject"],
+    create: (setup) => createOpenAi(setup),
+  },
+  litellm: {
+    label: "LiteLLM",
+    mediaTypes: ALL_MEDIA_TYPES,
+    modelSettings: SAMPLING,
+    settings: ["litellmUrl", "litellmKey"],
+    create: (setup) =>
+      createChatCompletions({
+        ...setup,
+        baseURL: requireSetting(
+          setup,
+          "litellmUrl",
+          "the address of your LiteLLM proxy, such as http://127.0.0.1:4000",
+        ),
+        apiKey: setup.settings.litellmKey || undefined,
+      }),
+  },
   anthropic: {
-    form: "anthropic/NAME",
-    create: async (setup) => (await import("./anthropic/anthropic.ts")).createAnthropic(setup),
+    label: "Anthropic",
+    mediaTypes: ALL_MEDIA_TYPES,
+    modelSettings: SAMPLING,
+    settings: ["anthropicKey", "anthropicUrl"],
+    create: async (setup) => (await import("./anthropic/provider.ts")).createAnthropic(setup),
   },
   gemini: {
-    form: "gemini/NAME",
-    create: async (setup) => (await import("./gemini/gemini.ts")).createGemini(setup),
+    label: "Gemini",
+    mediaTypes: [...JPEG_PNG_WEBP, "application/pdf"],
+    modelSettings: SAMPLING,
+    settings: ["geminiKey", "geminiUrl"],
+    create: createGemini,
   },
   vertex: {
-    form: "vertex/NAME",
-    create: async (setup) => (await import("./gemini/vertex.ts")).createVertex(setup),
+    label: "Vertex AI",
+    mediaTypes: [...JPEG_PNG_WEBP, "application/pdf"],
+    modelSettings: SAMPLING,
+    settings: ["googleProject", "googleLocation", "googleCredentials", "vertexToken", "vertexUrl"],
+    create: createVertex,
   },
   ollama: {
-    form: "ollama/NAME",
-    create: async (setup) => (await import("./chat/ollama.ts")).createOllama(setup),
+    label: "Ollama",
+    mediaTypes: JPEG_PNG_WEBP,
+    modelSettings: SAMPLING,
+    settings: ["ollamaUrl"],
+    create: (setup) =>
+      createChatCompletions({
+        ...setup,
+        baseURL: setup.settings.ollamaUrl,
+        apiKey: undefined,
+        dialect: ollamaDialect(setup.model),
+      }),
   },
   bedrock: {
-    form: "bedrock/NAME",
-    create: async (setup) => (await import("./bedrock/bedrock.ts")).createBedrock(setup),
+    label: "AWS Bedrock",
+    mediaTypes: ALL_MEDIA_TYPES,
+    modelSettings: SAMPLING,
+    settings: [
+      "awsRegion",
+      "awsBearerToken",
+      "awsProfile",
+      "awsAccessKeyId",
+      "awsSecretAccessKey",
+      "awsSessionToken",
+      "bedrockUrl",
+    ],
+    create: async (setup) => (await import("./bedrock/provider.ts")).createBedrock(setup),
   },
-  compatible: { form: "compatible/NAME", create: createCompatible },
-  demo: { form: "demo", create: createDemo },
-};
+  compatible: {
+    label: "The model server",
+    mediaTypes: ALL_MEDIA_TYPES,
+    modelSettings: SAMPLING,
+    settings: ["compatibleUrl", "compatibleKey"],
+    create: (setup) =>
+      createChatCompletions({
+        ...setup,
+        baseURL: requireSetting(
+          setup,
+          "compatibleUrl",
+          "the address of the Chat Completions API, such as http://127.0.0.1:8000/v1",
+        ),
+        apiKey: setup.settings.compatibleKey || undefined,
+      }),
+  },
+  demo: {
+    label: "The demo",
+    mediaTypes: ALL_MEDIA_TYPES,
+    modelSettings: [],
+    settings: [],
+    create: async (setup) => new HistoryProvider(setup, (await import("./demo/demo.ts")).demoModel),
+  },
+} as const satisfies Record<string, ProviderRow>;
+
+/** A provider, as the first part of a model string names it. */
+export type ProviderId = keyof typeof PROVIDERS;
+
+/** The table for tests and docs. */
+export const PROVIDER_ROWS: Readonly<Record<ProviderId, ProviderRow>> = PROVIDERS;
+
+export interface ResolveOptions {
+  settings: Settings;
+  /** Of the agent: each of its models gets them. */
+  modelSettings: ModelSettings;
+  loadPackage: LoadPackage;
+}
 
 /**
- * The one provider of an agent with fallback models: `withFallbacks` of what `resolveProvider` makes of each.
- * Each model gets the agent's settings. Rejects with a `SetupError` as `resolveProvider` does.
+ * The provider of an agent: that of its model, or one of all of them where it has fallback models, in their order.
+ * Rejects with a `ConfigError` as `resolveProvider` does.
  */
 export async function resolveModels(
-  [first, ...others]: readonly [string, ...string[]],
-  setup: Omit<ProviderSetup, "model">,
+  models: readonly [string, ...string[]],
+  options: ResolveOptions,
 ): Promise<Provider> {
-  const ids = [first, ...others].map((model) => splitModel(model.trim())[0]);
-  if (setup.settings.extraBody !== undefined && new Set(ids).size > 1) {
-    throw new SetupError(
+  const { modelSettings } = options;
+  const ids = models.map((model) => splitModel(model)[0]);
+  if (modelSettings.extraBody !== undefined && new Set(ids).size > 1) {
+    throw new ConfigError(
       "extraBody holds fields of one API, and fallbacks names models of others: remove one of the two.",
     );
   }
-  const resolve = async (name: string) => {
-    const settings = settingsFor(splitModel(name.trim())[0], setup.settings, ids);
-    return { name, provider: await resolveProvider(name, { ...setup, settings }) };
-  };
-  const primary = await resolve(first);
-  if (others.length === 0) return primary.provider;
-  const { withFallbacks } = await import("./fallbacks.ts");
-  return withFallbacks(primary, await Promise.all(others.map(resolve)));
+  const [first, ...others] = await Promise.all(
+    models.map(async (name) => {
+      const own = settingsFor(splitModel(name)[0], modelSettings, ids);
+      return { name, provider: await resolveProvider(name, { ...options, modelSettings: own }) };
+    }),
+  );
+  if (first === undefined) throw new Error("an agent has at least one model");
+  return others.length === 0 ? first.provider : withFallbacks(first, others);
 }
 
 /**
- * The provider that a model string such as "openai/gpt-5.2" means, ready to serve. A bare name is one of
- * OpenAI's. Rejects with a `SetupError` for an unknown provider and for a missing or wrong setting.
+ * The provider that a model string such as "openai/gpt-5.2" means, ready to serve. Rejects with a `ConfigError` for an unknown
+ * provider, and for a missing or wrong setting.
  */
-export async function resolveProvider(model: string, setup: Omit<ProviderSetup, "model">): Promise<Provider> {
-  const [prefix, name] = splitModel(model.trim());
-  if (!isProviderId(prefix)) {
-    const known = Object.values(PROVIDERS)
-      .map(({ form }) => form)
-      .join(", ");
-    throw new SetupError(`model "${model}" names no known provider. Use one of: ${known}.`);
+export async function resolveProvider(
+  model: string,
+  { settings, modelSettings, loadPackage }: ResolveOptions,
+): Promise<Provider> {
+  const [id, name] = splitModel(model);
+  if (!isProviderId(id)) {
+    throw new ConfigError(`model "${model}" names no known provider.${guess(model)} Use one of: ${knownForms()}.`);
   }
-  const row = PROVIDERS[prefix];
-  if (name === "") throw new SetupError(`model "${model}" names no model. Use ${row.form}.`);
-  refuseSettings(prefix, setup.settings);
-  refuseExtraBody(setup.settings.extraBody);
-  return row.create({ ...setup, model: name });
-}
-
-/** Provider and name that a model string means. */
-export function splitModel(model: string): [prefix: string, name: string] {
-  const slash = model.indexOf("/");
-  if (slash !== -1) return [model.slice(0, slash), model.slice(slash + 1)];
-  return model === "demo" ? ["demo", "demo"] : ["openai", model];
-}
-
-function createLiteLlm({ model, env, times, settings }: ProviderSetup): Provider {
-  const baseUrl = readBaseUrl(env, "LITELLM_BASE_URL");
-  if (baseUrl === undefined) {
-    throw new SetupError(
-      `model "litellm/${model}" needs LITELLM_BASE_URL: set it to the address of your LiteLLM proxy, such as http://127.0.0.1:4000.`,
-    );
+  const row = PROVIDER_ROWS[id];
+  if (name === "") throw new ConfigError(`model "${model}" names no model. Use ${id}/NAME.`);
+  for (const [field, value] of Object.entries(modelSettings)) {
+    if (value !== undefined) refuseUseless(id, field);
   }
-  return createChatCompletions({
-    id: "litellm",
-    label: "LiteLLM",
-    model,
-    mediaTypes: mediaTypesOf("litellm"),
-    baseUrl,
-    apiKey: readToken(env, "LITELLM_API_KEY"),
-    times,
-    settings,
-  });
+  refuseExtraBody(modelSettings.extraBody);
+  checkSettings(settings, row.settings);
+  const limits = { firstChunkMs: settings.firstChunkSeconds * 1000, idleMs: settings.idleSeconds * 1000 };
+  const { label, mediaTypes } = row;
+  return row.create({ id, label, mediaTypes, model: name, settings, modelSettings, limits, loadPackage });
 }
 
-function createCompatible({ model, env, times, settings }: ProviderSetup): Provider {
-  const baseUrl = readBaseUrl(env, "COMPATIBLE_BASE_URL");
-  if (baseUrl === undefined) {
-    throw new SetupError(
-      `model "compatible/${model}" needs COMPATIBLE_BASE_URL: set it to the address of the Chat Completions API, such as http://127.0.0.1:8000/v1.`,
-    );
+/** Provider and name that a model string means. A bare name that looks like one of OpenAI's is OpenAI's. */
+export function splitModel(model: string): [id: string, name: string] {
+  const given = model.trim();
+  const slash = given.indexOf("/");
+  if (slash !== -1) return [given.slice(0, slash), given.slice(slash + 1)];
+  if (given === "demo") return ["demo", "demo"];
+  if (OPENAI_NAME.test(given)) return ["openai", given];
+  return isProviderId(given) ? [given, ""] : ["", given];
+}
+
+const OPENAI_NAME = /^(?:gpt-|chatgpt-|codex|computer-use|ft:|o\d)/;
+
+function isProviderId(id: string): id is ProviderId {
+  return Object.hasOwn(PROVIDERS, id);
+}
+
+/** What models are called elsewhere. */
+const GUESSES: readonly [form: RegExp, id: ProviderId][] = [
+  [/^google\//, "gemini"],
+  [/^gemini-/, "gemini"],
+  [/^claude-/, "anthropic"],
+];
+
+function guess(model: string): string {
+  const id = GUESSES.find(([form]) => form.test(model))?.[1];
+  return id === undefined ? "" : ` Did you mean "${id}/${model.slice(model.indexOf("/") + 1)}"?`;
+}
+
+function knownForms(): string {
+  return Object.keys(PROVIDERS)
+    .map((id) => (id === "demo" ? id : `${id}/NAME`))
+    .join(", ");
+}
+
+/** @throws ConfigError for a field of an agent that would do nothing */
+function refuseUseless(id: ProviderId, field: string): void {
+  if (takes(id, field)) return;
+  const takers = Object.keys(PROVIDERS).filter((other) => takes(other as ProviderId, field));
+  throw new ConfigError(
+    `${field} does nothing with a model of ${id}: remove it, or use a model of ${takers.join(", ")}.`,
+  );
+}
+
+function takes(id: ProviderId, field: string): boolean {
+  return PROVIDER_ROWS[id].modelSettings.some((taken) => taken === field);
+}
+
+/**
+ * The fields of an agent for one of its models: `store: false` says of the providers that keep nothing what they do anyway,
+ * as long as it is for one of the others.
+ */
+function settingsFor(id: string, modelSettings: ModelSettings, ids: readonly string[]): ModelSettings {
+  const takesStore = (other: string) => isProviderId(other) && takes(other, "store");
+  if (modelSettings.store !== false || takesStore(id) || !ids.some(takesStore)) return modelSettings;
+  const { store: _store, ...rest } = modelSettings;
+  return rest;
+}
+
+/** What an author cannot set there, and why not. */
+const REFUSED: ReadonlyMap<string, string> = new Map([
+  ["model", "set model of the agent instead"],
+  ["system", "set instructions of the agent instead"],
+  ["instructions", "set instructions of the agent instead"],
+  ["messages", "the messages are those of the conversation"],
+  ["input", "the input is that of the conversation"],
+  ["previous_response_id", "it is the state of the conversation"],
+  ["conversation", "it would keep a state beside that of the conversation"],
+  ["stream", "answers are always streamed"],
+  ["n", "a message has one answer"],
+]);
+
+/** Stops the start over a field that would break each conversation. @throws ConfigError that names it */
+function refuseExtraBody(extraBody: Readonly<Record<string, unknown>> = {}): void {
+  for (const name of Object.keys(extraBody)) {
+    const reason = REFUSED.get(name);
+    if (reason !== undefined) {
+      throw new ConfigError(`extraBody.${name} cannot be set: ${reason}.`);
+    }
   }
-  return createChatCompletions({
-    id: "compatible",
-    label: "The model server",
-    model,
-    mediaTypes: mediaTypesOf("compatible"),
-    baseUrl,
-    apiKey: readToken(env, "COMPATIBLE_API_KEY"),
-    times,
-    settings,
-  });
-}
-
-function createDemo(): Provider {
-  const model = new LateChatModel(async () => (await import("./demo/demo.ts")).demoModel);
-  const facts = { id: "demo", label: "The demo", mediaTypes: mediaTypesOf("demo") };
-  return new HistoryProvider(facts, model);
 }

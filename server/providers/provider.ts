@@ -1,8 +1,10 @@
 /**
- * The seam between the run and the models. A provider is one file and one row in `index.ts`.
- * Providers never see wire names of ours; clients never see wire names of theirs.
+ * The contract between the agent loop and the providers of models. Providers never see wire names of ours, and clients never
+ * see wire names of theirs.
  */
 
+import { SETTINGS, type Settings } from "../config/settings.ts";
+import { ConfigError } from "../errors.ts";
 import type { MediaType, ReceivedFile } from "../protocol/attachments.ts";
 import type {
   AssistantMessage,
@@ -13,50 +15,43 @@ import type {
   Usage,
 } from "../protocol/chat.ts";
 
-/** What a model said, in the order in which it said it. */
-export type ProviderEvent =
+/** What a model says, in the order in which it says it. Exactly one `end` is the last event of a turn. */
+export type ModelEvent =
   | { type: "text"; delta: string }
   | { type: "thinking"; delta: string }
   /** A whole tool call. The run starts it only after `end`. */
   | { type: "call"; call: ToolCall }
-  /** The provider runs a tool of its own: for showing only, the run has nothing to do. */
+  /** The provider runs a tool of its own: only to be shown. */
   | { type: "hosted_call"; call: ToolCall }
-  /** What became of a hosted call. `durationMs` counts from where the provider began with it. */
+  /** The result of a hosted call. `durationMs` counts from where the provider began with it. */
   | { type: "hosted_result"; answer: ToolAnswer; durationMs: number }
-  /** A model failed before it said anything, and another is asked in its place. For the log. */
+  /** A model failed before it said anything, and the next one of the agent is asked. For the log. */
   | { type: "failover"; report: Error }
-  /**
-   * Exactly one, and the last. A stream that ends without it was cut: `provider_truncated`. `model` is the
-   * model string of who answered, where an agent has several.
-   */
-  | { type: "end"; finish: TurnFinish; usage?: Usage; model?: string };
+  /** `model` is the model string of the model that answered; only of an agent with fallback models. */
+  | { type: "end"; finish: TurnFinish; usage?: Usage | undefined; model?: string };
 
-/** All events but the last. */
-export type SpokenEvent = Exclude<ProviderEvent, { type: "end" }>;
-
-/** Why one model turn ended. Whether tools are to run is told by the calls, not by this. */
+/** Why a model turn ended. The calls say whether tools are to run, not this. */
 export type TurnFinish = Extract<FinishReason, "stop" | "length" | "content_filter">;
 
 export interface ToolCall {
-  /** Never empty and unique within the conversation; minted where the provider gives none. */
+  /** Never empty, and unique within the conversation; minted where the provider gives none. */
   id: string;
   name: string;
   /** One complete JSON text as the model wrote it; may be invalid JSON, "{}" where it wrote nothing. */
   arguments: string;
 }
 
-/** What a tool answered. */
+/** The result of a call, for the model. */
 export interface ToolAnswer {
   id: string;
   name: string;
-  /** What the model gets. */
   output: string;
+  /** What clients get in place of `output`, in events and in a history that leaves the server; absent if it is the same. */
+  shown?: string | undefined;
   failed: boolean;
-  /** What clients get in its place, in events and in the state; absent if it is the same. */
-  shown?: string;
 }
 
-/** A tool as a model is told about it. */
+/** A tool as a model gets to know it. */
 export interface ToolSpec {
   name: string;
   description: string;
@@ -64,106 +59,115 @@ export interface ToolSpec {
   parameters: Record<string, unknown>;
 }
 
-/** What does not change during a run. */
-export interface ConversationSetup {
+/** What is known of a model that is served. */
+export interface ProviderFacts {
+  /** As in the model string, for logs and for binding signed states: "openai". */
+  readonly id: string;
+  /** Names the provider in sentences for the operator: "OpenAI". */
+  readonly label: string;
+  /** Which files may be attached to a message; others are refused before the model is asked. */
+  readonly mediaTypes: readonly MediaType[];
+  /** The model strings in the order in which they are asked; only of an agent with fallback models. */
+  readonly models?: readonly string[];
+}
+
+/** A model that is served, with its settings resolved. One object serves all conversations. */
+export interface Provider extends ProviderFacts {
+  readonly stateKind: StateKind;
+  /** Sends nothing yet. */
+  open(start: ConversationStart): Conversation;
+}
+
+/** What each request of a conversation says to the model beside the messages. */
+export interface ModelSetup {
   instructions: string;
   tools: readonly ToolSpec[];
-  /** Validated state to continue from; empty for a new conversation. */
+}
+
+/** What a conversation begins with, or goes on with. */
+export interface ConversationStart {
+  setup: ModelSetup;
+  /** As it was verified: of this provider's kind, or empty for a new conversation. */
   state: ConversationState;
   message: string;
   attachments: readonly ReceivedFile[];
 }
 
-/**
- * Takes what was said: what came together is one batch, and none is empty. Whoever is given a promise waits for it before
- * more is said; what is thrown ends the request. Not an iteration: its promises, several for each batch, were a tenth of
- * what a paced token cost.
- */
-export type Tell<Event> = (events: readonly Event[]) => Promise<void> | undefined;
-
-/**
- * One conversation during one run: it holds what the provider must be told.
- * Order of calls: `ask`, then either the run is over or `answer` and `ask` again.
- */
+/** One run's conversation. Order of calls: `ask`, then either the run is over, or `answer` and `ask` again. */
 export interface Conversation {
   /**
-   * One model request. The last thing told is exactly one `end` event; otherwise it rejects with a `ProviderError`, or with
-   * what `tell` threw. Aborting the signal closes the upstream connection and ends the request, rejected or not.
+   * Makes one model request, and yields what the model says: one batch for each packet of the answer, and none is empty.
+   * Throws an `ApiError` for every failure of the model's side, also for an answer that broke off; after an abort it throws
+   * anything, or ends quietly. The abort closes the upstream connection, and so does leaving the loop.
    */
-  ask(signal: AbortSignal, tell: Tell<ProviderEvent>, onAnswer?: OnAnswer): Promise<void>;
+  ask(signal: AbortSignal, onRequestId?: OnRequestId): AsyncIterable<ModelEvent[]>;
   /** Answers every call of the last turn. */
   answer(answers: readonly ToolAnswer[]): void;
   /**
-   * Ends the run before the model was finished, so that `state()` can be continued: calls without an
-   * answer are answered as cancelled. `said` is what the user was shown instead of, or as, the end of the
-   * answer and becomes the model's last message; it may be empty, and text that came with the last turn's
-   * calls is not kept twice.
+   * Ends the run before the model was finished, so that `state()` can be continued: calls without an answer are answered as
+   * cancelled. `said` is the text that the user has seen as the end of the answer, and becomes the model's last message. It
+   * may be empty, and text that came with the last turn's calls is not kept twice.
    */
   interrupt(said: string): void;
   /**
-   * A state that can be continued: every tool call in it is answered. Until the run was ended by an answer
-   * without calls or by `interrupt`, the one that it came with. `{}` when there is none yet.
+   * A state that can be continued: every tool call in it is answered. Until an answer without calls or `interrupt` has ended
+   * the run, it is the state that the conversation began with. `{}` when there is none yet.
    */
   state(): ConversationState;
 }
 
-/** What is known of a model that is served. */
-export interface ProviderFacts {
-  /** As in the model string, for logs and for binding signed states: "openai". */
-  readonly id: string;
-  /** For sentences: "OpenAI". */
-  readonly label: string;
-  /** Which attachments the model takes; others are refused before the call. */
-  readonly mediaTypes: readonly MediaType[];
-  /** The model strings in the order in which they are asked, where there are several. */
-  readonly models?: readonly string[];
+/** Called for each answer to a model request, refusals too, with the provider's own id of the request. For the log. */
+export type OnRequestId = (id: string) => void;
+
+/** A model of one provider. `Request` says what it has to know with each request. */
+export interface Model<Request> {
+  /** As `Conversation.ask`. It calls `request.keep` before it yields the `end` event. */
+  stream(request: Request, signal: AbortSignal): AsyncIterable<ModelEvent[]>;
 }
 
-/** A model that is served, with its settings resolved. */
-export interface Provider extends ProviderFacts {
-  readonly stateKind: StateKind;
-  /**
-   * Loads and makes what the first request needs, so that no message waits for it; asks the upstream nothing. What
-   * fails here fails with that request again.
-   */
-  prepare?(): Promise<void>;
-  open(setup: ConversationSetup): Conversation;
+interface ModelRequest {
+  setup: ModelSetup;
+  onRequestId?: OnRequestId | undefined;
 }
 
-/**
- * Told of each answer to a model request, refusals too, by the name that the provider gave the request: what its
- * support asks for. Not told where it gave none.
- */
-export type OnAnswer = (requestId: string) => void;
-
-/** A model API that is told the whole conversation each time: all but OpenAI's Responses. */
-export interface ChatModel {
-  /** As `Provider.prepare`. */
-  prepare?(): Promise<void>;
-  /** As `Conversation.ask`, and the `end` event brings the assistant's message to keep in the history. */
-  stream(request: ChatModelRequest, signal: AbortSignal, tell: Tell<ChatModelEvent>): Promise<void>;
-}
-
-export interface ChatModelRequest {
-  instructions: string;
-  tools: readonly ToolSpec[];
+/** A request that holds the whole conversation. A `HistoryProvider` makes a `Provider` of a model that takes it. */
+export interface HistoryRequest extends ModelRequest {
   messages: readonly HistoryMessage[];
-  onAnswer?: OnAnswer | undefined;
+  /** Takes the answer as the history keeps it. */
+  keep(message: AssistantMessage): void;
 }
 
-export type ChatModelEvent =
-  | SpokenEvent
-  | { type: "end"; finish: TurnFinish; usage?: Usage; model?: string; message: AssistantMessage };
+export type HistoryModel = Model<HistoryRequest>;
+
+/** A request to an API that keeps the conversation. */
+export interface StoredRequest extends ModelRequest {
+  /** What the API does not have yet. */
+  messages: readonly HistoryMessage[];
+  /** The response to continue from. */
+  previousId: string | undefined;
+  /** Takes what the API has kept of the answer. */
+  keep(response: StoredResponse): void;
+}
+
+export type StoredModel = Model<StoredRequest>;
+
+export interface StoredResponse {
+  id: string;
+  /** Whether the response made calls, the cut ones included. */
+  hasCalls: boolean;
+  /** Calls that the token limit cut: they cannot be made, but the API wants them answered. */
+  cutCalls: readonly string[];
+}
 
 /** Milliseconds. */
-export interface ProviderTimes {
-  /** From the request to the first byte of the answer's stream. */
-  firstChunk: number;
-  /** Between two pieces of the stream. */
-  idle: number;
+export interface TransportLimits {
+  /** From the request to the first byte of its answer, retries included. */
+  firstChunkMs: number;
+  /** Silence inside an answer. */
+  idleMs: number;
 }
 
-/** How much a reasoning model may think before it answers; what a model does not know it refuses. */
+/** How much a reasoning model may think before it answers; a level that a model does not know is refused by its API. */
 export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh";
 
 /** How an agent's author wants the model to work. What is absent is left to the provider's default. */
@@ -172,7 +176,7 @@ export interface ModelSettings {
   readonly temperature?: number;
   /** Most tokens of one model turn, reasoning included where the provider counts it so. */
   readonly maxOutputTokens?: number;
-  /** Merged last into each request's body, for what Parley does not know: see `extra-body.ts`. */
+  /** Merged last into each request's body, for what Parley does not know: see `withExtraBody`. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
   /** Whether the provider keeps the conversation; `false` makes the state a `conversation_history`. */
   readonly store?: boolean;
@@ -188,20 +192,36 @@ export interface HostedTool {
 
 export type HostedToolType = "web_search" | "file_search" | "code_interpreter";
 
-/** What a row of the provider table is given to build a `Provider`. */
-export interface ProviderSetup {
+/** What a row of the provider table gets to make a `Provider`. */
+export interface ProviderSetup extends ProviderFacts {
   /** The model's name without the provider's prefix. */
   model: string;
-  /** Environment variables: the process's and the project's `.env`. */
-  env: Readonly<Record<string, string | undefined>>;
-  times: ProviderTimes;
-  settings: ModelSettings;
-  /**
-   * Loads an official SDK that only some models need, and that is therefore not installed with Parley.
-   * Rejects with a `SetupError` that says how to install it.
-   */
-  loadPackage(name: OptionalPackage): Promise<unknown>;
+  /** Of the server. Those of the provider were checked, and are "" where they are not set. */
+  settings: Settings;
+  /** Of the agent. */
+  modelSettings: ModelSettings;
+  limits: TransportLimits;
+  loadPackage: LoadPackage;
 }
 
-/** The optional peer dependencies of package.json. */
+/**
+ * Loads an official SDK that only some models need, and that is therefore not installed with Parley. Rejects with a
+ * `ConfigError` that says how to install it.
+ */
+export type LoadPackage = (name: OptionalPackage) => Promise<unknown>;
+
+/** The optional peer dependencies of package.json that models need. */
 export type OptionalPackage = "@anthropic-ai/sdk" | "@aws-sdk/client-bedrock-runtime" | "google-auth-library";
+
+type TextSetting = { [K in keyof Settings]: Settings[K] extends string ? K : never }[keyof Settings];
+
+/** A setting that the model cannot do without. `meaning` completes "set it to …". @throws ConfigError */
+export function requireSetting(
+  { id, model, settings }: Pick<ProviderSetup, "id" | "model" | "settings">,
+  key: TextSetting,
+  meaning: string,
+): string {
+  const value = settings[key];
+  if (value !== "") return value;
+  throw new ConfigError(`model "${id}/${model}" needs ${SETTINGS[key].name}: set it to ${meaning}.`);
+}

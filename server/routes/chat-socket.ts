@@ -1,215 +1,217 @@
-import { Blocks } from "../http/blocks.ts";
-import type { Caller } from "../http/caller.ts";
-import { InvalidUtf8 } from "../http/parse-json.ts";
-import type { MemoryHold } from "../http/request-memory.ts";
-import type { LineListener, SocketLine } from "../http/socket-line.ts";
-import type { FrameMeter } from "../limits/frame-meter.ts";
-import { ApiError, invalidRequest, toApiError } from "../protocol/api-error.ts";
-import { CLOSE, closeCodeOf } from "../protocol/close-codes.ts";
-import { toErrorEvent } from "../protocol/error-event.ts";
-import type { ReadingAccess, RunAccess, RunOrder } from "../runs/run-access.ts";
-import type { RunEvent } from "../runs/run-log.ts";
-import type { MessageParser } from "./message-parser.ts";
-import type { SocketCommand } from "./parse-chat.ts";
-import { RememberedState } from "./remembered-state.ts";
+/** `WS /ws/chat`: any number of messages, one run at a time. */
+
+import type { Caller } from "../auth/access.ts";
+import type { SocketMessage } from "../http/message-receiver.ts";
+import type { RequestContext, UpgradeContext } from "../http/request.ts";
+import type { ConnectionListener, WebSocketConnection } from "../http/websocket.ts";
+import type { MemoryBudget, MessageMemory } from "../limits/memory-budget.ts";
+import type { Release } from "../limits/message-limits.ts";
+import type { ConversationState } from "../protocol/chat.ts";
+import { ApiError, invalidRequest, toApiError } from "../protocol/errors.ts";
+import { isTerminal, type NumberedEvent } from "../protocol/events.ts";
+import type { RunHandle, RunReader } from "../runs/run.ts";
+import type { ParsedMessage, RememberedState, SocketCommand } from "./parse-message.ts";
 import type { Service } from "./service.ts";
 
-/** Serves one accepted socket until it closes. */
-export type ChatSocket = (line: SocketLine, caller: Caller, upgrade: UpgradeFacts) => void;
-
-/** Resolves with what serves sockets, which may have to be loaded. */
-export type SocketHandler = () => Promise<ChatSocket>;
-
-/** What is known of the request that opened a socket. */
-export type UpgradeFacts = Pick<RunOrder, "requestId" | "trace">;
-
-/** `WS /ws/chat`: any number of messages, one run at a time. */
 export const chatSocket =
-  (service: Service, parser: MessageParser): ChatSocket =>
-  (line, caller, upgrade) => {
-    const conversation = new SocketConversation(service, parser, line, caller, upgrade);
-    line.serve(conversation, service.intake, caller.address);
+  (service: Service) =>
+  (connection: WebSocketConnection, caller: Caller, upgrade: UpgradeContext): void =>
+    connection.listen(new ChatSocket(service, connection, caller, upgrade));
+
+/** `GET /ws/chat` without an upgrade: the answer names the protocol (RFC 9110, 15.5.22). */
+export const upgradeRequired =
+  () =>
+  ({ res }: RequestContext): never => {
+    res.setHeader("upgrade", "websocket");
+    throw new ApiError("invalid_request", "This address speaks WebSocket: connect to it with ws:// or wss://.");
   };
 
-type ChatCommand = Extract<SocketCommand, { type: "chat" }>;
-
-/** The run that is answered on a socket, and how far the socket has read it. */
-interface Answering {
-  readonly run: RunAccess;
-  readonly reading: ReadingAccess;
+/** The run that is answered on a socket. */
+interface Answer {
+  run: RunHandle;
+  reader: RunReader;
+  /** Whether the run begins a new conversation. */
+  isNew: boolean;
 }
 
-/** What one socket remembers: the last state, so that a plain `{message}` continues, and the run. */
-class SocketConversation implements LineListener {
+class ChatSocket implements ConnectionListener {
   readonly #service: Service;
-  readonly #parser: MessageParser;
-  readonly #line: SocketLine;
+  readonly #connection: WebSocketConnection;
   readonly #caller: Caller;
-  readonly #upgrade: UpgradeFacts;
-  readonly #frames: FrameMeter;
-  /** As the client got it; it is read again like any other. */
-  readonly #state: RememberedState;
-  #current: Answering | undefined;
-  #closed = false;
+  readonly #upgrade: UpgradeContext;
+  readonly #state: SocketState;
+  #answer: Answer | undefined;
+  #isClosed = false;
 
-  constructor(service: Service, parser: MessageParser, line: SocketLine, caller: Caller, upgrade: UpgradeFacts) {
+  constructor(service: Service, connection: WebSocketConnection, caller: Caller, upgrade: UpgradeContext) {
     this.#service = service;
-    this.#parser = parser;
-    this.#line = line;
+    this.#connection = connection;
     this.#caller = caller;
     this.#upgrade = upgrade;
-    this.#frames = service.admission.frames();
-    this.#state = new RememberedState(service.memory);
+    this.#state = new SocketState(service.memory);
   }
 
-  /** The connection is closed for whoever goes on although it was told to wait. */
-  mayTake(): boolean {
-    try {
-      this.#frames.count();
-      return true;
-    } catch (error) {
-      this.#refuse(error);
-      return false;
-    }
-  }
-
-  async take(data: Buffer | readonly Buffer[], isBinary: boolean, memory: MemoryHold): Promise<void> {
-    // Also of what waited while the message before it was read: nobody would hear the answer, which costs.
-    if (this.#line.isClosing) return;
+  /** Resolves when the next message may be taken: a run goes on meanwhile. What is wrong with a message is answered. */
+  async message({ data, isBinary, memory }: SocketMessage): Promise<void> {
+    const { value, bytes } = this.#state;
     try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-      const { value } = this.#state;
-      await this.#obey(await this.#parser.frame(Blocks.of(data), value), memory);
+      await this.#obey(await this.#service.parser.socketMessage(data, value, bytes), memory);
     } catch (error) {
-      // RFC 6455, 8.1. A text in one frame ws has looked at itself.
-      if (error instanceof InvalidUtf8) this.#line.close(CLOSE.NOT_UTF8, "");
-      else this.#refuse(error);
+      this.#sendError(error);
     }
   }
 
-  stalled(error: ApiError): void {
-    this.#refuse(error);
-    this.#line.close(closeCodeOf(error.code), error.code);
-  }
-
-  drained(): void {
-    this.#current?.reading.resume();
-  }
-
-  closed(): void {
-    this.#closed = true;
+  close(): void {
+    this.#isClosed = true;
     this.#state.forget();
     this.#leave();
   }
 
-  async #obey(command: SocketCommand, memory: MemoryHold): Promise<void> {
+  async #obey(command: SocketCommand, memory: MessageMemory): Promise<void> {
     switch (command.type) {
       case "clear":
         this.#clear();
         break;
       case "stop":
-        await this.#current?.run.cancel();
+        await this.#answer?.run.stop();
         break;
       case "resume":
         await this.#resume(command.run, command.after);
         break;
-      case "chat":
+      case "message":
         await this.#start(command, memory);
     }
   }
 
   #clear(): void {
-    const current = this.#leave();
-    current?.run.abort("gone");
+    this.#answer?.run.abort("gone");
+    this.#leave();
     this.#state.forget();
-    this.#line.reply({ type: "cleared", data: "" });
+    this.#connection.sendJson({ type: "cleared", data: "" });
   }
 
-  async #start({ run: id, request }: ChatCommand, memory: MemoryHold): Promise<void> {
-    await this.#service.admission.message(this.#caller);
-    this.#refuseSecond();
-    const { requestId, trace } = this.#upgrade;
-    // Spelled out: to spread one object into another takes longer, and the first token waits for it.
-    const order = {
-      caller: this.#caller,
-      requestId,
-      trace,
-      transport: "ws",
-      request,
-      memory,
-      id,
-      resumable: id !== undefined,
-    } as const;
+  async #start({ request, name, digest }: ParsedMessage, memory: MessageMemory): Promise<void> {
+    const { limits, runs } = this.#service;
+    await limits.admitMessage(this.#caller);
+    this.#refuseSecondRun();
+    const { id: requestId, trace } = this.#upgrade;
+    const options = { request, name, digest, transport: "ws", requestId, trace, memory } as const;
     const isNew = Object.keys(request.state).length === 0;
-    this.#follow(await this.#service.runs.open(order), 0, isNew);
+    this.#follow({ ...(await runs.start(this.#caller, options)), isNew });
   }
 
-  async #resume(id: string, after: number): Promise<void> {
-    this.#refuseSecond();
-    const run = await this.#service.runs.find(this.#caller, id);
-    if (run.hasEndedWith(after)) {
-      throw invalidRequest("/after", `This run has ended, and event ${after} was its last one.`);
+  async #resume(name: string, after: number): Promise<void> {
+    this.#refuseSecondRun();
+    const run = await this.#service.runs.find(this.#caller, name);
+    const reader = await run.read(after);
+    if (!reader.isAtEnd) {
+      this.#follow({ run, reader, isNew: false });
+      return;
     }
-    this.#follow(run, after, false);
+    reader.close();
+    throw invalidRequest("/after", `This run has ended, and event ${after} was its last one.`);
   }
 
-  #refuseSecond(): void {
-    if (this.#current === undefined) return;
+  #refuseSecondRun(): void {
+    if (this.#answer === undefined) return;
     throw new ApiError("run_in_progress", "The last message is still being answered.");
   }
 
-  /** `isNew`: the run begins a new conversation. */
-  #follow(run: RunAccess, after: number, isNew: boolean): void {
-    const reading = run.attach(after, {
-      write: (events) => this.#send(events),
-      end: () => this.#leave(),
-      cut: () => this.#line.cut(),
-    });
-    if (this.#closed) {
-      // The line was lost meanwhile; the run learns of it as of any other.
-      reading.detach();
-      return;
-    }
-    const current = { run, reading };
-    this.#current = current;
-    run.admitted.then(
-      () => {
-        if (this.#current !== current) return;
-        // Should the run fail, the conversation before it does not come back.
-        if (isNew) this.#state.forget();
-        reading.resume();
-      },
-      (error: unknown) => {
-        if (this.#current !== current) return;
-        this.#leave();
-        this.#refuse(error);
-      },
-    );
+  #follow(answer: Answer): void {
+    this.#answer = answer;
+    // The connection may have been lost meanwhile. The run notices that as it does with any other reader.
+    if (this.#isClosed) this.#leave();
+    else void this.#send(answer);
   }
 
-  #send(events: readonly RunEvent[]): boolean {
-    const newest = events.at(-1);
-    // Before the client can know of it: its next message may come at once.
-    if (newest?.last !== undefined) {
-      this.#state.remember(newest);
-      this.#leave();
+  /** Sends the events of a run until its end, or until the socket leaves it. */
+  async #send(answer: Answer): Promise<void> {
+    const { run, reader, isNew } = answer;
+    try {
+      await run.started;
+      // Should the run fail, the conversation before it does not come back.
+      if (isNew && this.#answer === answer) this.#state.forget();
+      for await (const events of reader) {
+        if (this.#answer !== answer) return;
+        const texts = events.map((event) => JSON.stringify(event));
+        // Before the client can know of the end: its next message may come at once.
+        if (this.#remember(events.at(-1), texts.at(-1) ?? "")) this.#answer = undefined;
+        await this.#connection.sendAll(texts);
+      }
+      if (this.#answer === answer) this.#answer = undefined;
+    } catch (error) {
+      this.#fail(answer, error);
+    } finally {
+      reader.close();
     }
-    return this.#line.write(events);
+  }
+
+  /** Gives whether the event is the last one of its run. */
+  #remember(event: NumberedEvent | undefined, text: string): boolean {
+    if (event === undefined || !isTerminal(event)) return false;
+    if (event.state !== undefined) this.#state.remember(event.state, text.length);
+    return true;
+  }
+
+  /** The run was refused, or the client reads so slowly that events were dropped. */
+  #fail(answer: Answer, error: unknown): void {
+    if (this.#answer !== answer) return;
+    this.#answer = undefined;
+    if (error instanceof ApiError && error.code === "run_expired") this.#connection.disconnect();
+    else this.#sendError(error);
   }
 
   /** The run goes on without this socket, or is over. */
-  #leave(): Answering | undefined {
-    const current = this.#current;
-    this.#current = undefined;
-    current?.reading.detach();
-    return current;
+  #leave(): void {
+    const answer = this.#answer;
+    this.#answer = undefined;
+    answer?.reader.close();
   }
 
-  #refuse(error: unknown): void {
-    const failure = toApiError(error);
-    if (failure.code === "internal") this.#service.runner.report(error);
-    this.#service.refused(failure.code);
-    this.#line.reply(toErrorEvent(failure));
-    if (this.#frames.isAbused) this.#line.close(CLOSE.RATE_LIMITED, failure.code);
+  #sendError(error: unknown): void {
+    if (!(error instanceof ApiError)) this.#service.log.failure(error);
+    if (!this.#connection.isClosing) this.#connection.sendError(toApiError(error));
+  }
+}
+
+/** What a remembered state takes beside its text, about. */
+const ENTRY_BYTES = 500;
+
+/** The state that a plain message continues from. It is dropped when messages need the memory: the client has it, too. */
+class SocketState {
+  value: RememberedState = {};
+  /** About how much memory it takes. */
+  bytes = 0;
+  readonly #memory: MemoryBudget;
+  #release: Release | undefined;
+
+  constructor(memory: MemoryBudget) {
+    this.#memory = memory;
+  }
+
+  /** `state` is as the client got it: the next message checks it like any other. */
+  remember(state: ConversationState, bytes: number): void {
+    this.forget();
+    if (Object.keys(state).length === 0) return;
+    this.#release = this.#memory.addDroppable(bytes + ENTRY_BYTES, () => this.#drop());
+    if (this.#release === undefined) this.#drop();
+    else {
+      this.value = state;
+      this.bytes = bytes;
+    }
+  }
+
+  /** The next message begins a new conversation. */
+  forget(): void {
+    this.#release?.();
+    this.#release = undefined;
+    this.value = {};
+    this.bytes = 0;
+  }
+
+  #drop(): void {
+    this.value = "dropped";
+    this.bytes = 0;
   }
 }

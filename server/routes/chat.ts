@@ -1,45 +1,119 @@
+/** `POST /api/chat`: the answer to one message, as JSON or as Server-Sent Events. */
+
+import type { Caller } from "../auth/access.ts";
 import { withBody } from "../http/body.ts";
-import type { Exchange } from "../http/exchange.ts";
-import { traceHeadersOf } from "../http/trace-headers.ts";
-import type { RunAccess } from "../runs/run-access.ts";
-import type { MessageParser } from "./message-parser.ts";
-import { answerRun, streamRun } from "./send-run.ts";
+import { type RequestContext, traceHeaders } from "../http/request.ts";
+import { sendEventStream, sendJson, whenClosed } from "../http/respond.ts";
+import type { RunTransport } from "../observe/run-observer.ts";
+import type { ChatResponse } from "../protocol/chat.ts";
+import { ApiError } from "../protocol/errors.ts";
+import { type ErrorEvent, isTerminal, type TerminalEvent } from "../protocol/events.ts";
+import { encodeFrame } from "../protocol/sse.ts";
+import type { RunHandle, RunReader } from "../runs/run.ts";
+import type { StartedRun } from "../runs/run-registry.ts";
 import type { Service } from "./service.ts";
 
-/** `POST /api/chat`: one message, answered as JSON or as Server-Sent Events. */
 export const chat =
-  (service: Service, parser: MessageParser) =>
-  async ({ req, res, caller, requestId }: Exchange): Promise<void> => {
-    await service.admission.message(caller);
-    if (res.destroyed) return;
-    const memory = service.memory.hold();
-    const release = memory.share();
-    let run: RunAccess;
-    let stream: boolean;
-    try {
-      const rules = { ...service.bodies, address: caller.address, memory };
-      const parsed = await withBody(req, res, rules, (body) => parser.body(body));
-      if (res.destroyed) return;
-      const { run: id, request } = parsed;
-      stream = parsed.stream;
-      const resumable = stream && id !== undefined;
-      const transport = stream ? "sse" : "json";
-      const trace = traceHeadersOf(req);
-      // Spelled out, as in `chat-socket.ts`.
-      run = await service.runs.open({
-        caller,
-        requestId,
-        trace,
-        transport,
-        request,
-        memory,
-        id,
-        resumable,
-      });
-    } finally {
-      // A run that was started shares it.
-      release();
-    }
-    if (stream) await streamRun(res, run, 0, service);
-    else await answerRun(res, run, service);
+  (service: Service) =>
+  async (context: RequestContext, caller: Caller): Promise<void> => {
+    const answer = await startRun(service, context, caller);
+    if (answer === undefined) return;
+    const { stream, run, reader } = answer;
+    if (stream) await streamRun(service, context, run, reader);
+    else await answerAsJson(context, run, reader);
   };
+
+/**
+ * Reads the message of a request and starts its run. `transport` is the wire of an endpoint that has its own.
+ * `undefined`: the client has gone. @throws ApiError
+ */
+export async function startRun(
+  { settings, limits, memory, parser, runs }: Service,
+  context: RequestContext,
+  caller: Caller,
+  transport?: RunTransport,
+): Promise<(StartedRun & { stream: boolean }) | undefined> {
+  const { req, res, id: requestId } = context;
+  await limits.admitMessage(caller);
+  if (res.destroyed) return undefined;
+  const messageMemory = memory.openMessage();
+  const release = messageMemory.share();
+  try {
+    const rules = {
+      limits,
+      maxBytes: settings.maxBodyBytes,
+      minRate: settings.minUploadRate,
+      address: caller.address,
+      memory: messageMemory,
+    };
+    const { stream, ...message } = await withBody(context, rules, (body) => parser.chatRequest(body));
+    if (res.destroyed) return undefined;
+    const started = await runs.start(caller, {
+      ...message,
+      transport: transport ?? (stream ? "sse" : "json"),
+      requestId,
+      trace: traceHeaders(req),
+      memory: messageMemory,
+    });
+    return { ...started, stream };
+  } finally {
+    release();
+  }
+}
+
+/**
+ * Streams a run from the reader's position until its end, or until the client goes away. The reader is closed when the last
+ * byte has left: a shutdown that waits for runs would cut off the rest.
+ */
+export async function streamRun(
+  { settings }: Service,
+  context: RequestContext,
+  run: RunHandle,
+  reader: RunReader,
+): Promise<void> {
+  const { res } = context;
+  whenClosed(res, () => reader.close());
+  await run.started;
+  if (res.destroyed) return;
+  res.setHeader("x-run-id", run.id);
+  const times = { keepAliveMs: settings.keepAliveSeconds * 1000, sendMs: settings.sendSeconds * 1000 };
+  await sendEventStream(res, times, reader, encodeFrame);
+}
+
+/** @throws ApiError when the run failed: a failed run is an HTTP error, never 200 with an empty answer */
+async function answerAsJson({ res }: RequestContext, run: RunHandle, reader: RunReader): Promise<void> {
+  whenClosed(res, () => reader.close());
+  await run.started;
+  const calls: ToolCalls = new Map();
+  let last: TerminalEvent | undefined;
+  for await (const events of reader) {
+    for (const event of events) {
+      if (event.type === "tool_call" || event.type === "tool_result") {
+        calls.set(event.data.id, { ...calls.get(event.data.id), ...event.data });
+      }
+      if (isTerminal(event)) last = event;
+    }
+  }
+  if (res.destroyed) return;
+  if (last === undefined) throw new ApiError("run_expired", "This run was ended without an answer.");
+  if (last.type === "error") throw failureOf(last);
+  const { data, state, usage, finish_reason, model } = last;
+  const body: ChatResponse = {
+    response: data,
+    state,
+    done: true,
+    finish_reason,
+    ...(usage === undefined ? {} : { usage }),
+    ...(calls.size === 0 ? {} : { tool_calls: [...calls.values()] }),
+    ...(model === undefined ? {} : { model }),
+  };
+  res.setHeader("x-run-id", run.id);
+  sendJson(res, 200, body);
+}
+
+/** What `tool_call` and `tool_result` say, by the id of the call. */
+type ToolCalls = Map<string, NonNullable<ChatResponse["tool_calls"]>[number]>;
+
+function failureOf({ code, data, retryable, retry_after: retryAfter }: ErrorEvent): ApiError {
+  return new ApiError(code, data, { retryable, retryAfter });
+}

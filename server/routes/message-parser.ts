@@ -1,130 +1,124 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Worker } from "node:worker_threads";
-import { type Blocks, SMALL_BYTES } from "../http/blocks.ts";
-import { InvalidUtf8, parseJson } from "../http/parse-json.ts";
-import { ApiError } from "../protocol/api-error.ts";
+import { setImmediate } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import type { AgentRuntime } from "../agent/run-agent.ts";
+import { ApiError } from "../protocol/errors.ts";
+import { parseJson } from "../protocol/json.ts";
 import {
-  type ChatRules,
   continuesRemembered,
-  parseChat,
+  messageRules,
+  type ParsedChatRequest,
+  parseChatRequest,
   parseSocketMessage,
+  type RememberedState,
   type SocketCommand,
-} from "./parse-chat.ts";
+} from "./parse-message.ts";
 import type { ParseJob, ParseOutcome } from "./parse-worker.ts";
-import type { Remembered } from "./remembered-state.ts";
 
-/** Far longer than 64 MiB of text and files take: only what was built to be slow takes this long. */
+/** Up to here parsing takes about a millisecond. */
+const SMALL_BYTES = 256 * 1024;
+
+/** Far longer than 64 MiB of text and files take: a message that takes this long was built to be slow. */
 const MAX_PARSE_MS = 10_000;
 
-/** After this time without a large message the thread ends and gives its memory back. */
+/** After this time without a large message the thread ends, and its memory is free again. */
 const IDLE_MS = 30_000;
 
 /**
- * Turns bytes into checked messages: small ones at once, large ones in a thread of their own and one after
- * another, since parsing one cannot be interrupted and every running answer would wait for it.
+ * Parses messages: small ones at once, large ones in a thread of their own and one after another, because parsing one cannot
+ * be interrupted and every running answer would wait for it.
  */
 export class MessageParser {
-  readonly #rules: () => ChatRules;
-  readonly #file: string;
+  readonly #runtime: AgentRuntime;
+  readonly #workerFile: string | URL;
   #worker: Worker | undefined;
-  #idle: NodeJS.Timeout | undefined;
+  #idleTimer: NodeJS.Timeout | undefined;
+  /** The large message before. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /**
-   * The rules are asked for with each message, since some can change while the server runs. `file` is the
-   * built `parse-worker.ts`.
-   */
-  constructor(rules: () => ChatRules, file: string) {
-    this.#rules = rules;
-    this.#file = file;
+  /** `workerFile` is `parse-worker.ts`. */
+  constructor(runtime: AgentRuntime, workerFile: string | URL) {
+    this.#runtime = runtime;
+    this.#workerFile = workerFile;
   }
 
-  /** Parses a body of `POST /api/chat`. @throws ApiError */
-  async body(bytes: Blocks): Promise<ReturnType<typeof parseChat>> {
-    const rules = this.#rules();
-    if (!bytes.isMuch) return parseChat(parseJson(bytes.join(), rules.limits), rules);
-    // The worker runs the very same function.
-    return (await this.#inTurn(bytes, undefined)) as ReturnType<typeof parseChat>;
+  /** The body of `POST /api/chat`. @throws ApiError */
+  async chatRequest(bytes: Buffer): Promise<ParsedChatRequest> {
+    if (bytes.length > SMALL_BYTES) return (await this.#parseInThread(bytes, undefined)) as ParsedChatRequest;
+    const rules = messageRules(this.#runtime);
+    return parseChatRequest(parseJson(bytes, rules.maxJsonDepth), rules);
   }
 
-  /** Parses a socket's text frame; `remembered` is what it continues from. @throws ApiError */
-  async frame(bytes: Blocks, remembered: Remembered): Promise<SocketCommand> {
-    const rules = this.#rules();
-    if (!bytes.isMuch) {
-      const body = parseJson(bytes.join(), rules.limits);
+  /** One message of a socket that remembers a state of about `stateBytes`. @throws ApiError */
+  async socketMessage(bytes: Buffer, remembered: RememberedState, stateBytes: number): Promise<SocketCommand> {
+    if (bytes.length <= SMALL_BYTES) {
+      const rules = messageRules(this.#runtime);
+      const body = parseJson(bytes, rules.maxJsonDepth);
       // A large state takes as long to check as a large message.
-      const isMuch = remembered.length > SMALL_BYTES && continuesRemembered(body);
-      if (!isMuch) return parseSocketMessage(body, remembered, rules);
+      const isSmall = stateBytes <= SMALL_BYTES || !continuesRemembered(body);
+      if (isSmall) return parseSocketMessage(body, remembered, rules);
     }
-    return (await this.#inTurn(bytes, remembered)) as SocketCommand;
+    return (await this.#parseInThread(bytes, remembered)) as SocketCommand;
   }
 
   /** Ends the thread. */
   async close(): Promise<void> {
-    clearTimeout(this.#idle);
+    clearTimeout(this.#idleTimer);
     await this.#worker?.terminate();
   }
 
-  #inTurn(bytes: Blocks, remembered: Remembered | undefined): Promise<unknown> {
-    // What is handed over is lost here, and little may lie in memory of others: it is copied.
-    const blocks = bytes.isMuch ? bytes.take() : [Uint8Array.from(bytes.join())];
-    const job = () => this.#parse({ blocks, remembered, rules: this.#rules() });
-    const result = this.#last.then(job, job);
-    this.#last = result;
+  #parseInThread(bytes: Buffer, remembered: RememberedState | undefined): Promise<unknown> {
+    const parse = () => this.#parse({ bytes: ownBytes(bytes), remembered, rules: messageRules(this.#runtime) });
+    const result = this.#last.then(parse, parse);
+    this.#last = result.catch(() => {});
     return result;
   }
 
   async #parse(job: ParseJob): Promise<unknown> {
-    const outcome = await this.#ask(job);
-    // What came from the thread was copied in this turn, and what is large will be once more.
-    await nextTurn();
-    if (outcome.ok) return outcome.value;
-    if ("bug" in outcome) throw new Error(`a message could not be read: ${outcome.bug}`);
-    if ("invalidUtf8" in outcome) throw new InvalidUtf8();
-    throw new ApiError(outcome.code, outcome.message, outcome.options);
+    const outcome = await this.#post(job);
+    // A large message was copied in this tick, and is copied again for the model: other clients come in between.
+    await setImmediate();
+    switch (outcome.type) {
+      case "parsed":
+        return outcome.value;
+      case "refused":
+        throw new ApiError(outcome.code, outcome.message, outcome.options);
+      case "bug":
+        throw new Error(`a message could not be parsed: ${outcome.text}`);
+    }
   }
 
-  #ask(job: ParseJob): Promise<ParseOutcome> {
-    clearTimeout(this.#idle);
-    this.#worker ??= this.#start();
+  #post(job: ParseJob): Promise<ParseOutcome> {
+    clearTimeout(this.#idleTimer);
+    this.#worker ??= this.#startWorker();
     const worker = this.#worker;
-    return new Promise<ParseOutcome>((resolve, reject) => {
-      const giveUp = (why: Error) => {
-        this.#drop(worker);
-        reject(why);
-      };
-      const timer = setTimeout(() => giveUp(tooMuchWork()), MAX_PARSE_MS);
+    return new Promise((resolve, reject) => {
       const settle = () => {
         clearTimeout(timer);
-        worker.off("message", onMessage);
-        worker.off("error", onError);
-        worker.off("exit", onEnd);
+        worker.off("message", onMessage).off("error", onError).off("exit", onExit);
       };
+      const giveUp = (error: Error) => {
+        settle();
+        this.#drop(worker);
+        reject(error);
+      };
+      const timer = setTimeout(() => giveUp(tooComplex()), MAX_PARSE_MS);
       const onMessage = (outcome: ParseOutcome) => {
         settle();
-        this.#idle = setTimeout(() => this.#drop(worker), IDLE_MS).unref();
+        this.#idleTimer = setTimeout(() => this.#drop(worker), IDLE_MS).unref();
         resolve(outcome);
       };
-      const onError = (error: unknown) => {
-        settle();
-        giveUp(isOutOfMemory(error) ? tooMuchWork() : brokenThread(error));
-      };
-      const onEnd = () => onError(undefined);
-      worker.on("message", onMessage).on("error", onError).on("exit", onEnd);
-      worker.postMessage(job, transferred(job.blocks));
+      const onError = (error: unknown) => giveUp(isOutOfMemory(error) ? tooComplex() : brokenThread(error));
+      const onExit = () => giveUp(brokenThread(undefined));
+      worker.on("message", onMessage).on("error", onError).on("exit", onExit);
+      worker.postMessage(job, [job.bytes.buffer as ArrayBuffer]);
     });
   }
 
-  #start(): Worker {
-    // Seldom needed, and a part of the start if it were imported.
-    const threads = process.getBuiltinModule("node:worker_threads");
-    const worker = new threads.Worker(this.#file, {
-      name: "parse-worker",
-      // It needs nothing of the environment, which holds the keys.
-      env: {},
-    });
+  #startWorker(): Worker {
+    // The thread needs nothing of the environment, which holds the keys.
+    const worker = new Worker(this.#workerFile, { name: "parse-worker", env: {} });
     worker.unref();
-    // Whoever waits for it hears of it, too; this one is for when nobody does.
+    // Also for a thread that breaks while it is idle.
     worker.on("error", () => this.#drop(worker));
     return worker;
   }
@@ -135,20 +129,20 @@ export class MessageParser {
   }
 }
 
-function transferred(blocks: readonly Uint8Array[]): ArrayBuffer[] {
-  return blocks.map(({ buffer }) => buffer).filter((buffer) => buffer instanceof ArrayBuffer);
+/** Bytes that share their memory with others cannot be moved to the thread. */
+function ownBytes(bytes: Buffer): Uint8Array {
+  return bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }
 
-/** What the message itself is to blame for. */
 function isOutOfMemory(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
 }
 
-/** A fault of ours: the client hears only that there was one, and the log what it was. */
+/** A fault of ours: the client gets only that there was one, the log what it was. */
 function brokenThread(cause: unknown): Error {
-  return new Error("the thread that reads large messages ended", { cause });
+  return new Error("the thread that parses large messages ended", { cause });
 }
 
-function tooMuchWork(): ApiError {
+function tooComplex(): ApiError {
   return new ApiError("request_too_large", "The message is too complex to be read.");
 }

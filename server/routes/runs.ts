@@ -1,44 +1,47 @@
-/** Runs by their id: to read on after a lost line, and to end them from elsewhere. */
+/** Runs by their id: to read on after a lost connection, and to end them from elsewhere. */
 
-import type { ServerResponse } from "node:http";
-import { EventStream } from "../http/event-stream.ts";
-import { type Exchange, header } from "../http/exchange.ts";
+import type { IncomingMessage } from "node:http";
+import type { Caller } from "../auth/access.ts";
+import type { RequestContext } from "../http/request.ts";
 import { sendJson } from "../http/respond.ts";
 import type { CancelResponse } from "../protocol/chat.ts";
-import type { RunAccess } from "../runs/run-access.ts";
-import { parseLastEventId } from "./parse-run.ts";
-import { streamRun } from "./send-run.ts";
+import { invalidRequest } from "../protocol/errors.ts";
+import { streamRun } from "./chat.ts";
 import type { Service } from "./service.ts";
 
 /** `GET /api/chat/runs/{id}`: the events after `Last-Event-ID`, as Server-Sent Events. */
-export const runEvents =
+export const resumeRun =
   (service: Service) =>
-  async ({ req, res, caller, params }: Exchange): Promise<void> => {
+  async (context: RequestContext, caller: Caller): Promise<void> => {
+    const { req, res, params, method } = context;
     const run = await service.runs.find(caller, params.id ?? "");
-    const after = parseLastEventId(header(req, "last-event-id"));
-    if (req.method === "HEAD") {
-      openOnly(res, run, service);
-      return;
-    }
-    if (run.hasEndedWith(after)) {
-      // WHATWG HTML, 9.2.2: what tells an EventSource not to come back.
+    const reader = await run.read(lastEventId(req));
+    if (method === "HEAD") {
+      reader.close();
+      res.setHeader("x-run-id", run.id);
+      res.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" }).end();
+    } else if (reader.isAtEnd) {
+      reader.close();
+      // This status keeps an EventSource from coming back (WHATWG HTML, 9.2.2).
       res.writeHead(204, { "cache-control": "no-store" }).end();
-      return;
+    } else {
+      await streamRun(service, context, run, reader);
     }
-    await streamRun(res, run, after, service);
   };
 
-function openOnly(res: ServerResponse, run: RunAccess, service: Service): void {
-  const stream = new EventStream(res, service, () => {});
-  stream.open({ "x-run-id": run.id });
-  stream.end();
+/** @throws ApiError `invalid_request` */
+function lastEventId({ headers }: IncomingMessage): number {
+  const value = headers["last-event-id"];
+  if (value === undefined || value === "") return 0;
+  if (typeof value === "string" && /^\d{1,15}$/.test(value)) return Number(value);
+  throw invalidRequest("", "Last-Event-ID must be the id of an event, or 0.");
 }
 
 /** `POST /api/chat/runs/{id}/cancel`: ends the run with `done`, `finish_reason: "stopped"`. */
 export const cancelRun =
-  (service: Service) =>
-  async ({ res, caller, params }: Exchange): Promise<void> => {
-    const cancelled = await service.runs.cancel(caller, params.id ?? "");
-    const body: CancelResponse = { status: cancelled ? "cancelled" : "finished" };
+  ({ runs }: Service) =>
+  async ({ res, params }: RequestContext, caller: Caller): Promise<void> => {
+    const isCancelled = await runs.cancel(caller, params.id ?? "");
+    const body: CancelResponse = { status: isCancelled ? "cancelled" : "finished" };
     sendJson(res, 200, body);
   };

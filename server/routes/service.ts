@@ -1,38 +1,28 @@
-import type { Runner } from "../agent/runner.ts";
-import type { BodyRules } from "../http/body.ts";
-import type { IntakeRules } from "../http/frame-intake.ts";
-import type { RequestMemory } from "../http/request-memory.ts";
-import type { AdmissionControl } from "../limits/admission-control.ts";
-import type { RunDirectory } from "../runs/run-access.ts";
-import type { ChatRules } from "./parse-chat.ts";
-import type { SiteFiles } from "./site-files.ts";
+import type { Agent } from "../agent/define.ts";
+import type { Origins } from "../auth/origins.ts";
+import type { Settings } from "../config/settings.ts";
+import type { MemoryBudget } from "../limits/memory-budget.ts";
+import type { MessageLimits } from "../limits/message-limits.ts";
+import type { Log } from "../observe/log.ts";
+import type { Provider } from "../providers/provider.ts";
+import type { RunRegistry } from "../runs/run-registry.ts";
+import type { MessageParser } from "./message-parser.ts";
+import type { Site } from "./site.ts";
 
-/** What the endpoints work with; built once, in `server/create-service.ts`. */
+/** What the routes work with. */
 export interface Service {
-  readonly runner: Runner;
-  /** As they are now: keys, origins and limits can change while the server runs. */
-  rules(): ChatRules;
-  authRequired(): boolean;
-  readonly bodies: Omit<BodyRules, "address" | "memory">;
+  readonly agent: Agent;
+  readonly provider: Provider;
+  /** Values may change while the server runs. */
+  readonly settings: Settings;
+  readonly origins: Origins;
+  readonly limits: MessageLimits;
   /** Bounds what all messages together may take. */
-  readonly memory: RequestMemory;
-  /** How a socket's messages are received. */
-  readonly intake: IntakeRules;
-  /** The built `parse-worker.ts`. */
-  readonly parseWorker: string;
-  /** Asked before anything that costs: a message, a run, a socket. */
-  readonly admission: AdmissionControl;
-  /** Silence on an SSE stream, in milliseconds, before a comment is sent. */
-  readonly keepAliveMs: number;
-  /** How long a client may take nothing of what is sent, in milliseconds, before its connection is cut. */
-  readonly sendMs: number;
-  /** The built chat page and widget. */
-  readonly files: SiteFiles;
-  /** Value of the CSP directive `frame-ancestors` for the embedded page. */
-  frameAncestors(): string;
-  /** What Prometheus collects; absent when it is switched off. */
-  readonly metrics: (() => Promise<string>) | undefined;
-  /** Told of the code of each error that a socket's client is told in answer to a command. */
-  refused(code: string): void;
-  readonly runs: RunDirectory;
+  readonly memory: MemoryBudget;
+  readonly parser: MessageParser;
+  readonly runs: RunRegistry;
+  readonly log: Log;
+  readonly site: Site;
+  /** The page for Prometheus; absent when metrics are switched off. */
+  readonly metricsPage: (() => string) | undefined;
 }

@@ -1,244 +1,215 @@
-import { type AbortKind, RunAbort } from "../agent/run-abort.ts";
-import type { RunWatch } from "../agent/run-watch.ts";
-import type { StreamEvent } from "../protocol/events.ts";
-import { endsWhenAborted } from "./overdue.ts";
-import { furthest, Reading } from "./reading.ts";
-import type { EventSink, RunAccess } from "./run-access.ts";
-import { checkAfter, endsWith, nearEndOf, type RunExtent } from "./run-extent.ts";
-import { RunLog } from "./run-log.ts";
-import type { RunJob, RunSettings } from "./run-settings.ts";
+import { type AbortKind, RunAborted } from "../agent/run-agent.ts";
+import type { Release } from "../limits/limiter.ts";
+import type { RunObserver } from "../observe/run-observer.ts";
+import type { NumberedEvent, StreamEvent } from "../protocol/events.ts";
+import type { EventLog, LogBudget } from "./event-log.ts";
 
-/** Bytes that may wait for the quickest reader before the model is held back. */
-const HIGH_WATER_BYTES = 64 * 1024;
-
-/**
- * One run with its log and its readers. It goes on whoever reads: while somebody does, the model is held back when even the
- * quickest reader lags behind; while nobody does, when the log is full.
- */
-export class Run implements RunAccess {
+/** A run as the routes see it: of this process, or of another one. */
+export interface RunHandle {
   readonly id: string;
+  /** Of the message, to see whether the same one is sent again under the same name. */
+  readonly digest: string;
   /** Resolves when the run begins; rejects with the `ApiError` of a refusal. */
-  readonly admitted: Promise<void>;
-  readonly #settings: RunSettings;
-  readonly #log: RunLog;
-  readonly #controller = new AbortController();
-  readonly #readings = new Set<Reading>();
-  #grace: NodeJS.Timeout | undefined;
-  #wake: (() => void) | undefined;
-  #gone = false;
-  /** Was told to end. Asked with each token: the signal's own getter is not cheap. */
-  #isAborted = false;
-  #cancelled = false;
-
-  constructor(settings: RunSettings, job: RunJob) {
-    this.id = settings.id;
-    this.#settings = settings;
-    this.#log = new RunLog(settings.budget);
-    const place = this.#enter(job);
-    this.admitted = place.then(() => {});
-    // Whoever reads the run hears of a refusal; when nobody does any more, nobody has to.
-    this.admitted.catch(() => {});
-    void this.#live(place, job);
-  }
-
-  /** Which events are held. */
-  get extent(): RunExtent {
-    return this.#log;
-  }
-
-  get hasEnded(): boolean {
-    return this.#log.closed;
-  }
-
-  /** Whether it has ended and `after` is its last event, so that nothing is left to read. */
-  hasEndedWith(after: number): boolean {
-    return endsWith(this.#log, after);
-  }
-
-  /** Number of the event before the last one, or the newest so far: for who needs the end only. */
-  get nearEnd(): number {
-    return nearEndOf(this.#log);
-  }
-
+  readonly started: Promise<void>;
   /**
-   * Reads the events that follow `after`, once `resume` is called. @throws ApiError `run_expired` if they are
-   * no longer held, `invalid_request` if there is no event of that number.
+   * Reads what follows event number `after`, or everything that is still there. The reader keeps the run alive until it is
+   * closed. @throws ApiError `run_expired` or `invalid_request`
    */
-  attach(after: number, sink: EventSink): Reading {
-    checkAfter(this.#log, after);
-    if (!this.#log.closed) clearTimeout(this.#grace);
-    const reading = new Reading(this.#log, after, sink, {
-      onProgress: () => this.#progress(),
-      onDetach: () => this.#detach(reading),
+  read(after: number | "oldest"): Promise<RunReader>;
+  /** Ends the run; its readers get what was said so far. Gives whether it was ended so, now or before. */
+  stop(): Promise<boolean>;
+  /** Ends the run as the kind says; `gone` also drops the events of a run that has ended. */
+  abort(kind: AbortKind): void;
+}
+
+/** One client's position in a run. Throws `run_expired` where the client is too slow for the events to be kept. */
+export interface RunReader extends AsyncIterableIterator<NumberedEvent[]> {
+  /** Whether the run has ended and nothing is left to read. */
+  readonly isAtEnd: boolean;
+  /** The client has everything or has gone. Also ends a loop that waits for events. */
+  close(): void;
+}
+
+export interface RunOptions {
+  id: string;
+  digest: string;
+  log: EventLog;
+  budget: LogBudget;
+  /** How long the run goes on without a reader, and how long its events stay after its end; 0 for a run that ends with its connection. */
+  graceMs: number;
+  maxMs: number;
+  /** Counts what a shutdown waits for: the run itself, and each of its readers. */
+  inFlight: { enter(): void; leave(): void };
+  /** Called once, when no client can come back to the run. */
+  onForgotten(): void;
+}
+
+/** What a run does. */
+export interface RunWork {
+  /** Waits until the run may begin. @throws ApiError, or anything after an abort */
+  admit(signal: AbortSignal): Promise<Release>;
+  /** The run begins. */
+  observe(): RunObserver;
+  /** The last event is a terminal one, unless the signal was aborted as `gone`. Never throws. */
+  answer(signal: AbortSignal, observer: RunObserver): AsyncIterable<StreamEvent[]>;
+  /** Why a run has failed whose model ignores the abort. */
+  overdue(signal: AbortSignal): unknown;
+  /** The last event of a run that failed without one of its own. */
+  failed(error: unknown, observer: RunObserver): StreamEvent;
+}
+
+/** How long a run may take to end when it was aborted. One that listens takes milliseconds. */
+const ABORT_MS = 1000;
+
+/** One answer in the making. It belongs to no connection: clients come and go as readers of its log. */
+export class Run implements RunHandle {
+  readonly id: string;
+  readonly digest: string;
+  readonly started: Promise<void>;
+  readonly #options: RunOptions;
+  readonly #log: EventLog;
+  readonly #controller = new AbortController();
+  #onStart: (refusal?: unknown) => void = () => {};
+  #onOverdue: () => void = () => {};
+  #overdueTimer: NodeJS.Timeout | undefined;
+  #graceTimer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+  #isForgotten = false;
+
+  constructor(options: RunOptions) {
+    this.id = options.id;
+    this.digest = options.digest;
+    this.#options = options;
+    this.#log = options.log;
+    this.started = new Promise((resolve, reject) => {
+      this.#onStart = (refusal) => (refusal === undefined ? resolve() : reject(refusal));
     });
-    this.#readings.add(reading);
-    this.#settings.activity.enter();
-    return reading;
+    // A refusal reaches the clients that wait for the start. There may be none left.
+    this.started.catch(() => {});
   }
 
-  /** Ends the run with `done`, `finish_reason: "stopped"`. Tells whether that was done in time, now or before. */
-  cancel(): boolean {
-    if (!this.#log.closed) {
-      this.#cancelled = true;
+  get isEnded(): boolean {
+    return this.#log.isEnded;
+  }
+
+  /** Does the work at the pace of the readers. Resolves when the run is over; never rejects. */
+  async carryOut(work: RunWork): Promise<void> {
+    const { inFlight } = this.#options;
+    inFlight.enter();
+    try {
+      const release = await this.#admit(work);
+      this.#onStart();
+      await this.#answer(work).finally(release);
+    } catch (refusal) {
+      this.#onStart(refusal);
+      this.#end();
+    } finally {
+      inFlight.leave();
+    }
+  }
+
+  async read(after: number | "oldest"): Promise<RunReader> {
+    const { inFlight } = this.#options;
+    const reader = this.#log.read(after, () => {
+      inFlight.leave();
+      this.#readerClosed();
+    });
+    inFlight.enter();
+    if (!this.#log.isEnded) clearTimeout(this.#graceTimer);
+    return reader;
+  }
+
+  async stop(): Promise<boolean> {
+    if (!this.#log.isEnded) {
+      this.#isStopped = true;
       this.abort("stopped");
     }
-    return this.#cancelled;
+    return this.#isStopped;
   }
 
-  /** Ends the run as the kind says; "gone" also forgets what is held of a run that has ended. */
   abort(kind: AbortKind): void {
-    if (!this.#log.closed) {
-      this.#isAborted = true;
-      this.#controller.abort(RunAbort.of(kind));
+    if (!this.#log.isEnded) {
+      this.#controller.abort(new RunAborted(kind));
+      this.#overdueTimer ??= setTimeout(() => this.#onOverdue(), ABORT_MS);
     }
-    if (kind === "gone" && !this.#gone) {
-      this.#gone = true;
-      clearTimeout(this.#grace);
-      this.#settings.budget.withdraw(this.#giveUp);
-      this.#settings.onGone();
-      this.#trim();
-    }
-    this.#wake?.();
+    if (kind === "gone") this.#forget();
+    // The run may be waiting for its readers.
+    this.#log.wakeWriter();
   }
 
-  async #enter(job: RunJob): Promise<() => void> {
+  /** A run that is ended while it waits says so as any other does: by its last event. */
+  async #admit(work: RunWork): Promise<Release> {
     const { signal } = this.#controller;
     try {
-      return await job.admit(signal);
+      return await work.admit(signal);
     } catch (error) {
-      // A run that was ended while it waited says so as any other does: by its last event.
       if (signal.aborted) return () => {};
       throw error;
     }
   }
 
-  async #live(place: Promise<() => void>, job: RunJob): Promise<void> {
-    const { activity } = this.#settings;
-    activity.enter();
-    let leave: (() => void) | undefined;
-    let watch: RunWatch | undefined;
+  async #answer(work: RunWork): Promise<void> {
+    const { signal } = this.#controller;
+    const observer = work.observe();
+    const timeLimit = setTimeout(() => this.abort("timeout"), this.#options.maxMs).unref();
+    const overdue = new Promise<never>((_resolve, reject) => {
+      this.#onOverdue = () => reject(work.overdue(signal));
+    });
     try {
-      leave = await place;
-      watch = job.watch();
-      await endsWhenAborted(this.#work(job, watch), this.#controller.signal);
+      await Promise.race([this.#write(work.answer(signal, observer), observer), overdue]);
     } catch (error) {
-      // Before it began, who asked for the run hears of the refusal.
-      if (watch !== undefined) {
-        watch.failure(error);
-        this.#append([job.failed(error)], watch);
-      }
-    } finally {
-      watch?.end();
-      this.#close();
-      leave?.();
-      job.onOver();
-      activity.leave();
+      this.#append([work.failed(error, observer)], observer);
+    }
+    clearTimeout(timeLimit);
+    observer.end();
+    this.#end();
+  }
+
+  async #write(batches: AsyncIterable<StreamEvent[]>, observer: RunObserver): Promise<void> {
+    const { signal } = this.#controller;
+    for await (const events of batches) {
+      // The run may have ended without waiting for the model.
+      if (this.#log.isEnded) return;
+      if (!this.#isForgotten) this.#append(events, observer);
+      // A run that is to end says little more, and its end does not wait for readers.
+      while (this.#log.isFull && !signal.aborted) await this.#log.change();
     }
   }
 
-  async #work(job: RunJob, watch: RunWatch): Promise<void> {
-    const timer = setTimeout(() => this.abort("timeout"), this.#settings.maxRunMs).unref();
-    const tell = (events: readonly StreamEvent[]) => {
-      // Nobody reads on, or nobody waited for it any longer.
-      if (this.#gone || this.#log.closed) return undefined;
-      this.#append(events, watch);
-      // What came together leaves together, at once.
-      for (const reading of this.#readings) reading.flush();
-      this.#trim();
-      return this.#mustWait() ? this.#room() : undefined;
-    };
-    try {
-      await job.work(this.#controller, tell, watch);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  #append(events: readonly StreamEvent[], watch: RunWatch): void {
-    for (const event of events) watch.event(event);
+  #append(events: StreamEvent[], observer: RunObserver): void {
+    observer.events(events);
     this.#log.append(events);
   }
 
-  #close(): void {
-    const { graceMs, budget } = this.#settings;
-    this.#log.close();
-    clearTimeout(this.#grace);
-    for (const reading of this.#readings) reading.flush();
-    if (this.#gone) {
-      this.#trim();
-    } else if (!this.#keeps || this.#log.lastId === 0) {
-      this.abort("gone");
+  #end(): void {
+    const { graceMs, budget } = this.#options;
+    clearTimeout(this.#overdueTimer);
+    clearTimeout(this.#graceTimer);
+    this.#log.end();
+    // Nothing of a run lives on: what is left of the model's request and of the tools ends here.
+    this.#controller.abort(new RunAborted("gone"));
+    if (this.#isForgotten) return;
+    if (graceMs === 0 || this.#log.lastId === 0) {
+      this.#forget();
     } else {
-      this.#grace = setTimeout(this.#giveUp, graceMs).unref();
-      budget.offer(this.#giveUp);
+      this.#graceTimer = setTimeout(this.#forget, graceMs).unref();
+      budget.offer(this.#forget);
     }
   }
 
-  readonly #giveUp = (): void => this.abort("gone");
+  readonly #forget = (): void => {
+    if (this.#isForgotten) return;
+    this.#isForgotten = true;
+    clearTimeout(this.#graceTimer);
+    this.#options.budget.withdraw(this.#forget);
+    this.#options.onForgotten();
+    this.#log.forget();
+  };
 
-  get #keeps(): boolean {
-    return this.#settings.graceMs > 0;
-  }
-
-  #progress(): void {
-    this.#trim();
-    if (!this.#mustWait()) this.#wake?.();
-  }
-
-  /**
-   * Keeps some of what was sent, for who comes back, and never lets go of what the quickest reader needs, nor
-   * of the newest event: the last one holds the state, whatever its size.
-   */
-  #trim(): void {
-    if (this.#readings.size === 0 && !this.#gone) return;
-    const { maxBytes, budget } = this.#settings;
-    const keep = this.#keeps && !this.#gone && !budget.isFull ? maxBytes / 2 : 0;
-    if (this.#log.bytes <= keep) return;
-    const newest = this.#gone ? this.#log.lastId : this.#log.lastId - 1;
-    let [slowest, quickest] = [newest, 0];
-    for (const { sent } of this.#readings) {
-      slowest = Math.min(slowest, sent);
-      quickest = Math.max(quickest, sent);
-    }
-    this.#log.trim(keep, slowest);
-    this.#log.trim(maxBytes, Math.min(newest, quickest));
-    for (const reading of this.#readings) {
-      if (reading.sent + 1 < this.#log.firstId) reading.cut();
-    }
-  }
-
-  #mustWait(): boolean {
-    const { maxBytes, budget } = this.#settings;
-    if (this.#gone) return false;
-    // A run that was told to end says little more, and its end must not wait for readers.
-    if (this.#isAborted) return this.#log.bytes >= 2 * maxBytes;
-    if (this.#readings.size === 0) return this.#log.bytes >= maxBytes || budget.isFull;
-    return this.#log.end - furthest(this.#readings) >= HIGH_WATER_BYTES;
-  }
-
-  /** Resolves when `#mustWait` no longer holds. */
-  async #room(): Promise<void> {
-    const { budget } = this.#settings;
-    await new Promise<void>((resolve) => {
-      this.#wake = () => {
-        if (!this.#mustWait()) resolve();
-      };
-      budget.onRoom(this.#wake);
-    });
-    if (this.#wake !== undefined) budget.forget(this.#wake);
-    this.#wake = undefined;
-  }
-
-  #detach(reading: Reading): void {
-    if (!this.#readings.delete(reading)) return;
-    this.#settings.activity.leave();
-    if (this.#log.closed || this.#readings.size > 0) {
-      this.#progress();
-    } else if (!this.#keeps) {
-      this.abort("gone");
-    } else {
-      this.#grace = setTimeout(this.#giveUp, this.#settings.graceMs).unref();
-      this.#wake?.();
-    }
+  #readerClosed(): void {
+    if (this.#log.isEnded || this.#log.readers > 0) return;
+    const { graceMs } = this.#options;
+    if (graceMs === 0) this.abort("gone");
+    else this.#graceTimer = setTimeout(() => this.abort("gone"), graceMs).unref();
   }
 }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { tool } from "../../server/agent/define.ts";
-import { ToolError } from "../../server/agent/tool-error.ts";
+import { ToolError, tool } from "../../server/agent/define.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";

@@ -18,7 +18,7 @@ const picture = { name: "red.png", mimeType: "image/png", buffer: PNG };
 const document = { name: "offer.pdf", mimeType: "application/pdf", buffer: PDF };
 
 const refusals = (chat: ChatPage) => chat.page.locator('[part="refusals"]');
-const received = (chat: ChatPage) => chat.server.model.asked.at(-1)?.setup.attachments;
+const received = (chat: ChatPage) => chat.server.model.asked.at(-1)?.start.attachments;
 
 /** Files as a drag or a paste carries them. */
 function transferOf(page: Page, files: readonly { name: string; mimeType: string; buffer: Buffer }[]) {
@@ -97,7 +97,7 @@ test("a file alone is a message", async (t) => {
   await chat.drafts.waitFor();
   await chat.send.click();
   await chat.replies.getByText("A red dot.").waitFor();
-  assert.equal(chat.server.model.asked[0]?.setup.message, "");
+  assert.equal(chat.server.model.asked[0]?.start.message, "");
   assert.equal(received(chat)?.length, 1);
 });
 

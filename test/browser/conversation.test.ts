@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { fail, hang, say, wait } from "../support/scripted-provider.ts";
@@ -116,14 +116,16 @@ test("Escape stops a running answer", async (t) => {
 test("a failed answer keeps its text, says why, and Try again replaces it", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [
-      [say("Half an answer"), fail(new ProviderError("provider_error", "The model is ill."))],
+      [say("Half an answer"), fail(new ApiError("provider_error", "The model is ill."))],
       [say("The whole answer.")],
     ],
   });
   await chat.say("Question");
   await chat.error.getByText("The model is ill.").waitFor();
   const [, reference = "none"] = /\(Reference: (\S{8})\)/.exec(await shown(chat.error)) ?? [];
-  assert.match(chat.server.log.join("\n"), new RegExp(`The model is ill.* ${reference}`));
+  const records = chat.server.log.map((record) => JSON.parse(record));
+  const failure = records.find(({ error }) => error?.includes("The model is ill."));
+  assert.equal(failure?.run_id, reference);
   assert.equal(await shown(chat.answer), "Half an answer");
   await chat.retry.click();
   await chat.replies.getByText("The whole answer.").waitFor();

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { fail, say } from "../support/scripted-provider.ts";
@@ -227,7 +227,7 @@ test("copying an answer asks nobody for its images", async (t) => {
 
 test("a message whose files are gone is not offered to be sent without the earlier ones", async (t) => {
   const chat = await openChat(t, browser, {
-    turns: [[fail(new ProviderError("conversation_expired", "It has expired."))]],
+    turns: [[fail(new ApiError("conversation_expired", "It has expired."))]],
   });
   await chat.files.setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL });
   await chat.page.getByRole("button", { name: "Remove dot.png" }).waitFor();

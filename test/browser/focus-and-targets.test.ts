@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
-import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
@@ -31,7 +31,7 @@ async function openFull(t: TestContext, options: BrowserContextOptions): Promise
     turns: [
       [think("Hm."), call("c1", "echo", { text: "x" }), call("c2", "broken")],
       [say(ANSWER)],
-      [fail(new ProviderError("provider_error", "The model is ill."))],
+      [fail(new ApiError("provider_error", "The model is ill."))],
     ],
     // Without motion no colour is on its way to another.
     browser: { viewport: { width: 800, height: 2400 }, reducedMotion: "reduce", ...options },
@@ -202,7 +202,7 @@ test("when a button is gone that had the focus, the text field has it", async (t
     proxy: { upgrades: "pass" },
     expectedComplaints: /^WebSocket connection to|^Failed to load resource: net::|Content Security/,
     turns: [
-      [fail(new ProviderError("provider_error", "The model is ill."))],
+      [fail(new ApiError("provider_error", "The model is ill."))],
       [say("One.")],
       [wait(pressed.opened), say(`${long}![a chart](https://example.org/chart.png)`)],
     ],

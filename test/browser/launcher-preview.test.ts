@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
-import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 import type { AgentChatLauncher } from "../../widget/agent-chat-launcher.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
@@ -104,7 +104,7 @@ for (const [what, turn, expected] of [
     (closed: Promise<void>): Turn => [
       say("**We**"),
       wait(closed),
-      fail(new ProviderError("provider_error", "The model is ill.")),
+      fail(new ApiError("provider_error", "The model is ill.")),
     ],
     "The model is ill.",
   ],

@@ -102,7 +102,7 @@ test("a revoked key is asked for again, and the message that met it is sent afte
   await chat.replies.getByText("Got it.").waitFor();
   assert.equal(await chat.questions.count(), 1);
   assert.deepEqual(
-    chat.server.model.asked.map(({ setup }) => setup.message),
+    chat.server.model.asked.map(({ start }) => start.message),
     ["Precious words"],
   );
 });

@@ -154,7 +154,7 @@ test("on a touch keyboard Enter makes a line, and the button sends", async (t) =
   assert.equal(await chat.input.inputValue(), "one\ntwo");
   await chat.send.tap();
   await chat.replies.getByText("Hi.").waitFor();
-  assert.equal(chat.server.model.asked[0]?.setup.message, "one\ntwo");
+  assert.equal(chat.server.model.asked[0]?.start.message, "one\ntwo");
 });
 
 test("on a phone the widget's panel fills the screen and closes by its own button", async (t) => {

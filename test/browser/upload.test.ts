@@ -31,7 +31,7 @@ async function openWithFile(t: TestContext, proxy: ProxyOptions = {}, answer: Tu
   await chat.send.and(page.locator(":enabled")).waitFor();
   const progress = chat.questions.getByRole("progressbar", { name: "Sending the files…" });
   const asked = () => server.model.asked.map(({ messages }) => messages.at(-1)?.content);
-  const files = () => server.model.asked.map(({ setup }) => setup.attachments?.length ?? 0);
+  const files = () => server.model.asked.map(({ start }) => start.attachments.length);
   return { ...chat, network, progress, asked, files, log: server.log };
 }
 
@@ -106,7 +106,7 @@ test("Stop while files leave takes them back from the line: the model is never a
   await ask("Something else", "Received.");
   // What the browser was given before, it sends on behind that.
   const isLogged = async () => {
-    while (!log.some((line) => line.includes("run stopped"))) await setTimeout(20);
+    while (!log.some((line) => line.includes('"end":"stopped"'))) await setTimeout(20);
   };
   await within(isLogged(), "the end of the run that was stopped");
   assert.deepEqual(asked(), ["Hi", "Something else"]);

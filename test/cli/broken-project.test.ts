@@ -3,14 +3,12 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { checkAgent } from "../../server/agent/define.ts";
+import { readSettings } from "../../server/config/settings.ts";
+import { ConfigError } from "../../server/errors.ts";
+import { resolveModels } from "../../server/providers/index.ts";
 import { run } from "../support/command.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
-
-const exporting = (fields: string) => ({
-  "agent.ts": `export default { name: "Mine", model: "demo", ${fields} };`,
-});
-const withTool = (fields: string) =>
-  exporting(`tools: [{ name: "t", description: "d", parameters: { type: "object" }, execute() {}, ${fields} }]`);
 
 const BROKEN: [name: string, files: Record<string, string>, sentence: RegExp][] = [
   ["no agent file", { "readme.md": "" }, /holds no agent\. Write an agent\.ts/],
@@ -26,61 +24,18 @@ const BROKEN: [name: string, files: Record<string, string>, sentence: RegExp][] 
   ["an error while it loads", { "agent.ts": "throw new Error('No database');" }, /No database/],
   ["an exception that is no error", { "agent.ts": "throw 'oops';" }, /oops/],
   ["no default export", { "agent.ts": "export const agent = {};" }, /nothing is exported as default/],
-  ["a default export of another type", { "agent.ts": "export default 5;" }, /must be an agent/],
+  ["an agent that is none", { "agent.ts": "export default { model: 'demo' };" }, /agent\.ts: name is missing/],
   ["an await that never ends", { "agent.ts": "await new Promise(() => {}); export default {};" }, /agent\.ts/],
-  ["no name", { "agent.ts": "export default { model: 'demo' };" }, /name is missing/],
-  ["no model", { "agent.ts": "export default { name: 'x' };" }, /model is missing/],
-  ["a name that is no text", { "agent.ts": "export default { name: 5, model: 'demo' };" }, /name must be a string/],
-  ["maxTurns of 0", exporting("maxTurns: 0"), /maxTurns must be a whole number from 1 to 1000/],
-  ["tools that are no array", exporting("tools: {}"), /tools must be an array/],
-  ["suggestions that are no array", exporting("chat: { suggestions: 'x' }"), /chat\.suggestions must be an array/],
-  ["a tool without execute", withTool("execute: undefined"), /"t" has no execute/],
-  ["a tool with a bad name", withTool("name: 'get weather'"), /tools\[0\]\.name must be 1 to 64/],
-  ["a tool without description", withTool("description: ''"), /description of the tool "t" is missing/],
-  ["a tool without parameters", withTool("parameters: undefined"), /parameters of the tool "t" must be a zod object/],
   [
-    "a tool with a bad schema",
-    withTool("parameters: { type: 'object', properties: { a: { $ref: '#/nope' } }, required: ['a'] }"),
-    /parameters of the tool "t"/,
-  ],
-  ["a tool with a bad timeoutMs", withTool("timeoutMs: 0"), /timeoutMs of the tool "t"/],
-  [
-    "two tools of one name",
-    exporting(
-      "tools: [1, 2].map(() => ({ name: 't', description: 'd', parameters: { type: 'object' }, execute() {} }))",
-    ),
-    /Two tools are named "t"/,
+    "a setting in .env that is wrong",
+    { "agent.ts": "export default { name: 'x', model: 'demo' };", ".env": "PARLEY_DRAIN_SECONDS=x" },
+    /PARLEY_DRAIN_SECONDS/,
   ],
   [
     "a model without its key",
     { "agent.ts": "export default { name: 'x', model: 'openai/gpt-5.2' };" },
     /OPENAI_API_KEY/,
   ],
-  ["a bare model without its key", { "agent.ts": "export default { name: 'x', model: 'gpt-5.2' };" }, /OPENAI_API_KEY/],
-  [
-    "litellm without its address",
-    { "agent.ts": "export default { name: 'x', model: 'litellm/m' };" },
-    /LITELLM_BASE_URL/,
-  ],
-  [
-    "compatible without its address",
-    { "agent.ts": "export default { name: 'x', model: 'compatible/m' };" },
-    /COMPATIBLE_BASE_URL/,
-  ],
-  [
-    "an unknown provider",
-    { "agent.ts": "export default { name: 'x', model: 'nobody/m' };" },
-    /"nobody\/m" names no known provider/,
-  ],
-  [
-    "a base URL that is none",
-    {
-      "agent.ts": "export default { name: 'x', model: 'litellm/m' };",
-      ".env": "LITELLM_BASE_URL=localhost",
-    },
-    /LITELLM_BASE_URL/,
-  ],
-  ["a setting in .env that is wrong", { ...exporting(""), ".env": "PARLEY_DRAIN_SECONDS=x" }, /PARLEY_DRAIN_SECONDS/],
 ];
 
 for (const [name, files, sentence] of BROKEN) {
@@ -94,7 +49,7 @@ for (const [name, files, sentence] of BROKEN) {
   });
 }
 
-test("a file in place of a folder, and a folder in place of .env, are told as such", async (t) => {
+test("a file instead of a folder, and a folder instead of .env, are named as such", async (t) => {
   const folder = temporaryProject(t, { "agent.ts": "export default {};", "b/.env/x": "" });
   const file = await run(["start", join(folder, "agent.ts")]);
   assert.match(file.stderr, /is a file\. Give the folder/);
@@ -103,3 +58,52 @@ test("a file in place of a folder, and a folder in place of .env, are told as su
   assert.match(env.stderr, /\.env cannot be read/);
   assert.equal(env.code, 1);
 });
+
+const refuses = (sentence: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof ConfigError, String(error));
+  assert.match(error.message, sentence);
+  return true;
+};
+
+const TOOL = { name: "t", description: "d", parameters: { type: "object" }, execute() {} };
+const exporting = (fields: object) => ({ name: "Mine", model: "demo", ...fields });
+const withTool = (fields: object) => exporting({ tools: [{ ...TOOL, ...fields }] });
+const NO_SCHEMA = { type: "object", properties: { a: { $ref: "#/nope" } }, required: ["a"] };
+
+const WRONG_AGENTS: [name: string, exported: unknown, sentence: RegExp][] = [
+  ["a default export of another type", 5, /must be an agent/],
+  ["no name", { model: "demo" }, /name is missing/],
+  ["no model", { name: "x" }, /model is missing/],
+  ["a name that is no text", exporting({ name: 5 }), /name must be a string/],
+  ["maxTurns of 0", exporting({ maxTurns: 0 }), /maxTurns must be a whole number from 1 to 1000/],
+  ["tools that are no array", exporting({ tools: {} }), /tools must be an array/],
+  ["suggestions that are no array", exporting({ chat: { suggestions: "x" } }), /chat\.suggestions must be an array/],
+  ["a tool without execute", withTool({ execute: undefined }), /"t" has no execute/],
+  ["a tool with a bad name", withTool({ name: "get weather" }), /tools\[0\]\.name must be 1 to 64/],
+  ["a tool without description", withTool({ description: "" }), /description of the tool "t" is missing/],
+  ["a tool without parameters", withTool({ parameters: undefined }), /parameters of the tool "t" must be a zod object/],
+  ["a tool with a bad schema", withTool({ parameters: NO_SCHEMA }), /parameters of the tool "t"/],
+  ["a tool with a bad timeoutMs", withTool({ timeoutMs: 0 }), /timeoutMs of the tool "t"/],
+  ["two tools of one name", exporting({ tools: [TOOL, TOOL] }), /Two tools are named "t"/],
+];
+
+for (const [name, exported, sentence] of WRONG_AGENTS) {
+  test(`an agent with ${name} is refused in one sentence`, () => {
+    assert.throws(() => checkAgent(exported), refuses(sentence));
+  });
+}
+
+const WRONG_MODELS: [name: string, model: string, env: Record<string, string>, sentence: RegExp][] = [
+  ["a bare name without its key", "gpt-5.2", {}, /OPENAI_API_KEY/],
+  ["litellm without its address", "litellm/m", {}, /LITELLM_BASE_URL/],
+  ["compatible without its address", "compatible/m", {}, /COMPATIBLE_BASE_URL/],
+  ["an unknown provider", "nobody/m", {}, /"nobody\/m" names no known provider/],
+  ["a base URL that is none", "litellm/m", { LITELLM_BASE_URL: "localhost" }, /LITELLM_BASE_URL must be an http/],
+];
+
+for (const [name, model, env, sentence] of WRONG_MODELS) {
+  test(`a model with ${name} is refused in one sentence`, async () => {
+    const setup = { settings: readSettings(env), modelSettings: {}, loadPackage: () => assert.fail() };
+    await assert.rejects(resolveModels([model], setup), refuses(sentence));
+  });
+}

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memoryAdvice, memoryDefaults } from "../../server/memory-defaults.ts";
+import { memoryAdvice, memoryDefaults } from "../../server/config/memory.ts";
 import { post } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";

@@ -1,4 +1,4 @@
-/** Requests to a model go through the proxy that Node was told to use, however it was told. */
+/** Requests to a model go through the proxy that the environment or the project's `.env` names. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,26 +9,35 @@ import { fixture, startUpstream } from "../support/upstream-server.ts";
 
 const AGENT = "export default { name: 'Mine', model: 'compatible/m' };";
 
-const WAYS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  "the environment": { NODE_USE_ENV_PROXY: "1" },
-  "an option": { NODE_OPTIONS: "--use-env-proxy" },
-};
+const answer = () => ({ body: [fixture("chat-completions/text-and-usage")] });
 
-/** Node has it from 22.21 and 24.5 on. */
-const skip = !process.allowedNodeEnvironmentFlags.has("--use-env-proxy") && "this Node knows no proxies";
-
-for (const [way, env] of Object.entries(WAYS)) {
-  test(`a model is asked through the proxy that Node is given by ${way}`, { skip }, async (t) => {
-    await using proxy = await startUpstream({ body: [fixture("chat-completions/text-and-usage")] });
-    const { url } = await start(t, [temporaryProject(t, { "agent.mjs": AGENT })], {
-      env: {
-        ...env,
-        HTTP_PROXY: new URL(proxy.url).origin,
-        COMPATIBLE_BASE_URL: "http://model.invalid/v1",
-      },
+for (const where of ["the environment", "the project's .env"] as const) {
+  test(`a model is asked through the proxy of ${where}`, async (t) => {
+    await using proxy = await startUpstream(answer());
+    const named = { HTTP_PROXY: new URL(proxy.url).origin };
+    const dotEnv = where === "the environment" ? "" : `HTTP_PROXY=${named.HTTP_PROXY}\n`;
+    const { url } = await start(t, [temporaryProject(t, { "agent.mjs": AGENT, ".env": dotEnv })], {
+      env: { ...(dotEnv === "" ? named : {}), COMPATIBLE_BASE_URL: "http://model.invalid/v1" },
     });
-    const answer = await post({ url }, { message: "Hi", stream: false });
-    assert.equal(answer.status, 200);
+    const { status } = await post({ url }, { message: "Hi", stream: false });
+    assert.equal(status, 200);
     assert.equal(proxy.calls[0]?.path, "http://model.invalid/v1/chat/completions");
+  });
+}
+
+for (const [what, exception] of [
+  ["a model on this machine", {}],
+  ["every host where NO_PROXY says so", { NO_PROXY: "*" }],
+] as const) {
+  test(`${what} is asked directly`, async (t) => {
+    await using proxy = await startUpstream(answer());
+    await using upstream = await startUpstream(answer());
+    const { url } = await start(t, [temporaryProject(t, { "agent.mjs": AGENT })], {
+      env: { HTTP_PROXY: new URL(proxy.url).origin, COMPATIBLE_BASE_URL: upstream.url, ...exception },
+    });
+    const { status } = await post({ url }, { message: "Hi", stream: false });
+    assert.equal(status, 200);
+    assert.equal(proxy.calls.length, 0);
+    assert.equal(upstream.calls.length, 1);
   });
 }

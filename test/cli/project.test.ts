@@ -1,11 +1,12 @@
 /** Projects as people write them, in folders outside this repository. */
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { demoAgent } from "../../server/project/demo-agent.ts";
 import { post, send } from "../support/chat-transports.ts";
-import { REPOSITORY, run, start } from "../support/command.ts";
+import { run, start } from "../support/command.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 const info = async (url: string) => JSON.parse(await (await fetch(`${url}/api/info`)).text());
@@ -134,9 +135,9 @@ for (const [whose, from] of [
   ["the server's package", "parley-agent"],
   ["another copy of the package", "./copy.mjs"],
 ] as const) {
-  test(`clients are told the message of a ToolError of ${whose} and no other`, async (t) => {
+  test(`clients get the message of a ToolError of ${whose}, and of no other error`, async (t) => {
     const folder = temporaryProject(t, {
-      "copy.mjs": readFileSync(join(REPOSITORY, "dist/parley-agent.js"), "utf8"),
+      "copy.mjs": 'export class ToolError extends Error { [Symbol.for("parley-agent.ToolError")] = true; }',
       "agent.ts": `
         import { ToolError } from "${from}";
         const tool = (name: string, execute: () => never) =>
@@ -189,6 +190,74 @@ test("TypeScript is loaded where no file can be written, as in a read-only conta
   const env = { TMPDIR: join(folder, "agent.ts/none") };
   const { url } = await start(t, [folder], { env });
   assert.equal((await info(url)).name, "Mine");
+});
+
+const TYPED = 'enum Name { Mine = "Mine" } export const name: string = Name.Mine;';
+
+/** Each project is JavaScript up to the import that Node cannot follow by itself. */
+const MIXED: [name: string, specifier: string, files: Record<string, string>][] = [
+  ["a TypeScript file", "./parts/name.ts", { "parts/name.ts": TYPED }],
+  ["a file without its extension", "./parts/name", { "parts/name.ts": TYPED }],
+  ["a folder", "./parts", { "parts/index.js": 'export { name } from "./name.ts";', "parts/name.ts": TYPED }],
+  [
+    "a .js that is a .ts",
+    "./parts/first.ts",
+    { "parts/first.ts": 'export { name } from "./name.js";', "parts/name.ts": TYPED },
+  ],
+  ["JSON", "./parts/name.json", { "parts/name.json": '{"name":"Mine"}' }],
+  [
+    "TypeScript beside the project",
+    "../shared/name.ts",
+    { "../shared/name.ts": 'export { name } from "./typed";', "../shared/typed.ts": TYPED },
+  ],
+];
+
+for (const [what, specifier, files] of MIXED) {
+  test(`an agent in JavaScript imports ${what}`, async (t) => {
+    const agent = `import { name } from "${specifier}"; export default { name, model: "demo" };`;
+    const nested = Object.entries({ "agent.mjs": agent, ...files });
+    const inFolder = nested.map(([name, text]) => [`agents/${name}`, text] as const);
+    const folder = temporaryProject(t, Object.fromEntries(inFolder));
+    const { url } = await start(t, [`${folder}/agents`]);
+    assert.equal((await info(url)).name, "Mine");
+  });
+}
+
+test("a tool in JavaScript imports TypeScript while it runs", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.js": `
+      export default { name: "Mine", model: "demo", tools: [{
+        name: "get_price", description: "Price.", parameters: { type: "object" },
+        execute: async () => (await import("./price.ts")).price(),
+      }] };`,
+    "price.ts": 'export const price = (): string => "It costs 5";',
+  });
+  const { url } = await start(t, [folder]);
+  const answer = await post({ url }, { message: "The price please", stream: false });
+  assert.match(JSON.parse(await answer.text()).response, /It costs 5/);
+});
+
+test("the demo agent's tools tell the model which city is missing or unknown, and which argument is not theirs", async () => {
+  const { parameters, execute } = demoAgent().tools.get("measure_distance") ?? assert.fail();
+  const problems = async (value: unknown) => {
+    const checked = await parameters.check(value);
+    return checked.ok ? [] : checked.problems;
+  };
+  assert.match(String(await problems({ from: "", to: "Paris" })), /from/);
+  assert.match(String(await problems({ from: "Lima" })), /to/);
+  assert.match(String(await problems({ from: "Lima", to: "Paris", unit: "km" })), /unit/);
+  assert.match(String(await problems(["Lima"])), /object/i);
+  assert.deepEqual(await problems({ from: "Lima", to: "Paris" }), []);
+  const context = { signal: new AbortController().signal, callId: "1" };
+  assert.deepEqual(await execute({ from: "Lima", to: "Paris" }, context), {
+    from: "Lima",
+    to: "Paris",
+    kilometres: 10_254,
+  });
+  assert.throws(
+    () => execute({ from: "Atlantis", to: "Paris" }, context),
+    /does not know Atlantis\. It knows Berlin, /,
+  );
 });
 
 test("compiled code is kept in the project's node_modules, never where other users can write", async (t) => {

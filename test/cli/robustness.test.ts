@@ -96,17 +96,12 @@ for (const [unread, read, started] of [
         setTimeout(() => write().then(() => console.${read === "stdout" ? "log" : "error"}("goes on")), 1);
         export default { name: "Mine", model: "demo" };`,
     });
-    for (const workers of ["1", "2"]) {
-      const command = new Command(["start", folder, "--workers", workers], {
-        env: { PORT: "0", HOST: "0.0.0.0" },
-        unread,
-      });
-      t.after(() => command.kill("SIGKILL"));
-      await command.printed(read, started);
-      await command.printed(read, /goes on/);
-      command.kill("SIGTERM");
-      assert.equal((await command.end()).code, 0);
-    }
+    const command = new Command(["start", folder], { env: { PORT: "0", HOST: "0.0.0.0" }, unread });
+    t.after(() => command.kill("SIGKILL"));
+    await command.printed(read, started);
+    await command.printed(read, /goes on/);
+    command.kill("SIGTERM");
+    assert.equal((await command.end()).code, 0);
   });
 }
 

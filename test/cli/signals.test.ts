@@ -1,9 +1,12 @@
 /** SIGTERM and SIGINT on the built command. */
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import { post, readEventStream } from "../support/chat-transports.ts";
-import { start } from "../support/command.ts";
+import { REPOSITORY, start } from "../support/command.ts";
 import { connect } from "../support/socket-client.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
@@ -73,4 +76,28 @@ test("a second signal ends the process at once, and not with 0", async (t) => {
   const { code } = await command.end();
   assert.ok(code !== 0);
   assert.equal((await client.closed).code, 1006);
+});
+
+/** Starts a command in a terminal of its own, closes the terminal when it listens, and prints its output and its end. */
+const IN_A_TERMINAL = `
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+output = b""
+while b"http://localhost:" not in output:
+    output += os.read(terminal, 4096)
+os.close(terminal)
+_, status = os.waitpid(pid, 0)
+print(output.decode(), "ended with", os.waitstatus_to_exitcode(status))
+`;
+
+test("SIGHUP ends the server when its terminal was closed, where the log was for people", async () => {
+  const command = [process.execPath, join(REPOSITORY, "dist/cli.js"), "start", "--host", "0.0.0.0", "--port", "0"];
+  const options = { env: { PATH: process.env.PATH ?? "" }, timeout: 15_000 };
+  const { stdout } = await promisify(execFile)("python3", ["-c", IN_A_TERMINAL, ...command], options);
+  assert.match(stdout, /can be reached from other machines/);
+  assert.doesNotMatch(stdout, /"level":/);
+  // Node 20 crashes when it exits and its terminal is gone, whatever it runs.
+  assert.match(stdout, process.version.startsWith("v20.") ? /ended with (?:0|-6|-11)\n$/ : /ended with 0\n$/);
 });

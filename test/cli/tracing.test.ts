@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { ConfigError } from "../../server/errors.ts";
 import { loadIfInstalled } from "../../server/project/optional-package.ts";
-import { SetupError } from "../../server/providers/failures/provider-error.ts";
 import { post } from "../support/chat-transports.ts";
 import { REPOSITORY, start } from "../support/command.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
@@ -49,6 +49,6 @@ test("a package that is not installed is none, and a broken one is told", (t) =>
   });
   assert.throws(
     () => loadIfInstalled("@acme/none", broken),
-    new SetupError("The package @acme/none cannot be loaded: out of order."),
+    new ConfigError("The package @acme/none cannot be loaded: out of order."),
   );
 });

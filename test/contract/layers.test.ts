@@ -1,61 +1,75 @@
-/** The table of layers in docs/architecture.md, held against every import. */
+/** The table of rooms in docs/architecture.md, held against every import. */
 
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { findCircle, importsOf, readImports } from "../support/import-graph.ts";
 
 const GRAPH = readImports(["server", "widget"]);
 
 /** Folder to the folders that it may import, as the document says. */
-function readLayers(): Map<string, string[]> {
-  const layers = new Map<string, string[]>();
+function readRooms(): Map<string, string[]> {
+  const rooms = new Map<string, string[]>();
   const rows = readFileSync("docs/architecture.md", "utf8").matchAll(
     /^\| `((?:server|widget)[^`]*)` *\|[^|]*\|([^|]*)\|$/gm,
   );
   for (const [, folder = "", cell = ""] of rows) {
     const text = cell.replaceAll("`", "").trim();
     const named = text === "nothing" ? [] : text.split(/,\s*/);
-    const allowed = text === "all of the above" ? [...layers.keys()] : named.map(folderOf);
-    layers.set(folder, allowed);
+    const allowed = text === "all of the above" ? [...rooms.keys()] : named.map(folderOf);
+    rooms.set(folder, allowed);
   }
-  return layers;
+  return rooms;
 }
 
 function folderOf(name: string): string {
   return name.startsWith("server/") ? name : `server/${name}`;
 }
 
-/** The layer that a file belongs to: its folder's, or that of the files beside the folders. */
-function layerOf(file: string, layers: ReadonlyMap<string, unknown>): string {
+/** The room that a file belongs to: its own row, its folder's, or that of the files beside the folders. */
+function roomOf(file: string, rooms: ReadonlyMap<string, unknown>): string {
+  if (rooms.has(file)) return file;
   if (/^server\/[^/]+$/.test(file)) return "server/*.ts";
-  const layer = [...layers.keys()].find((folder) => file.startsWith(`${folder}/`));
-  assert.ok(layer, `${file} is in no layer of docs/architecture.md`);
-  return layer;
+  const room = [...rooms.keys()].find((folder) => file.startsWith(`${folder}/`));
+  assert.ok(room, `${file} is in no room of docs/architecture.md`);
+  return room;
 }
 
 const isPackage = (target: string) => !/^(?:server|widget)\//.test(target);
 
 test("the document's table names every folder, and only folders that are there", () => {
-  const layers = readLayers();
-  assert.ok(layers.size >= 8);
-  for (const folder of layers.keys()) assert.ok(existsSync(folder.replace("/*.ts", "")), folder);
-  for (const file of GRAPH.keys()) layerOf(file, layers);
+  const rooms = readRooms();
+  assert.ok(rooms.size >= 8);
+  for (const folder of rooms.keys()) assert.ok(existsSync(folder.replace("/*.ts", "")), folder);
+  for (const file of GRAPH.keys()) roomOf(file, rooms);
 });
 
-test("every import stays in its layer or goes to one that the table allows", () => {
-  const layers = readLayers();
+test("every import stays in its room or goes to one that the table allows", () => {
+  const rooms = readRooms();
   const wrong: string[] = [];
   for (const [file, targets] of GRAPH) {
-    const layer = layerOf(file, layers);
+    const room = roomOf(file, rooms);
     for (const target of targets.filter((name) => !isPackage(name))) {
-      const other = layerOf(target, layers);
-      if (other !== layer && !layers.get(layer)?.includes(other)) {
+      const other = roomOf(target, rooms);
+      if (other !== room && !rooms.get(room)?.includes(other)) {
         wrong.push(`${file} imports ${target}`);
       }
     }
   }
   assert.deepEqual(wrong, []);
+});
+
+test("nothing lies flat in server/ but the entry points and their errors", () => {
+  const flat = readdirSync("server").filter((name) => name.endsWith(".ts"));
+  assert.deepEqual(flat.sort(), ["errors.ts", "parley-agent.ts", "reload.ts", "server.ts", "start.ts"]);
+});
+
+test("an import while the server runs is for what most installations never need", () => {
+  const lazy = [...GRAPH.keys()]
+    .filter((file) => file.startsWith("server/"))
+    .flatMap((file) => [...readFileSync(file, "utf8").matchAll(/(?<!typeof )\bimport\("([^"]+)"\)/g)])
+    .map(([, target = ""]) => target);
+  for (const target of lazy) assert.match(target, /^\.\/(?:anthropic|bedrock|demo)\/|^\.\/script\.ts$|^jiti$/, target);
 });
 
 test("no file imports in a circle, not even for types", () => {
@@ -87,22 +101,24 @@ test("the widget imports nothing of Node", () => {
   }
 });
 
-test("packages are those of package.json, and the server uses none that is for development", () => {
-  const manifest = JSON.parse(readFileSync("package.json", "utf8"));
-  const { dependencies, peerDependencies, optionalDependencies } = manifest;
-  // The package's own name stands in the demo's Markdown, as code of a project.
-  const known = {
-    ...dependencies,
-    ...peerDependencies,
-    ...optionalDependencies,
-    [manifest.name]: "",
-  };
+test("every package that the server imports is one of package.json, and docs/architecture.md gives the reason", () => {
+  const {
+    dependencies,
+    devDependencies,
+    peerDependencies,
+    name: own,
+  } = JSON.parse(readFileSync("package.json", "utf8"));
+  const known = { ...dependencies, ...devDependencies, ...peerDependencies };
+  const architecture = readFileSync("docs/architecture.md", "utf8");
   for (const [file, targets] of GRAPH) {
     if (!file.startsWith("server/")) continue;
     for (const target of targets.filter((name) => isPackage(name) && !name.startsWith("node:"))) {
       const [first = "", second = ""] = target.split("/");
       const name = first.startsWith("@") ? `${first}/${second}` : first;
+      // The package's own name stands in the demo's Markdown, as code of a project.
+      if (name === own) continue;
       assert.ok(name in known, `${file} imports ${name}`);
+      assert.ok(architecture.includes(`\`${name}\``), `docs/architecture.md does not name ${name}`);
     }
   }
 });
@@ -112,8 +128,8 @@ test("the command imports the server only", () => {
 });
 
 test("the graph sees type imports, dynamic ones and re-exports", () => {
-  const found = GRAPH.get("server/project/import-module.ts") ?? [];
+  const found = GRAPH.get("server/project/load-project.ts") ?? [];
   assert.ok(found.includes("jiti"));
   assert.ok(GRAPH.get("server/parley-agent.ts")?.includes("server/agent/define.ts"));
-  assert.ok(GRAPH.get("server/agent/runner.ts")?.includes("server/protocol/chat.ts"));
+  assert.ok(GRAPH.get("server/routes/service.ts")?.includes("server/runs/run-registry.ts"));
 });

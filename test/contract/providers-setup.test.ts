@@ -1,14 +1,9 @@
-/** How docs/providers.md, README and docs/api.md set a provider up, against what the code reads. */
+/** How docs/providers.md, README and docs/api.md set a provider up, against the tables of providers and of settings. */
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
-import type { ProviderId } from "../../server/providers/capabilities.ts";
-import { SetupError } from "../../server/providers/failures/provider-error.ts";
-import { resolveProvider } from "../../server/providers/index.ts";
-import type { Provider } from "../../server/providers/provider.ts";
-import { REPOSITORY } from "../support/command.ts";
+import { readSettings, SETTINGS } from "../../server/config/settings.ts";
+import { PROVIDER_ROWS, type ProviderId, resolveProvider } from "../../server/providers/index.ts";
 import { readMarkdown, section, tableRows } from "../support/markdown-file.ts";
 import { asId, CONVERSATION, MESSAGES, PAGE, said } from "../support/providers-page.ts";
 
@@ -16,20 +11,8 @@ const api = readMarkdown("docs/api.md");
 const readme = readMarkdown("README.md");
 
 const sorted = <Item>(items: Iterable<Item>) => [...new Set(items)].sort();
-const times = { firstChunk: 1000, idle: 1000 };
 /** The row of OpenAI when it keeps nothing: a provider's row with another state. */
 const STORE_FALSE = "openai, store: false";
-
-/** The provider table's rows, as the refusal of an unknown one lists them. */
-async function providerIds(): Promise<ProviderId[]> {
-  const setup = { env: {}, times, settings: {}, loadPackage: () => assert.fail() };
-  const { message } = await resolveProvider("nobody/x", setup).then(
-    () => assert.fail("nobody/x was served"),
-    (error: unknown) => (error instanceof SetupError ? error : assert.fail(String(error))),
-  );
-  const [, list = ""] = /Use one of: (.*)\.$/.exec(message) ?? [];
-  return list.split(", ").map((form) => asId(form.replace("/NAME", "")));
-}
 
 /** Names of environment variables in a text. */
 function variablesIn(text: string): string[] {
@@ -37,18 +20,13 @@ function variablesIn(text: string): string[] {
   return sorted(names.filter((name) => !name.startsWith("PARLEY_")));
 }
 
-/** Every variable that the providers' code reads. */
+/** Every variable that the rows of providers name. */
 function variablesInCode(): string[] {
-  const folder = join(REPOSITORY, "server/providers");
-  const code = readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts"))
-    .map((file) => readFileSync(join(folder, file), "utf8"));
-  const reads = code.join("\n").matchAll(/\bread[A-Z]\w*\(\s*env,\s*"([A-Z_]+)"/g);
-  return sorted([...reads].map(([, name = ""]) => name));
+  return sorted(Object.values(PROVIDER_ROWS).flatMap(({ settings }) => settings.map((key) => SETTINGS[key].name)));
 }
 
-test("every provider has its row in each table of docs/providers.md, the README and docs/api.md", async () => {
-  const ids = sorted(await providerIds());
+test("every provider has its row in each table of docs/providers.md, the README and docs/api.md", () => {
+  const ids = sorted(Object.keys(PROVIDER_ROWS));
   assert.ok(ids.length >= 9);
   const rows = sorted([...ids, STORE_FALSE]);
   for (const table of [MESSAGES, CONVERSATION]) {
@@ -110,10 +88,9 @@ for (const label of MESSAGES.map(([name = ""]) => name)) {
     const id = asId(label);
     const { env, model, npmPackage } = setupOf(id);
     const loaded: string[] = [];
-    const provider: Provider = await resolveProvider(model, {
-      env,
-      times,
-      settings: label === STORE_FALSE ? { store: false } : {},
+    const provider = await resolveProvider(model, {
+      settings: readSettings(env),
+      modelSettings: label === STORE_FALSE ? { store: false } : {},
       loadPackage: (name) => {
         loaded.push(name);
         return import(name);

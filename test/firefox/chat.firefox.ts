@@ -107,7 +107,7 @@ test("a file is attached, shown and sent; one that is not what it says is refuse
   await send(page, "Look");
   await shown(page, ".markdown", "Received.");
   assert.deepEqual(
-    server.model.asked[0]?.setup.attachments?.map(({ name }) => name),
+    server.model.asked[0]?.start.attachments?.map(({ name }) => name),
     ["offer.pdf"],
   );
 });

@@ -1,22 +1,17 @@
-/** What every parser of a client's message is held to, and the rules that it is given. */
+/** What every parser of a client's message must keep to, and the rules that it gets. */
 
 import assert from "node:assert/strict";
 import type { StateBinding } from "../../server/agent/state.ts";
-import { ApiError } from "../../server/protocol/api-error.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 
-export const limits = {
-  maxHistoryItems: 200,
-  maxHistoryBytes: 100_000,
-  maxMessageChars: 1000,
-  maxDepth: 16,
-};
+export const MAX_JSON_DEPTH = 16;
 
 export const binding: StateBinding = {
   kind: "conversation_history",
   agent: "Acme",
   provider: "demo",
   secrets: ["a-secret-of-a-test"],
-  limits,
+  limits: { maxHistoryItems: 200, maxHistoryBytes: 100_000 },
 };
 
 /** What a parser may do: return, or refuse in words that are the client's to read. */

@@ -4,15 +4,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { StateBinding } from "../../server/agent/state.ts";
-import { parseJson } from "../../server/http/parse-json.ts";
 import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
-import { type ChatRules, parseChat, parseSocketMessage } from "../../server/routes/parse-chat.ts";
-import { binding, isJudged, limits } from "./judged.ts";
+import { parseJson } from "../../server/protocol/json.ts";
+import { type MessageRules, parseChatRequest, parseSocketMessage } from "../../server/routes/parse-message.ts";
+import { binding, isJudged, MAX_JSON_DEPTH } from "./judged.ts";
 
-const rules = (more: Partial<StateBinding>): ChatRules => ({
+const rules = (more: Partial<StateBinding>): MessageRules => ({
   state: { ...binding, ...more },
-  attachments: { maxCount: 3, mediaTypes: ALL_MEDIA_TYPES, label: "The test" },
-  limits,
+  attachments: { maxCount: 3, mediaTypes: ALL_MEDIA_TYPES },
+  maxMessageChars: 1000,
+  maxJsonDepth: MAX_JSON_DEPTH,
 });
 const RULES = [
   rules({ secrets: [] }),
@@ -97,7 +98,7 @@ const body = fc.oneof({ weight: 4, arbitrary: message }, near, fc.jsonValue());
 
 test("any bytes are JSON or invalid_json", () => {
   fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void isJudged(() => parseJson(bytes, limits))),
+    fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void isJudged(() => parseJson(bytes, MAX_JSON_DEPTH))),
     { numRuns: 300 },
   );
 });
@@ -112,7 +113,7 @@ test("JSON is read as JSON.parse reads it, up to its depth and no further", () =
   const text = fc.tuple(fc.json(), fc.constantFrom("", " ", "\n\t"));
   fc.assert(
     fc.property(text, fc.integer({ min: 1, max: 4 }), ([json, space], maxDepth) => {
-      const read = () => parseJson(Buffer.from(space + json + space), { maxDepth });
+      const read = () => parseJson(Buffer.from(space + json + space), maxDepth);
       const expected: unknown = JSON.parse(json);
       assert.equal(isJudged(read), depthOf(expected) <= maxDepth);
       if (depthOf(expected) <= maxDepth) assert.deepEqual(read(), expected);
@@ -124,12 +125,12 @@ test("JSON is read as JSON.parse reads it, up to its depth and no further", () =
 test("any body and any socket message is a request or a 4xx in words", () => {
   fc.assert(
     fc.property(body, fc.constantFrom(...RULES), (value, rule) => {
-      const parsed = () => parseJson(Buffer.from(JSON.stringify(value)), limits);
+      const parsed = () => parseJson(Buffer.from(JSON.stringify(value)), MAX_JSON_DEPTH);
       isJudged(() => {
-        const { request } = parseChat(parsed(), rule);
+        const { request } = parseChatRequest(parsed(), rule);
         assert.equal(typeof request.message, "string");
       });
-      isJudged(() => parseSocketMessage(parsed(), "new", rule));
+      isJudged(() => parseSocketMessage(parsed(), {}, rule));
     }),
     { numRuns: 1500 },
   );
@@ -141,7 +142,7 @@ test("a file is taken as it is, and not with any one character that is not base6
   const [rule] = RULES;
   assert.ok(rule);
   const parse = (data: string) =>
-    parseChat(
+    parseChatRequest(
       {
         message: "",
         stream: false,

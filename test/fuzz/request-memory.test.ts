@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { RequestMemoryBudget } from "../../server/limits/request-memory.ts";
-import { ApiError } from "../../server/protocol/api-error.ts";
+import { MemoryBudget, type MessageMemory } from "../../server/limits/memory-budget.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 
 const MAX = 1_000_000;
 
@@ -23,12 +23,12 @@ const step = fc.oneof(
 );
 
 interface Message {
-  hold: ReturnType<RequestMemoryBudget["hold"]>;
+  memory: MessageMemory;
   releases: (() => void)[];
   size: number;
 }
 
-interface Spare {
+interface Droppable {
   bytes: number;
   release: () => void;
   dropped: number;
@@ -37,9 +37,9 @@ interface Spare {
 test("messages and remembered states never take more than the budget, the oldest state goes first, and all of it is given back", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const budget = new RequestMemoryBudget(MAX);
+      const budget = new MemoryBudget(MAX);
       const messages: Message[] = [];
-      const spares: Spare[] = [];
+      const droppable: Droppable[] = [];
       const counted = () =>
         messages.reduce((sum, { size, releases }) => {
           return sum + (size > FREE && releases.length > 0 ? size : 0);
@@ -47,8 +47,8 @@ test("messages and remembered states never take more than the budget, the oldest
       const pick = <One>(from: One[], at: number) => from[at % Math.max(from.length, 1)];
       for (const one of steps) {
         if (one.do === "begin") {
-          const hold = budget.hold();
-          messages.push({ hold, releases: [hold.share()], size: 0 });
+          const memory = budget.openMessage();
+          messages.push({ memory, releases: [memory.share()], size: 0 });
         } else if (one.do === "grow") {
           const message = pick(messages, one.which);
           if (message === undefined || message.releases.length === 0) continue;
@@ -56,7 +56,7 @@ test("messages and remembered states never take more than the budget, the oldest
           const next = message.size + one.bytes;
           const fits = next <= FREE || others + next <= MAX;
           try {
-            message.hold.grow(one.bytes);
+            message.memory.grow(one.bytes);
             assert.ok(fits, "refused when there is no room for all messages");
             message.size = next;
           } catch (error) {
@@ -65,29 +65,29 @@ test("messages and remembered states never take more than the budget, the oldest
           }
         } else if (one.do === "share") {
           const message = pick(messages, one.which);
-          if (message && message.releases.length > 0) message.releases.push(message.hold.share());
+          if (message && message.releases.length > 0) message.releases.push(message.memory.share());
         } else if (one.do === "end") {
           pick(messages, one.which)?.releases.pop()?.();
         } else if (one.do === "remember") {
-          const spare: Spare = { bytes: one.bytes, release: () => {}, dropped: 0 };
-          const release = budget.spare(one.bytes, () => spare.dropped++);
+          const remembered: Droppable = { bytes: one.bytes, release: () => {}, dropped: 0 };
+          const release = budget.addDroppable(one.bytes, () => remembered.dropped++);
           assert.equal(release !== undefined, counted() + one.bytes <= MAX);
           if (release === undefined) continue;
-          spare.release = release;
-          spares.push(spare);
+          remembered.release = release;
+          droppable.push(remembered);
         } else {
-          const at = one.which % Math.max(spares.length, 1);
-          for (const { release } of spares.splice(at, 1)) release();
+          const at = one.which % Math.max(droppable.length, 1);
+          for (const { release } of droppable.splice(at, 1)) release();
         }
-        const left = spares.filter(({ dropped }) => dropped === 0);
-        assert.ok(budget.used <= MAX);
-        assert.equal(budget.used, counted() + left.reduce((sum, { bytes: size }) => sum + size, 0));
-        assert.ok(spares.every(({ dropped }) => dropped <= 1));
-        assert.deepEqual(left, spares.slice(spares.length - left.length), "the oldest went first");
+        const left = droppable.filter(({ dropped }) => dropped === 0);
+        assert.ok(budget.usedBytes <= MAX);
+        assert.equal(budget.usedBytes, counted() + left.reduce((sum, { bytes: size }) => sum + size, 0));
+        assert.ok(droppable.every(({ dropped }) => dropped <= 1));
+        assert.deepEqual(left, droppable.slice(droppable.length - left.length), "the oldest went first");
       }
       for (const { releases } of messages) for (const release of releases) release();
-      for (const { release } of spares) release();
-      assert.equal(budget.used, 0);
+      for (const { release } of droppable) release();
+      assert.equal(budget.usedBytes, 0);
     }),
   );
 });

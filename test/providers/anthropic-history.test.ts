@@ -167,3 +167,12 @@ test("anthropic: a history that begins with the assistant, or holds a file it ca
   assert.match(messages[2].content[0].text, /cannot read/);
   assert.match(messages[2].content[1].text, /no longer included/);
 });
+
+test("anthropic: a good result that begins with the word Error is no failure to the model", async () => {
+  const { messages } = await sentWith([
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: null, tool_calls: [call("a", "get_weather", "{}")] },
+    { role: "tool", tool_call_id: "a", content: "Error: a play" },
+  ]);
+  assert.deepEqual(messages[2].content[0], { type: "tool_result", tool_use_id: "a", content: "Error: a play" });
+});

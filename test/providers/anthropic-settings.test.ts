@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SetupError } from "../../server/providers/failures/provider-error.ts";
+import { readSettings } from "../../server/config/settings.ts";
+import { ConfigError } from "../../server/errors.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { claude, stream } from "../support/anthropic.ts";
@@ -35,6 +36,9 @@ const THINKING = [
   ["claude-sonnet-4-6", "none", undefined, undefined],
   ["claude-opus-4-5-20251101", "high", { type: "enabled", budget_tokens: 8192 }, undefined],
   ["claude-sonnet-4-20250514", "minimal", { type: "enabled", budget_tokens: 1024 }, undefined],
+  // Versions are two numbers: 4.10 is newer than 4.9.
+  ["claude-opus-4-10", "xhigh", VISIBLE, "xhigh"],
+  ["claude-opus-4-10-20270101", undefined, undefined, undefined],
   ["claude-3-7-sonnet-20250219", "xhigh", { type: "enabled", budget_tokens: 12_288 }, undefined],
   ["claude-haiku-4-5", undefined, undefined, undefined],
   ["claude-haiku-4-5", "none", undefined, undefined],
@@ -56,6 +60,7 @@ for (const [model, limit] of [
   ["claude-opus-5-5", 64_000],
   ["claude-sonnet-4-6", 64_000],
   ["claude-haiku-4-5-20251001", 32_000],
+  ["claude-opus-4-10", 64_000],
   ["claude-opus-4-1", 16_384],
   ["claude-3-7-sonnet-20250219", 16_384],
   ["claude-3-5-sonnet-20241022", 8192],
@@ -95,6 +100,7 @@ for (const [model, settings, sentence] of [
   ["claude-3-5-haiku-latest", { reasoningEffort: "low" }, /cannot think: remove reasoningEffort/],
   ["claude-sonnet-4-5", { reasoningEffort: "low", maxOutputTokens: 1024 }, /maxOutputTokens must/],
   ["claude-opus-4-7", { temperature: 1 }, /takes no temperature/],
+  ["claude-opus-4-10", { temperature: 1 }, /takes no temperature/],
   ["claude-sonnet-4-5", { temperature: 1.5 }, /temperature must be a number from 0 to 1/],
   ["claude-sonnet-4-5", { temperature: 1, reasoningEffort: "low" }, /while it thinks/],
 ] as const) {
@@ -102,7 +108,7 @@ for (const [model, settings, sentence] of [
     const env = { ANTHROPIC_API_KEY: "sk" };
     await assert.rejects(
       () => resolve(model, env, settings),
-      (error: unknown) => error instanceof SetupError && sentence.test(error.message),
+      (error: unknown) => error instanceof ConfigError && sentence.test(error.message),
     );
   });
 }
@@ -113,8 +119,8 @@ function resolve(
   settings: ModelSettings = {},
   loadPackage: (name: string) => Promise<unknown> = (name) => import(name),
 ) {
-  const times = { firstChunk: 20_000, idle: 20_000 };
-  return resolveProvider(`anthropic/${model}`, { env, times, settings, loadPackage });
+  const options = { settings: readSettings(env), modelSettings: settings, loadPackage };
+  return resolveProvider(`anthropic/${model}`, options);
 }
 
 test("anthropic: the row takes key and base URL from its variables, and loads the package only then", async () => {
@@ -135,7 +141,7 @@ test("anthropic: a missing key names its variable, before the package is asked f
 });
 
 test("anthropic: a package that is not installed stops the start with the loader's own sentence", async () => {
-  const missing = new SetupError("npm install @anthropic-ai/sdk");
+  const missing = new ConfigError("npm install @anthropic-ai/sdk");
   const env = { ANTHROPIC_API_KEY: "sk" };
   const loadPackage = () => Promise.reject(missing);
   await assert.rejects(() => resolve("claude-opus-5-5", env, {}, loadPackage), missing);

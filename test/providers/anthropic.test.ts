@@ -171,12 +171,7 @@ test("anthropic: parallel calls whose inputs arrive by turns come whole; their r
     { type: "tool_use", id: "toolu_03", name: "list_rooms", input: {} },
   ]);
   assert.deepEqual(results.content, [
-    {
-      type: "tool_result",
-      tool_use_id: "toolu_02",
-      content: "clock broken",
-      is_error: true,
-    },
+    { type: "tool_result", tool_use_id: "toolu_02", content: "clock broken", is_error: true },
     { type: "tool_result", tool_use_id: "toolu_01", content: "mild" },
     { type: "tool_result", tool_use_id: "toolu_03", cache_control: ephemeral },
   ]);

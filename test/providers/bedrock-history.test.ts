@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReceivedFile } from "../../server/protocol/attachments.ts";
 import type { AssistantMessage, HistoryMessage } from "../../server/protocol/chat.ts";
-import type { ConversationSetup } from "../../server/providers/provider.ts";
 import { bedrock, stream } from "../support/bedrock.ts";
 import { ask, failureOf, open } from "../support/upstream-conversation.ts";
 import { startUpstream } from "../support/upstream-server.ts";
@@ -16,9 +15,9 @@ const pdf = (name: string): ReceivedFile => ({
 });
 
 /** What goes upstream for this conversation. */
-async function sent(setup: Partial<ConversationSetup>, model?: string) {
+async function sent(start: Parameters<typeof open>[1], model?: string) {
   await using upstream = await startUpstream(stream("text"));
-  const { error } = await ask(open(await bedrock(upstream, model ? { model } : {}), setup));
+  const { error } = await ask(open(await bedrock(upstream, model ? { model } : {}), start));
   assert.equal(error, undefined);
   return upstream.calls[0]?.json;
 }
@@ -69,7 +68,7 @@ test("a sixth PDF in one message is refused in words, before the call", async ()
   await using upstream = await startUpstream();
   const attachments = ["1", "2", "3", "4", "5", "6"].map(pdf);
   const failure = failureOf(await ask(open(await bedrock(upstream), { attachments })));
-  assert.equal(failure.message, "AWS Bedrock takes at most 5 PDF files in one message.");
+  assert.equal(failure.message, "The assistant takes at most 5 PDF files in one message.");
   assert.equal(failure.code, "invalid_request");
   assert.equal(upstream.calls.length, 0);
 });
@@ -185,7 +184,6 @@ test("ids, names and arguments of other providers' calls become ones that the AP
   ]);
 });
 
-const ODD_ID = "functions.get_weather:1";
 for (const [model, id] of [
   ["mistral.mistral-large-2407-v1:0", "call00000"],
   ["moonshot.kimi-k2-thinking", "functions.get_weather:1"],
@@ -195,18 +193,28 @@ for (const [model, id] of [
     const { messages } = await sent(
       after(
         { role: "user", content: "Go" },
-        { ...CALLED, tool_calls: [call(ODD_ID)] },
-        { role: "tool", tool_call_id: ODD_ID, content: "closed", is_error: true },
+        { ...CALLED, tool_calls: [call("functions.get_weather:1")] },
+        { role: "tool", tool_call_id: "functions.get_weather:1", content: "closed", is_error: true },
       ),
       model,
     );
     assert.equal(messages[1].content[0].toolUse.toolUseId, id);
-    const { toolUseId, status } = messages[2].content[0].toolResult;
+    const { toolUseId, status, content } = messages[2].content[0].toolResult;
     assert.equal(toolUseId, id);
     // Only Claude and Nova know the field.
-    assert.equal(status, model.includes("nova") ? "error" : undefined);
+    const knowsStatus = model.includes("nova");
+    assert.equal(status, knowsStatus ? "error" : undefined);
+    assert.deepEqual(content, [{ text: knowsStatus ? "closed" : "Error: closed" }]);
   });
 }
+
+test("a good result that begins with the word Error is no failure to the model", async () => {
+  const { messages } = await sent(
+    after({ role: "user", content: "Go" }, CALLED, { role: "tool", tool_call_id: "a", content: "Error: a play" }),
+  );
+  const { toolResult } = messages[2].content[0];
+  assert.deepEqual(toolResult, { toolUseId: "a", content: [{ text: "Error: a play" }] });
+});
 
 test("an agent without tools still declares those of the history, which are refused otherwise", async () => {
   const { toolConfig } = await sent(

@@ -2,18 +2,23 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createHash, createHmac } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { ClientRequest } from "node:http";
+import { join } from "node:path";
 import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { SetupError } from "../../server/providers/failures/provider-error.ts";
+import { readSettings } from "../../server/config/settings.ts";
+import { ConfigError } from "../../server/errors.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
-import type { ModelSettings } from "../../server/providers/provider.ts";
+import type { ModelSettings, Provider } from "../../server/providers/provider.ts";
 import { bedrock, CLAUDE, stream } from "../support/bedrock.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
 import { ask, open } from "../support/upstream-conversation.ts";
 import { startUpstream, type UpstreamCall } from "../support/upstream-server.ts";
 
-const times = { firstChunk: 20_000, idle: 20_000 };
-const loadPackage = (name: string) => import(name);
+/** The provider by the row of the table. */
+function resolve(model: string, env: Record<string, string>, modelSettings: ModelSettings = {}): Promise<Provider> {
+  const loadPackage = (name: string) => import(name);
+  return resolveProvider(`bedrock/${model}`, { settings: readSettings(env), modelSettings, loadPackage });
+}
 
 before(() => {
   // Whatever AWS settings the machine has are not the tests' own.
@@ -23,21 +28,23 @@ before(() => {
   process.env.AWS_EC2_METADATA_DISABLED = "true";
 });
 
-async function refuses(
-  sentence: RegExp,
-  { env = {}, model = CLAUDE, settings = {} }: { env?: object; model?: string; settings?: object },
-) {
+interface Given {
+  env?: Record<string, string>;
+  model?: string;
+  settings?: ModelSettings;
+}
+
+async function refuses(sentence: RegExp, { env = {}, model = CLAUDE, settings = {} }: Given) {
   await assert.rejects(
-    () => resolveProvider(`bedrock/${model}`, { env: { ...env }, times, settings, loadPackage }),
-    (error: unknown) => error instanceof SetupError && sentence.test(error.message),
+    () => resolve(model, env, settings),
+    (error: unknown) => error instanceof ConfigError && sentence.test(error.message),
   );
 }
 
 const TOKEN = { AWS_REGION: "us-east-1", AWS_BEARER_TOKEN_BEDROCK: "key" };
 
 test("bedrock/NAME keeps a history and takes images and PDFs", async () => {
-  const setup = { env: TOKEN, times, settings: {}, loadPackage };
-  const provider = await resolveProvider(`bedrock/${CLAUDE}`, setup);
+  const provider = await resolve(CLAUDE, TOKEN);
   assert.equal(provider.id, "bedrock");
   assert.equal(provider.stateKind, "conversation_history");
   assert.deepEqual(provider.mediaTypes, ["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"]);
@@ -55,20 +62,18 @@ test("a missing region, missing credentials and a wrong base URL each name their
 });
 
 test("without a base URL the region's own address is asked", async () => {
-  const env = { ...TOKEN, AWS_REGION: "eu-central-1" };
-  const setup = { env, times, settings: {}, loadPackage };
-  const provider = await resolveProvider("bedrock/amazon.nova-pro-v1:0", setup);
+  const provider = await resolve("amazon.nova-pro-v1:0", { ...TOKEN, AWS_REGION: "eu-central-1" });
   // Of the first request, before anything is sent.
   const abort = new AbortController();
   const asked: string[] = [];
   const onRequest = (message: unknown) => {
-    const { request } = message as { request: ClientRequest };
-    asked.push(`${request.protocol}//${request.host}${request.path}`);
+    const { request } = message as { request: { origin: string; path: string } };
+    asked.push(`${request.origin}${request.path}`);
     abort.abort();
   };
-  subscribe("http.client.request.start", onRequest);
+  subscribe("undici:request:create", onRequest);
   await ask(open(provider), abort.signal);
-  unsubscribe("http.client.request.start", onRequest);
+  unsubscribe("undici:request:create", onRequest);
   const path = "/model/amazon.nova-pro-v1%3A0/converse-stream";
   assert.deepEqual(asked, [`https://bedrock-runtime.eu-central-1.amazonaws.com${path}`]);
 });
@@ -107,16 +112,47 @@ function signature({ method, path, headers, body }: UpstreamCall, secret: string
   return `AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/${scope}, SignedHeaders=${names}, Signature=${signed}`;
 }
 
+test("AWS_PROFILE may name a role: its credentials come from AWS's own service, and sign the request", async (t) => {
+  const xml = `<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASIAROLE</AccessKeyId>
+    <SecretAccessKey>secret of the role</SecretAccessKey><SessionToken>of the role</SessionToken>
+    <Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`;
+  await using upstream = await startUpstream({ headers: { "content-type": "text/xml" }, body: [xml] }, stream("text"));
+  const folder = temporaryProject(t, {
+    config: [
+      "[profile team]",
+      "role_arn = arn:aws:iam::1:role/team",
+      "source_profile = base",
+      "region = eu-west-1",
+      "[profile base]",
+      "aws_access_key_id = AKIABASE",
+      "aws_secret_access_key = base",
+    ].join("\n"),
+  });
+  Object.assign(process.env, { AWS_CONFIG_FILE: join(folder, "config"), AWS_ENDPOINT_URL_STS: upstream.url });
+  t.after(() => {
+    process.env.AWS_CONFIG_FILE = "/dev/null";
+    delete process.env.AWS_ENDPOINT_URL_STS;
+  });
+  const env = { AWS_BEARER_TOKEN_BEDROCK: "", AWS_REGION: "", AWS_PROFILE: "team" };
+  assert.equal((await ask(open(await bedrock(upstream, { env })))).error, undefined);
+  const [assumed, asked] = upstream.calls;
+  assert.match(assumed?.body ?? "", /Action=AssumeRole/);
+  assert.match(assumed?.headers.authorization ?? "", /AKIABASE/);
+  assert.match(asked?.headers.authorization ?? "", /Credential=ASIAROLE\/\d+\/eu-west-1\/bedrock/);
+  assert.equal(asked?.headers["x-amz-security-token"], "of the role");
+});
+
 test("nothing is printed while a model of Bedrock is set up and asked", () => {
   const script = `
+    import { readSettings } from "./server/config/settings.ts";
     import { resolveProvider } from "./server/providers/index.ts";
-    const env = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b",
-      BEDROCK_BASE_URL: "http://127.0.0.1:9" };
-    const times = { firstChunk: 100, idle: 100 };
-    const setup = { env, times, settings: {}, loadPackage: (name) => import(name) };
-    const provider = await resolveProvider("bedrock/${CLAUDE}", setup);
-    const conversation = provider.open({ instructions: "", tools: [], state: {}, message: "Hi", attachments: [] });
-    try { await conversation.ask(new AbortController().signal, () => undefined); } catch {}
+    const settings = readSettings({ AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b",
+      BEDROCK_BASE_URL: "http://127.0.0.1:9" });
+    const options = { settings, modelSettings: {}, loadPackage: (name) => import(name) };
+    const provider = await resolveProvider("bedrock/${CLAUDE}", options);
+    const setup = { instructions: "", tools: [] };
+    const conversation = provider.open({ setup, state: {}, message: "Hi", attachments: [] });
+    try { for await (const _ of conversation.ask(new AbortController().signal)); } catch {}
     if ("AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED" in process.env) console.log("left behind");
   `;
   const { stdout, stderr, status } = spawnSync(
@@ -175,6 +211,8 @@ for (const [model, reasoningEffort, fields] of [
     "medium",
     { thinking: { type: "adaptive" }, output_config: { effort: "medium" } },
   ],
+  // Versions are two numbers: 4.10 is newer than 4.9.
+  ["anthropic.claude-opus-4-10-v1", "high", { thinking: VISIBLE, output_config: { effort: "high" } }],
   ["anthropic.claude-opus-4-7", "xhigh", { thinking: VISIBLE, output_config: { effort: "xhigh" } }],
   [
     "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-sonnet-5",
@@ -203,18 +241,18 @@ test("a budget leaves room for the answer within maxOutputTokens, and sets it wh
 });
 
 for (const [model, settings, sentence] of [
-  ["anthropic.claude-3-haiku-20240307-v1:0", { reasoningEffort: "low" }, /has no reasoning/],
-  ["amazon.nova-pro-v1:0", { reasoningEffort: "low" }, /has no reasoning/],
+  ["anthropic.claude-3-haiku-20240307-v1:0", { reasoningEffort: "low" }, /cannot think/],
+  ["amazon.nova-pro-v1:0", { reasoningEffort: "low" }, /cannot think/],
   ["meta.llama3-3-70b-instruct-v1:0", { reasoningEffort: "low" }, /no known form.*extraBody/],
-  ["us.anthropic.claude-opus-4-6-v1", { reasoningEffort: "xhigh" }, /use "high"/],
-  ["anthropic.claude-fable-5", { reasoningEffort: "none" }, /cannot be switched off/],
-  ["openai.gpt-oss-20b-1:0", { reasoningEffort: "none" }, /cannot be switched off/],
-  [CLAUDE, { reasoningEffort: "low", temperature: 0.2 }, /temperature cannot be set/],
+  ["us.anthropic.claude-opus-4-6-v1", { reasoningEffort: "xhigh" }, /takes no reasoningEffort "xhigh"/],
+  ["anthropic.claude-fable-5", { reasoningEffort: "none" }, /always thinks.*"low"/],
+  ["openai.gpt-oss-20b-1:0", { reasoningEffort: "none" }, /always thinks.*"low"/],
+  [CLAUDE, { reasoningEffort: "low", temperature: 0.2 }, /takes no temperature while it thinks/],
   [CLAUDE, { reasoningEffort: "low", maxOutputTokens: 1024 }, /maxOutputTokens must be above 1024/],
   [CLAUDE, { temperature: 1.5 }, /temperature must be a number from 0 to 1/],
-  ["anthropic.claude-opus-5", { temperature: 0.2 }, /temperature is not taken/],
+  ["anthropic.claude-opus-5", { temperature: 0.2 }, /takes no temperature/],
   [CLAUDE, { extraBody: { inferenceConfig: 1 } }, /extraBody.inferenceConfig must be an object/],
-  ["us.amazon.nova-2-lite-v1:0", { reasoningEffort: "high", maxOutputTokens: 9 }, /maxOutputTokens cannot/],
+  ["us.amazon.nova-2-lite-v1:0", { reasoningEffort: "high", maxOutputTokens: 9 }, /takes no maxOutputTokens/],
 ] as const) {
   test(`${model} with ${JSON.stringify(settings)} stops the start with a sentence`, () =>
     refuses(sentence, { env: TOKEN, model, settings }));

@@ -115,6 +115,26 @@ test("parallel calls whose pieces are interleaved by index come whole, in order,
   ]);
 });
 
+test("a result that begins with the word Error is no failure unless the tool has failed", async () => {
+  await using upstream = await startUpstream(stream("two-parallel-calls"), text());
+  const conversation = open(chatProvider(upstream), { tools: [WEATHER] });
+  await ask(conversation);
+  conversation.answer([
+    { id: "call_a", name: "get_weather", output: "Error: is the name of the album", failed: false },
+    { id: "call_b", name: "get_time", output: "clock broken", failed: true },
+  ]);
+  await ask(conversation);
+  assert.deepEqual(upstream.calls[1]?.json.messages.slice(3), [
+    { role: "tool", tool_call_id: "call_a", content: "Error: is the name of the album" },
+    { role: "tool", tool_call_id: "call_b", content: "Error: clock broken" },
+  ]);
+  const { conversation_history: history = [] } = conversation.state();
+  assert.deepEqual(
+    history.flatMap((message) => (message.role === "tool" ? [message.is_error ?? false] : [])),
+    [false, true],
+  );
+});
+
 test("[DONE] without a finish_reason is a cut answer, and the history stays as it was", async () => {
   await using upstream = await startUpstream(stream("cut-before-finish"));
   const past: HistoryMessage[] = [
@@ -133,7 +153,7 @@ test("an error object inside the stream is an error in our words, after what was
   const turn = await ask(open(chatProvider(upstream)));
   assert.equal(said(turn), "Once ");
   assert.equal(failureOf(turn).code, "provider_error");
-  assert.doesNotMatch(failureOf(turn).message, /secret/);
+  assert.doesNotMatch(failureOf(turn).detail, /secret/);
   assert.equal(upstream.calls.length, 1);
 });
 

@@ -52,7 +52,7 @@ test("Groq: an error inside x_groq is an error, although the finish reason says 
   const turn = await ask(open(await compatible(upstream)));
   assert.equal(said(turn), "Once ");
   assert.equal(failureOf(turn).code, "provider_error");
-  assert.doesNotMatch(failureOf(turn).message, /secret/);
+  assert.doesNotMatch(failureOf(turn).detail, /secret/);
 });
 
 test("OpenRouter: comments are passed over, and reasoning_details go back whole, with their signature", async () => {
@@ -87,7 +87,7 @@ test("OpenRouter: an error inside a choice is an error of its kind", async () =>
   const turn = await ask(open(await compatible(upstream)));
   assert.equal(said(turn), "Once ");
   assert.equal(failureOf(turn).code, "provider_rate_limited");
-  assert.doesNotMatch(failureOf(turn).message, /secret/);
+  assert.doesNotMatch(failureOf(turn).detail, /secret/);
 });
 
 test("Mistral: thinking parts inside the content are thinking, and go back as parts while tools are used", async () => {

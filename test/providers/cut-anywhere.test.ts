@@ -5,19 +5,18 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ProviderEvent } from "../../server/providers/provider.ts";
+import type { ModelEvent } from "../../server/providers/provider.ts";
 import { chunk, chunkedHead, head, startFaultyUpstream } from "../support/faulty-upstream.ts";
 import { STREAMED_APIS } from "../support/streamed-apis.ts";
-import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { ask, failureOf, open, PATIENT, said } from "../support/upstream-conversation.ts";
 
-const PATIENT = { firstChunk: 20_000, idle: 20_000 };
 const TOOLS = ["get_weather", "get_time"].map((name) => ({
   name,
   description: "For a test.",
   parameters: { type: "object" },
 }));
 
-const callsIn = (events: readonly ProviderEvent[]) =>
+const callsIn = (events: readonly ModelEvent[]) =>
   events.flatMap((event) => (event.type === "call" ? [event.call] : []));
 
 /** Lengths to cut the bytes to. The stride is prime, so that it falls on other places in each line. */

@@ -100,7 +100,7 @@ test("OpenAI: when another call is made, the one that was cut is answered as can
     {
       type: "function_call_output",
       call_id: "b",
-      output: "Error: Cancelled: the run ended before this call was finished.",
+      output: "Cancelled: the run ended before this call was finished.",
     },
   ]);
   assert.deepEqual(conversation.state(), { previous_response_id: "resp_2" });

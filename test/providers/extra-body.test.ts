@@ -87,7 +87,7 @@ for (const [field, sentence] of [
   test(`extraBody.${field} stops the start`, async () => {
     const env = { COMPATIBLE_BASE_URL: "http://127.0.0.1:9/v1" };
     await assert.rejects(serve("compatible/m", env, { extraBody: { [field]: true } }), {
-      name: "SetupError",
+      name: "ConfigError",
       message: `extraBody.${field} cannot be set: ${sentence}.`,
     });
   });

@@ -1,121 +1,341 @@
+/**
+ * Every way in which a provider refuses a request or reports a failure, as one of our codes, and what is tried again. Visitors
+ * read nothing of a provider, which `failureOf` checks of each.
+ */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readRetryAfter } from "../../server/providers/upstream/retry-after.ts";
-import { ask, chatProvider, failureOf, open } from "../support/upstream-conversation.ts";
-import { eventStream, jsonReply, startUpstream } from "../support/upstream-server.ts";
+import { readRetryAfter } from "../../server/providers/failures.ts";
+import type { Provider } from "../../server/providers/provider.ts";
+import { claude, stream as claudeStream } from "../support/anthropic.ts";
+import { bedrock, stream as bedrockStream, type Frame, fixtureFrames, frames, refuse } from "../support/bedrock.ts";
+import { serve, stream } from "../support/chat-servers.ts";
+import { ask, chatProvider, failureOf, open, said } from "../support/upstream-conversation.ts";
+import {
+  eventStream,
+  jsonReply,
+  startUpstream,
+  type UpstreamReply,
+  type UpstreamServer,
+} from "../support/upstream-server.ts";
 
-/** How providers say it; `[status, body, code, whether a retry may help, a word of our sentence]`. */
-const REFUSALS: [number, unknown, string, boolean, RegExp][] = [
-  [
+const gemini = (upstream: UpstreamServer) =>
+  serve("gemini/gemini-2.5-flash", { GEMINI_API_KEY: "AIza", GEMINI_BASE_URL: upstream.url });
+
+/** As on https://platform.claude.com/docs/en/api/errors */
+const anthropicRefusal = (status: number, type: string, message: string) =>
+  jsonReply(status, { type: "error", error: { type, message }, request_id: "req_1" });
+
+/** As on https://cloud.google.com/apis/design/errors, in the list that the Gemini API puts around it. */
+const googleRefusal = (code: number, status: string, message: string, details?: object[]) =>
+  jsonReply(code, [{ error: { code, message, status, ...(details && { details }) } }]);
+
+type Row = readonly [
+  provider: keyof typeof PROVIDERS,
+  reply: UpstreamReply,
+  code: string,
+  /** 3 where sending the request again may help. */
+  tries: 1 | 3,
+  detail: RegExp,
+];
+
+const PROVIDERS = {
+  chat: (upstream: UpstreamServer) => chatProvider(upstream),
+  anthropic: (upstream: UpstreamServer) => claude(upstream),
+  bedrock: (upstream: UpstreamServer) => bedrock(upstream),
+  gemini,
+} satisfies Record<string, (upstream: UpstreamServer) => Provider | Promise<Provider>>;
+
+const chat = (status: number, body: unknown, code: string, detail: RegExp, tries: 1 | 3 = 1): Row => [
+  "chat",
+  jsonReply(status, body),
+  code,
+  tries,
+  detail,
+];
+const claudes = (status: number, type: string, message: string, code: string, detail: RegExp): Row => [
+  "anthropic",
+  anthropicRefusal(status, type, message),
+  code,
+  1,
+  detail,
+];
+const bedrocks = (
+  status: number,
+  type: string,
+  message: string,
+  code: string,
+  detail: RegExp,
+  tries: 1 | 3 = 1,
+): Row => ["bedrock", refuse(status, `${type}Exception`, message), code, tries, detail];
+const googles = (status: number, type: string, message: string, code: string, detail: RegExp): Row => [
+  "gemini",
+  googleRefusal(status, type, message),
+  code,
+  1,
+  detail,
+];
+
+const REFUSALS: readonly Row[] = [
+  chat(
     400,
     { error: { message: "Invalid image", param: "messages[0].content[1]" } },
     "invalid_request",
-    false,
     /does not take this message/,
-  ],
-  [
+  ),
+  chat(
     400,
     { object: "error", message: "bad image", type: "BadRequestError", code: 400 },
     "invalid_request",
-    false,
     /does not take/,
-  ],
-  [400, { error: { code: "context_length_exceeded" } }, "context_too_long", false, /too long/],
-  [
+  ),
+  chat(400, { error: { code: "context_length_exceeded" } }, "context_too_long", /too long/),
+  chat(
     400,
     { error: { message: "This model's maximum context length is 4096 tokens." } },
     "context_too_long",
-    false,
     /too long/,
-  ],
-  [400, { error: { type: "exceed_context_size_error", code: 400 } }, "context_too_long", false, /too long/],
-  [
+  ),
+  chat(400, { error: { type: "exceed_context_size_error", code: 400 } }, "context_too_long", /too long/),
+  chat(
     400,
     [{ error: { message: "The input token count (9) exceeds the maximum number of tokens" } }],
     "context_too_long",
-    false,
     /too long/,
-  ],
-  [
+  ),
+  chat(
     400,
     { error: { message: "litellm.BadRequestError: BedrockException - Input is too long" } },
     "context_too_long",
-    false,
     /too long/,
-  ],
-  [400, { error: { code: "content_policy_violation" } }, "content_filtered", false, /usage policy/],
-  [400, { error: { code: "content_filter" } }, "content_filtered", false, /usage policy/],
-  [400, { error: { code: "invalid_prompt" } }, "content_filtered", false, /usage policy/],
-  [
+  ),
+  chat(400, { error: { code: "content_policy_violation" } }, "content_filtered", /usage policy/),
+  chat(400, { error: { code: "content_filter" } }, "content_filtered", /usage policy/),
+  chat(400, { error: { code: "invalid_prompt" } }, "content_filtered", /usage policy/),
+  chat(
     400,
     { error: { message: "litellm.ContentPolicyViolationError: AzureException", type: null } },
     "content_filtered",
-    false,
     /usage policy/,
-  ],
-  [
+  ),
+  chat(
     400,
     { error: { code: "unknown_parameter", param: "tools[0].strict" } },
     "provider_error",
-    false,
     /settings of this agent/,
-  ],
-  [
+  ),
+  chat(
     400,
     { error: { message: "/chat/completions: Invalid model name passed in model=x" } },
     "provider_error",
-    false,
     /does not know the model/,
-  ],
-  [
+  ),
+  chat(
     400,
     [{ error: { code: 400, message: "Bad part", status: "INVALID_ARGUMENT" } }],
     "invalid_request",
-    false,
     /does not take/,
-  ],
-  [413, "<h1>413 Request Entity Too Large</h1>", "invalid_request", false, /this large/],
-  [422, { detail: [{ loc: ["body", "messages"], msg: "field required" }] }, "invalid_request", false, /does not take/],
-  [401, { error: { message: "Incorrect API key provided: sk-secret" } }, "provider_auth", false, /API key/],
-  [403, "forbidden", "provider_auth", false, /API key/],
-  [402, { error: { message: "Insufficient credits" } }, "provider_rate_limited", false, /quota/],
-  [404, { error: { code: "model_not_found" } }, "provider_error", false, /does not know the model/],
-  [404, "404 page not found", "provider_error", false, /base URL/],
-  [429, { error: { code: "insufficient_quota" } }, "provider_rate_limited", false, /quota/],
-  [418, "teapot", "provider_error", false, /settings of this agent/],
+  ),
+  chat(413, "<h1>413 Request Entity Too Large</h1>", "invalid_request", /this large/),
+  chat(422, { detail: [{ loc: ["body", "messages"], msg: "field required" }] }, "invalid_request", /does not take/),
+  chat(401, { error: { message: "Incorrect API key provided: sk-secret" } }, "provider_auth", /API key/),
+  chat(403, "forbidden", "provider_auth", /API key/),
+  chat(402, { error: { message: "Insufficient credits" } }, "provider_rate_limited", /quota/),
+  chat(404, { error: { code: "model_not_found" } }, "provider_error", /does not know the model/),
+  chat(404, "404 page not found", "provider_error", /base URL/),
+  chat(429, { error: { code: "insufficient_quota" } }, "provider_rate_limited", /quota/),
+  chat(418, "teapot", "provider_error", /settings of this agent/),
+  chat(408, { error: { message: "sk-secret" } }, "provider_timeout", /took too long/, 3),
+  chat(429, { error: { message: "sk-secret" } }, "provider_rate_limited", /too many requests/, 3),
+  chat(500, { error: { message: "sk-secret" } }, "provider_error", /internal error/, 3),
+  chat(502, { error: { message: "sk-secret" } }, "provider_error", /internal error/, 3),
+  chat(503, { error: { message: "sk-secret" } }, "provider_overloaded", /overloaded/, 3),
+  chat(504, { error: { message: "sk-secret" } }, "provider_timeout", /took too long/, 3),
+  claudes(401, "authentication_error", "invalid x-api-key", "provider_auth", /refused the API key/),
+  claudes(403, "permission_error", "no access", "provider_auth", /may not use this model/),
+  claudes(404, "not_found_error", "model: claude-x", "provider_error", /does not know the model/),
+  claudes(402, "billing_error", "pay", "provider_rate_limited", /quota or credit/),
+  claudes(413, "request_too_large", "Request exceeds 32 MB", "invalid_request", /this large/),
+  claudes(
+    400,
+    "invalid_request_error",
+    "Your credit balance is too low to access the Anthropic API.",
+    "provider_rate_limited",
+    /quota or credit/,
+  ),
+  claudes(
+    400,
+    "invalid_request_error",
+    "prompt is too long: 210000 tokens > 200000 maximum",
+    "context_too_long",
+    /too long/,
+  ),
+  claudes(
+    400,
+    "invalid_request_error",
+    "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000",
+    "context_too_long",
+    /too long/,
+  ),
+  claudes(
+    400,
+    "invalid_request_error",
+    "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum",
+    "invalid_request",
+    /does not take this message/,
+  ),
+  claudes(
+    400,
+    "invalid_request_error",
+    "max_tokens: 200000 > 128000, which is the maximum allowed number of output tokens",
+    "provider_error",
+    /settings of this agent/,
+  ),
+  claudes(
+    400,
+    "invalid_request_error",
+    '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".',
+    "provider_error",
+    /settings of this agent/,
+  ),
+  claudes(
+    400,
+    "invalid_request_error",
+    "`temperature` is deprecated for this model.",
+    "provider_error",
+    /settings of this agent/,
+  ),
+  claudes(
+    400,
+    "invalid_request_error",
+    "Output blocked by content filtering policy",
+    "content_filtered",
+    /usage policy/,
+  ),
+  bedrocks(403, "AccessDenied", "You don't have access to the model", "provider_auth", /refused the credentials/),
+  bedrocks(403, "UnrecognizedClient", "The security token is invalid", "provider_auth", /refused the credentials/),
+  bedrocks(403, "ExpiredToken", "The security token is expired", "provider_auth", /refused the credentials/),
+  bedrocks(404, "ResourceNotFound", "Could not resolve the model", "provider_error", /does not know the model/),
+  bedrocks(400, "Validation", "The provided model identifier is invalid.", "provider_error", /does not know the model/),
+  bedrocks(
+    400,
+    "Validation",
+    "Invocation of model ID x with on-demand throughput isn’t supported.",
+    "provider_error",
+    /does not know the model/,
+  ),
+  bedrocks(400, "Validation", "Input is too long for requested model.", "context_too_long", /too long/),
+  bedrocks(
+    400,
+    "Validation",
+    "Input Tokens Exceeded: Number of input tokens exceeds maximum length.",
+    "context_too_long",
+    /too long/,
+  ),
+  bedrocks(
+    400,
+    "Validation",
+    "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000",
+    "context_too_long",
+    /too long/,
+  ),
+  bedrocks(400, "Validation", "Output blocked by content filtering policy", "content_filtered", /usage policy/),
+  bedrocks(
+    400,
+    "Validation",
+    "This model doesn't support the image content block that you provided.",
+    "invalid_request",
+    /does not take one of the attachments/,
+  ),
+  bedrocks(
+    400,
+    "Validation",
+    "The model returned the following errors: `temperature` is deprecated for this model.",
+    "provider_error",
+    /settings of this agent/,
+  ),
+  bedrocks(
+    400,
+    "Validation",
+    "This model doesn't support tool use in streaming mode.",
+    "provider_error",
+    /settings of this agent/,
+  ),
+  bedrocks(400, "Validation", "Something about messages.1", "invalid_request", /does not take this message/),
+  bedrocks(408, "ModelTimeout", "The processing time exceeded", "provider_timeout", /took too long/, 3),
+  bedrocks(424, "ModelError", "the model failed", "provider_error", /internal error/, 3),
+  bedrocks(
+    429,
+    "Throttling",
+    "Too many tokens, please wait before trying again.",
+    "provider_rate_limited",
+    /too many requests/,
+    3,
+  ),
+  bedrocks(
+    400,
+    "ServiceQuotaExceeded",
+    "The number of requests exceeds the service quota.",
+    "provider_rate_limited",
+    /too many requests/,
+    3,
+  ),
+  bedrocks(429, "ModelNotReady", "Model is not ready for inference.", "provider_overloaded", /overloaded/, 3),
+  bedrocks(503, "ServiceUnavailable", "The service isn't currently available.", "provider_overloaded", /overloaded/, 3),
+  bedrocks(500, "InternalServer", "Internal error", "provider_error", /internal error/, 3),
+  googles(
+    400,
+    "INVALID_ARGUMENT",
+    "API key not valid. Please pass a valid API key.",
+    "provider_auth",
+    /^Gemini refused the API key/,
+  ),
+  googles(400, "FAILED_PRECONDITION", "User location is not supported for the API use.", "provider_auth", /country/),
+  googles(
+    403,
+    "PERMISSION_DENIED",
+    "Generative Language API has not been used in project 1",
+    "provider_auth",
+    /^Gemini refused the API key/,
+  ),
+  googles(
+    400,
+    "INVALID_ARGUMENT",
+    "The input token count (1300000) exceeds the maximum number of tokens allowed (1048575).",
+    "context_too_long",
+    /too long/,
+  ),
+  googles(
+    404,
+    "NOT_FOUND",
+    "models/gemini-9 is not found for API version v1main",
+    "provider_error",
+    /does not know the model/,
+  ),
+  googles(400, "INVALID_ARGUMENT", "Unable to process input image.", "invalid_request", /attachments/),
 ];
 
-for (const [status, body, code, retryable, sentence] of REFUSALS) {
-  test(`${status} ${JSON.stringify(body).slice(0, 70)} is ${code} and is not tried again`, async () => {
-    await using upstream = await startUpstream(jsonReply(status, body));
-    const failure = failureOf(await ask(open(chatProvider(upstream))));
+for (const [provider, reply, code, tries, detail] of REFUSALS) {
+  const [body = ""] = reply.body ?? [];
+  test(`${provider}: ${reply.status} ${String(body).slice(0, 120)} is ${code}, asked ${tries} times`, async () => {
+    await using upstream = await startUpstream(reply, reply, reply, { body: [] });
+    const failure = failureOf(await ask(open(await PROVIDERS[provider](upstream))));
     assert.equal(failure.code, code);
-    assert.equal(failure.retryable, retryable);
-    assert.match(failure.message, sentence);
-    assert.doesNotMatch(failure.message, /secret|127\.0\.0\.1/);
-    assert.equal(upstream.calls.length, 1);
+    if (tries === 3) assert.equal(failure.retryable, true);
+    assert.match(failure.detail, detail);
+    assert.doesNotMatch(failure.detail, /secret|127\.0\.0\.1|req_1|AIza/);
+    assert.equal(upstream.calls.length, tries);
   });
 }
 
-for (const [status, code, sentence] of [
-  [408, "provider_timeout", /took too long/],
-  [429, "provider_rate_limited", /too many requests/],
-  [500, "provider_error", /internal error/],
-  [502, "provider_error", /internal error/],
-  [503, "provider_overloaded", /overloaded/],
-  [504, "provider_timeout", /took too long/],
-] as const) {
-  test(`${status} is tried three times and then is ${code}`, async () => {
-    const reply = jsonReply(status, { error: { message: "sk-secret" } });
-    await using upstream = await startUpstream(reply, reply, reply, { body: [] });
+test("what only the operator can mend is not to be tried again", async () => {
+  for (const status of [401, 402, 404]) {
+    await using upstream = await startUpstream(jsonReply(status, {}));
     const failure = failureOf(await ask(open(chatProvider(upstream))));
-    assert.equal(failure.code, code);
-    assert.equal(failure.retryable, true);
-    assert.match(failure.message, sentence);
-    assert.doesNotMatch(failure.message, /secret/);
-    assert.equal(upstream.calls.length, 3);
-  });
-}
+    assert.equal(failure.retryable, false);
+    assert.match(failure.message, /Please tell the owner of this site\.$/);
+  }
+});
 
 test("Retry-After of up to 2 seconds is waited for; a longer one is passed on at once", async () => {
   const limited = (seconds: string) => jsonReply(429, {}, { "retry-after": seconds });
@@ -224,3 +444,138 @@ test("Retry-After is passed on only where waiting helps: a gateway may put it on
     assert.equal(failureOf(await ask(open(chatProvider(upstream)))).retryAfter, undefined);
   }
 });
+
+test("anthropic: overloaded in the middle of an answer is reported after what was said, and not tried again", async () => {
+  await using upstream = await startUpstream(claudeStream("overloaded"));
+  const conversation = open(claude(upstream));
+  const turn = await ask(conversation);
+  assert.equal(said(turn), "Hel");
+  assert.equal(failureOf(turn).code, "provider_overloaded");
+  assert.deepEqual(conversation.state(), {});
+  assert.equal(upstream.calls.length, 1);
+});
+
+test("anthropic: 529 is tried again, and a longer Retry-After is passed on", async () => {
+  const overloaded = anthropicRefusal(529, "overloaded_error", "Overloaded");
+  const waiting = { ...overloaded, headers: { ...overloaded.headers, "retry-after": "30" } };
+  await using upstream = await startUpstream(overloaded, claudeStream("text"), waiting);
+  assert.equal(said(await ask(open(claude(upstream)))), "Hello 👋");
+  assert.equal(failureOf(await ask(open(claude(upstream)))).retryAfter, 30);
+  assert.equal(upstream.calls.length, 3);
+});
+
+test("anthropic: what is no event of the API is an answer that could not be read", async () => {
+  await using upstream = await startUpstream(
+    { body: ["event: message_start\ndata: {broken\n\n"] },
+    {
+      body: [
+        'data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a"}}\n\n',
+        'data: {"type":"message_delta","delta":{"stop_reason":"tool_use"}}\n\n',
+      ],
+    },
+  );
+  for (let run = 0; run < 2; run++) {
+    assert.match(failureOf(await ask(open(claude(upstream)))).detail, /could not be read/);
+  }
+});
+
+test("anthropic: a ping is a sign of life, silence after it is provider_timeout", async () => {
+  const ping = 'event: ping\ndata: {"type": "ping"}\n\n';
+  await using upstream = await startUpstream({ body: [ping], end: "stall" });
+  const limits = { firstChunkMs: 20_000, idleMs: 80 };
+  assert.match(failureOf(await ask(open(claude(upstream, { limits })))).detail, /stopped sending/);
+  assert.equal(await upstream.calls[0]?.closed, "aborted");
+});
+
+const START: Frame = { messageStart: { role: "assistant" } };
+const HALF: Frame = { contentBlockDelta: { contentBlockIndex: 0, delta: { text: "Half" } } };
+
+test("bedrock: an exception in place of the first event is tried again, and one that blames the request is not", async () => {
+  const throttled = frames({ throttlingException: { message: "Too many requests" } });
+  await using upstream = await startUpstream(throttled, throttled, bedrockStream("text"));
+  assert.equal(said(await ask(open(await bedrock(upstream)))), "Hello 👋");
+  assert.equal(upstream.calls.length, 3);
+  upstream.reply(frames({ validationException: { message: "m" } }));
+  assert.equal(failureOf(await ask(open(await bedrock(upstream)))).code, "invalid_request");
+  assert.equal(upstream.calls.length, 4);
+});
+
+test("bedrock: Retry-After is passed on, and a wait that long is not ours to make", async () => {
+  await using upstream = await startUpstream(refuse(429, "ThrottlingException", "slow down", { "retry-after": "30" }));
+  assert.equal(failureOf(await ask(open(await bedrock(upstream)))).retryAfter, 30);
+  assert.equal(upstream.calls.length, 1);
+});
+
+test("bedrock: what a user has seen is not asked for again", async () => {
+  await using upstream = await startUpstream(bedrockStream("throttled-in-stream"), bedrockStream("text"));
+  const turn = await ask(open(await bedrock(upstream)));
+  assert.equal(said(turn), "Half");
+  assert.equal(failureOf(turn).code, "provider_rate_limited");
+  assert.equal(upstream.calls.length, 1);
+});
+
+for (const [name, code] of [
+  ["internalServerException", "provider_error"],
+  ["modelStreamErrorException", "provider_error"],
+  ["modelTimeoutException", "provider_timeout"],
+  ["serviceUnavailableException", "provider_overloaded"],
+  ["validationException", "invalid_request"],
+] as const) {
+  test(`bedrock: ${name} in the middle of the stream is ${code}`, async () => {
+    await using upstream = await startUpstream(frames(START, HALF, { [name]: { message: "m" } }));
+    assert.equal(failureOf(await ask(open(await bedrock(upstream)))).code, code);
+  });
+}
+
+for (const stopReason of ["malformed_tool_use", "malformed_model_output"]) {
+  test(`bedrock: ${stopReason} is a failure that may be tried again`, async () => {
+    const answer = fixtureFrames("text").map((frame) =>
+      "messageStop" in frame ? { messageStop: { stopReason } } : frame,
+    );
+    await using upstream = await startUpstream(frames(...answer));
+    const failure = failureOf(await ask(open(await bedrock(upstream))));
+    assert.match(failure.detail, /The model wrote/);
+    assert.equal(failure.retryable, true);
+  });
+}
+
+test("gemini: the wait that a 429 names in its body is passed on, and not cut short by a retry", async () => {
+  const wait = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.07s" };
+  await using upstream = await startUpstream(googleRefusal(429, "RESOURCE_EXHAUSTED", "You exceeded", [wait]));
+  const failure = failureOf(await ask(open(await gemini(upstream))));
+  assert.deepEqual([failure.code, failure.retryAfter], ["provider_rate_limited", 35]);
+  assert.equal(upstream.calls.length, 1);
+});
+
+test("gemini: a blocked answer ends as content_filter, whatever kind is named after it", async () => {
+  await using upstream = await startUpstream(stream("gemini/blocked"));
+  const { events } = await ask(open(await gemini(upstream)));
+  assert.deepEqual(events, [{ type: "end", finish: "content_filter" }]);
+});
+
+test("gemini: a malformed tool call is an error that may be tried again, not an empty answer", async () => {
+  await using upstream = await startUpstream(stream("gemini/malformed-call"));
+  const failure = failureOf(await ask(open(await gemini(upstream))));
+  assert.deepEqual([failure.code, failure.retryable], ["provider_error", true]);
+});
+
+test("gemini: an error inside the stream is read although it comes in a list", async () => {
+  await using upstream = await startUpstream(stream("gemini/error-in-stream"));
+  const turn = await ask(open(await gemini(upstream)));
+  assert.equal(said(turn), "Once ");
+  assert.equal(failureOf(turn).code, "provider_overloaded");
+});
+
+for (const [name, provider, reply, text] of [
+  ["gemini", gemini, stream("gemini/cut"), "Half an answer"],
+  ["anthropic", async (upstream: UpstreamServer) => claude(upstream), claudeStream("cut"), undefined],
+] as const) {
+  for (const end of ["close", "cut"] as const) {
+    test(`${name}: a stream without its end (${end}) is truncated, after what was said`, async () => {
+      await using upstream = await startUpstream({ ...reply, end });
+      const turn = await ask(open(await provider(upstream)));
+      if (text !== undefined && end === "close") assert.equal(said(turn), text);
+      assert.equal(failureOf(turn).code, "provider_truncated");
+    });
+  }
+}

@@ -1,32 +1,33 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AssistantMessage, HistoryMessage } from "../../server/protocol/chat.ts";
-import { openHistory } from "../../server/providers/history/history.ts";
-import { slimHistory } from "../../server/providers/history/slim-history.ts";
-import type { ChatModel, ConversationSetup } from "../../server/providers/provider.ts";
+import { HistoryProvider, slimHistory } from "../../server/providers/history.ts";
+import type { ConversationStart, HistoryModel } from "../../server/providers/provider.ts";
 import { ask } from "../support/upstream-conversation.ts";
 
-/** A model that answers with these messages in turn and records what it was shown. */
+/** A model that answers with these messages in turn and records which messages it gets. */
 function scripted(...answers: AssistantMessage[]) {
   const shown: HistoryMessage[][] = [];
-  const model: ChatModel = {
-    async stream(request, _signal, tell) {
-      shown.push([...request.messages]);
+  const model: HistoryModel = {
+    async *stream({ messages, keep }) {
+      shown.push([...messages]);
       const message = answers.shift();
-      if (message !== undefined) await tell([{ type: "end", finish: "stop", message }]);
+      if (message === undefined) return;
+      keep(message);
+      yield [{ type: "end", finish: "stop" }];
     },
   };
   return { model, shown };
 }
 
-function open(model: ChatModel, setup: Partial<ConversationSetup> = {}) {
-  return openHistory(model, {
-    instructions: "",
-    tools: [],
+function open(model: HistoryModel, start: Partial<ConversationStart> = {}) {
+  const provider = new HistoryProvider({ id: "scripted", label: "The model", mediaTypes: [] }, model);
+  return provider.open({
+    setup: { instructions: "", tools: [] },
     state: {},
     message: "Hi",
     attachments: [],
-    ...setup,
+    ...start,
   });
 }
 
@@ -69,6 +70,17 @@ test("until an answer without calls, the state is the one that the run came with
     ],
   });
   assert.equal(past.length, 2);
+});
+
+test("what clients must not see of a result is for the model only, and no part of the state", async () => {
+  const { model, shown } = scripted(CALLS, YES);
+  const conversation = open(model);
+  await ask(conversation);
+  conversation.answer([{ ...answer("a", "db-7: no route", true), shown: "The tool failed." }, answer("b")]);
+  await ask(conversation);
+  assert.match(JSON.stringify(shown), /db-7/);
+  assert.doesNotMatch(JSON.stringify(conversation.state()), /db-7/);
+  assert.match(JSON.stringify(conversation.state()), /The tool failed\./);
 });
 
 test("a new conversation that has not got anywhere has the state {}", async () => {

@@ -4,12 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LLMock } from "@copilotkit/aimock";
 import { checkAgent } from "../../server/agent/define.ts";
-import { runAgent } from "../../server/agent/run.ts";
-import { RunAbort } from "../../server/agent/run-abort.ts";
-import type { StateBinding } from "../../server/agent/state.ts";
+import { readSettings } from "../../server/config/settings.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
 import { send } from "../support/chat-transports.ts";
-import { hang, type Step, say, scriptedProvider } from "../support/scripted-provider.ts";
+import { hang, type Step, say } from "../support/scripted-provider.ts";
+import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 import { ask, open, said } from "../support/upstream-conversation.ts";
 import { fixture, startUpstream } from "../support/upstream-server.ts";
@@ -60,32 +59,18 @@ test("a hosted call that a cut stream leaves open gets a failed result before th
   assert.equal(last.type === "error" && last.code, "provider_truncated");
 });
 
-test("a run that is stopped while a hosted tool works ends the call, too", async () => {
-  const stop = new AbortController();
-  const began: Step = {
-    type: "hosted_call",
-    call: { id: "ws_1", name: "web_search", arguments: "{}" },
-  };
-  const limits = { maxHistoryItems: 10, maxHistoryBytes: 10_000 };
-  const whose = { kind: "conversation_history", agent: "A", provider: "scripted" } as const;
-  const binding: StateBinding = { ...whose, secrets: [], limits };
-  const runner = {
-    agent: checkAgent({ name: "A", model: "demo" }),
-    provider: scriptedProvider([[say("Let me search."), began, hang]]),
-    toolLimits: { maxOutputChars: 100_000, maxCallsPerTurn: 16 },
-    maxRunMs: 20_000,
-    state: () => binding,
-    report: (error: unknown) => assert.fail(String(error)),
-  };
+test("a run that is stopped while a hosted tool works ends the call, too", async (t) => {
+  const began: Step = { type: "hosted_call", call: { id: "ws_1", name: "web_search", arguments: "{}" } };
+  const server = await startServer(t, { turns: [[say("Let me search."), began, hang]] });
+  const socket = await connect(t, server.socketUrl);
+  socket.send({ message: "Hi" });
   const types: string[] = [];
-  const request = { message: "Hi", attachments: [], state: {} };
-  await runAgent(runner, request, stop, (events) => {
-    for (const event of events) {
-      types.push(event.type === "tool_result" ? event.data.status : event.type);
-      if (event.type === "tool_call") stop.abort(RunAbort.of("stopped"));
-    }
-    return undefined;
-  });
+  for (let type = ""; type !== "done"; ) {
+    const event = await socket.next();
+    type = event.type;
+    types.push(event.type === "tool_result" ? event.data.status : type);
+    if (type === "tool_call") socket.send({ type: "stop" });
+  }
   assert.deepEqual(types, ["token", "tool_call", "failed", "done"]);
 });
 
@@ -96,9 +81,8 @@ test("with aimock, a search is shown and the answer follows, stored or not", asy
   try {
     for (const store of [true, false]) {
       const provider = await resolveProvider("openai/gpt-5.2", {
-        env: { OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${mock.url}/v1` },
-        times: { firstChunk: 20_000, idle: 20_000 },
-        settings: { hostedTools: [{ type: "web_search" }], store },
+        settings: readSettings({ OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${mock.url}/v1` }),
+        modelSettings: { hostedTools: [{ type: "web_search" }], store },
         loadPackage: (name) => import(name),
       });
       const first = open(provider, { message: "Who is mayor?" });
@@ -139,7 +123,7 @@ for (const [hostedTools, sentence] of [
 ] as const) {
   test(`hostedTools ${JSON.stringify(hostedTools)} is refused with what would be right`, () => {
     assert.throws(() => checkAgent({ name: "A", model: "gpt-5.2", hostedTools }), {
-      name: "SetupError",
+      name: "ConfigError",
       message: sentence,
     });
   });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { HostedTool, ProviderEvent, ToolAnswer, ToolCall } from "../../server/providers/provider.ts";
+import type { HostedTool, ModelEvent, ToolAnswer, ToolCall } from "../../server/providers/provider.ts";
 import { gate } from "../support/deadline.ts";
 import { ask, open, responsesProvider, said } from "../support/upstream-conversation.ts";
 import { eventStream, fixture, startUpstream } from "../support/upstream-server.ts";
@@ -17,7 +17,7 @@ const reply = (name: string) => ({ body: [fixture(`responses/${name}`)] });
 const settings = { hostedTools: HOSTED };
 
 /** What a turn shows of hosted tools, without durations. */
-function shown(events: readonly ProviderEvent[]): (ToolCall | ToolAnswer)[] {
+function shown(events: readonly ModelEvent[]): (ToolCall | ToolAnswer)[] {
   return events.flatMap((event): (ToolCall | ToolAnswer)[] => {
     if (event.type === "hosted_call") return [event.call];
     return event.type === "hosted_result" ? [event.answer] : [];
@@ -57,7 +57,7 @@ test("a web search shows its query and its sources, an opened page its address",
       name: "web_search",
       arguments: '{"type":"open_page","url":"https://example.com/lima"}',
     },
-    { id: "ws_2", name: "web_search", output: "OpenAI reports no output.", failed: false },
+    { id: "ws_2", name: "web_search", output: "The tool reported no output.", failed: false },
   ]);
 });
 
@@ -135,7 +135,7 @@ test("a hosted call that failed is a failed result", async () => {
   const { events } = await ask(open(responsesProvider(upstream, { settings })));
   assert.deepEqual(shown(events), [
     { id: "ws_1", name: "web_search", arguments: "{}" },
-    { id: "ws_1", name: "web_search", output: "OpenAI says that this failed.", failed: true },
+    { id: "ws_1", name: "web_search", output: "The tool failed.", failed: true },
   ]);
 });
 

@@ -66,6 +66,6 @@ for (const [field, value, sentence] of [
 ] as const) {
   test(`an agent with a wrong ${field} is refused with what would be right`, () => {
     const agent = { name: "A", model: "demo", [field]: value };
-    assert.throws(() => checkAgent(agent), { name: "SetupError", message: sentence });
+    assert.throws(() => checkAgent(agent), { name: "ConfigError", message: sentence });
   });
 }

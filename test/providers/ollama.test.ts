@@ -150,7 +150,7 @@ for (const [what, reply, sentence] of [
     await using upstream = await startUpstream(reply);
     const failure = failureOf(await ask(open(await ollama(upstream))));
     assert.deepEqual([failure.code, failure.retryable], ["provider_error", false]);
-    assert.equal(failure.message, sentence);
+    assert.equal(failure.detail, sentence);
     assert.equal(upstream.calls.length, 1);
   });
 }
@@ -165,7 +165,7 @@ test("ollama: where nothing listens, the error asks whether it is running", asyn
   });
   const failure = failureOf(await ask(open(provider)));
   assert.deepEqual([failure.code, failure.retryable], ["provider_error", true]);
-  assert.equal(failure.message, "Ollama could not be reached: is it running?");
+  assert.equal(failure.detail, "Ollama could not be reached: is it running?");
 });
 
 test("ollama: a stream without its end is truncated, and an error inside it is an error", async () => {

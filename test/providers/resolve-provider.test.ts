@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SetupError } from "../../server/providers/failures/provider-error.ts";
+import { readSettings } from "../../server/config/settings.ts";
+import { ConfigError } from "../../server/errors.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
 import { ask, open } from "../support/upstream-conversation.ts";
 import { fixture, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
-const times = { firstChunk: 20_000, idle: 20_000 };
 const resolve = (model: string, env: Record<string, string | undefined> = {}) =>
-  resolveProvider(model, { env, times, settings: {}, loadPackage: (name) => import(name) });
+  resolveProvider(model, { settings: readSettings(env), modelSettings: {}, loadPackage: (name) => import(name) });
 
 const chat = (): UpstreamReply => ({ body: [fixture("chat-completions/text-and-usage")] });
 const responses = (): UpstreamReply => ({ body: [fixture("responses/text")] });
@@ -15,7 +15,7 @@ const responses = (): UpstreamReply => ({ body: [fixture("responses/text")] });
 async function refuses(model: string, env: Record<string, string | undefined>, sentence: RegExp) {
   await assert.rejects(
     () => resolve(model, env),
-    (error: unknown) => error instanceof SetupError && sentence.test(error.message),
+    (error: unknown) => error instanceof ConfigError && sentence.test(error.message),
   );
 }
 
@@ -41,7 +41,18 @@ test("an unknown provider is refused with the list of the known ones", async () 
   await refuses("acme/x", {}, /"acme\/x".*openai\/NAME, litellm\/NAME,.* compatible\/NAME, demo\./);
   await refuses("constructor/x", {}, /names no known provider/);
   await refuses("openai/", {}, /names no model/);
-  await refuses("", { OPENAI_API_KEY: "sk" }, /names no model/);
+  await refuses("openai", {}, /names no model. Use openai\/NAME/);
+  await refuses("", { OPENAI_API_KEY: "sk" }, /names no known provider/);
+});
+
+test("a bare name is OpenAI's only if it looks like one of OpenAI's, and names of elsewhere are led to their provider", async () => {
+  const env = { OPENAI_API_KEY: "sk" };
+  for (const name of ["gpt-5.2", "o3", "chatgpt-4o-latest", "codex-mini", "ft:gpt-4o:acme"]) {
+    assert.equal((await resolve(name, env)).id, "openai");
+  }
+  await refuses("llama3", env, /"llama3" names no known provider\. Use one of: openai\/NAME/);
+  await refuses("claude-sonnet-5", env, /Did you mean "anthropic\/claude-sonnet-5"\?/);
+  await refuses("google/gemini-2.5-pro", env, /Did you mean "gemini\/gemini-2\.5-pro"\?/);
 });
 
 test("a missing key or base URL names its variable; an empty one is missing", async () => {
@@ -55,12 +66,12 @@ test("a base URL that cannot work is refused without being repeated", async () =
   for (const url of ["localhost:4000", "ftp://x/v1", "http://u:geheim@x/v1", "http://x/v1?a=geheim"]) {
     await refuses("litellm/x", { LITELLM_BASE_URL: url }, /^LITELLM_BASE_URL must(?!.*geheim)/);
   }
-  await refuses("x", { OPENAI_API_KEY: "sk", OPENAI_BASE_URL: "nonsense" }, /^OPENAI_BASE_URL/);
+  await refuses("openai/x", { OPENAI_API_KEY: "sk", OPENAI_BASE_URL: "nonsense" }, /^OPENAI_BASE_URL/);
 });
 
 test("a key that cannot travel in a header is refused without being repeated", async () => {
-  await refuses("x", { OPENAI_API_KEY: "sk-1\nsk-2" }, /^OPENAI_API_KEY must(?!.*sk-)/);
-  await refuses("x", { OPENAI_API_KEY: "schlüssel" }, /^OPENAI_API_KEY/);
+  await refuses("openai/x", { OPENAI_API_KEY: "sk-1\nsk-2" }, /^OPENAI_API_KEY must(?!.*sk-)/);
+  await refuses("openai/x", { OPENAI_API_KEY: "schlüssel" }, /^OPENAI_API_KEY/);
 });
 
 test("key and base URL are taken without the white space around them; a slash at the end is fine", async () => {

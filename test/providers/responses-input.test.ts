@@ -86,7 +86,7 @@ test("a run that ends at the turn limit leaves a history that can be sent", asyn
   const input = upstream.calls[1]?.json.input;
   const outputs = input.filter((item: { type?: string }) => item.type === "function_call_output");
   assert.equal(outputs.length, 2);
-  assert.match(outputs[0].output, /^Error: Cancelled/);
+  assert.match(outputs[0].output, /Cancelled: the run ended/);
   assert.deepEqual(input.slice(-2), [
     { role: "assistant", content: "I stopped here." },
     { role: "user", content: [{ type: "input_text", text: "Go on" }] },

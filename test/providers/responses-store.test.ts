@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkHistory } from "../../server/agent/history-check.ts";
+import { checkHistory } from "../../server/agent/check-history.ts";
 import type { ConversationState } from "../../server/protocol/chat.ts";
-import type { ConversationSetup, Provider } from "../../server/providers/provider.ts";
+import type { ConversationStart, Provider } from "../../server/providers/provider.ts";
 import { onEveryTransport } from "../support/chat-transports.ts";
 import { ask, failureOf, open, responsesProvider, said } from "../support/upstream-conversation.ts";
 import { eventStream, fixture, jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
@@ -36,7 +36,7 @@ async function toolLoop(upstream: UpstreamServer, provider: Provider): Promise<C
   assert.equal((await ask(conversation)).error, undefined);
   const state: ConversationState = JSON.parse(JSON.stringify(conversation.state()));
   assert.ok("conversation_history" in state);
-  checkHistory(state.conversation_history);
+  checkHistory(state.conversation_history, { maxHistoryItems: 100, maxHistoryBytes: 100_000 });
   return state;
 }
 
@@ -101,7 +101,7 @@ test("the next message brings the whole conversation, after it was stored as JSO
 test("images and PDFs travel in this API's form, now and in later messages", async () => {
   await using upstream = await startUpstream(text(), text());
   const provider = stateless(upstream);
-  const attachments: ConversationSetup["attachments"] = [
+  const attachments: ConversationStart["attachments"] = [
     { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" },
     {
       type: "file",

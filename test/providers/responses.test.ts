@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ConversationSetup } from "../../server/providers/provider.ts";
+import type { ConversationStart } from "../../server/providers/provider.ts";
 import { ask, failureOf, open, responsesProvider, said } from "../support/upstream-conversation.ts";
 import { eventStream, fixture, jsonReply, startUpstream } from "../support/upstream-server.ts";
 
@@ -53,7 +53,7 @@ test("a state continues: the previous id is sent, and the instructions again", a
 
 test("images and PDFs travel as data URLs, and an empty message adds no empty text", async () => {
   await using upstream = await startUpstream(text());
-  const attachments: ConversationSetup["attachments"] = [
+  const attachments: ConversationStart["attachments"] = [
     { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" },
     {
       type: "file",
@@ -172,7 +172,8 @@ test("response.failed, which the package only yields, is an error in our words",
   const turn = await ask(open(responsesProvider(upstream)));
   assert.equal(said(turn), "Let me");
   assert.equal(failureOf(turn).code, "provider_error");
-  assert.equal(failureOf(turn).message, "OpenAI had an internal error. Please try again.");
+  assert.equal(failureOf(turn).detail, "OpenAI had an internal error.");
+  assert.doesNotMatch(failureOf(turn).message, /OpenAI/);
 });
 
 test("an overload that the stream reports is provider_overloaded", async () => {

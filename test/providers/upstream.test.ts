@@ -1,107 +1,264 @@
+/** The connection to a model, which is the same for all APIs: what is no answer, limits, tries, aborts, and how it is used again. */
+
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { type TestContext, test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import type { ModelEvent } from "../../server/providers/provider.ts";
+import type { RetryClock } from "../../server/providers/transport/request.ts";
 import { gate, within } from "../support/deadline.ts";
 import { stopClock } from "../support/stopped-clock.ts";
-import { ask, chatProvider, failureOf, open, responsesProvider, said } from "../support/upstream-conversation.ts";
-import { eventStream, startUpstream } from "../support/upstream-server.ts";
-
-// Loaded with the first request otherwise, which would count towards the short time limits below.
-before(() => import("openai"));
+import { STREAMED_APIS } from "../support/streamed-apis.ts";
+import { turns } from "../support/turns.ts";
+import {
+  ask,
+  chatProvider,
+  failureOf,
+  INSTANT_CLOCK,
+  leave,
+  open,
+  PATIENT,
+  said,
+} from "../support/upstream-conversation.ts";
+import { eventStream, jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
 const chunk = (content: string, finish_reason: string | null = null) => ({
   choices: [{ index: 0, delta: { content }, finish_reason }],
 });
 const answer = () => ({ body: [eventStream(chunk("ok", "stop"), "[DONE]")] });
 
-test("200 with an HTML page is an error that points at the base URL, not an empty answer", async () => {
-  const headers = { "content-type": "text/html" };
-  await using upstream = await startUpstream({ headers, body: ["<html>Welcome to nginx</html>"] });
-  const failure = failureOf(await ask(open(chatProvider(upstream))));
-  assert.equal(failure.code, "provider_error");
-  assert.match(failure.message, /base URL/);
-  assert.doesNotMatch(failure.message, /nginx|http/);
-  assert.equal(upstream.calls.length, 1);
-});
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
 
-test("200 with a JSON error is that error; 200 with any other JSON is a wrong address", async () => {
-  const headers = { "content-type": "application/json" };
-  const error = { error: { message: "slow down", code: "rate_limit_exceeded" } };
-  await using upstream = await startUpstream(
-    { headers, body: [JSON.stringify(error)] },
-    { headers, body: ['{"choices":[]}'] },
-  );
-  const codes = [];
-  for (let run = 0; run < 2; run++) {
-    codes.push(failureOf(await ask(open(chatProvider(upstream)))).code);
+for (const api of STREAMED_APIS) {
+  const headers = { "content-type": api.contentType };
+  const whole = api.bytes(api.fixtures.text);
+  const begin = whole.subarray(0, api.startOf(whole));
+  const text = (): UpstreamReply => ({ headers, body: [whole] });
+
+  for (const [what, reply, sentence] of [
+    ["200 with a page of HTML", { headers: { "content-type": "text/html" }, body: ["<html>nginx</html>"] }, /base URL/],
+    ["200 with any JSON", jsonReply(200, { output: {} }), /base URL/],
+    ["a compressed stream", { headers: { ...headers, "content-encoding": "gzip" }, body: [whole] }, /compress/],
+    ["a redirect", { status: 307, headers: { location: "http://127.0.0.1:9/" } }, /redirect/],
+  ] as const) {
+    test(`${api.name}: ${what} is no answer: the operator reads of the base URL, and it is not tried again`, async () => {
+      await using upstream = await startUpstream(reply);
+      const failure = failureOf(await ask(open(await api.provider(upstream, PATIENT))));
+      assert.equal(failure.code, "provider_error");
+      assert.equal(failure.retryable, false);
+      assert.match(failure.detail, sentence);
+      assert.doesNotMatch(failure.detail, /nginx|http:/);
+      assert.equal(upstream.calls.length, 1);
+    });
   }
-  assert.deepEqual(codes, ["provider_rate_limited", "provider_error"]);
+
+  for (const [what, limits, reply, sentence] of [
+    ["no head", { firstChunkMs: 80, idleMs: 20_000 }, { headless: true }, /did not answer within 0\.1 seconds/],
+    ["no first byte", { firstChunkMs: 80, idleMs: 20_000 }, { headers }, /did not answer within 0\.1 seconds/],
+    ["silence in the middle", { firstChunkMs: 20_000, idleMs: 80 }, { headers, body: [begin] }, /stopped sending/],
+  ] as const) {
+    test(`${api.name}: ${what} has its limit, and the connection is closed`, async (t) => {
+      const clock = stopClock(t);
+      const silent = gate();
+      const body = [...("body" in reply ? reply.body : []), silent.open];
+      await using upstream = await startUpstream({ ...reply, body, end: "stall" });
+      const called = upstream.nextCall();
+      const asking = ask(open(await api.provider(upstream, limits)));
+      await within(silent.opened, "the answer so far");
+      clock.tick(80);
+      const turn = await within(asking, "the time-out");
+      assert.equal(failureOf(turn).code, "provider_timeout");
+      assert.match(failureOf(turn).detail, sentence);
+      assert.equal(said(turn) !== "", "body" in reply, "what was said before is kept");
+      assert.equal(await (await called).closed, "aborted");
+      assert.equal(upstream.calls.length, 1);
+    });
+  }
+
+  test(`${api.name}: the limit on silence counts bytes: one event may take longer than it`, async (t) => {
+    const clock = stopClock(t);
+    const rest = whole.subarray(begin.length);
+    const pieces = [0, 1, 2].flatMap((part) => [
+      () => clock.tick(400),
+      rest.subarray(part * 20, part === 2 ? undefined : part * 20 + 20),
+    ]);
+    await using upstream = await startUpstream({ headers, body: [begin, ...pieces] });
+    const provider = await api.provider(upstream, { firstChunkMs: 20_000, idleMs: 600 });
+    assert.equal((await ask(open(provider))).error, undefined);
+  });
+
+  for (const [when, reply] of [
+    ["before the head of the answer", { headless: true, end: "stall" }],
+    ["between head and first byte", { headers, end: "stall" }],
+    ["in the middle of the stream", { headers, body: [begin], end: "stall" }],
+  ] as const) {
+    test(`${api.name}: an abort ${when} closes the connection, also after garbage collections`, async () => {
+      await using upstream = await startUpstream(reply);
+      const abort = new AbortController();
+      const turn = ask(open(await api.provider(upstream, PATIENT)), abort.signal);
+      const call = await upstream.nextCall();
+      for (let round = 0; round < 5; round++) {
+        collectGarbage();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      const reason = Object.freeze(new Error("stopped"));
+      abort.abort(reason);
+      assert.equal((await within(turn, "the end of the turn")).error, reason);
+      assert.equal(await within(call.closed, "the end of the connection"), "aborted");
+    });
+  }
+
+  test(`${api.name}: an aborted signal sends nothing`, async () => {
+    await using upstream = await startUpstream(text());
+    await ask(open(await api.provider(upstream, PATIENT)), AbortSignal.abort());
+    assert.equal(upstream.calls.length, 0);
+  });
+
+  test(`${api.name}: leaving the answer closes the connection; a finished answer keeps it for the next`, async () => {
+    await using upstream = await startUpstream(text(), text(), { headers, body: [begin], end: "stall" });
+    const provider = await api.provider(upstream, PATIENT);
+    for (let request = 0; request < 2; request++) {
+      assert.equal((await ask(open(provider))).error, undefined);
+      assert.equal(await upstream.calls[request]?.closed, "complete");
+      // Until the other side has read the end of the answer.
+      await turns();
+    }
+    const [first, second] = upstream.calls;
+    assert.equal(first?.port, second?.port);
+    assert.equal(first?.headers["accept-encoding"], "identity");
+    assert.equal(Number(first?.headers["content-length"]), Buffer.byteLength(first?.body ?? ""));
+    await leave(open(provider));
+    assert.equal(await upstream.calls[2]?.closed, "aborted");
+  });
+
+  for (const [when, reply] of [
+    ["before the head", { headless: true, end: "cut" }],
+    ["between head and first event", { headers, end: "cut" }],
+  ] as const) {
+    test(`${api.name}: a request whose connection is cut ${when} is not sent again, which might be paid for twice`, async () => {
+      await using upstream = await startUpstream(reply, text());
+      const failure = failureOf(await ask(open(await api.provider(upstream, PATIENT))));
+      assert.equal(failure.code, "provider_error");
+      assert.equal(failure.retryable, true);
+      assert.match(failure.detail, /could not be reached/);
+      assert.equal(upstream.calls.length, 1);
+    });
+  }
+
+  test(`${api.name}: the same holds for a connection that has served before`, async () => {
+    await using upstream = await startUpstream(text(), { headless: true, end: "cut" }, text());
+    const provider = await api.provider(upstream, PATIENT);
+    assert.equal((await ask(open(provider))).error, undefined);
+    await upstream.calls[0]?.closed;
+    await turns();
+    assert.equal(failureOf(await ask(open(provider))).code, "provider_error");
+    const [first, second] = upstream.calls;
+    assert.equal(first?.port, second?.port);
+    assert.equal(upstream.calls.length, 2);
+  });
+
+  test(`${api.name}: a connection that the upstream closed between two requests is replaced`, async () => {
+    await using upstream = await startUpstream(text(), text());
+    const provider = await api.provider(upstream, PATIENT);
+    assert.equal((await ask(open(provider))).error, undefined);
+    await upstream.calls[0]?.closed;
+    await upstream.endConnections();
+    assert.equal((await ask(open(provider))).error, undefined);
+    const [first, second] = upstream.calls;
+    assert.notEqual(first?.port, second?.port);
+  });
+
+  test(`${api.name}: a large file arrives whole`, async () => {
+    await using upstream = await startUpstream(text());
+    const data = "QUJD".repeat(400_000);
+    const url = `data:image/png;base64,${data}`;
+    const file = { type: "image", name: "a.png", mime_type: "image/png", url } as const;
+    const provider = await api.provider(upstream, PATIENT);
+    assert.equal((await ask(open(provider, { attachments: [file] }))).error, undefined);
+    const [{ body, headers: sent } = assert.fail("no request")] = upstream.calls;
+    assert.ok(body.includes(data));
+    assert.equal(Number(sent["content-length"]), Buffer.byteLength(body));
+  });
+}
+
+test("200 with a JSON error is that error", async () => {
+  const error = { error: { message: "slow down", code: "rate_limit_exceeded" } };
+  await using upstream = await startUpstream(jsonReply(200, error));
+  assert.equal(failureOf(await ask(open(chatProvider(upstream)))).code, "provider_rate_limited");
 });
 
 test("a redirect is not followed: the key and the prompt stay where they were sent", async () => {
   await using other = await startUpstream(answer());
   await using upstream = await startUpstream({ status: 307, headers: { location: other.url } });
-  const failure = failureOf(await ask(open(chatProvider(upstream))));
-  assert.match(failure.message, /redirect/);
+  failureOf(await ask(open(chatProvider(upstream))));
   assert.equal(other.calls.length, 0);
 });
 
-test("nothing at all within the first-chunk time is provider_timeout, and the connection is closed", async (t) => {
-  await using upstream = await startUpstream({ headless: true, end: "stall" });
-  const clock = stopClock(t);
-  const called = upstream.nextCall();
-  const asking = ask(open(chatProvider(upstream, { times: { firstChunk: 80, idle: 20_000 } })));
-  const { closed } = await called;
-  clock.tick(80);
-  const failure = failureOf(await within(asking, "the time-out"));
-  assert.equal(failure.code, "provider_timeout");
-  assert.match(failure.message, /did not answer within 0\.1 seconds/);
-  assert.equal(await closed, "aborted");
-  assert.equal(upstream.calls.length, 1);
-});
-
-test("headers without a body count as nothing: the package's own time-out would be over by then", async (t) => {
-  const clock = stopClock(t);
-  const head = gate();
-  await using upstream = await startUpstream({ body: [head.open], end: "stall" });
-  const called = upstream.nextCall();
-  const asking = ask(open(responsesProvider(upstream, { times: { firstChunk: 80, idle: 20_000 } })));
-  await within(head.opened, "the head");
-  clock.tick(80);
-  assert.equal(failureOf(await within(asking, "the time-out")).code, "provider_timeout");
-  assert.equal(await (await called).closed, "aborted");
-});
-
-test("a stream that falls silent for the idle time is provider_timeout, after what it said", async () => {
-  await using upstream = await startUpstream({ body: [eventStream(chunk("Half"))], end: "stall" });
-  const times = { firstChunk: 20_000, idle: 80 };
-  const turn = await ask(open(chatProvider(upstream, { times })));
-  assert.equal(said(turn), "Half");
-  assert.equal(failureOf(turn).code, "provider_timeout");
-  assert.match(failureOf(turn).message, /stopped sending/);
-  assert.equal(await upstream.calls[0]?.closed, "aborted");
-});
-
-test("comments keep a thinking upstream alive beyond the idle time", async (t) => {
+test("comments keep a thinking upstream alive beyond the limit on silence", async (t) => {
   const clock = stopClock(t);
   const body = Array.from({ length: 3 }, () => [": thinking\n\n", () => clock.tick(200)]).flat();
   await using upstream = await startUpstream({ body: [...body, ...answer().body] });
-  const turn = await ask(open(chatProvider(upstream, { times: { firstChunk: 20_000, idle: 250 } })));
+  const turn = await ask(open(chatProvider(upstream, { limits: { firstChunkMs: 20_000, idleMs: 250 } })));
   assert.equal(turn.error, undefined);
 });
 
-test("a connection that is cut before the first event is tried again, three times in all", async () => {
-  await using upstream = await startUpstream(
-    { headless: true, end: "cut" },
-    { body: [": hello\n\n"], end: "cut" },
-    answer(),
-  );
-  assert.equal(said(await ask(open(chatProvider(upstream)))), "ok");
-  assert.equal(upstream.calls.length, 3);
-  upstream.reply({ end: "cut" }, { end: "cut" }, { end: "cut" }, answer());
-  const failure = failureOf(await ask(open(chatProvider(upstream))));
+test("the time that a slow client takes is not the upstream's silence", async (t) => {
+  const clock = stopClock(t);
+  await using upstream = await startUpstream({ body: [eventStream(chunk("Half")), eventStream(chunk("", "stop"))] });
+  const conversation = open(chatProvider(upstream, { limits: { firstChunkMs: 20_000, idleMs: 250 } }));
+  let text = "";
+  for await (const batch of conversation.ask(new AbortController().signal)) {
+    clock.tick(1000);
+    await turns();
+    text += batch.map((event) => (event.type === "text" ? event.delta : "")).join("");
+  }
+  assert.equal(text, "Half");
+});
+
+test("an abort while the client takes its time closes the connection, and nothing more is said", async () => {
+  await using upstream = await startUpstream({ body: [eventStream(chunk("Half"))], end: "stall" });
+  const abort = new AbortController();
+  const batches = open(chatProvider(upstream)).ask(abort.signal)[Symbol.asyncIterator]();
+  await batches.next();
+  abort.abort(new Error("left"));
+  assert.equal(await upstream.calls[0]?.closed, "aborted");
+  await assert.rejects(batches.next(), /left/);
+});
+
+/** A clock that notes how long it should have waited. */
+function notingClock(waits: number[]): RetryClock {
+  return { ...INSTANT_CLOCK, wait: async (ms) => void waits.push(ms) };
+}
+
+test("an address where nobody listens is tried three times, and then could not be reached", async () => {
+  const upstream = await startUpstream();
+  await upstream.close();
+  const waits: number[] = [];
+  const failure = failureOf(await ask(open(chatProvider(upstream, { clock: notingClock(waits) }))));
   assert.equal(failure.code, "provider_error");
-  assert.match(failure.message, /could not be reached/);
-  assert.equal(upstream.calls.length, 6);
+  assert.match(failure.detail, /could not be reached/);
+  assert.doesNotMatch(failure.detail, /127\.0\.0\.1|ECONN/);
+  assert.deepEqual(waits, [250, 500]);
+});
+
+test("an abort while waiting for the next try ends the wait, and there is no next try", async () => {
+  const abort = new AbortController();
+  await using upstream = await startUpstream({ status: 503 }, answer());
+  const waits: number[] = [];
+  const clock: RetryClock = {
+    ...INSTANT_CLOCK,
+    wait: async (ms, signal) => {
+      waits.push(ms);
+      abort.abort();
+      signal.throwIfAborted();
+    },
+  };
+  await ask(open(chatProvider(upstream, { clock })), abort.signal);
+  assert.deepEqual(waits, [250]);
+  assert.equal(upstream.calls.length, 1);
 });
 
 test("a connection that is cut after the first event is provider_truncated, and not tried again", async () => {
@@ -112,25 +269,34 @@ test("a connection that is cut after the first event is provider_truncated, and 
   assert.equal(upstream.calls.length, 1);
 });
 
-test("an address where nobody listens could not be reached", async () => {
-  const upstream = await startUpstream();
-  await upstream.close();
-  const failure = failureOf(await ask(open(chatProvider(upstream))));
-  assert.equal(failure.code, "provider_error");
-  assert.match(failure.message, /could not be reached/);
-  assert.doesNotMatch(failure.message, /127\.0\.0\.1|ECONN/);
+test("after the last event a stream may end by itself, so that its connection can be used again", async (t) => {
+  // It has a moment to end, which must not be over before this test has it end.
+  stopClock(t);
+  const end = gate();
+  await using upstream = await startUpstream({ body: [...answer().body, end.opened] });
+  assert.equal(said(await ask(open(chatProvider(upstream)))), "ok");
+  // Enough ticks for the upstream to see a connection that was dropped instead.
+  await turns();
+  end.open();
+  assert.equal(await upstream.calls[0]?.closed, "complete");
+});
+
+test("a stream that does not end after its last event is closed", async () => {
+  await using upstream = await startUpstream({ ...answer(), end: "stall" });
+  assert.equal(said(await ask(open(chatProvider(upstream)))), "ok");
+  assert.equal(await upstream.calls[0]?.closed, "aborted");
 });
 
 for (const [what, line] of [
   ["a broken JSON line", 'data: {"choices":[{"del\n\n'],
   ["JSON that is no object", "data: [1]\n\n"],
 ] as const) {
-  test(`${what} is an error in our words`, async () => {
-    await using upstream = await startUpstream({ body: [eventStream(chunk("Half")), line] });
+  test(`${what} is an error in our words, after what stands before it in the same packet`, async () => {
+    await using upstream = await startUpstream({ body: [eventStream(chunk("Half")) + line] });
     const turn = await ask(open(chatProvider(upstream)));
     assert.equal(said(turn), "Half");
     assert.equal(failureOf(turn).code, "provider_error");
-    assert.match(failureOf(turn).message, /could not be read/);
+    assert.match(failureOf(turn).detail, /could not be read/);
   });
 }
 
@@ -156,4 +322,57 @@ test("UTF-8 that is split between two chunks is put together", async () => {
   const at = bytes.indexOf(0xf0) + 2;
   await using upstream = await startUpstream({ body: [bytes.subarray(0, at), bytes.subarray(at)] });
   assert.equal(said(await ask(open(chatProvider(upstream)))), "👋");
+});
+
+const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/** An event in an HTTP chunk of its own, as most servers send them. */
+function httpChunk(content: string, finish: string | null = null): string {
+  const data = eventStream(chunk(content, finish));
+  return `${data.length.toString(16)}\r\n${data}\r\n`;
+}
+
+/** A conversation with a model whose packets the test writes. */
+async function rawModel(t: TestContext) {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  assert.ok(address !== null && typeof address === "object");
+  const connected = once(server, "connection") as Promise<[Socket]>;
+  const conversation = open(chatProvider({ url: `http://127.0.0.1:${address.port}/v1` }));
+  const batches = conversation.ask(new AbortController().signal)[Symbol.asyncIterator]();
+  const first = batches.next();
+  const [socket] = await within(connected, "the request");
+  t.after(async () => {
+    await batches.return?.();
+    socket.destroy();
+    server.close();
+  });
+  await once(socket, "data");
+  return { batches, first, socket };
+}
+
+const textsOf = ({ value }: IteratorResult<ModelEvent[]>) =>
+  (value as ModelEvent[]).flatMap((event) => (event.type === "text" ? [event.delta] : []));
+
+test("what an upstream sends in one packet is one batch, also where each event is an HTTP chunk of its own", async (t) => {
+  const { batches, first, socket } = await rawModel(t);
+  socket.write(HEAD + httpChunk("first"));
+  assert.deepEqual(textsOf(await within(first, "the first event")), ["first"]);
+  const words = Array.from({ length: 20 }, (_, index) => `word ${index}`);
+  const rest = batches.next();
+  socket.write(`${words.map((word) => httpChunk(word)).join("")}${httpChunk("", "stop")}0\r\n\r\n`);
+  assert.deepEqual(textsOf(await within(rest, "the rest")), words);
+});
+
+test("what arrives while the client takes its time is one batch", async (t) => {
+  const { batches, first, socket } = await rawModel(t);
+  socket.write(HEAD + httpChunk("a"));
+  assert.deepEqual(textsOf(await within(first, "the first event")), ["a"]);
+  socket.write(httpChunk("b"));
+  await turns();
+  socket.write(`${httpChunk("c")}${httpChunk("", "stop")}0\r\n\r\n`);
+  await turns();
+  assert.deepEqual(textsOf(await within(batches.next(), "the rest")), ["b", "c"]);
 });

@@ -7,7 +7,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { SetupError } from "../../server/providers/failures/provider-error.ts";
+import { readSettings } from "../../server/config/settings.ts";
+import { ConfigError } from "../../server/errors.ts";
 import { vertexEndpoint } from "../../server/providers/gemini/vertex.ts";
 import { historyOf, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
@@ -22,9 +23,9 @@ for (const [location, host] of [
   ["eu", "aiplatform.eu.rep.googleapis.com"],
 ] as const) {
   test(`vertex: the location ${location} has the host ${host}`, () => {
-    const env = { GOOGLE_CLOUD_PROJECT: "acme-1", GOOGLE_CLOUD_LOCATION: location };
+    const settings = readSettings({ GOOGLE_CLOUD_PROJECT: "acme-1", GOOGLE_CLOUD_LOCATION: location });
     assert.equal(
-      vertexEndpoint({ model: "m", env }),
+      vertexEndpoint({ id: "vertex", model: "m", settings }),
       `https://${host}/v1/projects/acme-1/locations/${location}/endpoints/openapi`,
     );
   });
@@ -39,7 +40,7 @@ test("vertex: a missing or impossible project or location stops the start and na
   ] as const) {
     await assert.rejects(
       () => serve("vertex/gemini-2.5-flash", { ...env, VERTEX_ACCESS_TOKEN: "t" }),
-      (error: unknown) => error instanceof SetupError && sentence.test(error.message),
+      (error: unknown) => error instanceof ConfigError && sentence.test(error.message),
     );
   }
 });
@@ -126,8 +127,8 @@ test("vertex: refused credentials say what is missing", async () => {
   for (const sentence of [/wrong or expired/, /Vertex AI User/]) {
     const failure = failureOf(await ask(open(provider)));
     assert.equal(failure.code, "provider_auth");
-    assert.match(failure.message, sentence);
-    assert.doesNotMatch(failure.message, /secret/);
+    assert.match(failure.detail, sentence);
+    assert.doesNotMatch(failure.detail, /secret/);
   }
 });
 
@@ -139,8 +140,8 @@ test("vertex: without credentials the error says how to get some, and nothing is
   };
   const failure = failureOf(await ask(open(await serve("vertex/gemini-2.5-flash", env))));
   assert.equal(failure.code, "provider_auth");
-  assert.match(failure.message, /gcloud auth application-default login/);
-  assert.doesNotMatch(failure.message, /no-such-credentials/);
+  assert.match(failure.detail, /gcloud auth application-default login/);
+  assert.doesNotMatch(failure.detail, /no-such-credentials/);
   assert.equal(upstream.calls.length, 0);
 });
 

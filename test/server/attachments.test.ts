@@ -17,7 +17,7 @@ test("every type of the list reaches the model on every transport", async (t) =>
   for (const transport of ["json", "sse", "socket"] as const) {
     const server = await startServer(t, { turns: [[say("Seen")]] });
     await send[transport](t, server, { message: "Look", attachments });
-    assert.deepEqual(server.model.asked[0]?.setup.attachments, attachments.map(received));
+    assert.deepEqual(server.model.asked[0]?.start.attachments, attachments.map(received));
   }
 });
 
@@ -124,7 +124,7 @@ test("a model that takes no PDF refuses one by its name, and /api/info says what
   assert.equal(answer.status, 415);
   const { error } = JSON.parse(await answer.text());
   assert.equal(error.code, "unsupported_attachment");
-  assert.match(error.message, /PDF; The scripted model takes PNG and JPEG images/);
+  assert.match(error.message, /PDF; this assistant takes PNG and JPEG images/);
   const info = await (await fetch(`${server.url}/api/info`)).text();
   assert.deepEqual(JSON.parse(info).attachments, {
     media_types: mediaTypes,
@@ -153,7 +153,7 @@ test("a mime_type in capitals is the same type", async (t) => {
   const server = await startServer(t, { turns: [[say("Seen")]] });
   const attachments = png({ mime_type: "Image/PNG" });
   assert.equal((await send.json(t, server, { message: "", attachments })).status, 200);
-  assert.equal(server.model.asked[0]?.setup.attachments[0]?.mime_type, "image/png");
+  assert.equal(server.model.asked[0]?.start.attachments[0]?.mime_type, "image/png");
 });
 
 test("a PDF may have up to 1,024 bytes before its head, as readers accept it", async (t) => {
@@ -178,6 +178,6 @@ for (const [given, shown] of [
   test(`a file named ${JSON.stringify(given?.slice(0, 30))} is shown as ${shown?.slice(0, 30)}`, async (t) => {
     const server = await startServer(t, { turns: [[say("Seen")]] });
     await send.json(t, server, { message: "", attachments: png({ name: given }) });
-    assert.equal(server.model.asked[0]?.setup.attachments[0]?.name, shown);
+    assert.equal(server.model.asked[0]?.start.attachments[0]?.name, shown);
   });
 }

@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { encodeFrame } from "../../server/protocol/sse.ts";
-import { encodeEvent } from "../../server/runs/encode-event.ts";
 import { post, readEventStream } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { endlessTurn, settled } from "../support/endless-turn.ts";
@@ -40,8 +39,8 @@ test("each token leaves at once, not with the next", async (t) => {
 });
 
 test("a frame is an id, an event and one data line and a blank line, whatever the text holds", () => {
-  const event = encodeEvent({ type: "token", data: "a\r\nb\n\nevent: error\ndata: x" }, 7);
-  assert.match(encodeFrame(event), /^id: 7\nevent: token\ndata: [^\r\n]+\n\n$/);
+  const data = "a\r\nb\n\nevent: error\ndata: x";
+  assert.match(encodeFrame({ type: "token", data, id: 7 }), /^id: 7\nevent: token\ndata: [^\r\n]+\n\n$/);
 });
 
 test("there is no [DONE] line: the last frame is the done event", async (t) => {

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clientAddress } from "../../server/limits/client-address.ts";
-import { readProxies } from "../../server/read-proxies.ts";
+import { clientAddress } from "../../server/auth/client-address.ts";
+import { readSettings } from "../../server/config/settings.ts";
 
 const PROXIES = "10.0.0.0/8, fd00::/8, 2001:db8::1";
-const XFF = readProxies({ PARLEY_TRUSTED_PROXIES: PROXIES });
-const FORWARDED = readProxies({
+const XFF = readSettings({ PARLEY_TRUSTED_PROXIES: PROXIES });
+const FORWARDED = readSettings({
   PARLEY_TRUSTED_PROXIES: PROXIES,
   PARLEY_FORWARDED_HEADER: "Forwarded",
 });
@@ -42,13 +42,13 @@ const FORWARDED_CASES: typeof CASES = [
   ["the other header's form", "10.0.0.1", "198.51.100.1", "10.0.0.1"],
 ];
 
-for (const [header, policy, cases] of [
+for (const [header, settings, cases] of [
   ["X-Forwarded-For", XFF, CASES],
   ["Forwarded", FORWARDED, FORWARDED_CASES],
 ] as const) {
   for (const [name, peer, value, address] of cases) {
     test(`${header} with ${name} means ${address}`, () => {
-      assert.equal(clientAddress(peer, value, policy), address);
+      assert.equal(clientAddress(peer, value, settings), address);
     });
   }
 }
@@ -64,8 +64,8 @@ for (const entry of [
   "10.0.0.0/-1",
 ]) {
   test(`PARLEY_TRUSTED_PROXIES with ${entry} stops the start and says so`, () => {
-    assert.throws(() => readProxies({ PARLEY_TRUSTED_PROXIES: `10.0.0.1, ${entry}` }), {
-      name: "SetupError",
+    assert.throws(() => readSettings({ PARLEY_TRUSTED_PROXIES: `10.0.0.1, ${entry}` }), {
+      name: "ConfigError",
       message: new RegExp(`has "${entry.replaceAll(".", "\\.")}"`),
     });
   });

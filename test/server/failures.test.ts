@@ -2,9 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError } from "../../server/protocol/api-error.ts";
-import { ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
-import { ProviderError, type ProviderErrorCode } from "../../server/providers/failures/provider-error.ts";
+import { ApiError, ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
+import type { ProviderErrorCode } from "../../server/providers/failures.ts";
 import { assertSame, onEveryTransport, post, send } from "../support/chat-transports.ts";
 import { call, cut, fail, hang, say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
@@ -25,7 +24,7 @@ const STATUS: Record<ProviderErrorCode, number> = {
 
 for (const code of Object.keys(STATUS) as ProviderErrorCode[]) {
   test(`a model that fails with ${code} is ${STATUS[code]} in JSON and one error event elsewhere`, async (t) => {
-    const error = new ProviderError(code, "Our own words.");
+    const error = new ApiError(code, "Our own words.");
     const { json, sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
       message: "Hi",
     });
@@ -38,7 +37,7 @@ for (const code of Object.keys(STATUS) as ProviderErrorCode[]) {
 }
 
 test("a failure after the first token comes after what was said", async (t) => {
-  const turns = [[say("Half"), fail(new ProviderError("provider_truncated", "It broke off."))]];
+  const turns = [[say("Half"), fail(new ApiError("provider_truncated", "It broke off."))]];
   const { json, sse } = await onEveryTransport(t, () => ({ turns }), { message: "Hi" });
   assert.equal(json.status, 502);
   assert.deepEqual(
@@ -77,7 +76,7 @@ test("a bug leaves as a bare internal, and the log has its stack", async (t) => 
 
 test("an error brings the last good state, from which the same message can be sent again", async (t) => {
   const state = { conversation_history: [{ role: "user", content: "Before" }] };
-  const error = new ProviderError("provider_error", "No.");
+  const error = new ApiError("provider_error", "No.");
   const { sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
     message: "Hi",
     state,
@@ -88,7 +87,7 @@ test("an error brings the last good state, from which the same message can be se
 
 test("a failure between tools and answer gives the state from before the message", async (t) => {
   const setup = () => ({
-    turns: [[call("c1", "echo", { text: "a" })], [fail(new ProviderError("provider_error", "No."))]],
+    turns: [[call("c1", "echo", { text: "a" })], [fail(new ApiError("provider_error", "No."))]],
     agent: { tools: [echo] },
     stateKind: "previous_response_id" as const,
   });
@@ -102,7 +101,7 @@ test("a failure between tools and answer gives the state from before the message
 });
 
 test("the provider's Retry-After reaches the client: a header in JSON, retry_after in events", async (t) => {
-  const error = new ProviderError("provider_rate_limited", "Slow down.", { retryAfter: 7.2 });
+  const error = new ApiError("provider_rate_limited", "Slow down.", { retryAfter: 7.2 });
   const { json, sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
     message: "Hi",
   });
@@ -110,8 +109,20 @@ test("the provider's Retry-After reaches the client: a header in JSON, retry_aft
   for (const { last } of [sse, socket]) assert.equal(last.type === "error" && last.retry_after, 7.2);
 });
 
+test("what only the operator should know is in the sentence of a server on loopback without keys, and of no other", async (t) => {
+  const error = new ApiError("provider_auth", "Not set up.", { detail: "Acme AI refused the key." });
+  const setup = () => ({ turns: [[fail(error)]] });
+  const { sse } = await onEveryTransport(t, setup, { message: "Hi" });
+  assert.equal(sse.last.data, "Not set up. (Acme AI refused the key.)");
+  const server = await startServer(t, { ...setup(), env: { PARLEY_API_KEY: "api-key-1" } });
+  const headers = { authorization: "Bearer api-key-1" };
+  const answer = await post(server, { message: "Hi", stream: true }, { headers });
+  assert.doesNotMatch(await answer.text(), /Acme/);
+  assert.match(server.log.join("\n"), /Acme AI refused the key/);
+});
+
 test("a provider may say that a retry is of no use", async (t) => {
-  const error = new ProviderError("provider_error", "No such model.", { retryable: false });
+  const error = new ApiError("provider_error", "No such model.", { retryable: false });
   const { sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
     message: "Hi",
   });

@@ -103,7 +103,7 @@ test("the second model goes on in the middle of a run, with what the first one's
   const told = upstreams[1].calls[0]?.json.messages.at(-1);
   assert.deepEqual([told.role, told.content], ["tool", "from the tool"]);
   const log = server.log.join("\n");
-  assert.match(log, /model_failover: litellm\/first failed, compatible\/second is asked in its place/);
+  assert.match(log, /model_failover: litellm\/first failed, compatible\/second is asked instead/);
   assert.match(log, /cause: provider_overloaded/);
 });
 
@@ -226,6 +226,6 @@ for (const [what, agent, sentence] of REFUSED) {
   test(`fallbacks with ${what} stop the start`, async (t) => {
     const env = { COMPATIBLE_BASE_URL: "http://127.0.0.1:9", OPENAI_API_KEY: "k" };
     const started = startServer(t, { agent: { model: "compatible/first", ...agent }, env });
-    await assert.rejects(started, { name: "SetupError", message: sentence });
+    await assert.rejects(started, { name: "ConfigError", message: sentence });
   });
 }

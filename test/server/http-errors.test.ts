@@ -14,6 +14,7 @@ async function refusal(answer: Response): Promise<{ code: ErrorCode; param?: str
   const body = JSON.parse(await answer.text());
   assert.deepEqual(Object.keys(body), ["error"]);
   assert.match(body.error.message, /^[A-Z`"a-z].*\.$/, "the message is a sentence");
+  assert.equal(typeof body.error.retryable, "boolean");
   return body.error;
 }
 
@@ -85,7 +86,7 @@ test("fields that a body would inherit are not taken for its own", async (t) => 
 test("a lone surrogate in the message does not reach the model", async (t) => {
   const server = await startServer(t, { turns: [[say("Fine")]] });
   await post(server, '{"message":"a\\ud800b","stream":false}');
-  assert.equal(server.model.asked[0]?.setup.message, "a\ufffdb");
+  assert.equal(server.model.asked[0]?.start.message, "a\ufffdb");
 });
 
 for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""]) {
@@ -101,6 +102,14 @@ test("application/json may come in any case and with a charset", async (t) => {
   const headers = { "content-type": "Application/JSON ; charset=UTF-8" };
   assert.equal((await post(server, chat(), { headers })).status, 200);
 });
+
+for (const charset of ["utf-16", '"UTF-16LE"', "iso-8859-1"]) {
+  test(`a body in ${charset} is 415: it would be read as UTF-8`, async (t) => {
+    const server = await startServer(t, { turns: [] });
+    const answer = await post(server, chat(), { headers: { "content-type": `application/json; charset=${charset}` } });
+    assert.deepEqual([answer.status, (await refusal(answer)).code], [415, "unsupported_media_type"]);
+  });
+}
 
 test("a body with a content coding is 415", async (t) => {
   const server = await startServer(t, { turns: [] });
@@ -151,6 +160,14 @@ for (const [path, methods, allow] of METHODS) {
     }
   });
 }
+
+test("CONNECT is 405 with Allow, too", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const raw = await connectRaw(t, server);
+  await raw.write("CONNECT example.com:443 HTTP/1.1", "host: example.com:443", "", "");
+  const { status, headers } = await raw.answer();
+  assert.deepEqual([status, headers.get("allow")], [405, "GET, HEAD, POST, OPTIONS"]);
+});
 
 for (const path of OPEN_PATHS) {
   test(`HEAD ${path} has the headers of GET and no body`, async (t) => {

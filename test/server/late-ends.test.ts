@@ -1,4 +1,4 @@
-/** Runs that end with an error: the conversation goes on from its last good state. */
+/** Runs that end with an error: the conversation goes on from its last good state, or is a new one. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -53,7 +53,7 @@ async function firstState(client: SocketClient): Promise<unknown> {
 
 for (const stateKind of KINDS) {
   for (const way of WAYS) {
-    test(`a socket goes on if a deaf model's run is ${way} (${stateKind})`, async (t) => {
+    test(`a model that ignores its abort when its run is ${way} costs a socket no conversation (${stateKind})`, async (t) => {
       const server = await deafServer(t, { stateKind, way });
       const client = await connect(t, server.socketUrl);
       const state = await firstState(client);
@@ -69,7 +69,7 @@ for (const stateKind of KINDS) {
       assert.equal(told(server), CONTINUED[stateKind]);
     });
 
-    test(`a stream tells the state if a deaf model's run is ${way} (${stateKind})`, async (t) => {
+    test(`a stream whose model ignores its abort when its run is ${way} tells the last good state (${stateKind})`, async (t) => {
       const server = await deafServer(t, { stateKind, way });
       const first = await send.sse(t, server, { message: "a" });
       const { state } = first.last;
@@ -98,7 +98,7 @@ for (const stateKind of KINDS) {
     assert.equal(told(server), NEW[stateKind]);
   });
 
-  test(`a new conversation that fails brings no earlier one back (${stateKind})`, async (t) => {
+  test(`a new conversation that fails does not bring back the one before it (${stateKind})`, async (t) => {
     const server = await deafServer(t, { stateKind });
     const client = await connect(t, server.socketUrl);
     await firstState(client);
@@ -122,7 +122,7 @@ for (const stateKind of KINDS) {
     assert.equal(told(server), CONTINUED[stateKind]);
   });
 
-  test(`a resumed failure without a state leaves the conversation (${stateKind})`, async (t) => {
+  test(`a failed run without a state that a socket resumes leaves its own conversation (${stateKind})`, async (t) => {
     const turns = [[say("A")], [fail(new Error("bug"))], [say("C")]];
     const server = await startServer(t, { turns, stateKind });
     const client = await connect(t, server.socketUrl);
@@ -136,7 +136,7 @@ for (const stateKind of KINDS) {
     assert.equal(told(server), CONTINUED[stateKind]);
   });
 
-  test(`a refused message, new conversation or not, changes nothing (${stateKind})`, async (t) => {
+  test(`a message that is refused costs a socket no conversation, not even one that names a new one (${stateKind})`, async (t) => {
     const held = gate();
     const server = await startServer(t, {
       turns: [[say("A")], [say("Other"), wait(held.opened)], [say("C")]],

@@ -1,12 +1,11 @@
-/** What the operator reads: one line per request and per run, with facts and without words of anybody. */
+/** The log: one record for each request and each run, with facts and without the words of a conversation. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLog, type LogFormat } from "../../server/log.ts";
-import { toApiError } from "../../server/protocol/api-error.ts";
-import { UpstreamGarbage } from "../../server/providers/failures/failures.ts";
-import { ProviderError } from "../../server/providers/failures/provider-error.ts";
-import { UpstreamFailure, UpstreamRefusal } from "../../server/providers/upstream/refusal.ts";
+import { createLog, type LogFormat } from "../../server/observe/log.ts";
+import type { RunEntry, RunStart } from "../../server/observe/run-observer.ts";
+import { ApiError, toApiError } from "../../server/protocol/errors.ts";
+import { UpstreamFailure, UpstreamGarbage, UpstreamRefusal } from "../../server/providers/failures.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { call, end, fail, hang, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -140,7 +139,7 @@ const QUOTING: [failure: Error, facts: string][] = [
 
 test("a run that failed is a warning with the code; of the provider's failure the log has facts, and its words only at the level debug", async (t) => {
   for (const [cause, facts] of QUOTING) {
-    const error = new ProviderError("provider_overloaded", "Too busy.", { cause });
+    const error = new ApiError("provider_overloaded", "Too busy.", { cause });
     for (const PARLEY_LOG_LEVEL of ["info", "debug"]) {
       const env = { ...JSON_LINES, PARLEY_LOG_LEVEL };
       const server = await startServer(t, { env, turns: [[fail(error)]] });
@@ -159,13 +158,13 @@ test("a run that failed is a warning with the code; of the provider's failure th
   }
 });
 
-test("a bug is told with its stack, and so is what it came from", () => {
-  const written: string[] = [];
-  const log = createLog((line) => written.push(line), []);
+test("a bug is logged with its stack, and so is its cause", () => {
+  const { log, records } = ownLog("json");
   log.failure(new Error("a bug", { cause: new TypeError("of a part") }));
   log.failure(toApiError(new TypeError("of a handler")));
-  assert.match(written[0] ?? "", /Error: a bug\n +at .*cause: TypeError: of a part\n +at /s);
-  assert.match(written[1] ?? "", /internal: .*cause: TypeError: of a handler\n +at /s);
+  const texts = records.map((record) => JSON.parse(record).error);
+  assert.match(texts[0], /Error: a bug\n +at .*cause: TypeError: of a part\n +at /s);
+  assert.match(texts[1], /internal: .*cause: TypeError: of a handler\n +at /s);
 });
 
 test("a run whose client has gone says so", async (t) => {
@@ -208,30 +207,113 @@ test("PARLEY_LOG=off writes nothing", async (t) => {
   assert.deepEqual(server.log, []);
 });
 
-const HOSTILE = 'a\nb\r\x1b[31mc\x00\x7f\x9bd\u2028e\u2029"f';
+const HOSTILE = 'a\nb\r\x1b[31mc\x00\x7f\x9bd\u2028e\u2029"f hidden-key';
+
+const START: RunStart = {
+  runId: HOSTILE,
+  requestId: HOSTILE,
+  transport: "sse",
+  key: "none",
+  message: HOSTILE,
+  askedAt: 0,
+  trace: {},
+};
+
+/** A log of a server on this address, and the records that it writes. */
+function ownLog(format: LogFormat, host = "127.0.0.1") {
+  const records: string[] = [];
+  const log = createLog({ log: format, logLevel: "debug", host }, (record) => records.push(record));
+  return { log, records };
+}
+
+function runEntry(entry: Partial<RunEntry>): RunEntry {
+  const about = { start: START, model: "demo", end: "stop", failed: false, ms: 4210, queueMs: 0, turns: 1 } as const;
+  const unknown = {
+    inputTokens: undefined,
+    outputTokens: undefined,
+    firstTokenMs: undefined,
+    providerRequestId: undefined,
+  };
+  return { ...about, ...unknown, toolCalls: entry.tools?.length ?? 0, tools: [], ...entry };
+}
 
 for (const format of ["json", "pretty"] satisfies LogFormat[]) {
-  test(`nothing from outside can begin a line, colour it or forge a field: ${format}`, () => {
-    const written: string[] = [];
-    const log = createLog((line) => written.push(line), ["hidden-key"], { format, level: "debug" });
-    const hostile = `${HOSTILE} hidden-key`;
-    const ids = { requestId: hostile, runId: hostile };
-    log.request({ ...ids, method: hostile, route: hostile, status: 200, ms: 1, bytes: 1 });
-    log.step({ ...ids, kind: "tool", name: hostile, outcome: hostile, ms: 1 });
-    log.notice(hostile);
-    log.warning(hostile);
-    log.failure(new ProviderError("provider_error", hostile), ids);
-    assert.equal(written.length, 5);
-    for (const line of written) {
+  test(`nothing from outside can begin a line, colour it or forge a field, and no secret is written: ${format}`, () => {
+    const { log, records } = ownLog(format);
+    log.hide(["hidden-key", "7"]);
+    const step = { start: START, kind: "tool", name: HOSTILE, outcome: HOSTILE, ms: 7 } as const;
+    log.request({ requestId: HOSTILE, method: HOSTILE, route: HOSTILE, status: 404, ms: 7, bytes: 7 });
+    log.run(runEntry({ model: HOSTILE, tools: [step], providerRequestId: HOSTILE }));
+    log.step(step);
+    log.notice(HOSTILE);
+    log.warning(HOSTILE);
+    log.failure(new ApiError("provider_error", HOSTILE), START);
+    log.failure(new Error(HOSTILE));
+    assert.equal(records.length, 7);
+    for (const record of records) {
+      assert.ok(record.endsWith("\n"));
       // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there.
-      assert.doesNotMatch(line, /[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]|\n(?! )/);
-      assert.doesNotMatch(line, /hidden-key/);
+      assert.doesNotMatch(record.slice(0, -1), /[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]|\n(?! )/);
+      assert.doesNotMatch(record, /hidden-key/);
       if (format === "json") {
-        assert.doesNotMatch(line, /\n/);
-        const known = ["bytes", "error", "level", "method", "ms", "msg", "name", "outcome"];
-        const all = [...known, "request_id", "route", "run_id", "status", "text", "time"];
-        for (const field of Object.keys(JSON.parse(line))) assert.ok(all.includes(field), field);
+        assert.doesNotMatch(record.slice(0, -1), /\n/);
+        for (const field of Object.keys(JSON.parse(record))) assert.ok(FIELDS.has(field), field);
       }
     }
   });
 }
+
+/** All that docs/api.md names. */
+const FIELDS = new Set(
+  `time level msg request_id run_id method route status ms bytes model transport key end queue_ms first_token_ms
+  input_tokens output_tokens turns tools provider_request_id name outcome error text`.split(/\s+/),
+);
+
+const WEATHER = { ...START, runId: "9b1d04c7-secret", message: "What is the\nweather in Paris today? ".repeat(3) };
+const TOOLS = [
+  { start: WEATHER, kind: "tool", name: "get_weather", outcome: "completed", ms: 120 },
+  { start: WEATHER, kind: "tool", name: "look_up", outcome: "failed", ms: 3 },
+] as const;
+
+const PRETTY: [what: string, entry: Partial<RunEntry>, host: string, line: string][] = [
+  [
+    "the first words of the question, the tools, the model, the tokens and the seconds",
+    { start: WEATHER, tools: TOOLS, model: "openai/gpt-5.2", inputTokens: 912, outputTokens: 240 },
+    "127.0.0.1",
+    '"What is the weather in Paris today? What is the weather in…"  ✓ get_weather 120 ms  ✗ look_up 3 ms  openai/gpt-5.2  1152 tokens  4.2 s',
+  ],
+  ["on another address no words", { start: WEATHER }, "0.0.0.0", "run 9b1d04c7  demo  4.2 s"],
+  [
+    "how it ended, unless it was answered",
+    { start: { ...WEATHER, message: "Hi" }, end: "gone" },
+    "::1",
+    '"Hi"  demo  4.2 s  gone',
+  ],
+  [
+    "why it failed",
+    { start: { ...WEATHER, message: "Hi" }, end: "provider_timeout", failed: true },
+    "localhost",
+    '"Hi"  demo  4.2 s  ✗ provider_timeout',
+  ],
+];
+
+for (const [what, entry, host, line] of PRETTY) {
+  test(`on a terminal a run is one line: ${what}`, () => {
+    const { log, records } = ownLog("pretty", host);
+    log.run(runEntry(entry));
+    assert.equal(records.length, 1);
+    assert.match(records[0] ?? "", /^\d\d:\d\d:\d\d /);
+    assert.equal(records[0]?.slice(9), `${line}\n`);
+  });
+}
+
+test("on a terminal requests are shown only if they were refused", () => {
+  const { log, records } = ownLog("pretty");
+  const request = { requestId: "id-1", method: "GET", ms: 3, bytes: 100 };
+  log.request({ ...request, route: "/", status: 200 });
+  log.request({ ...request, route: "unmatched", status: 404 });
+  assert.deepEqual(
+    records.map((record) => record.slice(9)),
+    ["GET unmatched 404  3 ms  id-1\n"],
+  );
+});

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { call, end, fail, hang, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -83,7 +83,7 @@ const echo = {
 
 test("runs, tokens, tools, requests and errors are counted as they happen", async (t) => {
   const usage = { input_tokens: 7, output_tokens: 3 };
-  const broken = fail(new ProviderError("provider_overloaded", "Too busy."));
+  const broken = fail(new ApiError("provider_overloaded", "Too busy."));
   const server = await startServer(t, {
     agent: { tools: [echo] },
     turns: [
@@ -154,6 +154,53 @@ test("what runs, waits and is refused now can be seen", async (t) => {
   assert.equal(value('parley_limited_total{limit="all_runs"}'), 1);
   assert.equal(value('parley_errors_total{code="overloaded"}'), 1);
   assert.equal(value('parley_errors_total{code="run_in_progress"}'), 1);
+});
+
+/** Addresses of clients behind a proxy: those of loopback itself are not counted. */
+const from = (address: string) => ({ "x-forwarded-for": address });
+
+test("each limit that refuses something counts under its own name", async (t) => {
+  const env = {
+    PARLEY_TRUSTED_PROXIES: "127.0.0.1",
+    PARLEY_API_KEY: "right-key",
+    PARLEY_WRONG_KEYS_PER_ADDRESS: "1",
+    PARLEY_RATE_PER_ADDRESS: "2",
+    PARLEY_MAX_SOCKETS: "2",
+    PARLEY_MAX_SOCKETS_PER_ADDRESS: "1",
+    PARLEY_MAX_RUNS: "2",
+    PARLEY_MAX_RUNS_PER_ADDRESS: "1",
+    PARLEY_MAX_QUEUED_RUNS: "0",
+  };
+  const server = await startServer(t, {
+    env,
+    turns: [
+      [say("A"), hang],
+      [say("A"), hang],
+    ],
+  });
+  const key = (value: string, address: string) => ({ authorization: `Bearer ${value}`, ...from(address) });
+  const ask = (headers: Record<string, string>) => post(server, { message: "Hi", stream: true }, { headers });
+
+  await ask(key("wrong-key", "203.0.113.1"));
+  assert.equal((await ask(key("wrong-key", "203.0.113.1"))).status, 429);
+
+  const socketOf = (address: string) => connect(t, server.socketUrl, { headers: key("right-key", address) });
+  for (const address of ["203.0.113.2", "203.0.113.3"]) {
+    const running = await socketOf(address);
+    running.send({ message: "Hi" });
+    await running.until("token");
+    if (address === "203.0.113.2") await (await socketOf(address)).until("error");
+  }
+  await assert.rejects(socketOf("203.0.113.4"), /503/);
+
+  assert.equal((await ask(key("right-key", "203.0.113.2"))).status, 429);
+  assert.equal((await ask(key("right-key", "203.0.113.2"))).status, 429);
+  assert.equal((await ask(key("right-key", "203.0.113.4"))).status, 503);
+
+  const value = await read(server, "right-key");
+  for (const limit of ["wrong_keys", "sockets", "all_sockets", "runs", "messages", "all_runs"]) {
+    assert.equal(value(`parley_limited_total{limit="${limit}"}`), 1, limit);
+  }
 });
 
 test("/metrics takes a general key where keys are set, and no other", async (t) => {

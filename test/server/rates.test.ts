@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RateLimiter } from "../../server/limits/rate-limiter.ts";
+import { MemoryRates } from "../../server/limits/limiter.ts";
 import { post } from "../support/chat-transports.ts";
 import { say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -116,31 +116,38 @@ for (const [name, env, asks] of CASES) {
 
 test("Retry-After is exact: a token is there then, and not before", () => {
   let now = 1_000;
-  const rates = new RateLimiter(() => now);
+  const rates = new MemoryRates(() => now);
+  const take = () => rates.take([{ name: "a", perMinute: 4 }]);
   // Four a minute: four at once, then one each 15 seconds.
-  assert.deepEqual(
-    [1, 2, 3, 4, 5].map(() => rates.take("a", 4)),
-    [0, 0, 0, 0, 15_000],
-  );
+  assert.deepEqual([1, 2, 3, 4, 5].map(take), [0, 0, 0, 0, 15_000]);
   now += 14_999;
-  assert.equal(Math.round(rates.take("a", 4)), 1);
+  assert.equal(Math.round(take()), 1);
   now += 1;
-  assert.equal(rates.take("a", 4), 0);
-  assert.equal(rates.take("a", 4), 15_000);
+  assert.equal(take(), 0);
+  assert.equal(take(), 15_000);
   now += 60_000;
-  assert.deepEqual(
-    [1, 2, 3, 4, 5].map(() => rates.take("a", 4)),
-    [0, 0, 0, 0, 15_000],
-  );
+  assert.deepEqual([1, 2, 3, 4, 5].map(take), [0, 0, 0, 0, 15_000]);
+});
+
+test("of several buckets one token each is taken, or none at all", () => {
+  const rates = new MemoryRates(() => 0);
+  const [full, empty] = [
+    { name: "full", perMinute: 2 },
+    { name: "empty", perMinute: 1 },
+  ];
+  assert.equal(rates.take([empty]), 0);
+  for (const _ of [1, 2, 3]) assert.equal(rates.take([full, empty]), 60_000);
+  assert.deepEqual([rates.take([full]), rates.take([full]), rates.take([full])], [0, 0, 30_000]);
 });
 
 test("who has not come for a minute is forgotten, and the number of the remembered is bounded", () => {
   let now = 0;
-  const rates = new RateLimiter(() => now);
-  for (let id = 0; id < 150_000; id++) rates.take(`${id}`, 10);
+  const rates = new MemoryRates(() => now);
+  const take = (name: string) => rates.take([{ name, perMinute: 10 }]);
+  for (let id = 0; id < 150_000; id++) take(`${id}`);
   assert.ok(rates.size <= 100_001, `${rates.size}`);
   now += 60_001;
-  rates.take("one", 10);
+  take("one");
   assert.equal(rates.size, 1);
 });
 
@@ -177,4 +184,44 @@ test("messages of sockets and of REST come out of the same bucket", async (t) =>
   assert.equal(last?.type === "error" && last.code, "rate_limited");
   client.send({ type: "clear" });
   assert.equal((await client.next()).type, "cleared", "forgetting is not counted with the messages");
+});
+
+test("after too many wrong keys from an address no key is looked at, right ones included", async (t) => {
+  const server = await startServer(t, {
+    turns,
+    env: { ...KEYS, ...PROXY, PARLEY_WRONG_KEYS_PER_ADDRESS: "2" },
+  });
+  const address = "203.0.113.1";
+  const statuses: number[] = [];
+  for (const key of ["guess-1", "guess-2", "guess-3", "api-one"]) {
+    statuses.push((await ask(server, { key, address })).status);
+  }
+  assert.deepEqual(statuses, [401, 401, 429, 429]);
+  const headers = { "x-forwarded-for": address };
+  const client = await connect(t, `${server.socketUrl}?key=api-one`, { headers });
+  const event = await client.next();
+  assert.equal(event.type === "error" && event.code, "rate_limited");
+  assert.equal((await client.closed).code, 4429);
+  assert.equal((await ask(server, { key: "api-one", address: "203.0.113.2" })).status, 200);
+});
+
+test("wrong keys that come through loopback share one bucket: they may come through a proxy that was not named", async (t) => {
+  const env = { ...KEYS, PARLEY_WRONG_KEYS_PER_ADDRESS: "2" };
+  const server = await startServer(t, { turns, env });
+  const statuses: number[] = [];
+  for (const [key, address] of [
+    ["guess-1", "203.0.113.1"],
+    ["guess-2", "203.0.113.2"],
+    ["guess-3", "203.0.113.3"],
+  ] as const) {
+    statuses.push((await ask(server, { key, address })).status);
+  }
+  assert.deepEqual(statuses, [401, 401, 429]);
+});
+
+test("a header of forwarding from a proxy that was not named is told to the operator, once", async (t) => {
+  const server = await startServer(t, { turns });
+  for (const _ of [1, 2]) await ask(server, { address: "203.0.113.1" });
+  const notices = server.log.filter((line) => line.includes("PARLEY_TRUSTED_PROXIES"));
+  assert.equal(notices.length, 1);
 });

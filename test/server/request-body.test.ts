@@ -1,7 +1,14 @@
 /** How bodies arrive: their size, their pieces, and who is asked before they are read. */
 
 import assert from "node:assert/strict";
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import { type TestContext, test } from "node:test";
+import { setImmediate as nextTick } from "node:timers/promises";
+import { type BodyRules, withBody } from "../../server/http/body.ts";
+import { createContext } from "../../server/http/request.ts";
+import { MemoryBudget } from "../../server/limits/memory-budget.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 import { post } from "../support/chat-transports.ts";
 import { within } from "../support/deadline.ts";
 import { connectRaw } from "../support/raw-connection.ts";
@@ -123,9 +130,8 @@ for (const [name, lines, status] of BROKEN) {
 const MIB = 1024 * 1024;
 
 /** A client that goes on sending what is refused already, and wants its connection closed with the answer. */
-async function refusedWhileItSends(t: TestContext) {
-  const server = await startServer(t, { turns: [], env: LIMIT });
-  t.mock.timers.enable({ apis: ["setTimeout"] });
+async function refusedWhileItSends(t: TestContext, lingerMs: number) {
+  const server = await startServer(t, { turns: [], env: LIMIT, lingerMs });
   const raw = await connectRaw(t, server);
   const errors: unknown[] = [];
   raw.socket.on("error", (error) => errors.push(error));
@@ -136,14 +142,61 @@ async function refusedWhileItSends(t: TestContext) {
 }
 
 test("a client that is refused while it sends is not reset, so that it can read why", async (t) => {
-  const { raw, errors } = await refusedWhileItSends(t);
+  const { raw, errors } = await refusedWhileItSends(t, 60_000);
   await raw.write("x".repeat(3 * MIB));
   await within(raw.closed, "the end of the connection");
   assert.deepEqual(errors, []);
 });
 
-test("a client that is refused and never sends the rest is left after 5 seconds", async (t) => {
-  const { raw } = await refusedWhileItSends(t);
-  t.mock.timers.tick(5_000);
+test("a client that is refused and never sends the rest is disconnected after a while", async (t) => {
+  const { raw } = await refusedWhileItSends(t, 50);
   await within(raw.closed, "the end of the connection");
+});
+
+/** A body of these chunks, all of which are there; and the bytes that `withBody` reads of it. */
+function read(chunks: readonly number[], admitUpload: BodyRules["limits"]["admitUpload"], { isWhole = true } = {}) {
+  const req = new IncomingMessage(new Socket());
+  req.headers = { "content-type": "application/json" };
+  for (const size of chunks) req.push(Buffer.alloc(size));
+  if (isWhole) req.push(null);
+  const context = createContext(req, new ServerResponse(req));
+  const memory = new MemoryBudget(2 * MIB).openMessage();
+  const rules = { maxBytes: 2 * MIB, limits: { admitUpload }, minRate: 0, address: "192.0.2.1", memory };
+  return { req, size: withBody(context, rules, async (body) => body.length) };
+}
+
+function later<Value>() {
+  let resolve: (value: Value) => void = () => {};
+  const promise = new Promise<Value>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+test("a body in chunks whose last bytes make it large waits for its slot, and frees it", async () => {
+  const slot = later<() => void>();
+  let freed = 0;
+  const { req, size } = read([...Array<number>(16).fill(MIB / 16), 100], () => slot.promise);
+  let isRead = false;
+  void size.then(() => {
+    isRead = true;
+  });
+  while (!req.readableEnded) await nextTick();
+  await nextTick();
+  assert.equal(isRead, false);
+  slot.resolve(() => void freed++);
+  assert.equal(await size, MIB + 100);
+  assert.equal(freed, 1);
+});
+
+test("a body that breaks off while it waits for its slot frees that when it comes", async () => {
+  const slot = later<() => void>();
+  const { req, size } = read([MIB + 1], () => slot.promise, { isWhole: false });
+  while (!req.isPaused()) await nextTick();
+  req.destroy();
+  await assert.rejects(size, ApiError);
+  let freed = 0;
+  slot.resolve(() => void freed++);
+  await nextTick();
+  assert.equal(freed, 1);
 });

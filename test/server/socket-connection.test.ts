@@ -100,8 +100,58 @@ test("fragments that cut a letter in two are one text, also with a ping between 
     raw.socket.write(masked(0x89, "?"));
     raw.socket.write(masked(0x80, text.slice(at)));
     await raw.until('"done"');
-    assert.equal(server.model.asked.at(-1)?.setup.message, `é${more}`);
+    assert.equal(server.model.asked.at(-1)?.start.message, `é${more}`);
   }
+});
+
+/** Sizes of a message around which RFC 6455, 5.2, writes its length in another form. */
+const SIZES = [125, 126, 127, 65_535, 65_536, 65_537];
+
+test("frames of every form of length come whole and in order, with characters of one to four bytes", async (t) => {
+  const texts = SIZES.map((size, index) => {
+    const empty = JSON.stringify({ type: "token", data: "", id: index + 1 });
+    const start = "aé€😀";
+    return start + "x".repeat(size - Buffer.byteLength(empty + start));
+  });
+  const server = await startServer(t, { turns: [texts.map(say)] });
+  const client = await connect(t, server.socketUrl);
+  const sizes: number[] = [];
+  client.socket.on("message", (data: Buffer) => sizes.push(data.byteLength));
+  const events = await client.run({ message: "Hi" });
+  const tokens = events.filter(({ type }) => type === "token").map(({ data }) => data);
+  assert.deepEqual(tokens, texts);
+  assert.deepEqual(sizes.slice(0, SIZES.length), SIZES);
+});
+
+for (const [name, frames] of [
+  ["a frame", [[0x81, 1001]]],
+  [
+    "a fragment that makes a message",
+    [
+      [0x01, 600],
+      [0x80, 401],
+    ],
+  ],
+] as const) {
+  test(`${name} larger than PARLEY_MAX_BODY_BYTES closes with 1009`, async (t) => {
+    const server = await startServer(t, { turns: [], env: { PARLEY_MAX_BODY_BYTES: "1000" } });
+    const raw = await connectRaw(t, server);
+    await raw.write(...upgrade());
+    await raw.answer();
+    for (const [first, size] of frames) raw.socket.write(masked(first, " ".repeat(size)));
+    assert.equal((await raw.until(String.fromCharCode(1009 >> 8, 1009 & 0xff))).charCodeAt(0), 0x88);
+  });
+}
+
+test("a header that comes byte by byte is read", async (t) => {
+  const server = await startServer(t, { turns: [[say("Fine")]] });
+  const raw = await connectRaw(t, server);
+  await raw.write(...upgrade());
+  await raw.answer();
+  const frame = masked(0x81, JSON.stringify({ message: "x".repeat(70_000) }));
+  for (let at = 0; at < 16; at++) await raw.write(frame.subarray(at, at + 1).toString("latin1"));
+  raw.socket.write(frame.subarray(16));
+  await raw.until('"done"');
 });
 
 test("a ping goes out every 30 s; who answers stays, who does not is cut at the next", async (t) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StateKind } from "../../server/protocol/chat.ts";
-import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { fail, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -62,7 +62,7 @@ for (const kind of KINDS) {
 
   test(`${kind}: an error event hands back a state that is signed, too`, async (t) => {
     const state = await issue(t, kind, OLD);
-    const turns = [[fail(new ProviderError("provider_error", "No."))]];
+    const turns = [[fail(new ApiError("provider_error", "No."))]];
     const options = { turns, stateKind: kind, env: OLD, agent: { name: "Acme" } };
     const { last } = await send.sse(t, await startServer(t, options), { message: "Hi", state });
     assert.equal(last.type, "error");

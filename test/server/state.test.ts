@@ -43,6 +43,11 @@ const FORGED: [name: string, history: unknown, param: string][] = [
     [user, calling("a"), { ...result("a"), is_error: "yes" }],
     at(2, "/is_error"),
   ],
+  [
+    "a result whose is_error is no boolean",
+    [user, calling("a"), { ...result("a"), is_error: "yes" }],
+    at(2, "/is_error"),
+  ],
   ["an assistant without content", [{ role: "assistant" }], at(0, "/content")],
   ["an assistant with parts", [{ role: "assistant", content: [] }], at(0, "/content")],
   ["tool_calls that are no array", [{ role: "assistant", content: "", tool_calls: {} }], at(0, "/tool_calls")],
@@ -129,7 +134,7 @@ for (const stateKind of ["previous_response_id", "conversation_history"] as cons
       const server = await startServer(t, { turns: [[say("New")]], stateKind });
       const { last } = await send.json(t, server, { message: "Hi", state });
       assert.equal(last.data, "New");
-      assert.deepEqual(server.model.asked[0]?.setup.state, {});
+      assert.deepEqual(server.model.asked[0]?.start.state, {});
     });
   }
 }
@@ -187,7 +192,7 @@ test("the instructions go to the model and never into a state", async (t) => {
   const instructions = "You are a pirate.";
   const server = await startServer(t, { turns: [[say("Arr")]], agent: { instructions } });
   const { last } = await send.json(t, server, { message: "Hi" });
-  assert.equal(server.model.asked[0]?.setup.instructions, instructions);
+  assert.equal(server.model.asked[0]?.start.setup.instructions, instructions);
   assert.doesNotMatch(JSON.stringify(last), /pirate|system/);
 });
 

@@ -123,7 +123,7 @@ test("an output beyond 100,000 characters is cut with a note for model and clien
 test("the model is told each tool's name, description and JSON Schema", async (t) => {
   const server = await startServer(t, { turns: [[say("Hi")]], agent: { tools: [echo, lookup] } });
   await send.json(t, server, { message: "Hi" });
-  const [first, second] = server.model.asked[0]?.setup.tools ?? [];
+  const [first, second] = server.model.asked[0]?.start.setup.tools ?? [];
   assert.deepEqual([first?.name, second?.name], ["echo", "lookup"]);
   assert.equal(first?.description, "Repeats a text.");
   assert.deepEqual(first?.parameters.properties, { text: { type: "string" } });
@@ -141,6 +141,6 @@ test("a JSON Schema with references reaches the model as its author wrote it, fr
   const tools = [define("visit", () => "seen", { parameters: frozen })];
   const server = await startServer(t, { turns, agent: { tools } });
   await send.json(t, server, { message: "Go" });
-  assert.deepEqual(server.model.asked[0]?.setup.tools[0]?.parameters, written());
+  assert.deepEqual(server.model.asked[0]?.start.setup.tools[0]?.parameters, written());
   assert.match(answersTo(server.model)[0] ?? "", /\n\/city: Instance type "number" is invalid/);
 });

@@ -9,9 +9,9 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-node";
-import { checkAgent } from "../../server/agent/define.ts";
-import { ProviderError } from "../../server/providers/failures/provider-error.ts";
-import { traceRuns } from "../../server/tracing.ts";
+import type { RunStart } from "../../server/observe/run-observer.ts";
+import { createTracing } from "../../server/observe/tracing.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 import { post } from "../support/chat-transports.ts";
 import { call, end, fail, hang, type Step, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -21,7 +21,17 @@ const { SpanKind, SpanStatusCode, trace } = openTelemetry;
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
 const PARENT_ID = "b7ad6b7169203331";
 const HEADERS = { traceparent: `00-${TRACE_ID}-${PARENT_ID}-01` };
-const RUN = { runId: "run", requestId: "request", transport: "sse", trace: HEADERS } as const;
+const RUN: RunStart = {
+  runId: "run",
+  requestId: "request",
+  transport: "sse",
+  key: "none",
+  message: "private message",
+  askedAt: 0,
+  trace: HEADERS,
+};
+
+const AGENT = { name: "Acme", model: "demo" };
 
 const exporter = new InMemorySpanExporter();
 const sdk = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
@@ -30,23 +40,24 @@ after(() => {
   for (const part of [trace, openTelemetry.context, openTelemetry.propagation]) part.disable();
 });
 
-test("without an SDK nobody watches a run, whatever its request says", () => {
-  const begin = traceRuns(openTelemetry, checkAgent({ name: "Acme", model: "demo" }));
-  assert.equal(begin(RUN), undefined);
-  assert.equal(begin({ ...RUN, trace: {} }), undefined);
+test("without an SDK no run is traced, whatever its request says", async () => {
+  const tracing = createTracing(openTelemetry, AGENT);
+  assert.equal(tracing.observe(RUN), undefined);
+  assert.equal(tracing.observe({ ...RUN, trace: {} }), undefined);
+  await tracing.flush();
 });
 
 test("an SDK that comes and goes while the server runs takes the runs in between, and without it no span is begun", (t) => {
-  const begin = traceRuns(openTelemetry, checkAgent({ name: "Acme", model: "demo" }));
+  const tracing = createTracing(openTelemetry, AGENT);
   const { mock } = t.mock.method(trace, "getTracer");
-  assert.equal(begin(RUN), undefined);
+  assert.equal(tracing.observe(RUN), undefined);
   assert.equal(mock.callCount(), 0);
   sdk.register();
-  const watch = begin(RUN);
-  assert.ok(watch !== undefined);
-  watch.end();
+  const spans = tracing.observe(RUN);
+  assert.ok(spans !== undefined);
+  spans.end();
   trace.disable();
-  assert.equal(begin(RUN), undefined);
+  assert.equal(tracing.observe(RUN), undefined);
   assert.equal(mock.callCount(), 1);
 });
 
@@ -183,7 +194,7 @@ test("what fails is told by the kind of its failure", async (t) => {
       call("call_3", "breaks", { private: true }),
       call("call_4", "private_name_that_the_model_made_up"),
     ],
-    [fail(new ProviderError("provider_overloaded", "Busy.", { cause: new Error("private") }))],
+    [fail(new ApiError("provider_overloaded", "Busy.", { cause: new Error("private") }))],
   ]);
   await post(server, { message: "Hi", stream: false });
   const spans = await spansOf(server);

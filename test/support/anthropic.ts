@@ -1,32 +1,38 @@
 /** Claude with a scripted upstream, for the tests of the Messages API. */
 
-import { Anthropic } from "@anthropic-ai/sdk";
+import * as sdk from "@anthropic-ai/sdk";
+import { readSettings } from "../../server/config/settings.ts";
+import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
-import { createMessagesProvider } from "../../server/providers/anthropic/anthropic.ts";
-import type { ModelSettings, Provider, ProviderTimes } from "../../server/providers/provider.ts";
-import { ask, INSTANT_CLOCK, open } from "./upstream-conversation.ts";
+import { messagesProvider } from "../../server/providers/anthropic/provider.ts";
+import type { ModelSettings, Provider, TransportLimits } from "../../server/providers/provider.ts";
+import { ask, INSTANT_CLOCK, open, PATIENT } from "./upstream-conversation.ts";
 import { fixture, startUpstream, type UpstreamReply, type UpstreamServer } from "./upstream-server.ts";
 
 interface TestClaude {
   model?: string;
   settings?: ModelSettings;
-  times?: ProviderTimes;
+  limits?: TransportLimits;
 }
 
 /** A model that thinks without being asked to, so that thinking goes back, unless told otherwise. */
 export function claude(upstream: Pick<UpstreamServer, "url">, options: TestClaude = {}): Provider {
-  const { model = "claude-sonnet-5", settings = {} } = options;
-  const { times = { firstChunk: 20_000, idle: 20_000 } } = options;
-  return createMessagesProvider({
-    sdk: Anthropic,
+  const { model = "claude-sonnet-5", settings: modelSettings = {}, limits = PATIENT } = options;
+  const setup = {
+    id: "anthropic",
+    label: "Anthropic",
+    mediaTypes: ALL_MEDIA_TYPES,
     model,
     // The package adds `/v1` itself.
-    baseUrl: upstream.url.replace(/\/v1$/, ""),
-    apiKey: "sk-ant-test",
-    times,
-    settings,
-    clock: INSTANT_CLOCK,
-  });
+    settings: readSettings({
+      ANTHROPIC_API_KEY: "sk-ant-test",
+      ANTHROPIC_BASE_URL: upstream.url.replace(/\/v1$/, ""),
+    }),
+    modelSettings,
+    limits,
+    loadPackage: () => Promise.reject(new Error("the package is there already")),
+  };
+  return messagesProvider(sdk, setup, INSTANT_CLOCK);
 }
 
 /** An answer with the bytes of `test/fixtures/providers/anthropic/<name>.sse`. */

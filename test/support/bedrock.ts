@@ -2,16 +2,18 @@
 
 import { readFileSync } from "node:fs";
 import { crc32 } from "node:zlib";
-import { createBedrock } from "../../server/providers/bedrock/bedrock.ts";
-import type { ModelSettings, Provider, ProviderTimes } from "../../server/providers/provider.ts";
-import type { RetryClock } from "../../server/providers/upstream/retry.ts";
-import { INSTANT_CLOCK } from "./upstream-conversation.ts";
+import { readSettings } from "../../server/config/settings.ts";
+import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
+import { createBedrock } from "../../server/providers/bedrock/provider.ts";
+import type { ModelSettings, Provider, TransportLimits } from "../../server/providers/provider.ts";
+import type { RetryClock } from "../../server/providers/transport/request.ts";
+import { INSTANT_CLOCK, PATIENT } from "./upstream-conversation.ts";
 import type { UpstreamReply, UpstreamServer } from "./upstream-server.ts";
 
 interface TestBedrock {
   model?: string;
   settings?: ModelSettings;
-  times?: ProviderTimes;
+  limits?: TransportLimits;
   env?: Record<string, string>;
   clock?: RetryClock;
 }
@@ -20,8 +22,7 @@ export const CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
 /** Claude with an API key of Bedrock, unless told otherwise. */
 export function bedrock(upstream: Pick<UpstreamServer, "url">, options: TestBedrock = {}): Promise<Provider> {
-  const { model = CLAUDE, settings = {}, clock = INSTANT_CLOCK } = options;
-  const { times = { firstChunk: 20_000, idle: 20_000 } } = options;
+  const { model = CLAUDE, settings: modelSettings = {}, clock = INSTANT_CLOCK, limits = PATIENT } = options;
   const env = {
     AWS_REGION: "us-east-1",
     AWS_BEARER_TOKEN_BEDROCK: "bedrock-api-key-test",
@@ -29,7 +30,17 @@ export function bedrock(upstream: Pick<UpstreamServer, "url">, options: TestBedr
     BEDROCK_BASE_URL: upstream.url.replace(/\/v1$/, ""),
     ...options.env,
   };
-  return createBedrock({ model, settings, times, env, loadPackage: (name) => import(name) }, clock);
+  const setup = {
+    id: "bedrock",
+    label: "AWS Bedrock",
+    mediaTypes: ALL_MEDIA_TYPES,
+    model,
+    settings: readSettings(env),
+    modelSettings,
+    limits,
+    loadPackage: (name: string) => import(name),
+  };
+  return createBedrock(setup, clock);
 }
 
 /** One frame: `{"messageStart": {...}}`, or an exception, which ends in that word. */
@@ -67,19 +78,20 @@ export function refuse(status: number, type: string, message: string, headers = 
   };
 }
 
-/**
- * Total length, length of the headers, their checksum; headers of strings; the payload; a checksum over all.
- * https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
- */
 export function encodeFrame(frame: Frame): Buffer {
   const [name = "", payload] = Object.entries(frame)[0] ?? [];
   const kind = name.endsWith("Exception") ? "exception" : "event";
-  const headers = Buffer.concat([
-    stringHeader(`:${kind}-type`, name),
-    stringHeader(":content-type", "application/json"),
-    stringHeader(":message-type", kind),
-  ]);
-  const body = Buffer.from(JSON.stringify(payload));
+  const headers = { [`:${kind}-type`]: name, ":content-type": "application/json", ":message-type": kind };
+  return frameOf(headers, JSON.stringify(payload));
+}
+
+/**
+ * Total length, length of the headers, their checksum; headers of strings, after `others`; the payload; a checksum over all.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
+ */
+export function frameOf(strings: Record<string, string>, payload: string, others = Buffer.alloc(0)): Buffer {
+  const headers = Buffer.concat([others, ...Object.entries(strings).map(([name, value]) => stringHeader(name, value))]);
+  const body = Buffer.from(payload);
   const prelude = Buffer.alloc(8);
   prelude.writeUInt32BE(16 + headers.length + body.length, 0);
   prelude.writeUInt32BE(headers.length, 4);

@@ -1,19 +1,18 @@
 /** Providers that speak Chat Completions, built as a project's model string builds them. */
 
 import assert from "node:assert/strict";
+import { readSettings } from "../../server/config/settings.ts";
 import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
-import type { Conversation, ModelSettings, OptionalPackage, Provider } from "../../server/providers/provider.ts";
+import type { Conversation, ModelSettings, Provider } from "../../server/providers/provider.ts";
 import { ask, type Turn } from "./upstream-conversation.ts";
 import { eventStream, fixture, type UpstreamReply } from "./upstream-server.ts";
 
 type Env = Record<string, string | undefined>;
 
 /** The provider of a model string, with time limits that no test reaches. */
-export function serve(model: string, env: Env, settings: ModelSettings = {}): Promise<Provider> {
-  const times = { firstChunk: 20_000, idle: 20_000 };
-  const loadPackage = (name: OptionalPackage) => import(name);
-  return resolveProvider(model, { env, times, settings, loadPackage });
+export function serve(model: string, env: Env, modelSettings: ModelSettings = {}): Promise<Provider> {
+  return resolveProvider(model, { settings: readSettings(env), modelSettings, loadPackage: (name) => import(name) });
 }
 
 export const WEATHER = {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createParser } from "eventsource-parser";
+import type { ErrorBody } from "../../server/protocol/errors.ts";
 import type { DoneEvent, ErrorEvent, NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
 import { DEADLINE_MS } from "./deadline.ts";
 import { connect } from "./socket-client.ts";
@@ -24,6 +25,8 @@ export interface Outcome {
   events: StreamEvent[];
   last: DoneEvent | ErrorEvent;
   headers: Headers;
+  /** `tool_calls` of the JSON form. */
+  toolCalls?: unknown[];
 }
 
 /** Where a server is, whoever started it. */
@@ -57,14 +60,14 @@ async function json(_t: Cleanup, server: Address, message: ChatMessage): Promise
     return { status, events: [last], last, headers };
   }
   assert.equal(body.done, true);
-  const { response: data, done: _done, ...rest } = body;
+  const { response: data, done: _done, tool_calls: toolCalls = [], ...rest } = body;
   const last: DoneEvent = { ...rest, type: "done", data };
-  return { status, events: [last], last, headers };
+  return { status, events: [last], last, headers, toolCalls };
 }
 
-/** An HTTP error as the event that it would have been; HTTP does not say whether a retry may help. */
-function refusal({ error }: { error: { code: ErrorEvent["code"]; message: string } }): ErrorEvent {
-  return { type: "error", data: error.message, code: error.code, retryable: false };
+/** An HTTP error as the event that it would have been. */
+function refusal({ error: { code, message, retryable } }: ErrorBody): ErrorEvent {
+  return { type: "error", data: message, code, retryable };
 }
 
 async function sse(_t: Cleanup, server: Address, message: ChatMessage): Promise<Outcome> {
@@ -152,12 +155,25 @@ export function assertSame({ json, sse, socket }: Record<TransportName, Outcome>
   if (sse.last.type === "done") {
     assert.deepEqual(json.last, sse.last);
     assert.deepEqual(json.last, socket.last);
+    assert.deepEqual(json.toolCalls?.map(timelessCall), joinedCalls(sse.events).map(timelessCall));
     return;
   }
-  const told = ({ last }: Outcome) => [last.type, last.data, last.type === "error" && last.code];
-  assert.deepEqual(told(json), told(sse));
-  assert.deepEqual(told(json), told(socket));
+  const failureOf = ({ last }: Outcome) => (last.type === "error" ? [last.data, last.code, last.retryable] : last.type);
+  assert.deepEqual(failureOf(json), failureOf(sse));
+  assert.deepEqual(failureOf(json), failureOf(socket));
 }
+
+/** What `tool_call` and `tool_result` say, joined by call: `tool_calls` of the JSON form. */
+function joinedCalls(events: readonly StreamEvent[]): object[] {
+  const calls = new Map<string, object>();
+  for (const event of events) {
+    if (event.type !== "tool_call" && event.type !== "tool_result") continue;
+    calls.set(event.data.id, { ...calls.get(event.data.id), ...event.data });
+  }
+  return [...calls.values()];
+}
+
+const timelessCall = (call: unknown) => ({ ...(call as object), duration_ms: undefined });
 
 /** How long a tool took differs each time. */
 export function timeless(events: readonly StreamEvent[]): unknown[] {

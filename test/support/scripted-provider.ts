@@ -2,16 +2,13 @@
 
 import { ALL_MEDIA_TYPES, type MediaType } from "../../server/protocol/attachments.ts";
 import type { AssistantMessage, ConversationState, StateKind, Usage } from "../../server/protocol/chat.ts";
-import { openHistory } from "../../server/providers/history/history.ts";
+import { HistoryProvider } from "../../server/providers/history.ts";
 import type {
-  ChatModelEvent,
-  ChatModelRequest,
   Conversation,
-  ConversationSetup,
+  ConversationStart,
+  HistoryRequest,
+  ModelEvent,
   Provider,
-  ProviderEvent,
-  Tell,
-  ToolAnswer,
   ToolCall,
   TurnFinish,
 } from "../../server/providers/provider.ts";
@@ -19,7 +16,7 @@ import { within } from "./deadline.ts";
 
 /** One thing that the model does. A turn whose last step ends nothing ends with `end()`. */
 export type Step =
-  | Exclude<ProviderEvent, { type: "end" }>
+  | Exclude<ModelEvent, { type: "end" }>
   | { type: "end"; finish: TurnFinish; usage?: Usage }
   | { type: "throw"; error: unknown }
   | { type: "wait"; for: Promise<unknown> }
@@ -49,13 +46,13 @@ export const hangQuietly: Step = { type: "hang", quiet: true };
 /** The stream ends without an `end`. */
 export const cut: Step = { type: "cut" };
 
-/** One model request, as the provider was told it. */
+/** One model request, as the provider got it. */
 export interface Asked {
-  /** Of the conversation that it belongs to. */
-  setup: ConversationSetup;
+  /** What the request's conversation began with. */
+  start: ConversationStart;
   /** The whole conversation; empty for a provider that keeps it. */
-  messages: ChatModelRequest["messages"];
-  /** For a provider that keeps the conversation: what it continues from. */
+  messages: HistoryRequest["messages"];
+  /** For a provider that keeps the conversation: the response that the request continues from. */
   previousId?: string | undefined;
   /** Settles when the request's signal is aborted. */
   readonly aborted: Promise<void>;
@@ -98,21 +95,19 @@ export function scriptedProvider(
     if (turn === undefined) throw new Error("the test scripted no turn for this request");
     return play(turn, deaf ? new AbortController().signal : signal);
   };
+  const facts = { id: "scripted", label: "The scripted model", mediaTypes };
+  const historyOf = (start: ConversationStart) =>
+    new HistoryProvider(facts, { stream: (request, signal) => tellHistory(ask, start, request, signal) }).open(start);
   return {
-    id: "scripted",
-    label: "The scripted model",
+    ...facts,
     stateKind,
-    mediaTypes,
     asked,
     nextAsked: () => within(new Promise((resolve) => waiting.push(resolve)), "the next request to the model"),
-    open: (setup) =>
-      stateKind === "conversation_history"
-        ? openHistory({ stream: (...asked) => keep(ask, setup, ...asked) }, setup)
-        : new KeptConversation(ask, setup),
+    open: (start) => (stateKind === "conversation_history" ? historyOf(start) : new KeptConversation(ask, start)),
   };
 }
 
-type Played = Exclude<ProviderEvent, { type: "end" }> | { type: "end"; finish: TurnFinish };
+type Played = Exclude<ModelEvent, { type: "end" }> | { type: "end"; finish: TurnFinish; usage?: Usage };
 type Ask = (request: Omit<Asked, "aborted">, signal: AbortSignal) => AsyncIterable<Played>;
 
 async function* play(turn: Turn, signal: AbortSignal): AsyncGenerator<Played, void> {
@@ -140,54 +135,48 @@ async function* play(turn: Turn, signal: AbortSignal): AsyncGenerator<Played, vo
   yield { type: "end", finish: "stop" };
 }
 
-/** The history's model: the `end` brings the assistant's message. */
-async function keep(
+/** The model of a history: before its `end` the history gets the assistant's message. */
+async function* tellHistory(
   ask: Ask,
-  setup: ConversationSetup,
-  { messages }: ChatModelRequest,
+  start: ConversationStart,
+  { messages, keep }: HistoryRequest,
   signal: AbortSignal,
-  tell: Tell<ChatModelEvent>,
-): Promise<void> {
+): AsyncGenerator<ModelEvent[]> {
   let content = "";
   const calls: ToolCall[] = [];
-  for await (const event of ask({ setup, messages: structuredClone(messages) }, signal)) {
+  for await (const event of ask({ start, messages: structuredClone(messages) }, signal)) {
     if (event.type === "text") content += event.delta;
     if (event.type === "call") calls.push(event.call);
-    if (event.type !== "end") {
-      await tell([event]);
-      continue;
-    }
-    const tool_calls = calls.map(({ id, name, arguments: args }) => ({
-      id,
-      type: "function" as const,
-      function: { name, arguments: args },
-    }));
-    const message: AssistantMessage = {
-      role: "assistant",
-      content,
-      ...(calls.length === 0 ? {} : { tool_calls }),
-    };
-    await tell([{ ...event, message }]);
+    if (event.type === "end") keep(assistantMessage(content, calls));
+    yield [event];
   }
+}
+
+function assistantMessage(content: string, calls: readonly ToolCall[]): AssistantMessage {
+  const tool_calls = calls.map(({ id, name, arguments: args }) => ({
+    id,
+    type: "function" as const,
+    function: { name, arguments: args },
+  }));
+  return { role: "assistant", content, ...(calls.length === 0 ? {} : { tool_calls }) };
 }
 
 /** A conversation that the provider keeps: responses are `resp_1`, `resp_2`, … within one state. */
 class KeptConversation implements Conversation {
   readonly #ask: Ask;
-  readonly #setup: ConversationSetup;
+  readonly #start: ConversationStart;
   #settled: string | undefined;
   #previous: string | undefined;
 
-  constructor(ask: Ask, setup: ConversationSetup) {
+  constructor(ask: Ask, start: ConversationStart) {
     this.#ask = ask;
-    this.#setup = setup;
-    const { state } = setup;
-    this.#settled = "previous_response_id" in state ? state.previous_response_id : undefined;
+    this.#start = start;
+    this.#settled = start.state.previous_response_id;
     this.#previous = this.#settled;
   }
 
-  async ask(signal: AbortSignal, tell: Tell<ProviderEvent>): Promise<void> {
-    const request = { setup: this.#setup, messages: [], previousId: this.#previous };
+  async *ask(signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
+    const request = { start: this.#start, messages: [], previousId: this.#previous };
     let calls = 0;
     for await (const event of this.#ask(request, signal)) {
       if (event.type === "call") calls++;
@@ -196,13 +185,13 @@ class KeptConversation implements Conversation {
         this.#previous = `resp_${number}`;
         if (calls === 0) this.#settled = this.#previous;
       }
-      await tell([event]);
+      yield [event];
     }
   }
 
-  answer(_answers: readonly ToolAnswer[]): void {}
+  answer(): void {}
 
-  interrupt(_said: string): void {}
+  interrupt(): void {}
 
   state(): ConversationState {
     return this.#settled === undefined ? {} : { previous_response_id: this.#settled };

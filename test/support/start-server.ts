@@ -1,14 +1,13 @@
 /** A real server in this process, on a free port, that closes itself with the test. */
 
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { type AgentDefinition, checkAgent } from "../../server/agent/define.ts";
-import { type Environment, readConfig, secretsOf } from "../../server/config.ts";
-import { type AgentServer, createAgentServer } from "../../server/index.ts";
-import { createLog } from "../../server/log.ts";
-import type { OpenTelemetry } from "../../server/observe/trace-run.ts";
-import { resolveModels } from "../../server/providers/index.ts";
+import { readSettings } from "../../server/config/settings.ts";
 import type { Provider } from "../../server/providers/provider.ts";
+import { createParleyServer, type ParleyServer, type ParleyServerOptions } from "../../server/server.ts";
 import { atEnd } from "./at-end.ts";
 import { REPOSITORY } from "./command.ts";
 import { type ScriptedOptions, type ScriptedProvider, scriptedProvider, type Turn } from "./scripted-provider.ts";
@@ -21,14 +20,16 @@ export interface ServerOptions extends ScriptedOptions {
   turns?: readonly Turn[];
   /** A model that the test has made itself. */
   provider?: Provider;
-  env?: Environment;
-  /** What reads large messages in a thread, in place of the built file. */
+  env?: Readonly<Record<string, string | undefined>>;
+  /** The worker that parses large messages, in place of the built file. */
   parseWorker?: string;
   /** With it, runs are traced. */
-  openTelemetry?: OpenTelemetry;
+  openTelemetry?: ParleyServerOptions["openTelemetry"];
+  /** How long a client may stay after the server has said that the connection is over. */
+  lingerMs?: number;
   /** Address to listen on, as with `--host`. */
   host?: string;
-  /** 0, a free one, unless told otherwise. */
+  /** 0, which is a free port, unless the test says otherwise. */
   port?: number;
 }
 
@@ -38,10 +39,11 @@ export interface TestServer {
   readonly port: number;
   /** Address of `/ws/chat`. */
   readonly socketUrl: string;
-  /** Lines that the server has logged. */
+  /** The records that the server has logged. */
   readonly log: readonly string[];
   /** The model, for servers with `turns`. */
   readonly model: ScriptedProvider;
+  readonly server: ParleyServer;
   /** As a signal does: drains, then closes. */
   close(): Promise<void>;
 }
@@ -50,50 +52,43 @@ export interface TestServer {
 const NO_DRAIN = { PARLEY_DRAIN_SECONDS: "0" };
 
 export async function startServer(t: Cleanup, options: ServerOptions = {}): Promise<TestServer> {
-  const { turns, env = {}, host } = options;
-  const config = readConfig({ port: String(options.port ?? 0), host }, { ...NO_DRAIN, ...env });
-  const agent = checkAgent({ name: "Acme Support", model: "demo", ...options.agent });
+  const { turns, env = {}, host = "127.0.0.1", port = 0 } = options;
+  const settings = readSettings({ ...NO_DRAIN, ...env, PORT: String(port), HOST: host });
   const model = scriptedProvider(turns ?? [], options);
-  const resolve = () =>
-    resolveModels([agent.model, ...agent.fallbacks], {
-      env,
-      times: config.times,
-      settings: agent.settings,
-      loadPackage: (name) => import(name),
-    });
-  const provider = options.provider ?? (turns === undefined ? await resolve() : model);
   const log: string[] = [];
-  const server = createAgentServer({
-    agent,
-    provider,
-    config,
-    log: createLog((line) => log.push(line), secretsOf(env), {
-      format: config.log.format ?? "pretty",
-      level: config.log.level,
-    }),
-    publicFolder: "dist/public",
+  const server = await createParleyServer({
+    agent: checkAgent({ name: "Acme Support", model: "demo", ...options.agent }),
+    settings,
+    env,
+    provider: options.provider ?? (turns === undefined ? undefined : model),
+    logSink: (record) => log.push(record),
+    publicFolder: join(REPOSITORY, "dist/public"),
     parseWorker: options.parseWorker ?? join(REPOSITORY, "dist/parse-worker.js"),
-    openTelemetry: () => options.openTelemetry,
+    openTelemetry: options.openTelemetry,
+    lingerMs: options.lingerMs ?? 100,
   });
-  const close = once(server);
+  const close = onlyOnce(() => server.drain());
   atEnd(t, close);
-  const { port } = new URL(await server.listen());
-  const address = `${host === "::1" ? "[::1]" : "127.0.0.1"}:${port}`;
+  server.http.listen(port, host);
+  await once(server.http, "listening");
+  const { port: actual } = server.http.address() as AddressInfo;
+  const address = `${host.includes(":") ? `[${host}]` : "127.0.0.1"}:${actual}`;
   return {
     url: `http://${address}`,
-    port: Number(port),
+    port: actual,
     socketUrl: `ws://${address}/ws/chat`,
     log,
     model,
+    server,
     close,
   };
 }
 
 /** A test may close the server itself; the clean-up then waits for the same end. */
-function once(server: AgentServer): () => Promise<void> {
+function onlyOnce(close: () => Promise<void>): () => Promise<void> {
   let closed: Promise<void> | undefined;
   return () => {
-    closed ??= server.close();
+    closed ??= close();
     return closed;
   };
 }

@@ -1,6 +1,6 @@
 /** The four streamed APIs that Parley speaks, each with one recorded answer. */
 
-import type { Provider, ProviderTimes } from "../../server/providers/provider.ts";
+import type { Provider, TransportLimits } from "../../server/providers/provider.ts";
 import { claude } from "./anthropic.ts";
 import { bedrock, EVENT_STREAM, encodeFrame, fixtureFrames } from "./bedrock.ts";
 import { chatProvider, responsesProvider } from "./upstream-conversation.ts";
@@ -15,7 +15,7 @@ export interface StreamedApi {
   startOf(bytes: Buffer): number;
   /** A text, and calls of tools. */
   readonly fixtures: { readonly text: string; readonly calls: string };
-  provider(upstream: { readonly url: string }, times: ProviderTimes): Provider | Promise<Provider>;
+  provider(upstream: { readonly url: string }, limits: TransportLimits): Provider | Promise<Provider>;
 }
 
 const SSE = "text/event-stream";
@@ -32,7 +32,7 @@ export const STREAMED_APIS: readonly StreamedApi[] = [
     bytes: sse("responses"),
     startOf: eventWith("response.output_text.delta"),
     fixtures: { text: "text", calls: "reasoning-and-two-calls" },
-    provider: (upstream, times) => responsesProvider(upstream, { times }),
+    provider: (upstream, limits) => responsesProvider(upstream, { limits }),
   },
   {
     name: "chat completions",
@@ -40,7 +40,7 @@ export const STREAMED_APIS: readonly StreamedApi[] = [
     bytes: sse("chat-completions"),
     startOf: eventWith('"content":"Hel'),
     fixtures: { text: "text-and-usage", calls: "two-parallel-calls" },
-    provider: (upstream, times) => chatProvider(upstream, { times }),
+    provider: (upstream, limits) => chatProvider(upstream, { limits }),
   },
   {
     name: "anthropic",
@@ -48,15 +48,15 @@ export const STREAMED_APIS: readonly StreamedApi[] = [
     bytes: sse("anthropic"),
     startOf: eventWith("text_delta"),
     fixtures: { text: "text", calls: "parallel-tools" },
-    provider: (upstream, times) => claude(upstream, { times }),
+    provider: (upstream, limits) => claude(upstream, { limits }),
   },
   {
     name: "bedrock",
     contentType: EVENT_STREAM["content-type"],
     bytes: (name) => Buffer.concat(fixtureFrames(name).map(encodeFrame)),
-    startOf: endOfFrameWith("contentBlockDelta"),
+    startOf: endOfFrameWith('"Hel'),
     fixtures: { text: "text", calls: "two-parallel-calls" },
-    provider: (upstream, times) => bedrock(upstream, { times }),
+    provider: (upstream, limits) => bedrock(upstream, { limits }),
   },
 ];
 

@@ -8,7 +8,7 @@ import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
 
-const FOLDERS = ["bench", "server", "test", "widget"];
+const FOLDERS = ["bench", "build", "server", "test", "widget"];
 
 /** Is imported by one module alone, so that it may become a part of it: read as 900 files it takes three times as long. */
 const JOINED = /^@?happy-dom(\/|$)/;

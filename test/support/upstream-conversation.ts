@@ -1,87 +1,100 @@
 /** Conversations with a scripted upstream, for the tests of providers. */
 
 import assert from "node:assert/strict";
-import { createChatCompletions } from "../../server/providers/chat/create.ts";
-import { ProviderError } from "../../server/providers/failures/provider-error.ts";
+import { readSettings } from "../../server/config/settings.ts";
+import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
+import { createChatCompletions } from "../../server/providers/chat-completions/model.ts";
+import { createOpenAi } from "../../server/providers/openai/provider.ts";
 import type {
   Conversation,
-  ConversationSetup,
+  ConversationStart,
+  ModelEvent,
   ModelSettings,
+  ModelSetup,
   Provider,
-  ProviderEvent,
-  ProviderTimes,
+  TransportLimits,
 } from "../../server/providers/provider.ts";
-import { createResponses } from "../../server/providers/responses/responses.ts";
-import type { RetryClock } from "../../server/providers/upstream/retry.ts";
+import type { RetryClock } from "../../server/providers/transport/request.ts";
 import type { UpstreamServer } from "./upstream-server.ts";
 
 interface TestProvider {
-  times?: ProviderTimes;
+  limits?: TransportLimits;
   model?: string;
   apiKey?: string | undefined;
+  /** Of the agent. */
   settings?: ModelSettings;
   clock?: RetryClock;
 }
 
 /** Far longer than any test: a time-out is only seen where a test asks for one. */
-const PATIENT: ProviderTimes = { firstChunk: 20_000, idle: 20_000 };
+export const PATIENT: TransportLimits = { firstChunkMs: 20_000, idleMs: 20_000 };
 
 /** Never waits between two tries. */
-export const INSTANT_CLOCK = { wait: async () => {}, random: () => 0.5 };
+export const INSTANT_CLOCK: RetryClock = { wait: async () => {}, random: () => 0.5 };
 
 export function responsesProvider(upstream: Pick<UpstreamServer, "url">, options: TestProvider = {}): Provider {
-  return createResponses({ ...common(upstream, options), id: "openai", label: "OpenAI" });
+  const { clock = INSTANT_CLOCK, apiKey = "sk-test", model = "gpt-4o", settings: modelSettings = {} } = options;
+  const setup = {
+    id: "openai",
+    label: "OpenAI",
+    mediaTypes: ALL_MEDIA_TYPES,
+    model,
+    settings: readSettings({ OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: upstream.url }),
+    modelSettings,
+    limits: options.limits ?? PATIENT,
+    loadPackage: (name: string) => import(name),
+  };
+  return createOpenAi(setup, clock);
 }
 
 export function chatProvider(upstream: Pick<UpstreamServer, "url">, options: TestProvider = {}): Provider {
-  return createChatCompletions({ ...common(upstream, options), id: "litellm", label: "LiteLLM" });
-}
-
-function common(upstream: Pick<UpstreamServer, "url">, options: TestProvider) {
-  const { times = PATIENT, model = "gpt-4o", apiKey = "sk-test", settings = {} } = options;
-  const { clock = INSTANT_CLOCK } = options;
-  return { baseUrl: upstream.url, apiKey, model, times, settings, clock };
-}
-
-/** A conversation that says "Hi" and has no tools, unless told otherwise. */
-export function open(provider: Provider, setup: Partial<ConversationSetup> = {}): Conversation {
-  return provider.open({
-    instructions: "Be brief.",
-    tools: [],
-    state: {},
-    message: "Hi",
-    attachments: [],
-    ...setup,
+  return createChatCompletions({
+    id: "litellm",
+    label: "LiteLLM",
+    mediaTypes: ALL_MEDIA_TYPES,
+    baseURL: upstream.url,
+    apiKey: "apiKey" in options ? options.apiKey : "sk-test",
+    model: options.model ?? "gpt-4o",
+    modelSettings: options.settings ?? {},
+    limits: options.limits ?? PATIENT,
+    clock: options.clock ?? INSTANT_CLOCK,
   });
+}
+
+/** A conversation that says "Hi" and has no tools, unless the test says otherwise. */
+export function open(
+  provider: Provider,
+  { instructions = "Be brief.", tools = [], ...start }: Partial<ModelSetup & Omit<ConversationStart, "setup">> = {},
+): Conversation {
+  return provider.open({ setup: { instructions, tools }, state: {}, message: "Hi", attachments: [], ...start });
 }
 
 /** One turn's events, and what the turn threw. */
 export interface Turn {
-  events: ProviderEvent[];
+  events: ModelEvent[];
   error: unknown;
 }
 
-/** Asks once and gathers what comes, also where it fails. `onEvent` is told of each event as it comes. */
+/** Asks once and gathers what comes, also where it fails. `onEvent` is called with each event as it comes. */
 export async function ask(
   conversation: Conversation,
   signal: AbortSignal = new AbortController().signal,
-  onEvent: (event: ProviderEvent) => void = () => {},
+  onEvent: (event: ModelEvent) => void = () => {},
 ): Promise<Turn> {
-  const events: ProviderEvent[] = [];
-  const take = (batch: readonly ProviderEvent[]) => {
-    events.push(...batch);
-    batch.forEach(onEvent);
-    return undefined;
-  };
+  const events: ModelEvent[] = [];
   try {
-    await conversation.ask(signal, take);
+    for await (const batch of conversation.ask(signal)) {
+      events.push(...batch);
+      batch.forEach(onEvent);
+    }
     return { events, error: undefined };
   } catch (error) {
     return { events, error };
   }
 }
 
-/** Asks once, and throws when the first event comes. */
+/** Asks once, and leaves the loop when the first event comes. */
 export async function leave(conversation: Conversation): Promise<void> {
   const left = new Error("left");
   const { error } = await ask(conversation, undefined, () => {
@@ -90,10 +103,19 @@ export async function leave(conversation: Conversation): Promise<void> {
   assert.equal(error, left);
 }
 
-/** The failure of a turn that must have failed, as clients see it. */
-export function failureOf({ error }: Turn): ProviderError {
-  if (error instanceof ProviderError) return error;
-  throw new Error("the turn did not fail with a ProviderError", { cause: error });
+/** Names that visitors must not read. */
+const VENDORS =
+  /OpenAI|Anthropic|Claude|Gemini|Vertex|Google|Bedrock|AWS|Ollama|LiteLLM|model server|base URL|API key|quota|settings/i;
+
+/** A failure of the model's side, which says one thing to visitors and, in `detail`, another to the operator. */
+export type ProviderFailure = ApiError & { readonly detail: string };
+
+/** The failure of a turn that must have failed. */
+export function failureOf({ error }: Turn): ProviderFailure {
+  if (!(error instanceof ApiError)) throw new Error("the turn did not fail with an ApiError", { cause: error });
+  assert.doesNotMatch(error.message, VENDORS);
+  assert.notEqual(error.detail, undefined);
+  return error as ProviderFailure;
 }
 
 /** All text of a turn. */

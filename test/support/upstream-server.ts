@@ -1,8 +1,9 @@
 /** A model API on a real socket that says, byte by byte, what a test has scripted, and records what it is asked. */
 
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { within } from "./deadline.ts";
 
@@ -48,6 +49,8 @@ export interface UpstreamServer extends AsyncDisposable {
   reply(...replies: UpstreamReply[]): void;
   /** The next request that `calls` does not hold yet. */
   nextCall(): Promise<UpstreamCall>;
+  /** Ends all connections as a server does that keeps them no longer. Resolves when the other side has closed them, too. */
+  endConnections(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -76,6 +79,11 @@ export async function startUpstream(...replies: UpstreamReply[]): Promise<Upstre
     waiting.shift()?.(call);
     await send(res, script.shift() ?? { status: 500, body: ["the test scripted no answer"] });
   });
+  const connections = new Set<Socket>();
+  server.on("connection", (socket) => {
+    connections.add(socket);
+    socket.once("close", () => connections.delete(socket));
+  });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const close = () =>
@@ -88,6 +96,9 @@ export async function startUpstream(...replies: UpstreamReply[]): Promise<Upstre
     calls,
     reply: (...more) => void script.push(...more),
     nextCall: () => within(new Promise((resolve) => waiting.push(resolve)), "the next call of the upstream"),
+    endConnections: async () => {
+      await Promise.all([...connections].map((socket) => once(socket.end(), "close")));
+    },
     close,
     [Symbol.asyncDispose]: close,
   };

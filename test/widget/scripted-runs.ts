@@ -3,10 +3,8 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { WebSocket } from "ws";
-import type { EncodedEvent } from "../../server/protocol/encoded-event.ts";
-import type { SocketEvent, StreamEvent } from "../../server/protocol/events.ts";
+import type { NumberedEvent, SocketEvent, StreamEvent } from "../../server/protocol/events.ts";
 import { encodeFrame } from "../../server/protocol/sse.ts";
-import { encodeEvent } from "../../server/runs/encode-event.ts";
 
 /** One message that the server received, and the means to answer it. */
 export interface Turn {
@@ -24,18 +22,18 @@ export interface Turn {
 
 /** One run: its events so far, and whoever hears them now. */
 class ScriptedRun {
-  readonly #events: EncodedEvent[] = [];
-  #reader: ((event: EncodedEvent) => void) | undefined;
+  readonly #events: NumberedEvent[] = [];
+  #reader: ((event: NumberedEvent) => void) | undefined;
 
   readonly send = (...events: StreamEvent[]) => {
     for (const event of events) {
-      const encoded = encodeEvent(event, this.#events.length + 1);
-      this.#events.push(encoded);
-      this.#reader?.(encoded);
+      const numbered = { ...event, id: this.#events.length + 1 };
+      this.#events.push(numbered);
+      this.#reader?.(numbered);
     }
   };
 
-  attach(after: number, reader: (event: EncodedEvent) => void): void {
+  attach(after: number, reader: (event: NumberedEvent) => void): void {
     this.#events.slice(after).forEach(reader);
     this.#reader = reader;
   }
@@ -53,7 +51,7 @@ export function answerSocket(
   onTurn: (turn: Turn) => void,
   onControl: (type: string) => void,
 ): void {
-  const write = ({ json }: EncodedEvent) => socket.send(json);
+  const write = (event: NumberedEvent) => socket.send(JSON.stringify(event));
   const send = (event: SocketEvent) => socket.send(JSON.stringify(event));
   socket.on("message", (data) => {
     const body = JSON.parse(String(data));
@@ -107,7 +105,7 @@ export async function answerHttp(
   for await (const chunk of req) text += chunk;
   res.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
   res.flushHeaders();
-  const write = (event: EncodedEvent) => {
+  const write = (event: NumberedEvent) => {
     res.write(encodeFrame(event));
     if (event.type === "done" || event.type === "error") res.end();
   };

@@ -1,175 +1,103 @@
-import type { AssistantMessage, HistoryToolCall, Usage } from "../../protocol/chat.ts";
-import { isRecord } from "../../protocol/is-record.ts";
-import { GrowingText } from "../growing-text.ts";
-import { assistantMessage, endOfAnswer } from "../history/answer.ts";
-import type { ChatModelEvent, TurnFinish } from "../provider.ts";
-import { text } from "../text.ts";
-import { ToolCallAssembler } from "../tool-call-assembler.ts";
-import { isPlain, type Layout, type ThinkingBlock, thinkingBlocks } from "./thinking.ts";
+/** Reads the events of one stream of the Messages API. */
+
+import type { Usage } from "../../protocol/chat.ts";
+import { asString, isRecord } from "../../protocol/json.ts";
+import { ClaudeAnswer } from "../claude/answer.ts";
+import { truncated } from "../failures.ts";
+import type { HistoryRequest, ModelEvent, TurnFinish } from "../provider.ts";
+import type { MessageReader } from "../transport/request.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Reads the events of one Messages stream. */
-export class AnthropicReader {
-  readonly #calls = new ToolCallAssembler();
-  /** By the index of their block. */
-  readonly #thinking = new Map<unknown, Record<string, unknown>>();
-  /** The indexes of the blocks that are calls of ours. */
+export class AnthropicReader implements MessageReader<ModelEvent> {
+  readonly #label: string;
+  readonly #request: HistoryRequest;
+  readonly #answer = new ClaudeAnswer();
+  /** The indexes of the blocks that are calls of ours. Tools that run on Anthropic's side get inputs, too. */
   readonly #callBlocks = new Set<unknown>();
-  readonly #layout: (Layout[number] | [number, number])[] = [];
   readonly #usage = new UsageCounter();
-  readonly #content = new GrowingText();
   #stopReason = "";
-  /** The index of the block that thought last. */
-  #thinker: unknown;
-  /** Whether the next text is a paragraph of its own. */
-  #isNewParagraph = false;
+  isComplete = false;
 
-  /** Whether the model has said that it is done: a stream that ends before that was cut. */
-  get finished(): boolean {
-    return this.#stopReason !== "";
+  constructor(label: string, request: HistoryRequest) {
+    this.#label = label;
+    this.#request = request;
   }
 
-  /** What one event says to a reader. */
-  read(event: Json): ChatModelEvent[] {
-    switch (event.type) {
+  read(_event: string, json: Json, said: ModelEvent[]): void {
+    switch (json.type) {
       case "message_start":
-        this.#usage.add(isRecord(event.message) ? event.message.usage : undefined);
-        return [];
+        this.#usage.add(isRecord(json.message) ? json.message.usage : undefined);
+        break;
       case "content_block_start":
-        return isRecord(event.content_block) ? this.#start(event.index, event.content_block) : [];
+        if (isRecord(json.content_block)) this.#start(json.index, json.content_block, said);
+        break;
       case "content_block_delta":
-        return isRecord(event.delta) ? this.#delta(event.index, event.delta) : [];
+        if (isRecord(json.delta)) this.#delta(json.index, json.delta, said);
+        break;
       case "message_delta":
-        this.#usage.add(event.usage);
-        this.#stopReason = (isRecord(event.delta) && text(event.delta.stop_reason)) || this.#stopReason;
-        return [];
-      default:
-        // `ping`, `content_block_stop`, and what later versions of the API add.
-        return [];
+        this.#usage.add(json.usage);
+        this.#stopReason = (isRecord(json.delta) && asString(json.delta.stop_reason)) || this.#stopReason;
+        break;
+      case "message_stop":
+        this.isComplete = true;
+        break;
+      // `ping`, `content_block_stop`, and what later versions of the API add.
     }
   }
 
-  /** What there is to say at the end of the stream. `taken` are the call ids of the conversation so far. */
-  end(taken: ReadonlySet<string>, label: string): ChatModelEvent[] {
-    const finish = turnFinish(this.#stopReason);
-    const endsInCall = this.#layout.at(-1) === "tool_use";
-    const calls = this.#calls.finish({ finish, endsInCall, taken, label });
-    return endOfAnswer(this.#message(calls), finish, this.#usage.total());
+  end(said: ModelEvent[]): void {
+    if (this.#stopReason === "") throw truncated(this.#label, "its stream ended without a stop_reason");
+    this.#answer.finish(this.#label, finishOf(this.#stopReason), this.#usage.total(), this.#request, said);
   }
 
-  #start(index: unknown, block: Json): ChatModelEvent[] {
+  #start(index: unknown, block: Json, said: ModelEvent[]): void {
     switch (block.type) {
       case "text":
-        return this.#startText(text(block.text));
-      case "thinking": {
-        this.#layout.push("thinking");
-        this.#thinking.set(index, {
-          type: "thinking",
-          thinking: "",
-          signature: text(block.signature),
-        });
-        return this.#think(index, text(block.thinking));
-      }
+        this.#answer.addText(asString(block.text), said);
+        break;
+      case "thinking":
+        this.#answer.thinkingAt(index).signature = asString(block.signature);
+        this.#answer.addThinking(index, asString(block.thinking), said);
+        break;
       case "redacted_thinking":
-        this.#layout.push("thinking");
-        this.#thinking.set(index, { type: "redacted_thinking", data: text(block.data) });
-        return [];
+        this.#answer.thinkingAt(index).data = asString(block.data);
+        break;
       case "tool_use":
-        this.#layout.push("tool_use");
-        this.#startCall(index, block);
-        return [];
-      default:
-        // Blocks of tools that run on Anthropic's side: their results are in the text.
-        return [];
+        this.#answer.startCall(index, block.id, block.name);
+        this.#callBlocks.add(index);
+        // Empty where the input follows in pieces; some gateways have it all at once.
+        if (isRecord(block.input) && Object.keys(block.input).length > 0) {
+          this.#answer.addArguments(index, JSON.stringify(block.input));
+        }
+        break;
+      // Blocks of tools that run on Anthropic's side: their results are in the text.
     }
   }
 
-  #delta(index: unknown, delta: Json): ChatModelEvent[] {
+  #delta(index: unknown, delta: Json, said: ModelEvent[]): void {
     switch (delta.type) {
       case "text_delta":
-        return this.#say(text(delta.text));
+        this.#answer.addText(asString(delta.text), said);
+        break;
       case "thinking_delta":
-        return this.#think(index, text(delta.thinking));
-      case "signature_delta": {
-        const block = this.#thinking.get(index);
-        if (block !== undefined) block.signature = text(delta.signature);
-        return [];
-      }
+        this.#answer.addThinking(index, asString(delta.thinking), said);
+        break;
+      case "signature_delta":
+        this.#answer.thinkingAt(index).signature = asString(delta.signature);
+        break;
       case "input_json_delta":
-        this.#write(index, text(delta.partial_json));
-        return [];
-      default:
-        return [];
+        if (this.#callBlocks.has(index)) this.#answer.addArguments(index, asString(delta.partial_json));
+        break;
     }
-  }
-
-  #startText(first: string): ChatModelEvent[] {
-    // Texts that follow each other (with citations, Claude makes many) read as one, and are kept as one.
-    if (!Array.isArray(this.#layout.at(-1))) {
-      this.#isNewParagraph = this.#content.length > 0;
-      this.#layout.push([this.#content.length, this.#content.length]);
-    }
-    return this.#say(first);
-  }
-
-  #say(said: string): ChatModelEvent[] {
-    if (said === "") return [];
-    const delta = this.#isNewParagraph ? `\n\n${said}` : said;
-    this.#isNewParagraph = false;
-    this.#content.add(delta);
-    const span = this.#layout.at(-1);
-    if (Array.isArray(span)) {
-      if (span[0] === span[1]) span[0] = this.#content.length - said.length;
-      span[1] = this.#content.length;
-    }
-    return [{ type: "text", delta }];
-  }
-
-  #think(index: unknown, delta: string): ChatModelEvent[] {
-    const block = this.#thinking.get(index);
-    if (block === undefined || delta === "") return [];
-    const isNewBlock = this.#thinker !== undefined && this.#thinker !== index;
-    this.#thinker = index;
-    block.thinking = text(block.thinking) + delta;
-    return [{ type: "thinking", delta: isNewBlock ? `\n\n${delta}` : delta }];
-  }
-
-  #startCall(index: unknown, block: Json): void {
-    this.#calls.add({ index, id: block.id, function: { name: block.name } });
-    this.#callBlocks.add(index);
-    // Empty here where the input follows in pieces; some gateways have it all at once.
-    const isWhole = isRecord(block.input) && Object.keys(block.input).length > 0;
-    if (isWhole) this.#write(index, JSON.stringify(block.input));
-  }
-
-  #write(index: unknown, piece: string): void {
-    // Tools on Anthropic's side get inputs too: those are no calls of ours.
-    if (this.#callBlocks.has(index)) this.#calls.add({ index, function: { arguments: piece } });
-  }
-
-  #message(calls: HistoryToolCall[]): AssistantMessage {
-    const all: AssistantMessage = {
-      ...assistantMessage(this.#content.text, calls),
-      thinking_blocks: [...this.#thinking.values()],
-    };
-    const kept: ThinkingBlock[] = thinkingBlocks(all);
-    const { thinking_blocks: _all, ...message } = all;
-    if (kept.length === 0) return message;
-    const layout = this.#layout.filter((block) => typeof block === "string" || block[0] < block[1]);
-    return {
-      ...message,
-      thinking_blocks: kept,
-      ...(isPlain(layout) ? {} : { anthropic_layout: layout }),
-    };
   }
 }
 
-function turnFinish(reason: string): TurnFinish {
+function finishOf(reason: string): TurnFinish {
   switch (reason) {
     case "max_tokens":
     case "model_context_window_exceeded":
-    // Only tools of Anthropic's own side make a turn pause: what was said is then not all of it.
+    // Only tools of Anthropic's own side make an answer pause: what was said is then not all of it.
     case "pause_turn":
       return "length";
     case "refusal":
@@ -189,8 +117,7 @@ class UsageCounter {
     if (!isRecord(usage)) return;
     for (const field of [...INPUT_FIELDS, "output_tokens"]) {
       const count = usage[field];
-      if (typeof count !== "number") continue;
-      this.#counts.set(field, Math.max(count, this.#counts.get(field) ?? 0));
+      if (typeof count === "number") this.#counts.set(field, Math.max(count, this.#counts.get(field) ?? 0));
     }
   }
 

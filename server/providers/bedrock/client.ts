@@ -1,71 +1,117 @@
-import type { BedrockRuntimeClient, BedrockRuntimeClientConfig } from "@aws-sdk/client-bedrock-runtime";
-import { SetupError } from "../failures/provider-error.ts";
-import type { ProviderSetup } from "../provider.ts";
-import { readBaseUrl, readSetting, readToken } from "../settings.ts";
+/** The AWS SDK, which finds region and credentials, and builds and signs the requests; `transport/` sends them. */
 
-/** The AWS SDK's package; it is loaded only when a model of Bedrock is served. */
+import type {
+  BedrockRuntimeClient,
+  BedrockRuntimeClientConfig,
+  ConverseStreamCommandInput,
+} from "@aws-sdk/client-bedrock-runtime";
+import type { Settings } from "../../config/settings.ts";
+import { ConfigError } from "../../errors.ts";
+
 export type BedrockPackage = typeof import("@aws-sdk/client-bedrock-runtime");
 
-type Env = ProviderSetup["env"];
-
 /**
- * A client with its region and its credentials found. What is not set in the environment comes from AWS's
- * own chain: profiles, single sign-on, web identity, container and instance roles.
- * @throws SetupError that names the missing setting
+ * A client whose region and credentials were found. What is not set in the environment comes from AWS's own chain: profiles,
+ * single sign-on, web identity, container and instance roles. @throws ConfigError that names the missing setting
  */
 export async function createBedrockClient(
   { BedrockRuntimeClient: Client }: BedrockPackage,
-  { model, env }: Pick<ProviderSetup, "model" | "env">,
+  model: string,
+  settings: Settings,
 ): Promise<BedrockRuntimeClient> {
-  const client = withoutVersionWarning(() => new Client(clientConfig(env)));
-  const who = `model "bedrock/${model}" needs`;
+  const client = withoutVersionWarning(() => new Client(clientConfig(settings)));
   try {
     await client.config.region();
   } catch (cause) {
-    const message = `${who} AWS_REGION: set it to the region that serves the model, such as us-east-1.`;
-    throw new SetupError(message, { cause });
+    const problem = `model "bedrock/${model}" needs AWS_REGION: set it to the region that serves the model, such as us-east-1.`;
+    throw new ConfigError(problem, { cause });
   }
-  if (readToken(env, "AWS_BEARER_TOKEN_BEDROCK") !== undefined) return client;
+  if (settings.awsBearerToken !== "") return client;
   try {
     await client.config.credentials();
   } catch (cause) {
-    const message = `${who} AWS credentials: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.`;
-    throw new SetupError(message, { cause });
+    const problem = `model "bedrock/${model}" needs AWS credentials: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.`;
+    throw new ConfigError(problem, { cause });
   }
   return client;
 }
 
-function clientConfig(env: Env): BedrockRuntimeClientConfig {
-  const endpoint = readBaseUrl(env, "BEDROCK_BASE_URL");
-  const region = readToken(env, "AWS_REGION");
-  const profile = readSetting(env, "AWS_PROFILE");
-  const token = readToken(env, "AWS_BEARER_TOKEN_BEDROCK");
-  const credentials = profile === undefined ? keysOf(env) : undefined;
+function clientConfig(settings: Settings): BedrockRuntimeClientConfig {
+  const { bedrockUrl, awsRegion, awsProfile, awsBearerToken } = settings;
   return {
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(region === undefined ? {} : { region }),
-    ...(profile === undefined ? {} : { profile }),
-    ...(credentials === undefined ? {} : { credentials }),
-    ...(token === undefined ? {} : { token: { token }, authSchemePreference: ["httpBearerAuth"] }),
-    // Retries are ours: the package's would not know that an answer has begun.
+    ...(bedrockUrl === "" ? {} : { endpoint: bedrockUrl }),
+    ...(awsRegion === "" ? {} : { region: awsRegion }),
+    ...(awsProfile === "" ? accessKey(settings) : { profile: awsProfile }),
+    ...(awsBearerToken === "" ? {} : { token: { token: awsBearerToken }, authSchemePreference: ["httpBearerAuth"] }),
+    // Read from the shared settings otherwise, and never used.
     maxAttempts: 1,
     retryMode: "standard",
   };
 }
 
-function keysOf(env: Env) {
-  const accessKeyId = readToken(env, "AWS_ACCESS_KEY_ID");
-  const secretAccessKey = readToken(env, "AWS_SECRET_ACCESS_KEY");
-  if (accessKeyId === undefined || secretAccessKey === undefined) return undefined;
-  const sessionToken = readToken(env, "AWS_SESSION_TOKEN");
-  return { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
+function accessKey(settings: Settings): Pick<BedrockRuntimeClientConfig, "credentials"> {
+  const { awsAccessKeyId: accessKeyId, awsSecretAccessKey: secretAccessKey, awsSessionToken: sessionToken } = settings;
+  if (accessKeyId === "" || secretAccessKey === "") return {};
+  return { credentials: { accessKeyId, secretAccessKey, ...(sessionToken === "" ? {} : { sessionToken }) } };
+}
+
+/** A request as the SDK builds and signs it. */
+export interface SignedRequest {
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  body: string | Uint8Array;
+}
+
+/** Finding the credentials may take long. */
+export async function signedRequest(
+  { ConverseStreamCommand: Command }: BedrockPackage,
+  client: BedrockRuntimeClient,
+  input: ConverseStreamCommandInput,
+): Promise<SignedRequest> {
+  const command = new Command(input);
+  let signed: SignedRequest | undefined;
+  command.middlewareStack.add(
+    (next) => (args) => {
+      const request = args.request as BuiltRequest;
+      // The SDK means to send by HTTP/2, where this takes the part of `host`.
+      const { ":authority": host, ...headers } = request.headers;
+      if (host !== undefined) request.headers = { ...headers, host };
+      return next(args);
+    },
+    { step: "build", priority: "low", name: "signHost" },
+  );
+  // Comes after the signing, and in place of sending the request and reading its answer.
+  command.middlewareStack.add(
+    () =>
+      async ({ request }) => {
+        const { protocol, hostname, port, path, method, headers, body } = request as BuiltRequest;
+        const url = `${protocol}//${hostname}${port === undefined ? "" : `:${port}`}${path}`;
+        signed = { url, method, headers, body };
+        return { output: { $metadata: {} }, response: undefined } as never;
+      },
+    { step: "deserialize", priority: "high", name: "takeSignedRequest" },
+  );
+  await client.send(command);
+  if (signed === undefined) throw new Error("the SDK built no request");
+  return signed;
+}
+
+interface BuiltRequest {
+  protocol: string;
+  hostname: string;
+  port?: number;
+  path: string;
+  method: string;
+  headers: Record<string, string>;
+  body: string | Uint8Array;
 }
 
 const NO_WARNING = "AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED";
 
 /**
- * The first client of a process warns of Node versions that later releases of the package will not run on.
- * That is for Parley to follow, not for its users; the switch is AWS's own, and it is set back at once.
+ * The first client of a process warns of Node versions that later releases of the package will not run on, which users of
+ * Parley cannot change. The switch is AWS's own, and is set back at once.
  */
 function withoutVersionWarning<Value>(construct: () => Value): Value {
   const before = process.env[NO_WARNING];

@@ -1,17 +1,14 @@
-/** How AWS refuses and fails, brought to the shape that `failures/failures.ts` has sentences for. */
+/** How AWS refuses and fails, in the form that `failures.ts` has rules for. */
 
-import { isRecord } from "../../protocol/is-record.ts";
-import { toProviderError, truncated, UpstreamGarbage } from "../failures/failures.ts";
-import { ProviderError } from "../failures/provider-error.ts";
-import { text } from "../text.ts";
-import { UpstreamRefusal } from "../upstream/refusal.ts";
+import type { ApiError } from "../../protocol/errors.ts";
+import { asString, isRecord, tryParse } from "../../protocol/json.ts";
+import { providerError, toProviderError, UpstreamFailure, UpstreamRefusal, upstreamCause } from "../failures.ts";
 
-/** The provider's name in sentences. */
 export const LABEL = "AWS Bedrock";
 
 /**
- * The status that each exception stands for. Inside a stream they come without one, and some statuses of
- * AWS mean something else elsewhere (424 is the model's own failure, 429 also a model that is still loading).
+ * The status that each exception stands for. Inside a stream they come without one, and some statuses of AWS mean something
+ * else elsewhere (424 is the model's own failure, 429 also a model that is still loading).
  * https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
  */
 const STATUS: Readonly<Record<string, number>> = {
@@ -47,66 +44,53 @@ const COMPLAINTS: readonly (readonly [code: string, pattern: RegExp])[] = [
   ],
 ];
 
-/** An HTTP answer that is no event stream. */
-export function httpRefusal(answer: UpstreamRefusal): UpstreamRefusal {
-  const { status, headers } = answer;
-  const json = parse(answer.body);
+/** An HTTP answer that is no event stream, with the status and the code that its exception stands for. */
+export function namedRefusal(answer: UpstreamRefusal): UpstreamRefusal {
+  // A proxy or a wrong address answers with HTML or plain text.
+  const json = tryParse(answer.body);
+  if (answer.status < 400 || !isRecord(json)) return answer;
   // "ThrottlingException:http://internal.amazon.com/…", or in the body with its name space before a "#".
-  const named = headers.get("x-amzn-errortype") ?? (isRecord(json) ? text(json.__type) : "");
+  const named = answer.headers.get("x-amzn-errortype") ?? asString(json.__type);
   const type = named.split(":")[0]?.split("#").at(-1) ?? "";
-  if (status < 400 || !isRecord(json)) return answer;
-  return refusal(type, text(json.message) || text(json.Message), { status, headers });
+  return refusal(type, asString(json.message) || asString(json.Message), answer.status, answer.headers);
 }
 
-/** What the package threw: an exception inside the stream, missing credentials, or bytes it cannot read. */
-export function sdkFailure(error: unknown, answered: boolean): unknown {
-  if (!(error instanceof Error)) return error;
-  if (/^(?:CredentialsProvider|TokenProvider)Error$/.test(error.name)) return noCredentials(error);
-  const type = error.name.charAt(0).toUpperCase() + error.name.slice(1);
-  if (Object.hasOwn(STATUS, type)) return refusal(type, error.message);
-  if (!answered) return error;
-  if (error.message.startsWith("Truncated event message")) return truncated(LABEL, error);
-  return new UpstreamGarbage("the stream cannot be decoded", { cause: error });
+function refusal(type: string, message: string, status: number, headers: Headers): UpstreamRefusal {
+  const known = (Object.hasOwn(STATUS, type) ? STATUS[type] : undefined) ?? status;
+  // Only there: "Too many tokens" of a ThrottlingException, for one, is about the rate.
+  const code = known === 400 ? (COMPLAINTS.find(([, pattern]) => pattern.test(message))?.[0] ?? "") : "";
+  return new UpstreamRefusal(known, headers, JSON.stringify({ type, code, message }));
 }
 
-/** The failure as a client may see it. `started`: the answer had begun. */
-export function toBedrockError(error: unknown, started = false): ProviderError {
-  if (!(error instanceof UpstreamRefusal)) return toProviderError(LABEL, error, started);
-  if (error.detail.code === "attachment_refused") {
-    return new ProviderError(
-      "invalid_request",
-      `${LABEL} does not take one of the attachments with this model. Most of its models take images up to 3.75 MB and 8,000 pixels a side, and some take no files at all.`,
-      { cause: error },
-    );
+/** What only AWS means by a failure. */
+export function explainFailure(thrown: unknown): ApiError | undefined {
+  const cause = upstreamCause(thrown);
+  if (cause instanceof UpstreamFailure) {
+    // Of an exception inside a stream, such as "throttlingException".
+    const { type, text } = cause.detail;
+    const named = refusal(type.charAt(0).toUpperCase() + type.slice(1), text, 500, new Headers());
+    return explainFailure(named) ?? toProviderError(LABEL, named);
   }
-  if (error.status === 401 || error.status === 403) return noCredentials(error);
-  return toProviderError(LABEL, error, started);
+  if (cause instanceof UpstreamRefusal) {
+    if (cause.status === 401 || cause.status === 403) return noCredentials(cause);
+    return cause.detail.code === "attachment_refused" ? attachmentRefused(cause) : undefined;
+  }
+  const isFromSdk = cause instanceof Error && /^(?:CredentialsProvider|TokenProvider)Error$/.test(cause.name);
+  return isFromSdk ? noCredentials(cause) : undefined;
 }
 
-function noCredentials(cause: unknown): ProviderError {
-  return new ProviderError(
+function attachmentRefused(cause: unknown): ApiError {
+  return providerError(
+    "invalid_request",
+    `${LABEL} does not take one of the attachments with this model. Most of its models take images up to 3.75 MB and 8,000 pixels a side, and some take no files at all.`,
+    { cause, message: "The assistant does not take one of the attachments." },
+  );
+}
+
+function noCredentials(cause: unknown): ApiError {
+  return providerError(
     "provider_auth",
     `${LABEL} refused the credentials of this server, or they may not use this model.`,
     { cause },
   );
-}
-
-function refusal(type: string, message: string, { status = 500, headers = new Headers() } = {}): UpstreamRefusal {
-  const known = (Object.hasOwn(STATUS, type) ? STATUS[type] : undefined) ?? status;
-  // Only there: "Too many tokens" of a ThrottlingException, for one, is about the rate.
-  const code = known === 400 ? complaintOf(message) : "";
-  return new UpstreamRefusal(known, headers, JSON.stringify({ type, code, message }));
-}
-
-function complaintOf(message: string): string {
-  return COMPLAINTS.find(([, pattern]) => pattern.test(message))?.[0] ?? "";
-}
-
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    // A page of HTML or plain text, from a proxy or a wrong address.
-    return undefined;
-  }
 }

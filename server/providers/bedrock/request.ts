@@ -1,16 +1,16 @@
-import type { ConverseStreamCommandInput, Tool } from "@aws-sdk/client-bedrock-runtime";
-import type { HistoryMessage } from "../../protocol/chat.ts";
-import { isRecord } from "../../protocol/is-record.ts";
-import type { ForgottenThinking } from "../anthropic/forgotten-thinking.ts";
-import { withExtraBody } from "../extra-body.ts";
-import { SetupError } from "../failures/provider-error.ts";
-import { callsOf } from "../history/calls.ts";
-import type { ChatModelRequest, ModelSettings, ToolSpec } from "../provider.ts";
-import type { BedrockEffort } from "./effort.ts";
-import { converseMessages } from "./messages.ts";
-import { toolUseName } from "./names.ts";
+/** The ConverseStream request of one model turn. */
 
-/** What does not change from turn to turn. */
+import type { ConverseStreamCommandInput, Tool } from "@aws-sdk/client-bedrock-runtime";
+import { ConfigError } from "../../errors.ts";
+import type { HistoryMessage } from "../../protocol/chat.ts";
+import { isRecord } from "../../protocol/json.ts";
+import { callsOf } from "../history.ts";
+import type { HistoryRequest, ModelSettings, ToolSpec } from "../provider.ts";
+import { withExtraBody } from "../transport/request.ts";
+import { converseMessages, toolUseName } from "./messages.ts";
+import type { BedrockEffort } from "./models.ts";
+
+/** What is the same in each request. */
 export interface BedrockModelSettings {
   model: string;
   settings: ModelSettings;
@@ -18,17 +18,16 @@ export interface BedrockModelSettings {
   extra: BedrockExtra;
 }
 
-/** What of a request was refused. */
+/** What the model has refused, and is therefore left out. */
 export interface RequestShape {
-  /** Messages whose reasoning the model does not take back. */
-  forgotten: Pick<ForgottenThinking, "has">;
-  /** Whether the model may be told to think. */
+  isForgotten(message: HistoryMessage): boolean;
+  /** Whether the request asks the model to think. */
   thinks: boolean;
 }
 
 type Fields = Record<string, unknown>;
 
-/** An agent's `extraBody`, by the place where its fields belong. */
+/** An agent's `extraBody`, by the part of the request that its fields belong to. */
 export interface BedrockExtra {
   converse: Fields;
   inferenceConfig: Fields;
@@ -46,7 +45,7 @@ const CONVERSE_FIELDS = new Set([
   "serviceTier",
 ]);
 
-/** @throws SetupError when a field that holds others is no object */
+/** @throws ConfigError when a field that holds others is no object */
 export function splitExtra(extraBody: Readonly<Fields> = {}): BedrockExtra {
   const { inferenceConfig, additionalModelRequestFields, ...rest } = extraBody;
   const fields = Object.entries(rest);
@@ -62,14 +61,13 @@ export function splitExtra(extraBody: Readonly<Fields> = {}): BedrockExtra {
 
 function objectOf(name: string, value: unknown = {}): Fields {
   if (isRecord(value)) return value;
-  throw new SetupError(`extraBody.${name} must be an object.`);
+  throw new ConfigError(`extraBody.${name} must be an object.`);
 }
 
-/** The ConverseStream request of one model turn. */
 export function converseInput(
-  { instructions, tools, messages }: ChatModelRequest,
+  { setup: { instructions, tools }, messages }: HistoryRequest,
   { model, settings, effort, extra }: BedrockModelSettings,
-  { forgotten, thinks }: RequestShape,
+  { isForgotten, thinks }: RequestShape,
 ): ConverseStreamCommandInput {
   const { temperature, maxOutputTokens: maxTokens = effort.maxTokens } = settings;
   const inference = {
@@ -80,11 +78,11 @@ export function converseInput(
   const { thinking, ...plain } = effort.fields;
   const fields = thinks && thinking !== undefined ? { thinking, ...plain } : plain;
   const additional = withExtraBody(fields, extra.modelFields);
-  const declared = [...tools, ...toolsOf(messages, tools)];
-  // The author's own fields are as he wrote them: the package serializes what it knows of them.
+  const declared = tools.length > 0 ? tools : lostTools(messages);
+  // The author's own fields are sent as they are: the package serializes those that it knows.
   return {
     modelId: model,
-    messages: converseMessages(messages, model, forgotten),
+    messages: converseMessages(messages, model, isForgotten),
     ...(instructions.trim() === "" ? {} : { system: [{ text: instructions }] }),
     ...(declared.length === 0 ? {} : { toolConfig: { tools: declared.map(converseTool) } }),
     ...(Object.keys(inference).length === 0 ? {} : { inferenceConfig: inference }),
@@ -93,9 +91,8 @@ export function converseInput(
   } as ConverseStreamCommandInput;
 }
 
-/** Calls in the history are refused without any tool: those of an agent that lost its tools are still declared. */
-function toolsOf(history: readonly HistoryMessage[], tools: readonly ToolSpec[]): ToolSpec[] {
-  if (tools.length > 0) return [];
+/** The API refuses calls in the history without any tool: the tools that the agent has lost are still declared. */
+function lostTools(history: readonly HistoryMessage[]): ToolSpec[] {
   const names = new Set(callsOf(history).map((call) => toolUseName(call.function.name)));
   const description = "No longer available: do not call it.";
   return [...names].map((name) => ({ name, description, parameters: { type: "object" } }));
@@ -105,7 +102,7 @@ function converseTool({ name, description, parameters }: ToolSpec): Tool {
   const { $schema: _draft, ...schema } = parameters;
   const toolSpec = {
     name,
-    // An empty one is refused.
+    // The API refuses an empty one.
     ...(description.trim() === "" ? {} : { description }),
     // A JSON Schema is JSON, which is what the package calls a document.
     inputSchema: { json: schema },

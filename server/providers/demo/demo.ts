@@ -1,18 +1,18 @@
 /** The model that is built in: no key, no network, the same answer every time, and honest about it. */
 
-import { setTimeout as delay } from "node:timers/promises";
-import { ProviderError } from "../failures/provider-error.ts";
-import { assistantMessage, toHistoryCall } from "../history/answer.ts";
-import type { ChatModel, ChatModelEvent, ChatModelRequest, Tell, ToolCall } from "../provider.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiError } from "../../protocol/errors.ts";
+import { assistantMessage, endOfTurn, toHistoryCall } from "../history.ts";
+import type { HistoryModel, HistoryRequest, ModelEvent, ToolCall } from "../provider.ts";
 import { planDemo } from "./script.ts";
 
 /** Milliseconds between two words: about the speed of a hosted model. */
 const WORD_MS = 12;
 
-export const demoModel: ChatModel = { stream: play };
+export const demoModel: HistoryModel = { stream: play };
 
 /** Plays what the script plans, word by word. */
-async function play(request: ChatModelRequest, signal: AbortSignal, tell: Tell<ChatModelEvent>): Promise<void> {
+async function* play(request: HistoryRequest, signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
   let said = "";
   let words = 0;
   const calls: ToolCall[] = [];
@@ -21,32 +21,28 @@ async function play(request: ChatModelRequest, signal: AbortSignal, tell: Tell<C
       case "text":
       case "thinking":
         for (const delta of step.text.match(/\s*\S+\s*$|\s*\S+/g) ?? []) {
-          await delay(step.wordMs ?? WORD_MS, undefined, { signal });
+          await sleep(step.wordMs ?? WORD_MS, undefined, { signal });
           if (step.type === "text") said += delta;
           words++;
-          await tell([{ type: step.type, delta }]);
+          yield [{ type: step.type, delta }];
         }
         break;
       case "call":
         calls.push(step.call);
-        await tell([step]);
         break;
       case "fail":
-        throw new ProviderError("provider_error", step.message);
+        throw new ApiError("provider_error", step.message);
     }
   }
-  await tell([
-    {
-      type: "end",
-      finish: "stop",
-      usage: { input_tokens: countWords(request), output_tokens: words },
-      message: assistantMessage(said, calls.map(toHistoryCall)),
-    },
-  ]);
+  const message = assistantMessage(said, calls.map(toHistoryCall));
+  // Before the answer becomes one of the messages.
+  const usage = { input_tokens: countWords(request), output_tokens: words };
+  request.keep(message);
+  yield endOfTurn(message, "stop", usage);
 }
 
 /** The demo has no tokenizer; a word counts as one token. */
-function countWords({ messages }: ChatModelRequest): number {
+function countWords({ messages }: HistoryRequest): number {
   const texts = messages.map(({ content }) => (typeof content === "string" ? content : ""));
   return texts.join(" ").split(/\s+/).filter(Boolean).length;
 }

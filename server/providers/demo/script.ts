@@ -2,8 +2,7 @@
 
 import { decodedBytes } from "../../protocol/attachments.ts";
 import type { ContentPart, HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
-import { textOfResult } from "../history/tool-output.ts";
-import type { ChatModelRequest, ToolCall } from "../provider.ts";
+import type { HistoryRequest, ToolCall } from "../provider.ts";
 import { MARKDOWN_SAMPLE } from "./markdown.ts";
 import { chooseCalls } from "./tools.ts";
 
@@ -16,7 +15,7 @@ export type DemoStep =
 const SLOW_WORD_MS = 400;
 
 /** Plans one model turn from the whole conversation; the same conversation gives the same plan. */
-export function planDemo({ messages, tools }: ChatModelRequest): DemoStep[] {
+export function planDemo({ messages, setup }: HistoryRequest): DemoStep[] {
   const results = resultsAtEnd(messages);
   if (results.length > 0) return summarize(messages, results);
   const message = lastUserMessage(messages);
@@ -26,7 +25,7 @@ export function planDemo({ messages, tools }: ChatModelRequest): DemoStep[] {
   if (/\b(?:error|fail)\b/i.test(text)) return failOnRequest();
   if (/\bslow(?:ly)?\b/i.test(text)) return speakSlowly();
   if (/\b(?:markdown|table|code|long)\b/i.test(text)) return [{ type: "text", text: MARKDOWN_SAMPLE }];
-  const calls = chooseCalls(text, tools, messages.length);
+  const calls = chooseCalls(text, setup.tools, messages.length);
   if (calls.length > 0) return useTools(calls);
   if (/\bthink/i.test(text)) return thinkAloud();
   return introduce(text, messages);
@@ -89,10 +88,7 @@ function summarize(messages: readonly HistoryMessage[], results: readonly ToolMe
         : [],
     ),
   );
-  const rows = results.map((result) => {
-    const { tool_call_id: id } = result;
-    return `| \`${names.get(id) ?? id}\` | ${cell(textOfResult(result))} |`;
-  });
+  const rows = results.map(({ tool_call_id: id, content }) => `| \`${names.get(id) ?? id}\` | ${cell(content)} |`);
   return [
     {
       type: "text",

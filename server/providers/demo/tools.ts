@@ -1,6 +1,6 @@
 /** Which tools the demo model calls: it matches words, where a model would understand. */
 
-import { isRecord } from "../../protocol/is-record.ts";
+import { isRecord } from "../../protocol/json.ts";
 import type { ToolCall, ToolSpec } from "../provider.ts";
 
 /** Words of tool names that say nothing about the subject. */

@@ -1,27 +1,142 @@
-import { mediaTypesOf } from "../capabilities.ts";
-import { createChatCompletions } from "../chat/create.ts";
-import { SetupError } from "../failures/provider-error.ts";
-import type { Provider, ProviderSetup } from "../provider.ts";
-import { readBaseUrl, readToken } from "../settings.ts";
-import { MODEL_TAGS } from "../think-tags.ts";
-import { geminiDialect } from "./dialect.ts";
+/** Google's OpenAI-compatible API: the Gemini API itself, and how it differs from others, as on Vertex AI. */
+
+import type { ContentPart } from "../../protocol/chat.ts";
+import type { ApiError } from "../../protocol/errors.ts";
+import { isRecord } from "../../protocol/json.ts";
+import { type ChatDialect, plainSettings, type SettingQuirks } from "../chat-completions/dialect.ts";
+import { createChatCompletions } from "../chat-completions/model.ts";
+import { MODEL_TAGS, type ThinkTagRule } from "../chat-completions/think-tags.ts";
+import { type ExplainFailure, providerError, readRetryAfter, UpstreamFailure, UpstreamRefusal } from "../failures.ts";
+import { type ModelSettings, type Provider, type ProviderSetup, requireSetting } from "../provider.ts";
+import { geminiSchema } from "./schema.ts";
 
 /** Google's Gemini API, through its OpenAI-compatible form. */
-export function createGemini({ model, env, times, settings }: ProviderSetup): Provider {
-  const apiKey = readToken(env, "GEMINI_API_KEY");
-  if (apiKey === undefined) {
-    throw new SetupError(`model "gemini/${model}" needs GEMINI_API_KEY: set it to a key from Google AI Studio.`);
-  }
-  const label = "Gemini";
+export function createGemini(setup: ProviderSetup): Provider {
+  const { label, model, settings } = setup;
   return createChatCompletions({
-    id: "gemini",
-    label,
-    model,
-    baseUrl: readBaseUrl(env, "GEMINI_BASE_URL") ?? "https://generativelanguage.googleapis.com/v1beta/openai/",
-    apiKey,
-    mediaTypes: mediaTypesOf("gemini"),
-    times,
-    settings,
+    ...setup,
+    baseURL: settings.geminiUrl || "https://generativelanguage.googleapis.com/v1beta/openai/",
+    apiKey: requireSetting(setup, "geminiKey", "a key from Google AI Studio"),
     dialect: geminiDialect({ label, model, thinkTags: MODEL_TAGS }),
   });
+}
+
+export interface GeminiDialectOptions {
+  label: string;
+  model: string;
+  thinkTags: ThinkTagRule;
+  /** Asks the server to put thoughts in tags of this name, where it does not flag them. */
+  thoughtTag?: string;
+  explain?: ExplainFailure;
+}
+
+/** The dialect for one model. */
+export function geminiDialect(options: GeminiDialectOptions): ChatDialect {
+  const { label, model, thinkTags } = options;
+  return {
+    thinkTags,
+    // Anything else is refused: "Unknown name".
+    takesBack: { message: new Set(["extra_content"]), call: new Set(["extra_content"]) },
+    ...(takesLevels(model) ? { unsignedCall: UNSIGNED_CALL } : {}),
+    part: imagePart,
+    parameters: geminiSchema,
+    settings: (settings, quirks) => geminiSettings(options, settings, quirks),
+    thoughtsRefused:
+      /\bthinking(?:[_ ](?:config|level|budget|mode))?\b.{0,60}(?:\bnot\b|n't\b|\bonly\b)|include_?thoughts|unknown name \W*(?:thinking|thought_tag)/i,
+    explain: (cause) => options.explain?.(cause) ?? geminiFailure(label, cause),
+  };
+}
+
+/**
+ * Gemini 3 refuses an earlier call without a thought signature, such as another model's. This one is
+ * documented to stand for it: https://ai.google.dev/gemini-api/docs/thought-signatures
+ */
+const UNSIGNED_CALL = {
+  extra_content: { google: { thought_signature: "skip_thought_signature_validator" } },
+};
+
+/** A `file` part is refused; an `image_url` with a PDF inside is read. */
+function imagePart(part: ContentPart): object {
+  if (part.type !== "file") return part;
+  return { type: "image_url", image_url: { url: part.file.file_data } };
+}
+
+/**
+ * Thoughts are shown only when `thinking_config` asks for them, and the API takes either that or
+ * `reasoning_effort`: so the effort is set inside of it.
+ */
+function geminiSettings(
+  { model, thoughtTag }: GeminiDialectOptions,
+  settings: ModelSettings,
+  quirks: SettingQuirks,
+): Record<string, unknown> {
+  const { reasoningEffort: effort, extraBody = {} } = settings;
+  const thinks = quirks.thoughts && effort !== "none" && !("reasoning_effort" in extraBody);
+  const { extra_body: own, ...body } = extraBody;
+  const ownGoogle = isRecord(own) && isRecord(own.google) ? own.google : {};
+  const google = {
+    ...(thinks ? { thinking_config: { ...thinkingDepth(model, effort), include_thoughts: true } } : {}),
+    ...(thinks && thoughtTag !== undefined ? { thought_tag_marker: thoughtTag } : {}),
+    ...ownGoogle,
+  };
+  const configured = "thinking_config" in google;
+  const { reasoningEffort: _effort, ...others } = settings;
+  return {
+    ...plainSettings({ ...(configured ? others : clamped(settings)), extraBody: body }, quirks),
+    ...(own === undefined && Object.keys(google).length === 0
+      ? {}
+      : { extra_body: isRecord(own) || own === undefined ? { ...own, google } : own }),
+  };
+}
+
+/** Google's scale ends at "high". */
+function clamped(settings: ModelSettings): ModelSettings {
+  return settings.reasoningEffort === "xhigh" ? { ...settings, reasoningEffort: "high" } : settings;
+}
+
+/** Models from Gemini 3 on take a level of thinking, and older ones a number of tokens. */
+function takesLevels(model: string): boolean {
+  const version = /gemini-(\d+)/.exec(model)?.[1];
+  // Names without a number are those of the newest models: "gemini-flash-latest".
+  return version === undefined ? /gemini/.test(model) : Number(version) >= 3;
+}
+
+type Effort = Exclude<ModelSettings["reasoningEffort"], "none">;
+
+function thinkingDepth(model: string, effort: Effort | "none"): Record<string, unknown> {
+  if (effort === undefined || effort === "none") return {};
+  if (!takesLevels(model)) return { thinking_budget: BUDGETS[effort] };
+  return { thinking_level: effort === "xhigh" ? "high" : effort };
+}
+
+/** What the API itself makes of `reasoning_effort`: https://ai.google.dev/gemini-api/docs/openai */
+const BUDGETS = { minimal: 1024, low: 1024, medium: 8192, high: 24_576, xhigh: 24_576 } as const;
+
+/** A refusal that the common rules would take for something else; `undefined` for all others. */
+function geminiFailure(label: string, cause: unknown): ApiError | undefined {
+  if (!(cause instanceof UpstreamRefusal) && !(cause instanceof UpstreamFailure)) return undefined;
+  const { code, text } = cause.detail;
+  const status = cause instanceof UpstreamRefusal ? cause.status : Number(code);
+  // A wrong key is a bad request here, not 401.
+  if (status === 400 && /API key (?:not valid|expired|not found)|API_KEY_INVALID/i.test(text)) {
+    return providerError("provider_auth", `${label} refused the API key of this server.`, { cause });
+  }
+  if (status === 400 && /location is not supported/i.test(text)) {
+    const detail = `${label} cannot be used from the country in which this server runs.`;
+    return providerError("provider_auth", detail, { cause });
+  }
+  if (status !== 429) return undefined;
+  const retryAfter = retryDelay(cause);
+  return providerError("provider_rate_limited", `${label} is getting too many requests right now.`, {
+    cause,
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+  });
+}
+
+/** Google names the wait in the body, as `RetryInfo`; a gateway before it may do so in the header. */
+function retryDelay(cause: UpstreamRefusal | UpstreamFailure): number | undefined {
+  const body = cause instanceof UpstreamRefusal ? cause.body : JSON.stringify(cause.body);
+  const seconds = /"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1];
+  if (seconds !== undefined) return Math.ceil(Number(seconds));
+  return cause instanceof UpstreamRefusal ? readRetryAfter(cause.headers) : undefined;
 }

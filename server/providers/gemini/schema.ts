@@ -1,9 +1,9 @@
 /**
  * A tool's JSON Schema as Google's API takes it: OpenAPI's schema object, which refuses keywords that it does
- * not know. What is left out is still checked before the tool runs, and the model is told of a mistake.
+ * not know. What is left out is still checked before the tool runs, and the model gets to know of a mistake.
  */
 
-import { isRecord } from "../../protocol/is-record.ts";
+import { isRecord } from "../../protocol/json.ts";
 
 type Schema = Record<string, unknown>;
 
@@ -59,7 +59,7 @@ function translate(schema: unknown, context: Context): Schema {
   return translated;
 }
 
-/** Puts a definition in the place of its reference. */
+/** Replaces a reference by its definition. */
 function follow(reference: string, schema: Readonly<Schema>, context: Context): Schema {
   const definition = definitionOf(reference, context);
   if (context.within.includes(reference) || definition === undefined) return { type: "object" };
@@ -123,7 +123,7 @@ function typeOf({ type }: Readonly<Schema>): Schema {
   return { anyOf: types.map((name: unknown) => ({ type: name })), ...nullable };
 }
 
-/** Only strings may be enumerated: other values are told in the description. */
+/** Only strings may be enumerated: other values are listed in the description. */
 function choiceOf(schema: Readonly<Schema>): Schema {
   const values: unknown = schema.const === undefined ? schema.enum : [schema.const];
   if (!Array.isArray(values)) return {};

@@ -1,55 +1,42 @@
-import { mediaTypesOf } from "../capabilities.ts";
-import { createChatCompletions } from "../chat/create.ts";
-import { ProviderError, SetupError } from "../failures/provider-error.ts";
-import type { Provider, ProviderSetup } from "../provider.ts";
-import { readBaseUrl, readSetting, readToken } from "../settings.ts";
-import { UpstreamRefusal } from "../upstream/refusal.ts";
-import { geminiDialect } from "./dialect.ts";
-import { googleToken } from "./vertex-token.ts";
-
-const LABEL = "Vertex AI";
+import type { GoogleAuth } from "google-auth-library";
+import { SETTINGS } from "../../config/settings.ts";
+import { ConfigError } from "../../errors.ts";
+import type { ApiError } from "../../protocol/errors.ts";
+import { createChatCompletions } from "../chat-completions/model.ts";
+import { providerError, UpstreamRefusal } from "../failures.ts";
+import { type Provider, type ProviderSetup, requireSetting } from "../provider.ts";
+import { geminiDialect } from "./gemini.ts";
 
 /**
- * Here the server puts thoughts in tags only when it is told a name for them, and then flags nothing. A name
- * that no model writes by itself.
+ * Here the server puts thoughts in tags only when the request names them, and then flags nothing. A name that no model writes
+ * by itself.
  */
 const THOUGHT_TAG = "parley_thought";
 
 /** Gemini on Google Cloud, through Vertex AI's OpenAI-compatible form. */
 export async function createVertex(setup: ProviderSetup): Promise<Provider> {
-  const { env, times, settings } = setup;
-  const baseUrl = readBaseUrl(env, "VERTEX_BASE_URL") ?? vertexEndpoint(setup);
+  const { label, settings } = setup;
   // The API names models by their publisher.
   const model = setup.model.includes("/") ? setup.model : `google/${setup.model}`;
   return createChatCompletions({
-    id: "vertex",
-    label: LABEL,
+    ...setup,
     model,
-    baseUrl,
-    apiKey: readToken(env, "VERTEX_ACCESS_TOKEN") ?? (await googleToken(setup, LABEL)),
-    mediaTypes: mediaTypesOf("vertex"),
-    times,
-    settings,
+    baseURL: settings.vertexUrl || vertexEndpoint(setup),
+    apiKey: settings.vertexToken || (await googleToken(setup)),
     dialect: geminiDialect({
-      label: LABEL,
+      label,
       model,
       thinkTags: { names: [THOUGHT_TAG], anywhere: true },
       thoughtTag: THOUGHT_TAG,
-      explain: credentialFailure,
+      explain: (cause) => credentialFailure(label, cause),
     }),
   });
 }
 
-/** The base URL for the project and location that the settings name. @throws SetupError without them */
-export function vertexEndpoint({ model, env }: Pick<ProviderSetup, "model" | "env">): string {
-  const project = readName(env, "GOOGLE_CLOUD_PROJECT");
-  const location = readName(env, "GOOGLE_CLOUD_LOCATION");
-  if (project === undefined || location === undefined) {
-    const missing = project === undefined ? "GOOGLE_CLOUD_PROJECT" : "GOOGLE_CLOUD_LOCATION";
-    const example =
-      project === undefined ? "the id of your Google Cloud project" : '"global" or a region such as "europe-west1"';
-    throw new SetupError(`model "vertex/${model}" needs ${missing}: set it to ${example}.`);
-  }
+/** The base URL for the project and location that the settings name. @throws ConfigError without them */
+export function vertexEndpoint(setup: Pick<ProviderSetup, "id" | "model" | "settings">): string {
+  const project = requireName(setup, "googleProject", "the id of your Google Cloud project");
+  const location = requireName(setup, "googleLocation", '"global" or a region such as "europe-west1"');
   return `https://${host(location)}/v1/projects/${project}/locations/${location}/endpoints/openapi`;
 }
 
@@ -61,20 +48,49 @@ function host(location: string): string {
 }
 
 /** Becomes part of an address, so it can be nothing but a name. */
-function readName(env: ProviderSetup["env"], name: string): string | undefined {
-  const value = readSetting(env, name);
+function requireName(
+  setup: Pick<ProviderSetup, "id" | "model" | "settings">,
+  key: "googleProject" | "googleLocation",
+  example: string,
+): string {
+  const value = requireSetting(setup, key, example);
   // Old project ids begin with a domain: "example.com:project".
-  if (value !== undefined && !/^[a-z0-9][a-z0-9.:-]*$/.test(value)) {
-    throw new SetupError(`${name} must be lower-case letters, digits and hyphens.`);
-  }
-  return value;
+  if (/^[a-z0-9][a-z0-9.:-]*$/.test(value)) return value;
+  throw new ConfigError(`${SETTINGS[key].name} must be lower-case letters, digits and hyphens.`);
 }
 
-function credentialFailure(cause: unknown): ProviderError | undefined {
+function credentialFailure(label: string, cause: unknown): ApiError | undefined {
   if (!(cause instanceof UpstreamRefusal) || ![401, 403].includes(cause.status)) return undefined;
-  const message =
+  const detail =
     cause.status === 401
-      ? `${LABEL} refused the Google Cloud credentials of this server: they are wrong or expired.`
-      : `${LABEL} refused this server: its Google Cloud account needs the role "Vertex AI User", and the project the Vertex AI API.`;
-  return new ProviderError("provider_auth", message, { cause });
+      ? `${label} refused the Google Cloud credentials of this server: they are wrong or expired.`
+      : `${label} refused this server: its Google Cloud account needs the role "Vertex AI User", and the project the Vertex AI API.`;
+  return providerError("provider_auth", detail, { cause });
+}
+
+const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
+
+/**
+ * Access tokens of Google's application default credentials: a service account's key, a workload's identity, or what
+ * `gcloud auth application-default login` left. The package keeps a token and renews it in time.
+ */
+async function googleToken({ label, settings, loadPackage }: ProviderSetup): Promise<() => Promise<string>> {
+  const google = (await loadPackage("google-auth-library")) as { GoogleAuth: typeof GoogleAuth };
+  // The package looks into the process's environment only, and the setting may be the project's.
+  const keyFilename = settings.googleCredentials;
+  const auth = new google.GoogleAuth({ scopes: SCOPE, ...(keyFilename === "" ? {} : { keyFilename }) });
+  return async () => {
+    try {
+      const token = await auth.getAccessToken();
+      if (token) return token;
+    } catch (cause) {
+      throw noCredentials(label, cause);
+    }
+    throw noCredentials(label, undefined);
+  };
+}
+
+function noCredentials(label: string, cause: unknown): ApiError {
+  const detail = `This server has no working Google Cloud credentials for ${label}: run "gcloud auth application-default login" where it runs, or set GOOGLE_APPLICATION_CREDENTIALS or VERTEX_ACCESS_TOKEN.`;
+  return providerError("provider_auth", detail, { cause });
 }

@@ -1,1 +1,0 @@
-export function writeProfiles(folder: string): string;

@@ -1,1 +1,0 @@
-export function writeOrder(order: { tokens: number; rate?: number; id?: number }): string;

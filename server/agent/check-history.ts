@@ -1,0 +1,195 @@
+/** Proves that a `conversation_history` from a client is one that a run could have made. */
+
+import { type AttachmentType, isMediaType, MEDIA_TYPES } from "../protocol/attachments.ts";
+import type { ContentPart, HistoryMessage, UserMessage } from "../protocol/chat.ts";
+import { ApiError } from "../protocol/errors.ts";
+import { isRecord } from "../protocol/json.ts";
+
+export interface HistoryLimits {
+  /** Messages, with the parts and tool calls in them. */
+  readonly maxHistoryItems: number;
+  /** Bytes of text and base64 in all of it. */
+  readonly maxHistoryBytes: number;
+}
+
+const ROOT = "/state/conversation_history";
+
+/**
+ * Takes only user, assistant and tool messages of our own shape, in which every call is answered before the conversation
+ * goes on and no URL has to be fetched. Unknown fields stay on assistant messages and their calls alone, because a provider
+ * may need them back.
+ * @throws ApiError `invalid_state` with a pointer to the message, or `request_too_large`
+ */
+export function checkHistory(value: unknown, limits: HistoryLimits): HistoryMessage[] {
+  if (!Array.isArray(value)) throw invalid(ROOT, "must be an array");
+  refuseLargeHistory(value, limits);
+  const open = new Set<string>();
+  for (const [index, message] of value.entries()) checkMessage(message, `${ROOT}/${index}`, open);
+  if (open.size > 0) throw invalid(ROOT, "ends with a tool call that has no result");
+  return value.map(withoutExtras);
+}
+
+/** Numbers, texts, arrays and objects that one item may hold on average: far above what any provider sends. */
+const VALUES_PER_ITEM = 100;
+
+/** Walks the history once, without recursion, and stops where it is too large. */
+function refuseLargeHistory(history: readonly unknown[], { maxHistoryItems, maxHistoryBytes }: HistoryLimits): void {
+  const items = history.reduce((sum: number, message) => sum + 1 + itemsIn(message), 0);
+  if (items > maxHistoryItems) {
+    throw tooLarge(`holds ${items} messages and parts; at most ${maxHistoryItems} are`);
+  }
+  let values = maxHistoryItems * VALUES_PER_ITEM;
+  let bytes = maxHistoryBytes;
+  const open: unknown[] = [...history];
+  while (open.length > 0) {
+    const value = open.pop();
+    values--;
+    if (typeof value === "string") bytes -= Buffer.byteLength(value);
+    else if (Array.isArray(value)) {
+      for (const item of value) open.push(item);
+    } else if (typeof value === "object" && value !== null) {
+      for (const [key, field] of Object.entries(value)) {
+        bytes -= key.length;
+        open.push(field);
+      }
+    }
+    if (bytes < 0) throw tooLarge(`is larger than the ${maxHistoryBytes} bytes that are`);
+    if (values < 0) throw tooLarge("holds more values than are");
+  }
+}
+
+function itemsIn(message: unknown): number {
+  if (typeof message !== "object" || message === null) return 0;
+  const { content, tool_calls: calls }: { content?: unknown; tool_calls?: unknown } = message;
+  return (Array.isArray(content) ? content.length : 0) + (Array.isArray(calls) ? calls.length : 0);
+}
+
+function checkMessage(message: unknown, at: string, open: Set<string>): void {
+  if (!isRecord(message)) throw invalid(at, "must be an object");
+  switch (message.role) {
+    case "tool":
+      checkToolMessage(message, at, open);
+      break;
+    case "user":
+      refuseOpenCalls(at, open);
+      checkUserContent(message.content, `${at}/content`);
+      break;
+    case "assistant":
+      refuseOpenCalls(at, open);
+      checkAssistantMessage(message, at, open);
+      break;
+    default:
+      throw invalid(`${at}/role`, 'must be "user", "assistant" or "tool"');
+  }
+}
+
+function refuseOpenCalls(at: string, open: ReadonlySet<string>): void {
+  if (open.size > 0) throw invalid(at, "comes before every tool call has its result");
+}
+
+function checkToolMessage(message: Record<string, unknown>, at: string, open: Set<string>): void {
+  const { tool_call_id: id, content, is_error: isError } = message;
+  if (typeof id !== "string" || !open.delete(id)) {
+    throw invalid(`${at}/tool_call_id`, "answers no tool call that is open");
+  }
+  if (typeof content !== "string") throw invalid(`${at}/content`, "must be a string");
+  if (isError !== undefined && typeof isError !== "boolean") throw invalid(`${at}/is_error`, "must be true or false");
+}
+
+function checkAssistantMessage({ content, tool_calls: calls }: Record<string, unknown>, at: string, open: Set<string>) {
+  if (typeof content !== "string" && content !== null) throw invalid(`${at}/content`, "must be a string or null");
+  if (calls === undefined) return;
+  if (!Array.isArray(calls)) throw invalid(`${at}/tool_calls`, "must be an array");
+  for (const [index, call] of calls.entries()) open.add(checkCall(call, `${at}/tool_calls/${index}`, open));
+}
+
+function checkCall(call: unknown, at: string, open: ReadonlySet<string>): string {
+  if (!isRecord(call) || call.type !== "function" || !isRecord(call.function)) {
+    throw invalid(at, 'must be an object with "type": "function" and a function');
+  }
+  if (typeof call.function.name !== "string" || typeof call.function.arguments !== "string") {
+    throw invalid(`${at}/function`, "must have a name and arguments, both strings");
+  }
+  if (typeof call.id !== "string" || call.id === "" || open.has(call.id)) {
+    throw invalid(`${at}/id`, "must be a string that no other call of the message has");
+  }
+  return call.id;
+}
+
+function checkUserContent(content: unknown, at: string): void {
+  if (typeof content === "string") return;
+  if (!Array.isArray(content)) throw invalid(at, "must be a string or an array of parts");
+  for (const [index, part] of content.entries()) {
+    if (!isContentPart(part)) {
+      throw invalid(`${at}/${index}`, "must be a text, or an image or file with a data: URL");
+    }
+  }
+}
+
+/** Only `data:` URLs: neither this server nor the provider fetches an address that a client names. */
+function isContentPart(part: unknown): boolean {
+  if (!isRecord(part)) return false;
+  switch (part.type) {
+    case "text":
+      return typeof part.text === "string";
+    case "image_url":
+      return isRecord(part.image_url) && isDataUrl(part.image_url.url, "image");
+    case "file":
+      return isRecord(part.file) && typeof part.file.filename === "string" && isDataUrl(part.file.file_data, "file");
+    default:
+      return false;
+  }
+}
+
+/** Of a media type that may be attached, under the type that it goes with. */
+function isDataUrl(value: unknown, type: AttachmentType): boolean {
+  if (typeof value !== "string") return false;
+  const mediaType = /^data:([a-z/]+);base64,/.exec(value.slice(0, 100))?.[1] ?? "";
+  return isMediaType(mediaType) && MEDIA_TYPES[mediaType].type === type;
+}
+
+/** Fields that a client adds to the user's and the tools' messages do not go to the provider. */
+function withoutExtras(message: HistoryMessage): HistoryMessage {
+  switch (message.role) {
+    case "user":
+      return { role: "user", content: ownContent(message.content) };
+    case "tool": {
+      const { tool_call_id, content, is_error } = message;
+      return { role: "tool", tool_call_id, content, ...(is_error === undefined ? {} : { is_error }) };
+    }
+    case "assistant":
+      return message;
+  }
+}
+
+/** A provider may know more fields of a part than are checked here, such as the id or the address of a file. */
+function ownContent(content: UserMessage["content"]): UserMessage["content"] {
+  return typeof content === "string" ? content : content.map(ownPart);
+}
+
+function ownPart(part: ContentPart): ContentPart {
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image_url":
+      return { type: "image_url", image_url: { url: part.image_url.url } };
+    case "file": {
+      const { filename, file_data } = part.file;
+      return { type: "file", file: { filename, file_data } };
+    }
+  }
+}
+
+function invalid(param: string, problem: string): ApiError {
+  const field = param
+    .slice(1)
+    .replaceAll("/", ".")
+    .replace(/\.(\d+)/g, "[$1]");
+  return new ApiError("invalid_state", `${field} ${problem}.`, { param });
+}
+
+function tooLarge(problem: string): ApiError {
+  return new ApiError("request_too_large", `state.conversation_history ${problem} allowed. Start a new conversation.`, {
+    param: ROOT,
+  });
+}

@@ -1,0 +1,273 @@
+/** The loop: model, tools, model again, until the answer. */
+
+import { isLoopbackHost } from "../auth/origins.ts";
+import { requiresKey, type Settings } from "../config/settings.ts";
+import type { RunObserver } from "../observe/run-observer.ts";
+import type { ReceivedFile } from "../protocol/attachments.ts";
+import type { ConversationState, FinishReason, Usage } from "../protocol/chat.ts";
+import { ApiError, toApiError } from "../protocol/errors.ts";
+import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent, unreachable } from "../protocol/events.ts";
+import type { Conversation, Provider, ToolAnswer, TurnFinish } from "../providers/provider.ts";
+import type { Agent } from "./define.ts";
+import { ModelTurn } from "./model-turn.ts";
+import { type StateBinding, sealState } from "./state.ts";
+import { runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
+
+/** What serves every run. */
+export interface AgentRuntime {
+  readonly agent: Agent;
+  readonly provider: Provider;
+  /** Values may change while the server runs. */
+  readonly settings: Settings;
+}
+
+/** What states are bound to now. */
+export function stateBindingOf({ agent, provider, settings }: AgentRuntime): StateBinding {
+  const { stateSecrets, maxHistoryItems, maxHistoryBytes } = settings;
+  return {
+    kind: provider.stateKind,
+    agent: agent.name,
+    provider: provider.id,
+    secrets: stateSecrets,
+    limits: { maxHistoryItems, maxHistoryBytes },
+  };
+}
+
+/** One message to answer. The state was checked. */
+export interface RunRequest {
+  message: string;
+  attachments: readonly ReceivedFile[];
+  /** Empty for a new conversation. */
+  state: ConversationState;
+}
+
+/** Why a run is ended from outside. */
+export type AbortKind =
+  /** No client is left, or it cleared the conversation: no event follows. */
+  | "gone"
+  /** The client asked for the end: `done` with `finish_reason: "stopped"`. */
+  | "stopped"
+  /** The key that started the run may no longer be used: `error` with the code `unauthorized`. */
+  | "revoked"
+  /** The server stops: `error` with the code `shutting_down`. */
+  | "shutting_down"
+  /** The run took longer than `PARLEY_RUN_SECONDS`: `error` with the code `provider_timeout`. */
+  | "timeout";
+
+/** The reason of a run's `AbortSignal`. */
+export class RunAborted extends Error {
+  override readonly name = "RunAborted";
+  readonly kind: AbortKind;
+
+  constructor(kind: AbortKind) {
+    super(`run aborted: ${kind}`);
+    this.kind = kind;
+  }
+}
+
+/** What a run that is ended from outside has come to. */
+interface Progress {
+  /** Text of the last turn that said anything. */
+  said: string;
+  /** The same, if that turn has not ended: the conversation does not know it yet. */
+  unfinished: string;
+  usage: Usage | undefined;
+  /** The model that gave the last answer, where the agent has several. */
+  model: string | undefined;
+}
+
+/** Sent in place of an empty answer, which would look like a fault. */
+const FALLBACK_TEXT: Record<Exclude<FinishReason, "stop" | "stopped">, string> = {
+  length: "The answer was cut by the token limit before it began.",
+  content_filter: "The model's provider withheld this answer.",
+  max_turns: "I stopped here: this took more steps than I may take for one message.",
+};
+
+/**
+ * Answers one message. Yields events in batches, one for each packet of the model's answer. The last event is exactly one
+ * `done` or `error`; after an abort of the kind `gone` there is none. Never throws. `signal` is aborted with a `RunAborted`.
+ */
+export async function* runAgent(
+  runtime: AgentRuntime,
+  request: RunRequest,
+  signal: AbortSignal,
+  observer: RunObserver,
+): AsyncGenerator<StreamEvent[], void> {
+  const { agent, settings } = runtime;
+  const progress: Progress = { said: "", unfinished: "", usage: undefined, model: undefined };
+  let conversation: Conversation | undefined;
+  try {
+    conversation = openConversation(runtime, request);
+    for (let turnsLeft = agent.maxTurns - 1; ; turnsLeft--) {
+      signal.throwIfAborted();
+      const modelRequest = observer.modelRequest();
+      const turn = new ModelTurn(modelRequest, settings.maxToolOutputChars);
+      try {
+        for await (const batch of conversation.ask(signal, modelRequest.answered)) {
+          // A model that goes on after the abort is not read any more.
+          if (signal.aborted) throw signal.reason;
+          const events = turn.read(batch);
+          if (events.length > 0) yield events;
+        }
+        turn.complete(signal);
+      } catch (error) {
+        const events = turn.fail(error, signal);
+        if (events.length > 0) yield events;
+        throw error;
+      } finally {
+        addTurn(progress, turn);
+      }
+      const { calls, text } = turn;
+      // `complete` has checked that there is one.
+      const finish = turn.finish as TurnFinish;
+      if (calls.length === 0) {
+        yield endOfRun(runtime, conversation, progress, text, finish);
+        return;
+      }
+      if (turnsLeft === 0) {
+        conversation.interrupt(text.trim() === "" ? FALLBACK_TEXT.max_turns : text);
+        yield endOfRun(runtime, conversation, progress, text, "max_turns");
+        return;
+      }
+      yield calls.map(toolCallEvent);
+      const answers = new Map<string, ToolAnswer>();
+      for await (const result of runTools(agent.tools, calls, { signal, limits: settings, observer })) {
+        answers.set(result.answer.id, result.answer);
+        yield [toolResultEvent(result)];
+      }
+      conversation.answer(calls.flatMap(({ id }) => answers.get(id) ?? []));
+    }
+  } catch (error) {
+    const last =
+      signal.aborted && conversation !== undefined
+        ? abortedEvent(runtime, request, conversation, progress, signal)
+        : failedEvent(runtime, request, error, observer);
+    if (last !== undefined) yield [last];
+  }
+}
+
+function openConversation({ agent, provider }: AgentRuntime, request: RunRequest): Conversation {
+  const tools = [...agent.tools.values()].map(({ name, description, parameters }) => ({
+    name,
+    description,
+    parameters: parameters.json,
+  }));
+  return provider.open({ ...request, setup: { instructions: agent.instructions, tools } });
+}
+
+function addTurn(progress: Progress, { text, finish, usage, model }: ModelTurn): void {
+  if (finish !== undefined) {
+    progress.usage = addUsage(progress.usage, usage);
+    progress.model = model;
+  }
+  // A turn that says nothing leaves what the one before it said.
+  if (text === "") return;
+  progress.said = text;
+  progress.unfinished = finish === undefined ? text : "";
+}
+
+function addUsage(sum: Usage | undefined, more: Usage | undefined): Usage | undefined {
+  if (sum === undefined || more === undefined) return sum ?? more;
+  return {
+    input_tokens: sum.input_tokens + more.input_tokens,
+    output_tokens: sum.output_tokens + more.output_tokens,
+  };
+}
+
+/** The end that the run came to by itself. */
+function endOfRun(
+  runtime: AgentRuntime,
+  conversation: Conversation,
+  progress: Progress,
+  text: string,
+  reason: Exclude<FinishReason, "stopped">,
+): StreamEvent[] {
+  if (text.trim() !== "") return [doneEvent(runtime, conversation, progress, text, reason)];
+  if (reason === "stop") throw new ApiError("provider_error", "The model gave an empty answer. Please try again.");
+  const fallback = FALLBACK_TEXT[reason];
+  // A client that only collects tokens gets the same text as one that reads `done`.
+  return [{ type: "token", data: fallback }, doneEvent(runtime, conversation, progress, fallback, reason)];
+}
+
+function doneEvent(
+  runtime: AgentRuntime,
+  conversation: Conversation,
+  { usage, model }: Progress,
+  text: string,
+  reason: FinishReason,
+): DoneEvent {
+  return {
+    type: "done",
+    data: text,
+    state: sealState(conversation.state(), stateBindingOf(runtime)),
+    ...(usage === undefined ? {} : { usage }),
+    finish_reason: reason,
+    ...(model === undefined ? {} : { model }),
+  };
+}
+
+function abortedEvent(
+  runtime: AgentRuntime,
+  request: RunRequest,
+  conversation: Conversation,
+  progress: Progress,
+  signal: AbortSignal,
+): DoneEvent | ErrorEvent | undefined {
+  const kind = abortKind(signal);
+  if (kind === "gone") return undefined;
+  if (kind !== "stopped") return withState(runtime, request, abortError(runtime, kind));
+  conversation.interrupt(progress.unfinished);
+  return doneEvent(runtime, conversation, progress, progress.said, "stopped");
+}
+
+function abortKind({ reason }: AbortSignal): AbortKind {
+  return reason instanceof RunAborted ? reason.kind : "gone";
+}
+
+function abortError({ settings }: AgentRuntime, kind: "revoked" | "shutting_down" | "timeout"): ApiError {
+  switch (kind) {
+    case "revoked":
+      return new ApiError("unauthorized", "This key may no longer be used.");
+    case "shutting_down":
+      return new ApiError("shutting_down", "The server is stopping. Please try again.", { retryAfter: 1 });
+    case "timeout":
+      return new ApiError(
+        "provider_timeout",
+        `The answer took longer than ${settings.runSeconds} seconds and was ended.`,
+      );
+    default:
+      return unreachable(kind);
+  }
+}
+
+/** The last event of a run that failed. */
+export function failedEvent(
+  runtime: AgentRuntime,
+  request: RunRequest,
+  error: unknown,
+  observer: RunObserver,
+): ErrorEvent {
+  observer.failure(error);
+  return withState(runtime, request, toApiError(error));
+}
+
+/** Why a run has failed whose model ignores the abort, and which therefore cannot end itself. */
+export function overdueError(runtime: AgentRuntime, signal: AbortSignal): ApiError {
+  const kind = abortKind(signal);
+  if (kind === "revoked" || kind === "shutting_down") return abortError(runtime, kind);
+  return new ApiError("provider_timeout", "The answer could not be ended in time.", {
+    detail: "The model ignored that its run was ended.",
+  });
+}
+
+/** The last good state is the one that the message came with: the same message can be sent again. */
+function withState(runtime: AgentRuntime, { state }: RunRequest, error: ApiError): ErrorEvent {
+  const event = errorEvent(error, sealState(state, stateBindingOf(runtime)));
+  if (error.detail === undefined || !isOnlyForOperator(runtime.settings)) return event;
+  return { ...event, data: `${event.data} (${error.detail})` };
+}
+
+/** On a loopback address without keys, only the operator chats. */
+function isOnlyForOperator(settings: Settings): boolean {
+  return isLoopbackHost(settings.host) && !requiresKey(settings);
+}

@@ -1,0 +1,170 @@
+/** Which key a request brings, and whether it may be used there. */
+
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { requiresKey, type Settings } from "../config/settings.ts";
+import { ApiError } from "../protocol/errors.ts";
+import { addressGroup, clientAddress, isTrustedPeer } from "./client-address.ts";
+import { type OriginHeaders, type Origins, type OriginVerdict, originRefused } from "./origins.ts";
+
+export type KeyKind = "api" | "chat" | "widget";
+
+export interface Caller {
+  keyKind: KeyKind | "none";
+  /** Differs from key to key within this process, and says nothing about the key; "" without one. */
+  keyId: string;
+  /** Of the client, as far as it can be known behind proxies. */
+  address: string;
+}
+
+/**
+ * What is asked for: a message over HTTP; a socket; a run, whose id is a secret that the client knows; or what concerns
+ * all runs, such as the metrics.
+ */
+export type Door = "message" | "socket" | "run" | "operator";
+
+/** What a request brings to be let in. */
+export interface Credentials extends OriginHeaders {
+  /** Of the key; `undefined` without one. */
+  keyDigest: Buffer | undefined;
+  address: string;
+}
+
+export interface Access {
+  credentials(req: IncomingMessage, query: URLSearchParams, door: Door): Credentials;
+  /** @throws ApiError `unauthorized` or `forbidden` */
+  authorize(credentials: Credentials, door: Door): Caller;
+  /** Whether a caller of before could still enter: its key may have been taken away meanwhile. */
+  isKnown(caller: Caller): boolean;
+}
+
+/** Where each kind of key may be used, by the page that the request comes from. */
+const ALLOWED: Record<Door, Record<KeyKind, readonly OriginVerdict[]>> = {
+  message: {
+    api: ["none", "own", "allowed"],
+    // The chat page always sends its Origin with a POST. A program does not, and is not the chat page.
+    chat: ["own"],
+    widget: ["own", "allowed"],
+  },
+  socket: {
+    api: ["none", "own", "allowed"],
+    chat: ["none", "own"],
+    widget: ["none", "own", "allowed"],
+  },
+  // A page sends no Origin with a GET to its own server.
+  run: {
+    api: ["none", "own", "allowed"],
+    chat: ["none", "own"],
+    widget: ["none", "own", "allowed"],
+  },
+  operator: { api: ["none", "own", "allowed"], chat: [], widget: [] },
+};
+
+interface KnownKey {
+  kind: KeyKind;
+  digest: Buffer;
+  id: string;
+}
+
+/**
+ * The settings are read with each request, since keys and origins can change while the server runs. `warn` gets a sentence
+ * for the operator.
+ */
+export function createAccess(settings: Settings, origins: Origins, warn: (sentence: string) => void): Access {
+  const keysOf = keyReader();
+  let hasWarned = false;
+
+  function addressOf(req: IncomingMessage): string {
+    const peer = req.socket.remoteAddress;
+    const forwarded = req.headers[settings.forwardedHeader];
+    const header = typeof forwarded === "string" ? forwarded : undefined;
+    const address = clientAddress(peer, header, settings);
+    if (header !== undefined && !hasWarned && !isTrustedPeer(peer, settings)) {
+      hasWarned = true;
+      warn(
+        `A request from ${address} names another client in ${settings.forwardedHeader}. If that is your proxy, name it in PARLEY_TRUSTED_PROXIES; until then ${untilNamed(address)}.`,
+      );
+    }
+    return address;
+  }
+
+  return {
+    credentials(req, query, door) {
+      const bearer = bearerToken(req.headers.authorization);
+      // A browser can send no header with the request for a socket, so its key may be in the query there.
+      const key = door === "socket" ? query.get("key") || bearer : bearer;
+      const { origin, host } = req.headers;
+      return { keyDigest: key === undefined ? undefined : digestOf(key), origin, host, address: addressOf(req) };
+    },
+
+    authorize({ keyDigest, address, ...headers }, door) {
+      const verdict = origins.judge(headers);
+      if (!requiresKey(settings)) {
+        if (verdict === "refused") throw originRefused(headers.origin);
+        return { keyKind: "none", keyId: "", address };
+      }
+      if (keyDigest === undefined) throw new ApiError("unauthorized", "A key is needed here.");
+      const matching = matchesOf(keysOf(settings), keyDigest);
+      if (matching.length === 0) throw new ApiError("unauthorized", "This key is not known.");
+      const key = matching.find(({ kind }) => ALLOWED[door][kind].includes(verdict));
+      if (key !== undefined) return { keyKind: key.kind, keyId: key.id, address };
+      if (verdict === "refused") throw originRefused(headers.origin);
+      throw new ApiError("forbidden", sentenceOf(matching, door));
+    },
+
+    isKnown({ keyId }) {
+      if (keyId === "") return !requiresKey(settings);
+      return keysOf(settings).some(({ id }) => id === keyId);
+    },
+  };
+}
+
+/** Reads the keys of the settings, anew only when one of the lists has changed. */
+function keyReader(): (settings: Settings) => readonly KnownKey[] {
+  // Should an id come to light, no key can be guessed by it.
+  const idSecret = randomBytes(32);
+  let known: readonly KnownKey[] = [];
+  let lists: readonly (readonly string[])[] = [];
+  return ({ apiKeys, chatKeys, widgetKeys }) => {
+    if (lists[0] === apiKeys && lists[1] === chatKeys && lists[2] === widgetKeys) return known;
+    lists = [apiKeys, chatKeys, widgetKeys];
+    const ofKind = (kind: KeyKind, keys: readonly string[]) =>
+      keys.map((key) => ({
+        kind,
+        digest: digestOf(key),
+        id: createHmac("sha256", idSecret).update(key).digest("base64url"),
+      }));
+    // The kind that may be used in most places comes first: a key may be of several.
+    known = [...ofKind("api", apiKeys), ...ofKind("chat", chatKeys), ...ofKind("widget", widgetKeys)];
+    return known;
+  };
+}
+
+/** Both sides are hashed and every key is compared, so that the time does not show which key matched, nor how far. */
+function matchesOf(known: readonly KnownKey[], digest: Buffer): KnownKey[] {
+  const matches = known.map((key) => timingSafeEqual(key.digest, digest));
+  return known.filter((_key, index) => matches[index]);
+}
+
+/** What a proxy at this address that no setting names means for the limits. */
+function untilNamed(address: string): string {
+  return addressGroup(address) === undefined
+    ? "no limit per address holds for its clients, and wrong keys of one of them lock out all"
+    : "all its clients count as one address";
+}
+
+function digestOf(key: string): Buffer {
+  return createHash("sha256").update(key).digest();
+}
+
+/** The token of `Authorization: Bearer …`; the scheme may be in any case (RFC 9110, 11.1). */
+function bearerToken(authorization: string | undefined): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
+}
+
+function sentenceOf(matching: readonly KnownKey[], door: Door): string {
+  if (door === "operator") return "This address takes a key of PARLEY_API_KEY.";
+  return matching.some(({ kind }) => kind === "chat")
+    ? "This key works only from the chat page of this server."
+    : "This key works only from web pages that may use this server.";
+}

@@ -1,0 +1,100 @@
+/** Which sites' pages may use the server: one rule for CORS, the socket and `frame-ancestors`. */
+
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { requiresKey, type Settings } from "../config/settings.ts";
+import { ApiError } from "../protocol/errors.ts";
+
+/** The page that a request comes from. `none`: it does not come from a page. */
+export type OriginVerdict = "none" | "own" | "allowed" | "refused";
+
+export type OriginHeaders = Pick<IncomingHttpHeaders, "origin" | "host">;
+
+export interface Origins {
+  judge(headers: OriginHeaders): OriginVerdict;
+  /** Whether pages of every site may use the server. */
+  readonly areAllAllowed: boolean;
+  /** The sites that may show the chat in a frame, for the directive `frame-ancestors`. */
+  readonly frameAncestors: string;
+}
+
+const LOOPBACK_SOURCES = ["http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "https://127.0.0.1:*"];
+
+/**
+ * Without a list, every site may use a server that a key protects or that listens publicly. A server without keys on a
+ * loopback address is open to pages of this machine only, or any web site could use the agent of its visitor.
+ */
+export function createOrigins(settings: Settings): Origins {
+  const isOpenByDefault = () => requiresKey(settings) || !isLoopbackHost(settings.host);
+  const areAllAllowed = () => {
+    const { allowedOrigins } = settings;
+    return allowedOrigins.length === 0 ? isOpenByDefault() : allowedOrigins.includes("*");
+  };
+
+  return {
+    judge(headers) {
+      const { origin } = headers;
+      if (origin === undefined) return "none";
+      if (areAllAllowed()) return isOwnOrigin(headers) ? "own" : "allowed";
+      const isLoopbackPage = URL.canParse(origin) && isLoopbackHost(new URL(origin).hostname);
+      // `Host` is not trusted there: a site can make its name resolve to 127.0.0.1 (DNS rebinding).
+      if (isOwnOrigin(headers) && (isOpenByDefault() || isLoopbackPage)) return "own";
+      const { allowedOrigins } = settings;
+      const isAllowed = allowedOrigins.length === 0 ? isLoopbackPage : allowedOrigins.includes(origin);
+      return isAllowed ? "allowed" : "refused";
+    },
+    get areAllAllowed() {
+      return areAllAllowed();
+    },
+    get frameAncestors() {
+      if (areAllAllowed()) return "*";
+      const { allowedOrigins } = settings;
+      return ["'self'", ...(allowedOrigins.length === 0 ? LOOPBACK_SOURCES : allowedOrigins)].join(" ");
+    },
+  };
+}
+
+/** The scheme is not compared: behind a proxy that terminates TLS it cannot be known. A proxy has to pass `Host` on. */
+function isOwnOrigin({ origin, host }: OriginHeaders): boolean {
+  if (origin === undefined || host === undefined || !URL.canParse(origin)) return false;
+  const page = new URL(origin);
+  const own = `${page.protocol}//${host}`;
+  return URL.canParse(own) && new URL(own).host === page.host;
+}
+
+/** Names and addresses that never leave the machine (RFC 6761, 6.3; RFC 1122, 3.2.1.3). */
+export function isLoopbackHost(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[|\]$/g, "");
+  return /^(?:.+\.)?localhost$|^127(?:\.\d{1,3}){3}$|^::1$/.test(name);
+}
+
+/** Names the setting that would allow the site. */
+export function originRefused(origin: string | undefined): ApiError {
+  return new ApiError(
+    "forbidden",
+    `Pages of ${origin} may not use this server. Its operator can allow them with PARLEY_ALLOWED_ORIGINS.`,
+  );
+}
+
+const EXPOSED_HEADERS = "x-request-id, x-run-id, retry-after";
+
+/** Lets pages of allowed sites read the answer; never with credentials. */
+export function setCorsHeaders(origins: Origins, headers: OriginHeaders, res: ServerResponse): void {
+  const { origin } = headers;
+  if (origins.areAllAllowed) {
+    res.setHeader("access-control-allow-origin", "*");
+  } else {
+    res.setHeader("vary", "origin");
+    if (origin === undefined || origins.judge(headers) === "refused") return;
+    res.setHeader("access-control-allow-origin", origin);
+  }
+  res.setHeader("access-control-expose-headers", EXPOSED_HEADERS);
+}
+
+/** How long a browser may remember a preflight, in seconds: the longest that Chromium does. */
+const MAX_AGE_SECONDS = 7200;
+
+export function setPreflightHeaders(methods: readonly string[], res: ServerResponse): void {
+  res.setHeader("access-control-allow-methods", methods.join(", "));
+  res.setHeader("access-control-allow-headers", "authorization, content-type, last-event-id, x-request-id");
+  res.setHeader("access-control-max-age", MAX_AGE_SECONDS);
+}

@@ -1,0 +1,74 @@
+/** `parley start`: from a project's folder to a server that listens. */
+
+import type { Agent } from "../agent/define.ts";
+import { isLoopbackHost } from "../auth/origins.ts";
+import { readEnvironment, unknownNames } from "../config/environment.ts";
+import { memoryAdvice } from "../config/memory.ts";
+import { type Flags, readSettings, requiresKey, type Settings } from "../config/settings.ts";
+import type { OpenTelemetry } from "../observe/tracing.ts";
+import { demoAgent } from "../project/demo-agent.ts";
+import { findProject, loadAgent, projectHere } from "../project/load-project.ts";
+import { loadIfInstalled, loadOptionalPackage } from "../project/optional-package.ts";
+import { publicFolder, readVersion } from "../project/own-files.ts";
+import { reloadOnHangup } from "../reload.ts";
+import { createParleyServer } from "../server.ts";
+import { closeOnSignal, listen } from "../start.ts";
+
+/** Without a `project`, the agent in the working directory is served or, where there is none, the demo agent. @throws ConfigError */
+export async function startCommand(project: string | undefined, flags: Flags): Promise<void> {
+  const folder = project === undefined ? projectHere() : findProject(project);
+  const inherited = { ...process.env };
+  const env = readEnvironment(inherited, folder);
+  const settings = readSettings(env, flags);
+  // The agent's module reads its own variables while it is imported, and so do the packages of providers.
+  Object.assign(process.env, env);
+  const agent = folder === undefined ? demoAgent() : await loadAgent(folder);
+  const tracing = loadOpenTelemetry(folder);
+  const server = await createParleyServer({
+    agent,
+    settings,
+    env,
+    publicFolder,
+    loadPackage: (name) => loadOptionalPackage(name, folder),
+    openTelemetry: tracing.api,
+  });
+  const url = await listen(server.http, settings);
+  closeOnSignal(server);
+  reloadOnHangup({ server, settings, env, read: () => readEnvironment(inherited, folder), flags });
+  process.stdout.write(summaryOf(agent, settings));
+  const warnings = [openWarning(settings), memoryAdvice(settings), tracing.problem, ...unknownNames(inherited)];
+  for (const warning of warnings) if (warning !== undefined) server.log.warning(warning);
+  // Alone on the last line, for people to click and programs to read.
+  process.stdout.write(`${url}\n`);
+}
+
+/** A broken package is a warning: the server works without it. */
+function loadOpenTelemetry(folder: string | undefined): { api?: OpenTelemetry | undefined; problem?: string } {
+  try {
+    return { api: loadIfInstalled("@opentelemetry/api", folder) as OpenTelemetry | undefined };
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function summaryOf(agent: Agent, settings: Settings): string {
+  return `Parley ${readVersion()}
+  name   ${agent.name}
+  agent  ${agent.agent}
+  model  ${[agent.model, ...agent.fallbacks].join(", else ")}
+  keys   ${kindsOfKeys(settings) || "none: anyone who reaches this address can chat"}
+`;
+}
+
+function kindsOfKeys({ apiKeys, chatKeys, widgetKeys }: Settings): string {
+  const kinds = Object.entries({ api: apiKeys, chat: chatKeys, widget: widgetKeys });
+  return kinds
+    .filter(([, keys]) => keys.length > 0)
+    .map(([kind]) => kind)
+    .join(", ");
+}
+
+function openWarning(settings: Settings): string | undefined {
+  if (requiresKey(settings) || isLoopbackHost(settings.host)) return undefined;
+  return `${settings.host} can be reached from other machines and no key is set. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`;
+}

@@ -1,0 +1,128 @@
+/** The environment of the server: the variables of the process, and the files that fill in what is not set there. */
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseEnv } from "node:util";
+import { ConfigError } from "../errors.ts";
+import { emptySentence } from "./kinds.ts";
+import { type Environment, SETTINGS } from "./settings.ts";
+
+/**
+ * A variable of the process wins over the file that `PARLEY_ENV_FILE` names, and that file over `.env` in the project's
+ * folder. Both files are read anew each time. @throws ConfigError
+ */
+export function readEnvironment(env: Environment, projectFolder: string | undefined): Environment {
+  const projectFile = projectFolder === undefined ? undefined : join(projectFolder, ".env");
+  const extraFile = env.PARLEY_ENV_FILE?.trim();
+  if (extraFile === "") throw new ConfigError(emptySentence("PARLEY_ENV_FILE"));
+  if (extraFile !== undefined && !existsSync(extraFile)) {
+    throw new ConfigError("PARLEY_ENV_FILE names a file that is not there.");
+  }
+  checkProcessNames(env);
+  return {
+    ...(projectFile !== undefined && existsSync(projectFile) ? readEnvFile(projectFile) : {}),
+    ...(extraFile === undefined ? {} : readEnvFile(extraFile)),
+    ...env,
+  };
+}
+
+/** The variables of a file in the form of `.env`. @throws ConfigError */
+function readEnvFile(file: string): Environment {
+  let content: string;
+  try {
+    content = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new ConfigError(`${file} cannot be read: check its permissions.`, { cause: error });
+  }
+  const entries = Object.entries(parseEnv(content.replace(/^\uFEFF/, "")));
+  // Node's parser takes a comment for a variable if the file ends with it.
+  const variables = Object.fromEntries(entries.filter(([name]) => !name.startsWith("#")));
+  checkFileNames(file, variables);
+  return variables;
+}
+
+const KNOWN = Object.values(SETTINGS).map(({ name }) => name);
+
+/** Protect the server: with a typing mistake in one of them it would be open in silence. */
+const PROTECTING = [
+  SETTINGS.apiKeys,
+  SETTINGS.chatKeys,
+  SETTINGS.widgetKeys,
+  SETTINGS.stateSecrets,
+  SETTINGS.allowedOrigins,
+].map(({ name }) => name);
+
+/** A file may hold variables of the project itself: only those count as wrong that must have been meant for Parley. */
+function checkFileNames(file: string, variables: Environment): void {
+  for (const name of Object.keys(variables).filter(isUnknown)) {
+    const near = nearestName(name, KNOWN, 2);
+    const isMisspelt = near?.includes("_") === true && variables[near] === undefined;
+    if (!name.startsWith("PARLEY_") && !isMisspelt) continue;
+    throw new ConfigError(`${file} sets ${unknownSentence(name)}`);
+  }
+}
+
+/** @throws ConfigError for a near miss of a name that protects the server, and for one that is gone */
+function checkProcessNames(env: Environment): void {
+  for (const name of Object.keys(env).filter(isUnknown)) {
+    if (name === "PARLEY_WORKERS" || nearestName(name, PROTECTING, 2) !== undefined) {
+      throw new ConfigError(`The environment sets ${unknownSentence(name)}`);
+    }
+  }
+}
+
+/** A sentence about each `PARLEY_…` variable of the process that is no setting. */
+export function unknownNames(env: Environment): string[] {
+  return Object.keys(env)
+    .filter((name) => name.startsWith("PARLEY_") && isUnknown(name) && !KUBERNETES.test(name))
+    .map((name) => `The environment sets ${unknownSentence(name)}`);
+}
+
+/** What Kubernetes sets in each container for a service whose name is `parley` or begins with `parley-`. */
+const KUBERNETES = /^PARLEY_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)?)$/;
+
+function isUnknown(name: string): boolean {
+  return !KNOWN.includes(name);
+}
+
+/** Completes "… sets". */
+function unknownSentence(name: string): string {
+  if (name === "PARLEY_WORKERS") {
+    return "PARLEY_WORKERS, which this version does not have: it serves from one process. Remove it; it will come back.";
+  }
+  return `${name}, which is not a setting of Parley. Did you mean ${nearestName(name, KNOWN, Infinity)}?`;
+}
+
+/** The known name that differs least from `name`, if it takes at most `most` changes to get there. */
+function nearestName(name: string, known: readonly string[], most: number): string | undefined {
+  const upper = name.toUpperCase();
+  const distances = known.map((one) => [editDistance(upper, one), one] as const);
+  const [distance, nearest] = distances.reduce((best, one) => (one[0] < best[0] ? one : best), [Infinity, ""]);
+  return distance <= most ? nearest : undefined;
+}
+
+/** How many characters have to be changed, added or removed (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [index, character] of [...from].entries()) {
+    const next = [index + 1];
+    for (let at = 1; at <= to.length; at++) {
+      const [above = 0, left = 0, diagonal = 0] = [row[at], next[at - 1], row[at - 1]];
+      next.push(Math.min(above + 1, left + 1, diagonal + (character === to[at - 1] ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}
+
+/** Values of the environment that must never be written down: keys, tokens and secrets, Parley's and others'. */
+export function secretsOf(env: Environment): string[] {
+  return Object.entries(env)
+    .filter(([name]) => /_(?:KEY|TOKEN|SECRET|PASSWORD)(?:_|$)/.test(name))
+    .flatMap(([, value = ""]) => [value, ...value.split(",")])
+    .map((value) => value.trim())
+    .filter((value) => value.length >= MIN_SECRET_CHARS);
+}
+
+/** Shorter values are words that a log needs. */
+const MIN_SECRET_CHARS = 6;

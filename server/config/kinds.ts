@@ -1,0 +1,142 @@
+/** The kinds of values that settings have: how their text is read, and the sentence about a wrong one. */
+
+import { BlockList, isIP } from "node:net";
+import { ConfigError } from "../errors.ts";
+
+export interface Kind<T> {
+  /** `text` has no space around it and is not empty. @throws ConfigError that names the setting and says what is right */
+  parse(text: string, name: string): T;
+  /** A variable that is set but empty stops the start. Without it, it counts as not set. */
+  refusesEmpty?: true;
+}
+
+export function integer(min = 0, max: number = Number.MAX_SAFE_INTEGER): Kind<number> {
+  return numeric("a whole number", min, max, Number.isInteger);
+}
+
+/** The longest time that a Node timer can wait: with a longer one it would fire at once. */
+const MAX_SECONDS = 2_147_483;
+
+export function seconds(min = 0.001): Kind<number> {
+  return numeric("a number", min, MAX_SECONDS, Number.isFinite);
+}
+
+function numeric(what: string, min: number, max: number, fits: (value: number) => boolean): Kind<number> {
+  const end = max === Number.MAX_SAFE_INTEGER ? "" : ` to ${max}`;
+  return {
+    parse(text, name) {
+      const value = Number(text);
+      if (fits(value) && value >= min && value <= max) return value;
+      throw new ConfigError(`${name} must be ${what} from ${min}${end}, but is "${text}".`);
+    },
+  };
+}
+
+export const port: Kind<number> = {
+  parse(text, name) {
+    if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+    throw new ConfigError(`${name} must be a number from 0 to 65535, but is "${text}".`);
+  },
+};
+
+export const plainText: Kind<string> = { parse: (text) => text };
+
+export const path: Kind<string> = { parse: (text) => text, refusesEmpty: true };
+
+export function choice<Word extends string>(...words: Word[]): Kind<Word> {
+  return {
+    parse(text, name) {
+      const word = words.find((one) => one === text.toLowerCase());
+      if (word !== undefined) return word;
+      throw new ConfigError(`${name} must be one of ${words.join(", ")}, but is "${text}".`);
+    },
+    refusesEmpty: true,
+  };
+}
+
+export const onOff: Kind<boolean> = {
+  parse: (text, name) => choice("on", "off").parse(text, name) === "on",
+  refusesEmpty: true,
+};
+
+/** A list with commas. An empty one stops the start: it was probably meant to protect the server. */
+function list<Entry>(parseEntry: (entry: string, name: string) => Entry): Kind<readonly Entry[]> {
+  return {
+    parse(text, name) {
+      const entries = text
+        .split(",")
+        .map((entry) => entry.trim())
+        .filter((entry) => entry !== "");
+      if (entries.length === 0) throw new ConfigError(emptySentence(name));
+      return entries.map((entry) => parseEntry(entry, name));
+    },
+    refusesEmpty: true,
+  };
+}
+
+export function emptySentence(name: string): string {
+  return `${name} is set but empty. Give it a value, or remove it.`;
+}
+
+export const secrets = list((entry) => entry);
+
+/** Keys travel in a header, which carries visible ASCII only: any other key would never be accepted. */
+export const keys = list((entry, name) => {
+  if (/^[\x21-\x7e]+$/.test(entry)) return entry;
+  throw new ConfigError(`${name} must hold keys of visible ASCII characters without spaces, separated by commas.`);
+});
+
+/** Origins in the form in which browsers send them, or `*`. */
+export const origins = list((entry, name) => {
+  if (entry === "*") return entry;
+  const url = URL.canParse(entry) ? new URL(entry) : undefined;
+  const isOrigin = url !== undefined && /^https?:$/.test(url.protocol) && url.pathname === "/";
+  if (isOrigin && url.search === "" && url.hash === "" && url.username === "") return url.origin;
+  throw new ConfigError(`${name} must list origins such as https://www.example.com, but has "${entry}".`);
+});
+
+/** Addresses and ranges, ready to be asked whether they hold an address. */
+export const addressRanges: Kind<BlockList> = {
+  parse(text, name) {
+    const ranges = new BlockList();
+    list((entry) => addRange(ranges, entry, name)).parse(text, name);
+    return ranges;
+  },
+  refusesEmpty: true,
+};
+
+function addRange(ranges: BlockList, entry: string, name: string): void {
+  const [address = "", prefix, ...more] = entry.split("/");
+  const version = isIP(address);
+  const bits = version === 4 ? 32 : 128;
+  const length = prefix === undefined ? bits : Number(prefix);
+  if (version === 0 || !/^\d{1,3}$/.test(prefix ?? "0") || length > bits || more.length > 0) {
+    throw new ConfigError(`${name} must list addresses or ranges such as 10.0.0.0/8, but has "${entry}".`);
+  }
+  ranges.addSubnet(address, length, version === 4 ? "ipv4" : "ipv6");
+}
+
+/** A key or a name that travels in a header. The sentence never repeats it: it may be a secret. */
+export const token: Kind<string> = {
+  parse(text, name) {
+    if (/^[\x21-\x7e]+$/.test(text)) return text;
+    throw new ConfigError(`${name} must be one line of ASCII characters without spaces.`);
+  },
+};
+
+/** The address of an API. The sentences never repeat it: it may hold a password. */
+export const baseUrl: Kind<string> = {
+  parse(text, name) {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (url === undefined || !/^https?:$/.test(url.protocol)) {
+      throw new ConfigError(`${name} must be an http or https URL, such as https://api.example.com/v1.`);
+    }
+    if (url.username !== "" || url.password !== "") {
+      throw new ConfigError(`${name} must not hold a user name or password: set the key on its own.`);
+    }
+    if (url.search !== "" || url.hash !== "") {
+      throw new ConfigError(`${name} must end with its path: no "?" and no "#".`);
+    }
+    return text;
+  },
+};

@@ -1,0 +1,452 @@
+/**
+ * Every setting of the server. Parsing, the reload on SIGHUP and the tables of docs/settings.md come from these tables;
+ * after a change, write the page anew: npm run docs
+ */
+
+import { BlockList } from "node:net";
+import { ConfigError } from "../errors.ts";
+import {
+  addressRanges,
+  baseUrl,
+  choice,
+  emptySentence,
+  integer,
+  type Kind,
+  keys,
+  onOff,
+  origins,
+  path,
+  plainText,
+  port,
+  seconds,
+  secrets,
+  token,
+} from "./kinds.ts";
+import { type MemoryDefaults, memoryDefaults } from "./memory.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Setting<T> {
+  /** The environment variable. */
+  name: string;
+  kind: Kind<T>;
+  fallback: T | ((memory: MemoryDefaults) => T);
+  /** SIGHUP takes a new value over. */
+  live: boolean;
+  /** The sentence of docs/settings.md, in Markdown. */
+  text: string;
+  /** Its default on that page, where that is more than the value. */
+  shown?: string;
+}
+
+/** A setting that counts from the next start on. */
+function fixed<T>(name: string, kind: Kind<T>, fallback: Setting<T>["fallback"], text: string, shown?: string) {
+  return { name, kind, fallback, live: false, text, ...(shown === undefined ? {} : { shown }) } as Setting<T>;
+}
+
+/** A setting that SIGHUP takes over. Use its value anew for each decision: `settings.ratePerKey` changes in place. */
+function live<T>(name: string, kind: Kind<T>, fallback: Setting<T>["fallback"], text: string, shown?: string) {
+  return { ...fixed(name, kind, fallback, text, shown), live: true };
+}
+
+const serving = {
+  port: fixed("PORT", port, 8080, "Port to listen on."),
+  host: fixed("HOST", plainText, "127.0.0.1", "Address to listen on. `0.0.0.0` is every address."),
+  envFile: fixed(
+    "PARLEY_ENV_FILE",
+    path,
+    "",
+    "Path of a further file in the form of `.env`; it wins over the project's, and what is set in the environment wins over both.",
+  ),
+  drainSeconds: fixed(
+    "PARLEY_DRAIN_SECONDS",
+    seconds(0),
+    30,
+    "How long running answers may finish; 0 ends them at once.",
+  ),
+};
+
+const access = {
+  apiKeys: live<readonly string[]>("PARLEY_API_KEY", keys, [], "Keys of your programs."),
+  chatKeys: live<readonly string[]>("PARLEY_CHAT_KEY", keys, [], "Keys of people on the chat page."),
+  widgetKeys: live<readonly string[]>("PARLEY_WIDGET_KEY", keys, [], "Keys of the element on other sites."),
+  allowedOrigins: live<readonly string[]>(
+    "PARLEY_ALLOWED_ORIGINS",
+    origins,
+    [],
+    "Sites whose pages may use the server.",
+    "see [Origins](api.md#origins)",
+  ),
+  stateSecrets: live<readonly string[]>(
+    "PARLEY_STATE_SECRET",
+    secrets,
+    [],
+    "Signs the conversation's state, so that clients cannot alter it. The first signs, all verify.",
+  ),
+  trustedProxies: live(
+    "PARLEY_TRUSTED_PROXIES",
+    addressRanges,
+    new BlockList(),
+    "Addresses and ranges (`10.0.0.0/8, fd00::/8`) of proxies whose word on the client's address is taken: see [Overload](api.md#overload).",
+    "none",
+  ),
+  forwardedHeader: live(
+    "PARLEY_FORWARDED_HEADER",
+    choice("x-forwarded-for", "forwarded"),
+    "x-forwarded-for",
+    "The header in which they say it, or `forwarded` (RFC 7239). The other one is not read.",
+  ),
+};
+
+const messages = {
+  maxBodyBytes: fixed(
+    "PARLEY_MAX_BODY_BYTES",
+    integer(1),
+    ({ bodyBytes }) => bodyBytes,
+    "Bytes of a body or socket message, with its files and state (64 MiB). The default is never more than a tenth of the [heap](deploying.md#memory).",
+  ),
+  maxAttachments: live("PARLEY_MAX_ATTACHMENTS", integer(), 10, "Files per message; 0 allows none."),
+  maxMessageChars: live(
+    "PARLEY_MAX_MESSAGE_CHARS",
+    integer(1),
+    1_000_000,
+    "Characters (UTF-16 units) of a message's text.",
+  ),
+  maxHistoryItems: live(
+    "PARLEY_MAX_HISTORY_ITEMS",
+    integer(1),
+    2000,
+    "Messages of a `conversation_history`, with the parts and tool calls in them.",
+  ),
+  maxHistoryBytes: live(
+    "PARLEY_MAX_HISTORY_BYTES",
+    integer(1),
+    16 * 1024 * 1024,
+    "Bytes of text and base64 in a `conversation_history` (16 MiB).",
+  ),
+  // The functions that read a message walk it recursively, so its depth has a bound of its own.
+  maxJsonDepth: live(
+    "PARLEY_MAX_JSON_DEPTH",
+    integer(8, 512),
+    64,
+    "Nesting of arrays and objects in a message, 8 to 512.",
+  ),
+  maxToolCalls: live(
+    "PARLEY_MAX_TOOL_CALLS",
+    integer(1),
+    16,
+    "Tool calls of one model turn that are carried out; the model is told that the others were not.",
+  ),
+  maxToolOutputChars: live(
+    "PARLEY_MAX_TOOL_OUTPUT_CHARS",
+    integer(1),
+    100_000,
+    "Characters of one tool's output that go to model and client.",
+  ),
+};
+
+const rates = {
+  ratePerKey: live("PARLEY_RATE_PER_KEY", integer(), 600, "Chat messages with one key."),
+  ratePerAddress: live("PARLEY_RATE_PER_ADDRESS", integer(), 60, "Chat messages from one address."),
+  widgetRatePerAddress: live(
+    "PARLEY_WIDGET_RATE_PER_ADDRESS",
+    integer(),
+    20,
+    "The same with a widget key, in place of `PARLEY_RATE_PER_ADDRESS`.",
+  ),
+  ratePerSocket: live("PARLEY_RATE_PER_SOCKET", integer(), 120, "Messages of any kind on one socket."),
+  wrongKeysPerAddress: live(
+    "PARLEY_WRONG_KEYS_PER_ADDRESS",
+    integer(),
+    20,
+    "Unknown keys a minute from one address, and from all loopback addresses together; then every key is refused.",
+  ),
+};
+
+const atOnce = {
+  maxRuns: live("PARLEY_MAX_RUNS", integer(), 256, "Answers that run at once."),
+  maxRunsPerKey: live("PARLEY_MAX_RUNS_PER_KEY", integer(), 128, "Answers that run at once for one key."),
+  maxRunsPerAddress: live("PARLEY_MAX_RUNS_PER_ADDRESS", integer(), 32, "Answers that run at once for one address."),
+  widgetMaxRunsPerAddress: live(
+    "PARLEY_WIDGET_MAX_RUNS_PER_ADDRESS",
+    integer(),
+    8,
+    "The same with a widget key, in place of `PARLEY_MAX_RUNS_PER_ADDRESS`.",
+  ),
+  maxQueuedRuns: live(
+    "PARLEY_MAX_QUEUED_RUNS",
+    integer(),
+    64,
+    "Messages that wait when `PARLEY_MAX_RUNS` are running; 0: none.",
+  ),
+  queueSeconds: live(
+    "PARLEY_QUEUE_SECONDS",
+    seconds(0),
+    5,
+    "How long they wait before they are refused; 0: not at all.",
+  ),
+  maxSockets: live("PARLEY_MAX_SOCKETS", integer(), 5000, "Sockets that are open at once."),
+  maxSocketsPerAddress: live("PARLEY_MAX_SOCKETS_PER_ADDRESS", integer(), 100, "Sockets from one address."),
+  maxConnections: fixed(
+    "PARLEY_MAX_CONNECTIONS",
+    integer(1),
+    10_000,
+    "TCP connections, idle ones included; one more is closed at once.",
+  ),
+  maxLargeBodies: fixed(
+    "PARLEY_MAX_LARGE_BODIES",
+    integer(1),
+    8,
+    "Messages over 1 MiB that are read at once; up to 64 more wait, one address may have a quarter.",
+  ),
+  minUploadRate: fixed(
+    "PARLEY_MIN_UPLOAD_RATE",
+    integer(),
+    16_384,
+    "Bytes per second, on average of 10 seconds, that such a message must bring while it is read; 0: any pace.",
+  ),
+  maxRequestBytesTotal: fixed(
+    "PARLEY_MAX_REQUEST_BYTES_TOTAL",
+    integer(1),
+    ({ requestBytesTotal }) => requestBytesTotal,
+    "Bytes (512 MiB) of all messages over 64 KiB that one process is receiving or answering, and of the states that its sockets remember. The default is never more than a seventh of the [heap](deploying.md#memory), nor less than `PARLEY_MAX_BODY_BYTES`.",
+  ),
+};
+
+const times = {
+  headerSeconds: fixed("PARLEY_HEADER_SECONDS", seconds(), 20, "For a request's headers to arrive."),
+  // 64 MiB at about 5 Mbit/s.
+  bodySeconds: fixed("PARLEY_BODY_SECONDS", seconds(), 120, "For a whole request to arrive."),
+  firstChunkSeconds: fixed(
+    "PARLEY_FIRST_CHUNK_SECONDS",
+    seconds(),
+    60,
+    "From a model request to the first byte of its answer, retries included.",
+  ),
+  idleSeconds: fixed("PARLEY_IDLE_SECONDS", seconds(), 60, "Silence inside a model's answer."),
+  runSeconds: fixed("PARLEY_RUN_SECONDS", seconds(), 600, "A whole run."),
+  keepAliveSeconds: fixed("PARLEY_KEEP_ALIVE_SECONDS", seconds(), 15, "Silence on an SSE stream before a comment."),
+  sendSeconds: fixed(
+    "PARLEY_SEND_SECONDS",
+    seconds(),
+    60,
+    "How long a client may take nothing of what is sent before it is cut.",
+  ),
+};
+
+const resuming = {
+  resumeSeconds: fixed(
+    "PARLEY_RESUME_SECONDS",
+    seconds(0),
+    15,
+    "How long a named run outlives its connection; 0 ends it at once.",
+  ),
+  resumeBytes: fixed(
+    "PARLEY_RESUME_BYTES",
+    integer(1),
+    4 * 1024 * 1024,
+    "Bytes of events that are kept of one run (4 MiB).",
+  ),
+  resumeTotalBytes: fixed(
+    "PARLEY_RESUME_TOTAL_BYTES",
+    integer(1),
+    ({ resumeBytesTotal }) => resumeBytesTotal,
+    "Bytes of events that are kept of all runs (256 MiB). The default is never more than an eighth of the [heap](deploying.md#memory).",
+  ),
+};
+
+const observing = {
+  /** `undefined`: pretty on a terminal, else JSON. */
+  log: fixed<"pretty" | "json" | "off" | undefined>(
+    "PARLEY_LOG",
+    choice("pretty", "json", "off"),
+    undefined,
+    "How the log is written: `pretty`, `json` or `off`.",
+    "pretty on a terminal, else JSON",
+  ),
+  logLevel: fixed<"error" | "warn" | "info" | "debug">(
+    "PARLEY_LOG_LEVEL",
+    choice("error", "warn", "info", "debug"),
+    "info",
+    "How much of it: `error`, `warn`, `info` or `debug`, which also holds what providers say of failures.",
+  ),
+  metrics: fixed("PARLEY_METRICS", onOff, true, "`off`: no `GET /metrics`.", "`on`"),
+};
+
+/** A setting of a model provider. Its text is checked by `checkSettings`, when an agent's model needs it. */
+const provider = fixed<string>;
+
+/** "" where nothing is set. */
+const providers = {
+  openaiKey: provider("OPENAI_API_KEY", token, "", "Key of your OpenAI account.", "required for `openai/…`"),
+  openaiUrl: provider("OPENAI_BASE_URL", baseUrl, "https://api.openai.com/v1", "Another address of the same API."),
+  openaiOrganization: provider("OPENAI_ORG_ID", token, "", "The organization that is billed."),
+  openaiProject: provider("OPENAI_PROJECT_ID", token, "", "The project that is billed."),
+  anthropicKey: provider(
+    "ANTHROPIC_API_KEY",
+    token,
+    "",
+    "Key of your Anthropic account.",
+    "required for `anthropic/…`",
+  ),
+  anthropicUrl: provider(
+    "ANTHROPIC_BASE_URL",
+    baseUrl,
+    "https://api.anthropic.com",
+    "Another address of the same API.",
+  ),
+  geminiKey: provider("GEMINI_API_KEY", token, "", "Key from Google AI Studio.", "required for `gemini/…`"),
+  geminiUrl: provider("GEMINI_BASE_URL", baseUrl, "", "Another address of the same API.", "Google's"),
+  awsRegion: provider("AWS_REGION", token, "", "Region that serves the model, for `bedrock/…`.", "AWS's own settings"),
+  awsBearerToken: provider(
+    "AWS_BEARER_TOKEN_BEDROCK",
+    token,
+    "",
+    "API key of Bedrock. Without it the next rows and AWS's own chain count.",
+  ),
+  awsProfile: provider("AWS_PROFILE", plainText, "", "Profile of AWS's shared settings."),
+  awsAccessKeyId: provider("AWS_ACCESS_KEY_ID", token, "", "Access key."),
+  awsSecretAccessKey: provider("AWS_SECRET_ACCESS_KEY", token, "", "Its secret."),
+  awsSessionToken: provider("AWS_SESSION_TOKEN", token, "", "Token of a temporary access key."),
+  bedrockUrl: provider("BEDROCK_BASE_URL", baseUrl, "", "Another address of the same API.", "that of the region"),
+  googleProject: provider("GOOGLE_CLOUD_PROJECT", plainText, "", "Project that is billed.", "required for `vertex/…`"),
+  googleLocation: provider("GOOGLE_CLOUD_LOCATION", plainText, "", "A region, or `global`.", "required for `vertex/…`"),
+  googleCredentials: provider(
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    plainText,
+    "",
+    "File with a service account's key.",
+    "Google's own search",
+  ),
+  vertexToken: provider(
+    "VERTEX_ACCESS_TOKEN",
+    token,
+    "",
+    "Access token in place of Google's credentials; it is not renewed.",
+  ),
+  vertexUrl: provider(
+    "VERTEX_BASE_URL",
+    baseUrl,
+    "",
+    "Another address of the same API, in place of project and location.",
+    "that of the location",
+  ),
+  ollamaUrl: provider("OLLAMA_BASE_URL", baseUrl, "http://127.0.0.1:11434/v1", "Address of Ollama, for `ollama/…`."),
+  litellmUrl: provider("LITELLM_BASE_URL", baseUrl, "", "Address of the LiteLLM proxy.", "required for `litellm/…`"),
+  litellmKey: provider("LITELLM_API_KEY", token, "", "Key of the LiteLLM proxy."),
+  compatibleUrl: provider(
+    "COMPATIBLE_BASE_URL",
+    baseUrl,
+    "",
+    "Address of a Chat Completions server.",
+    "required for `compatible/…`",
+  ),
+  compatibleKey: provider("COMPATIBLE_API_KEY", token, "", "Key of that server."),
+};
+
+export const SETTINGS = {
+  ...serving,
+  ...access,
+  ...messages,
+  ...rates,
+  ...atOnce,
+  ...times,
+  ...resuming,
+  ...observing,
+  ...providers,
+};
+
+/** The groups by their headings in docs/settings.md. */
+export const GROUPS: Readonly<Record<string, Readonly<Record<string, Setting<unknown>>>>> = {
+  "Where and how it serves": serving,
+  "Who may use it": access,
+  "Messages and tools": messages,
+  Rates: rates,
+  "Answers, sockets and memory at once": atOnce,
+  Times: times,
+  "Clients that come back": resuming,
+  "Log and metrics": observing,
+  "Model providers": providers,
+};
+
+export type SettingKey = keyof typeof SETTINGS;
+
+/** A setting of a model provider, which counts only where an agent's model needs it. */
+export type ProviderSettingKey = keyof typeof providers;
+
+/**
+ * The value of every setting. There is one object for the whole server, and SIGHUP changes the live ones in place: read
+ * `settings.x` where it is needed, and never copy them.
+ */
+export type Settings = {
+  readonly [K in SettingKey]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never;
+};
+
+/** Options of the command, which win over the environment. */
+export interface Flags {
+  port?: string | undefined;
+  host?: string | undefined;
+}
+
+const ROWS = Object.entries(SETTINGS) as [SettingKey, Setting<unknown>][];
+
+/** `memory`: what defaults follow from. @throws ConfigError that names the setting and says what is right */
+export function readSettings(env: Environment, flags: Flags = {}, memory = memoryDefaults()): Settings {
+  const values = ROWS.map(([key, row]) => {
+    const flag = key === "port" || key === "host" ? flags[key] : undefined;
+    const isFlag = flag !== undefined && (key === "port" || flag !== "");
+    const given = isFlag ? { ...row, name: `--${key}` } : row;
+    return [key, readSetting(given, isFlag ? flag : env[row.name], memory, key in providers)];
+  });
+  return completed(Object.fromEntries(values) as Settings, env);
+}
+
+function readSetting(row: Setting<unknown>, given: string | undefined, memory: MemoryDefaults, isUnchecked: boolean) {
+  const text = given?.trim();
+  if (text === "" && row.kind.refusesEmpty) throw new ConfigError(emptySentence(row.name));
+  if (text === undefined || text === "") {
+    return typeof row.fallback === "function" ? row.fallback(memory) : row.fallback;
+  }
+  return isUnchecked ? text : row.kind.parse(text, row.name);
+}
+
+/** What follows from two settings together. */
+function completed(settings: Settings, env: Environment): Settings {
+  const { maxBodyBytes, headerSeconds, bodySeconds } = settings;
+  const isTotalGiven = (env.PARLEY_MAX_REQUEST_BYTES_TOTAL ?? "").trim() !== "";
+  if (isTotalGiven && settings.maxRequestBytesTotal < maxBodyBytes) {
+    throw new ConfigError(
+      `PARLEY_MAX_REQUEST_BYTES_TOTAL must not be below PARLEY_MAX_BODY_BYTES (${maxBodyBytes}), or the largest message would never be taken.`,
+    );
+  }
+  if (headerSeconds > bodySeconds) {
+    throw new ConfigError(
+      "PARLEY_HEADER_SECONDS must not be above PARLEY_BODY_SECONDS, which counts from the same moment.",
+    );
+  }
+  return { ...settings, maxRequestBytesTotal: Math.max(settings.maxRequestBytesTotal, maxBodyBytes) };
+}
+
+/** Checks the settings of the providers that an agent's models need. @throws ConfigError */
+export function checkSettings(settings: Settings, keysToCheck: readonly ProviderSettingKey[]): void {
+  for (const key of keysToCheck) {
+    const { name, kind } = SETTINGS[key];
+    if (settings[key] !== "") kind.parse(settings[key], name);
+  }
+}
+
+/** Whether a key is needed to use the server. */
+export function requiresKey({ apiKeys, chatKeys, widgetKeys }: Settings): boolean {
+  return apiKeys.length + chatKeys.length + widgetKeys.length > 0;
+}
+
+/** Whether SIGHUP takes over the setting of this environment variable. */
+export function isLive(name: string): boolean {
+  return ROWS.some(([, row]) => row.live && row.name === name);
+}
+
+/** Takes over the live settings of `next`. */
+export function applyLive(settings: Settings, next: Settings): void {
+  const values = ROWS.filter(([, row]) => row.live).map(([key]) => [key, next[key]]);
+  Object.assign(settings, Object.fromEntries(values));
+}

@@ -1,0 +1,13 @@
+/** A mistake of the person who starts the server. The message is one sentence that says what to do. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/** For the log: which tool of the project threw. `cause` is what it threw, which no client may see. */
+export class ToolFailure extends Error {
+  override readonly name = "ToolFailure";
+
+  constructor(tool: string, thrown: unknown) {
+    super(`The tool "${tool}" failed.`, { cause: thrown });
+  }
+}

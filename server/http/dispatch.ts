@@ -1,0 +1,420 @@
+/** node:http, and the way of each request and each upgrade through the tables of routes. */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Access, Caller, Credentials, Door } from "../auth/access.ts";
+import { type Origins, originRefused, setCorsHeaders, setPreflightHeaders } from "../auth/origins.ts";
+import type { Settings } from "../config/settings.ts";
+import type { MessageLimits, Release } from "../limits/message-limits.ts";
+import type { Log, RequestEntry } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import { ApiError, toApiError } from "../protocol/errors.ts";
+import {
+  createContext,
+  newRequestId,
+  type RequestContext,
+  refuseFaultyRequest,
+  requestId,
+  splitTarget,
+  traceHeaders,
+  type UpgradeContext,
+} from "./request.ts";
+import { COMMON_HEADERS, disconnect, limitSending, type RawErrorOptions, sendError, sendRawError } from "./respond.ts";
+import type { WebSocketConnection, WebSockets } from "./websocket.ts";
+
+/** A route names the kind of access, so that a new one cannot forget to ask. */
+export type Route =
+  | { access: "open"; handle(context: RequestContext): void | Promise<void> }
+  | { access: Door; handle(context: RequestContext, caller: Caller): void | Promise<void> };
+
+export interface SocketRoute {
+  handle(connection: WebSocketConnection, caller: Caller, upgrade: UpgradeContext): void;
+}
+
+/** By `METHOD /path`; `{name}` stands for one segment of the path. */
+export type Routes = Record<`${"GET" | "POST"} /${string}`, Route>;
+export type SocketRoutes = Record<`WS /${string}`, SocketRoute>;
+
+export interface HttpServerParts {
+  routes: Routes;
+  socketRoutes: SocketRoutes;
+  access: Access;
+  origins: Origins;
+  limits: MessageLimits;
+  sockets: WebSockets;
+  log: Log;
+  metrics: Metrics;
+  /** How long a client may read nothing before it is disconnected. */
+  sendMs: number;
+  /** How long a client may keep a connection open that is over for the server. */
+  lingerMs: number;
+}
+
+type HttpSettings = Pick<Settings, "headerSeconds" | "bodySeconds" | "maxConnections">;
+
+/** Node's own defaults have changed between majors, so every figure is set. */
+export function createHttpServer(
+  parts: HttpServerParts,
+  { headerSeconds, bodySeconds, maxConnections }: HttpSettings,
+): Server {
+  const server = createServer({
+    maxHeaderSize: 16 * 1024,
+    headersTimeout: headerSeconds * 1000,
+    requestTimeout: bodySeconds * 1000,
+    // Above the idle time of common load balancers, or they reuse a connection that was just closed.
+    keepAliveTimeout: 75_000,
+    connectionsCheckingInterval: Math.min(5_000, headerSeconds * 1000),
+    // Judged with every other request, so that the refusal looks like every other.
+    requireHostHeader: false,
+    noDelay: true,
+  });
+  server.maxConnections = maxConnections;
+  const { lingerMs } = parts;
+  const responses = new OpenResponses();
+  const dispatch = createDispatch(parts);
+  const serve = (req: IncomingMessage, res: ServerResponse) => {
+    responses.add(res);
+    void dispatch(req, res);
+  };
+  server.on("request", serve);
+  // Without these, Node answers `Expect` by itself, before key and length are judged.
+  server.on("checkContinue", serve);
+  server.on("checkExpectation", serve);
+  server.on("upgrade", upgradeListener(server, parts));
+  server.on("connect", (req: IncomingMessage, socket: Duplex) => {
+    socket.on("error", () => socket.destroy());
+    const error = new ApiError("method_not_allowed", "This server is no proxy.");
+    const headers = [["allow", "GET, HEAD, POST, OPTIONS"]] as const;
+    sendRawError(socket, error, { requestId: requestId(req), lingerMs, headers });
+  });
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === "ECONNRESET" || !socket.writable || responses.isAnswering(socket)) socket.destroy();
+    else answerClientError(error, socket, { requestId: newRequestId(), lingerMs });
+  });
+  return server;
+}
+
+/** Takes each request through its row of the table: headers, route, access, handler, and one exit for errors. */
+function createDispatch(parts: HttpServerParts): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
+  const { access, origins, limits, log, metrics, sendMs, lingerMs } = parts;
+  const router = createRouter<Route>(parts.routes);
+
+  async function answer(context: RequestContext): Promise<void> {
+    const { req, res, method, path, query } = context;
+    res.setHeader("x-request-id", context.id);
+    for (const [name, value] of COMMON_HEADERS) res.setHeader(name, value);
+    setCorsHeaders(origins, req.headers, res);
+    refuseFaultyRequest(req);
+    const match = router.find(method, path);
+    if (match === undefined) {
+      answerWithoutRoute(context, router.methodsOf(path), origins);
+      return;
+    }
+    const { route } = match;
+    context.route = match.path;
+    context.params = match.params;
+    if (route.access === "open") {
+      await route.handle(context);
+      return;
+    }
+    const caller = await enter(access.credentials(req, query, route.access), route.access, access, limits);
+    if (!res.destroyed) await route.handle(context, caller);
+  }
+
+  return async (req, res) => {
+    const context = createContext(req, res);
+    reportWhenClosed(context, parts);
+    try {
+      await answer(context);
+      disconnectIfStuck(res, sendMs);
+    } catch (thrown) {
+      const error = toApiError(thrown);
+      // An `ApiError` with this code was the end of a run, which has been reported as that.
+      if (!(thrown instanceof ApiError)) log.failure(thrown);
+      if (!res.headersSent && !res.destroyed) metrics.error(error.code);
+      sendError(context, error, lingerMs);
+    }
+  };
+}
+
+/** Answers `OPTIONS`. @throws ApiError for every other method, and for a preflight from an origin that is not allowed */
+function answerWithoutRoute({ req, res, method }: RequestContext, methods: readonly string[], origins: Origins): void {
+  if (methods.length === 0) throw new ApiError("not_found", "There is nothing at this address.");
+  res.setHeader("allow", [...methods, "OPTIONS"].join(", "));
+  if (method !== "OPTIONS") {
+    throw new ApiError("method_not_allowed", `This address answers ${methods.join(" and ")}.`);
+  }
+  const isPreflight = req.headers["access-control-request-method"] !== undefined;
+  if (isPreflight && origins.judge(req.headers) === "refused") throw originRefused(req.headers.origin);
+  setPreflightHeaders(methods, res);
+  res.writeHead(204).end();
+}
+
+/** Authenticates, and counts wrong keys. @throws ApiError `unauthorized`, `forbidden` or `rate_limited` */
+async function enter(credentials: Credentials, door: Door, access: Access, limits: MessageLimits): Promise<Caller> {
+  const { address, keyDigest } = credentials;
+  await limits.admitKey(address);
+  try {
+    return access.authorize(credentials, door);
+  } catch (error) {
+    const isWrongKey = error instanceof ApiError && error.code === "unauthorized" && keyDigest !== undefined;
+    if (isWrongKey) await limits.countWrongKey(address);
+    throw error;
+  }
+}
+
+/** The answer has been given: a client that does not take the rest of it is disconnected. */
+function disconnectIfStuck(res: ServerResponse, sendMs: number): void {
+  if (!res.writableEnded || res.writableFinished || res.destroyed) return;
+  const start = () => {
+    const stopClock = limitSending(res, sendMs, () => disconnect(res.socket));
+    res.once("close", stopClock);
+  };
+  // An answer that waits behind another one gets the connection later.
+  if (res.socket === null) res.once("socket", start);
+  else start();
+}
+
+function recordRequest({ log, metrics }: HttpServerParts, entry: RequestEntry): void {
+  log.request(entry);
+  metrics.request(entry);
+}
+
+function reportWhenClosed(context: RequestContext, parts: HttpServerParts): void {
+  const { req, res, id, method } = context;
+  const { socket } = req;
+  const startedAt = performance.now();
+  // An answer that waits behind another one sends nothing until it gets the connection.
+  let sentBefore = res.socket === null ? undefined : socket.bytesWritten;
+  if (sentBefore === undefined) {
+    res.once("socket", () => {
+      sentBefore = socket.bytesWritten;
+    });
+  }
+  res.once("close", () =>
+    recordRequest(parts, {
+      requestId: id,
+      method,
+      route: context.route,
+      status: res.statusCode,
+      ms: Math.round(performance.now() - startedAt),
+      bytes: sentBefore === undefined ? 0 : socket.bytesWritten - sentBefore,
+    }),
+  );
+}
+
+/** Takes a request for a WebSocket through the table of sockets. */
+function createUpgradeDispatch(
+  parts: HttpServerParts,
+): (req: IncomingMessage, socket: Socket, head: Buffer) => Promise<void> {
+  const { access, limits, sockets, log, metrics, lingerMs } = parts;
+  const router = createRouter<SocketRoute>(parts.socketRoutes);
+
+  /** @throws ApiError */
+  async function admit(req: IncomingMessage, query: URLSearchParams, visit: Visit): Promise<[Caller, Credentials]> {
+    const credentials = access.credentials(req, query, "socket");
+    const caller = await enter(credentials, "socket", access, limits);
+    const release = await limits.admitSocket(caller);
+    if (req.socket.closed) release();
+    else visit.release = release;
+    return [caller, credentials];
+  }
+
+  return async (req, socket, head) => {
+    const id = requestId(req);
+    const { path, query } = splitTarget(req.url ?? "/");
+    const match = router.find("WS", path);
+    const visit = reportSocketWhenClosed(socket, id, match?.path ?? "unmatched", parts);
+    try {
+      if (match === undefined) throw new ApiError("not_found", "There is no WebSocket at this address.");
+      const [caller, credentials] = await admit(req, query, visit);
+      const trace = traceHeaders(req);
+      sockets.accept(req, socket, head, credentials, (connection) => {
+        visit.status = 101;
+        match.route.handle(connection, caller, { id, trace });
+      });
+    } catch (thrown) {
+      const error = toApiError(thrown);
+      if (!(thrown instanceof ApiError)) log.failure(thrown);
+      metrics.error(error.code);
+      visit.status = error.status;
+      // A full server has no room for a handshake, and a page learns as much from a connection that fails.
+      const isRefusedOverHttp = ["not_found", "overloaded", "internal"].includes(error.code);
+      if (isRefusedOverHttp) sendRawError(socket, error, { requestId: id, lingerMs });
+      else sockets.refuse(req, socket, head, error);
+    }
+  };
+}
+
+/** What is known of a socket when its connection is closed. */
+interface Visit {
+  status: number;
+  /** Frees its slot among the open sockets. */
+  release: Release | undefined;
+}
+
+/** The listener lives as long as the socket, and keeps neither the request nor what the routes made of it. */
+function reportSocketWhenClosed(socket: Socket, id: string, route: string, parts: HttpServerParts): Visit {
+  const startedAt = performance.now();
+  const sentBefore = socket.bytesWritten;
+  // A handshake that `ws` refuses.
+  const visit: Visit = { status: 400, release: undefined };
+  socket.once("close", () => {
+    visit.release?.();
+    recordRequest(parts, {
+      requestId: id,
+      method: "WS",
+      route,
+      status: visit.status,
+      ms: Math.round(performance.now() - startedAt),
+      bytes: socket.bytesWritten - sentBefore,
+    });
+  });
+  return visit;
+}
+
+interface Match<Route> {
+  route: Route;
+  /** The path as in the table. */
+  path: string;
+  params: Record<string, string>;
+}
+
+/** Finds the row of a table for a method and a path. Paths are compared as they come: nothing is decoded or joined. */
+interface Router<Route> {
+  /** A `GET` row also answers `HEAD`. */
+  find(method: string, path: string): Match<Route> | undefined;
+  /** The methods that the path knows; none: nothing is there. */
+  methodsOf(path: string): string[];
+}
+
+interface Row<Route> {
+  method: string;
+  path: string;
+  segments: string[];
+  route: Route;
+}
+
+/** Keys are `METHOD /path`; `{name}` stands for one segment that is not empty. */
+function createRouter<Route>(table: Readonly<Record<string, Route>>): Router<Route> {
+  const rows = Object.entries(table).map(([key, route]): Row<Route> => {
+    const [method = "", path = ""] = key.split(" ");
+    return { method, path, segments: path.split("/"), route };
+  });
+  const patterns = rows.filter(({ path }) => path.includes("{"));
+  /** Most rows name no segment, and are found at once. */
+  const whole = new Map(rows.filter((row) => !patterns.includes(row)).map((row) => [`${row.method} ${row.path}`, row]));
+
+  return {
+    find(method, path) {
+      const wanted = method === "HEAD" ? "GET" : method;
+      const row = whole.get(`${wanted} ${path}`);
+      if (row !== undefined) return { route: row.route, path, params: {} };
+      for (const pattern of patterns) {
+        const params = pattern.method === wanted ? matchPath(pattern.segments, path) : undefined;
+        if (params !== undefined) return { route: pattern.route, path: pattern.path, params };
+      }
+      return undefined;
+    },
+    methodsOf: (path) =>
+      rows
+        .filter(({ segments }) => matchPath(segments, path) !== undefined)
+        .flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])),
+  };
+}
+
+function matchPath(segments: readonly string[], path: string): Record<string, string> | undefined {
+  const given = path.split("/");
+  if (given.length !== segments.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, segment] of segments.entries()) {
+    const value = given[index] as string;
+    if (segment.startsWith("{") && value !== "") params[segment.slice(1, -1)] = value;
+    else if (segment !== value) return undefined;
+  }
+  return params;
+}
+
+/** Answers what Node's parser has refused before there was a request. */
+function answerClientError({ code }: NodeJS.ErrnoException, socket: Duplex, options: RawErrorOptions): void {
+  switch (code) {
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      sendRawError(socket, new ApiError("request_timeout", "The request did not arrive in time."), options);
+      break;
+    case "HPE_HEADER_OVERFLOW": {
+      const error = new ApiError("invalid_request", "The request's headers are too large.");
+      sendRawError(socket, error, { ...options, status: 431 });
+      break;
+    }
+    default:
+      sendRawError(socket, new ApiError("invalid_request", "This is not valid HTTP."), options);
+  }
+}
+
+function upgradeListener(server: Server, parts: HttpServerParts) {
+  const dispatch = createUpgradeDispatch(parts);
+  return (req: IncomingMessage, socket: Socket, head: Buffer): void => {
+    if (req.headers.upgrade?.toLowerCase() !== "websocket") {
+      ignoreUpgrade(server, req, socket, head);
+      return;
+    }
+    socket.on("error", () => socket.destroy());
+    void dispatch(req, socket, head);
+  };
+}
+
+/** Headers that offer another protocol; RFC 7540, 3.2.1 for the last. */
+const OFFER = new Set(["connection", "upgrade", "http2-settings"]);
+
+/**
+ * Serves a request that offers another protocol than WebSocket as if it had not (RFC 9110, 7.8): the HTTP client of Java
+ * and `curl --http2` offer h2c with each plain request. Node emits "upgrade" for every offer and stops reading, so the
+ * request is put back without it, to be read again.
+ */
+function ignoreUpgrade(server: Server, req: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const lines = [`${req.method} ${req.url} HTTP/${req.httpVersion}`];
+  for (let index = 0; index < req.rawHeaders.length; index += 2) {
+    const name = req.rawHeaders[index] as string;
+    if (!OFFER.has(name.toLowerCase())) lines.push(`${name}: ${req.rawHeaders[index + 1]}`);
+  }
+  if (/\bclose\b/i.test(req.headers.connection ?? "")) lines.push("connection: close");
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
+  server.emit("connection", socket);
+}
+
+/**
+ * The responses of each connection that are not over. With pipelining (RFC 9112, 9.3.2) there are several, and before Node
+ * 24 only the first one gets `close` when the connection is gone: the others would wait for their client for ever.
+ */
+class OpenResponses {
+  readonly #open = new WeakMap<Duplex, Set<ServerResponse>>();
+  readonly #last = new WeakMap<Duplex, ServerResponse>();
+
+  add(res: ServerResponse): void {
+    const { socket } = res.req;
+    const open = this.#open.get(socket) ?? this.#watch(socket);
+    open.add(res);
+    this.#last.set(socket, res);
+    res.once("close", () => open.delete(res));
+  }
+
+  /** Whether an answer has begun, or was given before its request's body was there: nothing may be written into it. */
+  isAnswering(socket: Duplex): boolean {
+    const last = this.#last.get(socket);
+    return last?.headersSent === true && !(last.writableFinished && last.req.complete);
+  }
+
+  #watch(socket: Duplex): Set<ServerResponse> {
+    const open = new Set<ServerResponse>();
+    this.#open.set(socket, open);
+    socket.once("close", () => {
+      for (const res of open) res.destroy();
+      // Those that got `close` from Node have left the set by then.
+      setImmediate(() => {
+        for (const res of open) res.emit("close");
+      });
+    });
+    return open;
+  }
+}

@@ -1,0 +1,94 @@
+/** A large message on its way in, as a body or on a socket: it waits for a slot, and then has to come at some pace. */
+
+import type { MessageLimits, Release } from "../limits/message-limits.ts";
+import { ApiError } from "../protocol/errors.ts";
+
+/** From here on a message is large. */
+export const LARGE_BYTES = 1024 * 1024;
+
+/** The time over which the pace is measured: a mobile network may be silent for a while. */
+const WINDOW_MS = 10_000;
+
+export interface UploadRules {
+  limits: Pick<MessageLimits, "admitUpload">;
+  /** Bytes per second; 0: any pace. */
+  minRate: number;
+}
+
+export class Upload {
+  readonly #rules: UploadRules;
+  readonly #address: string;
+  readonly #onTooSlow: (error: ApiError) => void;
+  readonly #ended = new AbortController();
+  #slot: Promise<Release> | undefined;
+  #release: Release | undefined;
+  #isArriving = true;
+  #bytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `onTooSlow` is called at most once. */
+  constructor(rules: UploadRules, address: string, onTooSlow: (error: ApiError) => void) {
+    this.#rules = rules;
+    this.#address = address;
+    this.#onTooSlow = onTooSlow;
+  }
+
+  /** Waits for a slot; a second call waits for the same one. @throws ApiError `overloaded` */
+  async begin(): Promise<void> {
+    if (this.#slot === undefined) {
+      const { signal } = this.#ended;
+      this.#slot = this.#rules.limits.admitUpload(this.#address, signal);
+      this.#slot.then(
+        (release) => {
+          if (signal.aborted) {
+            release();
+            return;
+          }
+          this.#release = release;
+          this.#measure();
+        },
+        () => {},
+      );
+    }
+    await this.#slot;
+  }
+
+  /** Bytes have arrived. */
+  count(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  /** All of the message has arrived. It keeps its slot until it has been read. */
+  arrived(): void {
+    this.#isArriving = false;
+    clearTimeout(this.#timer);
+  }
+
+  /** Gives the slot back, or waits for it no longer. */
+  end(): void {
+    this.arrived();
+    if (this.#release === undefined) this.#ended.abort(cutOff());
+    else this.#release();
+  }
+
+  #measure(): void {
+    const { minRate } = this.#rules;
+    if (minRate === 0 || !this.#isArriving) return;
+    this.#bytes = 0;
+    this.#timer = setTimeout(() => {
+      if (this.#bytes * 1000 >= minRate * WINDOW_MS) this.#measure();
+      else this.#onTooSlow(tooSlow(minRate));
+    }, WINDOW_MS);
+  }
+}
+
+function tooSlow(minRate: number): ApiError {
+  return new ApiError(
+    "request_timeout",
+    `The message came too slowly: large ones must bring ${minRate} bytes per second.`,
+  );
+}
+
+export function cutOff(): ApiError {
+  return new ApiError("invalid_request", "The request body was cut off.");
+}

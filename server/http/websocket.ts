@@ -1,0 +1,267 @@
+/** WebSockets, by `ws` as it is. */
+
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { Credentials } from "../auth/access.ts";
+import { CLOSE, closeCodeOf } from "../protocol/close-codes.ts";
+import { ApiError, type ErrorCode, toApiError } from "../protocol/errors.ts";
+import { errorEvent, type SocketEvent } from "../protocol/events.ts";
+import {
+  type MessageListener,
+  MessageReceiver,
+  type MessageReplies,
+  type ReceivingOptions,
+} from "./message-receiver.ts";
+import { requestId } from "./request.ts";
+import { disconnect, sendRawError, waitForDrain } from "./respond.ts";
+
+const PING_MS = 30_000;
+
+/** A client that is refused may have sent a message before it reads that. */
+const MAX_REFUSED_BYTES = 1024;
+
+/** A message of 64 MiB in fragments of 16 KiB, as browsers send it, with room to spare. */
+const MAX_FRAGMENTS = 8192;
+
+/** The same in reads of 1 KiB from the network. */
+const MAX_BUFFERED_CHUNKS = 65_536;
+
+/** Answers to commands that may wait for a client that does not read. */
+const MAX_WAITING_REPLIES = 100;
+
+export interface SocketOptions extends ReceivingOptions {
+  /** Of one message. */
+  maxBytes: number;
+  /** How long a client may read nothing before it is disconnected. */
+  sendMs: number;
+  /** How long a client may take to answer our close frame. */
+  lingerMs: number;
+  /** Called with each error that a client is sent outside of a run. */
+  onError(code: ErrorCode): void;
+}
+
+/** All sockets of the server. */
+export class WebSockets {
+  readonly #options: SocketOptions;
+  readonly #server: WebSocketServer;
+  /** For clients that are refused. */
+  readonly #refusingServer: WebSocketServer;
+  readonly #connections = new Set<WebSocketConnection>();
+  readonly #pings: NodeJS.Timeout;
+  #isClosed = false;
+
+  constructor(options: SocketOptions) {
+    this.#options = options;
+    this.#server = createServer(options.maxBytes, options.lingerMs);
+    this.#refusingServer = createServer(MAX_REFUSED_BYTES, options.lingerMs);
+    this.#pings = setInterval(() => this.#pingAll(), PING_MS).unref();
+  }
+
+  get size(): number {
+    return this.#connections.size;
+  }
+
+  /** Completes the handshake, and calls `use` at once, before a message can arrive. A faulty one is answered with 400. */
+  accept(
+    req: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    credentials: Credentials,
+    use: (connection: WebSocketConnection) => void,
+  ): void {
+    if (this.#isClosed) {
+      const error = new ApiError("shutting_down", "The server is stopping.", { retryAfter: 1 });
+      sendRawError(socket, error, { requestId: requestId(req), lingerMs: this.#options.lingerMs });
+      return;
+    }
+    this.#server.handleUpgrade(req, socket, head, (ws) => {
+      const connection = new WebSocketConnection(ws, socket, credentials, this.#options);
+      this.#connections.add(connection);
+      ws.once("close", () => this.#connections.delete(connection));
+      use(connection);
+    });
+  }
+
+  /** A browser cannot read the status of a refused upgrade: it is accepted, and an error event says why. */
+  refuse(req: IncomingMessage, socket: Socket, head: Buffer, error: ApiError): void {
+    this.#refusingServer.handleUpgrade(req, socket, head, (ws) => {
+      ws.on("error", () => {});
+      ws.send(JSON.stringify(errorEvent(error)));
+      ws.close(closeCodeOf(error.code), error.code);
+    });
+  }
+
+  /** Closes every socket that may not be open any more: `authorize` throws for its credentials. Gives their number. */
+  recheck(authorize: (credentials: Credentials) => void): number {
+    let closed = 0;
+    for (const connection of this.#connections) {
+      try {
+        authorize(connection.credentials);
+      } catch (error) {
+        connection.closeWith(toApiError(error));
+        closed++;
+      }
+    }
+    return closed;
+  }
+
+  /** Resolves when all sockets are closed. */
+  async closeAll(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#pings);
+    const closed = [...this.#connections].map((connection) => connection.closed);
+    for (const connection of this.#connections) connection.close(CLOSE.SHUTTING_DOWN, "shutting_down");
+    await Promise.all(closed);
+  }
+
+  #pingAll(): void {
+    for (const connection of this.#connections) connection.ping();
+  }
+}
+
+function createServer(maxPayload: number, lingerMs: number): WebSocketServer {
+  const options = {
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload,
+    maxFragments: MAX_FRAGMENTS,
+    maxBufferedChunks: MAX_BUFFERED_CHUNKS,
+    // Pings are answered here, where it is known whether the client reads the answers.
+    autoPong: false,
+    closeTimeout: lingerMs,
+  };
+  const server = new WebSocketServer(options);
+  server.on("headers", (headers, req) => headers.push(`x-request-id: ${requestId(req)}`));
+  server.on("wsClientError", (error, socket, req) => {
+    const refusal = new ApiError("invalid_request", `${error.message}.`);
+    sendRawError(socket, refusal, { requestId: requestId(req), lingerMs });
+  });
+  return server;
+}
+
+export interface ConnectionListener extends MessageListener {
+  close(): void;
+}
+
+/** One client's socket. */
+export class WebSocketConnection implements MessageReplies {
+  readonly credentials: Credentials;
+  readonly #ws: WebSocket;
+  readonly #socket: Socket;
+  readonly #options: SocketOptions;
+  #receiver: MessageReceiver | undefined;
+  #isAlive = true;
+  /** While the client reads less than is sent. */
+  #drained: Promise<void> | undefined;
+  #waitingReplies = 0;
+  /** The last ping that has not been answered. Answering it answers all before it (RFC 6455, 5.5.3). */
+  #unansweredPing: Buffer | undefined;
+
+  /** `socket` is the connection that `ws` was made of. */
+  constructor(ws: WebSocket, socket: Socket, credentials: Credentials, options: SocketOptions) {
+    this.#ws = ws;
+    this.#socket = socket;
+    this.credentials = credentials;
+    this.#options = options;
+    ws.on("pong", () => {
+      this.#isAlive = true;
+    });
+    ws.on("ping", (data) => this.#answerPing(data));
+    // `ws` closes the connection with the right code by itself, such as after a message that is too large.
+    ws.on("error", () => {});
+  }
+
+  get closed(): Promise<void> {
+    return new Promise((resolve) => this.#ws.once("close", () => resolve()));
+  }
+
+  /** Whether `close` was called. What the client sends from now on is not acted upon (RFC 6455, 7.1.7). */
+  get isClosing(): boolean {
+    return this.#ws.readyState !== this.#ws.OPEN;
+  }
+
+  listen(listener: ConnectionListener): void {
+    const { address } = this.credentials;
+    const receiver = new MessageReceiver(this.#ws, this.#socket, address, listener, this, this.#options);
+    this.#receiver = receiver;
+    this.#ws.on("close", () => {
+      receiver.stop();
+      listener.close();
+    });
+  }
+
+  /** Answers a command. A client that sends commands and does not read the answers is disconnected. */
+  sendJson(event: SocketEvent): void {
+    if (this.#socket.writableNeedDrain && ++this.#waitingReplies > MAX_WAITING_REPLIES) {
+      this.disconnect();
+      return;
+    }
+    this.#ws.send(JSON.stringify(event));
+    void this.#whenDrained();
+  }
+
+  sendError(error: ApiError): void {
+    this.#options.onError(error.code);
+    this.sendJson(errorEvent(error));
+  }
+
+  /** One frame for each text, all of them in one write. Resolves when the client can take more. */
+  async sendAll(texts: readonly string[]): Promise<void> {
+    this.#socket.cork();
+    for (const text of texts) this.#ws.send(text);
+    this.#socket.uncork();
+    if (this.#socket.writableNeedDrain) await this.#whenDrained();
+  }
+
+  /** Disconnects a client that did not answer the last ping. */
+  ping(): void {
+    // A ping would wait behind all else, and a client whose message waits for a slot cannot be heard.
+    if (this.#socket.writableNeedDrain || this.#ws.isPaused) return;
+    if (!this.#isAlive) {
+      this.disconnect();
+      return;
+    }
+    this.#isAlive = false;
+    this.#ws.ping();
+  }
+
+  close(code: number, reason: string): void {
+    this.#ws.close(code, reason);
+    // A socket that is paused would not hear the client's answer.
+    this.#receiver?.stop();
+  }
+
+  /** Says why the socket is closed. */
+  closeWith(error: ApiError): void {
+    this.sendError(error);
+    this.close(closeCodeOf(error.code), error.code);
+  }
+
+  /** Ends the connection at once, whatever still waits to be sent. */
+  disconnect(): void {
+    disconnect(this.#socket);
+  }
+
+  /** Resolves when the client can take more, or has gone. */
+  #whenDrained(): Promise<void> | undefined {
+    if (!this.#socket.writableNeedDrain) return undefined;
+    this.#drained ??= waitForDrain(this.#socket, this.#options.sendMs, () => this.disconnect()).then(() => {
+      this.#drained = undefined;
+      this.#waitingReplies = 0;
+      if (this.#unansweredPing !== undefined) this.#answerPing(this.#unansweredPing);
+    });
+    return this.#drained;
+  }
+
+  #answerPing(data: Buffer): void {
+    if (this.#socket.writableNeedDrain) {
+      this.#unansweredPing = data;
+      void this.#whenDrained();
+    } else {
+      this.#unansweredPing = undefined;
+      this.#ws.pong(data);
+    }
+  }
+}

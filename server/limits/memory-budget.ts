@@ -1,0 +1,103 @@
+/** Bounds the memory of all messages that are being received or answered, and of what can be dropped for them. */
+
+import { ApiError } from "../protocol/errors.ts";
+import { once, type Release } from "./limiter.ts";
+
+/** Parts of messages up to here are not counted: the limits of connections and runs bound them well enough. */
+const UNCOUNTED_BYTES = 64 * 1024;
+
+const RETRY_AFTER_SECONDS = 5;
+
+/** The memory of one message. */
+export interface MessageMemory {
+  /** For a message whose length is known in advance. @throws ApiError `overloaded` if there is no room for it now */
+  expect(bytes: number): void;
+  /** Counts bytes that have arrived. @throws ApiError `overloaded`, and then they are not counted */
+  grow(bytes: number): void;
+  /** The bytes stay counted until every release that was handed out has been called. */
+  share(): Release;
+}
+
+/** Bytes that can be dropped when messages need their room. */
+interface Droppable {
+  bytes: number;
+  drop(): void;
+}
+
+export class MemoryBudget {
+  readonly #maxBytes: number;
+  #messageBytes = 0;
+  /** Oldest first. */
+  readonly #droppable = new Set<Droppable>();
+  #droppableBytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get usedBytes(): number {
+    return this.#messageBytes + this.#droppableBytes;
+  }
+
+  /** For one message. Nothing is counted yet. */
+  openMessage(): MessageMemory {
+    let arrived = 0;
+    let counted = 0;
+    let sharers = 0;
+    const refuseBeyond = (bytes: number) => {
+      if (bytes > UNCOUNTED_BYTES && this.#messageBytes - counted + bytes > this.#maxBytes) throw full();
+    };
+    return {
+      expect: refuseBeyond,
+      grow: (bytes) => {
+        refuseBeyond(arrived + bytes);
+        arrived += bytes;
+        if (arrived <= UNCOUNTED_BYTES) return;
+        this.#messageBytes += arrived - counted;
+        counted = arrived;
+        this.#makeRoom();
+      },
+      share: () => {
+        sharers++;
+        return once(() => {
+          if (--sharers > 0) return;
+          this.#messageBytes -= counted;
+          counted = 0;
+          arrived = 0;
+        });
+      },
+    };
+  }
+
+  /**
+   * Counts bytes that are kept as long as there is room. When there is none, `drop` is called once, for the oldest first.
+   * Gives the release for bytes that are let go of earlier; `undefined`: there is no room now.
+   */
+  addDroppable(bytes: number, drop: () => void): Release | undefined {
+    if (this.#messageBytes + bytes > this.#maxBytes) return undefined;
+    const droppable: Droppable = { bytes, drop };
+    this.#droppable.add(droppable);
+    this.#droppableBytes += bytes;
+    // The newest one stays: without all others there is room for it.
+    this.#makeRoom();
+    return () => void this.#forget(droppable);
+  }
+
+  #makeRoom(): void {
+    for (const droppable of this.#droppable) {
+      if (this.usedBytes <= this.#maxBytes) return;
+      this.#forget(droppable);
+      droppable.drop();
+    }
+  }
+
+  #forget(droppable: Droppable): void {
+    if (this.#droppable.delete(droppable)) this.#droppableBytes -= droppable.bytes;
+  }
+}
+
+function full(): ApiError {
+  return new ApiError("overloaded", "The server has too many large messages. Please try again.", {
+    retryAfter: RETRY_AFTER_SECONDS,
+  });
+}

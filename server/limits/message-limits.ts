@@ -1,0 +1,223 @@
+/** What one key and one address may do, and what all of them together. Every figure is a setting that may change. */
+
+import type { Caller } from "../auth/access.ts";
+import { addressGroup } from "../auth/client-address.ts";
+import type { Settings } from "../config/settings.ts";
+import { ApiError } from "../protocol/errors.ts";
+import {
+  type Limiter,
+  msUntilToken,
+  nextFullAt,
+  once,
+  type Rate,
+  type Release,
+  type SlotPool,
+  type Waiting,
+} from "./limiter.ts";
+
+/** What refused a message, a socket or a key: the limit of one key or address, or (`all_`) that of all together. */
+export type LimitName = "messages" | "runs" | "sockets" | "wrong_keys" | "all_runs" | "all_sockets";
+
+export type { Release };
+
+export interface MessageLimits {
+  /** Called before a key is compared. @throws ApiError `rate_limited` after too many wrong keys from this address */
+  admitKey(address: string): Promise<void>;
+  countWrongKey(address: string): Promise<void>;
+  /** Called before a message is read. @throws ApiError `rate_limited` */
+  admitMessage(caller: Caller): Promise<void>;
+  /**
+   * Called before the model is asked; waits for a slot. Rejects with the signal's reason when it is aborted meanwhile.
+   * @throws ApiError `rate_limited` or `overloaded`
+   */
+  admitRun(caller: Caller, signal: AbortSignal): Promise<Release>;
+  /** @throws ApiError `rate_limited` or `overloaded` */
+  admitSocket(caller: Caller): Promise<Release>;
+  /** Waits until a large message may be read. @throws ApiError `overloaded` */
+  admitUpload(address: string, signal: AbortSignal): Promise<Release>;
+  /** The rate of the messages of one socket. */
+  socketRate(): SocketRate;
+}
+
+/** Seconds until it makes sense to ask again for slots that become free at no known time. */
+const RETRY_AFTER_SECONDS = 2;
+
+/** Large messages that may wait. */
+const MAX_WAITING_UPLOADS = 64;
+
+/** One address may have a quarter of the slots of large messages: a client that sends slowly must not keep others out. */
+const UPLOAD_SHARE = 4;
+
+/** `onRefused` is called with the limit that refused something. */
+export function createMessageLimits(
+  limiter: Limiter,
+  settings: Settings,
+  onRefused: (limit: LimitName) => void = () => {},
+): MessageLimits {
+  /** Wrong keys from loopback addresses are counted together: they may come through a proxy that the settings do not name. */
+  function wrongKeys(address: string): Rate {
+    return { name: `wrong keys ${addressGroup(address) ?? "loopback"}`, perMinute: settings.wrongKeysPerAddress };
+  }
+
+  function refuse(limit: LimitName, sentence: string, waitMs: number): never {
+    onRefused(limit);
+    throw rateLimited(sentence, waitMs);
+  }
+
+  return {
+    async admitKey(address) {
+      const wait = await limiter.peek(wrongKeys(address));
+      if (wait > 0) refuse("wrong_keys", "Too many wrong keys came from this address.", wait);
+    },
+
+    async countWrongKey(address) {
+      await limiter.take([wrongKeys(address)]);
+    },
+
+    async admitMessage(caller) {
+      const { ratePerKey, ratePerAddress, widgetRatePerAddress } = settings;
+      const isWidget = caller.keyKind === "widget";
+      const shares = sharesOf(caller, ratePerKey, isWidget ? widgetRatePerAddress : ratePerAddress);
+      const wait = await limiter.take(shares.map(({ name, max }) => ({ name: `messages ${name}`, perMinute: max })));
+      if (wait > 0) refuse("messages", "Too many messages were sent. Please wait a little.", wait);
+    },
+
+    admitRun(caller, signal) {
+      const { maxRuns, maxRunsPerKey, maxRunsPerAddress, widgetMaxRunsPerAddress } = settings;
+      const isWidget = caller.keyKind === "widget";
+      const shares = sharesOf(caller, maxRunsPerKey, isWidget ? widgetMaxRunsPerAddress : maxRunsPerAddress);
+      const own = shares.map(({ name, max }): WantedSlot => {
+        return { pool: { name: `runs ${name}`, max }, limit: "runs", refusal: tooManyRuns };
+      });
+      const waiting = { maxWaiting: settings.maxQueuedRuns, maxMs: settings.queueSeconds * 1000, signal };
+      const pool = { name: "runs", max: maxRuns };
+      const all: WantedSlot = { pool, waiting, limit: "all_runs", refusal: () => overloaded(waiting) };
+      return acquireAll(limiter, [...own, all], onRefused);
+    },
+
+    admitSocket({ address }) {
+      const all: WantedSlot = {
+        pool: { name: "sockets", max: settings.maxSockets },
+        limit: "all_sockets",
+        refusal: () => tryAgain("overloaded", "The server has too many connections. Please try again."),
+      };
+      const own = shareOf(address, settings.maxSocketsPerAddress).map(({ name, max }): WantedSlot => {
+        return { pool: { name: `sockets ${name}`, max }, limit: "sockets", refusal: tooManySockets };
+      });
+      return acquireAll(limiter, [all, ...own], onRefused);
+    },
+
+    admitUpload(address, signal) {
+      const max = settings.maxLargeBodies;
+      // After this time the request itself would be too late.
+      const waiting = { maxWaiting: MAX_WAITING_UPLOADS, maxMs: settings.bodySeconds * 1000, signal };
+      const pools = [...shareOf(address, Math.ceil(max / UPLOAD_SHARE)), { name: "all", max }];
+      const wanted = pools.map(({ name, max: most }): WantedSlot => {
+        return { pool: { name: `uploads ${name}`, max: most }, waiting, refusal: () => overloaded(waiting) };
+      });
+      return acquireAll(limiter, wanted, onRefused);
+    },
+
+    socketRate: () => new SocketRate(() => settings.ratePerSocket),
+  };
+}
+
+interface WantedSlot {
+  pool: SlotPool;
+  waiting?: Waiting;
+  /** As the metrics have it. */
+  limit?: LimitName;
+  refusal(): ApiError;
+}
+
+/** Acquires a slot of each pool, or none. @throws ApiError of the pool that has none */
+async function acquireAll(
+  limiter: Limiter,
+  wanted: readonly WantedSlot[],
+  onRefused: (limit: LimitName) => void,
+): Promise<Release> {
+  const acquired: Release[] = [];
+  const releaseAll = once(() => {
+    for (const release of acquired) release();
+  });
+  try {
+    for (const { pool, waiting, limit, refusal } of wanted) {
+      const release = await limiter.acquire(pool, waiting);
+      if (release === undefined) {
+        if (limit !== undefined) onRefused(limit);
+        throw refusal();
+      }
+      acquired.push(release);
+    }
+  } catch (error) {
+    releaseAll();
+    throw error;
+  }
+  return releaseAll;
+}
+
+/** What is counted by the caller's key and by its address. With a widget key an address is counted apart, by another limit. */
+function sharesOf({ keyKind, keyId, address }: Caller, ofKey: number, ofAddress: number): SlotPool[] {
+  const ownKey = keyKind === "none" ? [] : [{ name: `key ${keyId}`, max: ofKey }];
+  return [...ownKey, ...shareOf(address, ofAddress, keyKind === "widget" ? "widget" : "address")];
+}
+
+/** Empty for an address that is not counted. */
+function shareOf(address: string, max: number, kind = "address"): SlotPool[] {
+  const group = addressGroup(address);
+  return group === undefined ? [] : [{ name: `${kind} ${group}`, max }];
+}
+
+/** Refused messages in a row after which a client is not a hasty person but a broken or hostile program. */
+const MAX_REFUSED_IN_A_ROW = 20;
+
+/** The rate of one socket. It is of this process alone, since a socket is. */
+export class SocketRate {
+  readonly #perMinute: () => number;
+  #fullAt: number | undefined;
+  #refusedInARow = 0;
+
+  constructor(perMinute: () => number) {
+    this.#perMinute = perMinute;
+  }
+
+  /** Whether the client goes on although it was refused. */
+  get isAbused(): boolean {
+    return this.#refusedInARow >= MAX_REFUSED_IN_A_ROW;
+  }
+
+  /** Counts a message. @throws ApiError `rate_limited` */
+  count(): void {
+    const now = performance.now();
+    const perMinute = this.#perMinute();
+    const wait = msUntilToken(this.#fullAt, now, perMinute);
+    if (wait > 0) {
+      this.#refusedInARow++;
+      throw rateLimited("Too many messages came on this connection.", wait);
+    }
+    this.#refusedInARow = 0;
+    if (perMinute > 0) this.#fullAt = nextFullAt(this.#fullAt, now, perMinute);
+  }
+}
+
+function rateLimited(message: string, waitMs: number): ApiError {
+  return new ApiError("rate_limited", message, { retryAfter: Math.ceil(waitMs / 1000) });
+}
+
+function tryAgain(code: "rate_limited" | "overloaded", message: string): ApiError {
+  return new ApiError(code, message, { retryAfter: RETRY_AFTER_SECONDS });
+}
+
+function tooManyRuns(): ApiError {
+  return tryAgain("rate_limited", "Too many answers are running for you already.");
+}
+
+function tooManySockets(): ApiError {
+  return tryAgain("rate_limited", "Too many connections are open from this address.");
+}
+
+function overloaded({ maxMs }: Waiting): ApiError {
+  return new ApiError("overloaded", "The server has too much to do. Please try again.", {
+    retryAfter: Math.max(Math.ceil(maxMs / 1000), 1),
+  });
+}

@@ -1,0 +1,102 @@
+/** What the log says of a failure. */
+
+import { ToolFailure } from "../errors.ts";
+import { ApiError } from "../protocol/errors.ts";
+import { isRecord } from "../protocol/json.ts";
+
+/** A code or a type of a provider is at most this long and never a sentence. */
+const TOKEN = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/** In UTF-16 units. */
+const MAX_MESSAGE_CHARS = 2_000;
+
+const MAX_CAUSES = 8;
+
+/**
+ * A bug with its stack; an expected failure in our words, with its causes. Errors of others may quote a message of a
+ * conversation, so only facts of them are written (status, code, type, the provider's name for the request);
+ * `withMessages` adds their words.
+ */
+export function describeFailure(error: unknown, withMessages: boolean): string {
+  try {
+    return describe(error, withMessages);
+  } catch {
+    // Anything can be thrown: an object may have no text, or throw when its text is read.
+    return `A failure that cannot be described (${typeof error}).`;
+  }
+}
+
+function describe(error: unknown, withMessages: boolean): string {
+  if (error instanceof ToolFailure) return [error.message, ...thrownByTool(error.cause)].join("\n  cause: ");
+  const lines: string[] = [];
+  let isForeign = false;
+  for (let part = error; lines.length <= MAX_CAUSES; part = part.cause) {
+    if (part instanceof ApiError) isForeign = false;
+    lines.push(isForeign ? foreignText(part, withMessages) : ownText(part));
+    if (!(part instanceof Error) || part.cause === undefined) break;
+    if (part instanceof ApiError) isForeign = part.code !== "internal";
+  }
+  return lines.join("\n  cause: ");
+}
+
+/** All messages and stacks: the operator's own code wrote them. */
+function thrownByTool(thrown: unknown): string[] {
+  const lines: string[] = [];
+  const open = [thrown];
+  while (open.length > 0 && lines.length < MAX_CAUSES) {
+    const error = open.shift();
+    lines.push(textOf(error));
+    if (error instanceof Error && error.cause !== undefined) open.push(error.cause);
+    if (error instanceof AggregateError) open.push(...error.errors.slice(0, MAX_CAUSES));
+  }
+  return lines;
+}
+
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.stack || thrown.message : thrown);
+  } catch {
+    return `a value without a text (${typeof thrown})`;
+  }
+}
+
+function ownText(error: unknown): string {
+  if (!(error instanceof Error)) return textOf(error);
+  if (error instanceof ApiError) return `${error.code}: ${error.detail ?? error.message}`;
+  return "code" in error ? `${error.code}: ${error.message}` : textOf(error);
+}
+
+function foreignText(error: unknown, withMessages: boolean): string {
+  if (!(error instanceof Error)) return withMessages ? cut(String(error)) : typeof error;
+  const facts = Object.entries(factsOf(error)).flatMap(([name, value]) => {
+    const token = tokenOf(value);
+    return token === undefined ? [] : [`${name}=${token}`];
+  });
+  const text = [tokenOf(error.name) ?? "Error", ...facts].join(" ");
+  return withMessages ? `${text}: ${cut(wordsOf(error))}` : text;
+}
+
+/** Providers' errors carry what they said as `detail`, and a refused request its `status` and name. */
+function factsOf(error: Error): Record<string, unknown> {
+  const { status, code, requestId } = error as { status?: unknown; code?: unknown; requestId?: unknown };
+  const detail = detailOf(error);
+  return { status, code: detail?.code ?? code, type: detail?.type, request: requestId };
+}
+
+function wordsOf(error: Error): string {
+  const words = detailOf(error)?.text;
+  return typeof words === "string" && words !== "" ? words : error.message;
+}
+
+function detailOf(error: Error): Record<string, unknown> | undefined {
+  return "detail" in error && isRecord(error.detail) ? error.detail : undefined;
+}
+
+function tokenOf(value: unknown): string | undefined {
+  const text = typeof value === "number" ? String(value) : value;
+  return typeof text === "string" && TOKEN.test(text) ? text : undefined;
+}
+
+function cut(text: string): string {
+  return text.slice(0, MAX_MESSAGE_CHARS).toWellFormed();
+}

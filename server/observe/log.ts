@@ -1,0 +1,170 @@
+/**
+ * The log, on standard error: JSON for programs, short lines for people on a terminal. JSON records hold no text of a
+ * conversation, and none holds a key, header, query or raw path.
+ */
+
+import { isatty } from "node:tty";
+import { destination, pino } from "pino";
+import { isLoopbackHost } from "../auth/origins.ts";
+import { ToolFailure } from "../errors.ts";
+import { ApiError } from "../protocol/errors.ts";
+import { describeFailure } from "./describe-failure.ts";
+import { prettyRecord } from "./pretty-log.ts";
+import type { RunEntry, RunStart, StepEntry } from "./run-observer.ts";
+
+export interface Log {
+  /** One record for each answered request. */
+  request(entry: RequestEntry): void;
+  run(entry: RunEntry): void;
+  step(entry: StepEntry): void;
+  /** A sentence about the server itself. */
+  notice(text: string): void;
+  /** A sentence that the operator should act on. */
+  warning(text: string): void;
+  /** A failure with its causes: a bug, or a model provider that failed. */
+  failure(error: unknown, run?: Pick<RunStart, "requestId" | "runId">): void;
+  /** Strikes these values out of every later record. */
+  hide(secrets: Iterable<string>): void;
+}
+
+/** One answered request, or one WebSocket from its upgrade to its close. */
+export interface RequestEntry {
+  readonly requestId: string;
+  /** `WS` for a WebSocket. */
+  readonly method: string;
+  /** As in the table of routes: `/api/chat/runs/{id}`; `unmatched` where nothing is served. Never the raw path. */
+  readonly route: string;
+  readonly status: number;
+  /** From the request's head to the end of its answer. */
+  readonly ms: number;
+  /** Sent, headers and frames included. */
+  readonly bytes: number;
+}
+
+/** From the most important; each level shows itself and those before it. */
+type LogLevel = "error" | "warn" | "info" | "debug";
+
+export type LogFormat = "pretty" | "json" | "off";
+
+export interface LogSettings {
+  /** `undefined`: pretty on a terminal, otherwise JSON. */
+  readonly log: LogFormat | undefined;
+  readonly logLevel: LogLevel;
+  /** The address that the server listens on. */
+  readonly host: string;
+}
+
+type Fields = Record<string, string | number | undefined>;
+
+const STANDARD_ERROR = 2;
+
+/** Of a run, on a terminal. */
+const MAX_PRETTY_TOOLS = 8;
+
+/** `sink` gets each record with its line end, in place of standard error. */
+export function createLog({ log: format, logLevel, host }: LogSettings, sink = standardError()): Log {
+  const isPretty = (format ?? (isatty(STANDARD_ERROR) ? "pretty" : "json")) === "pretty";
+  const showsMessages = isPretty && isLoopbackHost(host);
+  const secrets = new Set<string>();
+  const records = pino(
+    {
+      level: format === "off" ? "silent" : logLevel,
+      base: null,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (level) => ({ level }), log: (fields) => strike(fields as Fields, secrets) },
+    },
+    {
+      write(record) {
+        const text = isPretty ? prettyRecord(JSON.parse(record)) : escapeControls(record);
+        if (text !== "") sink(text);
+      },
+    },
+  );
+
+  return {
+    request({ requestId, method, route, status, ms, bytes }) {
+      const fields = { request_id: requestId, method, route, status, ms, bytes };
+      if (status >= 500) records.warn(fields, "request");
+      else records.info(fields, "request");
+    },
+    run(entry) {
+      const fields = { ...runFields(entry), ...(isPretty ? prettyFields(entry, showsMessages) : {}) };
+      if (entry.failed) records.warn(fields, "run");
+      else records.info(fields, "run");
+    },
+    step({ start, kind, name, outcome, ms }) {
+      records.debug({ ...idsOf(start), name, outcome, ms }, kind);
+    },
+    notice: (text) => records.info({ text }, "notice"),
+    warning: (text) => records.warn({ text }, "notice"),
+    failure(error, run) {
+      const isExpected = error instanceof ToolFailure || (error instanceof ApiError && error.code !== "internal");
+      const fields = { ...(run && idsOf(run)), error: describeFailure(error, logLevel === "debug") };
+      records[isExpected ? "warn" : "error"](fields, "failure");
+    },
+    hide(more) {
+      for (const secret of more) secrets.add(secret);
+    },
+  };
+}
+
+/** Written at once, so that a record is there however the process ends. If its reader has gone, the records are lost. */
+function standardError(): (record: string) => void {
+  const stream = destination({ fd: STANDARD_ERROR, sync: true });
+  stream.on("error", () => {});
+  return (record) => void stream.write(record);
+}
+
+/** The whole id of a run opens it where no key is needed; its beginning is enough to find its records. */
+export function shortId(runId: string): string {
+  return runId.slice(0, 8);
+}
+
+function idsOf({ requestId, runId }: Pick<RunStart, "requestId" | "runId">): Fields {
+  return { request_id: requestId, run_id: shortId(runId) };
+}
+
+/** What is not known is left out. */
+function runFields({ start, ...entry }: RunEntry): Fields {
+  return {
+    ...idsOf(start),
+    model: entry.model,
+    transport: start.transport,
+    key: start.key,
+    end: entry.end,
+    ms: entry.ms,
+    queue_ms: entry.queueMs,
+    first_token_ms: entry.firstTokenMs,
+    input_tokens: entry.inputTokens,
+    output_tokens: entry.outputTokens,
+    turns: entry.turns,
+    tools: entry.toolCalls,
+    provider_request_id: entry.providerRequestId,
+  };
+}
+
+function prettyFields({ start, tools }: RunEntry, showsMessages: boolean): Fields {
+  const shown = tools.slice(0, MAX_PRETTY_TOOLS);
+  const steps = shown.map(({ name, outcome, ms }) => `${outcome === "completed" ? "✓" : "✗"} ${name} ${ms} ms`);
+  if (tools.length > shown.length) steps.push(`and ${tools.length - shown.length} more`);
+  return { question: showsMessages ? start.message : undefined, steps: steps.join("  ") };
+}
+
+/** In UTF-16 units: a tool can throw megabytes. */
+const MAX_FIELD_CHARS = 16_000;
+
+/** Strikes the secrets out, and cuts what is left: half a secret would not be found. */
+function strike(fields: Fields, secrets: ReadonlySet<string>): Fields {
+  const struck = Object.entries(fields).map(([name, value]) => {
+    if (typeof value !== "string") return [name, value];
+    const text = [...secrets].reduce((rest, secret) => rest.replaceAll(secret, "[key]"), value);
+    return [name, text.length > MAX_FIELD_CHARS ? text.slice(0, MAX_FIELD_CHARS).toWellFormed() : text];
+  });
+  return Object.fromEntries(struck);
+}
+
+/** JSON allows characters in texts that some terminals and readers of lines obey. */
+function escapeControls(record: string): string {
+  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return record.replace(/[\u007f-\u009f\u2028\u2029]/g, escaped);
+}

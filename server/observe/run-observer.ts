@@ -1,0 +1,142 @@
+/** What a run reports while it goes on: to the log, the metrics and the traces. An observer is quick and never throws. */
+
+import type { Caller } from "../auth/access.ts";
+import type { FinishReason, Usage } from "../protocol/chat.ts";
+import type { ErrorCode } from "../protocol/errors.ts";
+import type { StreamEvent } from "../protocol/events.ts";
+import type { ToolCall, TurnFinish } from "../providers/provider.ts";
+
+/** How a run's answer is sent. */
+export type RunTransport = "json" | "sse" | "ws";
+
+/** The W3C Trace Context of a request, as it was sent. */
+export interface TraceHeaders {
+  readonly traceparent?: string;
+  readonly tracestate?: string;
+}
+
+/** What is known of a run before it begins. */
+export interface RunStart {
+  readonly runId: string;
+  /** Of the request that brought the message. */
+  readonly requestId: string;
+  readonly transport: RunTransport;
+  /** The kind of key that the message came with. */
+  readonly key: Caller["keyKind"];
+  /** The person's words. Only their beginning is logged, and only on a terminal of a server on loopback. */
+  readonly message: string;
+  /** When the message had arrived, as `performance.now()`; the run begins after it has waited in the queue. */
+  readonly askedAt: number;
+  readonly trace: TraceHeaders;
+}
+
+/** Called when a run begins. */
+export type ObserveRun = (start: RunStart) => RunObserver;
+
+/** Observes one run. */
+export interface RunObserver {
+  /** Called with every batch of events, in order, before a client gets it. */
+  events(batch: readonly StreamEvent[]): void;
+  /** A model request begins. */
+  modelRequest(): ModelRequestObserver;
+  /** Carries out a tool of the agent: calls `work` once and returns its outcome, so that spans of the tool's own belong to it. */
+  tool<Outcome extends ToolOutcome>(call: ToolCall, work: () => Promise<Outcome>): Promise<Outcome>;
+  /** Something failed; `error` has its cause. */
+  failure(error: unknown): void;
+  /** The run is over. If no terminal event came before, the client has gone. */
+  end(): void;
+}
+
+/** `errorType` of a tool that was ended from outside. */
+export const ABORTED = "aborted";
+
+export interface ToolOutcome {
+  /** The kind of failure: `aborted`, `timeout`, `invalid_arguments`, or the name of the error that the tool threw. */
+  readonly errorType?: string | undefined;
+}
+
+/** Observes one model request. */
+export interface ModelRequestObserver {
+  /** The provider has answered and named the request; of several tries the last one counts. */
+  answered(providerRequestId: string): void;
+  /** A model failed, and a fallback model is asked. */
+  failedOver(report: Error): void;
+  /** Called once, in any case. */
+  end(outcome: ModelRequestOutcome): void;
+}
+
+export type ModelRequestOutcome =
+  /** `model` is the model string of the model that answered, where an agent has several. */
+  | { type: "finished"; finish: TurnFinish; usage?: Usage | undefined; model?: string | undefined }
+  | { type: "failed"; error: unknown }
+  /** Ended from outside. */
+  | { type: "aborted" };
+
+/** Several observers of one run. The first one's `tool` contains the second one's, and so on. */
+export function combineObservers(observers: readonly RunObserver[]): RunObserver {
+  if (observers.length === 1) return observers[0] as RunObserver;
+  return {
+    events(batch) {
+      for (const observer of observers) observer.events(batch);
+    },
+    modelRequest: () => combineModelRequestObservers(observers.map((observer) => observer.modelRequest())),
+    tool: (call, work) => observers.reduceRight((inner, observer) => () => observer.tool(call, inner), work)(),
+    failure(error) {
+      for (const observer of observers) observer.failure(error);
+    },
+    end() {
+      for (const observer of observers) observer.end();
+    },
+  };
+}
+
+function combineModelRequestObservers(observers: readonly ModelRequestObserver[]): ModelRequestObserver {
+  return {
+    answered(providerRequestId) {
+      for (const observer of observers) observer.answered(providerRequestId);
+    },
+    failedOver(report) {
+      for (const observer of observers) observer.failedOver(report);
+    },
+    end(outcome) {
+      for (const observer of observers) observer.end(outcome);
+    },
+  };
+}
+
+/** One run, when it is over. All times are in whole milliseconds. */
+export interface RunEntry {
+  readonly start: RunStart;
+  /** As in the agent, `openai/gpt-5.2`; of several models the one that answered last. */
+  readonly model: string;
+  /** `gone`: the client went away and the answer was not finished. */
+  readonly end: FinishReason | ErrorCode | "gone";
+  readonly failed: boolean;
+  /** Absent where the provider reports none. */
+  readonly inputTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+  /** From the message to the last event, the wait in the queue included. */
+  readonly ms: number;
+  readonly queueMs: number;
+  /** Until the first piece of text or thinking; absent when there was none. */
+  readonly firstTokenMs: number | undefined;
+  /** Model requests. */
+  readonly turns: number;
+  /** Tool calls that began. */
+  readonly toolCalls: number;
+  /** Tool calls that ended. */
+  readonly tools: readonly StepEntry[];
+  /** The provider's name for the last model request, for its support. */
+  readonly providerRequestId: string | undefined;
+}
+
+/** One model request or tool call within a run. */
+export interface StepEntry {
+  readonly start: RunStart;
+  readonly kind: "model" | "tool";
+  /** Of the tool, or the model string. */
+  readonly name: string;
+  /** Of a model request a finish reason, an error code or `aborted`, of a tool call its status. */
+  readonly outcome: string;
+  readonly ms: number;
+}

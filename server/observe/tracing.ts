@@ -1,0 +1,206 @@
+/** Spans of runs by OpenTelemetry's semantic conventions for generative AI. They hold no text of a conversation. */
+
+import type { Context, Span, SpanOptions } from "@opentelemetry/api";
+import type { Usage } from "../protocol/chat.ts";
+import { toApiError } from "../protocol/errors.ts";
+import { type DoneEvent, type ErrorEvent, isTerminal, type StreamEvent } from "../protocol/events.ts";
+import { splitModel } from "../providers/index.ts";
+import type { ToolCall } from "../providers/provider.ts";
+import { shortId } from "./log.ts";
+import {
+  ABORTED,
+  type ModelRequestObserver,
+  type ModelRequestOutcome,
+  type RunObserver,
+  type RunStart,
+  type ToolOutcome,
+} from "./run-observer.ts";
+
+/** The module `@opentelemetry/api`. */
+export type OpenTelemetry = typeof import("@opentelemetry/api");
+
+/** What spans say of every run of an agent. */
+export interface TracedAgent {
+  /** `gen_ai.agent.name`. */
+  readonly name: string;
+  /** Its model string. */
+  readonly model: string;
+}
+
+export interface Tracing {
+  /** `undefined` while no SDK takes spans: then not even their attributes are made. */
+  observe(start: RunStart): RunObserver | undefined;
+  /** Sends what an SDK still holds, because the process ends. Never rejects. */
+  flush(): Promise<void>;
+}
+
+/** How long an SDK may take to send its last spans. */
+const FLUSH_MS = 5_000;
+
+/** `gen_ai.provider.name` of the providers whose model strings begin otherwise. */
+const PROVIDER_NAMES: Readonly<Record<string, string>> = {
+  bedrock: "aws.bedrock",
+  gemini: "gcp.gemini",
+  vertex: "gcp.vertex_ai",
+};
+
+export function createTracing(api: OpenTelemetry, agent: TracedAgent): Tracing {
+  return {
+    observe: (start) => (hasSdk(api) ? traceRun(api, agent, start) : undefined),
+    async flush() {
+      const provider: unknown = api.trace.getTracerProvider();
+      const sdk = hasMethod(provider, "getDelegate") ? provider.getDelegate() : provider;
+      if (!hasMethod(sdk, "forceFlush")) return;
+      let timer: NodeJS.Timeout | undefined;
+      const timeout = new Promise((resolve) => {
+        timer = setTimeout(resolve, FLUSH_MS);
+      });
+      // The SDK itself reports a collector that is down.
+      await Promise.race([sdk.forceFlush(), timeout]).catch(() => {});
+      clearTimeout(timer);
+    },
+  };
+}
+
+function hasSdk(api: OpenTelemetry): boolean {
+  const provider: unknown = api.trace.getTracerProvider();
+  if (!hasMethod(provider, "getDelegate")) return true;
+  // Until there is an SDK, every provider of the API delegates to the same one.
+  return provider.getDelegate() !== new api.ProxyTracerProvider().getDelegate();
+}
+
+function hasMethod<Name extends string>(value: unknown, name: Name): value is Record<Name, () => unknown> {
+  return typeof Object(value)[name] === "function";
+}
+
+/**
+ * Begins the span of a run: within the span that is active, such as one of an instrumentation of HTTP, or else within
+ * that of the request's `traceparent`. `undefined` if no SDK takes it.
+ */
+function traceRun(api: OpenTelemetry, agent: TracedAgent, start: RunStart): RunObserver | undefined {
+  const active = api.context.active();
+  const parent = api.trace.getSpan(active) ? active : api.propagation.extract(active, start.trace);
+  const attributes = {
+    "gen_ai.operation.name": "invoke_agent",
+    "gen_ai.agent.name": agent.name,
+    ...modelAttributes(agent.model),
+    "parley.run.id": shortId(start.runId),
+    "parley.request.id": start.requestId,
+    "parley.transport": start.transport,
+  };
+  const span = api.trace.getTracer("parley-agent").startSpan(`invoke_agent ${agent.name}`, { attributes }, parent);
+  // Without an SDK, a span of the API is its parent: none, or the client's.
+  const { spanId } = api.trace.getSpanContext(parent) ?? api.INVALID_SPAN_CONTEXT;
+  return span.spanContext().spanId === spanId ? undefined : new RunSpans(api, agent, span, parent);
+}
+
+/** The spans of one run: its own, one for each model request and one for each tool call. */
+class RunSpans implements RunObserver {
+  readonly #api: OpenTelemetry;
+  readonly #agent: TracedAgent;
+  readonly #span: Span;
+  readonly #context: Context;
+  /** They end with the run at the latest, even if a model or a tool does not. */
+  readonly #open = new Set<Span>();
+  #last: DoneEvent | ErrorEvent | undefined;
+
+  constructor(api: OpenTelemetry, agent: TracedAgent, span: Span, parent: Context) {
+    this.#api = api;
+    this.#agent = agent;
+    this.#span = span;
+    this.#context = api.trace.setSpan(parent, span);
+  }
+
+  events(batch: readonly StreamEvent[]): void {
+    this.#last = batch.find(isTerminal) ?? this.#last;
+  }
+
+  failure(): void {}
+
+  modelRequest(): ModelRequestObserver {
+    const { model } = this.#agent;
+    const span = this.#begin(`chat ${splitModel(model)[1]}`, {
+      kind: this.#api.SpanKind.CLIENT,
+      attributes: { "gen_ai.operation.name": "chat", ...modelAttributes(model) },
+    });
+    return {
+      answered: (providerRequestId) => void span.setAttribute("parley.provider.request_id", providerRequestId),
+      failedOver() {},
+      end: (outcome) => this.#endModelRequest(span, outcome),
+    };
+  }
+
+  async tool<Outcome extends ToolOutcome>({ id, name }: ToolCall, work: () => Promise<Outcome>): Promise<Outcome> {
+    const span = this.#begin(`execute_tool ${name}`, {
+      attributes: {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": id,
+      },
+    });
+    const { context, trace } = this.#api;
+    const outcome = await context.with(trace.setSpan(this.#context, span), work);
+    this.#end(span, outcome.errorType);
+    return outcome;
+  }
+
+  end(): void {
+    for (const span of this.#open) this.#end(span, ABORTED);
+    const last = this.#last;
+    if (last?.type === "done") {
+      this.#span.setAttribute("gen_ai.response.finish_reasons", [last.finish_reason]);
+      this.#span.setAttributes(usageAttributes(last.usage));
+      if (last.model !== undefined) this.#span.setAttributes(modelAttributes(last.model));
+    } else this.#fail(this.#span, last?.code ?? ABORTED);
+    this.#span.end();
+  }
+
+  #endModelRequest(span: Span, outcome: ModelRequestOutcome): void {
+    if (outcome.type === "finished") {
+      const { finish, usage, model } = outcome;
+      span.setAttribute("gen_ai.response.finish_reasons", [finish]);
+      span.setAttributes(usageAttributes(usage));
+      if (model !== undefined) {
+        span.updateName(`chat ${splitModel(model)[1]}`);
+        span.setAttributes(modelAttributes(model));
+      }
+      this.#end(span, undefined);
+    } else this.#end(span, outcome.type === "failed" ? toApiError(outcome.error).code : ABORTED);
+  }
+
+  #begin(name: string, options: SpanOptions): Span {
+    const span = this.#api.trace.getTracer("parley-agent").startSpan(name, options, this.#context);
+    this.#open.add(span);
+    return span;
+  }
+
+  #end(span: Span, errorType: string | undefined): void {
+    if (!this.#open.delete(span)) return;
+    if (errorType !== undefined) this.#fail(span, errorType);
+    span.end();
+  }
+
+  /** If it was ended from outside, that is no error of the model or the tool. */
+  #fail(span: Span, errorType: string): void {
+    if (errorType === ABORTED) {
+      span.setAttribute("parley.aborted", true);
+      return;
+    }
+    span.setAttribute("error.type", errorType);
+    span.setStatus({ code: this.#api.SpanStatusCode.ERROR });
+  }
+}
+
+function modelAttributes(model: string): Record<string, string> {
+  const [provider, name] = splitModel(model);
+  return { "gen_ai.provider.name": PROVIDER_NAMES[provider] ?? provider, "gen_ai.request.model": name };
+}
+
+function usageAttributes(usage: Usage | undefined): Record<string, number> {
+  if (usage === undefined) return {};
+  return {
+    "gen_ai.usage.input_tokens": usage.input_tokens,
+    "gen_ai.usage.output_tokens": usage.output_tokens,
+  };
+}

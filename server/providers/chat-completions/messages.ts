@@ -1,0 +1,176 @@
+/** The history as an API takes it. What the client holds stays as it is. */
+
+import { createHash } from "node:crypto";
+import type { MediaType } from "../../protocol/attachments.ts";
+import type {
+  AssistantMessage,
+  ContentPart,
+  HistoryMessage,
+  HistoryToolCall,
+  ToolMessage,
+  UserMessage,
+} from "../../protocol/chat.ts";
+import { isRecord, tryParse } from "../../protocol/json.ts";
+import { describeFile, resultText } from "../history.ts";
+import type { ChatDialect, HistoryQuirks } from "./dialect.ts";
+
+export interface SendRules {
+  dialect: ChatDialect;
+  /** What the model takes: a history may hold attachments that another model took. */
+  mediaTypes: readonly MediaType[];
+  quirks: HistoryQuirks;
+}
+
+/** A message in an API's own form. */
+export type SentMessage = Record<string, unknown> & { role: string };
+
+/**
+ * Thinking of earlier answers that matters only while the turn that it belongs to uses tools. DeepSeek
+ * demands it there in every later request, and its older models refuse it elsewhere.
+ */
+const OF_TOOL_TURNS = new Set(["reasoning_content", "reasoning", "thinking_parts"]);
+
+/** Thinking whose signature another model may not know. */
+const SIGNED = new Set(["thinking_blocks", "provider_specific_fields", "reasoning_details"]);
+
+/** Fields of our own, for providers with APIs of their own: no server of this one has a use for them. */
+const OF_OTHER_APIS = new Set(["openai_output", "anthropic_layout"]);
+
+/** The messages to send for a history. */
+export function sentMessages(history: readonly HistoryMessage[], rules: SendRules): SentMessage[] {
+  const messages: SentMessage[] = [];
+  const exchanges = exchangesOf(history);
+  for (const { users, rest } of exchanges) {
+    if (users.length > 0) {
+      if (rules.quirks.closesTools && messages.at(-1)?.role === "tool") {
+        messages.push({ role: "assistant", content: INTERRUPTED });
+      }
+      messages.push(sentUser(users, rules));
+    }
+    const usesTools = rest.some(({ role }) => role === "tool");
+    const position = { usesTools, isCurrent: rest === exchanges.at(-1)?.rest };
+    for (const message of rest) {
+      messages.push(
+        message.role === "assistant" ? sentAssistant(message, rules, position) : sentResult(message, rules),
+      );
+    }
+  }
+  return messages;
+}
+
+/** What stands for the answer that never came, where an API demands one between tools and user. */
+const INTERRUPTED = "The answer was interrupted here.";
+
+/** What a user said, perhaps in several messages, and the answer with its tool calls. */
+interface Exchange {
+  users: UserMessage[];
+  rest: (AssistantMessage | ToolMessage)[];
+}
+
+function exchangesOf(history: readonly HistoryMessage[]): Exchange[] {
+  const exchanges: Exchange[] = [];
+  let exchange: Exchange | undefined;
+  for (const message of history) {
+    if (exchange === undefined || (message.role === "user" && exchange.rest.length > 0)) {
+      exchange = { users: [], rest: [] };
+      exchanges.push(exchange);
+    }
+    if (message.role === "user") exchange.users.push(message);
+    else exchange.rest.push(message);
+  }
+  return exchanges;
+}
+
+/** One message: strict chat templates demand that user and assistant take turns. */
+function sentUser(users: readonly UserMessage[], rules: SendRules): SentMessage {
+  const contents = users.map(({ content }) => content);
+  if (contents.every((content) => typeof content === "string")) {
+    return { role: "user", content: contents.filter((text) => text !== "").join("\n\n") };
+  }
+  const content = contents.flatMap(parts).map((part) => sentPart(part, rules));
+  return { role: "user", content };
+}
+
+function parts(content: UserMessage["content"]): ContentPart[] {
+  if (typeof content !== "string") return content;
+  return content === "" ? [] : [{ type: "text", text: content }];
+}
+
+function sentPart(part: ContentPart, { dialect, mediaTypes }: SendRules): object {
+  if (part.type === "text") return part;
+  const { name, label, mediaType } = describeFile(part);
+  if (mediaTypes.some((type) => type === mediaType)) return dialect.part(part);
+  const text = `[${name} (${label}) was attached here, which this model cannot read]`;
+  return { type: "text", text };
+}
+
+function sentResult(result: ToolMessage, rules: SendRules): SentMessage {
+  return { role: "tool", tool_call_id: sentId(result.tool_call_id, rules.quirks), content: resultText(result) };
+}
+
+interface Position {
+  usesTools: boolean;
+  /** Belongs to the answer that is being made. */
+  isCurrent: boolean;
+}
+
+function sentAssistant(
+  { role, content, tool_calls, thinking_parts, ...extra }: AssistantMessage,
+  rules: SendRules,
+  position: Position,
+): SentMessage {
+  const goesBack = (name: string) =>
+    !OF_OTHER_APIS.has(name) &&
+    (rules.dialect.takesBack?.message.has(name) ?? true) &&
+    !rules.quirks.refused.has(name) &&
+    (position.usesTools || rules.quirks.wantsReasoning || !OF_TOOL_TURNS.has(name)) &&
+    (position.isCurrent || !rules.quirks.dropsSigned || !SIGNED.has(name));
+  const thoughts = goesBack("thinking_parts") ? thinkingParts(thinking_parts) : [];
+  const said = content === null || content === "" ? [] : [{ type: "text", text: content }];
+  return {
+    ...(rules.quirks.wantsReasoning ? { reasoning_content: "" } : {}),
+    ...only(extra, goesBack),
+    role,
+    content: thoughts.length === 0 ? content : [...thoughts, ...said],
+    ...(tool_calls === undefined ? {} : { tool_calls: sentCalls(tool_calls, rules) }),
+  };
+}
+
+/** A client's history may hold anything here: only what is thinking goes on. */
+function thinkingParts(value: unknown): object[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((part: unknown) => isRecord(part) && part.type === "thinking");
+}
+
+function sentCalls(calls: readonly HistoryToolCall[], rules: SendRules): SentMessage["tool_calls"] {
+  const { takesBack, unsignedCall } = rules.dialect;
+  const goesBack = (name: string) => (takesBack?.call.has(name) ?? true) && !rules.quirks.refused.has(name);
+  const sent = calls.map(({ id, type, function: { name, arguments: written, ...inner }, ...extra }) => ({
+    ...only(extra, goesBack),
+    id: sentId(id, rules.quirks),
+    type,
+    function: { ...only(inner, goesBack), name, arguments: readableArguments(written) },
+  }));
+  if (unsignedCall === undefined || calls.some((call) => isSigned(call, unsignedCall))) return sent;
+  // The first of parallel calls carries the signature for all of them.
+  return sent.map((call, index) => (index === 0 ? { ...unsignedCall, ...call } : call));
+}
+
+function isSigned(call: HistoryToolCall, fields: Readonly<Record<string, unknown>>): boolean {
+  return Object.keys(fields).some((name) => call[name] !== undefined);
+}
+
+function only(fields: Readonly<Record<string, unknown>>, goesBack: (name: string) => boolean): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => goesBack(name)));
+}
+
+/** Servers parse the arguments of earlier calls: broken ones would make each later request fail. */
+function readableArguments(written: string): string {
+  return isRecord(tryParse(written)) ? written : JSON.stringify({ unparsed_arguments: written });
+}
+
+/** An id of nine letters and digits that depends on the whole of the given one. */
+function sentId(id: string, { shortIds }: HistoryQuirks): string {
+  if (!shortIds || /^[a-zA-Z0-9]{9}$/.test(id)) return id;
+  return createHash("sha256").update(id).digest("hex").slice(0, 9);
+}

@@ -1,0 +1,153 @@
+import type { Usage } from "../../protocol/chat.ts";
+import { asString, isRecord, textsOf } from "../../protocol/json.ts";
+import { streamError, truncated, unreadable } from "../failures.ts";
+import { assistantMessage, callIds, endOfTurn } from "../history.ts";
+import type { HistoryRequest, ModelEvent, TurnFinish } from "../provider.ts";
+import type { MessageReader } from "../transport/request.ts";
+import { ExtraFields } from "./extra-fields.ts";
+import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "./think-tags.ts";
+import { ToolCallAssembler } from "./tool-call-assembler.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Reads the chunks of one Chat Completions stream, as OpenAI and the servers that copied it send them. */
+export class ChatReader implements MessageReader<ModelEvent> {
+  readonly #label: string;
+  readonly #request: Pick<HistoryRequest, "messages" | "keep">;
+  readonly #calls = new ToolCallAssembler();
+  readonly #extra = new ExtraFields();
+  readonly #tags: ThinkTags;
+  #content = "";
+  #finish: string | undefined;
+  #usage: Usage | undefined;
+  /** Whether the answer so far ends in a tool call. */
+  #endsInCall = false;
+
+  constructor(label: string, request: Pick<HistoryRequest, "messages" | "keep">, tags: ThinkTagRule) {
+    this.#label = label;
+    this.#request = request;
+    this.#tags = new ThinkTags(tags);
+  }
+
+  read(_type: string, chunk: Json, said: ModelEvent[]): void {
+    if (isRecord(chunk.x_groq)) {
+      this.#refuse(chunk.x_groq.error);
+      this.#usage = readUsage(chunk.x_groq.usage) ?? this.#usage;
+    }
+    this.#usage = readUsage(chunk.usage) ?? this.#usage;
+    // The chunk with the usage has no choices; some servers write `null` there.
+    const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
+    if (!isRecord(choice)) return;
+    this.#refuse(choice.error);
+    this.#finish = asString(choice.finish_reason) || this.#finish;
+    if (isRecord(choice.delta)) this.#delta(choice.delta, said);
+  }
+
+  /** Calls that were gathered are made also where the finish reason is "stop", as on several servers. */
+  end(said: ModelEvent[]): void {
+    if (this.#finish === undefined) throw truncated(this.#label, "its stream ended without a finish_reason");
+    this.#say(this.#tags.end(), said);
+    const finish = turnFinish(this.#finish);
+    const calls = this.#calls.finish({
+      finish,
+      endsInCall: this.#endsInCall,
+      taken: callIds(this.#request.messages),
+      label: this.#label,
+    });
+    // Google's way to say that the model wrote a call that is none, or of a tool that it does not have.
+    if (calls.length === 0 && this.#finish.startsWith("function_call_filter")) {
+      throw unreadable(this.#label, "the model's tool call was malformed");
+    }
+    if (this.#finish === "error") this.#refuse("the stream was ended by an error");
+    // DeepSeek's and vLLM's ways to say that the server gave up in the middle of the answer.
+    if (this.#finish === "insufficient_system_resource" || this.#finish === "abort") {
+      throw truncated(this.#label, `its finish_reason is ${this.#finish}`);
+    }
+    const message = { ...this.#extra.toObject(), ...assistantMessage(this.#content, calls) };
+    this.#request.keep(message);
+    said.push(...endOfTurn(message, finish, this.#usage));
+  }
+
+  #delta(delta: Json, said: ModelEvent[]): void {
+    this.#say({ thinking: thinkingOf(delta), text: "" }, said);
+    this.#contentOf(delta, said);
+    if (Array.isArray(delta.tool_calls)) {
+      for (const piece of delta.tool_calls) {
+        if (!isRecord(piece)) continue;
+        this.#calls.add(piece);
+        this.#endsInCall = true;
+      }
+    }
+    for (const [name, piece] of Object.entries(delta)) if (!READ_FIELDS.has(name)) this.#extra.add(name, piece);
+    if (isRecord(delta.extra_content)) this.#extra.add("extra_content", withoutThought(delta.extra_content));
+  }
+
+  /** A string, or the parts of an array, as Mistral sends them. */
+  #contentOf(delta: Json, said: ModelEvent[]): void {
+    const { content, refusal } = delta;
+    const written = asString(content) + asString(refusal);
+    if (written !== "" || isThought(delta)) this.#say(this.#tags.push(written, isThought(delta)), said);
+    if (!Array.isArray(content)) return;
+    for (const part of content) {
+      if (!isRecord(part)) continue;
+      if (part.type !== "thinking") {
+        this.#say(this.#tags.push(asString(part.text)), said);
+        continue;
+      }
+      this.#extra.add("thinking_parts", [part]);
+      this.#say({ thinking: textsOf(part.thinking, "text"), text: "" }, said);
+    }
+  }
+
+  #say({ thinking, text }: ThinkTagPiece, said: ModelEvent[]): void {
+    if (thinking !== "") said.push({ type: "thinking", delta: thinking });
+    if (text === "") return;
+    this.#content += text;
+    this.#endsInCall = false;
+    said.push({ type: "text", delta: text });
+  }
+
+  #refuse(error: unknown): void {
+    if (error === undefined || error === null) return;
+    throw streamError(this.#label, { error });
+  }
+}
+
+/** Fields of a delta that become fields of the message by themselves. `refusal` is kept as text. */
+const READ_FIELDS = new Set(["role", "content", "refusal", "tool_calls", "extra_content"]);
+
+/** The same reasoning may come in two or three fields at once: only the first that is there counts. */
+function thinkingOf(delta: Json): string {
+  const plain = asString(delta.reasoning_content) || asString(delta.reasoning);
+  if (plain !== "") return plain;
+  return textsOf(delta.thinking_blocks, "thinking") || textsOf(delta.reasoning_details, "text");
+}
+
+/** Google flags a delta whose content is a thought, whatever server stands in between. */
+function isThought({ extra_content: extra }: Json): boolean {
+  return isRecord(extra) && isRecord(extra.google) && extra.google.thought === true;
+}
+
+/** Extra content without that flag, which on the whole message would make the answer a thought; `null` for nothing else. */
+function withoutThought(extra: Json): Json | null {
+  if (!isRecord(extra.google)) return extra;
+  const { thought: _flag, ...google } = extra.google;
+  const hasOthers = Object.keys(extra).length > 1 || Object.keys(google).length > 0;
+  return hasOthers ? { ...extra, google } : null;
+}
+
+/** Gemini and Grok count what was thought only in the total, where OpenAI's `completion_tokens` include it. */
+function readUsage(usage: unknown): Usage | undefined {
+  if (!isRecord(usage)) return undefined;
+  const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
+  if (typeof input !== "number" || typeof output !== "number") return undefined;
+  const all = typeof total === "number" ? total - input : output;
+  return { input_tokens: input, output_tokens: Math.max(output, all) };
+}
+
+/** Google adds the kind of filter: "content_filter: PROHIBITED_CONTENT". */
+function turnFinish(reason: string): TurnFinish {
+  if (reason.startsWith("content_filter")) return "content_filter";
+  // The second is Mistral's, for a full context.
+  return reason === "length" || reason === "model_length" ? "length" : "stop";
+}

@@ -1,0 +1,117 @@
+/** The blocks of one answer of Claude: what is said of them at once, and the message that the history keeps of them. */
+
+import type { Usage } from "../../protocol/chat.ts";
+import { asString } from "../../protocol/json.ts";
+import { ToolCallAssembler } from "../chat-completions/tool-call-assembler.ts";
+import { assistantMessage, callIds, endOfTurn } from "../history.ts";
+import type { HistoryRequest, ModelEvent, TurnFinish } from "../provider.ts";
+import { isPlain, type Layout, type ThinkingBlock } from "./thinking.ts";
+
+/** In the order in which they began. */
+type Block = Thinking | Text | { kind: "tool_use" };
+
+/** Where the text of the block is in all the text of the answer. */
+interface Text {
+  kind: "text";
+  start: number;
+  end: number;
+}
+
+interface Thinking {
+  kind: "thinking";
+  text: string;
+  signature: string;
+  /** Of an encrypted block, which has neither text nor signature. */
+  data: string;
+}
+
+/** The blocks of an answer may come interleaved; `index` says to which one a piece belongs. */
+export class ClaudeAnswer {
+  readonly #calls = new ToolCallAssembler();
+  readonly #blocks: Block[] = [];
+  readonly #thinking = new Map<unknown, Thinking>();
+  #text = "";
+  /** The index of the block that thought last. */
+  #thinker: unknown;
+
+  /** Texts that follow each other read as one; after another kind of block, a new paragraph begins. */
+  addText(delta: string, said: ModelEvent[]): void {
+    if (delta === "") return;
+    const last = this.#blocks.at(-1);
+    const gap = last?.kind === "text" || this.#text === "" ? "" : "\n\n";
+    const start = this.#text.length + gap.length;
+    this.#text += gap + delta;
+    if (last?.kind === "text") last.end = this.#text.length;
+    else this.#blocks.push({ kind: "text", start, end: this.#text.length });
+    said.push({ type: "text", delta: gap + delta });
+  }
+
+  /** The thinking block at this index; it begins with the first call. */
+  thinkingAt(index: unknown): Thinking {
+    const known = this.#thinking.get(index);
+    if (known !== undefined) return known;
+    const block: Thinking = { kind: "thinking", text: "", signature: "", data: "" };
+    this.#thinking.set(index, block);
+    this.#blocks.push(block);
+    return block;
+  }
+
+  addThinking(index: unknown, delta: string, said: ModelEvent[]): void {
+    this.thinkingAt(index).text += delta;
+    this.showThinking(index, delta, said);
+  }
+
+  /** For thinking that does not go back. The thoughts of two blocks are two paragraphs. */
+  showThinking(index: unknown, delta: string, said: ModelEvent[]): void {
+    if (delta === "") return;
+    const gap = this.#thinker === undefined || this.#thinker === index ? "" : "\n\n";
+    this.#thinker = index;
+    said.push({ type: "thinking", delta: gap + delta });
+  }
+
+  startCall(index: unknown, id: unknown, name: unknown): void {
+    this.#blocks.push({ kind: "tool_use" });
+    this.#calls.add({ index, id: asString(id), function: { name: asString(name) } });
+  }
+
+  addArguments(index: unknown, piece: string): void {
+    this.#calls.add({ index, function: { arguments: piece } });
+  }
+
+  /** Says the calls and the end, and hands the message to the history. @throws ApiError for a call without a name */
+  finish(
+    label: string,
+    finish: TurnFinish,
+    usage: Usage | undefined,
+    { messages, keep }: HistoryRequest,
+    said: ModelEvent[],
+  ): void {
+    const endsInCall = this.#blocks.at(-1)?.kind === "tool_use";
+    const calls = this.#calls.finish({ finish, endsInCall, taken: callIds(messages), label });
+    const message = { ...assistantMessage(this.#text, calls), ...this.#thinkingFields(calls.length) };
+    keep(message);
+    said.push(...endOfTurn(message, finish, usage));
+  }
+
+  /** What must go back where it was. Thinking without a signature must not: some models refuse it, and some repeat it aloud. */
+  #thinkingFields(callCount: number): { thinking_blocks?: ThinkingBlock[]; anthropic_layout?: Layout } {
+    const kept: ThinkingBlock[] = [];
+    const layout: Layout[number][] = [];
+    let uses = 0;
+    for (const block of this.#blocks) {
+      if (block.kind === "text") layout.push([block.start, block.end]);
+      else if (block.kind === "tool_use") {
+        if (++uses <= callCount) layout.push("tool_use");
+      } else if (block.data !== "" || block.signature !== "") {
+        kept.push(keptBlock(block));
+        layout.push("thinking");
+      }
+    }
+    if (kept.length === 0) return {};
+    return { thinking_blocks: kept, ...(isPlain(layout) ? {} : { anthropic_layout: layout }) };
+  }
+}
+
+function keptBlock({ text, signature, data }: Thinking): ThinkingBlock {
+  return data === "" ? { type: "thinking", thinking: text, signature } : { type: "redacted_thinking", data };
+}

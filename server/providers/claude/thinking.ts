@@ -1,0 +1,102 @@
+/**
+ * What Claude needs back of its own answers beside text and calls. The history keeps it on the assistant's message:
+ * `thinking_blocks` as LiteLLM has them, and `anthropic_layout` where Chat Completions cannot express the order of the blocks.
+ * Clients send both back, so they are checked.
+ */
+
+import type { AssistantMessage, HistoryMessage } from "../../protocol/chat.ts";
+import { asString, isRecord } from "../../protocol/json.ts";
+
+export type ThinkingBlock =
+  | { type: "thinking"; thinking: string; signature: string }
+  /** `data` is opaque; on Bedrock, the base64 of the encrypted bytes. */
+  | { type: "redacted_thinking"; data: string };
+
+/** The blocks of an answer in their order. A text is its start and end in the message's `content`. */
+export type Layout = readonly ("thinking" | "tool_use" | readonly [start: number, end: number])[];
+
+/** The blocks that the API can take back: it refuses a request with a block that has no signature. */
+export function thinkingBlocks(message: AssistantMessage): ThinkingBlock[] {
+  const { thinking_blocks: blocks } = message;
+  return Array.isArray(blocks) ? blocks.flatMap((block: unknown) => (isRecord(block) ? readBlock(block) : [])) : [];
+}
+
+function readBlock(block: Record<string, unknown>): ThinkingBlock[] {
+  const [signature, data] = [asString(block.signature), asString(block.data)];
+  if (block.type === "thinking" && signature !== "") {
+    return [{ type: "thinking", thinking: asString(block.thinking), signature }];
+  }
+  return block.type === "redacted_thinking" && data !== "" ? [{ type: "redacted_thinking", data }] : [];
+}
+
+/** Whether the order is the usual one, which needs no layout: thinking, then one text, then the calls. */
+export function isPlain(layout: Layout): boolean {
+  const order = layout.map((block) => (block === "thinking" ? 0 : block === "tool_use" ? 2 : 1));
+  const texts = order.filter((kind) => kind === 1).length;
+  return texts <= 1 && order.every((kind, index) => index === 0 || kind >= (order[index - 1] ?? 0));
+}
+
+/** The layout of a message, if it has one that fits what the message holds. */
+function readLayout(message: AssistantMessage, thinkingCount: number): Layout | undefined {
+  const { anthropic_layout: layout, tool_calls: calls = [] } = message;
+  if (!Array.isArray(layout)) return undefined;
+  const content = message.content ?? "";
+  const count = { thinking: 0, tool_use: 0 };
+  let end = 0;
+  for (const block of layout as readonly unknown[]) {
+    if (block === "thinking" || block === "tool_use") {
+      count[block]++;
+      continue;
+    }
+    if (!isSpan(block) || block[0] < end || block[1] <= block[0] || block[1] > content.length) return undefined;
+    // Only the blank lines between two blocks may be outside of the spans.
+    if (content.slice(end, block[0]).trim() !== "") return undefined;
+    end = block[1];
+  }
+  const isWhole = content.slice(end).trim() === "" && count.tool_use === calls.length;
+  return isWhole && count.thinking === thinkingCount ? layout : undefined;
+}
+
+function isSpan(block: unknown): block is [number, number] {
+  return Array.isArray(block) && block.length === 2 && block.every(Number.isInteger);
+}
+
+/** An answer of the history as blocks of an API, in the order in which the model made them. */
+export function inOrder<Block>(
+  message: AssistantMessage,
+  parts: { thinking: Block[]; uses: Block[]; text(text: string): Block[] },
+): Block[] {
+  const [thinking, uses, content] = [[...parts.thinking], [...parts.uses], message.content ?? ""];
+  const layout = thinking.length === 0 ? undefined : readLayout(message, thinking.length);
+  if (layout === undefined) return [...thinking, ...parts.text(content), ...uses];
+  return layout.flatMap((block) => {
+    if (block === "thinking") return thinking.splice(0, 1);
+    return block === "tool_use" ? uses.splice(0, 1) : parts.text(content.slice(...block));
+  });
+}
+
+/** Messages whose thinking the API has refused to take back. */
+export class ForgottenThinking {
+  readonly #messages = new WeakSet<HistoryMessage>();
+
+  has(message: HistoryMessage): boolean {
+    return this.#messages.has(message);
+  }
+
+  /** `false`: all of them were forgotten before. */
+  forget(messages: readonly HistoryMessage[]): boolean {
+    const known = messages.filter((message) => !this.#messages.has(message));
+    for (const message of known) this.#messages.add(message);
+    return known.length > 0;
+  }
+}
+
+/** Whether a refusal blames a thinking block that went back: changed, moved, foreign, or out of its order. */
+export function refusesThinking(sentence: string): boolean {
+  return /signature|cannot be modified|bound to/i.test(sentence) && /thinking/i.test(sentence);
+}
+
+/** Whether a refusal blames an earlier answer that lacks the thinking it must begin with. */
+export function wantsThinking(sentence: string): boolean {
+  return /expected `?thinking`?|must (?:start|begin) with a `?thinking`? block/i.test(sentence);
+}

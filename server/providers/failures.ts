@@ -1,0 +1,427 @@
+/**
+ * Every way in which the model's side fails, as one of our codes. Visitors get a sentence that names no vendor and no cause
+ * that is the operator's; the error's `detail` has both, and its cause, which is for the log, all that the provider said.
+ */
+
+import { ApiError, type ApiErrorOptions, type ErrorCode } from "../protocol/errors.ts";
+import { asString, isRecord, tryParse } from "../protocol/json.ts";
+
+/** Codes that a provider's failure can have. */
+export type ProviderErrorCode = Extract<
+  ErrorCode,
+  | "provider_error"
+  | "provider_auth"
+  | "provider_rate_limited"
+  | "provider_overloaded"
+  | "provider_truncated"
+  | "provider_timeout"
+  | "conversation_expired"
+  | "invalid_request"
+  | "content_filtered"
+  | "context_too_long"
+>;
+
+const NOT_SET_UP = "The assistant is not set up correctly. Please tell the owner of this site.";
+
+/** What visitors read. */
+const SENTENCES: Record<ProviderErrorCode, string> = {
+  provider_error: "The assistant has a problem right now. Please try again.",
+  provider_auth: NOT_SET_UP,
+  provider_rate_limited: "The assistant is getting too many requests right now. Please try again in a while.",
+  provider_overloaded: "The assistant is overloaded right now. Please try again in a while.",
+  provider_truncated: "The answer broke off before its end. Please try again.",
+  provider_timeout: "The assistant took too long to answer. Please try again.",
+  conversation_expired: "This conversation is no longer kept. Please start a new one.",
+  invalid_request: "The assistant does not take this message or one of its attachments.",
+  content_filtered: "This message was refused under a usage policy.",
+  context_too_long: "The conversation is too long for the assistant. Start a new one, or send less.",
+};
+
+/** Where sending the same message again cannot help, because the operator has to do something first. */
+const FINAL_SENTENCES: Partial<Record<ProviderErrorCode, string>> = {
+  provider_error: NOT_SET_UP,
+  provider_rate_limited: "The assistant cannot answer right now. Please tell the owner of this site.",
+};
+
+/** A day, in seconds: a client's timers know no longer wait. */
+const MAX_RETRY_AFTER = 86_400;
+
+export interface ProviderErrorOptions extends Pick<ApiErrorOptions, "cause" | "retryable" | "retryAfter"> {
+  /** Overrides the sentence that belongs to the code. */
+  message?: string;
+}
+
+/** `detail`: what happened, in a sentence for the operator, who may read the provider's name there. */
+export function providerError(code: ProviderErrorCode, detail: string, options: ProviderErrorOptions = {}): ApiError {
+  const { message, retryAfter, ...rest } = options;
+  const sentence = (options.retryable === false ? FINAL_SENTENCES[code] : undefined) ?? SENTENCES[code];
+  return new ApiError(code, message ?? sentence, {
+    ...rest,
+    detail,
+    ...(retryAfter === undefined ? {} : { retryAfter: Math.min(retryAfter, MAX_RETRY_AFTER) }),
+  });
+}
+
+/** What the various error bodies say, in one shape; "" where they do not say it. */
+export interface FailureDetail {
+  code: string;
+  type: string;
+  param: string;
+  text: string;
+}
+
+/** An answer that is no event stream: an error status, a redirect, or a body of another kind. */
+export class UpstreamRefusal extends Error {
+  override readonly name = "UpstreamRefusal";
+  readonly status: number;
+  readonly headers: Headers;
+  /** The start of the body. For the log and for classifying; never for a client. */
+  readonly body: string;
+  readonly detail: FailureDetail;
+  /** The provider's id of the request. */
+  readonly requestId: string | undefined;
+
+  constructor(status: number, headers: Headers, body: string) {
+    // The SDKs take an error whose text says "timed out" for a time-out: the body stays out of it.
+    super(`the upstream answered with HTTP status ${status}`);
+    this.status = status;
+    this.headers = headers;
+    this.body = body;
+    // A page of HTML or plain text: the whole of it is the message.
+    const json = tryParse(body);
+    this.detail = readDetail(json === undefined ? body : json);
+    this.requestId = requestIdOf(headers);
+  }
+}
+
+/** An error that an event of a stream reports, whose HTTP status was 200. */
+export class UpstreamFailure extends Error {
+  override readonly name = "UpstreamFailure";
+  readonly body: unknown;
+  readonly detail: FailureDetail;
+
+  constructor(body: unknown) {
+    super("the upstream reported an error inside the stream");
+    this.body = body;
+    this.detail = readDetail(body);
+  }
+}
+
+/** The upstream sent nothing for too long. `started`: its answer had begun. */
+export class UpstreamTimeout extends Error {
+  override readonly name = "UpstreamTimeout";
+  readonly ms: number;
+  readonly started: boolean;
+
+  constructor(ms: number, started: boolean) {
+    super(`the upstream sent nothing for ${ms} ms`);
+    this.ms = ms;
+    this.started = started;
+  }
+}
+
+/** The upstream's stream cannot be read as the API's. */
+export class UpstreamGarbage extends Error {
+  override readonly name = "UpstreamGarbage";
+}
+
+/**
+ * Reads `{error: {message, type, code, param}}` (OpenAI, LiteLLM), `{error: "..."}` (Ollama), the same fields without a
+ * wrapper (vLLM), `{detail: ...}` (FastAPI), and any of them in an array (Gemini).
+ */
+function readDetail(body: unknown): FailureDetail {
+  const first: unknown = Array.isArray(body) ? body[0] : body;
+  const outer = isRecord(first) ? first : { message: first };
+  const error = outer.error ?? outer;
+  const inner = isRecord(error) ? error : { message: error };
+  return {
+    code: typeof inner.code === "number" ? String(inner.code) : asString(inner.code),
+    type: asString(inner.type),
+    param: asString(inner.param),
+    text: asString(inner.message) || asString(inner.detail) || (JSON.stringify(inner.detail) ?? ""),
+  };
+}
+
+/** In which headers providers name a request: OpenAI and LiteLLM, Anthropic, AWS, Azure. */
+const REQUEST_ID_HEADERS = ["x-request-id", "request-id", "x-amzn-requestid", "apim-request-id"];
+
+/** The provider's own id of the request that these headers answer. */
+export function requestIdOf(headers: Headers): string | undefined {
+  const id = REQUEST_ID_HEADERS.map((name) => headers.get(name)).find((value) => value !== null);
+  return id !== undefined && id !== null && /^[\x21-\x7e]{1,200}$/.test(id) ? id : undefined;
+}
+
+/** Whole seconds that `Retry-After` (or OpenAI's finer `retry-after-ms`) asks to wait; it may name a date. */
+export function readRetryAfter(headers: Headers, now = Date.now()): number | undefined {
+  const milliseconds = headers.get("retry-after-ms")?.trim();
+  if (milliseconds && /^\d+(\.\d+)?$/.test(milliseconds)) return Math.ceil(Number(milliseconds) / 1000);
+  // A LiteLLM proxy hands its provider's headers on under this prefix.
+  const value = (headers.get("retry-after") ?? headers.get("llm_provider-retry-after"))?.trim();
+  if (!value) return undefined;
+  if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value));
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - now) / 1000));
+}
+
+/** We ask for no compression, since an event must not wait for those after it. */
+export function isCompressed(headers: Headers): boolean {
+  return !/^(?:identity)?$/i.test((headers.get("content-encoding") ?? "").trim());
+}
+
+/** Whether the upstream refused the request because of this parameter, so that it may be sent without. */
+export function blamesParameter(cause: unknown, name: string): boolean {
+  if (!(cause instanceof UpstreamRefusal)) return false;
+  if (cause.status !== 400 && cause.status !== 422) return false;
+  const { param, text } = cause.detail;
+  return param === "" ? text.includes(name) : param === name || param.startsWith(`${name}.`);
+}
+
+/** What a failure means to one provider only; `undefined` leaves it to the common rules. */
+export type ExplainFailure = (cause: unknown) => ApiError | undefined;
+
+/** The failure as a client may see it. `label` is the provider's name; `started`: its answer had begun. */
+export function toProviderError(label: string, thrown: unknown, started = false): ApiError {
+  const cause = upstreamCause(thrown);
+  if (cause instanceof ApiError) return cause;
+  if (cause instanceof UpstreamRefusal) return fromRefusal(label, cause);
+  if (cause instanceof UpstreamFailure) {
+    return classify(label, { status: statusOf(cause.detail), detail: cause.detail, cause });
+  }
+  if (cause instanceof UpstreamTimeout) {
+    const seconds = `${Math.round(cause.ms / 100) / 10} seconds`;
+    const detail = cause.started
+      ? `${label} stopped sending in the middle of its answer for ${seconds}.`
+      : `${label} did not answer within ${seconds}.`;
+    return providerError("provider_timeout", detail, { cause });
+  }
+  if (cause instanceof UpstreamGarbage) {
+    return providerError("provider_error", `${label} sent an answer that could not be read.`, { cause });
+  }
+  if (causeNames(cause).some((name) => /TIMEDOUT|TIMEOUT|TimeoutError/.test(name))) {
+    return providerError("provider_timeout", `${label} took too long.`, { cause });
+  }
+  if (started) return truncated(label, "its connection ended with an error", cause);
+  return providerError("provider_error", `${label} could not be reached.`, { cause });
+}
+
+/** What is ours in the causes of an error: the SDKs wrap what our `fetch` and our tokens throw. */
+export function upstreamCause(thrown: unknown): unknown {
+  for (let error = thrown; error instanceof Error; error = error.cause) {
+    if (error instanceof ApiError || error instanceof UpstreamRefusal || error instanceof UpstreamTimeout) return error;
+  }
+  return thrown;
+}
+
+/** The codes and names along an error's causes. */
+export function causeNames(thrown: unknown): string[] {
+  const names: string[] = [];
+  let error = thrown;
+  for (let depth = 0; error instanceof Error && depth < 8; depth++) {
+    names.push(error.constructor.name, error.name);
+    if ("code" in error) names.push(String(error.code));
+    // Node tries IPv6 and IPv4 and then reports both failures together.
+    error = error instanceof AggregateError ? error.errors[0] : error.cause;
+  }
+  return names;
+}
+
+/** The error of an event that says itself that the request failed. */
+export function streamError(label: string, reported: unknown): ApiError {
+  return toProviderError(label, new UpstreamFailure(reported));
+}
+
+/** The error of an answer that is not as its API describes it. */
+export function unreadable(label: string, problem: string): ApiError {
+  return toProviderError(label, new UpstreamGarbage(problem));
+}
+
+/** The stream ended, cleanly or not, before the model said that it was finished. `how` completes the sentence for the log. */
+export function truncated(label: string, how: string, cause?: unknown): ApiError {
+  return providerError("provider_truncated", `${label} broke off its answer: ${how}.`, { cause });
+}
+
+/** Statuses with which waiting helps: a gateway may put `Retry-After` on every refusal. */
+const WAITS = new Set([429, 503, 529]);
+
+function fromRefusal(label: string, refusal: UpstreamRefusal): ApiError {
+  const { status, headers, detail } = refusal;
+  if (status >= 300 && status < 400) {
+    const redirect = `${label} answered with a redirect, which is not followed: its base URL must be the final one.`;
+    return providerError("provider_error", redirect, { cause: refusal, retryable: false });
+  }
+  if (status < 300) {
+    // Some servers answer 200 with a JSON error instead of a stream.
+    if (
+      !isCompressed(headers) &&
+      /"error"\s*:/.test(refusal.body.slice(0, 200)) &&
+      (detail.text || detail.code) !== ""
+    ) {
+      return classify(label, { status: statusOf(detail), detail, cause: refusal });
+    }
+    const problem = isCompressed(headers)
+      ? `${label} answered with a compressed stream: the proxy or gateway before it must not compress it.`
+      : `${label} did not answer with an event stream: its base URL probably is wrong.`;
+    return providerError("provider_error", problem, { cause: refusal, retryable: false });
+  }
+  const retryAfter = WAITS.has(status) ? readRetryAfter(headers) : undefined;
+  return classify(label, { status, detail, retryAfter, cause: refusal });
+}
+
+/** A refusal or a reported failure of a provider. */
+export interface Failure {
+  /** HTTP status, or the one that `statusOf` finds. */
+  status: number;
+  detail: FailureDetail;
+  /** Seconds. */
+  retryAfter?: number | undefined;
+  cause: unknown;
+}
+
+/** One row of the table: when it holds, and what it comes to. */
+interface Rule {
+  when(failure: Failure): boolean;
+  code: ProviderErrorCode;
+  /** Completes the sentence that begins with the provider's name. */
+  detail: string;
+  /** Overrides what the code says. */
+  retryable?: boolean;
+  message?: string;
+}
+
+/** The first rule that holds counts. The last one always does. */
+const RULES: readonly Rule[] = [
+  {
+    when: ({ status, detail }) =>
+      says(detail, "previous_response_not_found") ||
+      (detail.param === "previous_response_id" && status < 500 && !says(detail, ...SETUP_CODES)),
+    code: "conversation_expired",
+    detail: "no longer has this conversation.",
+  },
+  // Providers word the next two in many ways, but they always mean that another message is needed.
+  {
+    when: ({ status, detail }) =>
+      status < 500 &&
+      (says(detail, "context_length_exceeded", "exceed_context_size_error") || TOO_LONG.test(detail.text)),
+    code: "context_too_long",
+    detail: "says that the conversation is too long for the model.",
+  },
+  {
+    when: ({ status, detail }) => status < 500 && (says(detail, ...FILTER_CODES) || FILTERED.test(detail.text)),
+    code: "content_filtered",
+    detail: "refused this message under its usage policy.",
+  },
+  {
+    when: ({ status, detail }) => status === 402 || says(detail, "insufficient_quota"),
+    code: "provider_rate_limited",
+    detail: "reports that the account of this server has used up its quota or credit.",
+    retryable: false,
+  },
+  {
+    // A LiteLLM proxy without a database says of a wrong key that it cannot look it up, as a 400.
+    when: ({ status, detail }) => status === 401 || status === 403 || says(detail, "no_db_connection"),
+    code: "provider_auth",
+    detail: "refused the API key of this server, or the key may not use this model.",
+  },
+  {
+    // A LiteLLM proxy answers 400 for a model that it has no route for.
+    when: ({ status, detail }) =>
+      status === 404 || says(detail, "model_not_found") || /^[^{]*invalid model name/i.test(detail.text),
+    code: "provider_error",
+    detail: "does not know the model that this agent is set to, or its base URL is wrong.",
+    retryable: false,
+  },
+  {
+    // OpenAI and Anthropic have codes for it; a LiteLLM proxy passes the word on inside a plain 500.
+    when: ({ status, detail }) =>
+      status === 503 ||
+      status === 529 ||
+      says(detail, "server_is_overloaded", "overloaded_error") ||
+      (status >= 500 && /\boverloaded\b/i.test(detail.text)),
+    code: "provider_overloaded",
+    detail: "is overloaded right now.",
+  },
+  {
+    when: ({ status }) => status === 429,
+    code: "provider_rate_limited",
+    detail: "is getting too many requests right now.",
+  },
+  {
+    when: ({ status }) => status === 408 || status === 504,
+    code: "provider_timeout",
+    detail: "took too long to answer.",
+  },
+  { when: ({ status }) => status >= 500, code: "provider_error", detail: "had an internal error." },
+  {
+    when: ({ status }) => status === 413,
+    code: "invalid_request",
+    detail: "cannot take a message with attachments this large.",
+    retryable: false,
+    message: "The assistant cannot take a message with attachments this large.",
+  },
+  {
+    when: ({ status, detail }) =>
+      (status === 400 || status === 422) && (/^(?:messages|input)\b/.test(detail.param) || !blamesSetup(detail)),
+    code: "invalid_request",
+    detail: "does not take this message or one of its attachments.",
+    retryable: false,
+  },
+  {
+    when: () => true,
+    code: "provider_error",
+    detail: "refused the request: the settings of this agent do not suit it.",
+    retryable: false,
+  },
+];
+
+const SETUP_CODES = ["unsupported_parameter", "unknown_parameter", "unsupported_value", "invalid_function_parameters"];
+
+/** In this order: vLLM and its kin, LiteLLM, Anthropic, Gemini, Bedrock, Groq. */
+const TOO_LONG =
+  /maximum context length|ContextWindowExceeded|prompt is too long|token count .* exceeds the maximum number of tokens|input is too long|reduce the length of the (?:messages|prompt)/i;
+
+/** OpenAI's codes for text and images, and Azure's. */
+const FILTER_CODES = [
+  "content_policy_violation",
+  "content_filter",
+  "invalid_prompt",
+  "bio_policy",
+  "cyber_policy",
+  "image_content_policy_violation",
+];
+
+/** LiteLLM's words for all of its providers. */
+const FILTERED = /ContentPolicyViolation|ResponsibleAIPolicyViolation/;
+
+/** The failure by the table of rules. */
+export function classify(label: string, failure: Failure): ApiError {
+  const rule = RULES.find(({ when }) => when(failure)) as Rule;
+  return providerError(rule.code, `${label} ${rule.detail}`, {
+    cause: failure.cause,
+    ...(rule.retryable === undefined ? {} : { retryable: rule.retryable }),
+    ...(rule.message === undefined ? {} : { message: rule.message }),
+    ...(failure.retryAfter === undefined ? {} : { retryAfter: failure.retryAfter }),
+  });
+}
+
+function says({ code, type }: FailureDetail, ...names: string[]): boolean {
+  return names.includes(code) || names.includes(type);
+}
+
+/** LiteLLM knows of many models what they take, and names the rest only in a sentence. */
+function blamesSetup(detail: FailureDetail): boolean {
+  return says(detail, ...SETUP_CODES) || detail.param !== "" || /UnsupportedParamsError/.test(detail.text);
+}
+
+/** The HTTP status that an error without one would have had. */
+export function statusOf({ code, type }: FailureDetail): number {
+  const status = Number(code);
+  if (Number.isInteger(status) && status >= 400 && status < 600) return status;
+  const name = `${code} ${type}`;
+  if (/rate_limit|too_many_requests|slow_down|throttl/i.test(name)) return 429;
+  if (/overloaded|unavailable/i.test(name)) return 503;
+  if (/authentication|invalid_api_key|permission/i.test(name)) return 401;
+  if (/not_found/i.test(name)) return 404;
+  if (/timeout/i.test(name)) return 504;
+  if (/invalid|image|context_length|_policy|content_filter/i.test(name)) return 400;
+  return 500;
+}

@@ -1,0 +1,174 @@
+/**
+ * The history as input items of the Responses API, and the parts of a response that the history keeps for that: OpenAI keeps
+ * nothing of a conversation with `store: false`, so reasoning (encrypted) and hosted calls must go back.
+ */
+
+import { createHash } from "node:crypto";
+import type { OpenAI } from "openai";
+import type {
+  AssistantMessage,
+  ContentPart,
+  HistoryMessage,
+  HistoryToolCall,
+  ToolMessage,
+  UserMessage,
+} from "../../protocol/chat.ts";
+import { asString, isRecord } from "../../protocol/json.ts";
+import { resultText } from "../history.ts";
+
+export type InputItem = OpenAI.Responses.ResponseInputItem;
+type InputContent = OpenAI.Responses.ResponseInputContent;
+type Json = Readonly<Record<string, unknown>>;
+
+/** The field of an assistant message that holds its `OutputPart`s, in the order of the response. */
+const OUTPUT_FIELD = "openai_output";
+
+/**
+ * Reasoning and hosted calls as they were received; of texts and function calls, which the message holds already, only their
+ * positions. A text is a range of `content`, in UTF-16 units.
+ */
+export type OutputPart =
+  | { type: "message"; start: number; end: number; phase?: string }
+  | { type: "function_call"; call_id: string }
+  | { type: "item"; item: Json };
+
+/** The item as the history keeps it; `undefined`: nothing in it has to go back. */
+export function keptItem(item: Json): OutputPart | undefined {
+  switch (item.type) {
+    case "reasoning":
+      return asString(item.encrypted_content) === "" ? undefined : { type: "item", item };
+    case "web_search_call": {
+      if (!isRecord(item.action)) return undefined;
+      // The long list of all pages that were looked at: the API does without it.
+      const { sources: _shown, ...action } = item.action;
+      return { type: "item", item: { ...item, action } };
+    }
+    case "code_interpreter_call": {
+      // An image would travel with each later message, in both directions.
+      const outputs = Array.isArray(item.outputs) ? item.outputs.filter(isLogs) : item.outputs;
+      return { type: "item", item: { ...item, outputs } };
+    }
+    default:
+      return { type: "item", item };
+  }
+}
+
+function isLogs(output: unknown): boolean {
+  return isRecord(output) && output.type === "logs";
+}
+
+/** The field to add to the assistant's message; a plain answer needs none. */
+export function outputField(parts: readonly OutputPart[]): { [OUTPUT_FIELD]?: readonly OutputPart[] } {
+  const isPlain = parts.every((part) => part.type !== "item" && !(part.type === "message" && part.phase !== undefined));
+  return isPlain ? {} : { [OUTPUT_FIELD]: parts };
+}
+
+/** Every message as the items that mean it, whichever provider it came from. */
+export function toInput(history: readonly HistoryMessage[]): InputItem[] {
+  return history.flatMap((message) => {
+    if (message.role === "user") return userItems(message);
+    return message.role === "assistant" ? assistantItems(message) : [callOutput(message)];
+  });
+}
+
+function userItems({ content }: UserMessage): InputItem[] {
+  const parts: ContentPart[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const sent = parts.flatMap(inputContent);
+  return sent.length === 0 ? [] : [{ role: "user", content: sent }];
+}
+
+function inputContent(part: ContentPart): InputContent[] {
+  switch (part.type) {
+    case "text":
+      return part.text === "" ? [] : [{ type: "input_text", text: part.text }];
+    case "image_url":
+      return [{ type: "input_image", image_url: part.image_url.url, detail: "auto" }];
+    case "file":
+      return [{ type: "input_file", ...part.file }];
+  }
+}
+
+function callOutput(message: ToolMessage): InputItem {
+  return { type: "function_call_output", call_id: callId(message.tool_call_id), output: resultText(message) };
+}
+
+/**
+ * The assistant's text and calls, in the order that `OUTPUT_FIELD` names. That field comes from the client: of each part only
+ * what can be sent safely is sent, and everything of the message that it does not name follows.
+ */
+function assistantItems(message: AssistantMessage): InputItem[] {
+  const content = message.content ?? "";
+  const calls = new Map((message.tool_calls ?? []).map((call) => [call.id, call]));
+  const kept: unknown = message[OUTPUT_FIELD];
+  const parts = Array.isArray(kept) ? kept.filter(isRecord) : [];
+  const items: InputItem[] = [];
+  if (!parts.some(({ type }) => type === "message")) items.push(...textItem(content));
+  for (const part of parts) {
+    if (part.type === "message") {
+      items.push(...textItem(content.slice(offset(part.start), offset(part.end)), part.phase));
+    } else if (part.type === "function_call") {
+      const call = calls.get(asString(part.call_id));
+      if (call !== undefined) items.push(functionCall(call));
+      calls.delete(asString(part.call_id));
+    } else if (isRecord(part.item)) {
+      items.push(...ownItem(part.item));
+    }
+  }
+  items.push(...[...calls.values()].map(functionCall));
+  // The API refuses reasoning without the item that it led to, which an answer that was cut short does not have.
+  while (items.at(-1)?.type === "reasoning") items.pop();
+  return items;
+}
+
+function offset(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}
+
+function textItem(content: string, phase?: unknown): InputItem[] {
+  if (content === "") return [];
+  const message: OpenAI.Responses.EasyInputMessage = { role: "assistant", content };
+  if (phase === "commentary" || phase === "final_answer") message.phase = phase;
+  return [message];
+}
+
+function functionCall({ id, function: { name, arguments: args } }: HistoryToolCall): InputItem {
+  // A call of another provider's model may have a name that this API refuses.
+  const safe = name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed";
+  return { type: "function_call", call_id: callId(id), name: safe, arguments: args };
+}
+
+/** The API takes ids of up to 64 characters; other providers give longer ones. */
+function callId(id: string): string {
+  return id.length <= 64 ? id : createHash("sha256").update(id).digest("hex");
+}
+
+/**
+ * A reasoning item or a hosted call, field by field. Reasoning goes without its id: the API would look for the item, which it
+ * has not stored, and the encrypted content is all it needs.
+ */
+function ownItem(item: Json): InputItem[] {
+  const { type, id, status, summary, encrypted_content, action, queries, results, code, container_id, outputs } = item;
+  // Only a check of each field could prove the types of the package.
+  const sent = (fields: object) => [fields as InputItem];
+  if (type === "reasoning") {
+    if (asString(encrypted_content) === "") return [];
+    return sent({ type, summary: Array.isArray(summary) ? summary : [], encrypted_content });
+  }
+  if (asString(id) === "") return [];
+  switch (type) {
+    case "web_search_call":
+      return isRecord(action) ? sent({ type, id, status, action }) : [];
+    case "file_search_call":
+      return sent({ type, id, status, queries, results });
+    case "code_interpreter_call":
+      return sent({ type, id, status, code, container_id, outputs });
+    default:
+      return [];
+  }
+}
+
+/** The input without reasoning; `undefined`: there is none in it. */
+export function withoutReasoning(input: readonly InputItem[]): InputItem[] | undefined {
+  const rest = input.filter((item) => item.type !== "reasoning");
+  return rest.length < input.length ? rest : undefined;
+}

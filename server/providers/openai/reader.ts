@@ -1,0 +1,180 @@
+/** Reads the events of one stream of the Responses API. */
+
+import type { AssistantMessage, HistoryToolCall, Usage } from "../../protocol/chat.ts";
+import { asString, isRecord } from "../../protocol/json.ts";
+import { streamError, truncated, unreadable } from "../failures.ts";
+import { assistantMessage } from "../history.ts";
+import type { ModelEvent, TurnFinish } from "../provider.ts";
+import type { MessageReader } from "../transport/request.ts";
+import { HostedToolReader, isHostedCall, missingSources } from "./hosted-tools.ts";
+import { keptItem, type OutputPart, outputField } from "./input.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A response that is over, and how it ended is known. */
+export interface FinishedResponse {
+  id: string;
+  /** As the history keeps it, where the client keeps the conversation. */
+  message: AssistantMessage;
+  /** Ids of calls that the token limit has cut: they cannot be made, but the API wants them answered. */
+  cutCalls: readonly string[];
+}
+
+export class ResponsesReader implements MessageReader<ModelEvent> {
+  readonly #label: string;
+  readonly #onEnd: (finished: FinishedResponse) => void;
+  /** By call id: the final snapshot repeats the calls, and may hold one that had no event of its own. */
+  readonly #calls = new Map<string, HistoryToolCall>();
+  readonly #cutCalls = new Set<string>();
+  readonly #hosted = new HostedToolReader();
+  readonly #parts: OutputPart[] = [];
+  /** Where the text of each item begins in `#said`. */
+  readonly #starts = new Map<string, number>();
+  #said = "";
+  #textItem = "";
+  #thinkingPart = "";
+  #hasItems = false;
+  isComplete = false;
+
+  /** `onEnd` is called before the `end` event. */
+  constructor(label: string, onEnd: (finished: FinishedResponse) => void) {
+    this.#label = label;
+    this.#onEnd = onEnd;
+  }
+
+  read(event: string, json: Json, said: ModelEvent[]): void {
+    const type = asString(json.type) || event;
+    switch (type) {
+      case "response.output_text.delta":
+      case "response.refusal.delta":
+        this.#text(itemKey(json), asString(json.delta), said);
+        break;
+      case "response.reasoning_summary_text.delta":
+      case "response.reasoning_text.delta":
+        this.#thinking(type, json, said);
+        break;
+      case "response.output_item.added":
+        if (isRecord(json.item) && isHostedCall(json.item)) this.#hosted.begin(json.item, said);
+        break;
+      case "response.code_interpreter_call_code.done":
+        this.#hosted.run(json, said);
+        break;
+      case "response.output_item.done":
+        this.#hasItems = true;
+        this.#item(json.item, itemKey(json), said);
+        break;
+      case "response.completed":
+      case "response.incomplete":
+        this.#finish(json.response, said);
+        break;
+      case "response.failed":
+      case "response.cancelled":
+        throw streamError(this.#label, failureOf(json.response));
+    }
+  }
+
+  end(): void {
+    if (!this.isComplete) throw truncated(this.#label, "its stream ended without response.completed");
+  }
+
+  #text(item: string, delta: string, said: ModelEvent[]): void {
+    if (delta === "") return;
+    // Two messages of one response, such as a remark before the answer, are two paragraphs.
+    const gap = this.#said !== "" && this.#textItem !== item ? "\n\n" : "";
+    this.#textItem = item;
+    if (!this.#starts.has(item)) this.#starts.set(item, this.#said.length + gap.length);
+    this.#said += gap + delta;
+    said.push({ type: "text", delta: gap + delta });
+  }
+
+  #thinking(type: string, json: Json, said: ModelEvent[]): void {
+    const delta = asString(json.delta);
+    if (delta === "") return;
+    const part = `${type} ${asString(json.item_id)} ${json.summary_index ?? json.content_index}`;
+    const gap = this.#thinkingPart !== "" && this.#thinkingPart !== part ? "\n\n" : "";
+    this.#thinkingPart = part;
+    said.push({ type: "thinking", delta: gap + delta });
+  }
+
+  #item(item: unknown, key: string, said: ModelEvent[]): void {
+    if (!isRecord(item)) return;
+    if (item.type === "function_call") this.#call(item, said);
+    else if (item.type === "message") this.#message(item, key, said);
+    else if (item.type === "reasoning") this.#keep(item);
+    else if (isHostedCall(item)) {
+      this.#keep(item);
+      this.#hosted.finish(item, said);
+    }
+  }
+
+  #keep(item: Json): void {
+    const part = keptItem(item);
+    if (part !== undefined) this.#parts.push(part);
+  }
+
+  #call(item: Json, said: ModelEvent[]): void {
+    const [id, name] = [asString(item.call_id), asString(item.name)];
+    if (id === "" || name === "") throw unreadable(this.#label, "a function call has no id or no name");
+    if (item.status === "incomplete") {
+      this.#cutCalls.add(id);
+      return;
+    }
+    if (this.#calls.has(id)) return;
+    const called = { name, arguments: asString(item.arguments).trim() === "" ? "{}" : asString(item.arguments) };
+    this.#calls.set(id, { id, type: "function", function: called });
+    this.#parts.push({ type: "function_call", call_id: id });
+    said.push({ type: "call", call: { id, ...called } });
+  }
+
+  /** A whole message; its text was mostly streamed before. */
+  #message(item: Json, key: string, said: ModelEvent[]): void {
+    if (this.#said === "") this.#text(key, wholeText(item.content), said);
+    const start = this.#starts.get(key);
+    if (start === undefined) return;
+    const phase = asString(item.phase);
+    this.#parts.push({ type: "message", start, end: this.#said.length, ...(phase === "" ? {} : { phase }) });
+    this.#text(key, missingSources(this.#said.slice(start), item.content), said);
+  }
+
+  #finish(response: unknown, said: ModelEvent[]): void {
+    if (!isRecord(response) || asString(response.id) === "") {
+      throw unreadable(this.#label, "the response has no id");
+    }
+    const output: unknown[] = Array.isArray(response.output) ? response.output : [];
+    for (const [index, item] of output.entries()) {
+      if (!this.#hasItems || (isRecord(item) && item.type === "function_call")) this.#item(item, String(index), said);
+    }
+    this.isComplete = true;
+    const calls = [...this.#calls.values()];
+    const message: AssistantMessage = { ...assistantMessage(this.#said, calls), ...outputField(this.#parts) };
+    this.#onEnd({ id: asString(response.id), message, cutCalls: [...this.#cutCalls] });
+    const usage = usageOf(response.usage);
+    said.push({ type: "end", finish: finishOf(response), ...(usage === undefined ? {} : { usage }) });
+  }
+}
+
+/** Some servers behind a proxy give an item another id in each event; its index stays. */
+function itemKey({ output_index: index, item_id: id }: Json): string {
+  return typeof index === "number" ? String(index) : asString(id);
+}
+
+function wholeText(content: unknown): string {
+  const parts = Array.isArray(content) ? content.filter(isRecord) : [];
+  return parts.map(({ text, refusal }) => asString(text) || asString(refusal)).join("");
+}
+
+function failureOf(response: unknown): unknown {
+  return isRecord(response) && isRecord(response.error) ? response.error : response;
+}
+
+function finishOf({ status, incomplete_details: details }: Json): TurnFinish {
+  if (status !== "incomplete") return "stop";
+  return isRecord(details) && details.reason === "content_filter" ? "content_filter" : "length";
+}
+
+function usageOf(usage: unknown): Usage | undefined {
+  if (!isRecord(usage)) return undefined;
+  const { input_tokens, output_tokens } = usage;
+  if (typeof input_tokens !== "number" || typeof output_tokens !== "number") return undefined;
+  return { input_tokens, output_tokens };
+}

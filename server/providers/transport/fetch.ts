@@ -1,0 +1,176 @@
+/**
+ * Sends requests to models, by undici's `request`: `fetch` costs twice as much for a streamed answer, and on Node 20 it can
+ * lose an abort after a garbage collection. No redirect is followed: the key and the prompt stay where they were sent.
+ */
+
+import type { Readable } from "node:stream";
+import { OpenAI } from "openai";
+import { type Dispatcher, EnvHttpProxyAgent, request } from "undici";
+import { isCompressed, UpstreamRefusal } from "../failures.ts";
+
+/** The head of an answer that is a stream, whose body is still to be read. */
+export interface StreamedAnswer {
+  readonly headers: Headers;
+  readonly stream: Readable;
+}
+
+export interface StreamRequest {
+  method: string;
+  headers: Readonly<Record<string, string>>;
+  body: string | Uint8Array;
+  signal: AbortSignal;
+}
+
+/** How long an idle connection is kept where its server does not say less: shorter than most proxies keep it. */
+const IDLE_CONNECTION_MS = 60_000;
+
+let dispatcher: Dispatcher | undefined;
+
+/** `UpstreamResponse` has the time limits: undici's would also end an answer that waits for a slow client. */
+function upstreams(): Dispatcher {
+  // Made with the first request, because the project's `.env` may name a proxy.
+  dispatcher ??= new EnvHttpProxyAgent({
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connectTimeout: 0,
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+    keepAliveMaxTimeout: IDLE_CONNECTION_MS,
+    keepAliveTimeoutThreshold: 1_000,
+    proxyTunnel: false,
+    noProxy: noProxy(process.env.no_proxy ?? process.env.NO_PROXY ?? ""),
+  });
+  return dispatcher;
+}
+
+/** A model on this machine is never behind a proxy. */
+function noProxy(given: string): string {
+  return given.trim() === "*" ? "*" : `${given},localhost,127.0.0.1,[::1]`;
+}
+
+/** Resolves with an answer that is a stream of this media type. @throws UpstreamRefusal for any other */
+export async function requestStream(url: string, sent: StreamRequest, mediaType: string): Promise<StreamedAnswer> {
+  const { statusCode, headers, body } = await request(url, {
+    dispatcher: upstreams(),
+    method: sent.method as Dispatcher.HttpMethod,
+    headers: { "accept-encoding": "identity", ...sent.headers },
+    body: sent.body,
+    signal: sent.signal,
+  });
+  // Without a listener, the error of a body that is not read to its end would end the process.
+  body.on("error", () => {});
+  const head = headersOf(headers);
+  const isSuccess = statusCode >= 200 && statusCode < 300;
+  const [type = ""] = (head.get("content-type") ?? "").split(";", 1);
+  if (isSuccess && type.trim().toLowerCase() === mediaType && !isCompressed(head)) {
+    return { headers: head, stream: body };
+  }
+  throw new UpstreamRefusal(statusCode, head, await readStart(body, statusCode < 300));
+}
+
+function headersOf(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
+  const own = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    for (const each of [value ?? []].flat()) own.append(name, each);
+  }
+  return own;
+}
+
+/** How much of a refusal's body is read, and for how long: enough to classify it. */
+const MAX_REFUSAL_BYTES = 64 * 1024;
+const MAX_REFUSAL_MS = 1_000;
+
+/** The status of a refusal says the most: a body that is cut, or does not end in time, is taken as far as it arrived. */
+async function readStart(body: Readable, needsAll: boolean): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    body.destroy();
+  }, MAX_REFUSAL_MS);
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      bytes += chunk.byteLength;
+      if (bytes >= MAX_REFUSAL_BYTES) break;
+    }
+  } catch (error) {
+    if (needsAll && !isLate) throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}
+
+/** What the SDKs themselves set. `OPENAI_CUSTOM_HEADERS` and its like would add others to every provider's requests. */
+const SENT_HEADERS =
+  /^(?:accept|anthropic-version|authorization|content-type|openai-organization|openai-project|user-agent|x-api-key|x-stainless-.*)$/;
+
+/**
+ * The `fetch` of the SDKs, for requests that an event stream answers. The response has the body in `stream`; the SDKs never
+ * read it, because their own decoders hide that an answer was cut. @throws UpstreamRefusal for every other answer
+ */
+export async function nodeFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+  const url = input instanceof Request ? input.url : String(input);
+  const headers = [...new Headers(init.headers)].filter(([name]) => SENT_HEADERS.test(name));
+  const sent = {
+    method: init.method ?? "GET",
+    headers: Object.fromEntries(headers),
+    body: init.body as string,
+    signal: init.signal ?? new AbortController().signal,
+  };
+  const answer = await requestStream(url, sent, "text/event-stream");
+  return Object.assign(new Response(null, { headers: answer.headers }), { stream: answer.stream });
+}
+
+/** What `nodeFetch` has put into the response that an SDK hands out. */
+export function streamedAnswer(response: Response): StreamedAnswer {
+  return { headers: response.headers, stream: (response as Response & { stream: Readable }).stream };
+}
+
+/** The address of an OpenAI-compatible API, and the account that is billed. */
+export interface ApiAddress {
+  /** As the `openai` package takes it: mostly ends in `/v1`. */
+  baseURL: string;
+  /** Without one no `Authorization` header is sent. A function is called before each request. */
+  apiKey: string | (() => Promise<string>) | undefined;
+  organization?: string | undefined;
+  project?: string | undefined;
+}
+
+/** Posts a request whose answer is an event stream. */
+export type PostStream = (path: string, body: object, signal: AbortSignal) => Promise<StreamedAnswer>;
+
+/** For the SDKs, the longest wait that a Node timer knows: the limits are ours. */
+export const NO_TIMEOUT = 2_147_483_647;
+
+/**
+ * Sends by the `openai` package. What it would otherwise read from the process's environment is set: keys and organizations
+ * for OpenAI must not travel to another provider.
+ */
+export function openAiClient({ baseURL, apiKey, organization, project }: ApiAddress): PostStream {
+  const client = new OpenAI({
+    baseURL,
+    // The package demands one; each request brings the header with the real one.
+    apiKey: "none",
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    fetch: nodeFetch,
+    logLevel: "off",
+    // Its own back-off would sleep on after the client has gone.
+    maxRetries: 0,
+    timeout: NO_TIMEOUT,
+  });
+  return async (path, body, signal) => {
+    const key = typeof apiKey === "function" ? await apiKey() : apiKey;
+    // Here, because `OPENAI_CUSTOM_HEADERS` would win over the client's own fields.
+    const headers = {
+      authorization: key === undefined ? null : `Bearer ${key}`,
+      "openai-organization": organization ?? null,
+      "openai-project": project ?? null,
+    };
+    return streamedAnswer(await client.post(path, { body, signal, headers, stream: true }).asResponse());
+  };
+}

@@ -1,0 +1,259 @@
+/** One model request: sent, sent again where that can help, and read as a stream of JSON messages. */
+
+import { StringDecoder } from "node:string_decoder";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiError } from "../../protocol/errors.ts";
+import { isRecord } from "../../protocol/json.ts";
+import { SseDecoder, type SseMessage } from "../../protocol/sse.ts";
+import {
+  causeNames,
+  type ExplainFailure,
+  requestIdOf,
+  statusOf,
+  toProviderError,
+  UpstreamFailure,
+  UpstreamGarbage,
+  UpstreamRefusal,
+  upstreamCause,
+} from "../failures.ts";
+import type { OnRequestId, TransportLimits } from "../provider.ts";
+import type { StreamedAnswer } from "./fetch.ts";
+import { UpstreamResponse } from "./upstream-response.ts";
+
+export interface UpstreamRequest {
+  /** The provider's name in sentences for the operator. */
+  label: string;
+  limits: TransportLimits;
+  /** Sends the request once. An answer that is no stream must reject, best with an `UpstreamRefusal`. */
+  send(signal: AbortSignal): Promise<StreamedAnswer>;
+  /** Called with a refusal; `true` when `send` will now send another request, which is worth a try. */
+  adapt?(failure: ApiError): boolean;
+  onRequestId?: OnRequestId | undefined;
+  /** What a failure means to this provider only. */
+  explain?: ExplainFailure | undefined;
+  /** Reads packets in another form than Server-Sent Events. One decoder reads one answer. */
+  decoder?(): PacketDecoder;
+  /** For tests. */
+  clock?: RetryClock | undefined;
+}
+
+/** The messages that a packet completes. It may throw after it has given the ones before. */
+export type PacketDecoder = (packet: Buffer) => Iterable<SseMessage>;
+
+/** What an API's messages mean. One reader reads one answer. */
+export interface MessageReader<Event> {
+  /** Adds what one message says to `said`. @throws ApiError for a message that reports a failure */
+  read(type: string, message: Record<string, unknown>, said: Event[]): void;
+  /** The answer is over. @throws ApiError if it is not complete */
+  end(said: Event[]): void;
+  /** Whether the model has said its last word, so that what follows is not waited for. `[DONE]` says it of any API. */
+  readonly isComplete?: boolean;
+}
+
+/** Yields what each packet of the answer says, and at last what its end says. @throws ApiError */
+export async function* streamEvents<Event>(
+  request: UpstreamRequest,
+  reader: MessageReader<Event>,
+  signal: AbortSignal,
+): AsyncGenerator<Event[]> {
+  const tries = new Tries(request);
+  for (;;) {
+    signal.throwIfAborted();
+    const response = new UpstreamResponse(request.limits, tries.deadline, signal);
+    const answer = new AnswerReader(request, reader);
+    try {
+      const { headers } = await response.open(request.send);
+      reportRequestId(headers, request);
+      for (let packet = await response.next(); packet !== undefined; packet = await response.next()) {
+        const said = answer.read(packet);
+        if (said.length > 0) yield said;
+        // Only now: the client gets what was said before a failure in the same packet.
+        if (answer.failure !== undefined) throw answer.failure.error;
+        if (answer.isComplete) break;
+      }
+      const last: Event[] = [];
+      reader.end(last);
+      response.close(true);
+      if (last.length > 0) yield last;
+      return;
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      const cause = upstreamCause(error);
+      if (cause instanceof UpstreamRefusal) reportRequestId(cause.headers, request);
+      const failure = toFailure(request, cause, answer.hasBegun);
+      // What a user has seen cannot be taken back.
+      if (answer.hasBegun || !(await tries.mayRepeat(failure, signal))) throw failure;
+    } finally {
+      response.close(false);
+    }
+  }
+}
+
+function toFailure({ label, explain }: UpstreamRequest, cause: unknown, hasBegun: boolean): ApiError {
+  if (cause instanceof ApiError && !(cause.cause instanceof UpstreamFailure)) return cause;
+  const reported = cause instanceof ApiError ? cause.cause : cause;
+  return explain?.(reported) ?? toProviderError(label, cause, hasBegun);
+}
+
+function reportRequestId(headers: Headers, { onRequestId }: UpstreamRequest): void {
+  const id = requestIdOf(headers);
+  if (id !== undefined) onRequestId?.(id);
+}
+
+/** From the bytes of an answer to what its reader makes of them. */
+class AnswerReader<Event> {
+  readonly #reader: MessageReader<Event>;
+  readonly #decode: PacketDecoder;
+  /** Whether a message was read that is no failure: from then on no other try can go unnoticed. */
+  hasBegun = false;
+  isComplete = false;
+  failure: { readonly error: unknown } | undefined;
+
+  constructor(request: UpstreamRequest, reader: MessageReader<Event>) {
+    this.#reader = reader;
+    this.#decode = request.decoder?.() ?? sseDecoder();
+  }
+
+  /** What a packet says, up to the message that is a failure. */
+  read(packet: Buffer): Event[] {
+    const said: Event[] = [];
+    try {
+      for (const { event, data } of this.#decode(packet)) {
+        if (data === "[DONE]") this.isComplete = true;
+        if (this.isComplete) break;
+        const message = parseMessage(event, data);
+        this.hasBegun = true;
+        this.#reader.read(event, message, said);
+        this.isComplete = this.#reader.isComplete === true;
+      }
+    } catch (error) {
+      this.failure = { error };
+    }
+    return said;
+  }
+}
+
+function sseDecoder(): PacketDecoder {
+  const sse = new SseDecoder();
+  const utf8 = new StringDecoder("utf8");
+  return (packet) => {
+    try {
+      return sse.feed(utf8.write(packet));
+    } catch (cause) {
+      throw new UpstreamGarbage("the stream holds an event without end", { cause });
+    }
+  };
+}
+
+/** The JSON object that an event carries. Every API may send an error in the middle of a stream. */
+function parseMessage(event: string, data: string): Record<string, unknown> {
+  let json: unknown;
+  try {
+    json = JSON.parse(data);
+  } catch (cause) {
+    throw new UpstreamGarbage("an event is not JSON", { cause });
+  }
+  // Google wraps its errors in a list.
+  const message: unknown = Array.isArray(json) && json.length === 1 ? json[0] : json;
+  if (!isRecord(message)) throw new UpstreamGarbage("an event is not a JSON object");
+  const { error, type, object } = message;
+  const isFailure = (error !== undefined && error !== null) || [event, type, object].includes("error");
+  if (isFailure) throw new UpstreamFailure(message);
+  return message;
+}
+
+/** What a retry needs of the world; tests bring their own. */
+export interface RetryClock {
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+  /** As `Math.random`. */
+  random(): number;
+}
+
+const REAL_CLOCK: RetryClock = {
+  wait: (ms, signal) => sleep(ms, undefined, { signal }),
+  random: Math.random,
+};
+
+/** How often one turn's request is sent, and in how many forms, each because of a refusal. */
+const MAX_TRIES = 3;
+const MAX_FORMS = 8;
+
+const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504, 529]);
+
+/**
+ * No connection was made. A request that was written is not sent again when its connection breaks: the model may have
+ * answered it, and then it would be paid for twice.
+ */
+const NOT_SENT = new Set(["ECONNREFUSED", "EAI_AGAIN"]);
+
+/** A person waits for the answer: a provider that asks for more is not asked again, and its wish is passed on. */
+const LONGEST_WAIT_SECONDS = 2;
+
+class Tries {
+  readonly #request: UpstreamRequest;
+  readonly #clock: RetryClock;
+  #tried = 1;
+  #forms = 1;
+  /** For the first byte of the answer: all tries share it. */
+  readonly deadline: number;
+
+  constructor(request: UpstreamRequest) {
+    this.#request = request;
+    this.#clock = request.clock ?? REAL_CLOCK;
+    this.deadline = performance.now() + request.limits.firstChunkMs;
+  }
+
+  /** Resolves with whether another try may help, when it is time for it. */
+  async mayRepeat(failure: ApiError, signal: AbortSignal): Promise<boolean> {
+    if (this.#forms < MAX_FORMS && this.#request.adapt?.(failure)) {
+      this.#forms++;
+      return true;
+    }
+    const wait = this.#wait(failure);
+    if (wait === undefined || performance.now() + wait >= this.deadline) return false;
+    this.#tried++;
+    await this.#clock.wait(wait, signal);
+    return true;
+  }
+
+  #wait({ retryable, retryAfter, cause }: ApiError): number | undefined {
+    if (this.#tried >= MAX_TRIES || !retryable || !isTransient(cause)) return undefined;
+    if (retryAfter === undefined) {
+      // Full jitter, 250 ms and then 500 ms on average: clients that failed together do not return together.
+      return this.#clock.random() * 500 * 2 ** (this.#tried - 1);
+    }
+    if (retryAfter > LONGEST_WAIT_SECONDS) return undefined;
+    return retryAfter * 1000 + this.#clock.random() * 250;
+  }
+}
+
+function isTransient(cause: unknown): boolean {
+  if (cause instanceof UpstreamFailure) return RETRIED_STATUS.has(statusOf(cause.detail));
+  if (cause instanceof UpstreamRefusal) {
+    return RETRIED_STATUS.has(cause.status) && cause.headers.get("x-should-retry") !== "false";
+  }
+  return causeNames(cause).some((name) => NOT_SENT.has(name));
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Lists that the author's elements are added to: replaced, the agent's tools would be gone. */
+const LISTS = new Set(["tools", "include"]);
+
+/** Objects that the author's fields are merged into: Parley sets some of the others. */
+const OBJECTS = new Set(["reasoning", "output_config", "stream_options"]);
+
+/** The body of a request with the fields of the agent's `extraBody`, which win. */
+export function withExtraBody(body: Json, extraBody: Json = {}): Record<string, unknown> {
+  if (Object.keys(extraBody).length === 0) return { ...body };
+  const merged = new Map(Object.entries(body));
+  for (const [name, value] of Object.entries(extraBody)) {
+    merged.set(name, mergeField(name, merged.get(name), value));
+  }
+  return Object.fromEntries(merged);
+}
+
+function mergeField(name: string, own: unknown, value: unknown): unknown {
+  if (LISTS.has(name) && Array.isArray(own) && Array.isArray(value)) return [...own, ...value];
+  return OBJECTS.has(name) && isRecord(own) && isRecord(value) ? { ...own, ...value } : value;
+}

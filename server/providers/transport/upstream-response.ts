@@ -1,0 +1,145 @@
+import { finished, type Readable } from "node:stream";
+import { UpstreamGarbage, UpstreamTimeout } from "../failures.ts";
+import type { TransportLimits } from "../provider.ts";
+import type { StreamedAnswer } from "./fetch.ts";
+
+/** Largest answer of one model turn: a bound against an endless one, far beyond any other. */
+const MAX_STREAM_BYTES = 64 * 1024 * 1024;
+
+/** How long a stream may take to end after the answer's last event, so that its connection can be used again. */
+const LINGER_MS = 100;
+
+/**
+ * One try of a request, and the bytes that answer it. Waiting has a limit: until the first byte, and then between two packets.
+ * Comments that an upstream sends to keep the connection alive count, too. The time that a slow client takes does not.
+ */
+export class UpstreamResponse {
+  readonly #limits: TransportLimits;
+  readonly #signal: AbortSignal;
+  readonly #request = new AbortController();
+  #stream: Readable | undefined;
+  #bytes = 0;
+  #isWaiting = true;
+  #isIdleTimer = false;
+  #timer: NodeJS.Timeout;
+  /** What ended the answer before its end, if not the upstream. */
+  #failure: { readonly reason: unknown } | undefined;
+  /** The stream is over, with its error if it broke off. */
+  #end: { readonly error: unknown } | undefined;
+  #isDraining = false;
+  #isClosed = false;
+  #wake: () => void = () => {};
+
+  /** Aborting the signal closes the connection at once. `deadline`: for the first byte, as `performance.now()`. */
+  constructor(limits: TransportLimits, deadline: number, signal: AbortSignal) {
+    this.#limits = limits;
+    this.#signal = signal;
+    signal.addEventListener("abort", this.#onAbort, { once: true });
+    this.#timer = setTimeout(this.#onTimeout, Math.max(0, deadline - performance.now()));
+  }
+
+  /** Sends the request and waits for the head of its answer. A sender that does not listen to its signal is not waited for. */
+  async open(send: (signal: AbortSignal) => Promise<StreamedAnswer>): Promise<StreamedAnswer> {
+    const sending = send(this.#request.signal).then((answer) => {
+      this.#take(answer.stream);
+      return answer;
+    });
+    try {
+      await Promise.race([sending, new Promise<void>(this.#onChange)]);
+    } catch (error) {
+      throw this.#failure === undefined ? error : this.#failure.reason;
+    }
+    if (this.#failure !== undefined) throw this.#failure.reason;
+    return sending;
+  }
+
+  /** The next packet; `undefined` at the end of the answer. Rejects where the connection broke, or a limit is reached. */
+  async next(): Promise<Buffer | undefined> {
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure.reason;
+      const packet: Buffer | null | undefined = this.#stream?.read();
+      if (packet) return this.#count(packet);
+      if (this.#end !== undefined) {
+        if (this.#end.error) throw this.#end.error;
+        return undefined;
+      }
+      this.#watch();
+      await new Promise<void>(this.#onChange);
+      this.#isWaiting = false;
+    }
+  }
+
+  /** Must be called in the end. After the last event of a complete answer, its connection is kept for another request. */
+  close(isComplete: boolean): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#signal.removeEventListener("abort", this.#onAbort);
+    clearTimeout(this.#timer);
+    if (this.#end !== undefined) return;
+    if (isComplete) this.#drain();
+    else this.#fail(new Error("the answer is not read any further"));
+  }
+
+  /** The rest may come for a moment. */
+  #drain(): void {
+    this.#isDraining = true;
+    this.#timer = setTimeout(() => this.#stream?.destroy(), LINGER_MS);
+    this.#stream?.read();
+  }
+
+  #take(stream: Readable): void {
+    stream.on("readable", this.#onReadable);
+    finished(stream, { writable: false }, (error) => {
+      this.#end = { error };
+      if (this.#isDraining) clearTimeout(this.#timer);
+      this.#wake();
+    });
+    this.#stream = stream;
+    // For a sender that did not listen to its signal.
+    if (this.#failure !== undefined) stream.destroy();
+  }
+
+  #count(packet: Buffer): Buffer {
+    this.#bytes += packet.byteLength;
+    if (this.#bytes > MAX_STREAM_BYTES)
+      throw new UpstreamGarbage(`the stream is longer than ${MAX_STREAM_BYTES} bytes`);
+    return packet;
+  }
+
+  /** Limits the wait that begins now. The timer of a wait is only wound up again for the next one. */
+  #watch(): void {
+    this.#isWaiting = true;
+    if (this.#isIdleTimer) {
+      this.#timer.refresh();
+    } else if (this.#bytes > 0) {
+      clearTimeout(this.#timer);
+      this.#isIdleTimer = true;
+      this.#timer = setTimeout(this.#onTimeout, this.#limits.idleMs);
+    }
+  }
+
+  readonly #onChange = (resolve: () => void): void => {
+    this.#wake = resolve;
+  };
+
+  readonly #onReadable = (): void => {
+    if (this.#isDraining) this.#stream?.read();
+    else this.#wake();
+  };
+
+  readonly #onTimeout = (): void => {
+    if (!this.#isWaiting) return;
+    const { firstChunkMs, idleMs } = this.#limits;
+    this.#fail(new UpstreamTimeout(this.#isIdleTimer ? idleMs : firstChunkMs, this.#isIdleTimer));
+  };
+
+  readonly #onAbort = (): void => this.#fail(this.#signal.reason);
+
+  #fail(reason: unknown): void {
+    this.#failure ??= { reason };
+    clearTimeout(this.#timer);
+    this.#request.abort(reason);
+    this.#stream?.destroy();
+    this.#wake();
+  }
+}

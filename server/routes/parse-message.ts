@@ -1,0 +1,279 @@
+/** Unknown JSON becomes a checked message. Every 400 about a body or socket message is made here. */
+
+import { createHash } from "node:crypto";
+import { type AgentRuntime, type RunRequest, stateBindingOf } from "../agent/run-agent.ts";
+import { readState, type StateBinding } from "../agent/state.ts";
+import {
+  ALL_MEDIA_TYPES,
+  decodedBytes,
+  isMediaType,
+  listMediaTypes,
+  MAX_ATTACHMENT_BYTES,
+  MEDIA_TYPES,
+  type MediaType,
+  type ReceivedFile,
+  SNIFF_BYTES,
+  sniffMediaType,
+} from "../protocol/attachments.ts";
+import { type ConversationState, RUN_ID } from "../protocol/chat.ts";
+import { ApiError, invalidRequest } from "../protocol/errors.ts";
+import { isRecord } from "../protocol/json.ts";
+
+/** Plain data, for a worker thread. */
+export interface MessageRules {
+  readonly state: StateBinding;
+  readonly attachments: AttachmentRules;
+  /** UTF-16 units of a message's text. */
+  readonly maxMessageChars: number;
+  /** Nesting of arrays and objects. */
+  readonly maxJsonDepth: number;
+}
+
+/** The rules as they are now: settings may change. */
+export function messageRules(runtime: AgentRuntime): MessageRules {
+  const { provider, settings } = runtime;
+  return {
+    state: stateBindingOf(runtime),
+    attachments: { maxCount: settings.maxAttachments, mediaTypes: provider.mediaTypes },
+    maxMessageChars: settings.maxMessageChars,
+    maxJsonDepth: settings.maxJsonDepth,
+  };
+}
+
+export interface ParsedMessage {
+  request: RunRequest;
+  /** The client's name for the run, if it wants to come back to it. */
+  name: string | undefined;
+  /** Of a message with a name; else empty. */
+  digest: string;
+}
+
+export interface ParsedChatRequest extends ParsedMessage {
+  stream: boolean;
+}
+
+export type SocketCommand =
+  | ({ type: "message" } & ParsedMessage)
+  | { type: "clear" }
+  | { type: "stop" }
+  | { type: "resume"; run: string; after: number };
+
+/** What a socket continues from: the last state as its client got it, or `dropped` if there was no room to remember it. */
+export type RememberedState = ConversationState | "dropped";
+
+/** The body of `POST /api/chat`. Unknown fields are ignored. @throws ApiError */
+export function parseChatRequest(body: unknown, rules: MessageRules): ParsedChatRequest {
+  const fields = ownFields(body);
+  if (typeof fields.message !== "string") throw invalidRequest("/message", "message must be a string.");
+  if (typeof fields.stream !== "boolean") throw invalidRequest("/stream", "stream must be true or false.");
+  const name = parseRunName(fields.run);
+  return { stream: fields.stream, ...parseMessage(fields.message, fields, fields.state, name, rules) };
+}
+
+/**
+ * One text frame. `state` wins over `previous_response_id`; a message with neither continues from `remembered`.
+ * @throws ApiError
+ */
+export function parseSocketMessage(body: unknown, remembered: RememberedState, rules: MessageRules): SocketCommand {
+  const fields = ownFields(body);
+  const { type, message, state, previous_response_id: responseId } = fields;
+  if (type === "clear" || type === "stop") return { type };
+  const name = parseRunName(fields.run);
+  if (type === "resume") {
+    if (name === undefined) throw invalidRequest("/run", "run must name the run to resume.");
+    return { type, run: name, after: parseAfter(fields.after) };
+  }
+  if (typeof message !== "string") {
+    throw invalidRequest("/message", 'message must be a string, unless type is "clear", "stop" or "resume".');
+  }
+  if (isGiven(responseId) && typeof responseId !== "string") {
+    throw invalidRequest("/previous_response_id", "previous_response_id must be a string.");
+  }
+  const continued = continuesRemembered(body)
+    ? refuseDropped(remembered)
+    : (state ?? { previous_response_id: responseId });
+  return { type: "message", ...parseMessage(message, fields, continued, name, rules) };
+}
+
+/** Whether a socket message is a chat message that names no state. @throws ApiError */
+export function continuesRemembered(body: unknown): boolean {
+  const { message, state, previous_response_id: responseId } = ownFields(body);
+  return isGiven(message) && !isGiven(state) && !isGiven(responseId);
+}
+
+function refuseDropped(remembered: RememberedState): ConversationState {
+  if (remembered !== "dropped") return remembered;
+  throw new ApiError(
+    "conversation_expired",
+    "This connection no longer remembers the conversation. Send the state that came with the last answer, or start a new conversation.",
+  );
+}
+
+function parseMessage(
+  message: string,
+  fields: Fields,
+  state: unknown,
+  name: string | undefined,
+  rules: MessageRules,
+): ParsedMessage {
+  if (message.length > rules.maxMessageChars) {
+    throw new ApiError(
+      "request_too_large",
+      `message is longer than the ${rules.maxMessageChars} characters that are allowed.`,
+      { param: "/message" },
+    );
+  }
+  const attachments = parseAttachments(fields.attachments, rules.attachments);
+  if (message.trim() === "" && attachments.length === 0) {
+    throw invalidRequest("/message", "message must not be empty, unless a file is attached.");
+  }
+  const request: RunRequest = {
+    // A lone surrogate cannot be sent on as UTF-8.
+    message: message.toWellFormed(),
+    attachments,
+    state: readState(state, rules.state),
+  };
+  return { request, name, digest: name === undefined ? "" : digestOf(request) };
+}
+
+/** Without the state: a message that is sent again on another socket may name one where the first one did not. */
+function digestOf({ message, attachments }: RunRequest): string {
+  const hash = createHash("sha256").update(JSON.stringify([message, attachments.map(({ name }) => name)]));
+  for (const { url } of attachments) hash.update(`\n${url.length}\n`).update(url);
+  return hash.digest("base64url");
+}
+
+/** The optional `run` of a message. @throws ApiError `invalid_request` */
+function parseRunName(value: unknown): string | undefined {
+  if (!isGiven(value)) return undefined;
+  if (typeof value === "string" && RUN_ID.test(value)) return value;
+  throw invalidRequest("/run", "run must be 16 to 64 characters of A-Z, a-z, 0-9, _ and -.");
+}
+
+/** The number of the last event that a client has; absent: none yet. */
+function parseAfter(value: unknown): number {
+  if (!isGiven(value)) return 0;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
+  throw invalidRequest("/after", "after must be the id of an event, or 0.");
+}
+
+/** All that is read of a message. */
+const FIELDS = ["type", "message", "stream", "run", "after", "state", "previous_response_id", "attachments"] as const;
+
+type Fields = Partial<Record<(typeof FIELDS)[number], unknown>>;
+
+/** Own fields only: what an object inherits was not sent. And no others: a message may have any number of them. */
+function ownFields(body: unknown): Fields {
+  if (!isRecord(body)) throw invalidRequest("", "The message must be a JSON object.");
+  const own = FIELDS.filter((name) => Object.hasOwn(body, name));
+  return Object.fromEntries(own.map((name) => [name, body[name]]));
+}
+
+/** `null` for an optional field means absent. */
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+/** Files are never dropped in silence. */
+interface AttachmentRules {
+  readonly maxCount: number;
+  /** What the served model takes. */
+  readonly mediaTypes: readonly MediaType[];
+}
+
+/** A longer file name is cut. */
+const MAX_NAME = 200;
+
+/** @throws ApiError that says which attachment is wrong, and why */
+function parseAttachments(value: unknown, rules: AttachmentRules): ReceivedFile[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw invalidRequest("/attachments", "attachments must be an array.");
+  if (value.length > rules.maxCount) {
+    throw new ApiError(
+      "invalid_attachment",
+      `attachments holds ${value.length} files; at most ${rules.maxCount} are allowed.`,
+      { param: "/attachments" },
+    );
+  }
+  return value.map((item, index) => parseAttachment(item, index, rules));
+}
+
+function parseAttachment(item: unknown, index: number, rules: AttachmentRules): ReceivedFile {
+  if (!isRecord(item)) {
+    throw invalidRequest(`/attachments/${index}`, `attachments[${index}] must be an object.`);
+  }
+  const fields = new Map<string, unknown>(Object.entries(item));
+  const text = (field: string): string => {
+    const value = fields.get(field);
+    if (typeof value === "string") return value;
+    throw invalidRequest(`/attachments/${index}/${field}`, `attachments[${index}].${field} must be a string.`);
+  };
+  const type = text("type");
+  const name = displayName(text("name"));
+  const mediaType = text("mime_type").toLowerCase();
+  const data = text("data");
+
+  if (type !== "image" && type !== "file") {
+    throw refuse("invalid_attachment", index, "type", 'must be "image" or "file"');
+  }
+  if (!isMediaType(mediaType)) {
+    const known = ALL_MEDIA_TYPES.join(", ");
+    throw refuse("unsupported_attachment", index, "mime_type", `must be one of ${known}`);
+  }
+  if (MEDIA_TYPES[mediaType].type !== type) {
+    const right = MEDIA_TYPES[mediaType].type;
+    throw refuse("invalid_attachment", index, "type", `must be "${right}" for ${mediaType}`);
+  }
+  if (!rules.mediaTypes.includes(mediaType)) {
+    const taken = listMediaTypes(rules.mediaTypes);
+    const onlyImages = rules.mediaTypes.every((known) => MEDIA_TYPES[known].type === "image");
+    const problem = `is ${MEDIA_TYPES[mediaType].label}; this assistant takes ${taken} ${onlyImages ? "images" : "files"}`;
+    throw refuse("unsupported_attachment", index, "mime_type", problem);
+  }
+  checkData(data, mediaType, index);
+  return { type, name, mime_type: mediaType, url: `data:${mediaType};base64,${data}` };
+}
+
+/** RFC 4648, 3.5: four characters, or two or three of which the last has no bits to spare. */
+const LAST_QUANTUM = /^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$/;
+
+function checkData(data: string, mediaType: MediaType, index: number): void {
+  if (data.startsWith("data:")) {
+    throw refuse("invalid_attachment", index, "data", "must be bare base64, not a data: URL");
+  }
+  // Before the characters are looked at: the size follows from the length alone.
+  if (decodedBytes(data) > MAX_ATTACHMENT_BYTES) {
+    const limit = `${MAX_ATTACHMENT_BYTES} bytes (20 MiB)`;
+    throw refuse("attachment_too_large", index, "data", `is larger than ${limit}`);
+  }
+  if (data === "") throw refuse("invalid_attachment", index, "data", "is empty");
+  const isBase64 = data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data);
+  if (!isBase64 || !LAST_QUANTUM.test(data.slice(-4))) {
+    throw refuse("invalid_attachment", index, "data", "is not base64");
+  }
+  const head = Buffer.from(data.slice(0, Math.ceil(SNIFF_BYTES / 3) * 4), "base64");
+  if (sniffMediaType(head) !== mediaType) {
+    throw refuse("unsupported_attachment", index, "data", `is not a file of type ${mediaType}`);
+  }
+}
+
+function refuse(
+  code: "invalid_attachment" | "unsupported_attachment" | "attachment_too_large",
+  index: number,
+  field: string,
+  problem: string,
+): ApiError {
+  return new ApiError(code, `attachments[${index}].${field} ${problem}.`, {
+    param: `/attachments/${index}/${field}`,
+  });
+}
+
+/** The last part of a path, without characters that could deceive a reader, such as those that control the direction. */
+function displayName(name: string): string {
+  const last = name.split(/[/\\]/).at(-1) ?? "";
+  const clean = last
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "")
+    .trim();
+  return [...clean].slice(0, MAX_NAME).join("") || "attachment";
+}

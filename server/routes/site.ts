@@ -1,0 +1,98 @@
+/** The chat page and the scripts for other sites, from the folder of the built widget. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Origins } from "../auth/origins.ts";
+import type { RequestContext } from "../http/request.ts";
+import {
+  createStaticFile,
+  readStaticFile,
+  type StaticFile,
+  sendStaticFile,
+  styleHashes,
+} from "../http/static-files.ts";
+import { ApiError } from "../protocol/errors.ts";
+
+const HTML = "text/html; charset=utf-8";
+const SCRIPT = "text/javascript; charset=utf-8";
+
+/** Scripts run on the pages of other sites. */
+const FOR_ANY_SITE = { "cross-origin-resource-policy": "cross-origin", "access-control-allow-origin": "*" };
+
+/** Always asked for with the ETag: an older script would name chunks that an upgraded server no longer has. */
+const SCRIPT_HEADERS = { "cache-control": "no-cache", ...FOR_ANY_SITE };
+
+/** The name of a chunk says what is in it, so a browser never has to ask again. */
+const CHUNK_HEADERS = { "cache-control": "public, max-age=31536000, immutable", ...FOR_ANY_SITE };
+
+export interface Site {
+  page: StaticFile;
+  embed: StaticFile;
+  /** For the policy of both pages, which have the same style sheet. */
+  styles: string;
+  /** By path. A path that a client asks for never becomes the name of a file. */
+  scripts: ReadonlyMap<string, StaticFile>;
+}
+
+/** Reads all files at once, so that a script never names chunks of another build. `title` is the page's. */
+export function loadSite(folder: string, title: string): Site {
+  const html = (name: string) => readFileSync(join(folder, name), "utf8").replace("{{title}}", () => escapeHtml(title));
+  const page = html("page.html");
+  const chunks = readdirSync(join(folder, "chunks")).filter((name) => name.endsWith(".js"));
+  const scripts = ["widget.js", "launcher.js", ...chunks.map((name) => `chunks/${name}`)];
+  return {
+    page: createStaticFile(Buffer.from(page), HTML),
+    embed: createStaticFile(Buffer.from(html("embed.html")), HTML),
+    styles: styleHashes(page),
+    scripts: new Map(scripts.map((path) => [`/${path}`, readStaticFile(join(folder, path), SCRIPT)])),
+  };
+}
+
+/** `GET /`: the chat page; `embed=1` is for a frame on another site. */
+export const page =
+  ({ site, origins }: { site: Site; origins: Origins }) =>
+  (context: RequestContext): void => {
+    const isEmbedded = context.query.get("embed") === "1";
+    const headers = pageHeaders(site.styles, isEmbedded ? origins.frameAncestors : "'self'");
+    sendStaticFile(context, isEmbedded ? site.embed : site.page, headers);
+  };
+
+/** `GET /widget.js` and its like: open, because a script tag cannot send a header; they hold no secret. */
+export const script =
+  ({ site }: { site: Site }) =>
+  (context: RequestContext): void => {
+    const file = site.scripts.get(context.path);
+    if (file === undefined) throw new ApiError("not_found", "There is nothing at this address.");
+    sendStaticFile(context, file, context.path.startsWith("/chunks/") ? CHUNK_HEADERS : SCRIPT_HEADERS);
+  };
+
+/**
+ * Only our own script runs, no inline style sheet applies but the one that shows the page until then, and no HTML string
+ * becomes DOM: Lit's own policy is the only one that may make markup, from the templates in our source.
+ */
+function pageHeaders(styles: string, frameAncestors: string): Record<string, string> {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' ${styles}`,
+    "img-src 'self' blob: data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    `frame-ancestors ${frameAncestors}`,
+    "require-trusted-types-for 'script'",
+    "trusted-types lit-html",
+  ];
+  return { "cache-control": "no-cache", "content-security-policy": policy.join("; ") };
+}
+
+const ENTITIES = new Map([
+  ["&", "&amp;"],
+  ["<", "&lt;"],
+  [">", "&gt;"],
+  ['"', "&quot;"],
+]);
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, (char) => ENTITIES.get(char) ?? char);
+}

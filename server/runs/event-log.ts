@@ -1,0 +1,313 @@
+/** The events of one run: written by the run, read by any number of clients, each from where it left off. */
+
+import { ApiError, invalidRequest } from "../protocol/errors.ts";
+import type { NumberedEvent, StreamEvent } from "../protocol/events.ts";
+
+/** Most bytes that a reader gets at once, before it is asked whether its client can take more. */
+const BATCH_BYTES = 64 * 1024;
+
+/** How far the quickest reader may lag behind before the run has to wait. */
+const HIGH_WATER_BYTES = 64 * 1024;
+
+/** What an event takes beside its texts, about. */
+const EVENT_BYTES = 200;
+
+export interface EventLogOptions {
+  /** Beyond this, without a reader, the run has to wait. */
+  maxBytes: number;
+  /** How much of what all readers have is kept for clients that come back. */
+  keptBytes: number;
+  budget: LogBudget;
+}
+
+interface Entry {
+  event: NumberedEvent;
+  /** Bytes of the whole run up to and with this event. */
+  end: number;
+}
+
+export class EventLog {
+  readonly #options: EventLogOptions;
+  readonly #readers = new Set<Reader>();
+  /** The newest events; older ones were dropped. */
+  #entries: Entry[] = [];
+  #lastId = 0;
+  /** Bytes of the whole run that were dropped, and that were written. */
+  #droppedBytes = 0;
+  #writtenBytes = 0;
+  #isEnded = false;
+  #isForgotten = false;
+  #wakeWriter: (() => void) | undefined;
+
+  constructor(options: EventLogOptions) {
+    this.#options = options;
+  }
+
+  /** Number of the newest event; 0 while there is none. */
+  get lastId(): number {
+    return this.#lastId;
+  }
+
+  /** Whether no event follows. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  get readers(): number {
+    return this.#readers.size;
+  }
+
+  /** Number of the oldest event that is there; one more than `lastId` when none is. */
+  get #firstId(): number {
+    return this.#lastId - this.#entries.length + 1;
+  }
+
+  get #bytes(): number {
+    return this.#writtenBytes - this.#droppedBytes;
+  }
+
+  /** Numbers the events, which belong to the log from now on. */
+  append(events: readonly StreamEvent[]): void {
+    const before = this.#writtenBytes;
+    for (const event of events) {
+      this.#lastId += 1;
+      this.#writtenBytes += EVENT_BYTES + textLength(event);
+      this.#entries.push({ event: Object.assign(event, { id: this.#lastId }), end: this.#writtenBytes });
+    }
+    this.#options.budget.take(this.#writtenBytes - before);
+    for (const reader of this.#readers) reader.wake();
+    this.#trim();
+  }
+
+  /** Nothing follows. Readers get what is left. */
+  end(): void {
+    this.#isEnded = true;
+    for (const reader of this.#readers) reader.wake();
+    this.#trim();
+  }
+
+  /** No client can come back: keeps only what the readers still have to get. */
+  forget(): void {
+    this.#isForgotten = true;
+    this.#trim();
+    this.wakeWriter();
+  }
+
+  /** Whether the run has to wait: for its quickest reader or, without readers, because the log is full. */
+  get isFull(): boolean {
+    const { maxBytes, budget } = this.#options;
+    if (this.#isForgotten) return false;
+    if (this.#readers.size === 0) return this.#bytes >= maxBytes || budget.isFull;
+    return this.#writtenBytes - this.#quickestEnd() >= HIGH_WATER_BYTES;
+  }
+
+  /** Resolves when `isFull` may have changed. */
+  async change(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wakeWriter = resolve;
+      this.#options.budget.onRoom(resolve);
+    });
+  }
+
+  wakeWriter(): void {
+    if (this.#wakeWriter === undefined) return;
+    this.#options.budget.forget(this.#wakeWriter);
+    this.#wakeWriter();
+    this.#wakeWriter = undefined;
+  }
+
+  /**
+   * Reads what follows event number `after`, or everything that is still there. `onClose` is called once.
+   * @throws ApiError `run_expired` if the next event was dropped, `invalid_request` if there is no event `after`
+   */
+  read(after: number | "oldest", onClose: () => void): Reader {
+    const position = after === "oldest" ? this.#firstId - 1 : after;
+    if (position > this.#lastId) throw invalidRequest("/after", `This run has no event ${after} yet.`);
+    if (position + 1 < this.#firstId) throw expired(position);
+    const reader = new Reader(this, position, () => {
+      this.#readers.delete(reader);
+      this.readerMoved();
+      onClose();
+    });
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  /** The next events after this one, about as many as fit into a batch. @throws ApiError `run_expired` */
+  after(position: number): NumberedEvent[] {
+    if (position + 1 < this.#firstId) throw expired(position);
+    const limit = this.#endOf(position) + BATCH_BYTES;
+    const from = position + 1 - this.#firstId;
+    let to = from;
+    while (to < this.#entries.length && (to === from || (this.#entries[to] as Entry).end <= limit)) to++;
+    return this.#entries.slice(from, to).map(({ event }) => event);
+  }
+
+  readerMoved(): void {
+    this.#trim();
+    if (this.#wakeWriter !== undefined && !this.isFull) this.wakeWriter();
+  }
+
+  #quickestEnd(): number {
+    let quickest = 0;
+    for (const { position } of this.#readers) quickest = Math.max(quickest, position);
+    return this.#endOf(quickest);
+  }
+
+  /** Bytes of the run up to and with this event. */
+  #endOf(id: number): number {
+    return this.#entries[id - this.#firstId]?.end ?? this.#droppedBytes;
+  }
+
+  /**
+   * Drops the oldest events, but none that the quickest reader still needs, and not the newest one while clients can come
+   * back: it may be the last, which has the state. A slower reader can lose events by this, and then fails.
+   */
+  #trim(): void {
+    const { maxBytes, keptBytes, budget } = this.#options;
+    if (this.#readers.size === 0 && !this.#isForgotten) return;
+    const kept = this.#isForgotten || budget.isFull ? 0 : keptBytes;
+    // Dropping many events at once is cheaper than one by one.
+    if (this.#bytes <= kept * 1.25) return;
+    const newest = this.#isForgotten ? this.#lastId : this.#lastId - 1;
+    const positions = [...this.#readers].map(({ position }) => position);
+    this.#drop(kept, Math.min(newest, ...positions));
+    this.#drop(maxBytes, Math.min(newest, Math.max(0, ...positions)));
+  }
+
+  /** Drops the oldest events up to number `id`, while there are more bytes than these. */
+  #drop(keptBytes: number, id: number): void {
+    let count = 0;
+    let dropped = this.#droppedBytes;
+    for (const { event, end } of this.#entries) {
+      if (event.id > id || this.#writtenBytes - dropped <= keptBytes) break;
+      dropped = end;
+      count++;
+    }
+    if (count === 0) return;
+    this.#entries.splice(0, count);
+    const released = dropped - this.#droppedBytes;
+    this.#droppedBytes = dropped;
+    this.#options.budget.release(released);
+  }
+}
+
+/** One client's position in a log. The next events are taken when the client can take them. */
+export class Reader implements AsyncIterableIterator<NumberedEvent[]> {
+  /** Number of the last event that was handed out. */
+  position: number;
+  readonly #log: EventLog;
+  readonly #onClose: () => void;
+  #isClosed = false;
+  #wake: (() => void) | undefined;
+
+  constructor(log: EventLog, position: number, onClose: () => void) {
+    this.#log = log;
+    this.position = position;
+    this.#onClose = onClose;
+  }
+
+  /** Whether the run has ended and nothing is left to read. */
+  get isAtEnd(): boolean {
+    return this.#log.isEnded && this.position === this.#log.lastId;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** @throws ApiError `run_expired` if the reader was so slow that its next event was dropped */
+  async next(): Promise<IteratorResult<NumberedEvent[], undefined>> {
+    while (!this.#isClosed && !this.isAtEnd) {
+      const events = this.#log.after(this.position);
+      if (events.length > 0) {
+        this.position += events.length;
+        this.#log.readerMoved();
+        return { value: events, done: false };
+      }
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return { value: undefined, done: true };
+  }
+
+  wake(): void {
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+
+  /** The client has everything or has gone. Also ends a loop that waits for events. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#onClose();
+    this.wake();
+  }
+}
+
+function expired(position: number): ApiError {
+  return new ApiError("run_expired", `Event ${position + 1} of this run is no longer kept.`);
+}
+
+/** The length of all texts in a value. */
+function textLength(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  let length = 0;
+  for (const field of Object.values(value)) length += textLength(field);
+  return length;
+}
+
+/** Bounds the memory of the logs of all runs together. */
+export class LogBudget {
+  readonly #maxBytes: number;
+  #usedBytes = 0;
+  /** Drop the logs of ended runs that are kept for clients that come back; the oldest first. */
+  readonly #droppable = new Set<() => void>();
+  readonly #waiting = new Set<() => void>();
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get isFull(): boolean {
+    return this.#usedBytes >= this.#maxBytes;
+  }
+
+  /** Counts bytes, and drops old logs for them. */
+  take(bytes: number): void {
+    this.#usedBytes += bytes;
+    for (const drop of this.#droppable) {
+      if (this.#usedBytes <= this.#maxBytes) return;
+      this.#droppable.delete(drop);
+      drop();
+    }
+  }
+
+  release(bytes: number): void {
+    this.#usedBytes -= bytes;
+    if (this.isFull) return;
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const wake of waiting) wake();
+  }
+
+  /** `drop` releases a log's bytes when they are needed. */
+  offer(drop: () => void): void {
+    this.#droppable.add(drop);
+  }
+
+  withdraw(drop: () => void): void {
+    this.#droppable.delete(drop);
+  }
+
+  /** Calls `wake` once, when there is room again. */
+  onRoom(wake: () => void): void {
+    this.#waiting.add(wake);
+  }
+
+  forget(wake: () => void): void {
+    this.#waiting.delete(wake);
+  }
+}

@@ -1,0 +1,219 @@
+/** Starts runs, finds them again, and ends them when the server stops. */
+
+import { randomUUID } from "node:crypto";
+import { type AgentRuntime, failedEvent, overdueError, type RunRequest, runAgent } from "../agent/run-agent.ts";
+import type { Caller } from "../auth/access.ts";
+import type { Settings } from "../config/settings.ts";
+import type { MessageMemory } from "../limits/memory-budget.ts";
+import type { MessageLimits } from "../limits/message-limits.ts";
+import type { ObserveRun, RunTransport, TraceHeaders } from "../observe/run-observer.ts";
+import { ApiError, invalidRequest } from "../protocol/errors.ts";
+import { EventLog, LogBudget } from "./event-log.ts";
+import { Run, type RunHandle, type RunReader, type RunWork } from "./run.ts";
+import type { RunStore } from "./run-store.ts";
+
+/** A message that is to be answered. */
+export interface StartOptions {
+  request: RunRequest;
+  /** The client's name for the run, if it wants to come back to it. */
+  name: string | undefined;
+  /** Of the message that the name belongs to. */
+  digest: string;
+  transport: RunTransport;
+  /** Of the request, or of the socket's upgrade, that brought the message. */
+  requestId: string;
+  trace: TraceHeaders;
+  /** Of the message. A run that is started shares it until it is over. */
+  memory: MessageMemory;
+}
+
+export interface RegistryParts {
+  runtime: AgentRuntime;
+  store: RunStore;
+  limits: MessageLimits;
+  settings: Settings;
+  observeRun: ObserveRun;
+  /** A message begins (1) or ends (-1) to wait for its run. */
+  onQueue(change: 1 | -1): void;
+}
+
+/** A run, and a reader of its events from the first one on. */
+export interface StartedRun {
+  run: RunHandle;
+  reader: RunReader;
+}
+
+/** For the last event of each run to be written. */
+const LAST_EVENT_MS = 2000;
+
+export class RunRegistry {
+  readonly #parts: RegistryParts;
+  readonly #budget: LogBudget;
+  /** The runs of this process that are running or that a client can still come back to. */
+  readonly #runs = new Map<Run, Caller>();
+  readonly #inFlight = new InFlight();
+  /** Whether the server is stopping: no new runs. */
+  #isDraining = false;
+
+  constructor(parts: RegistryParts) {
+    this.#parts = parts;
+    this.#budget = new LogBudget(parts.settings.resumeTotalBytes);
+  }
+
+  /** @throws ApiError `shutting_down` */
+  refuseWhenDraining(): void {
+    if (!this.#isDraining) return;
+    throw new ApiError("shutting_down", "The server is stopping. Please try again.", { retryAfter: 1 });
+  }
+
+  /**
+   * Starts a run, or gives the one that this caller has named so: a message that is sent again after its connection was lost
+   * is not answered twice. @throws ApiError `shutting_down`, or `invalid_request` for the name of another message's run
+   */
+  async start(caller: Caller, options: StartOptions): Promise<StartedRun> {
+    const { name } = options;
+    const { store } = this.#parts;
+    const id = name ?? randomUUID();
+    const key = runKey(caller, id);
+    const known = name === undefined ? undefined : await store.find(key);
+    if (known !== undefined) return join(known, options);
+    this.refuseWhenDraining();
+    const run = this.#createRun(id, key, options);
+    const owner = await store.claim(key, run);
+    if (owner !== run) return join(owner, options);
+    this.#runs.set(run, caller);
+    if (name !== undefined && (await store.isCancelledEarly(key))) await run.stop();
+    // The reader comes first: a run without one may be over, and its events dropped, before it is read.
+    const reader = await run.read(0);
+    void this.#carryOut(run, caller, options);
+    return { run, reader };
+  }
+
+  /** @throws ApiError `run_not_found`, also for a run of another key */
+  async find(caller: Caller, id: string): Promise<RunHandle> {
+    const run = await this.#parts.store.find(runKey(caller, id));
+    if (run === undefined) throw runNotFound();
+    return run;
+  }
+
+  /**
+   * Ends a run, and gives whether it was ended so, now or before. A run that is not known yet ends as soon as its message
+   * has come, and the model is not asked. @throws ApiError `run_not_found`, for such a run, too
+   */
+  async cancel(caller: Caller, id: string): Promise<boolean> {
+    const key = runKey(caller, id);
+    const run = await this.#parts.store.find(key);
+    if (run !== undefined) return run.stop();
+    await this.#parts.store.cancelEarly(key);
+    throw runNotFound();
+  }
+
+  /** Ends the runs of these callers, whose key may no longer be used, and drops those that have ended. Gives how many ran. */
+  revoke(isRevoked: (caller: Caller) => boolean): number {
+    const revoked = [...this.#runs].filter(([, caller]) => isRevoked(caller)).map(([run]) => run);
+    const running = revoked.filter((run) => !run.isEnded).length;
+    for (const run of revoked) run.abort(run.isEnded ? "gone" : "revoked");
+    return running;
+  }
+
+  /** Starts nothing more. Resolves when all runs are over and read; those that still run after `ms` are ended. */
+  async drain(ms: number): Promise<void> {
+    this.#isDraining = true;
+    if (!(await this.#inFlight.idleWithin(ms))) {
+      for (const run of this.#runs.keys()) run.abort("shutting_down");
+      await this.#inFlight.idleWithin(LAST_EVENT_MS);
+    }
+    for (const run of [...this.#runs.keys()]) run.abort("gone");
+  }
+
+  #createRun(id: string, key: string, { name, digest, transport }: StartOptions): Run {
+    const { settings, store } = this.#parts;
+    // A JSON answer ends with its connection, also under a name: it cannot be read on.
+    const graceMs = name === undefined || transport === "json" ? 0 : settings.resumeSeconds * 1000;
+    const maxBytes = settings.resumeBytes;
+    const run: Run = new Run({
+      id,
+      digest,
+      log: new EventLog({ maxBytes, keptBytes: graceMs === 0 ? 0 : maxBytes / 2, budget: this.#budget }),
+      budget: this.#budget,
+      graceMs,
+      maxMs: settings.runSeconds * 1000,
+      inFlight: this.#inFlight,
+      onForgotten: () => {
+        this.#runs.delete(run);
+        void store.forget(key);
+      },
+    });
+    return run;
+  }
+
+  async #carryOut(run: Run, caller: Caller, options: StartOptions): Promise<void> {
+    const { runtime, limits, observeRun, onQueue } = this.#parts;
+    const { request, transport, requestId, trace } = options;
+    const askedAt = performance.now();
+    const release = options.memory.share();
+    const work: RunWork = {
+      admit: (signal) => {
+        onQueue(1);
+        return limits.admitRun(caller, signal).finally(() => onQueue(-1));
+      },
+      observe: () =>
+        observeRun({
+          runId: run.id,
+          requestId,
+          transport,
+          key: caller.keyKind,
+          message: request.message,
+          askedAt,
+          trace,
+        }),
+      answer: (signal, observer) => runAgent(runtime, request, signal, observer),
+      overdue: (signal) => overdueError(runtime, signal),
+      failed: (error, observer) => failedEvent(runtime, request, error, observer),
+    };
+    await run.carryOut(work);
+    release();
+  }
+}
+
+/** A run is known to the key that started it and to no other. Without keys, knowing the name is what opens the run. */
+function runKey({ keyId }: Caller, id: string): string {
+  return `${keyId}/${id}`;
+}
+
+/** The message was sent before. For a JSON answer the end of the run is enough, if its beginning was dropped. */
+async function join(run: RunHandle, { digest, transport }: StartOptions): Promise<StartedRun> {
+  if (run.digest === digest) return { run, reader: await run.read(transport === "json" ? "oldest" : 0) };
+  throw invalidRequest("/run", "This run id belongs to another message. Mint one per message.");
+}
+
+function runNotFound(): ApiError {
+  return new ApiError("run_not_found", "There is no such run, or it is no longer kept.");
+}
+
+/** Counts what a shutdown has to wait for. */
+class InFlight {
+  #count = 0;
+  #onIdle: (() => void) | undefined;
+
+  enter(): void {
+    this.#count++;
+  }
+
+  leave(): void {
+    this.#count--;
+    if (this.#count === 0) this.#onIdle?.();
+  }
+
+  /** Resolves with whether everything has ended within this many milliseconds. */
+  idleWithin(ms: number): Promise<boolean> {
+    if (this.#count === 0) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), ms);
+      this.#onIdle = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
+  }
+}

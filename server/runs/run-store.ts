@@ -1,0 +1,52 @@
+/** Which runs there are. In memory here; a shared store makes the runs of several processes common to all of them. */
+
+import type { RunHandle } from "./run.ts";
+
+export interface RunStore {
+  /** Registers a run under its key. If the key is taken, gives the run that has it. */
+  claim(key: string, run: RunHandle): Promise<RunHandle>;
+  find(key: string): Promise<RunHandle | undefined>;
+  forget(key: string): Promise<void>;
+  /** Remembers that a run shall not start: its message may still be on its way. */
+  cancelEarly(key: string): Promise<void>;
+  /** May be asked again, because a message can be sent twice. */
+  isCancelledEarly(key: string): Promise<boolean>;
+}
+
+const MAX_EARLY_CANCELS = 10_000;
+
+/** Longer than a body may take, unless that is set otherwise. */
+const EARLY_CANCEL_MS = 10 * 60_000;
+
+/** `now` counts milliseconds and never goes back. */
+export function createMemoryRunStore(now: () => number = () => performance.now()): RunStore {
+  const runs = new Map<string, RunHandle>();
+  /** The oldest first, each with the time at which it is forgotten. */
+  const cancels = new Map<string, number>();
+
+  return {
+    async claim(key, run) {
+      const owner = runs.get(key);
+      if (owner !== undefined) return owner;
+      runs.set(key, run);
+      return run;
+    },
+
+    find: async (key) => runs.get(key),
+
+    async forget(key) {
+      runs.delete(key);
+    },
+
+    async cancelEarly(key) {
+      cancels.delete(key);
+      for (const [oldest, until] of cancels) {
+        if (until > now() && cancels.size < MAX_EARLY_CANCELS) break;
+        cancels.delete(oldest);
+      }
+      cancels.set(key, now() + EARLY_CANCEL_MS);
+    },
+
+    isCancelledEarly: async (key) => (cancels.get(key) ?? 0) > now(),
+  };
+}

@@ -1,0 +1,161 @@
+/** Builds the parts of the server and joins them, once. */
+
+import type { Server } from "node:http";
+import type { Agent } from "./agent/define.ts";
+import type { AgentRuntime } from "./agent/run-agent.ts";
+import { createAccess } from "./auth/access.ts";
+import { createOrigins } from "./auth/origins.ts";
+import { secretsOf } from "./config/environment.ts";
+import { applyLive, type Environment, type Settings } from "./config/settings.ts";
+import { createHttpServer } from "./http/dispatch.ts";
+import { WebSockets } from "./http/websocket.ts";
+import { createMemoryLimiter } from "./limits/limiter.ts";
+import { MemoryBudget } from "./limits/memory-budget.ts";
+import { createMessageLimits } from "./limits/message-limits.ts";
+import { createLog, type Log } from "./observe/log.ts";
+import { createMetrics, type Metrics } from "./observe/metrics.ts";
+import { observeRuns } from "./observe/run-recorder.ts";
+import { createTracing, type OpenTelemetry, type Tracing } from "./observe/tracing.ts";
+import { ownThread } from "./project/own-files.ts";
+import { resolveModels } from "./providers/index.ts";
+import type { LoadPackage, Provider } from "./providers/provider.ts";
+import { routesOf, socketRoutesOf } from "./routes/index.ts";
+import { MessageParser } from "./routes/message-parser.ts";
+import type { Service } from "./routes/service.ts";
+import { loadSite } from "./routes/site.ts";
+import { RunRegistry } from "./runs/run-registry.ts";
+import { createMemoryRunStore } from "./runs/run-store.ts";
+
+export interface ParleyServer {
+  http: Server;
+  log: Log;
+  /**
+   * Takes over the live settings of `next`. Returns how many sockets and runs were ended, because their key or page may
+   * no longer be used.
+   */
+  reload(next: Settings): number;
+  /** Lets running answers finish within the time that the settings give them, then closes everything. */
+  drain(): Promise<void>;
+}
+
+/** What a server is made of. */
+export interface ParleyServerOptions {
+  agent: Agent;
+  settings: Settings;
+  /** The environment that the settings are of: what is secret in it is kept out of the log. */
+  env?: Environment | undefined;
+  /** Loads an SDK that a provider needs. */
+  loadPackage?: LoadPackage | undefined;
+  /** Otherwise it is made from the agent's `model`. */
+  provider?: Provider | undefined;
+  /** Gets each record of the log as a text with its line end, in place of standard error. */
+  logSink?: ((record: string) => void) | undefined;
+  /** Folder of the built chat page and widget. */
+  publicFolder: string;
+  /** Path of the worker that parses large messages, in place of Parley's own. */
+  parseWorker?: string | undefined;
+  /** The package `@opentelemetry/api`, where it is installed: runs are traced. */
+  openTelemetry?: OpenTelemetry | undefined;
+  /** How long a connection may stay open after the server has said that it is over. */
+  lingerMs?: number | undefined;
+}
+
+/** @throws ConfigError */
+export async function createParleyServer(options: ParleyServerOptions): Promise<ParleyServer> {
+  const { agent, settings, openTelemetry, lingerMs = 2000 } = options;
+  const log = createLog(settings, options.logSink);
+  log.hide(secretsOf(options.env ?? {}));
+  const provider = options.provider ?? (await createProvider(options));
+  const metrics = createMetrics({ model: agent.model, tools: toolNames(agent), openSockets: () => sockets.size });
+  const tracing = openTelemetry && createTracing(openTelemetry, { name: agent.agent, model: agent.model });
+  const service = createService(options, { provider, log, metrics, tracing });
+  const { origins, limits, memory } = service;
+  const access = createAccess(settings, origins, log.warning);
+  const sendMs = settings.sendSeconds * 1000;
+  const sockets = new WebSockets({
+    limits,
+    memory,
+    maxBytes: settings.maxBodyBytes,
+    messageMs: settings.bodySeconds * 1000,
+    minRate: settings.minUploadRate,
+    sendMs,
+    lingerMs,
+    onError: metrics.error,
+  });
+  const routes = routesOf(service);
+  const socketRoutes = socketRoutesOf(service);
+  const http = createHttpServer(
+    { routes, socketRoutes, access, origins, limits, sockets, log, metrics, sendMs, lingerMs },
+    settings,
+  );
+  return {
+    http,
+    log,
+    reload(next) {
+      applyLive(settings, next);
+      const ended = service.runs.revoke((caller) => !access.isKnown(caller));
+      return ended + sockets.recheck((credentials) => access.authorize(credentials, "socket"));
+    },
+    async drain() {
+      await service.runs.drain(settings.drainSeconds * 1000);
+      await Promise.all([closeServer(http, lingerMs), sockets.closeAll()]);
+      await service.parser.close();
+      metrics.close();
+      await tracing?.flush();
+    },
+  };
+}
+
+interface Observing {
+  provider: Provider;
+  log: Log;
+  metrics: Metrics;
+  tracing: Tracing | undefined;
+}
+
+function createService(options: ParleyServerOptions, { provider, log, metrics, tracing }: Observing): Service {
+  const { agent, settings, parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
+  const runtime: AgentRuntime = { agent, provider, settings };
+  const limits = createMessageLimits(createMemoryLimiter(), settings, metrics.limited);
+  return {
+    agent,
+    provider,
+    settings,
+    origins: createOrigins(settings),
+    limits,
+    memory: new MemoryBudget(settings.maxRequestBytesTotal),
+    parser: new MessageParser(runtime, parseWorker),
+    runs: new RunRegistry({
+      runtime,
+      store: createMemoryRunStore(),
+      limits,
+      settings,
+      observeRun: observeRuns({ model: agent.model, log, metrics }, tracing),
+      onQueue: metrics.queued,
+    }),
+    log,
+    site: loadSite(options.publicFolder, agent.name),
+    metricsPage: settings.metrics ? metrics.render : undefined,
+  };
+}
+
+function createProvider({ agent, settings, loadPackage }: ParleyServerOptions): Promise<Provider> {
+  return resolveModels([agent.model, ...agent.fallbacks], {
+    settings,
+    modelSettings: agent.settings,
+    loadPackage: loadPackage ?? ((name) => import(name)),
+  });
+}
+
+function toolNames({ tools, settings }: Agent): string[] {
+  return [...tools.keys(), ...(settings.hostedTools ?? []).map(({ type }) => type)];
+}
+
+/** Lets the last bytes leave, and then cuts whatever is still connected. */
+function closeServer(http: Server, lingerMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    http.close(() => resolve());
+    http.closeIdleConnections();
+    setTimeout(() => http.closeAllConnections(), lingerMs).unref();
+  });
+}

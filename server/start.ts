@@ -1,0 +1,66 @@
+/** A server's life in its process: it listens, and a signal or a stray error ends it. */
+
+import { once } from "node:events";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Settings } from "./config/settings.ts";
+import { ConfigError } from "./errors.ts";
+import type { ParleyServer } from "./server.ts";
+
+/** The URL of the chat page. @throws ConfigError that says why the server cannot listen */
+export async function listen(http: Server, { port, host }: Settings): Promise<string> {
+  try {
+    http.listen(port, host);
+    await once(http, "listening");
+  } catch (error) {
+    throw new ConfigError(listenProblem(error, host, port), { cause: error });
+  }
+  return urlOf(http.address() as AddressInfo);
+}
+
+/** A browser cannot open an address that stands for all of them. */
+function urlOf({ address, port }: AddressInfo): string {
+  const host = ["0.0.0.0", "::"].includes(address) ? "localhost" : address;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}/`;
+}
+
+function listenProblem(error: unknown, host: string, port: number): string {
+  switch (error instanceof Error && "code" in error ? error.code : undefined) {
+    case "EADDRINUSE":
+      return `Port ${port} is in use. Choose another with --port, or stop the program that uses it.`;
+    case "EACCES":
+      return `Port ${port} may not be used by this user. Choose one above 1023 with --port.`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+      return `"${host}" is not an address of this machine. Choose one with --host, such as 127.0.0.1 or 0.0.0.0.`;
+    case "EAI_AGAIN":
+      return `The address of "${host}" could not be looked up in time. Try again, or choose an address with --host, such as 127.0.0.1 or 0.0.0.0.`;
+    default:
+      return `Cannot listen on ${host}:${port}: ${error instanceof Error ? error.message : error}`;
+  }
+}
+
+/** The first signal lets running answers finish, the second one ends the process at once. */
+export function closeOnSignal(server: ParleyServer): void {
+  const { log } = server;
+  let isClosing = false;
+  const close = (code: number) => {
+    if (isClosing) return;
+    isClosing = true;
+    void server.drain().then(() => process.exit(code));
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.on(signal, () => {
+      if (isClosing) process.exit(1);
+      log.notice("Finishing running answers. A second signal stops at once.");
+      close(0);
+    });
+  }
+  // A tool that leaves a rejected promise behind must not end the other conversations.
+  process.on("unhandledRejection", (reason) => log.failure(reason));
+  // After an exception that was not caught, anything may be half done: this process takes no new messages.
+  process.on("uncaughtException", (error) => {
+    log.failure(error);
+    close(1);
+  });
+}

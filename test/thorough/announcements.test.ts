@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { ApiError } from "../../server/protocol/errors.ts";
+import { type ChatPage, isFocused, openChat } from "../browser/chat-page.ts";
+import { allHeard, listen } from "../browser/listening.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { gate, within } from "../support/deadline.ts";
+import { call, fail, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
+import { broken, echo } from "../support/test-tools.ts";
+
+const browser = await launchBrowser({ after });
+
+const gates = { tools: gate() };
+
+const CASES: readonly {
+  what: string;
+  turns: readonly Turn[];
+  /** What the person does beside sending. */
+  act?: (chat: ChatPage) => Promise<void>;
+  expected: readonly string[];
+}[] = [
+  {
+    what: "an answer sentence by sentence, without Markdown's marks and buttons",
+    turns: [
+      [
+        say("# Result\n\n**Pong** came back. See [the page](https://example.org).\n\n"),
+        say("- one\n- [x] two\n\n```js\nx()\n```\n\n| A | B |\n|---|---|\n| 1 | 2 |\n"),
+      ],
+    ],
+    expected: ["Answering…", "Result", "Pong came back.", "See the page.", "one", "two", "js", "x()", "A B", "1 2"],
+  },
+  {
+    what: "tools as they begin and end, and thinking not at all",
+    turns: [
+      [think("Hm."), call("c1", "echo", { text: "ping" })],
+      [call("c2", "broken")],
+      [wait(gates.tools.opened), say("Pong.")],
+    ],
+    act: async ({ tools }) => {
+      await tools.nth(1).waitFor();
+      gates.tools.open();
+    },
+    expected: ["Answering…", "Using echo…", "echo: completed", "Using broken…", "broken: failed", "Pong."],
+  },
+  {
+    what: "that an answer was stopped, after what there is of it",
+    turns: [[say("Half of"), hang]],
+    act: async ({ replies, stop }) => {
+      await replies.getByText("Half of").waitFor();
+      await stop.click();
+    },
+    expected: ["Answering…", "Half of", "You stopped this answer."],
+  },
+  {
+    what: "what a pressed thumb leads to",
+    turns: [[say("One.")]],
+    act: async ({ page, replies }) => {
+      await page.locator("agent-chat").evaluate((chat) => chat.setAttribute("feedback", ""));
+      await replies.getByRole("button", { name: "Bad answer" }).press("Enter");
+      await page.getByLabel("Incomplete").check();
+      await page.getByRole("button", { name: "Send", exact: true }).press("Enter");
+      await page.locator('[part="input"]').focus();
+    },
+    expected: ["Answering…", "One.", "What was wrong?", "(optional)", "Thank you."],
+  },
+  {
+    what: "a failure at once",
+    turns: [[fail(new ApiError("provider_error", "The model is ill."))]],
+    expected: ["Answering…", "! The model is ill."],
+  },
+];
+
+/** Resolves when so much has been heard. */
+async function heardOf(page: Page, heard: readonly string[], count: number): Promise<void> {
+  while (heard.length < count) await allHeard(page);
+}
+
+test("a listener hears exactly what happens, and the focus stays where it is", async (t) => {
+  for (const { what, turns, act, expected } of CASES) {
+    await t.test(what, async (t) => {
+      const chat = await openChat(t, browser, { agent: { tools: [echo, broken] }, turns });
+      await chat.greeting.waitFor();
+      const heard = await listen(chat.page);
+      await chat.say("Go");
+      await act?.(chat);
+      // The button to send is also there before an answer begins.
+      await within(heardOf(chat.page, heard, expected.length), "what is to be heard");
+      await chat.send.waitFor();
+      // What was said is taken back; nothing comes after that.
+      await chat.page.locator('[role="status"]:not(:has(p))').waitFor({ state: "attached" });
+      await allHeard(chat.page);
+      assert.deepEqual(heard, expected);
+      assert.equal(await isFocused(chat.input), true);
+      assert.equal(await chat.messages.getAttribute("aria-live"), "off");
+    });
+  }
+});
+
+test("what became of files is spoken: which were taken, which refused, and why", async (t) => {
+  const chat = await openChat(t, browser, { turns: [] });
+  await chat.greeting.waitFor();
+  const heard = await listen(chat.page);
+  await chat.files.setInputFiles([
+    { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") },
+    { name: "offer.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") },
+    { name: "empty.pdf", mimeType: "application/pdf", buffer: Buffer.alloc(0) },
+  ]);
+  await chat.page.getByRole("status").getByText("empty.pdf is empty.").waitFor();
+  assert.deepEqual(heard, [
+    "notes.txt cannot be attached: only JPEG, PNG, GIF, WebP, and PDF files are taken.",
+    "offer.pdf attached.",
+    "empty.pdf is empty.",
+  ]);
+});
+
+test("a long answer is spoken whole and in its order, a part at a time", async (t) => {
+  const lines = Array.from({ length: 320 }, (_, index) => `Line ${index + 1}.`);
+  const chat = await openChat(t, browser, { turns: [[say(lines.join("\n\n"))]] });
+  await chat.greeting.waitFor();
+  const parts = await chat.page.getByRole("status").evaluateHandle((region) => {
+    const told: string[][] = [];
+    new MutationObserver((records) => {
+      const added = records.flatMap(({ addedNodes }) => [...addedNodes]);
+      told.push(added.flatMap((node) => (node instanceof Element ? [node.textContent] : [])));
+    }).observe(region, { childList: true });
+    return told;
+  });
+  await chat.say("Go");
+  await chat.answered();
+  await chat.page.getByRole("status").getByText("Line 320.").waitFor({ state: "attached" });
+  const told = await parts.jsonValue();
+  assert.deepEqual(told.flat(), ["Answering…", ...lines]);
+  assert.ok(told.every(({ length }) => length <= 50));
+});

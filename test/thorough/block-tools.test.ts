@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { chatIn, isFocused, openChat } from "../browser/chat-page.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { say, wait } from "../support/scripted-provider.ts";
+import { startServer } from "../support/start-server.ts";
+
+const browser = await launchBrowser({ after });
+
+const CLIPBOARD = { permissions: ["clipboard-read", "clipboard-write"] };
+
+const lines = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => `line ${from + index}\n`).join("");
+
+test("long lines wrap by a button that Tab reaches, and say so", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say(`\`\`\`\n${"wide ".repeat(100)}\n\`\`\``)]],
+  });
+  await chat.say("Show me");
+  const wrap = chat.answer.getByRole("button", { name: "Wrap lines" });
+  await wrap.waitFor();
+  const pre = chat.answer.locator("pre");
+  const overflows = () => pre.evaluate((it) => it.scrollWidth > it.clientWidth);
+  assert.equal(await overflows(), true);
+  await chat.answer.getByRole("button", { name: "Copy" }).focus();
+  await chat.page.keyboard.press("Tab");
+  assert.equal(await isFocused(wrap), true);
+  await chat.page.keyboard.press("Enter");
+  assert.equal(await wrap.getAttribute("aria-pressed"), "true");
+  assert.equal(await overflows(), false);
+});
+
+test("code over 40 lines is folded while it streams, keeps what the reader chose, and is copied whole", async (t) => {
+  const [more, rest] = [gate(), gate()];
+  const chat = await openChat(t, browser, {
+    turns: [
+      [say(`\`\`\`\n${lines(1, 60)}`), wait(more.opened), say(lines(60, 101)), wait(rest.opened), say("```\n\nDone.")],
+    ],
+    browser: CLIPBOARD,
+  });
+  await chat.say("Show me");
+  await chat.answer.getByRole("button", { name: "Show all 59 lines" }).waitFor();
+  const pre = chat.answer.locator("pre");
+  const height = () => pre.evaluate((it) => it.clientHeight);
+  const folded = await height();
+  more.open();
+  const open = chat.answer.getByRole("button", { name: "Show all 100 lines" });
+  await open.waitFor();
+  assert.equal(await height(), folded, "what follows does not move");
+  await open.click();
+  assert.ok((await height()) > 2 * folded);
+  rest.open();
+  await chat.answer.getByText("Done.").waitFor();
+  assert.ok((await height()) > 2 * folded, "it stays open");
+  const close = chat.answer.getByRole("button", { name: "Show fewer lines" });
+  assert.equal(await close.getAttribute("aria-expanded"), "true");
+  await close.click();
+  assert.equal(await height(), folded);
+  await chat.answer.getByRole("button", { name: "Copy" }).click();
+  await chat.answer.getByRole("button", { name: "Copied" }).waitFor();
+  assert.equal(
+    (await chat.page.evaluate(() => navigator.clipboard.readText())).replace(/\r/g, ""),
+    lines(1, 101).trim(),
+  );
+});
+
+test("short code has no fold", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say(`\`\`\`\n${lines(1, 41)}\`\`\`\n`)]] });
+  await chat.say("Show me");
+  await chat.answer.getByRole("button", { name: "Wrap lines" }).waitFor();
+  assert.equal(await chat.answer.locator("[aria-expanded]").count(), 0);
+});
+
+test("a table is copied as CSV and as Markdown, also when it has grown under its buttons", async (t) => {
+  const more = gate();
+  const chat = await openChat(t, browser, {
+    turns: [
+      [
+        say("| a | b |\n|---|--:|\n| x, *y* | 1 |\n"),
+        wait(more.opened),
+        say('| "q" | -2 |\n| =1+1 | a\\|b |\n\nDone.'),
+      ],
+    ],
+    browser: CLIPBOARD,
+  });
+  await chat.say("Show me");
+  const csv = chat.answer.getByRole("button", { name: "Copy as CSV" });
+  await csv.waitFor({ state: "attached" });
+  more.open();
+  await chat.answer.getByText("Done.").waitFor();
+  const tools = chat.answer.locator(".table .tools button");
+  // The one that was pressed says so for a moment.
+  const copied = async (as: "Markdown" | "CSV") => {
+    const pressed = tools.nth(as === "Markdown" ? 0 : 1);
+    await pressed.and(chat.answer.getByRole("button", { name: "Copied" })).waitFor();
+    return (await chat.page.evaluate(() => navigator.clipboard.readText())).replace(/\r/g, "");
+  };
+  await csv.focus();
+  await chat.page.keyboard.press("Enter");
+  assert.equal(await copied("CSV"), `a,b\n"x, y",1\n"""q""",-2\n'=1+1,a|b`);
+  await chat.answer.getByRole("button", { name: "Copy as Markdown" }).press("Enter");
+  assert.equal(await copied("Markdown"), '| a | b |\n| --- | ---: |\n| x, y | 1 |\n| "q" | -2 |\n| =1+1 | a\\|b |');
+});
+
+test("the tools of code are hidden until it is pointed at or holds the focus, and those of a table cover none of it", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("```\ncode\n```\n\n| a |\n|---|\n| 1 |")]],
+    browser: { viewport: { width: 700, height: 900 } },
+  });
+  await chat.say("Show me");
+  const tools = chat.answer.locator(".code-header > .tools");
+  await tools.waitFor({ state: "attached" });
+  const opacity = () => tools.evaluate((it) => getComputedStyle(it).opacity);
+  await chat.page.mouse.move(0, 0);
+  assert.equal(await opacity(), "0");
+  await chat.answer.locator("pre").hover();
+  assert.equal(await opacity(), "1");
+  await chat.page.mouse.move(0, 0);
+  await chat.answer.getByRole("button", { name: "Copy", exact: true }).focus();
+  assert.equal(await opacity(), "1");
+  const csv = chat.answer.getByRole("button", { name: "Copy as CSV" });
+  await csv.waitFor();
+  const table = await chat.answer.locator("table").boundingBox();
+  const button = await csv.boundingBox();
+  assert.ok(table && button && button.y >= table.y + table.height);
+});
+
+test("folded code opens when something in it is found, which stays in view, and by its button without moving the reader", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say(`\`\`\`\n${lines(1, 300)}\`\`\`\n\nAfter.`)]],
+    browser: { viewport: { width: 700, height: 600 } },
+  });
+  await chat.say("Show me");
+  const open = chat.answer.getByRole("button", { name: "Show all 299 lines" });
+  await open.waitFor();
+  await chat.send.waitFor();
+  const top = await chat.answer.locator("pre").evaluate(async (pre) => {
+    const range = new Range();
+    const walker = document.createTreeWalker(pre, NodeFilter.SHOW_TEXT);
+    let text = walker.nextNode() as Text;
+    while (!text.data.includes("line 200\n")) text = walker.nextNode() as Text;
+    range.setStart(text, text.data.indexOf("line 200\n"));
+    range.setEnd(text, range.startOffset + 8);
+    // As finding text in the page does.
+    const opened = new Promise((resolve) => pre.parentElement?.addEventListener("toggle", resolve));
+    pre.scrollTop = range.getBoundingClientRect().top - 300;
+    await opened;
+    await new Promise(requestAnimationFrame);
+    return range.getBoundingClientRect().top;
+  });
+  assert.ok(Math.abs(top - 300) < 30, `line 200 is at ${top}`);
+  await chat.answer.getByRole("button", { name: "Show fewer lines" }).click();
+  await open.waitFor();
+  await chat.messages.evaluate((scroller) => scroller.scrollTo(0, scroller.scrollHeight));
+  await open.click();
+  await chat.answer.getByRole("button", { name: "Show fewer lines" }).waitFor();
+  const after = await chat.answer.getByText("After.").boundingBox();
+  assert.ok(after && after.y > 600, "the end of the code has not come into view");
+});
+
+test("code that comes line by line is folded when it gets too long, and its lines are counted on", async (t) => {
+  const [more, end] = [gate(), gate()];
+  const chat = await openChat(t, browser, {
+    turns: [[say(`\`\`\`\n${lines(1, 10)}`), wait(more.opened), say(lines(10, 90)), wait(end.opened)]],
+  });
+  await chat.say("Show me");
+  await chat.answer.getByRole("button", { name: "Wrap lines" }).waitFor();
+  more.open();
+  await chat.answer.getByRole("button", { name: /^Show all \d+ lines$/ }).waitFor();
+  await chat.answer.getByRole("button", { name: "Show all 89 lines" }).waitFor();
+  end.open();
+  await chat.send.waitFor();
+});
+
+test("without the tools code is whole and can be copied", async (t) => {
+  const server = await startServer(t, { turns: [[say("```ts\nconst a = 1;\n```")]] });
+  const { page } = await openPage(t, browser, CLIPBOARD);
+  await page.route("**/chunks/*", (route) => route.abort());
+  await page.goto(server.url);
+  const chat = chatIn(page);
+  await chat.ask("Show me", "ts\nCopy\nconst a = 1;");
+  await chat.answer.getByRole("button", { name: "Copy" }).click();
+  await chat.answer.getByRole("button", { name: "Copied" }).waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "const a = 1;");
+});

@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import type { Locator, Page } from "playwright-core";
+import { ApiError } from "../../server/protocol/errors.ts";
+import {
+  type ChatElement,
+  type ChatPageOptions,
+  chatIn,
+  failOnComplaints,
+  openChat,
+  openRows,
+} from "../browser/chat-page.ts";
+import { watchIncidents } from "../browser/incidents.ts";
+import { HEAVY_ANSWERS, HOSTILE_ANSWERS, type HostileAnswer } from "../fixtures/hostile-answers.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { call, fail, type Step, say, think } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { echo } from "../support/test-tools.ts";
+
+const browser = await launchBrowser({ after });
+
+/** All short ones at once, for places that show text as it is. */
+const EVERYTHING = HOSTILE_ANSWERS.map(({ text }) => text).join("\n");
+
+/** Odd lengths, so that marks, entities and surrogate pairs are cut in two. */
+function inPieces(text: string): Step[] {
+  const lengths = text.length > 2_000 ? [997, 1, 2003] : [1, 2, 3, 5, 7, 11];
+  const steps: Step[] = [];
+  for (let at = 0, index = 0; at < text.length; index++) {
+    const length = lengths[index % lengths.length] ?? 1;
+    steps.push(say(text.slice(at, at + length)));
+    at += length;
+  }
+  return steps;
+}
+
+interface Watched extends ChatElement {
+  page: Page;
+  incidents: string[];
+}
+
+/** The chat page, whose policy would stop what slips through and complain of it. */
+async function openWatched(t: TestContext, options: ChatPageOptions): Promise<Watched> {
+  const chat = await openChat(t, browser, options);
+  return { ...chat, incidents: await watchIncidents(chat.page, [`127.0.0.1:${chat.server.port}`]) };
+}
+
+/** The element on a site without any policy, where what slips through does its work. */
+async function openUnprotected(t: TestContext, options: ChatPageOptions): Promise<Watched> {
+  const server = await startServer(t, options);
+  const site = await startSite(t, {
+    "/": sitePage(`<agent-chat style="height: 500px"></agent-chat><script src="${server.url}/widget.js"></script>`),
+  });
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  await page.goto(site.url);
+  const hosts = [server.url, site.url].map((url) => new URL(url).host);
+  const incidents = await watchIncidents(page, hosts);
+  return { page, incidents, ...chatIn(page.locator("agent-chat")) };
+}
+
+/** What stands in a place, mostly the transcript, and must not: elements, handlers, addresses. */
+function forbiddenIn(chat: ChatElement, place: Locator = chat.messages): Promise<string[]> {
+  return place.evaluate((root) => {
+    const found: string[] = [];
+    for (const node of root.querySelectorAll("*")) {
+      const name = node.localName;
+      const isIcon = node.closest("svg.icon") !== null;
+      const isTask = node instanceof HTMLInputElement && node.type === "checkbox" && node.disabled;
+      const banned =
+        /^(script|style|link|meta|base|iframe|frame|object|embed|form|input|svg|math|video|audio|picture|source|template)$/;
+      if (banned.test(name) && !isIcon && !isTask) found.push(`<${name}>`);
+      for (const { name: attribute, value } of node.attributes) {
+        if (/^on|^style$|^srcdoc$|^ping$|^formaction$/.test(attribute)) {
+          found.push(`${name} ${attribute}=${value}`);
+        }
+      }
+      if (node instanceof HTMLAnchorElement && !/^(https?|mailto|tel):$/.test(node.protocol)) {
+        found.push(`link ${node.href}`);
+      }
+      if (node instanceof HTMLImageElement && !/^(blob:|data:image\/(png|jpeg|gif|webp))/.test(node.src)) {
+        found.push(`image ${node.src}`);
+      }
+    }
+    return found;
+  });
+}
+
+async function sayAll(chat: Watched, answers: readonly HostileAnswer[]): Promise<void> {
+  for (const [index, { name }] of answers.entries()) {
+    await chat.say(name);
+    const reply = chat.replies.nth(index).and(chat.page.locator('[aria-busy="false"]'));
+    await reply.waitFor();
+    assert.deepEqual([name, chat.incidents, await forbiddenIn(chat, reply)], [name, [], []]);
+  }
+  assert.deepEqual(await forbiddenIn(chat), []);
+}
+
+test(`${HOSTILE_ANSWERS.length} hostile answers run nothing, ask nobody and leave the page usable`, async (t) => {
+  const chat = await openUnprotected(t, {
+    turns: [...HOSTILE_ANSWERS.map(({ text }) => inPieces(text)), [say("Unharmed.")]],
+  });
+  await sayAll(chat, HOSTILE_ANSWERS);
+  await chat.ask("Are you well?", "Unharmed.");
+  await chat.page.evaluate(() => window.ran());
+  assert.deepEqual(chat.incidents, ["a script ran"], "only the test's own: it would be seen");
+});
+
+test("the page's policy has nothing to complain of when it shows all of them", async (t) => {
+  const texts = HOSTILE_ANSWERS.map(({ text }) => text);
+  const chat = await openWatched(t, { turns: [texts.map((text) => say(`${text}\n\n`))] });
+  await chat.say("Everything, please");
+  await chat.replies.and(chat.page.locator('[aria-busy="false"]')).waitFor();
+  assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
+});
+
+/** What grows with the square of an answer takes minutes; a busy machine takes a second for the harmless. */
+const FREEZE_MS = 10_000;
+
+test(`${HEAVY_ANSWERS.length} heavy answers never freeze the page`, async (t) => {
+  const chat = await openUnprotected(t, {
+    turns: [...HEAVY_ANSWERS.map(({ text }) => inPieces(text)), [say("Unharmed.")]],
+  });
+  let slowest = 0;
+  for (const [index, { name }] of HEAVY_ANSWERS.entries()) {
+    await chat.say(name);
+    await chat.replies.nth(index).and(chat.page.locator('[aria-busy="false"]')).waitFor();
+    const longest = await chat.page.evaluate(() => window.longestTask);
+    slowest = Math.max(slowest, longest);
+    assert.ok(longest < FREEZE_MS, `${name} held the page up for ${longest} ms`);
+  }
+  t.diagnostic(`longest task: ${slowest.toFixed(0)} ms`);
+  assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
+  await chat.ask("Are you well?", "Unharmed.");
+});
+
+test("tool names, arguments, outputs and thinking are text, whatever they hold", async (t) => {
+  const chat = await openWatched(t, {
+    agent: { tools: [echo] },
+    turns: [
+      [
+        think(EVERYTHING),
+        call("c1", "echo", { text: EVERYTHING }),
+        call("c2", EVERYTHING, { "<img src=x onerror=ran()>": EVERYTHING }),
+      ],
+      [say("Unharmed.")],
+    ],
+  });
+  await chat.say("Go");
+  await chat.replies.getByText("Unharmed.").waitFor();
+  await openRows(chat);
+  const [args, output] = await chat.tools.first().locator("pre").allTextContents();
+  assert.deepEqual(JSON.parse(args ?? ""), { text: EVERYTHING });
+  assert.equal(output, EVERYTHING.toWellFormed());
+  assert.match((await chat.thinking.textContent()) ?? "", /<script>ran\(\)<\/script>/);
+  assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
+});
+
+test("an error's text is text", async (t) => {
+  const chat = await openWatched(t, {
+    turns: [[fail(new ApiError("provider_error", EVERYTHING))], [say("Unharmed.")]],
+  });
+  await chat.say("Go");
+  await chat.error.getByText("<script>ran()</script>").waitFor();
+  assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
+  await chat.retry.click();
+  await chat.replies.getByText("Unharmed.").waitFor();
+});
+
+test("names, welcome, suggestions and the person's own message are text", async (t) => {
+  const markup = `<img src=x onerror=ran()> "'><script>ran()</script> [x](javascript:ran())`;
+  const chat = await openWatched(t, {
+    agent: {
+      name: `${markup} app`,
+      agent: markup,
+      chat: { welcome: EVERYTHING, suggestions: [markup], disclaimer: markup },
+    },
+    turns: [[say("Unharmed.")]],
+  });
+  assert.equal(await chat.page.title(), `${markup} app`);
+  assert.equal((await chat.greeting.textContent())?.trim(), EVERYTHING.trim());
+  assert.equal(await chat.page.locator('[part="disclaimer"]').textContent(), markup);
+  assert.deepEqual(await forbiddenIn(chat), []);
+  await chat.page.locator('[part="suggestion"]').click();
+  await chat.replies.getByText("Unharmed.").waitFor();
+  assert.equal(await chat.questions.locator(".bubble").textContent(), markup);
+  assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
+});
+
+test("a file's name is text, before it is sent and after", async (t) => {
+  const name = `"><img src=x onerror=ran()>\u202egnp.pdf`;
+  const chat = await openWatched(t, { turns: [[say("Unharmed.")]] });
+  const buffer = Buffer.from("%PDF-1.7\n");
+  await chat.files.setInputFiles({ name, mimeType: "application/pdf", buffer });
+  await chat.page.locator('[part="attachment"]').getByText("onerror").waitFor();
+  await chat.send.click();
+  await chat.replies.getByText("Unharmed.").waitFor();
+  assert.equal(await chat.questions.locator(".file-name").textContent(), name);
+  assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
+});
+
+test("an image of another site is asked for only when the reader clicks", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("![A cat](https://evil.example/cat.png)")]],
+    expectedComplaints: /Content Security Policy/,
+  });
+  await chat.say("Show me a cat");
+  const button = chat.answer.getByRole("button", { name: /evil\.example/ });
+  await button.waitFor();
+  assert.equal(await chat.answer.locator("img").count(), 0);
+  await button.click();
+  // The page's own policy still lets no other host in; what is left is the image's text.
+  await chat.answer.getByText("A cat").waitFor();
+  assert.equal(await chat.answer.locator("button.image").count(), 0);
+});

@@ -1,0 +1,111 @@
+/** While an answer comes at full speed, whatever a reader does to look elsewhere keeps the text under his eyes where it is. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { type ChatPage, isFocused, openChat } from "../browser/chat-page.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { within } from "../support/deadline.ts";
+import { say, type Turn, wait } from "../support/scripted-provider.ts";
+
+const browser = await launchBrowser({ after });
+
+const PARAGRAPHS = Array.from({ length: 30 }, (_, index) => `Paragraph ${index + 1}.\n\n`);
+
+/** An answer of 240 tokens a second, until the test has seen enough. */
+function* endless(enough: { yet: boolean }): Turn {
+  yield say(`${PARAGRAPHS.join("")}Far from where the pointer is, there is a [link](https://example.org/).\n\n`);
+  while (!enough.yet) {
+    yield say("some more words ");
+    yield wait(new Promise((resolve) => setTimeout(resolve, 4)));
+  }
+}
+
+/** What was pushed goes on by itself for a moment, and a wheel's turn arrives a moment later. */
+async function untilStill({ messages }: ChatPage): Promise<void> {
+  await messages.evaluate(async (scroller) => {
+    let place = scroller.scrollTop;
+    for (let frame = 0, still = 0; still < 20; frame++) {
+      if (frame === 1_000) throw new Error("the transcript still moves by itself");
+      await new Promise(requestAnimationFrame);
+      still = scroller.scrollTop === place ? still + 1 : 0;
+      place = scroller.scrollTop;
+    }
+  });
+}
+
+/** What a reader does to see what is further up. */
+const GESTURES: Record<string, (chat: ChatPage, x: number, y: number) => Promise<void>> = {
+  "the wheel upward": async ({ page }) => page.mouse.wheel(0, -120),
+  "the key upward": async ({ page, messages }) => {
+    await messages.focus();
+    await page.keyboard.press("ArrowUp");
+  },
+  "a finger upward": async ({ page }, x, y) => {
+    const device = await page.context().newCDPSession(page);
+    const touch = (type: "touchStart" | "touchMove" | "touchEnd", at: number) =>
+      device.send("Input.dispatchTouchEvent", {
+        type,
+        touchPoints: type === "touchEnd" ? [] : [{ x, y: at }],
+      });
+    await touch("touchStart", y);
+    for (let moved = 0; moved <= 60; moved += 10) await touch("touchMove", y + moved);
+    await touch("touchEnd", y + 60);
+  },
+  "a search in the page": async ({ replies }) =>
+    replies.getByText("Paragraph 9.").evaluate((text) => text.scrollIntoView({ block: "center" })),
+  "the focus on what is in view": async ({ page, input, replies }) => {
+    await input.focus();
+    const link = replies.getByRole("link");
+    while (!(await isFocused(link))) await page.keyboard.press("Shift+Tab");
+  },
+  "a selection upward": async ({ page }, x, y) => {
+    await page.mouse.down();
+    await page.mouse.move(x + 40, y - 30, { steps: 4 });
+  },
+};
+
+for (const [name, gesture] of Object.entries(GESTURES)) {
+  test(`with ${name} a reader stays where he is, however fast the answer comes`, async (t) => {
+    const enough = { yet: false };
+    t.after(() => {
+      enough.yet = true;
+    });
+    const chat = await openChat(t, browser, {
+      turns: [endless(enough), [say("Second answer.")]],
+      browser: { viewport: { width: 800, height: 500 }, hasTouch: name === "a finger upward" },
+    });
+    await chat.say("Long");
+    await chat.replies.getByText("some more words").waitFor();
+    const box = await chat.messages.boundingBox();
+    assert.ok(box);
+    const [x, y] = [box.x + 60, box.y + box.height / 2];
+    await chat.page.mouse.move(x, y);
+    await gesture(chat, x, y);
+    await chat.page.locator('[part="jump"]').waitFor();
+    await untilStill(chat);
+    // The text under the reader's eyes, in each frame in which the answer has grown.
+    const watched = chat.messages.evaluate(async (scroller) => {
+      const root = scroller.getRootNode() as ShadowRoot;
+      const text = root.querySelector('[part="markdown"] p:nth-child(20)') as Element;
+      const start = text.getBoundingClientRect().top;
+      const end = scroller.textContent.length + 4_000;
+      let most = 0;
+      while (scroller.textContent.length < end) {
+        await new Promise(requestAnimationFrame);
+        most = Math.max(most, Math.abs(text.getBoundingClientRect().top - start));
+      }
+      return most;
+    });
+    const moved = await within(watched, "the growth of the answer", 30_000);
+    assert.ok(moved <= 2, `moved by ${moved} px`);
+    if (name === "a selection upward") {
+      assert.notEqual(await chat.page.evaluate(() => String(getSelection())), "");
+      await chat.page.mouse.up();
+    }
+    enough.yet = true;
+    await chat.send.waitFor();
+    await chat.ask("Next", "Second answer.");
+    const fromEnd = await chat.messages.evaluate((box) => box.scrollHeight - box.clientHeight - box.scrollTop);
+    assert.ok(fromEnd <= 2, "sending follows again");
+  });
+}

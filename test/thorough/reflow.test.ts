@@ -1,0 +1,151 @@
+/** Small windows, large text and wide spacing: everything can still be read and used (WCAG 1.4.4, 1.4.10, 1.4.12). */
+
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { ApiError } from "../../server/protocol/errors.ts";
+import { type ChatPage, openChat, openRows } from "../browser/chat-page.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { RED_PIXEL } from "../support/files.ts";
+import { call, fail, say, think } from "../support/scripted-provider.ts";
+import { broken, echo } from "../support/test-tools.ts";
+
+const browser = await launchBrowser({ after });
+
+const ANSWER = `# A title that takes its room
+
+A word of **weight**, \`inline\`, and ![a chart](https://example.org/chart.png)
+
+${"```"}ts
+const line = "that is much longer than the window is wide, and can therefore be scrolled aside";
+${"```"}
+
+| ${"wide column | ".repeat(12)}
+|${"---|".repeat(12)}
+| ${"some cell | ".repeat(12)}
+`;
+
+/** The spacing that WCAG 1.4.12 names, in the page and in every shadow root. */
+const SPACING =
+  "* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important } p { margin-block-end: 2em !important }";
+
+const openRich = (t: TestContext, options: BrowserContextOptions) =>
+  openChat(t, browser, {
+    agent: {
+      tools: [echo, broken],
+      chat: {
+        welcome: "Hello! What would you like to know about the weather?",
+        suggestions: ["A first message that is rather long for a button", "Another", "A third one"],
+      },
+    },
+    turns: [
+      [think("Hm."), call("c1", "echo", { text: "x".repeat(300) }), call("c2", "broken")],
+      [say(ANSWER)],
+      [fail(new ApiError("provider_error", "The model is ill. Try again in a moment."))],
+    ],
+    browser: options,
+  });
+
+/**
+ * What a person cannot reach or read: controls that lie outside of the window even after the browser has brought them into view, texts
+ * of buttons that are cut, and boxes wider than what is around them.
+ */
+function losses(page: Page): Promise<string[]> {
+  return page.locator("agent-chat").evaluate((chat) => {
+    const lost: string[] = [];
+    const root = chat.shadowRoot as ShadowRoot;
+    const scroller = root.querySelector('[part="messages"]') as Element;
+    for (const box of [document.documentElement, scroller]) {
+      if (box.scrollWidth > box.clientWidth) lost.push(`${box.className || "page"} is too wide`);
+    }
+    for (const control of root.querySelectorAll<HTMLElement>("button, textarea, input, a")) {
+      if (control.offsetParent === null) continue;
+      const name = control.getAttribute("aria-label") ?? control.textContent.trim() ?? control.tagName;
+      control.scrollIntoView({ block: "nearest", inline: "nearest" });
+      const { left, right, top, bottom } = control.getBoundingClientRect();
+      const inView = left >= -0.5 && right <= innerWidth + 0.5 && top >= -0.5 && bottom <= innerHeight + 0.5;
+      if (!inView) lost.push(`"${name}" is out of view: ${left}, ${top} to ${right}, ${bottom}`);
+      const x = Math.min(right - 2, Math.max(left + 2, (left + right) / 2));
+      const hit = root.elementFromPoint(x, (top + bottom) / 2);
+      if (inView && !(hit && (control.contains(hit) || hit.contains(control)))) {
+        lost.push(`"${name}" is covered by ${hit?.className}`);
+      }
+      const isText = control.tagName === "BUTTON" && control.textContent.trim() !== "";
+      if (isText && control.scrollWidth > control.clientWidth + 1) lost.push(`"${name}" is cut`);
+    }
+    return lost;
+  });
+}
+
+async function fill(chat: ChatPage): Promise<void> {
+  await chat.say("w".repeat(200));
+  await chat.replies.getByText("some cell").first().waitFor();
+  await chat.send.waitFor();
+  await openRows(chat);
+  await chat.say("Fail");
+  await chat.retry.waitFor();
+  await chat.files.setInputFiles([
+    { name: "red.png", mimeType: "image/png", buffer: RED_PIXEL },
+    {
+      name: "a rather long name of an offer.pdf",
+      mimeType: "application/pdf",
+      buffer: Buffer.from("%PDF-1.7\n"),
+    },
+    { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") },
+  ]);
+  await chat.page.locator('[part="refusals"]').waitFor();
+  await chat.input.fill("A draft\nof\nmany\nlines\nthat\ngoes\non\nand\non");
+}
+
+const touch = { isMobile: true, hasTouch: true };
+const CASES: readonly [string, BrowserContextOptions][] = [
+  ["at 280 px", { viewport: { width: 280, height: 500 } }],
+  ["at 320 px", { viewport: { width: 320, height: 640 }, ...touch }],
+  ["at 200 % of 1280 px", { viewport: { width: 640, height: 400 } }],
+  ["at 400 % of 1280 px", { viewport: { width: 320, height: 256 } }],
+  ["on a phone on its side", { viewport: { width: 640, height: 320 }, ...touch }],
+  ["with wide spacing", { viewport: { width: 390, height: 844 } }],
+];
+
+for (const [name, options] of CASES) {
+  test(`${name} nothing is out of reach, in the greeting and in a conversation, and the button that sends is in view`, async (t) => {
+    const chat = await openRich(t, { ...options, reducedMotion: "reduce" });
+    await chat.greeting.waitFor();
+    if (name === "with wide spacing") {
+      await chat.page.locator("agent-chat").evaluate((element, css) => {
+        const sheet = new CSSStyleSheet();
+        sheet.replaceSync(css);
+        element.shadowRoot?.adoptedStyleSheets.push(sheet);
+      }, SPACING);
+    }
+    await chat.page.getByRole("button", { name: "A third one" }).waitFor();
+    assert.deepEqual(await losses(chat.page), [], "greeting");
+    await fill(chat);
+    assert.deepEqual(await losses(chat.page), [], "conversation");
+    const left = await chat.messages.evaluate((box) => box.clientHeight);
+    assert.ok(left >= 48, `${left} px are left to read in`);
+    for (const block of ["start", "end"] as const) {
+      await chat.input.evaluate((field, at) => field.scrollIntoView({ block: at }), block);
+      const isInView = await chat.send.evaluate((button) => {
+        const { x, y, width, height } = button.getBoundingClientRect();
+        const root = button.getRootNode() as ShadowRoot;
+        return button.contains(root.elementFromPoint(x + width / 2, y + height / 2));
+      });
+      assert.ok(isInView, `the button that sends, at the ${block} of a long draft`);
+    }
+  });
+}
+
+test("many suggestions leave the text field whole, and can be scrolled", async (t) => {
+  const suggestions = Array.from({ length: 12 }, (_, at) => `A suggestion with number ${at + 1}`);
+  const chat = await openChat(t, browser, {
+    agent: { chat: { suggestions } },
+    turns: [],
+    browser: { viewport: { width: 320, height: 480 } },
+  });
+  await chat.page.getByRole("button", { name: "with number 12" }).waitFor();
+  const cut = (part: string) =>
+    chat.page.locator(`[part="${part}"]`).evaluate((box) => Math.max(0, box.scrollHeight - box.clientHeight));
+  assert.equal(await cut("composer"), 0);
+  assert.ok((await cut("suggestions")) > 0);
+});
