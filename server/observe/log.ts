@@ -4,7 +4,7 @@
  */
 
 import { isatty } from "node:tty";
-import { destination, pino } from "pino";
+import { pino } from "pino";
 import { isLoopbackHost } from "../auth/origins.ts";
 import { ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
@@ -108,11 +108,20 @@ export function createLog({ log: format, logLevel, host }: LogSettings, sink = s
   };
 }
 
-/** Written at once, so that a record is there however the process ends. If its reader has gone, the records are lost. */
+/** What may wait for a reader of standard error that stands still. */
+const MAX_WAITING_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Node writes at once what the reader can take, so that a record is there however the process ends. What it cannot take
+ * waits, up to a bound, and no answer waits with it, as pino's own destination would make it. If the reader has gone, the
+ * records are lost.
+ */
 function standardError(): (record: string) => void {
-  const stream = destination({ fd: STANDARD_ERROR, sync: true });
-  stream.on("error", () => {});
-  return (record) => void stream.write(record);
+  const { stderr } = process;
+  stderr.on("error", () => {});
+  return (record) => {
+    if (stderr.writableLength < MAX_WAITING_BYTES) stderr.write(record);
+  };
 }
 
 /** The whole id of a run opens it where no key is needed; its beginning is enough to find its records. */

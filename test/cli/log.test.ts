@@ -26,6 +26,17 @@ test("the log is JSON where standard error is no terminal", async (t) => {
   for (const line of stderr.trim().split("\n")) assert.equal(typeof JSON.parse(line).msg, "string", line);
 });
 
+test("a reader of the log that stands still holds up no answer", async (t) => {
+  const { url } = await start(t, [], { env: { PARLEY_LOG: "json" }, stalled: "stderr" });
+  // More records than any pipe takes.
+  for (let request = 0; request < 1000; request++) {
+    await within(
+      fetch(`${url}/health`).then((res) => res.text()),
+      `answer ${request}`,
+    );
+  }
+});
+
 const hasTerminal = spawnSync("script", ["--version"]).status === 0;
 
 test("the log is short lines on a terminal", { skip: !hasTerminal && "there is no `script`" }, async (t) => {

@@ -18,6 +18,8 @@ export interface CommandOptions {
   cwd?: string;
   /** What nobody reads, from the start on. */
   unread?: "stdout" | "stderr";
+  /** What has a reader that takes nothing. */
+  stalled?: "stdout" | "stderr";
   /** Path of the command, for one that is installed elsewhere. */
   cli?: string;
 }
@@ -35,14 +37,14 @@ export class Command {
   readonly #output = { stdout: "", stderr: "" };
   #wake: (() => void) | undefined;
 
-  constructor(args: readonly string[], { env = {}, cwd = tmpdir(), cli = COMMAND, unread }: CommandOptions) {
+  constructor(args: readonly string[], { env = {}, cwd = tmpdir(), cli = COMMAND, unread, stalled }: CommandOptions) {
     this.#child = spawn(process.execPath, [cli, ...args], {
       cwd,
       env: { PATH: process.env.PATH ?? "", ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     if (unread !== undefined) this.#child[unread]?.destroy();
-    for (const name of ["stdout", "stderr"] as const) {
+    for (const name of (["stdout", "stderr"] as const).filter((each) => each !== stalled)) {
       this.#child[name]?.setEncoding("utf8").on("data", (text: string) => {
         this.#output[name] += text;
         this.#wake?.();
