@@ -167,7 +167,8 @@ export function createMemoryLimiter(): Limiter {
       waiting?.signal.throwIfAborted();
       const slots = poolOf(name);
       const forgetUnused = () => {
-        if (slots.isUnused) pools.delete(name);
+        // A caller that stopped waiting may be late: the name may have another pool by now.
+        if (slots.isUnused && pools.get(name) === slots) pools.delete(name);
       };
       try {
         const isIn = slots.tryEnter(max) || (waiting !== undefined && (await slots.wait(max, waiting)));

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MemoryRates } from "../../server/limits/limiter.ts";
+import { createMemoryLimiter, MemoryRates } from "../../server/limits/limiter.ts";
 import { post } from "../support/chat-transports.ts";
 import { say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -224,4 +224,17 @@ test("a header of forwarding from a proxy that was not named is told to the oper
   for (const _ of [1, 2]) await ask(server, { address: "203.0.113.1" });
   const notices = server.log.filter((line) => line.includes("PARLEY_TRUSTED_PROXIES"));
   assert.equal(notices.length, 1);
+});
+
+test("a caller that stopped waiting as the last slot was left frees no slot of those who come next", async () => {
+  const limiter = createMemoryLimiter();
+  const pool = { name: "runs", max: 1 };
+  const leave = await limiter.acquire(pool);
+  const client = new AbortController();
+  const waiting = assert.rejects(limiter.acquire(pool, { maxWaiting: 1, maxMs: 1000, signal: client.signal }));
+  client.abort();
+  leave?.();
+  assert.ok(await limiter.acquire(pool));
+  await waiting;
+  assert.equal(await limiter.acquire(pool), undefined, "a second slot of a pool that has one");
 });
