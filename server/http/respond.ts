@@ -158,16 +158,18 @@ export async function sendEventStream<Event>(
   const keepAlive = setInterval(() => {
     if (!res.writableNeedDrain) res.write(KEEP_ALIVE_FRAME);
   }, keepAliveMs);
-  res.once("close", () => clearInterval(keepAlive));
   const disconnectNow = () => {
     disconnect(res.socket);
     res.destroy();
   };
-  for await (const events of batches) {
-    res.write(events.map((event) => encode(event)).join(""));
-    keepAlive.refresh();
-    if (res.writableNeedDrain) await waitForDrain(res, sendMs, disconnectNow);
+  try {
+    for await (const events of batches) {
+      res.write(events.map((event) => encode(event)).join(""));
+      keepAlive.refresh();
+      if (res.writableNeedDrain) await waitForDrain(res, sendMs, disconnectNow);
+    }
+  } finally {
+    clearInterval(keepAlive);
   }
-  clearInterval(keepAlive);
   res.end();
 }
