@@ -1,6 +1,7 @@
 /** The history as Converse takes it. */
 
 import type { ContentBlock, ImageFormat, Message } from "@aws-sdk/client-bedrock-runtime";
+import type { MediaType } from "../../protocol/attachments.ts";
 import type {
   AssistantMessage,
   ContentPart,
@@ -177,12 +178,14 @@ function textBlock(text: string): ContentBlock[] {
   return text.trim() === "" ? [] : [{ text }];
 }
 
-const IMAGE_FORMATS: ReadonlyMap<string, ImageFormat> = new Map([
-  ["image/jpeg", "jpeg"],
-  ["image/png", "png"],
-  ["image/gif", "gif"],
-  ["image/webp", "webp"],
-]);
+const IMAGE_FORMATS = new Map<string, ImageFormat>(
+  Object.entries({
+    "image/jpeg": "jpeg",
+    "image/png": "png",
+    "image/gif": "gif",
+    "image/webp": "webp",
+  } satisfies Record<Exclude<MediaType, "application/pdf">, ImageFormat>),
+);
 
 function image(url: string): ContentBlock {
   const format = IMAGE_FORMATS.get(/^data:([^;,]*)/.exec(url)?.[1] ?? "");
