@@ -207,12 +207,12 @@ export class WebSocketConnection implements MessageReplies {
     this.sendJson(errorEvent(error));
   }
 
-  /** One frame for each text, all of them in one write. Resolves when the client can take more. */
-  async sendAll(texts: readonly string[]): Promise<void> {
+  /** One frame for each text, all of them in one write. If the client cannot take more yet, resolves when it can. */
+  sendAll(texts: readonly string[]): Promise<void> | undefined {
     this.#socket.cork();
     for (const text of texts) this.#ws.send(text);
     this.#socket.uncork();
-    if (this.#socket.writableNeedDrain) await this.#whenDrained();
+    return this.#whenDrained();
   }
 
   /** Disconnects a client that did not answer the last ping. */
@@ -244,7 +244,7 @@ export class WebSocketConnection implements MessageReplies {
     disconnect(this.#socket);
   }
 
-  /** Resolves when the client can take more, or has gone. */
+  /** If the client cannot take more now, resolves when it can, or has gone. */
   #whenDrained(): Promise<void> | undefined {
     if (!this.#socket.writableNeedDrain) return undefined;
     this.#drained ??= waitForDrain(this.#socket, this.#options.sendMs, () => this.disconnect()).then(() => {

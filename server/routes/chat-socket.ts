@@ -137,7 +137,8 @@ class ChatSocket implements ConnectionListener {
         const texts = events.map((event) => JSON.stringify(event));
         // Before the client can know of the end: its next message may come at once.
         if (this.#remember(events.at(-1), texts.at(-1) ?? "")) this.#answer = undefined;
-        await this.#connection.sendAll(texts);
+        const drained = this.#connection.sendAll(texts);
+        if (drained !== undefined) await drained;
       }
       if (this.#answer === answer) this.#answer = undefined;
     } catch (error) {

@@ -69,10 +69,11 @@ export class EventLog {
   /** Numbers the events, which belong to the log from now on. */
   append(events: readonly StreamEvent[]): void {
     const before = this.#writtenBytes;
-    for (const event of events) {
+    for (const event of events as NumberedEvent[]) {
       this.#lastId += 1;
-      this.#writtenBytes += EVENT_BYTES + textLength(event);
-      this.#entries.push({ event: Object.assign(event, { id: this.#lastId }), end: this.#writtenBytes });
+      event.id = this.#lastId;
+      this.#writtenBytes += EVENT_BYTES + (event.type === "token" ? event.data.length : textLength(event));
+      this.#entries.push({ event, end: this.#writtenBytes });
     }
     this.#options.budget.take(this.#writtenBytes - before);
     for (const reader of this.#readers) reader.wake();
@@ -199,7 +200,10 @@ export class Reader implements AsyncIterableIterator<NumberedEvent[]> {
   readonly #log: EventLog;
   readonly #onClose: () => void;
   #isClosed = false;
-  #wake: (() => void) | undefined;
+  /** The client waits for events. */
+  #waiting:
+    | { resolve(result: IteratorResult<NumberedEvent[], undefined>): void; reject(error: unknown): void }
+    | undefined;
 
   constructor(log: EventLog, position: number, onClose: () => void) {
     this.#log = log;
@@ -216,25 +220,36 @@ export class Reader implements AsyncIterableIterator<NumberedEvent[]> {
     return this;
   }
 
-  /** @throws ApiError `run_expired` if the reader was so slow that its next event was dropped */
-  async next(): Promise<IteratorResult<NumberedEvent[], undefined>> {
-    while (!this.#isClosed && !this.isAtEnd) {
-      const events = this.#log.after(this.position);
-      if (events.length > 0) {
-        this.position += events.length;
-        this.#log.readerMoved();
-        return { value: events, done: false };
-      }
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    return { value: undefined, done: true };
+  /** Rejects with the ApiError `run_expired` if the reader was so slow that its next event was dropped. */
+  next(): Promise<IteratorResult<NumberedEvent[], undefined>> {
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+      this.wake();
+    });
   }
 
+  /** Hands out what there is, if the client waits for it. */
   wake(): void {
-    this.#wake?.();
-    this.#wake = undefined;
+    const waiting = this.#waiting;
+    if (waiting === undefined) return;
+    try {
+      const result = this.#take();
+      if (result === undefined) return;
+      this.#waiting = undefined;
+      waiting.resolve(result);
+    } catch (error) {
+      this.#waiting = undefined;
+      waiting.reject(error);
+    }
+  }
+
+  #take(): IteratorResult<NumberedEvent[], undefined> | undefined {
+    if (this.#isClosed || this.isAtEnd) return { value: undefined, done: true };
+    const events = this.#log.after(this.position);
+    if (events.length === 0) return undefined;
+    this.position += events.length;
+    this.#log.readerMoved();
+    return { value: events, done: false };
   }
 
   /** The client has everything or has gone. Also ends a loop that waits for events. */
@@ -278,16 +293,17 @@ export class LogBudget {
   /** Counts bytes, and drops old logs for them. */
   take(bytes: number): void {
     this.#usedBytes += bytes;
+    if (this.#usedBytes <= this.#maxBytes) return;
     for (const drop of this.#droppable) {
-      if (this.#usedBytes <= this.#maxBytes) return;
       this.#droppable.delete(drop);
       drop();
+      if (this.#usedBytes <= this.#maxBytes) return;
     }
   }
 
   release(bytes: number): void {
     this.#usedBytes -= bytes;
-    if (this.isFull) return;
+    if (this.isFull || this.#waiting.size === 0) return;
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const wake of waiting) wake();

@@ -64,12 +64,17 @@ export async function* streamEvents<Event>(
     try {
       const { headers } = await response.open(request.send);
       reportRequestId(headers, request);
-      for (let packet = await response.next(); packet !== undefined; packet = await response.next()) {
+      while (!answer.isComplete) {
+        const packet = response.read();
+        if (packet === undefined) {
+          if (response.isEnded) break;
+          await response.change();
+          continue;
+        }
         const said = answer.read(packet);
         if (said.length > 0) yield said;
         // Only now: the client gets what was said before a failure in the same packet.
         if (answer.failure !== undefined) throw answer.failure.error;
-        if (answer.isComplete) break;
       }
       const last: Event[] = [];
       reader.end(last);

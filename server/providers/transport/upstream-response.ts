@@ -6,6 +6,9 @@ import type { StreamedAnswer } from "./fetch.ts";
 /** Largest answer of one model turn: a bound against an endless one, far beyond any other. */
 const MAX_STREAM_BYTES = 64 * 1024 * 1024;
 
+/** So much may arrive before it is read. */
+const HIGH_WATER_BYTES = 64 * 1024;
+
 /** How long a stream may take to end after the answer's last event, so that its connection can be used again. */
 const LINGER_MS = 100;
 
@@ -18,7 +21,10 @@ export class UpstreamResponse {
   readonly #signal: AbortSignal;
   readonly #request = new AbortController();
   #stream: Readable | undefined;
+  /** Of all that was read. */
   #bytes = 0;
+  #arrived: Buffer[] = [];
+  #arrivedBytes = 0;
   #isWaiting = true;
   #isIdleTimer = false;
   #timer: NodeJS.Timeout;
@@ -53,20 +59,24 @@ export class UpstreamResponse {
     return sending;
   }
 
-  /** The next packet; `undefined` at the end of the answer. Rejects where the connection broke, or a limit is reached. */
-  async next(): Promise<Buffer | undefined> {
-    for (;;) {
-      if (this.#failure !== undefined) throw this.#failure.reason;
-      const packet: Buffer | null | undefined = this.#stream?.read();
-      if (packet) return this.#count(packet);
-      if (this.#end !== undefined) {
-        if (this.#end.error) throw this.#end.error;
-        return undefined;
-      }
-      this.#watch();
-      await new Promise<void>(this.#onChange);
-      this.#isWaiting = false;
-    }
+  /** All that has arrived and was not read yet; `undefined` if nothing has. Throws where the connection broke, or a limit was reached. */
+  read(): Buffer | undefined {
+    this.#isWaiting = false;
+    if (this.#failure !== undefined) throw this.#failure.reason;
+    if (this.#arrived.length > 0) return this.#takeArrived();
+    if (this.#end?.error) throw this.#end.error;
+    return undefined;
+  }
+
+  /** Whether all of the answer was read. */
+  get isEnded(): boolean {
+    return this.#end !== undefined && this.#arrived.length === 0;
+  }
+
+  /** Resolves when there may be something to read, or the answer is over. Called only after `read` has found nothing. */
+  change(): Promise<void> {
+    this.#watch();
+    return new Promise(this.#onChange);
   }
 
   /** Must be called in the end. After the last event of a complete answer, its connection is kept for another request. */
@@ -84,11 +94,11 @@ export class UpstreamResponse {
   #drain(): void {
     this.#isDraining = true;
     this.#timer = setTimeout(() => this.#stream?.destroy(), LINGER_MS);
-    this.#stream?.read();
+    this.#stream?.resume();
   }
 
   #take(stream: Readable): void {
-    stream.on("readable", this.#onReadable);
+    stream.on("data", this.#onData);
     finished(stream, { writable: false }, (error) => {
       this.#end = { error };
       if (this.#isDraining) clearTimeout(this.#timer);
@@ -99,10 +109,24 @@ export class UpstreamResponse {
     if (this.#failure !== undefined) stream.destroy();
   }
 
-  #count(packet: Buffer): Buffer {
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#isDraining) return;
+    this.#arrived.push(chunk);
+    this.#arrivedBytes += chunk.byteLength;
+    // Its reader waits for a slow client.
+    if (this.#arrivedBytes > HIGH_WATER_BYTES) this.#stream?.pause();
+    this.#wake();
+  };
+
+  #takeArrived(): Buffer {
+    const packet = this.#arrived.length === 1 ? (this.#arrived[0] as Buffer) : Buffer.concat(this.#arrived);
+    this.#arrived = [];
+    this.#arrivedBytes = 0;
     this.#bytes += packet.byteLength;
-    if (this.#bytes > MAX_STREAM_BYTES)
+    if (this.#bytes > MAX_STREAM_BYTES) {
       throw new UpstreamGarbage(`the stream is longer than ${MAX_STREAM_BYTES} bytes`);
+    }
+    if (this.#stream?.isPaused()) this.#stream.resume();
     return packet;
   }
 
@@ -120,11 +144,6 @@ export class UpstreamResponse {
 
   readonly #onChange = (resolve: () => void): void => {
     this.#wake = resolve;
-  };
-
-  readonly #onReadable = (): void => {
-    if (this.#isDraining) this.#stream?.read();
-    else this.#wake();
   };
 
   readonly #onTimeout = (): void => {
