@@ -21,7 +21,7 @@ export interface Caller {
  * What is asked for: a message over HTTP; a socket; a run, whose id is a secret that the client knows; or what concerns
  * all runs, such as the metrics.
  */
-export type Door = "message" | "socket" | "run" | "operator";
+export type Purpose = "message" | "socket" | "run" | "operator";
 
 /** What a request brings to be let in. */
 export interface Credentials extends OriginHeaders {
@@ -31,15 +31,15 @@ export interface Credentials extends OriginHeaders {
 }
 
 export interface Access {
-  credentials(req: IncomingMessage, query: URLSearchParams, door: Door): Credentials;
+  credentials(req: IncomingMessage, query: URLSearchParams, purpose: Purpose): Credentials;
   /** @throws ApiError `unauthorized` or `forbidden` */
-  authorize(credentials: Credentials, door: Door): Caller;
+  authorize(credentials: Credentials, purpose: Purpose): Caller;
   /** Whether a caller of before could still enter: its key may have been taken away meanwhile. */
   isKnown(caller: Caller): boolean;
 }
 
 /** Where each kind of key may be used, by the page that the request comes from. */
-const ALLOWED: Record<Door, Record<KeyKind, readonly OriginVerdict[]>> = {
+const ALLOWED: Record<Purpose, Record<KeyKind, readonly OriginVerdict[]>> = {
   message: {
     api: ["none", "own", "allowed"],
     // The chat page always sends its Origin with a POST. A program does not, and is not the chat page.
@@ -89,15 +89,15 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
   }
 
   return {
-    credentials(req, query, door) {
+    credentials(req, query, purpose) {
       const bearer = bearerToken(req.headers.authorization);
       // A browser can send no header with the request for a socket, so its key may be in the query there.
-      const key = door === "socket" ? query.get("key") || bearer : bearer;
+      const key = purpose === "socket" ? query.get("key") || bearer : bearer;
       const { origin, host } = req.headers;
       return { keyDigest: key === undefined ? undefined : digestOf(key), origin, host, address: addressOf(req) };
     },
 
-    authorize({ keyDigest, address, ...headers }, door) {
+    authorize({ keyDigest, address, ...headers }, purpose) {
       const verdict = origins.judge(headers);
       if (!requiresKey(settings)) {
         if (verdict === "refused") throw originRefused(headers.origin);
@@ -106,10 +106,10 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
       if (keyDigest === undefined) throw new ApiError("unauthorized", "A key is needed here.");
       const matching = matchesOf(keysOf(settings), keyDigest);
       if (matching.length === 0) throw new ApiError("unauthorized", "This key is not known.");
-      const key = matching.find(({ kind }) => ALLOWED[door][kind].includes(verdict));
+      const key = matching.find(({ kind }) => ALLOWED[purpose][kind].includes(verdict));
       if (key !== undefined) return { keyKind: key.kind, keyId: key.id, address };
       if (verdict === "refused") throw originRefused(headers.origin);
-      throw new ApiError("forbidden", sentenceOf(matching, door));
+      throw new ApiError("forbidden", sentenceOf(matching, purpose));
     },
 
     isKnown({ keyId }) {
@@ -162,8 +162,8 @@ function bearerToken(authorization: string | undefined): string | undefined {
   return /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
 }
 
-function sentenceOf(matching: readonly KnownKey[], door: Door): string {
-  if (door === "operator") return "This address takes a key of PARLEY_API_KEY.";
+function sentenceOf(matching: readonly KnownKey[], purpose: Purpose): string {
+  if (purpose === "operator") return "This address takes a key of PARLEY_API_KEY.";
   return matching.some(({ kind }) => kind === "chat")
     ? "This key works only from the chat page of this server."
     : "This key works only from web pages that may use this server.";

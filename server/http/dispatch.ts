@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Access, Caller, Credentials, Door } from "../auth/access.ts";
+import type { Access, Caller, Credentials, Purpose } from "../auth/access.ts";
 import { type Origins, originRefused, setCorsHeaders, setPreflightHeaders } from "../auth/origins.ts";
 import type { Settings } from "../config/settings.ts";
 import type { MessageLimits, Release } from "../limits/message-limits.ts";
@@ -26,7 +26,7 @@ import type { WebSocketConnection, WebSockets } from "./websocket.ts";
 /** A route names the kind of access, so that a new one cannot forget to ask. */
 export type Route =
   | { access: "open"; handle(context: RequestContext): void | Promise<void> }
-  | { access: Door; handle(context: RequestContext, caller: Caller): void | Promise<void> };
+  | { access: Purpose; handle(context: RequestContext, caller: Caller): void | Promise<void> };
 
 export interface SocketRoute {
   handle(connection: WebSocketConnection, caller: Caller, upgrade: UpgradeContext): void;
@@ -152,11 +152,16 @@ function answerWithoutRoute({ req, res, method }: RequestContext, methods: reado
 }
 
 /** Authenticates, and counts wrong keys. @throws ApiError `unauthorized`, `forbidden` or `rate_limited` */
-async function enter(credentials: Credentials, door: Door, access: Access, limits: MessageLimits): Promise<Caller> {
+async function enter(
+  credentials: Credentials,
+  purpose: Purpose,
+  access: Access,
+  limits: MessageLimits,
+): Promise<Caller> {
   const { address, keyDigest } = credentials;
   await limits.admitKey(address);
   try {
-    return access.authorize(credentials, door);
+    return access.authorize(credentials, purpose);
   } catch (error) {
     const isWrongKey = error instanceof ApiError && error.code === "unauthorized" && keyDigest !== undefined;
     if (isWrongKey) await limits.countWrongKey(address);
