@@ -47,7 +47,11 @@ export function closeOnSignal(server: ParleyServer): void {
   const close = (code: number) => {
     if (isClosing) return;
     isClosing = true;
-    void server.drain().then(() => process.exit(code));
+    // Whatever cannot be closed, the process ends.
+    void server
+      .drain()
+      .catch(log.failure)
+      .then(() => process.exit(code));
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
