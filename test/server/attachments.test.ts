@@ -181,3 +181,10 @@ for (const [given, shown] of [
     assert.equal(server.model.asked[0]?.start.attachments[0]?.name, shown);
   });
 }
+
+test("PARLEY_MAX_ATTACHMENTS=0 allows no file, and messages without one", async (t) => {
+  const server = await startServer(t, { turns: [[say("One")]], env: { PARLEY_MAX_ATTACHMENTS: "0" } });
+  const refused = await send.json(t, server, { message: "", attachments: [attachment("image/gif")] });
+  assert.equal(refused.status, 400);
+  assert.equal((await send.json(t, server, { message: "Hi" })).status, 200);
+});

@@ -107,3 +107,17 @@ test("calls beyond those of one turn are not carried out, and the model is told"
   const told = server.model.asked[1]?.messages.at(-1);
   assert.equal(told?.content, "Not carried out: one turn may make 2 too\n[cut: 40 more characters]");
 });
+
+test("a message may hold 500,000 values, and one more is 413", async (t) => {
+  const server = await startServer(t, { turns: [[say("Counted")]] });
+  const ask = async (values: number) => {
+    // The object, its two commas, the array, and a comma between the values of that.
+    const filler = Array(values - 3)
+      .fill("1")
+      .join();
+    const answer = await post(server, `{"message":"Hi","stream":false,"more":[${filler}]}`);
+    return [answer.status, JSON.parse(await answer.text()).error?.code];
+  };
+  assert.deepEqual(await ask(500_000), [200, undefined]);
+  assert.deepEqual(await ask(500_001), [413, "request_too_large"]);
+});

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { WebSocket } from "ws";
 import { post } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
+import { connectRaw } from "../support/raw-connection.ts";
 import { say, type Turn, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
@@ -147,4 +148,49 @@ test("an address has a share of the sockets, and beyond all the upgrade itself i
     next.send({ type: "clear" });
     if ((await next.next()).type === "cleared") break;
   }
+});
+
+test("with PARLEY_QUEUE_SECONDS=0 no message waits: beyond all runs it is 503 at once", async (t) => {
+  const { server, end } = await startHeld(t, 2, { PARLEY_MAX_RUNS: "1", PARLEY_QUEUE_SECONDS: "0" });
+  const asked = server.model.nextAsked();
+  const running = ask(server);
+  await asked;
+  const refused = await within(ask(server), "the refusal");
+  assert.equal(refused.status, 503);
+  assert.equal(JSON.parse(await refused.text()).error.code, "overloaded");
+  end.open();
+  assert.equal((await running).status, 200);
+});
+
+/** The head of a large message, whose bytes follow when the test wants: it has a slot, or waits for one. */
+async function beginLarge(t: Cleanup, server: TestServer, address: string) {
+  const raw = await connectRaw(t, server);
+  const body = JSON.stringify({ message: "Hi", stream: false, filler: "x".repeat(1_100_000) });
+  const head = ["POST /api/chat HTTP/1.1", "host: x", "content-type: application/json", `x-forwarded-for: ${address}`];
+  await raw.write(...head, `content-length: ${body.length}`, "", body.slice(0, 100_000));
+  return { raw, finish: () => raw.socket.write(body.slice(100_000)) };
+}
+
+test("one address has a quarter of the slots of large messages, and others are served meanwhile", async (t) => {
+  const turns: Turn[] = Array.from({ length: 3 }, () => [say("Fine")]);
+  const server = await startServer(t, { turns, env: { ...PROXY, PARLEY_MAX_LARGE_BODIES: "4" } });
+  const first = await beginLarge(t, server, "203.0.113.1");
+  const second = await beginLarge(t, server, "203.0.113.1");
+  second.finish();
+  const other = await beginLarge(t, server, "203.0.113.2");
+  other.finish();
+  assert.equal((await other.raw.answer()).status, 200);
+  assert.equal(server.model.asked.length, 1, "the second message of the first address waits");
+  first.finish();
+  assert.equal((await first.raw.answer()).status, 200);
+  assert.equal((await second.raw.answer()).status, 200);
+});
+
+test("64 large messages may wait for a slot, and one more is 503", async (t) => {
+  const server = await startServer(t, { turns: [], env: { ...PROXY, PARLEY_MAX_LARGE_BODIES: "1" } });
+  for (let number = 0; number <= 64; number++) await beginLarge(t, server, `203.0.113.${number}`);
+  const refused = await beginLarge(t, server, "203.0.113.200");
+  const answer = await refused.raw.answer();
+  assert.equal(answer.status, 503);
+  assert.equal(JSON.parse(answer.body).error.code, "overloaded");
 });

@@ -190,3 +190,11 @@ function masked(first: number, payload: string): Buffer {
   // A mask of zeros leaves the payload as it is.
   return Buffer.concat([Buffer.from(head), long, Buffer.alloc(4), bytes]);
 }
+
+test("frames are not compressed, also for a client that offers it", async (t) => {
+  const server = await startServer(t, { turns: [[say("a".repeat(5000))]] });
+  const socket = new WebSocket(server.socketUrl, { perMessageDeflate: true });
+  t.after(() => socket.terminate());
+  await within(once(socket, "open"), "the handshake");
+  assert.equal(socket.extensions, "");
+});

@@ -7,6 +7,7 @@ import { send } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import { answersTo, define, echo, lookup } from "../support/test-tools.ts";
 
 test("the calls of one turn run at the same time", async (t) => {
@@ -143,4 +144,33 @@ test("a JSON Schema with references reaches the model as its author wrote it, fr
   await send.json(t, server, { message: "Go" });
   assert.deepEqual(server.model.asked[0]?.start.setup.tools[0]?.parameters, written());
   assert.match(answersTo(server.model)[0] ?? "", /\n\/city: Instance type "number" is invalid/);
+});
+
+test("an agent that says nothing of it makes 10 model requests for one message", async (t) => {
+  const turns = Array.from({ length: 12 }, (_, turn) => [call(`c${turn}`, "echo", { text: "again" })]);
+  const server = await startServer(t, { turns, agent: { tools: [echo] } });
+  const { last } = await send.sse(t, server, { message: "Hi" });
+  assert.equal(last.type === "done" && last.finish_reason, "max_turns");
+  assert.equal(server.model.asked.length, 10);
+});
+
+test("a tool that says nothing of it has 30 seconds", async (t) => {
+  const started = gate();
+  const endless = define("endless", () => {
+    started.open();
+    return new Promise(() => {});
+  });
+  const server = await startServer(t, {
+    turns: [[call("c1", "endless")], [say("Sorry")]],
+    agent: { tools: [endless] },
+  });
+  t.after(() => t.mock.restoreAll());
+  const clock = stopClock(t);
+  const answer = send.sse(t, server, { message: "Hi" });
+  await started.opened;
+  clock.tick(29_999);
+  clock.tick(1);
+  const { events } = await answer;
+  const [result] = events.flatMap((event) => (event.type === "tool_result" ? [event.data] : []));
+  assert.equal(result?.output, "Timed out after 30000 ms.");
 });
