@@ -252,7 +252,7 @@ export function failedEvent(
 }
 
 /** Why a run has failed whose model ignores the abort, and which therefore cannot end itself. */
-export function overdueError(runtime: AgentRuntime, signal: AbortSignal): ApiError {
+export function abortTimeoutError(runtime: AgentRuntime, signal: AbortSignal): ApiError {
   const kind = abortKind(signal);
   if (kind === "revoked" || kind === "shutting_down") return abortError(runtime, kind);
   return new ApiError("provider_timeout", "The answer could not be ended in time.", {

@@ -45,7 +45,7 @@ export async function* runTools(
   const { maxToolCalls, maxToolOutputChars } = context.limits;
   const running = new Map(
     calls.map((call, index) => {
-      const outcome = index < maxToolCalls ? carryOut(tools.get(call.name), call, context) : tooManyCalls(maxToolCalls);
+      const outcome = index < maxToolCalls ? runTool(tools.get(call.name), call, context) : tooManyCalls(maxToolCalls);
       return [call.id, timed(call, outcome, maxToolOutputChars)] as const;
     }),
   );
@@ -85,7 +85,7 @@ async function tooManyCalls(max: number): Promise<Outcome> {
   return failure(`Not carried out: one turn may make ${max} tool calls. Make the rest in the next turn.`);
 }
 
-async function carryOut(tool: Tool | undefined, call: ToolCall, context: CallContext): Promise<Outcome> {
+async function runTool(tool: Tool | undefined, call: ToolCall, context: CallContext): Promise<Outcome> {
   if (tool === undefined) return failure(`There is no tool named "${call.name}".`);
   return context.observer.tool(call, () => callTool(tool, call, context));
 }

@@ -115,13 +115,26 @@ function editDistance(from: string, to: string): number {
   return row[to.length] ?? 0;
 }
 
-/** Values of the environment that must never be written down: keys, tokens and secrets, Parley's and others'. */
+/** What of the environment must never be written down: keys, tokens, secrets and passwords, Parley's and others'. */
 export function secretsOf(env: Environment): string[] {
   return Object.entries(env)
-    .filter(([name]) => /_(?:KEY|TOKEN|SECRET|PASSWORD)(?:_|$)/.test(name))
-    .flatMap(([, value = ""]) => [value, ...value.split(",")])
+    .flatMap(([name, value = ""]) =>
+      /_(?:KEY|TOKEN|SECRET|PASSWORD)(?:_|$)/.test(name) ? [value, ...value.split(",")] : passwordsOf(value),
+    )
     .map((value) => value.trim())
     .filter((value) => value.length >= MIN_SECRET_CHARS);
+}
+
+/** The password of a URL such as `postgres://user:password@host/`: as it is written, and as it is meant. */
+function passwordsOf(value: string): string[] {
+  const [, password] = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]*?:([^/?#\s]+)@/i.exec(value) ?? [];
+  if (password === undefined) return [];
+  try {
+    return [password, decodeURIComponent(password)];
+  } catch {
+    // A percent sign that encodes nothing.
+    return [password];
+  }
 }
 
 /** Shorter values are words that a log needs. */

@@ -100,7 +100,7 @@ function createDispatch(parts: HttpServerParts): (req: IncomingMessage, res: Ser
   const { access, origins, limits, log, metrics, sendMs, lingerMs } = parts;
   const router = createRouter<Route>(parts.routes);
 
-  async function answer(context: RequestContext): Promise<void> {
+  async function handle(context: RequestContext): Promise<void> {
     const { req, res, method, path, query } = context;
     res.setHeader("x-request-id", context.id);
     for (const [name, value] of COMMON_HEADERS) res.setHeader(name, value);
@@ -118,15 +118,15 @@ function createDispatch(parts: HttpServerParts): (req: IncomingMessage, res: Ser
       await route.handle(context);
       return;
     }
-    const caller = await enter(access.credentials(req, query, route.access), route.access, access, limits);
+    const caller = await authenticate(access.credentials(req, query, route.access), route.access, access, limits);
     if (!res.destroyed) await route.handle(context, caller);
   }
 
   return async (req, res) => {
     const context = createContext(req, res);
-    reportWhenClosed(context, parts);
+    recordRequestWhenClosed(context, parts);
     try {
-      await answer(context);
+      await handle(context);
       disconnectIfStuck(res, sendMs);
     } catch (thrown) {
       const error = toApiError(thrown);
@@ -152,7 +152,7 @@ function answerWithoutRoute({ req, res, method }: RequestContext, methods: reado
 }
 
 /** Authenticates, and counts wrong keys. @throws ApiError `unauthorized`, `forbidden` or `rate_limited` */
-async function enter(
+async function authenticate(
   credentials: Credentials,
   purpose: Purpose,
   access: Access,
@@ -186,7 +186,7 @@ function recordRequest({ log, metrics }: HttpServerParts, entry: RequestEntry): 
   metrics.request(entry);
 }
 
-function reportWhenClosed(context: RequestContext, parts: HttpServerParts): void {
+function recordRequestWhenClosed(context: RequestContext, parts: HttpServerParts): void {
   const { req, res, id, method } = context;
   const { socket } = req;
   const startedAt = performance.now();
@@ -217,12 +217,16 @@ function createUpgradeDispatch(
   const router = createRouter<SocketRoute>(parts.socketRoutes);
 
   /** @throws ApiError */
-  async function admit(req: IncomingMessage, query: URLSearchParams, visit: Visit): Promise<[Caller, Credentials]> {
+  async function admitSocket(
+    req: IncomingMessage,
+    query: URLSearchParams,
+    report: SocketReport,
+  ): Promise<[Caller, Credentials]> {
     const credentials = access.credentials(req, query, "socket");
-    const caller = await enter(credentials, "socket", access, limits);
+    const caller = await authenticate(credentials, "socket", access, limits);
     const release = await limits.admitSocket(caller);
     if (req.socket.closed) release();
-    else visit.release = release;
+    else report.release = release;
     return [caller, credentials];
   }
 
@@ -230,20 +234,20 @@ function createUpgradeDispatch(
     const id = requestId(req);
     const { path, query } = splitTarget(req.url ?? "/");
     const match = router.find("WS", path);
-    const visit = reportSocketWhenClosed(socket, id, match?.path ?? "unmatched", parts);
+    const report = recordSocketWhenClosed(socket, id, match?.path ?? "unmatched", parts);
     try {
       if (match === undefined) throw new ApiError("not_found", "There is no WebSocket at this address.");
-      const [caller, credentials] = await admit(req, query, visit);
+      const [caller, credentials] = await admitSocket(req, query, report);
       const trace = traceHeaders(req);
       sockets.accept(req, socket, head, credentials, (connection) => {
-        visit.status = 101;
+        report.status = 101;
         match.route.handle(connection, caller, { id, trace });
       });
     } catch (thrown) {
       const error = toApiError(thrown);
       if (!(thrown instanceof ApiError)) log.failure(thrown);
       metrics.error(error.code);
-      visit.status = error.status;
+      report.status = error.status;
       // A full server has no room for a handshake, and a page learns as much from a connection that fails.
       const isRefusedOverHttp = ["not_found", "overloaded", "internal"].includes(error.code);
       if (isRefusedOverHttp) sendRawError(socket, error, { requestId: id, lingerMs });
@@ -253,30 +257,30 @@ function createUpgradeDispatch(
 }
 
 /** What is known of a socket when its connection is closed. */
-interface Visit {
+interface SocketReport {
   status: number;
   /** Frees its slot among the open sockets. */
   release: Release | undefined;
 }
 
 /** The listener lives as long as the socket, and keeps neither the request nor what the routes made of it. */
-function reportSocketWhenClosed(socket: Socket, id: string, route: string, parts: HttpServerParts): Visit {
+function recordSocketWhenClosed(socket: Socket, id: string, route: string, parts: HttpServerParts): SocketReport {
   const startedAt = performance.now();
   const sentBefore = socket.bytesWritten;
   // A handshake that `ws` refuses.
-  const visit: Visit = { status: 400, release: undefined };
+  const report: SocketReport = { status: 400, release: undefined };
   socket.once("close", () => {
-    visit.release?.();
+    report.release?.();
     recordRequest(parts, {
       requestId: id,
       method: "WS",
       route,
-      status: visit.status,
+      status: report.status,
       ms: Math.round(performance.now() - startedAt),
       bytes: socket.bytesWritten - sentBefore,
     });
   });
-  return visit;
+  return report;
 }
 
 interface Match<Route> {

@@ -27,7 +27,7 @@ export const upgradeRequired =
   };
 
 /** The run that is answered on a socket. */
-interface Answer {
+interface FollowedRun {
   run: RunHandle;
   reader: RunReader;
   /** Whether the run begins a new conversation. */
@@ -40,7 +40,7 @@ class ChatSocket implements ConnectionListener {
   readonly #caller: Caller;
   readonly #upgrade: UpgradeContext;
   readonly #state: SocketState;
-  #answer: Answer | undefined;
+  #current: FollowedRun | undefined;
   #isClosed = false;
 
   constructor(service: Service, connection: WebSocketConnection, caller: Caller, upgrade: UpgradeContext) {
@@ -74,7 +74,7 @@ class ChatSocket implements ConnectionListener {
         this.#clear();
         break;
       case "stop":
-        await this.#answer?.run.stop();
+        await this.#current?.run.stop();
         break;
       case "resume":
         await this.#resume(command.run, command.after);
@@ -85,7 +85,7 @@ class ChatSocket implements ConnectionListener {
   }
 
   #clear(): void {
-    this.#answer?.run.abort("gone");
+    this.#current?.run.discard();
     this.#leave();
     this.#state.forget();
     this.#connection.sendJson({ type: "cleared", data: "" });
@@ -114,35 +114,35 @@ class ChatSocket implements ConnectionListener {
   }
 
   #refuseSecondRun(): void {
-    if (this.#answer === undefined) return;
+    if (this.#current === undefined) return;
     throw new ApiError("run_in_progress", "The last message is still being answered.");
   }
 
-  #follow(answer: Answer): void {
-    this.#answer = answer;
+  #follow(current: FollowedRun): void {
+    this.#current = current;
     // The connection may have been lost meanwhile. The run notices that as it does with any other reader.
     if (this.#isClosed) this.#leave();
-    else void this.#send(answer);
+    else void this.#send(current);
   }
 
   /** Sends the events of a run until its end, or until the socket leaves it. */
-  async #send(answer: Answer): Promise<void> {
-    const { run, reader, isNew } = answer;
+  async #send(current: FollowedRun): Promise<void> {
+    const { run, reader, isNew } = current;
     try {
       await run.started;
       // Should the run fail, the conversation before it does not come back.
-      if (isNew && this.#answer === answer) this.#state.forget();
+      if (isNew && this.#current === current) this.#state.forget();
       for await (const events of reader) {
-        if (this.#answer !== answer) return;
+        if (this.#current !== current) return;
         const texts = events.map((event) => JSON.stringify(event));
         // Before the client can know of the end: its next message may come at once.
-        if (this.#remember(events.at(-1), texts.at(-1) ?? "")) this.#answer = undefined;
+        if (this.#remember(events.at(-1), texts.at(-1) ?? "")) this.#current = undefined;
         const drained = this.#connection.sendAll(texts);
         if (drained !== undefined) await drained;
       }
-      if (this.#answer === answer) this.#answer = undefined;
+      if (this.#current === current) this.#current = undefined;
     } catch (error) {
-      this.#fail(answer, error);
+      this.#fail(current, error);
     } finally {
       reader.close();
     }
@@ -156,18 +156,18 @@ class ChatSocket implements ConnectionListener {
   }
 
   /** The run was refused, or the client reads so slowly that events were dropped. */
-  #fail(answer: Answer, error: unknown): void {
-    if (this.#answer !== answer) return;
-    this.#answer = undefined;
+  #fail(current: FollowedRun, error: unknown): void {
+    if (this.#current !== current) return;
+    this.#current = undefined;
     if (error instanceof ApiError && error.code === "run_expired") this.#connection.disconnect();
     else this.#sendError(error);
   }
 
   /** The run goes on without this socket, or is over. */
   #leave(): void {
-    const answer = this.#answer;
-    this.#answer = undefined;
-    answer?.reader.close();
+    const current = this.#current;
+    this.#current = undefined;
+    current?.reader.close();
   }
 
   #sendError(error: unknown): void {

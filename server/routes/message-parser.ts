@@ -32,6 +32,7 @@ export class MessageParser {
   readonly #workerFile: string | URL;
   #worker: Worker | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
+  #isClosed = false;
   /** The large message before. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -62,6 +63,7 @@ export class MessageParser {
 
   /** Ends the thread. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     clearTimeout(this.#idleTimer);
     await this.#worker?.terminate();
   }
@@ -108,7 +110,7 @@ export class MessageParser {
         resolve(outcome);
       };
       const onError = (error: unknown) => giveUp(isOutOfMemory(error) ? tooComplex() : brokenThread(error));
-      const onExit = () => giveUp(brokenThread(undefined));
+      const onExit = () => giveUp(this.#isClosed ? shuttingDown() : brokenThread(undefined));
       worker.on("message", onMessage).on("error", onError).on("exit", onExit);
       worker.postMessage(job, [job.bytes.buffer as ArrayBuffer]);
     });
@@ -141,6 +143,10 @@ function isOutOfMemory(error: unknown): boolean {
 /** A fault of ours: the client gets only that there was one, the log what it was. */
 function brokenThread(cause: unknown): Error {
   return new Error("the thread that parses large messages ended", { cause });
+}
+
+function shuttingDown(): ApiError {
+  return new ApiError("shutting_down", "The server is stopping. Please try again.", { retryAfter: 1 });
 }
 
 function tooComplex(): ApiError {

@@ -1,7 +1,7 @@
 /** Starts runs, finds them again, and ends them when the server stops. */
 
 import { randomUUID } from "node:crypto";
-import { type AgentRuntime, failedEvent, overdueError, type RunRequest, runAgent } from "../agent/run-agent.ts";
+import { type AgentRuntime, abortTimeoutError, failedEvent, type RunRequest, runAgent } from "../agent/run-agent.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
@@ -88,7 +88,7 @@ export class RunRegistry {
     if (name !== undefined && (await store.isCancelledEarly(key))) await run.stop();
     // The reader comes first: a run without one may be over, and its events dropped, before it is read.
     const reader = await run.read(0);
-    void this.#carryOut(run, caller, options);
+    void this.#begin(run, caller, options);
     return { run, reader };
   }
 
@@ -115,7 +115,10 @@ export class RunRegistry {
   revoke(isRevoked: (caller: Caller) => boolean): number {
     const revoked = [...this.#runs].filter(([, caller]) => isRevoked(caller)).map(([run]) => run);
     const running = revoked.filter((run) => !run.isEnded).length;
-    for (const run of revoked) run.abort(run.isEnded ? "gone" : "revoked");
+    for (const run of revoked) {
+      if (run.isEnded) run.discard();
+      else run.abort("revoked");
+    }
     return running;
   }
 
@@ -126,7 +129,7 @@ export class RunRegistry {
       for (const run of this.#runs.keys()) run.abort("shutting_down");
       await this.#inFlight.idleWithin(LAST_EVENT_MS);
     }
-    for (const run of [...this.#runs.keys()]) run.abort("gone");
+    for (const run of [...this.#runs.keys()]) run.discard();
   }
 
   #createRun(id: string, key: string, { name, digest, transport }: StartOptions): Run {
@@ -154,7 +157,7 @@ export class RunRegistry {
     return run;
   }
 
-  async #carryOut(run: Run, caller: Caller, options: StartOptions): Promise<void> {
+  async #begin(run: Run, caller: Caller, options: StartOptions): Promise<void> {
     const { runtime, limits, observeRun, onQueue } = this.#parts;
     const { request, transport, requestId, trace } = options;
     const askedAt = performance.now();
@@ -174,11 +177,11 @@ export class RunRegistry {
           askedAt,
           trace,
         }),
-      answer: (signal, observer) => runAgent(runtime, request, signal, observer),
-      overdue: (signal) => overdueError(runtime, signal),
+      events: (signal, observer) => runAgent(runtime, request, signal, observer),
+      abortTimeoutError: (signal) => abortTimeoutError(runtime, signal),
       failed: (error, observer) => failedEvent(runtime, request, error, observer),
     };
-    await run.carryOut(work);
+    await run.perform(work);
     release();
   }
 }

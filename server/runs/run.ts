@@ -18,8 +18,8 @@ export interface RunHandle {
   read(after: number | "oldest"): Promise<RunReader>;
   /** Ends the run; its readers get what was said so far. Gives whether it was ended so, now or before. */
   stop(): Promise<boolean>;
-  /** Ends the run as the kind says; `gone` also drops the events of a run that has ended. */
-  abort(kind: AbortKind): void;
+  /** No client wants it any more: ends it, and drops its events. */
+  discard(): void;
 }
 
 /** One client's position in a run. Throws `run_expired` where the client is too slow for the events to be kept. */
@@ -51,15 +51,15 @@ export interface RunWork {
   /** The run begins. */
   observe(): RunObserver;
   /** The last event is a terminal one, unless the signal was aborted as `gone`. Never throws. */
-  answer(signal: AbortSignal, observer: RunObserver): AsyncIterable<StreamEvent[]>;
+  events(signal: AbortSignal, observer: RunObserver): AsyncIterable<StreamEvent[]>;
   /** Why a run has failed whose model ignores the abort. */
-  overdue(signal: AbortSignal): unknown;
+  abortTimeoutError(signal: AbortSignal): unknown;
   /** The last event of a run that failed without one of its own. */
   failed(error: unknown, observer: RunObserver): StreamEvent;
 }
 
 /** How long a run may take to end when it was aborted. One that listens takes milliseconds. */
-const ABORT_MS = 1000;
+const ABORT_TIMEOUT_MS = 1000;
 
 /** One answer in the making. It belongs to no connection: clients come and go as readers of its log. */
 export class Run implements RunHandle {
@@ -70,8 +70,8 @@ export class Run implements RunHandle {
   readonly #log: EventLog;
   readonly #controller = new AbortController();
   #onStart: (refusal?: unknown) => void = () => {};
-  #onOverdue: () => void = () => {};
-  #overdueTimer: NodeJS.Timeout | undefined;
+  #onAbortTimeout: () => void = () => {};
+  #abortTimer: NodeJS.Timeout | undefined;
   #graceTimer: NodeJS.Timeout | undefined;
   #isStopped = false;
   #isForgotten = false;
@@ -93,13 +93,13 @@ export class Run implements RunHandle {
   }
 
   /** Does the work at the pace of the readers. Resolves when the run is over; never rejects. */
-  async carryOut(work: RunWork): Promise<void> {
+  async perform(work: RunWork): Promise<void> {
     const { inFlight } = this.#options;
     inFlight.enter();
     try {
       const release = await this.#admit(work);
       this.#onStart();
-      await this.#answer(work).finally(release);
+      await this.#runWork(work).finally(release);
     } catch (refusal) {
       this.#onStart(refusal);
       this.#end();
@@ -127,14 +127,19 @@ export class Run implements RunHandle {
     return this.#isStopped;
   }
 
+  /** Ends the run as the kind says; its readers get the last event. */
   abort(kind: AbortKind): void {
     if (!this.#log.isEnded) {
       this.#controller.abort(new RunAborted(kind));
-      this.#overdueTimer ??= setTimeout(() => this.#onOverdue(), ABORT_MS);
+      this.#abortTimer ??= setTimeout(() => this.#onAbortTimeout(), ABORT_TIMEOUT_MS);
     }
-    if (kind === "gone") this.#forget();
     // The run may be waiting for its readers.
     this.#log.wakeWriter();
+  }
+
+  discard(): void {
+    this.abort("gone");
+    this.#forget();
   }
 
   /** A run that is ended while it waits says so as any other does: by its last event. */
@@ -148,15 +153,15 @@ export class Run implements RunHandle {
     }
   }
 
-  async #answer(work: RunWork): Promise<void> {
+  async #runWork(work: RunWork): Promise<void> {
     const { signal } = this.#controller;
     const observer = work.observe();
     const timeLimit = setTimeout(() => this.abort("timeout"), this.#options.maxMs).unref();
-    const overdue = new Promise<never>((_resolve, reject) => {
-      this.#onOverdue = () => reject(work.overdue(signal));
+    const abortTimeout = new Promise<never>((_resolve, reject) => {
+      this.#onAbortTimeout = () => reject(work.abortTimeoutError(signal));
     });
     try {
-      await Promise.race([this.#write(work.answer(signal, observer), observer), overdue]);
+      await Promise.race([this.#write(work.events(signal, observer), observer), abortTimeout]);
     } catch (error) {
       this.#append([work.failed(error, observer)], observer);
     }
@@ -183,7 +188,7 @@ export class Run implements RunHandle {
 
   #end(): void {
     const { graceMs, budget } = this.#options;
-    clearTimeout(this.#overdueTimer);
+    clearTimeout(this.#abortTimer);
     clearTimeout(this.#graceTimer);
     this.#log.end();
     // Nothing of a run lives on: what is left of the model's request and of the tools ends here.
@@ -209,7 +214,7 @@ export class Run implements RunHandle {
   #readerClosed(): void {
     if (this.#log.isEnded || this.#log.readers > 0) return;
     const { graceMs } = this.#options;
-    if (graceMs === 0) this.abort("gone");
-    else this.#graceTimer = setTimeout(() => this.abort("gone"), graceMs).unref();
+    if (graceMs === 0) this.discard();
+    else this.#graceTimer = setTimeout(() => this.discard(), graceMs).unref();
   }
 }

@@ -120,3 +120,12 @@ test("secrets are the values of all variables whose names say so, each of a list
     ["first-key, second-key", "first-key", "second-key", "a-token-of-mine"],
   );
 });
+
+test("a password in a URL of the environment is a secret, as it is written and as it is meant", () => {
+  const env = {
+    DATABASE_URL: "postgres://app:s3cret%21pass@db.internal:5432/shop?ssl=true",
+    HTTPS_PROXY: "http://proxy-user:100%proof@proxy.internal:3128",
+    OPENAI_BASE_URL: "https://models.internal:8443/v1?to=a:b@c",
+  };
+  assert.deepEqual(secretsOf(env), ["s3cret%21pass", "s3cret!pass", "100%proof"]);
+});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MODEL_TAGS, type ThinkTagRule, ThinkTags } from "../../server/providers/chat-completions/think-tags.ts";
+import { MODEL_TAGS, type ThinkTagRule, ThinkTags } from "../../server/providers/think-tags.ts";
 
 /** What the splitter makes of pieces; a piece after "!" is flagged as thinking. */
 function split(pieces: readonly string[], rule: ThinkTagRule = MODEL_TAGS) {

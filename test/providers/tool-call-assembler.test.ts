@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ToolCallAssembler } from "../../server/providers/chat-completions/tool-call-assembler.ts";
+import { ToolCallAssembler } from "../../server/providers/tool-call-assembler.ts";
 
 type Piece = Record<string, unknown>;
 

@@ -2,10 +2,10 @@
 
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord } from "../../protocol/json.ts";
-import { MODEL_TAGS, type ThinkTagPiece, ThinkTags } from "../chat-completions/think-tags.ts";
 import { ClaudeAnswer } from "../claude/answer.ts";
 import { providerError, truncated } from "../failures.ts";
 import type { HistoryRequest, ModelEvent, TurnFinish } from "../provider.ts";
+import { MODEL_TAGS, type ThinkTagPiece, ThinkTags } from "../think-tags.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { LABEL } from "./failures.ts";
 

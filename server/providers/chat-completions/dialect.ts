@@ -4,7 +4,7 @@ import type { ContentPart } from "../../protocol/chat.ts";
 import type { ApiError } from "../../protocol/errors.ts";
 import { causeNames, type ExplainFailure, providerError, UpstreamFailure, UpstreamRefusal } from "../failures.ts";
 import type { ModelSettings, ToolSpec } from "../provider.ts";
-import { MODEL_TAGS, type ThinkTagRule } from "./think-tags.ts";
+import { MODEL_TAGS, type ThinkTagRule } from "../think-tags.ts";
 
 export interface ChatDialect {
   readonly thinkTags: ThinkTagRule;

@@ -1,12 +1,12 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, textsOf } from "../../protocol/json.ts";
+import { ExtraFields } from "../extra-fields.ts";
 import { streamError, truncated, unreadable } from "../failures.ts";
 import { assistantMessage, callIds, endOfTurn } from "../history.ts";
 import type { HistoryRequest, ModelEvent, TurnFinish } from "../provider.ts";
+import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
+import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import type { MessageReader } from "../transport/request.ts";
-import { ExtraFields } from "./extra-fields.ts";
-import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "./think-tags.ts";
-import { ToolCallAssembler } from "./tool-call-assembler.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -2,9 +2,9 @@
 
 import type { Usage } from "../../protocol/chat.ts";
 import { asString } from "../../protocol/json.ts";
-import { ToolCallAssembler } from "../chat-completions/tool-call-assembler.ts";
 import { assistantMessage, callIds, endOfTurn } from "../history.ts";
 import type { HistoryRequest, ModelEvent, TurnFinish } from "../provider.ts";
+import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import { isPlain, type Layout, type ThinkingBlock } from "./thinking.ts";
 
 /** In the order in which they began. */

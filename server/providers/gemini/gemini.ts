@@ -5,9 +5,9 @@ import type { ApiError } from "../../protocol/errors.ts";
 import { isRecord } from "../../protocol/json.ts";
 import { type ChatDialect, plainSettings, type SettingQuirks } from "../chat-completions/dialect.ts";
 import { createChatCompletions } from "../chat-completions/model.ts";
-import { MODEL_TAGS, type ThinkTagRule } from "../chat-completions/think-tags.ts";
 import { type ExplainFailure, providerError, readRetryAfter, UpstreamFailure, UpstreamRefusal } from "../failures.ts";
 import { type ModelSettings, type Provider, type ProviderSetup, requireSetting } from "../provider.ts";
+import { MODEL_TAGS, type ThinkTagRule } from "../think-tags.ts";
 import { geminiSchema } from "./schema.ts";
 
 /** Google's Gemini API, through its OpenAI-compatible form. */

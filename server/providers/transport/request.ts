@@ -60,21 +60,21 @@ export async function* streamEvents<Event>(
   for (;;) {
     signal.throwIfAborted();
     const response = new UpstreamResponse(request.limits, tries.deadline, signal);
-    const answer = new AnswerReader(request, reader);
+    const packets = new PacketReader(request, reader);
     try {
       const { headers } = await response.open(request.send);
       reportRequestId(headers, request);
-      while (!answer.isComplete) {
+      while (!packets.isComplete) {
         const packet = response.read();
         if (packet === undefined) {
           if (response.isEnded) break;
           await response.change();
           continue;
         }
-        const said = answer.read(packet);
+        const said = packets.read(packet);
         if (said.length > 0) yield said;
         // Only now: the client gets what was said before a failure in the same packet.
-        if (answer.failure !== undefined) throw answer.failure.error;
+        if (packets.failure !== undefined) throw packets.failure.error;
       }
       const last: Event[] = [];
       reader.end(last);
@@ -85,9 +85,9 @@ export async function* streamEvents<Event>(
       if (signal.aborted) throw signal.reason;
       const cause = upstreamCause(error);
       if (cause instanceof UpstreamRefusal) reportRequestId(cause.headers, request);
-      const failure = toFailure(request, cause, answer.hasBegun);
+      const failure = toFailure(request, cause, packets.hasBegun);
       // What a user has seen cannot be taken back.
-      if (answer.hasBegun || !(await tries.mayRepeat(failure, signal))) throw failure;
+      if (packets.hasBegun || !(await tries.mayRepeat(failure, signal))) throw failure;
     } finally {
       response.close(false);
     }
@@ -106,7 +106,7 @@ function reportRequestId(headers: Headers, { onRequestId }: UpstreamRequest): vo
 }
 
 /** From the bytes of an answer to what its reader makes of them. */
-class AnswerReader<Event> {
+class PacketReader<Event> {
   readonly #reader: MessageReader<Event>;
   readonly #decode: PacketDecoder;
   /** Whether a message was read that is no failure: from then on no other try can go unnoticed. */

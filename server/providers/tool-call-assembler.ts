@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { HistoryToolCall } from "../../protocol/chat.ts";
-import { asString, isRecord, tryParse } from "../../protocol/json.ts";
-import { unreadable } from "../failures.ts";
-import type { TurnFinish } from "../provider.ts";
+import type { HistoryToolCall } from "../protocol/chat.ts";
+import { asString, isRecord, tryParse } from "../protocol/json.ts";
 import { ExtraFields } from "./extra-fields.ts";
+import { unreadable } from "./failures.ts";
+import type { TurnFinish } from "./provider.ts";
 
 type Piece = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-import { asString, isRecord, textsOf } from "../../protocol/json.ts";
+import { asString, isRecord, textsOf } from "../protocol/json.ts";
 
 /**
  * Fields of a streamed message that are not ours to understand but must go back to the provider as they
