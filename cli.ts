@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The command `parley`: arguments in, a running server or one sentence out. */
 
+import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { startCommand } from "./server/commands/start.ts";
 import { ConfigError } from "./server/errors.ts";
@@ -9,7 +10,7 @@ import { readVersion } from "./server/project/own-files.ts";
 const HELP = `parley - serve one AI agent over REST, SSE and WebSocket, with a chat page and a widget
 
 Usage
-  parley start [project] [--port 8080] [--host 127.0.0.1]
+  parley start [project] [--port 8080] [--host 127.0.0.1] [--open]
 
   project         Folder that holds agent.ts (or .mts, .js, .mjs) and perhaps .env.
                   Without it, the agent in the working directory is served or, where there
@@ -18,6 +19,7 @@ Usage
 Options
   --port <port>   Port to listen on; 0 takes a free one. Environment: PORT.
   --host <host>   Address to listen on; 0.0.0.0 is every one. Environment: HOST.
+  --open          Open the chat page in the browser.
   -h, --help      Show this text.
   -v, --version   Show the version.
 `;
@@ -27,12 +29,26 @@ async function main(argv: string[]): Promise<void> {
   const [command, project, ...extra] = positionals;
   if (values.version) return print(`${readVersion()}\n`);
   if (values.help || command === undefined || command === "help") return print(HELP);
-  if (command !== "start") throw new ConfigError(`There is no command "${command}". See parley --help.`);
+  if (command !== "start") throw new ConfigError(`There is no command "${command}". ${adviceFor(command)}`);
   if (extra.length > 0) throw new ConfigError("Give one project only: parley start <project>.");
+  refuseSwallowedOption(project);
   if (values.workers !== undefined) {
     throw new ConfigError("This version has no --workers: it serves from one process. The option will come back.");
   }
-  await startCommand(project, { port: values.port, host: values.host });
+  await startCommand(project, { port: values.port, host: values.host }, { open: values.open === true });
+}
+
+function adviceFor(command: string): string {
+  const isPath = /[/\\.]/.test(command) || existsSync(command);
+  return isPath ? `Did you mean: parley start ${command}?` : "See parley --help.";
+}
+
+/** npm takes options before `--` for itself, and hands on their values alone. @throws ConfigError */
+function refuseSwallowedOption(project: string | undefined): void {
+  if (project === undefined || process.env.npm_lifecycle_event !== "start" || existsSync(project)) return;
+  const option = ["port", "host"].find((name) => process.env[`npm_config_${name}`] !== undefined);
+  if (option === undefined) return;
+  throw new ConfigError(`npm kept --${option} for itself. Write "npm start -- --${option} ${project}".`);
 }
 
 function readArguments(args: string[]) {
@@ -43,6 +59,7 @@ function readArguments(args: string[]) {
       options: {
         port: { type: "string" },
         host: { type: "string" },
+        open: { type: "boolean" },
         workers: { type: "string" },
         help: { type: "boolean", short: "h" },
         version: { type: "boolean", short: "v" },

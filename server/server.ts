@@ -34,6 +34,8 @@ export interface ParleyServer {
    * no longer be used.
    */
   reload(next: Settings): number;
+  /** Whether an answer is running. */
+  readonly isBusy: boolean;
   /** Lets running answers finish within the time that the settings give them, then closes everything. */
   drain(): Promise<void>;
 }
@@ -95,6 +97,9 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
       applyLive(settings, next);
       const ended = service.runs.revoke((caller) => !access.isKnown(caller));
       return ended + sockets.recheck((credentials) => access.authorize(credentials, "socket"));
+    },
+    get isBusy() {
+      return service.runs.isBusy;
     },
     async drain() {
       await service.runs.drain(settings.drainSeconds * 1000);

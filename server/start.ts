@@ -56,7 +56,7 @@ export function closeOnSignal(server: ParleyServer): void {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
       if (isClosing) process.exit(1);
-      log.notice("Finishing running answers. A second signal stops at once.");
+      if (server.isBusy) log.notice("Finishing running answers. A second signal stops at once.");
       close(0);
     });
   }

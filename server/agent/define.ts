@@ -1,5 +1,6 @@
 /** What the author of a project writes: an agent and its tools. */
 
+import { nearestName } from "../config/nearest-name.ts";
 import { ConfigError } from "../errors.ts";
 import { isRecord } from "../protocol/json.ts";
 import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
@@ -160,6 +161,7 @@ export function checkAgent(exported: unknown): Agent {
   if (!isRecord(exported)) {
     throw new ConfigError("The default export must be an agent: export default defineAgent({ … }).");
   }
+  refuseUnknownFields(exported, AGENT_FIELDS, "an agent");
   const { chat, maxTurns = DEFAULT_MAX_TURNS, tools = [] } = exported;
   const name = requiredText(exported, "name");
   if (typeof maxTurns !== "number" || !Number.isInteger(maxTurns) || maxTurns < 1 || maxTurns > 1000) {
@@ -167,6 +169,7 @@ export function checkAgent(exported: unknown): Agent {
   }
   if (!Array.isArray(tools)) throw new ConfigError("tools must be an array of tool({ … }).");
   if (chat !== undefined && !isRecord(chat)) throw new ConfigError("chat must be an object.");
+  if (chat !== undefined) refuseUnknownFields(chat, CHAT_FIELDS, "an agent", "chat.");
   return Object.freeze({
     name,
     agent: optionalText(exported, "agent") ?? name,
@@ -180,6 +183,69 @@ export function checkAgent(exported: unknown): Agent {
     suggestions: checkSuggestions(chat?.suggestions),
     disclaimer: chat && optionalText(chat, "disclaimer", "chat.disclaimer"),
   });
+}
+
+const AGENT_FIELDS = Object.keys({
+  name: true,
+  agent: true,
+  model: true,
+  fallbacks: true,
+  instructions: true,
+  tools: true,
+  maxTurns: true,
+  reasoningEffort: true,
+  temperature: true,
+  maxOutputTokens: true,
+  extraBody: true,
+  store: true,
+  hostedTools: true,
+  chat: true,
+} satisfies Record<keyof AgentDefinition, true>);
+
+const CHAT_FIELDS = Object.keys({
+  welcome: true,
+  suggestions: true,
+  disclaimer: true,
+} satisfies Record<keyof NonNullable<AgentDefinition["chat"]>, true>);
+
+const TOOL_FIELDS = Object.keys({
+  name: true,
+  description: true,
+  parameters: true,
+  execute: true,
+  timeoutMs: true,
+} satisfies Record<keyof ToolDefinition, true>);
+
+/** What other packages call our fields. */
+const FOREIGN_NAMES: ReadonlyMap<string, string> = new Map([
+  ["system", "instructions"],
+  ["systemPrompt", "instructions"],
+  ["system_prompt", "instructions"],
+  ["prompt", "instructions"],
+  ["max_tokens", "maxOutputTokens"],
+  ["maxTokens", "maxOutputTokens"],
+  ["maxSteps", "maxTurns"],
+  ["inputSchema", "parameters"],
+  ["schema", "parameters"],
+  ["handler", "execute"],
+  ["run", "execute"],
+]);
+
+/** The field of ours that was meant by another name. */
+function meantField(field: string, known: readonly string[]): string | undefined {
+  const foreign = FOREIGN_NAMES.get(field);
+  return foreign !== undefined && known.includes(foreign)
+    ? foreign
+    : nearestName(field, known, Math.min(3, Math.ceil(field.length / 3)));
+}
+
+/** A misspelt field would do nothing, in silence. @throws ConfigError */
+function refuseUnknownFields(from: Record<string, unknown>, known: readonly string[], what: string, at = ""): void {
+  const field = Object.keys(from).find((name) => !known.includes(name));
+  if (field === undefined) return;
+  const meant = meantField(field, known);
+  const advice = meant === undefined ? `Known are ${known.join(", ")}.` : `Did you mean ${at}${meant}?`;
+  throw new ConfigError(`${at}${field} is not a field of ${what}. ${advice}`);
 }
 
 function requiredText(from: Record<string, unknown>, field: string, label = field): string {
@@ -224,6 +290,7 @@ function checkTool(definition: unknown, at: string): Tool {
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
     throw new ConfigError(`${at}.name must be 1 to 64 letters, digits, "_" or "-", but is "${name}".`);
   }
+  refuseMisspeltFields(definition, name);
   if (typeof execute !== "function") throw new ConfigError(`The tool "${name}" has no execute function.`);
   if (typeof timeoutMs !== "number" || !(timeoutMs > 0 && timeoutMs < 2 ** 31)) {
     throw new ConfigError(`timeoutMs of the tool "${name}" must be a number of milliseconds above 0.`);
@@ -235,6 +302,15 @@ function checkTool(definition: unknown, at: string): Tool {
     timeoutMs,
     execute: (args, context) => execute.call(definition, args, context),
   };
+}
+
+/** A tool may be an object with fields of its own: only those count as wrong that stand for a missing one. */
+function refuseMisspeltFields(definition: Record<string, unknown>, name: string): void {
+  for (const field of Object.keys(definition).filter((one) => !TOOL_FIELDS.includes(one))) {
+    const meant = meantField(field, TOOL_FIELDS);
+    if (meant === undefined || definition[meant] !== undefined) continue;
+    throw new ConfigError(`The tool "${name}" has a field ${field}, which does nothing. Did you mean ${meant}?`);
+  }
 }
 
 function checkParameters(parameters: unknown, toolName: string): ParameterSchema {

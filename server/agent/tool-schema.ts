@@ -139,6 +139,7 @@ function describeIssue(issue: StandardIssue): string {
 function fromJsonSchema(schema: JsonSchema): ParameterSchema {
   // The validator adds fields of its own to the schema, which the model must not read.
   const own = structuredClone(schema);
+  checkKeywords(own);
   checkParts(own);
   const validator = new Validator(own, "2020-12", false);
   validator.validate({});
@@ -150,6 +151,71 @@ function fromJsonSchema(schema: JsonSchema): ParameterSchema {
       return { ok: false, problems: result.errors.map(describeError) };
     },
   };
+}
+
+const SCHEMA_LIST = { type: "array", minItems: 1, items: { $ref: "#" } };
+const SCHEMAS_BY_NAME = { type: "object", additionalProperties: { $ref: "#" } };
+const COUNT = { type: "integer", minimum: 0 };
+const TYPE = { enum: ["string", "number", "integer", "boolean", "object", "array", "null"] };
+
+/** What the keywords of a JSON Schema hold, as its own meta-schema has it (2020-12); other keywords may hold anything. */
+const META_SCHEMA: JsonSchema = {
+  type: ["object", "boolean"],
+  properties: {
+    type: { anyOf: [{ type: "array", minItems: 1, uniqueItems: true, items: TYPE }, TYPE] },
+    enum: { type: "array" },
+    required: { type: "array", uniqueItems: true, items: { type: "string" } },
+    dependentRequired: { type: "object", additionalProperties: { type: "array", items: { type: "string" } } },
+    title: { type: "string" },
+    description: { type: "string" },
+    format: { type: "string" },
+    pattern: { type: "string" },
+    $ref: { type: "string" },
+    examples: { type: "array" },
+    uniqueItems: { type: "boolean" },
+    multipleOf: { type: "number", exclusiveMinimum: 0 },
+    ...Object.fromEntries(
+      ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"].map((name) => [name, { type: "number" }]),
+    ),
+    ...Object.fromEntries(
+      [
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minContains",
+        "maxContains",
+        "minProperties",
+        "maxProperties",
+      ].map((name) => [name, COUNT]),
+    ),
+    ...Object.fromEntries(["allOf", "anyOf", "oneOf", "prefixItems"].map((name) => [name, SCHEMA_LIST])),
+    ...Object.fromEntries(
+      ["properties", "patternProperties", "dependentSchemas", "$defs"].map((name) => [name, SCHEMAS_BY_NAME]),
+    ),
+    ...Object.fromEntries(
+      [
+        "items",
+        "contains",
+        "additionalProperties",
+        "propertyNames",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "not",
+        "if",
+        "then",
+        "else",
+      ].map((name) => [name, { $ref: "#" }]),
+    ),
+  },
+};
+
+/** Finds a keyword that holds something else than it may, and names its path. @throws Error */
+function checkKeywords(schema: JsonSchema): void {
+  const { errors } = new Validator(META_SCHEMA, "2020-12", false).validate(schema);
+  // The deepest one is the fault itself; the others are the parts that hold it.
+  const [fault] = errors.reverse().sort((a, b) => b.instanceLocation.length - a.instanceLocation.length);
+  if (fault !== undefined) throw new Error(`are not a JSON Schema: ${describeError(fault).replace(/\.$/, "")}`);
 }
 
 /** Finds a `$ref` without a target and a bad pattern at any depth, so that they show at the start and not in a chat. */

@@ -1,5 +1,6 @@
 /** `parley start`: from a project's folder to a server that listens. */
 
+import { spawn } from "node:child_process";
 import type { Agent } from "../agent/define.ts";
 import { isLoopbackHost } from "../auth/origins.ts";
 import { readEnvironment, unknownNames } from "../config/environment.ts";
@@ -15,7 +16,11 @@ import { createParleyServer } from "../server.ts";
 import { closeOnSignal, listen } from "../start.ts";
 
 /** Without a `project`, the agent in the working directory is served or, where there is none, the demo agent. @throws ConfigError */
-export async function startCommand(project: string | undefined, flags: Flags): Promise<void> {
+export async function startCommand(
+  project: string | undefined,
+  flags: Flags,
+  { open }: { open: boolean },
+): Promise<void> {
   const folder = project === undefined ? projectHere() : findProject(project);
   const inherited = { ...process.env };
   const env = readEnvironment(inherited, folder);
@@ -36,10 +41,20 @@ export async function startCommand(project: string | undefined, flags: Flags): P
   closeOnSignal(server);
   reloadOnHangup({ server, settings, env, read: () => readEnvironment(inherited, folder), flags });
   process.stdout.write(summaryOf(agent, settings));
-  const warnings = [openWarning(settings), memoryAdvice(settings), tracing.problem, ...unknownNames(inherited)];
+  const warnings = [...publicWarnings(settings), memoryAdvice(settings), tracing.problem, ...unknownNames(inherited)];
   for (const warning of warnings) if (warning !== undefined) server.log.warning(warning);
   // Alone on the last line, for people to click and programs to read.
   process.stdout.write(`${url}\n`);
+  if (open) openInBrowser(url, server.log.warning);
+}
+
+/** The page is opened by the system's own program for links. */
+function openInBrowser(url: string, warn: (sentence: string) => void): void {
+  const [command, ...args] =
+    process.platform === "darwin" ? ["open"] : process.platform === "win32" ? ["cmd", "/c", "start", ""] : ["xdg-open"];
+  const browser = spawn(command as string, [...args, url], { stdio: "ignore", detached: true });
+  browser.on("error", () => warn(`No browser could be opened. Open ${url} yourself.`));
+  browser.unref();
 }
 
 /** A broken package is a warning: the server works without it. */
@@ -68,7 +83,32 @@ function kindsOfKeys({ apiKeys, chatKeys, widgetKeys }: Settings): string {
     .join(", ");
 }
 
-function openWarning(settings: Settings): string | undefined {
-  if (requiresKey(settings) || isLoopbackHost(settings.host)) return undefined;
-  return `${settings.host} can be reached from other machines and no key is set. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`;
+/** Below this, a key can be guessed: 20 random characters are some 100 bits. */
+const MIN_KEY_CHARS = 20;
+
+/** What is unsafe at an address that other machines reach, and what to set. */
+function publicWarnings(settings: Settings): string[] {
+  const { host, apiKeys, chatKeys, widgetKeys, allowedOrigins, stateSecrets } = settings;
+  if (isLoopbackHost(host)) return [];
+  if (!requiresKey(settings)) {
+    return [
+      `${host} can be reached from other machines and no key is set. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`,
+    ];
+  }
+  const warnings = [];
+  const isShort = [apiKeys, chatKeys, widgetKeys].flat().some((key) => key.length < MIN_KEY_CHARS);
+  if (isShort) {
+    warnings.push(
+      `A key has fewer than ${MIN_KEY_CHARS} characters and can be guessed. Make one with: openssl rand -hex 24`,
+    );
+  }
+  if (widgetKeys.length > 0 && allowedOrigins.length === 0) {
+    warnings.push("Any site can use the widget key. Set PARLEY_ALLOWED_ORIGINS to the sites that may.");
+  }
+  if (stateSecrets.length === 0) {
+    warnings.push(
+      "Clients can change the conversations that they send back. Set PARLEY_STATE_SECRET to sign them; make one with: openssl rand -hex 32",
+    );
+  }
+  return warnings;
 }

@@ -1,7 +1,7 @@
 /** Finds a project's folder and loads the agent that it exports. */
 
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Agent, checkAgent } from "../agent/define.ts";
 import { ConfigError } from "../errors.ts";
@@ -46,13 +46,14 @@ export async function loadAgent(folder: string): Promise<Agent> {
 
 async function importAgent(file: string): Promise<unknown> {
   try {
-    const module = await settled(importModule(file));
+    const module = await settled(importModule(file), basename(file));
     if (module.default === undefined) {
       throw new ConfigError("nothing is exported as default: export default defineAgent({ … }).");
     }
     return module.default;
   } catch (error) {
-    throw new ConfigError(`${file} cannot be loaded: ${firstProblem(error)}`, { cause: error });
+    const problem = [firstProblem(error), ...framesIn(dirname(file), error)].join("\n    at ");
+    throw new ConfigError(`${file} cannot be loaded: ${problem}`, { cause: error });
   }
 }
 
@@ -90,11 +91,19 @@ function cacheOf(folder: string): string | false {
   return existsSync(packages) && join(packages, ".cache/jiti");
 }
 
+/** So long a module may load in silence. */
+const SILENT_LOAD_MS = 5000;
+
 /**
  * Rejects where Node would end without a word and with exit code 0, because a module awaits a promise that never
  * settles, and where it would end with a stack trace, because a module leaves a rejected promise behind.
  */
-async function settled<Value>(loading: Promise<Value>): Promise<Value> {
+async function settled<Value>(loading: Promise<Value>, name: string): Promise<Value> {
+  const sayWhy = () =>
+    process.stderr.write(
+      `parley: ${name} is still loading: a top-level await in it, or in a file that it imports, has not ended.\n`,
+    );
+  const timer = setTimeout(sayWhy, SILENT_LOAD_MS).unref();
   let giveUp = (_reason: unknown) => {};
   const failed = new Promise<never>((_resolve, reject) => {
     giveUp = reject;
@@ -105,9 +114,20 @@ async function settled<Value>(loading: Promise<Value>): Promise<Value> {
   try {
     return await Promise.race([loading, failed]);
   } finally {
+    clearTimeout(timer);
     process.off("beforeExit", onIdle);
     process.off("unhandledRejection", giveUp);
   }
+}
+
+/** Where in the project's own files an error was thrown, innermost first: `file:line:column`, relative to the folder. */
+function framesIn(folder: string, error: unknown): string[] {
+  const stack = error instanceof Error ? (error.stack ?? "") : "";
+  const places = stack.matchAll(/^\s+at .*?(?:file:\/\/)?(\/[^():]+|[A-Za-z]:[^():]+):(\d+):(\d+)\)?$/gm);
+  return [...places].flatMap(([, path = "", line, column]) => {
+    const own = relative(folder, path);
+    return own.startsWith("..") || own.includes("node_modules") || isAbsolute(own) ? [] : [`${own}:${line}:${column}`];
+  });
 }
 
 /** One line of whatever an import throws: for a syntax error where it is and what is wrong, else the message. */

@@ -63,6 +63,11 @@ export class RunRegistry {
     this.#budget = new LogBudget(parts.settings.resumeTotalBytes);
   }
 
+  /** Whether a run goes on, or one that has ended is still being read. */
+  get isBusy(): boolean {
+    return !this.#inFlight.isIdle;
+  }
+
   /** @throws ApiError `shutting_down` */
   refuseWhenDraining(): void {
     if (!this.#isDraining) return;
@@ -206,18 +211,22 @@ class InFlight {
   #count = 0;
   #onIdle: (() => void) | undefined;
 
+  get isIdle(): boolean {
+    return this.#count === 0;
+  }
+
   enter(): void {
     this.#count++;
   }
 
   leave(): void {
     this.#count--;
-    if (this.#count === 0) this.#onIdle?.();
+    if (this.isIdle) this.#onIdle?.();
   }
 
   /** Resolves with whether everything has ended within this many milliseconds. */
   idleWithin(ms: number): Promise<boolean> {
-    if (this.#count === 0) return Promise.resolve(true);
+    if (this.isIdle) return Promise.resolve(true);
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(false), ms);
       this.#onIdle = () => {

@@ -13,7 +13,7 @@ for (const args of [[], ["--help"], ["-h"], ["help"], ["start", "--help"]]) {
   test(`parley ${args.join(" ")} prints the help and ends with 0`, async () => {
     const { code, stdout, stderr } = await run(args);
     assert.deepEqual([code, stderr], [0, ""]);
-    for (const word of ["parley start [project]", "--port", "--host", "--help", "--version"]) {
+    for (const word of ["parley start [project]", "--port", "--host", "--open", "--help", "--version"]) {
       assert.ok(stdout.includes(word), word);
     }
   });
@@ -28,7 +28,13 @@ for (const flag of ["--version", "-v"]) {
 
 const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][] = [
   [["serve"], {}, /^parley: There is no command "serve"\. See parley --help\.\n$/],
+  [["./my-agent"], {}, /There is no command "\.\/my-agent"\. Did you mean: parley start \.\/my-agent\?\n$/],
   [["start", "a", "b"], {}, /one project/],
+  [
+    ["start", "3000"],
+    { npm_lifecycle_event: "start", npm_config_port: "3000" },
+    /npm kept --port for itself\. Write "npm start -- --port 3000"\.\n$/,
+  ],
   [["start", "--prot", "80"], {}, /'--prot'.*parley --help/],
   [["start", "--port"], {}, /--port.*parley --help/],
   [["start", "nowhere"], {}, /no project "nowhere"/],
@@ -119,8 +125,30 @@ for (const [args, env] of [
   });
 }
 
+const SAFE = { PARLEY_CHAT_KEY: "a-key-of-twenty-chars", PARLEY_STATE_SECRET: "a-secret-of-thirty-two-characters" };
+const WIDGET = { PARLEY_WIDGET_KEY: "another-key-that-is-long" };
+
+for (const [name, env, sentence] of [
+  ["a short key", { ...SAFE, PARLEY_API_KEY: "short-key" }, /A key has fewer than 20 characters.*openssl rand/],
+  ["a widget key for any site", { ...SAFE, ...WIDGET }, /Any site can use the widget key\. Set PARLEY_ALLOWED_ORIGINS/],
+  ["no state secret", { ...WIDGET, PARLEY_ALLOWED_ORIGINS: "https://a.example" }, /Set PARLEY_STATE_SECRET/],
+] as const) {
+  test(`a public address with ${name} prints one warning that says what to set, and no key`, async (t) => {
+    const { command } = await start(t, ["--host", "0.0.0.0"], { env });
+    await command.printed("stderr", /\n/);
+    assert.match(command.stderr, /^\{[^\n]*"level":"warn"[^\n]*\n$/);
+    assert.match(command.stderr, sentence);
+    assert.doesNotMatch(command.stderr, /short-key|another-key/);
+  });
+}
+
 for (const [name, args, env] of [
-  ["with a key", ["--host", "0.0.0.0"], { PARLEY_CHAT_KEY: "k" }],
+  ["with a long key and a secret", ["--host", "0.0.0.0"], SAFE],
+  [
+    "with a widget key and its sites",
+    ["--host", "0.0.0.0"],
+    { ...SAFE, ...WIDGET, PARLEY_ALLOWED_ORIGINS: "https://a.example" },
+  ],
   ["on a loopback address", ["--host", "127.0.0.2"], {}],
   ["with an empty --host, which is none", ["--host", ""], {}],
 ] as const) {

@@ -7,7 +7,7 @@ import { checkAgent } from "../../server/agent/define.ts";
 import { readSettings } from "../../server/config/settings.ts";
 import { ConfigError } from "../../server/errors.ts";
 import { resolveModels } from "../../server/providers/index.ts";
-import { run } from "../support/command.ts";
+import { Command, run } from "../support/command.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 const BROKEN: [name: string, files: Record<string, string>, sentence: RegExp][] = [
@@ -43,11 +43,34 @@ for (const [name, files, sentence] of BROKEN) {
     const folder = temporaryProject(t, files);
     const { code, stdout, stderr } = await run(["start", folder, "--port", "0"]);
     assert.match(stderr, sentence);
-    assert.match(stderr, /^parley: [^\n]+\n$/, "one line");
-    assert.doesNotMatch(stderr, /^\s+at |node:internal/m);
+    assert.match(stderr, /^parley: [^\n]+\n(?: {4}at [\w./]+:\d+:\d+\n)*$/, "one line, and places in the project");
+    assert.doesNotMatch(stderr, /node:internal|node_modules/);
     assert.deepEqual([code, stdout], [1, ""]);
   });
 }
+
+test("an error while a project loads names file and line, and the project's own files that led there", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts":
+      'import { connect } from "./lib/db.ts";\n\ninterface Shop { id: string }\nconst db: Shop = connect();\nexport default { name: db.id, model: "demo" };',
+    "lib/db.ts":
+      'type Never = never;\n\nexport function connect(): Never {\n  throw new Error("No database at localhost:5432");\n}',
+  });
+  const { code, stderr } = await run(["start", folder, "--port", "0"]);
+  assert.match(
+    stderr,
+    /agent\.ts cannot be loaded: No database at localhost:5432\n {4}at lib\/db\.ts:4:\d+\n {4}at agent\.ts:4:\d+\n$/,
+  );
+  assert.equal(code, 1);
+});
+
+test("a top-level await that does not end is told of after five seconds, while the process waits on", async (t) => {
+  const agent = 'import { createServer } from "node:net"; createServer().listen(0); await new Promise(() => {});';
+  const folder = temporaryProject(t, { "agent.ts": agent });
+  const command = new Command(["start", folder, "--port", "0"], {});
+  t.after(() => command.kill("SIGKILL"));
+  await command.printed("stderr", /^parley: agent\.ts is still loading: a top-level await in it.* has not ended\.\n$/);
+});
 
 test("a file instead of a folder, and a folder instead of .env, are named as such", async (t) => {
   const folder = temporaryProject(t, { "agent.ts": "export default {};", "b/.env/x": "" });
@@ -84,6 +107,30 @@ const WRONG_AGENTS: [name: string, exported: unknown, sentence: RegExp][] = [
   ["a tool without parameters", withTool({ parameters: undefined }), /parameters of the tool "t" must be a zod object/],
   ["a tool with a bad schema", withTool({ parameters: NO_SCHEMA }), /parameters of the tool "t"/],
   ["a tool with a bad timeoutMs", withTool({ timeoutMs: 0 }), /timeoutMs of the tool "t"/],
+  [
+    "another package's name of a field",
+    exporting({ system: "x" }),
+    /^system is not a field .* Did you mean instructions\?$/,
+  ],
+  ["a misspelt field", exporting({ instruction: "x" }), /Did you mean instructions\?/],
+  [
+    "a field that resembles none",
+    exporting({ colour: "x" }),
+    /colour is not a field of an agent\. Known are name, agent, model/,
+  ],
+  ["a misspelt field of chat", exporting({ chat: { welcom: "x" } }), /chat\.welcom .* Did you mean chat\.welcome\?/],
+  ["a misspelt field of a tool", withTool({ timeout: 5 }), /"t" has a field timeout, .* Did you mean timeoutMs\?/],
+  ["a tool that has run", withTool({ execute: undefined, run() {} }), /field run, .* Did you mean execute\?/],
+  [
+    "a tool whose schema has a type that is none",
+    withTool({ parameters: { type: "object", properties: { city: { type: "sting" } } } }),
+    /parameters of the tool "t" are not a JSON Schema: \/properties\/city\/type: .*"string"/,
+  ],
+  [
+    "a tool whose schema has required in a property",
+    withTool({ parameters: { type: "object", properties: { city: { anyOf: [{ type: "string", required: true }] } } } }),
+    /\/properties\/city\/anyOf\/0\/required/,
+  ],
   ["two tools of one name", exporting({ tools: [TOOL, TOOL] }), /Two tools are named "t"/],
 ];
 
@@ -97,6 +144,14 @@ const WRONG_MODELS: [name: string, model: string, env: Record<string, string>, s
   ["a bare name without its key", "gpt-5.2", {}, /OPENAI_API_KEY/],
   ["litellm without its address", "litellm/m", {}, /LITELLM_BASE_URL/],
   ["compatible without its address", "compatible/m", {}, /COMPATIBLE_BASE_URL/],
+  [
+    "a bare name of another provider",
+    "claude-sonnet-5",
+    {},
+    /no known provider\. Did you mean "anthropic\/claude-sonnet-5"\?/,
+  ],
+  ["a name of Google", "google/gemini-3-flash", {}, /Did you mean "gemini\/gemini-3-flash"\?/],
+  ["a bare name that is not OpenAI's", "llama3", {}, /names no known provider/],
   ["an unknown provider", "nobody/m", {}, /"nobody\/m" names no known provider/],
   ["a base URL that is none", "litellm/m", { LITELLM_BASE_URL: "localhost" }, /LITELLM_BASE_URL must be an http/],
 ];

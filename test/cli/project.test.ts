@@ -309,3 +309,19 @@ for (const file of ["agent.mjs", "agent.js", "agent.ts"]) {
     }
   });
 }
+
+test("under an agent with tools of its own, the demo model speaks of those", async (t) => {
+  const tools = ["refund_order", "findCustomer"].map(
+    (name) => `{ name: "${name}", description: "d", parameters: { type: "object" }, execute: () => "done by ${name}" }`,
+  );
+  const folder = temporaryProject(t, {
+    "agent.ts": `export default { name: "Shop", model: "demo", tools: [${tools}] };`,
+  });
+  const { url } = await start(t, [folder]);
+  const answer = async (message: string) => JSON.parse(await (await post({ url }, { message, stream: false })).text());
+  const { response } = await answer("Hello");
+  assert.match(response, /\*\*refund order\*\* runs `refund_order`/);
+  assert.match(response, /\*\*find customer\*\* runs `findCustomer`/);
+  assert.doesNotMatch(response, /Paris|weather/);
+  assert.match((await answer("find customer")).response, /done by findCustomer/);
+});

@@ -39,7 +39,9 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     const client = await connect(t, socketUrl);
     command.kill(signal);
     assert.equal((await client.closed).code, 1001);
-    assert.equal((await command.end()).code, 0);
+    const { code, stderr } = await command.end();
+    assert.equal(code, 0);
+    assert.doesNotMatch(stderr, /running answers/);
   });
 
   test(`${signal} lets a running answer finish while /health/ready says 503, then ends with 0`, async (t) => {

@@ -2,9 +2,9 @@
 
 import { decodedBytes } from "../../protocol/attachments.ts";
 import type { ContentPart, HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
-import type { HistoryRequest, ToolCall } from "../provider.ts";
+import type { HistoryRequest, ToolCall, ToolSpec } from "../provider.ts";
 import { MARKDOWN_SAMPLE } from "./markdown.ts";
-import { chooseCalls } from "./tools.ts";
+import { chooseCalls, wordsOf } from "./tools.ts";
 
 /** One thing that the demo does; `wordMs` is the pause before each word. */
 export type DemoStep =
@@ -28,7 +28,7 @@ export function planDemo({ messages, setup }: HistoryRequest): DemoStep[] {
   const calls = chooseCalls(text, setup.tools, messages.length);
   if (calls.length > 0) return useTools(calls);
   if (/\bthink/i.test(text)) return thinkAloud();
-  return introduce(text, messages);
+  return introduce(text, messages, setup.tools);
 }
 
 function failOnRequest(): DemoStep[] {
@@ -117,16 +117,36 @@ function describeFiles(files: readonly Exclude<ContentPart, { type: "text" }>[])
   ];
 }
 
-function introduce(text: string, messages: readonly HistoryMessage[]): DemoStep[] {
+function introduce(text: string, messages: readonly HistoryMessage[], tools: readonly ToolSpec[]): DemoStep[] {
   const turn = messages.filter(({ role }) => role === "user").length;
   const heard = text.length > 200 ? `${text.slice(0, 200)}…` : text;
   const count = turn === 1 ? "the first message" : `message ${turn}`;
+  const offers = [
+    ...offersOf(tools),
+    "**Show me Markdown** streams a long answer with code and a table",
+    "**Think about it** shows reasoning",
+    "**Answer slowly** gives you time to press Stop",
+    "**Give me an error** shows a failure and Retry",
+    "Or attach an image or a PDF",
+  ];
   return [
     {
       type: "text",
-      text: `I am Parley's built-in **demo model**: a script that needs no key and no network, not an AI. This is ${count} of our conversation, and you wrote:\n\n> ${heard.replaceAll("\n", "\n> ")}\n\nTry one of these:\n\n- **What is the weather in Paris and Tokyo?** runs two tools in parallel\n- **Show me Markdown** streams a long answer with code and a table\n- **Think about it** shows reasoning\n- **Answer slowly** gives you time to press Stop\n- **Give me an error** shows a failure and Retry\n- Or attach an image or a PDF`,
+      text: `I am Parley's built-in **demo model**: a script that needs no key and no network, not an AI. This is ${count} of our conversation, and you wrote:\n\n> ${heard.replaceAll("\n", "\n> ")}\n\nTry one of these:\n\n${offers.map((offer) => `- ${offer}`).join("\n")}`,
     },
   ];
+}
+
+/** At most so many of the agent's tools are named. */
+const MAX_OFFERS = 5;
+
+/** What to write to see the agent's tools at work. */
+function offersOf(tools: readonly ToolSpec[]): string[] {
+  if (tools.some(({ name }) => name === "get_weather")) {
+    return ["**What is the weather in Paris and Tokyo?** runs two tools in parallel"];
+  }
+  const offers = tools.slice(0, MAX_OFFERS).map(({ name }) => `**${wordsOf(name).join(" ")}** runs \`${name}\``);
+  return tools.length > 1 ? [...offers, `**Use your tools** runs all ${tools.length} of them`] : offers;
 }
 
 function lastUserMessage(messages: readonly HistoryMessage[]): HistoryMessage | undefined {

@@ -24,11 +24,16 @@ export function chooseCalls(text: string, tools: readonly ToolSpec[], turn: numb
 }
 
 function isMentioned({ name }: ToolSpec, words: ReadonlySet<string>): boolean {
-  const parts = name
+  return wordsOf(name).some((word) => !FILLERS.has(word) && words.has(word));
+}
+
+/** "find" and "order" of `findOrder` or `find_order`. */
+export function wordsOf(name: string): string[] {
+  return name
     .replace(/([a-z])([A-Z])/g, "$1_$2")
     .toLowerCase()
-    .split(/[_-]+/);
-  return parts.some((part) => !FILLERS.has(part) && words.has(part));
+    .split(/[_-]+/)
+    .filter((word) => word !== "");
 }
 
 /** Capitalised words, but for those that begin a sentence. */

@@ -1,0 +1,79 @@
+/** `npm start` and `npm test` in a clone: installs and builds what is missing or old, says so, and goes on. */
+
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
+
+const SOURCES = ["server", "widget", "build", "cli.ts", "esbuild.config.mjs", "package.json", "package-lock.json"];
+
+/** When a file, or the newest file of a folder, was changed. */
+function changedAt(path) {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats?.isDirectory()) return stats?.mtimeMs ?? 0;
+  return Math.max(0, ...readdirSync(path).map((name) => changedAt(join(path, name))));
+}
+
+/** Runs npm, says what it does and how long it took, and shows its output only if it fails. */
+function npm(doing, args) {
+  const startedAt = Date.now();
+  process.stdout.write(`${doing}... `);
+  const { status, stdout, stderr } = spawnSync("npm", args, { encoding: "utf8", shell: process.platform === "win32" });
+  if (status !== 0) {
+    console.error(`it failed:\n${stdout}${stderr}`);
+    process.exit(1);
+  }
+  console.log(`${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+}
+
+function prepare() {
+  const installed = changedAt("node_modules/.package-lock.json");
+  if (installed < changedAt("package-lock.json")) {
+    npm("Installing packages", [
+      "install",
+      "--ignore-scripts",
+      "--no-save",
+      "--no-audit",
+      "--no-fund",
+      "--loglevel=error",
+    ]);
+  }
+  const built = existsSync("dist/public/widget.js") ? changedAt("dist/cli.js") : 0;
+  if (built < Math.max(...SOURCES.map(changedAt))) npm("Building Parley", ["run", "--silent", "build"]);
+}
+
+/** The value of an option as the command will read it. */
+function option(name, args) {
+  const at = args.findIndex((argument) => argument === `--${name}` || argument.startsWith(`--${name}=`));
+  if (at === -1) return process.env[name.toUpperCase()];
+  return args[at].includes("=") ? args[at].slice(name.length + 3) : args[at + 1];
+}
+
+/** Before the build, which takes seconds: only the port that is surely meant, the command itself judges all else. */
+async function checkPort(args) {
+  const port = Number(option("port", args) ?? 8080);
+  const probe = createServer();
+  const problem = await new Promise((resolve) => {
+    probe.once("error", ({ code }) => resolve(code));
+    probe.once("listening", () => resolve(undefined));
+    if (port > 0 && port < 65_536) probe.listen(port, option("host", args) ?? "127.0.0.1");
+    else resolve(undefined);
+  });
+  probe.close();
+  if (problem !== "EADDRINUSE") return;
+  console.error(`parley: Port ${port} is in use. Choose another with: npm start -- --port ${port + 1}`);
+  process.exit(1);
+}
+
+const [command, ...args] = process.argv.slice(2);
+if (command === "start" && !args.includes("--help")) await checkPort(args);
+prepare();
+if (command === "start") {
+  const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+  process.argv = [process.argv[0], cli, "start", ...args];
+  process.chdir(process.env.INIT_CWD ?? ".");
+  await import(pathToFileURL(cli).href);
+}
