@@ -1,4 +1,4 @@
-/** How docs/providers.md, README and docs/api.md set a provider up, against the tables of providers and of settings. */
+/** How docs/providers.md and docs/api.md set a provider up, against the tables of providers and of settings. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,6 @@ import { readMarkdown, section, tableRows } from "../support/markdown-file.ts";
 import { asId, CONVERSATION, MESSAGES, PAGE, said } from "../support/providers-page.ts";
 
 const api = readMarkdown("docs/api.md");
-const readme = readMarkdown("README.md");
 
 const sorted = <Item>(items: Iterable<Item>) => [...new Set(items)].sort();
 /** The row of OpenAI when it keeps nothing: a provider's row with another state. */
@@ -25,15 +24,15 @@ function variablesInCode(): string[] {
   return sorted(Object.values(PROVIDER_ROWS).flatMap(({ settings }) => settings.map((key) => SETTINGS[key].name)));
 }
 
-test("every provider has its row in each table of docs/providers.md, the README and docs/api.md", () => {
+test("every provider has its row in each table of docs/providers.md and docs/api.md", () => {
   const ids = sorted(Object.keys(PROVIDER_ROWS));
   assert.ok(ids.length >= 9);
   const rows = sorted([...ids, STORE_FALSE]);
   for (const table of [MESSAGES, CONVERSATION]) {
     assert.deepEqual(table.map(([id = ""]) => id).sort(), rows);
   }
-  for (const markdown of [section(readme, "## Models"), section(api, "## Providers")]) {
-    const named = tableRows(markdown, "`model`").map(([model = ""]) => model.split("/")[0]);
+  for (const markdown of [PAGE, section(api, "## Providers")]) {
+    const named = tableRows(markdown, "`model`").map(([model = ""]) => /\w+/.exec(model)?.[0] ?? "");
     assert.deepEqual(named.sort(), ids);
   }
 });
@@ -41,7 +40,7 @@ test("every provider has its row in each table of docs/providers.md, the README 
 test("docs/providers.md and docs/api.md name exactly the variables that the providers read", () => {
   const known = variablesInCode();
   assert.ok(known.length >= 20);
-  assert.deepEqual(variablesIn(section(PAGE, "## Set-up and peculiarities")), known);
+  assert.deepEqual(variablesIn(section(PAGE, "## Set-up")), known);
   const rows = tableRows(section(api, "## Providers"), "`model`");
   assert.deepEqual(variablesIn(rows.map(([, , cell]) => cell).join(" ")), known);
 });
@@ -103,8 +102,9 @@ for (const label of MESSAGES.map(([name = ""]) => name)) {
   });
 }
 
-test("the README installs each provider's package as docs/providers.md does", () => {
+test("the table at the top installs each provider's package as its section does", () => {
   const installs = (text: string) => sorted(text.match(/npm install @?[\w/-]+@\d+/g) ?? []);
-  assert.equal(installs(PAGE).length, 3);
-  assert.deepEqual(installs(section(readme, "## Models")), installs(PAGE));
+  const top = tableRows(PAGE, "`model`").map(([, , needs = ""]) => needs);
+  assert.equal(installs(top.join(" ")).length, 3);
+  assert.deepEqual(installs(top.join(" ")), installs(section(PAGE, "## Set-up")));
 });

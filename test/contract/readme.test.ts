@@ -1,16 +1,20 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import { transform } from "esbuild";
 import { readSettings } from "../../server/config/settings.ts";
 import { REPOSITORY, type StartedCommand, start } from "../support/command.ts";
-import { codeBlocks, findBlock, readMarkdown, section } from "../support/markdown-file.ts";
+import { codeBlocks, DOCUMENTS, findBlock, readMarkdown } from "../support/markdown-file.ts";
 
 const run = promisify(execFile);
 const readme = readMarkdown("README.md");
+const agents = readMarkdown("docs/agents.md");
+const clients = readMarkdown("docs/clients.md");
 
 /** A block of the README that talks to a server, turned to the one of the test. */
 function against({ host }: StartedCommand, block: string): string {
@@ -45,22 +49,15 @@ test("the agent of the README runs its tool from a folder outside the repository
   assert.match(await response.text(), /event: tool_result\ndata: .*on its way.*"completed"/);
 });
 
-for (const provider of ["OpenAI", "LiteLLM"]) {
-  test(`the README's way to ${provider} starts, and without its .env is told what is missing`, async (t) => {
-    const text = section(readme, `### With ${provider}`);
-    const [, model = ""] = /`model: "([^"]+)"`/.exec(text) ?? [];
-    const source = ownAgent.replace('model: "demo"', `model: "${model}"`);
-    const dotEnv = findBlock(text, "ini", "=");
-
-    const folder = writeProject(t, { "agent.ts": source, ".env": dotEnv });
-    const { command } = await start(t, [folder]);
-    assert.match(command.stdout, new RegExp(`model +${model}\n`));
-
-    const [variable = ""] = dotEnv.split("=");
-    const bare = writeProject(t, { "agent.ts": source });
-    await assert.rejects(start(t, [bare]), new RegExp(`needs ${variable}: set it`));
-  });
-}
+test("the README's way to a real model starts, and without its .env is told what is missing", async (t) => {
+  const source = ownAgent.replace('model: "demo"', 'model: "openai/gpt-5.2"');
+  assert.match(readme, /set `model` to `openai\/gpt-5\.2`/);
+  const folder = writeProject(t, { "agent.ts": source, ".env": findBlock(readme, "ini", "OPENAI_API_KEY=") });
+  const { command } = await start(t, [folder]);
+  assert.match(command.stdout, /model +openai\/gpt-5\.2\n/);
+  const bare = writeProject(t, { "agent.ts": source });
+  await assert.rejects(start(t, [bare]), /needs OPENAI_API_KEY: set it/);
+});
 
 test("the README's curl commands bring the answer as JSON and as a stream", async (t) => {
   const server = await start(t, []);
@@ -73,18 +70,67 @@ test("the README's curl commands bring the answer as JSON and as a stream", asyn
   assert.match(stream ?? "", /^id: 1\nevent: thinking\ndata: \{.*\nevent: done\ndata: \{[^\n]*\}\n\n$/s);
 });
 
-test("the README's eventsource-parser client prints the answer", async (t) => {
+test("docs/clients.md: the first client asks twice in one conversation, and learns why a message was refused", async (t) => {
   const server = await start(t, []);
-  const script = findBlock(readme, "js", "eventsource-parser/stream");
+  const script = findBlock(clients, "js", "const ask = async");
+  const printed = await runJavaScript(against(server, script));
+  assert.match(printed, /Here is what the tools answered:.*Paris.*Here is what the tools answered:.*Tokyo/s);
+  await assert.rejects(
+    runJavaScript(against(server, script.replace("in Paris?", "").replace("What is the weather ", ""))),
+    /invalid_request: /,
+  );
+});
+
+test("docs/clients.md: the eventsource-parser client prints the answer", async (t) => {
+  const server = await start(t, []);
+  const script = findBlock(clients, "js", "eventsource-parser/stream");
   const printed = await runJavaScript(against(server, script));
   assert.match(printed, /^Let me look that up\.Here is what the tools answered:.*as it is\.$/s);
 });
 
-test("the README's WebSocket client prints the answer and its tool call, and ends", async (t) => {
+test("docs/clients.md: the WebSocket client prints the answer and its tool call, and ends", async (t) => {
   const server = await start(t, []);
-  const script = findBlock(readme, "js", "new WebSocket");
+  const script = findBlock(clients, "js", "new WebSocket");
   const printed = await runJavaScript(against(server, script));
   assert.match(printed, /^Let\n me\n look\n.*get_weather \{"city":"Paris"\}\n.* is\.\n$/s);
+});
+
+test("docs/agents.md: the agent runs its tool, its unit test passes, and the tool with zod works", async (t) => {
+  const files = {
+    "agent.ts": findBlock(agents, "ts", "export default defineAgent"),
+    "orders.test.ts": findBlock(agents, "ts", "node:test"),
+    "quote.ts": findBlock(agents, "ts", 'from "zod"'),
+    "package.json": '{ "type": "module" }',
+  };
+  const folder = writeProject(t, files);
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(REPOSITORY, join(folder, "node_modules/parley-agent"), "junction");
+  symlinkSync(join(REPOSITORY, "node_modules/zod"), join(folder, "node_modules/zod"), "junction");
+  const { url } = await start(t, [folder]);
+  const body = JSON.stringify({ message: "What is my order status?", stream: false });
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${url}/api/chat`, { method: "POST", headers, body });
+  assert.match(await response.text(), /on its way/);
+  const tsx = pathToFileURL(join(REPOSITORY, "node_modules/tsx/dist/esm/index.mjs")).href;
+  const tested = await run(process.execPath, ["--import", tsx, "--test", "orders.test.ts"], {
+    cwd: folder,
+    env: { PATH: process.env.PATH },
+  });
+  assert.match(tested.stdout, /pass 1\b/);
+  const quoting =
+    'const { quote } = await import("./quote.ts"); console.log(quote.execute({ part: "gears", count: 1 }, {}));';
+  const quoted = await run(process.execPath, ["--import", tsx, "--input-type=module", "-e", quoting], { cwd: folder });
+  assert.match(quoted.stdout, /euros: 60/);
+});
+
+test("every code block of JavaScript, TypeScript and shell in a document that no other test runs is one that can be read", async () => {
+  for (const path of DOCUMENTS) {
+    for (const { language, text } of codeBlocks(readMarkdown(path))) {
+      if (["js", "ts", "tsx", "jsx"].includes(language)) await transform(text, { loader: language as "ts" });
+      if (language === "json" && !text.includes("…")) JSON.parse(text);
+      if (["sh", "bash"].includes(language)) await run("bash", ["-n", "-c", text]);
+    }
+  }
 });
 
 test("the examples of deploying go together with the defaults", () => {
@@ -101,21 +147,7 @@ test("the examples of deploying go together with the defaults", () => {
 });
 
 test("every link and image between the project's documents leads to a file and a heading that exist", () => {
-  const examples = readdirSync(join(REPOSITORY, "examples")).map((name) => `examples/${name}/README.md`);
-  const documents = [
-    "README.md",
-    "CHANGELOG.md",
-    ...examples,
-    "docs/api.md",
-    "SECURITY.md",
-    "docs/architecture.md",
-    "docs/deploying.md",
-    "docs/performance.md",
-    "docs/providers.md",
-    "docs/settings.md",
-    "docs/widget.md",
-  ];
-  const broken = documents.flatMap((path) =>
+  const broken = DOCUMENTS.flatMap((path) =>
     linksOf(readMarkdown(path))
       .filter((link) => !leadsSomewhere(path, link))
       .map((link) => `${path}: ${link}`),

@@ -1,8 +1,17 @@
 /** What the tests of the documentation read out of a Markdown file. */
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { REPOSITORY } from "./command.ts";
+
+/** Every document of the project, by its path. */
+export const DOCUMENTS: readonly string[] = [
+  ...["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"],
+  ...readdirSync(join(REPOSITORY, "docs"))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+  ...readdirSync(join(REPOSITORY, "examples")).map((name) => `examples/${name}/README.md`),
+];
 
 export interface CodeBlock {
   language: string;

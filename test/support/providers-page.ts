@@ -19,5 +19,4 @@ export function asId(label: string): ProviderId {
   return id as ProviderId;
 }
 
-/** The text of a cell before its links. */
-export const said = (cell = "") => cell.split(": [")[0] ?? "";
+export const said = (cell = "") => cell;

@@ -1,4 +1,4 @@
-"""Runs the README's Python client against the server whose URL is given, and checks what it printed.
+"""Runs the Python client of docs/clients.md against the server whose URL is given, and checks what it printed.
 
 Then it checks what the contract promises to every client of the socket: one terminal event, which is the
 last, a conversation that goes on, and an answer to `clear`. Needs the package `websockets`.
@@ -17,14 +17,14 @@ from websockets.sync.client import connect
 SECONDS = 20
 
 
-def run_readme_client(host: str) -> None:
-    readme = pathlib.Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
-    [block] = re.findall(r"^```python\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+def run_documented_client(host: str) -> None:
+    page = pathlib.Path(__file__).parents[2].joinpath("docs/clients.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     if "localhost:8080" not in block:
-        sys.exit("the README's Python client does not connect to localhost:8080")
+        sys.exit("the Python client of docs/clients.md does not connect to localhost:8080")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(block.replace("localhost:8080", host), "README.md", "exec"), {})
+        exec(compile(block.replace("localhost:8080", host), "docs/clients.md", "exec"), {})
     lines = printed.getvalue().splitlines()
     assert "Let" in lines, lines
     assert any("'tool': 'get_weather'" in line and "'completed'" in line for line in lines), lines
@@ -53,6 +53,6 @@ def converse(host: str) -> None:
 
 if __name__ == "__main__":
     address = urlsplit(sys.argv[1]).netloc
-    run_readme_client(address)
+    run_documented_client(address)
     converse(address)
-    print("The README's Python client works, and the conversation goes as documented.")
+    print("The Python client of docs/clients.md works, and the conversation goes as documented.")
