@@ -1,13 +1,11 @@
-/** How docs/providers.md and docs/api.md set a provider up, against the tables of providers and of settings. */
+/** How docs/providers.md sets a provider up, against the tables of providers and of settings. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readSettings, SETTINGS } from "../../server/config/settings.ts";
 import { PROVIDER_ROWS, type ProviderId, resolveProvider } from "../../server/providers/index.ts";
-import { readMarkdown, section, tableRows } from "../support/markdown-file.ts";
+import { section, tableRows } from "../support/markdown-file.ts";
 import { asId, CONVERSATION, MESSAGES, PAGE, said } from "../support/providers-page.ts";
-
-const api = readMarkdown("docs/api.md");
 
 const sorted = <Item>(items: Iterable<Item>) => [...new Set(items)].sort();
 /** The row of OpenAI when it keeps nothing: a provider's row with another state. */
@@ -24,32 +22,23 @@ function variablesInCode(): string[] {
   return sorted(Object.values(PROVIDER_ROWS).flatMap(({ settings }) => settings.map((key) => SETTINGS[key].name)));
 }
 
-test("every provider has its row in each table of docs/providers.md and docs/api.md", () => {
+test("every provider has its row in each table of docs/providers.md", () => {
   const ids = sorted(Object.keys(PROVIDER_ROWS));
   assert.ok(ids.length >= 9);
   const rows = sorted([...ids, STORE_FALSE]);
   for (const table of [MESSAGES, CONVERSATION]) {
     assert.deepEqual(table.map(([id = ""]) => id).sort(), rows);
   }
-  for (const markdown of [PAGE, section(api, "## Providers")]) {
-    const named = tableRows(markdown, "`model`").map(([model = ""]) => /\w+/.exec(model)?.[0] ?? "");
-    assert.deepEqual(named.sort(), ids);
-  }
+  const named = tableRows(PAGE, "`model`").map(([model = ""]) => /\w+/.exec(model)?.[0] ?? "");
+  assert.deepEqual(named.sort(), ids);
 });
 
-test("docs/providers.md and docs/api.md name exactly the variables that the providers read", () => {
-  const known = variablesInCode();
-  assert.ok(known.length >= 20);
-  assert.deepEqual(variablesIn(section(PAGE, "## Set-up")), known);
-  const rows = tableRows(section(api, "## Providers"), "`model`");
-  assert.deepEqual(variablesIn(rows.map(([, , cell]) => cell).join(" ")), known);
-});
-
-test("a provider's variables in docs/api.md are those of its section in docs/providers.md", () => {
-  const rows = tableRows(section(api, "## Providers"), "`model`");
-  for (const [model = "", , cell = ""] of rows) {
-    const id = asId(model.split("/")[0] ?? "");
-    assert.deepEqual(variablesIn(setupOf(id).lines), variablesIn(cell), id);
+test("docs/providers.md names exactly the variables that the providers read, each provider's in its section", () => {
+  assert.ok(variablesInCode().length >= 20);
+  assert.deepEqual(variablesIn(section(PAGE, "## Set-up")), variablesInCode());
+  for (const [id, { settings }] of Object.entries(PROVIDER_ROWS)) {
+    const known = sorted(settings.map((key) => SETTINGS[key].name));
+    assert.deepEqual(variablesIn(setupOf(id as ProviderId).lines), known, id);
   }
 });
 

@@ -123,6 +123,26 @@ test("docs/agents.md: the agent runs its tool, its unit test passes, and the too
   assert.match(quoted.stdout, /euros: 60/);
 });
 
+test("docs/deploying.md: its first commands write an .env with which the server starts and asks for a key", async (t) => {
+  const folder = writeProject(t, { "agent.ts": ownAgent });
+  const commands = codeBlocks(readMarkdown("docs/deploying.md"))[0]?.text ?? "";
+  assert.match(commands, /npx parley start\n$/);
+  await run("bash", ["-c", commands.replace("npx parley start", "")], { cwd: folder });
+  const { command, url } = await start(t, [folder], { env: { HOST: "0.0.0.0" } });
+  assert.match(command.stdout, /keys +chat\n/);
+  assert.equal(command.stderr, "", "no warning");
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${url}/api/chat`, { method: "POST", headers, body: '{"message":"Hi","stream":false}' });
+  assert.equal(response.status, 401);
+});
+
+test("docs/providers.md: its first agent and .env start with a real model", async (t) => {
+  const page = readMarkdown("docs/providers.md");
+  const files = { "agent.ts": codeBlocks(page)[0]?.text ?? "", ".env": findBlock(page, "ini", "OPENAI_API_KEY=") };
+  const { command } = await start(t, [writeProject(t, files)]);
+  assert.match(command.stdout, /model +openai\/gpt-5\.2\n/);
+});
+
 test("every code block of JavaScript, TypeScript and shell in a document that no other test runs is one that can be read", async () => {
   for (const path of DOCUMENTS) {
     for (const { language, text } of codeBlocks(readMarkdown(path))) {
