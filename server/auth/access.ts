@@ -60,6 +60,11 @@ const ALLOWED: Record<Purpose, Record<KeyKind, readonly OriginVerdict[]>> = {
   operator: { api: ["none", "own", "allowed"], chat: [], widget: [] },
 };
 
+const MISSING_KEY = {
+  http: "This server needs a key: send the header Authorization: Bearer KEY.",
+  socket: "This server needs a key: connect with ?key=KEY.",
+} as const;
+
 interface KnownKey {
   kind: KeyKind;
   digest: Buffer;
@@ -103,9 +108,11 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
         if (verdict === "refused") throw originRefused(headers.origin);
         return { keyKind: "none", keyId: "", address };
       }
-      if (keyDigest === undefined) throw new ApiError("unauthorized", "A key is needed here.");
+      if (keyDigest === undefined) {
+        throw new ApiError("unauthorized", MISSING_KEY[purpose === "socket" ? "socket" : "http"]);
+      }
       const matching = matchesOf(keysOf(settings), keyDigest);
-      if (matching.length === 0) throw new ApiError("unauthorized", "This key is not known.");
+      if (matching.length === 0) throw new ApiError("unauthorized", "The server does not know this key.");
       const key = matching.find(({ kind }) => ALLOWED[purpose][kind].includes(verdict));
       if (key !== undefined) return { keyKind: key.kind, keyId: key.id, address };
       if (verdict === "refused") throw originRefused(headers.origin);

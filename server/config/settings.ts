@@ -87,14 +87,14 @@ const access = {
     "PARLEY_TRUSTED_PROXIES",
     addressRanges,
     new BlockList(),
-    "Addresses and ranges (`10.0.0.0/8, fd00::/8`) of proxies whose word on the client's address is taken: see [Overload](api.md#overload).",
+    "Addresses and ranges (`10.0.0.0/8, fd00::/8`) of your reverse proxies: behind those, the client's address is read from their header. See [Overload](api.md#overload).",
     "none",
   ),
   forwardedHeader: live(
     "PARLEY_FORWARDED_HEADER",
     choice("x-forwarded-for", "forwarded"),
     "x-forwarded-for",
-    "The header in which they say it, or `forwarded` (RFC 7239). The other one is not read.",
+    "The header with the client's address, or `forwarded` (RFC 7239). Only this one is read.",
   ),
 };
 
@@ -135,7 +135,7 @@ const messages = {
     "PARLEY_MAX_TOOL_CALLS",
     integer(1),
     16,
-    "Tool calls of one model turn that are carried out; the model is told that the others were not.",
+    "Tool calls of one model turn that are carried out; the model reads that the others were not.",
   ),
   maxToolOutputChars: live(
     "PARLEY_MAX_TOOL_OUTPUT_CHARS",
@@ -203,7 +203,7 @@ const atOnce = {
     "PARLEY_MIN_UPLOAD_RATE",
     integer(),
     16_384,
-    "Bytes per second, on average of 10 seconds, that such a message must bring while it is read; 0: any pace.",
+    "Bytes per second, on average of 10 seconds, at which such a message must arrive; 0: any pace.",
   ),
   maxRequestBytesTotal: fixed(
     "PARLEY_MAX_REQUEST_BYTES_TOTAL",
@@ -230,7 +230,7 @@ const times = {
     "PARLEY_SEND_SECONDS",
     seconds(),
     60,
-    "How long a client may take nothing of what is sent before it is cut.",
+    "How long a client may read nothing before it is disconnected.",
   ),
 };
 
@@ -268,7 +268,7 @@ const observing = {
     "PARLEY_LOG_LEVEL",
     choice("error", "warn", "info", "debug"),
     "info",
-    "How much of it: `error`, `warn`, `info` or `debug`, which also holds what providers say of failures.",
+    "Lowest level: `error`, `warn`, `info` or `debug`; `debug` also has the providers' own words on failures.",
   ),
   metrics: fixed("PARLEY_METRICS", onOff, true, "`off`: no `GET /metrics`.", "`on`"),
 };

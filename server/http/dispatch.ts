@@ -84,7 +84,7 @@ export function createHttpServer(
   server.on("upgrade", upgradeListener(server, parts));
   server.on("connect", (req: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => socket.destroy());
-    const error = new ApiError("method_not_allowed", "This server is no proxy.");
+    const error = new ApiError("method_not_allowed", "This server is not a proxy.");
     const headers = [["allow", "GET, HEAD, POST, OPTIONS"]] as const;
     sendRawError(socket, error, { requestId: requestId(req), lingerMs, headers });
   });

@@ -217,7 +217,7 @@ function tooManySockets(): ApiError {
 }
 
 function overloaded({ maxMs }: Waiting): ApiError {
-  return new ApiError("overloaded", "The server has too much to do. Please try again.", {
+  return new ApiError("overloaded", "The server is busy. Please try again.", {
     retryAfter: Math.max(Math.ceil(maxMs / 1000), 1),
   });
 }

@@ -69,12 +69,16 @@ for (const [name, source, sentence] of [
   ],
   ["throws an error without a message", "throw new Error('');", /an error without a message/],
 ] as const) {
-  test(`a project that ${name} is one sentence, exit code 1, no stack`, async (t) => {
+  test(`a project that ${name} is one sentence, exit code 1, and no stack but of its own files`, async (t) => {
     const folder = temporaryProject(t, { "agent.ts": source });
     const { code, stderr } = await run(["start", folder]);
     assert.equal(code, 1);
     assert.match(stderr, sentence);
-    assert.doesNotMatch(stderr, /\n\s+at /);
+    assert.match(
+      stderr,
+      /^parley: [^\n]+\n(?: {4}at agent\.ts:\d+:\d+\n)*$/,
+      "the project's own places, and no others",
+    );
   });
 }
 
