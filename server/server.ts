@@ -19,6 +19,7 @@ import { createTracing, type OpenTelemetry, type Tracing } from "./observe/traci
 import { ownThread } from "./project/own-files.ts";
 import { resolveModels } from "./providers/index.ts";
 import type { LoadPackage, Provider } from "./providers/provider.ts";
+import type { Shared } from "./redis/shared.ts";
 import { routesOf, socketRoutesOf } from "./routes/index.ts";
 import { MessageParser } from "./routes/message-parser.ts";
 import type { Service } from "./routes/service.ts";
@@ -68,9 +69,15 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
   const log = createLog(settings, options.logSink);
   log.hide(secretsOf(options.env ?? {}));
   const provider = options.provider ?? (await createProvider(options));
-  const metrics = createMetrics({ model: agent.model, tools: toolNames(agent), openSockets: () => sockets.size });
+  const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
+  const metrics = createMetrics({
+    model: agent.model,
+    tools: toolNames(agent),
+    openSockets: () => sockets.size,
+    redisUp: shared && (() => shared.isUp),
+  });
   const tracing = openTelemetry && createTracing(openTelemetry, { name: agent.agent, model: agent.model });
-  const service = createService(options, { provider, log, metrics, tracing });
+  const service = createService(options, { provider, log, metrics, tracing, shared });
   const { origins, limits, memory } = service;
   const access = createAccess(settings, origins, log.warning);
   const sendMs = settings.sendSeconds * 1000;
@@ -105,6 +112,7 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
       await service.runs.drain(settings.drainSeconds * 1000);
       await Promise.all([closeServer(http, lingerMs), sockets.closeAll()]);
       await service.parser.close();
+      await shared?.close();
       metrics.close();
       await tracing?.flush();
     },
@@ -116,12 +124,14 @@ interface Observing {
   log: Log;
   metrics: Metrics;
   tracing: Tracing | undefined;
+  /** Absent where this process is alone. */
+  shared: Shared | undefined;
 }
 
-function createService(options: ParleyServerOptions, { provider, log, metrics, tracing }: Observing): Service {
+function createService(options: ParleyServerOptions, { provider, log, metrics, tracing, shared }: Observing): Service {
   const { agent, settings, parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
   const runtime: AgentRuntime = { agent, provider, settings };
-  const limits = createMessageLimits(createMemoryLimiter(), settings, metrics.limited);
+  const limits = createMessageLimits(shared?.limiter ?? createMemoryLimiter(), settings, metrics.limited);
   return {
     agent,
     provider,
@@ -132,7 +142,7 @@ function createService(options: ParleyServerOptions, { provider, log, metrics, t
     parser: new MessageParser(runtime, parseWorker),
     runs: new RunRegistry({
       runtime,
-      store: createMemoryRunStore(),
+      store: shared?.store ?? createMemoryRunStore(),
       limits,
       settings,
       observeRun: observeRuns({ model: agent.model, log, metrics }, tracing),
@@ -142,6 +152,15 @@ function createService(options: ParleyServerOptions, { provider, log, metrics, t
     site: loadSite(options.publicFolder, agent.name),
     metricsPage: settings.metrics ? metrics.render : undefined,
   };
+}
+
+/** Only where it is used: most servers need no Redis. */
+async function connect(
+  { settings, loadPackage = (name) => import(name) }: ParleyServerOptions,
+  log: Log,
+): Promise<Shared> {
+  const { connectShared } = await import("./redis/shared.ts");
+  return connectShared(settings, loadPackage, { notice: log.notice, warn: log.warning });
 }
 
 function createProvider({ agent, settings, loadPackage }: ParleyServerOptions): Promise<Provider> {

@@ -76,7 +76,7 @@ interface KnownKey {
  * for the operator.
  */
 export function createAccess(settings: Settings, origins: Origins, warn: (sentence: string) => void): Access {
-  const keysOf = keyReader();
+  const keysOf = keyReader(settings);
   let hasWarned = false;
 
   function addressOf(req: IncomingMessage): string {
@@ -127,9 +127,9 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
 }
 
 /** Reads the keys of the settings, anew only when one of the lists has changed. */
-function keyReader(): (settings: Settings) => readonly KnownKey[] {
-  // Should an id come to light, no key can be guessed by it.
-  const idSecret = randomBytes(32);
+function keyReader({ redisUrl, stateSecrets }: Settings): (settings: Settings) => readonly KnownKey[] {
+  // Should an id come to light, no key can be guessed by it. Processes that share runs must give a key the same id.
+  const idSecret = redisUrl === "" ? randomBytes(32) : digestOf(`key ids ${stateSecrets[0] ?? ""}`);
   let known: readonly KnownKey[] = [];
   let lists: readonly (readonly string[])[] = [];
   return ({ apiKeys, chatKeys, widgetKeys }) => {

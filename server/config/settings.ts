@@ -255,6 +255,23 @@ const resuming = {
   ),
 };
 
+const sharing = {
+  redisUrl: fixed(
+    "PARLEY_REDIS_URL",
+    plainText,
+    "",
+    "Address of the Redis or Valkey that several processes share, such as `redis://user:password@10.0.0.5:6379/0`; `rediss://` for TLS. Needs `npm install @redis/client@6`.",
+    "none",
+  ),
+  redisRequired: fixed(
+    "PARLEY_REDIS_REQUIRED",
+    onOff,
+    false,
+    "`on`: the start fails while Redis is away. Otherwise it is a warning, and each process works alone until Redis is there.",
+    "`off`",
+  ),
+};
+
 const observing = {
   /** `undefined`: pretty on a terminal, else JSON. */
   log: fixed<"pretty" | "json" | "off" | undefined>(
@@ -352,6 +369,7 @@ export const SETTINGS = {
   ...atOnce,
   ...times,
   ...resuming,
+  ...sharing,
   ...observing,
   ...providers,
 };
@@ -365,6 +383,7 @@ export const GROUPS: Readonly<Record<string, Readonly<Record<string, Setting<unk
   "Answers, sockets and memory at once": atOnce,
   Times: times,
   "Clients that come back": resuming,
+  "Several processes": sharing,
   "Log and metrics": observing,
   "Model providers": providers,
 };

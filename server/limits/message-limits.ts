@@ -5,6 +5,7 @@ import { addressGroup } from "../auth/client-address.ts";
 import type { Settings } from "../config/settings.ts";
 import { ApiError } from "../protocol/errors.ts";
 import {
+  createMemoryLimiter,
   type Limiter,
   msUntilToken,
   nextFullAt,
@@ -54,6 +55,9 @@ export function createMessageLimits(
   settings: Settings,
   onRefused: (limit: LimitName) => void = () => {},
 ): MessageLimits {
+  /** What is received takes memory of this process alone. */
+  const uploads = createMemoryLimiter();
+
   /** Wrong keys from loopback addresses are counted together: they may come through a proxy that the settings do not name. */
   function wrongKeys(address: string): Rate {
     return { name: `wrong keys ${addressGroup(address) ?? "loopback"}`, perMinute: settings.wrongKeysPerAddress };
@@ -115,7 +119,7 @@ export function createMessageLimits(
       const wanted = pools.map(({ name, max: most }): WantedSlot => {
         return { pool: { name: `uploads ${name}`, max: most }, waiting, refusal: () => overloaded(waiting) };
       });
-      return acquireAll(limiter, wanted, onRefused);
+      return acquireAll(uploads, wanted, onRefused);
     },
 
     socketRate: () => new SocketRate(() => settings.ratePerSocket),

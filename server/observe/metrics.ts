@@ -18,6 +18,8 @@ export interface MetricsOptions {
   readonly tools: Iterable<string>;
   /** How many WebSockets are open. */
   openSockets(): number;
+  /** Whether Redis is there. Absent where none is used. */
+  redisUp?: (() => boolean) | undefined;
 }
 
 export interface Metrics {
@@ -35,7 +37,7 @@ export interface Metrics {
   close(): void;
 }
 
-export function createMetrics({ model, tools, openSockets }: MetricsOptions): Metrics {
+export function createMetrics({ model, tools, openSockets, redisUp }: MetricsOptions): Metrics {
   const registry = new Registry();
   let queued = 0;
   const requests = registry.counter(
@@ -47,6 +49,8 @@ export function createMetrics({ model, tools, openSockets }: MetricsOptions): Me
   const runMetrics = createRunMetrics(registry, new Set(tools), errors);
   registry.gauge("parley_runs_queued", "Messages that wait in the queue.", () => queued);
   registry.gauge("parley_sockets_open", "WebSockets that are open.", openSockets);
+  if (redisUp !== undefined)
+    registry.gauge("parley_redis_up", "1 while Redis is there, else 0.", () => Number(redisUp()));
   registry.gauge("parley_info", "What is served.", () => 1, { labels: { model } });
   addProcessMetrics(registry);
   const stopMeasuring = addEventLoopDelay(registry);

@@ -9,10 +9,13 @@ const INSTALL: Record<OptionalPackage, string> = {
   "@anthropic-ai/sdk": "@anthropic-ai/sdk@1",
   "@aws-sdk/client-bedrock-runtime": "@aws-sdk/client-bedrock-runtime@3",
   "google-auth-library": "google-auth-library@10",
+  "@redis/client": "@redis/client@6",
 };
 
+const NEEDED_BY: Partial<Record<OptionalPackage, string>> = { "@redis/client": "PARLEY_REDIS_URL" };
+
 /**
- * Imports a package that only some models need: from the project's `node_modules` if it is there, so that a
+ * Imports a package that only some models and settings need: from the project's `node_modules` if it is there, so that a
  * project can bring its own, else from where Parley is installed.
  * @throws ConfigError that says how to install it, and of a broken one what is wrong with it
  */
@@ -22,7 +25,7 @@ export async function loadOptionalPackage(name: OptionalPackage, projectFolder: 
     return await importFrom(projectFolder, name);
   } catch (cause) {
     const message = isMissing(cause, name)
-      ? `This model needs the package ${name}, which is not installed. ${remedy}`
+      ? `${NEEDED_BY[name] ?? "This model"} needs the package ${name}, which is not installed. ${remedy}`
       : `The package ${name} cannot be loaded: ${firstLine(cause)}. ${remedy}`;
     throw new ConfigError(message, { cause });
   }

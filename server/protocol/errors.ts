@@ -34,6 +34,7 @@ export const ERRORS = {
   provider_rate_limited: { status: 502, retryable: true },
   provider_overloaded: { status: 502, retryable: true },
   provider_truncated: { status: 502, retryable: true },
+  run_lost: { status: 502, retryable: true },
   provider_timeout: { status: 504, retryable: true },
   overloaded: { status: 503, retryable: true },
   shutting_down: { status: 503, retryable: true },

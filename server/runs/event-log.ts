@@ -252,6 +252,12 @@ export class Reader implements AsyncIterableIterator<NumberedEvent[]> {
     return { value: events, done: false };
   }
 
+  /** Passes over events that the client gets in another way. */
+  skipTo(position: number): void {
+    this.position = position;
+    this.#log.readerMoved();
+  }
+
   /** The client has everything or has gone. Also ends a loop that waits for events. */
   close(): void {
     if (this.#isClosed) return;

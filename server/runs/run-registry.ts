@@ -87,7 +87,7 @@ export class RunRegistry {
     if (known !== undefined) return join(known, options);
     this.refuseWhenDraining();
     const run = this.#createRun(id, key, options);
-    const owner = await store.claim(key, run);
+    const owner = await store.claim(key, run, name !== undefined);
     if (owner !== run) return join(owner, options);
     this.#runs.set(run, caller);
     if (name !== undefined && (await store.isCancelledEarly(key))) await run.stop();

@@ -1,16 +1,22 @@
 /** Which runs there are. In memory here; a shared store makes the runs of several processes common to all of them. */
 
-import type { RunHandle } from "./run.ts";
+import type { Run, RunHandle } from "./run.ts";
 
 export interface RunStore {
-  /** Registers a run under its key. If the key is taken, gives the run that has it. */
-  claim(key: string, run: RunHandle): Promise<RunHandle>;
+  /**
+   * Registers a run of this process under its key. If the key is taken, gives the run that has it. A run that the client has
+   * not named is known to this process alone.
+   */
+  claim(key: string, run: Run, isNamed: boolean): Promise<RunHandle>;
   find(key: string): Promise<RunHandle | undefined>;
+  /** No client can come back to a run of this process. */
   forget(key: string): Promise<void>;
   /** Remembers that a run shall not start: its message may still be on its way. */
   cancelEarly(key: string): Promise<void>;
   /** May be asked again, because a message can be sent twice. */
   isCancelledEarly(key: string): Promise<boolean>;
+  /** The process ends. */
+  close(): Promise<void>;
 }
 
 const MAX_EARLY_CANCELS = 10_000;
@@ -48,5 +54,7 @@ export function createMemoryRunStore(now: () => number = () => performance.now()
     },
 
     isCancelledEarly: async (key) => (cancels.get(key) ?? 0) > now(),
+
+    async close() {},
   };
 }

@@ -1,0 +1,172 @@
+/** Rates and slots that all processes with the same Redis share. While Redis is away, this process counts alone. */
+
+import { randomUUID } from "node:crypto";
+import {
+  createMemoryLimiter,
+  type Limiter,
+  once,
+  type Rate,
+  type Release,
+  type SlotPool,
+  type Waiting,
+} from "../limits/limiter.ts";
+import { RedisAway, type RedisConnection } from "./connection.ts";
+
+/**
+ * GCRA as in memory: a key holds the moment at which its bucket is full again. The clock is that of Redis. The last argument
+ * says whether the tokens are taken.
+ */
+const TAKE = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local wait, fullAt = 0, {}
+for i, key in ipairs(KEYS) do
+  local last = tonumber(redis.call('GET', key)) or now
+  fullAt[i] = math.max(last, now) + 60000 / ARGV[i]
+  wait = math.max(wait, fullAt[i] - now - 60000)
+end
+if wait > 0.001 then return tostring(wait) end
+if ARGV[#KEYS + 1] == 'take' then
+  for i, key in ipairs(KEYS) do
+    redis.call('SET', key, string.format('%.3f', fullAt[i]), 'PX', math.ceil(fullAt[i] - now))
+  end
+end
+return '0'`;
+
+/** A pool is a sorted set of leases, each with the moment at which it lapses: a process that died gives its slots back. */
+const ACQUIRE = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+local max = tonumber(ARGV[1])
+if max > 0 and redis.call('ZCARD', KEYS[1]) >= max then return 0 end
+redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return 1`;
+
+const RENEW = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+for i, key in ipairs(KEYS) do
+  redis.call('ZADD', key, now + ARGV[1], ARGV[i + 1])
+  redis.call('PEXPIRE', key, ARGV[1])
+end`;
+
+const LEASE_MS = 15_000;
+const RENEW_MS = 4000;
+
+/** Leases that are renewed by one command. */
+const RENEWED_AT_ONCE = 500;
+
+/** How often a caller that waits looks for a free slot, about: a slot may become free in another process. */
+const POLL_MS = 100;
+
+export interface RedisLimiter extends Limiter {
+  /** Gives back all slots of this process. */
+  close(): Promise<void>;
+}
+
+export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
+  const alone = createMemoryLimiter();
+  /** By its id, the key of the pool of each slot of this process. */
+  const leases = new Map<string, string>();
+  const timer = setInterval(() => void renew().catch(() => {}), RENEW_MS).unref();
+
+  async function count(rates: readonly Rate[], mode: "take" | "peek"): Promise<number> {
+    const limited = rates.filter(({ perMinute }) => perMinute > 0);
+    if (limited.length === 0) return 0;
+    const keys = limited.map(({ name }) => `${redis.prefix}rate:${name}`);
+    return Number(await redis.script(TAKE, keys, [...limited.map(({ perMinute }) => perMinute), mode]));
+  }
+
+  async function renew(): Promise<void> {
+    const all = [...leases];
+    for (let from = 0; from < all.length; from += RENEWED_AT_ONCE) {
+      const some = all.slice(from, from + RENEWED_AT_ONCE);
+      await redis.script(
+        RENEW,
+        some.map(([, key]) => key),
+        [LEASE_MS, ...some.map(([id]) => id)],
+      );
+    }
+  }
+
+  async function tryAcquire({ name, max }: SlotPool): Promise<Release | undefined> {
+    const [id, key] = [randomUUID(), `${redis.prefix}pool:${name}`];
+    if (Number(await redis.script(ACQUIRE, [key], [max, id, LEASE_MS])) === 0) return undefined;
+    leases.set(id, key);
+    return once(() => {
+      leases.delete(id);
+      redis.command("ZREM", key, id).catch(() => {});
+    });
+  }
+
+  /** `maxWaiting` is counted for this process alone. */
+  let waitingCount = 0;
+
+  async function waitForSlot(pool: SlotPool, { maxWaiting, maxMs, signal }: Waiting): Promise<Release | undefined> {
+    if (waitingCount >= maxWaiting || maxMs === 0) return undefined;
+    const until = performance.now() + maxMs;
+    waitingCount++;
+    try {
+      while (performance.now() < until) {
+        await pause(POLL_MS * (0.5 + Math.random()), signal);
+        const release = await tryAcquire(pool);
+        if (release !== undefined) return release;
+      }
+      return undefined;
+    } finally {
+      waitingCount--;
+    }
+  }
+
+  return {
+    take: (rates) =>
+      orAlone(
+        () => count(rates, "take"),
+        () => alone.take(rates),
+      ),
+    peek: (rate) =>
+      orAlone(
+        () => count([rate], "peek"),
+        () => alone.peek(rate),
+      ),
+
+    async acquire(pool, waiting) {
+      waiting?.signal.throwIfAborted();
+      return orAlone(
+        async () => (await tryAcquire(pool)) ?? (waiting === undefined ? undefined : waitForSlot(pool, waiting)),
+        () => alone.acquire(pool, waiting),
+      );
+    },
+
+    async close() {
+      clearInterval(timer);
+      await Promise.allSettled([...leases].map(([id, key]) => redis.command("ZREM", key, id)));
+    },
+  };
+}
+
+async function orAlone<Value>(shared: () => Promise<Value>, alone: () => Promise<Value>): Promise<Value> {
+  try {
+    return await shared();
+  } catch (error) {
+    if (error instanceof RedisAway) return alone();
+    throw error;
+  }
+}
+
+/** Rejects with the reason of an aborted signal. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+}

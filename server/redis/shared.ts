@@ -1,0 +1,64 @@
+/** What several processes share by Redis. */
+
+import type { Settings } from "../config/settings.ts";
+import { ConfigError } from "../errors.ts";
+import type { Limiter } from "../limits/limiter.ts";
+import type { LoadPackage } from "../providers/provider.ts";
+import type { RunStore } from "../runs/run-store.ts";
+import { RedisConnection, type RedisPackage } from "./connection.ts";
+import { createRedisLimiter } from "./limiter.ts";
+import { RedisRunStore } from "./run-store.ts";
+
+export interface Shared {
+  readonly limiter: Limiter;
+  readonly store: RunStore;
+  readonly isUp: boolean;
+  /** Gives back what this process holds. */
+  close(): Promise<void>;
+}
+
+/**
+ * Connects to `PARLEY_REDIS_URL`. `notice` and `warn` get a sentence for each change. @throws ConfigError for a missing
+ * package, a wrong URL, and a Redis that is away although `PARLEY_REDIS_REQUIRED` is on
+ */
+export async function connectShared(
+  settings: Settings,
+  loadPackage: LoadPackage,
+  { notice, warn }: { notice(sentence: string): void; warn(sentence: string): void },
+): Promise<Shared> {
+  const { redisUrl, redisRequired, stateSecrets, resumeSeconds, resumeBytes } = settings;
+  const redisPackage = (await loadPackage("@redis/client")) as RedisPackage;
+  let wasAway = false;
+  const redis = new RedisConnection(redisPackage, {
+    url: redisUrl,
+    secret: stateSecrets[0] ?? "",
+    onChange(isUp) {
+      if (isUp && wasAway) notice("Redis is back: runs and limits are shared again.");
+      if (!isUp) warn("Redis is away: runs and limits of this process are its own until it is back.");
+      wasAway = !isUp;
+    },
+  });
+  await redis.connect();
+  if (!redis.isUp) {
+    if (redisRequired) {
+      redis.close();
+      throw new ConfigError("Redis does not answer at PARLEY_REDIS_URL. Start it, or set PARLEY_REDIS_REQUIRED=off.");
+    }
+    wasAway = true;
+    warn("Redis does not answer at PARLEY_REDIS_URL: runs and limits of this process are its own until it does.");
+  }
+  const limiter = createRedisLimiter(redis);
+  const store = new RedisRunStore(redis, { graceMs: resumeSeconds * 1000, maxBytes: resumeBytes });
+  await store.open();
+  return {
+    limiter,
+    store,
+    get isUp() {
+      return redis.isUp;
+    },
+    async close() {
+      await Promise.all([limiter.close(), store.close()]);
+      redis.close();
+    },
+  };
+}

@@ -1,0 +1,75 @@
+/** A real Redis for a test: a `redis-server` on a free port, with nothing on disk. */
+
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createConnection, createServer } from "node:net";
+import type { Cleanup } from "./start-server.ts";
+
+/** Why the tests are skipped, for the runner: there is no `redis-server` (Debian: `apt-get install redis-server`). */
+export const NO_REDIS = spawnSync("redis-server", ["--version"]).status !== 0 && "there is no redis-server here";
+
+export interface RedisServer {
+  readonly url: string;
+  readonly port: number;
+  /** Ends it as a crash does; what it held is gone. */
+  kill(): Promise<void>;
+  /** Starts it again, empty, at the same port. */
+  restart(): Promise<void>;
+  /** It answers nothing until `thaw`. */
+  freeze(): void;
+  thaw(): void;
+  command(...args: readonly (string | number)[]): Promise<string>;
+}
+
+export async function startRedis(t: Cleanup, ...settings: readonly string[]): Promise<RedisServer> {
+  const port = await freePort();
+  let child: ChildProcess;
+  const start = async () => {
+    const args = ["--port", String(port), "--save", "", "--bind", "127.0.0.1", ...settings];
+    child = spawn("redis-server", args, { stdio: "ignore" });
+    while (!(await answers(port))) await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  };
+  await start();
+  t.after(kill);
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    kill,
+    restart: start,
+    freeze: () => void child.kill("SIGSTOP"),
+    thaw: () => void child.kill("SIGCONT"),
+    command: (...args) => send(port, args),
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+const answers = (port: number) =>
+  send(port, ["PING"]).then(
+    (answer) => answer.startsWith("+PONG"),
+    () => false,
+  );
+
+/** One command, in Redis' own protocol. */
+function send(port: number, args: readonly (string | number)[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = createConnection(port, "127.0.0.1", () => socket.write(`${args.join(" ")}\r\n`));
+    socket.once("data", (data) => {
+      resolve(String(data));
+      socket.destroy();
+    });
+    socket.once("error", reject);
+  });
+}
