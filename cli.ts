@@ -10,7 +10,7 @@ import { readVersion } from "./server/project/own-files.ts";
 const HELP = `parley - serve one AI agent over REST, SSE and WebSocket, with a chat page and a widget
 
 Usage
-  parley start [project] [--port 8080] [--host 127.0.0.1] [--open]
+  parley start [project] [--port 8080] [--host 127.0.0.1] [--workers 1] [--open]
 
   project         Folder that holds agent.ts (or .mts, .js, .mjs) and perhaps .env.
                   Without it, the agent in the working directory is served or, where there
@@ -19,6 +19,8 @@ Usage
 Options
   --port <port>   Port to listen on; 0 takes a free one. Environment: PORT.
   --host <host>   Address to listen on; 0.0.0.0 is every one. Environment: HOST.
+  --workers <n>   Processes that share the port, or auto: one for each processor. Needs Redis.
+                  Environment: PARLEY_WORKERS, PARLEY_REDIS_URL.
   --open          Open the chat page in the browser.
   -h, --help      Show this text.
   -v, --version   Show the version.
@@ -32,10 +34,11 @@ async function main(argv: string[]): Promise<void> {
   if (command !== "start") throw new ConfigError(`There is no command "${command}". ${adviceFor(command)}`);
   if (extra.length > 0) throw new ConfigError("Give one project only: parley start <project>.");
   refuseSwallowedOption(project);
-  if (values.workers !== undefined) {
-    throw new ConfigError("This version has no --workers: it serves from one process. The option will come back.");
-  }
-  await startCommand(project, { port: values.port, host: values.host }, { open: values.open === true });
+  await startCommand(
+    project,
+    { port: values.port, host: values.host, workers: values.workers },
+    { open: values.open === true },
+  );
 }
 
 function adviceFor(command: string): string {

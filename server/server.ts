@@ -1,5 +1,6 @@
 /** Builds the parts of the server and joins them, once. */
 
+import cluster from "node:cluster";
 import type { Server } from "node:http";
 import type { Agent } from "./agent/define.ts";
 import type { AgentRuntime } from "./agent/run-agent.ts";
@@ -16,6 +17,7 @@ import { createLog, type Log } from "./observe/log.ts";
 import { createMetrics, type Metrics } from "./observe/metrics.ts";
 import { observeRuns } from "./observe/run-recorder.ts";
 import { createTracing, type OpenTelemetry, type Tracing } from "./observe/tracing.ts";
+import { pageOfAllWorkers } from "./observe/worker-metrics.ts";
 import { ownThread } from "./project/own-files.ts";
 import { resolveModels } from "./providers/index.ts";
 import type { LoadPackage, Provider } from "./providers/provider.ts";
@@ -150,8 +152,12 @@ function createService(options: ParleyServerOptions, { provider, log, metrics, t
     }),
     log,
     site: loadSite(options.publicFolder, agent.name),
-    metricsPage: settings.metrics ? metrics.render : undefined,
+    metricsPage: settings.metrics ? metricsPage(metrics.render) : undefined,
   };
+}
+
+function metricsPage(render: () => string): () => string | Promise<string> {
+  return cluster.isWorker ? pageOfAllWorkers(render) : render;
 }
 
 /** Only where it is used: most servers need no Redis. */

@@ -1,5 +1,6 @@
 /** A server's life in its process: it listens, and a signal or a stray error ends it. */
 
+import cluster from "node:cluster";
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -40,10 +41,14 @@ function listenProblem(error: unknown, host: string, port: number): string {
   }
 }
 
+/** Signals to a worker within this time are one. */
+const SAME_SIGNAL_MS = 1000;
+
 /** The first signal lets running answers finish, the second one ends the process at once. */
 export function closeOnSignal(server: ParleyServer): void {
   const { log } = server;
   let isClosing = false;
+  let signalledAt = 0;
   const close = (code: number) => {
     if (isClosing) return;
     isClosing = true;
@@ -55,7 +60,12 @@ export function closeOnSignal(server: ParleyServer): void {
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
-      if (isClosing) process.exit(1);
+      if (isClosing) {
+        // A terminal and systemd signal every process themselves, and the supervisor of workers does it again.
+        if (cluster.isWorker && performance.now() - signalledAt < SAME_SIGNAL_MS) return;
+        process.exit(1);
+      }
+      signalledAt = performance.now();
       if (server.isBusy) log.notice("Finishing running answers. A second signal stops at once.");
       close(0);
     });

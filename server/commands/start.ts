@@ -1,11 +1,13 @@
 /** `parley start`: from a project's folder to a server that listens. */
 
 import { spawn } from "node:child_process";
+import cluster from "node:cluster";
 import type { Agent } from "../agent/define.ts";
 import { isLoopbackHost } from "../auth/origins.ts";
 import { readEnvironment, unknownNames } from "../config/environment.ts";
 import { memoryAdvice } from "../config/memory.ts";
 import { type Flags, readSettings, requiresKey, type Settings } from "../config/settings.ts";
+import { ConfigError } from "../errors.ts";
 import type { OpenTelemetry } from "../observe/tracing.ts";
 import { demoAgent } from "../project/demo-agent.ts";
 import { findProject, loadAgent, projectHere } from "../project/load-project.ts";
@@ -14,6 +16,7 @@ import { publicFolder, readVersion } from "../project/own-files.ts";
 import { reloadOnHangup } from "../reload.ts";
 import { createParleyServer } from "../server.ts";
 import { closeOnSignal, listen } from "../start.ts";
+import { superviseWorkers } from "./workers.ts";
 
 /** Without a `project`, the agent in the working directory is served or, where there is none, the demo agent. @throws ConfigError */
 export async function startCommand(
@@ -25,6 +28,10 @@ export async function startCommand(
   const inherited = { ...process.env };
   const env = readEnvironment(inherited, folder);
   const settings = readSettings(env, flags);
+  if (settings.workers > 1 && cluster.isPrimary) {
+    refuseWithoutRedis(settings);
+    return superviseWorkers(settings.workers);
+  }
   // The agent's module reads its own variables while it is imported, and so do the packages of providers.
   Object.assign(process.env, env);
   const agent = folder === undefined ? demoAgent() : await loadAgent(folder);
@@ -40,6 +47,8 @@ export async function startCommand(
   const url = await listen(server.http, settings);
   closeOnSignal(server);
   reloadOnHangup({ server, settings, env, read: () => readEnvironment(inherited, folder), flags });
+  // Of several workers the first one speaks for all.
+  if (cluster.isWorker && cluster.worker?.id !== 1) return;
   process.stdout.write(summaryOf(agent, settings));
   const warnings = [...publicWarnings(settings), memoryAdvice(settings), tracing.problem, ...unknownNames(inherited)];
   for (const warning of warnings) if (warning !== undefined) server.log.warning(warning);
@@ -55,6 +64,14 @@ function openInBrowser(url: string, warn: (sentence: string) => void): void {
   const browser = spawn(command as string, [...args, url], { stdio: "ignore", detached: true });
   browser.on("error", () => warn(`No browser could be opened. Open ${url} yourself.`));
   browser.unref();
+}
+
+/** @throws ConfigError */
+function refuseWithoutRedis({ redisUrl, workers }: Settings): void {
+  if (redisUrl !== "") return;
+  throw new ConfigError(
+    `${workers} workers need a Redis to share runs and limits: set PARLEY_REDIS_URL, or start one worker.`,
+  );
 }
 
 /** A broken package is a warning: the server works without it. */

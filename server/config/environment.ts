@@ -63,10 +63,10 @@ function checkFileNames(file: string, variables: Environment): void {
   }
 }
 
-/** @throws ConfigError for a near miss of a name that protects the server, and for one that is gone */
+/** @throws ConfigError for a near miss of a name that protects the server */
 function checkProcessNames(env: Environment): void {
   for (const name of Object.keys(env).filter(isUnknown)) {
-    if (name === "PARLEY_WORKERS" || nearestName(name, PROTECTING, 2) !== undefined) {
+    if (nearestName(name, PROTECTING, 2) !== undefined) {
       throw new ConfigError(`The environment sets ${unknownSentence(name)}`);
     }
   }
@@ -88,9 +88,6 @@ function isUnknown(name: string): boolean {
 
 /** Completes "… sets". */
 function unknownSentence(name: string): string {
-  if (name === "PARLEY_WORKERS") {
-    return "PARLEY_WORKERS, which this version does not have: it serves from one process. Remove it; it will come back.";
-  }
   return `${name}, which is not a setting of Parley. Did you mean ${nearestName(name, KNOWN, Infinity)}?`;
 }
 

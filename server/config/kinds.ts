@@ -1,6 +1,7 @@
 /** The kinds of values that settings have: how their text is read, and the sentence about a wrong one. */
 
 import { BlockList, isIP } from "node:net";
+import { availableParallelism } from "node:os";
 import { ConfigError } from "../errors.ts";
 
 export interface Kind<T> {
@@ -37,6 +38,15 @@ export const port: Kind<number> = {
     if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
     throw new ConfigError(`${name} must be a number from 0 to 65535, but is "${text}".`);
   },
+};
+
+export const workers: Kind<number> = {
+  parse(text, name) {
+    if (text === "auto") return availableParallelism();
+    if (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= 256) return Number(text);
+    throw new ConfigError(`${name} must be "auto" or a whole number from 1 to 256, but is "${text}".`);
+  },
+  refusesEmpty: true,
 };
 
 export const plainText: Kind<string> = { parse: (text) => text };

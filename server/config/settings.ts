@@ -21,6 +21,7 @@ import {
   seconds,
   secrets,
   token,
+  workers,
 } from "./kinds.ts";
 import { type MemoryDefaults, memoryDefaults } from "./memory.ts";
 
@@ -256,6 +257,12 @@ const resuming = {
 };
 
 const sharing = {
+  workers: fixed(
+    "PARLEY_WORKERS",
+    workers,
+    1,
+    "Processes that serve the port; `auto` is one for each processor. More than one need `PARLEY_REDIS_URL`.",
+  ),
   redisUrl: fixed(
     "PARLEY_REDIS_URL",
     plainText,
@@ -405,6 +412,7 @@ export type Settings = {
 export interface Flags {
   port?: string | undefined;
   host?: string | undefined;
+  workers?: string | undefined;
 }
 
 const ROWS = Object.entries(SETTINGS) as [SettingKey, Setting<unknown>][];
@@ -412,8 +420,8 @@ const ROWS = Object.entries(SETTINGS) as [SettingKey, Setting<unknown>][];
 /** `memory`: what defaults follow from. @throws ConfigError that names the setting and says what is right */
 export function readSettings(env: Environment, flags: Flags = {}, memory = memoryDefaults()): Settings {
   const values = ROWS.map(([key, row]) => {
-    const flag = key === "port" || key === "host" ? flags[key] : undefined;
-    const isFlag = flag !== undefined && (key === "port" || flag !== "");
+    const flag = key === "port" || key === "host" || key === "workers" ? flags[key] : undefined;
+    const isFlag = flag !== undefined && (key !== "host" || flag !== "");
     const given = isFlag ? { ...row, name: `--${key}` } : row;
     return [key, readSetting(given, isFlag ? flag : env[row.name], memory, key in providers)];
   });

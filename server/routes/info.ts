@@ -48,9 +48,9 @@ export const ready =
 /** `GET /metrics`: for Prometheus. */
 export const metrics =
   ({ metricsPage }: Service) =>
-  ({ res }: RequestContext): void => {
+  async ({ res }: RequestContext): Promise<void> => {
     if (metricsPage === undefined) throw new ApiError("not_found", "Metrics are switched off (PARLEY_METRICS).");
-    const body = Buffer.from(metricsPage());
+    const body = Buffer.from(await metricsPage());
     res.writeHead(200, {
       "content-type": "text/plain; version=0.0.4; charset=utf-8",
       "content-length": body.length,

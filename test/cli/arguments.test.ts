@@ -13,7 +13,7 @@ for (const args of [[], ["--help"], ["-h"], ["help"], ["start", "--help"]]) {
   test(`parley ${args.join(" ")} prints the help and ends with 0`, async () => {
     const { code, stdout, stderr } = await run(args);
     assert.deepEqual([code, stderr], [0, ""]);
-    for (const word of ["parley start [project]", "--port", "--host", "--open", "--help", "--version"]) {
+    for (const word of ["parley start [project]", "--port", "--host", "--workers", "--open", "--help", "--version"]) {
       assert.ok(stdout.includes(word), word);
     }
   });
@@ -42,8 +42,9 @@ const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][
   [["start", "--port", "65536"], {}, /--port must be/],
   [["start", "--port", "-1"], {}, /--port/],
   [["start", "--port", "80.5"], {}, /--port must be/],
-  [["start", "--workers", "2"], {}, /This version has no --workers: .*will come back/],
-  [["start"], { PARLEY_WORKERS: "2" }, /PARLEY_WORKERS, which this version does not have: .*will come back/],
+  [["start", "--workers", "2"], {}, /2 workers need a Redis .* set PARLEY_REDIS_URL/],
+  [["start"], { PARLEY_WORKERS: "3" }, /3 workers need a Redis/],
+  [["start", "--workers", "many"], {}, /--workers must be "auto" or a whole number from 1 to 256/],
   [["start"], { PORT: "many" }, /PORT must be a number from 0 to 65535, but is "many"/],
   [["start", "--host", "no.such.host.invalid"], {}, /"no\.such\.host\.invalid" is(?: not an address|\. Try again)/],
   [["start", "--host", "192.0.2.1"], {}, /"192\.0\.2\.1" is not an address of this machine/],

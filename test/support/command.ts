@@ -53,6 +53,10 @@ export class Command {
     this.#ended = once(this.#child, "close").then(([code]) => ({ code, ...this.#output }));
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   get stdout(): string {
     return this.#output.stdout;
   }

@@ -1,0 +1,58 @@
+/** `parley start --workers`: several processes that serve one port, and the one that looks after them. */
+
+import cluster, { type Worker } from "node:cluster";
+import { collectWorkerMetrics } from "../observe/worker-metrics.ts";
+
+/** A worker that ends by itself is replaced after this time, and after twice as long each further time. */
+const FIRST_RESTART_MS = 500;
+const MAX_RESTART_MS = 30_000;
+
+/** A worker that served for so long was healthy. */
+const HEALTHY_MS = 60_000;
+
+/** Starts workers with the arguments of this process, replaces those that end, and hands signals on. Never resolves. */
+export function superviseWorkers(count: number): Promise<never> {
+  let isStopping = false;
+  let hasServed = false;
+  let restartMs = FIRST_RESTART_MS;
+
+  function fork(): void {
+    const startedAt = performance.now();
+    const worker = cluster.fork();
+    worker.once("listening", () => {
+      if (hasServed) return;
+      hasServed = true;
+      // A mistake that stops one worker at the start would stop all, each with the same sentence.
+      for (let index = 1; index < count; index++) fork();
+    });
+    worker.once("exit", (code) => onExit(worker, code ?? 1, startedAt));
+  }
+
+  function onExit(worker: Worker, code: number, startedAt: number): void {
+    if (isStopping || !hasServed) {
+      process.exitCode ||= code;
+      if (workers().length === 0) process.exit();
+      return;
+    }
+    if (performance.now() - startedAt > HEALTHY_MS) restartMs = FIRST_RESTART_MS;
+    process.stderr.write(`parley: worker ${worker.process.pid} ended and is replaced.\n`);
+    setTimeout(() => {
+      if (!isStopping) fork();
+    }, restartMs);
+    restartMs = Math.min(restartMs * 2, MAX_RESTART_MS);
+  }
+
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    process.on(signal, () => {
+      if (signal !== "SIGHUP") isStopping = true;
+      for (const worker of workers()) worker.process.kill(signal);
+    });
+  }
+  collectWorkerMetrics();
+  fork();
+  return new Promise(() => {});
+}
+
+function workers(): Worker[] {
+  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+}

@@ -1,0 +1,88 @@
+/** `parley start --workers`: several processes behind one port, with what they share in Redis. */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { post, readEventStream } from "../support/chat-transports.ts";
+import { run, type StartedCommand, start } from "../support/command.ts";
+import { NO_REDIS, startRedis } from "../support/redis-server.ts";
+import { newRun, openLine } from "../support/run-lines.ts";
+import type { Cleanup } from "../support/start-server.ts";
+
+async function startWorkers(t: Cleanup, count: number, env: Record<string, string> = {}) {
+  const redis = await startRedis(t);
+  return start(t, ["--workers", String(count)], { env: { ...env, PARLEY_REDIS_URL: redis.url } });
+}
+
+/** The value of a series on the page of metrics. */
+async function metric({ url }: StartedCommand, series: string): Promise<number> {
+  const page = await (await fetch(`${url}/metrics`)).text();
+  const line = page.split("\n").find((each) => each.startsWith(`${series} `));
+  return Number(line?.slice(series.length) ?? Number.NaN);
+}
+
+test("workers print one summary and one URL, serve one port, and end together with 0", {
+  skip: NO_REDIS,
+}, async (t) => {
+  const server = await startWorkers(t, 3);
+  assert.equal(server.command.stdout.match(/^http:/gm)?.length, 1);
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, () => post(server, { message: "Hello", stream: false })),
+  );
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+  assert.equal(
+    await metric(server, 'parley_runs_total{transport="json",end="stop"}'),
+    12,
+    "the page counts all workers",
+  );
+  server.command.kill("SIGTERM");
+  assert.equal((await server.command.end()).code, 0);
+});
+
+test("a run is read on over other connections, whichever worker they reach, each event once and in order", {
+  skip: NO_REDIS,
+}, async (t) => {
+  const server = await startWorkers(t, 3);
+  for (let round = 0; round < 4; round++) {
+    const id = newRun();
+    const first = await openLine.sse(t, server, { message: "Think about it", run: id });
+    await first.next();
+    await first.cut();
+    const second = await openLine.socket(t, server, { resume: id, after: 1 });
+    const ids = (await second.rest()).map((event) => event.id);
+    assert.deepEqual(
+      ids,
+      ids.map((_id, index) => index + 2),
+    );
+  }
+});
+
+test("a worker that dies is replaced, and SIGTERM lets running answers finish", { skip: NO_REDIS }, async (t) => {
+  const server = await startWorkers(t, 2);
+  const workers = () =>
+    execFileSync("pgrep", ["-P", String(server.command.pid)], { encoding: "utf8" })
+      .trim()
+      .split("\n");
+  const serving = () => metric(server, 'parley_info{model="demo"}');
+  while ((await serving()) < 2) await pause(50);
+  const [victim] = workers();
+  process.kill(Number(victim), "SIGKILL");
+  await server.command.printed("stderr", new RegExp(`worker ${victim} ended and is replaced`));
+  while ((await serving()) < 2) await pause(50);
+  const stream = await post(server, { message: "Show me Markdown", stream: true });
+  server.command.kill("SIGTERM");
+  assert.equal(readEventStream(await stream.text()).at(-1)?.type, "done");
+  assert.equal((await server.command.end()).code, 0);
+});
+
+test("a mistake at the start is one sentence and exit code 1, not one of each worker", {
+  skip: NO_REDIS,
+}, async (t) => {
+  const redis = await startRedis(t);
+  const { port } = new URL((await start(t, [])).url);
+  const env = { PARLEY_REDIS_URL: redis.url };
+  const { code, stderr } = await run(["start", "--workers", "3", "--port", port], { env });
+  assert.equal(code, 1);
+  assert.match(stderr, /^parley: Port \d+ is in use\. [^\n]+\n$/);
+});
