@@ -60,7 +60,7 @@ for (const name of ["PARLEY_API_KEYS", "PARLEY_APIKEY", "PARLY_API_KEY", "PARLEY
   });
 }
 
-for (const name of ["PARLEY_STATE_SECRETS", "PARLEY_ALLOWED_ORIGIN", "PARLEY_WORKERS"]) {
+for (const name of ["PARLEY_STATE_SECRETS", "PARLEY_ALLOWED_ORIGIN"]) {
   test(`${name} in the environment stops the start`, () => {
     assert.throws(() => readEnvironment({ [name]: "hush-hush" }, undefined), refused(new RegExp(name)));
   });
