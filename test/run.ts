@@ -17,6 +17,8 @@ const AREAS: Readonly<Record<string, number>> = {
   thorough: 6,
   cli: 1,
   server: 8,
+  shared: 1,
+  failover: 1,
   providers: 10,
   widget: 6,
   contract: 4,

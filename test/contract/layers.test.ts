@@ -69,7 +69,8 @@ test("an import while the server runs is for what most installations never need"
     .filter((file) => file.startsWith("server/"))
     .flatMap((file) => [...readFileSync(file, "utf8").matchAll(/(?<!typeof )\bimport\("([^"]+)"\)/g)])
     .map(([, target = ""]) => target);
-  for (const target of lazy) assert.match(target, /^\.\/(?:anthropic|bedrock|demo|redis)\/|^\.\/script\.ts$|^jiti$/, target);
+  for (const target of lazy)
+    assert.match(target, /^\.\/(?:anthropic|bedrock|demo|redis)\/|^\.\/script\.ts$|^jiti$/, target);
 });
 
 test("no file imports in a circle, not even for types", () => {
