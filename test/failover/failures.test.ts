@@ -7,6 +7,7 @@ import { post } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";
 import { NO_REDIS, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { startRelay } from "../support/relay.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import { say, wait } from "../support/scripted-provider.ts";
 import { type Cleanup, type ServerOptions, startServer } from "../support/start-server.ts";
@@ -124,6 +125,35 @@ test("a Redis whose memory is full: chat goes on, and the log says that Redis ca
   const events = await (await openLine.sse(t, owner, { message: "Hi", run: newRun() })).rest();
   assert.deepEqual(texts(events), ["One", " two", " three.", "One two three."]);
   await logged(owner, /Redis is away/);
+});
+
+test("a server that is cut off from Redis answers its own clients; readers elsewhere get one error, and it shares again later", {
+  skip: NO_REDIS,
+}, async (t) => {
+  const redis = await startRedis(t);
+  const way = await startRelay(t, redis.port);
+  const held = gate();
+  const turns = [[say("One"), wait(held.opened), say(" two.")], [say("Again.")]];
+  const owner = await startServer(t, { turns, env: { PARLEY_REDIS_URL: way.url.replace("http:", "redis:") } });
+  const other = await startServer(t, { turns: [], env: { PARLEY_REDIS_URL: redis.url } });
+  const run = newRun();
+  const first = await openLine.sse(t, owner, { message: "Hi", run });
+  await first.next();
+  const second = await openLine.sse(t, other, { resume: run, after: 0 });
+  await second.next();
+  way.freeze();
+  const last = (await second.rest()).at(-1);
+  assert.equal(last?.type === "error" && last.code, "run_lost");
+  held.open();
+  assert.deepEqual(texts(await first.rest()), [" two.", "One two."]);
+  way.thaw();
+  await logged(owner, /Redis is back/);
+  const next = newRun();
+  await (await openLine.sse(t, owner, { message: "Hi", run: next })).rest();
+  assert.deepEqual(texts(await (await openLine.sse(t, other, { resume: next, after: 0 })).rest()), [
+    "Again.",
+    "Again.",
+  ]);
 });
 
 test("processes with another secret share nothing, although their Redis is the same", { skip: NO_REDIS }, async (t) => {
