@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
 import { Child, pathOf } from "./server/processes.mjs";
 import { writeReport } from "./server/report.mjs";
 import { SCENARIOS } from "./server/scenarios.mjs";
-import { installPeers, startTarget, TARGETS, targetBefore } from "./server/targets.mjs";
+import { installPeers, startTarget, TARGETS, targetBefore, targetWithRedis } from "./server/targets.mjs";
 
 const HELP = `npm run bench -- [options]
 
@@ -14,6 +14,7 @@ const HELP = `npm run bench -- [options]
   --targets <names>   Servers, with commas: ${TARGETS.map(({ name }) => name).join(", ")}.
   --transports <names>  sse, ws, json.
   --before <cli.js>   Another build of Parley, measured in the same rounds.
+  --redis <url>       Also with a Redis; streams are named runs then, for all servers.
   --rounds <n>        Rounds in which the servers take turns. Default: 3.
   --quick             One round of short measurements: shows that all works, not what it costs.
   --profile <folder>  Writes a .cpuprofile of each measurement of CPU time.
@@ -38,6 +39,7 @@ function readOptions() {
       targets: text,
       transports: text,
       before: text,
+      redis: text,
       profile: text,
       rounds: text,
       quick: { type: "boolean", default: false },
@@ -55,6 +57,7 @@ function readOptions() {
     targets: [
       ...choose("targets", values.targets, TARGETS),
       ...(values.before === undefined ? [] : [targetBefore(values.before)]),
+      ...(values.redis === undefined ? [] : [targetWithRedis(values.redis)]),
     ],
   };
 }
@@ -103,9 +106,10 @@ async function main() {
   const isBuilt = existsSync("dist/cli.js");
   if (!isBuilt && options.targets.some(({ name }) => name === "parley")) throw new Error("Run first: npm run build");
   if (options.profile) mkdirSync(options.profile, { recursive: true });
+  const named = options.redis === undefined ? {} : { BENCH_NAMED: "1" };
   installPeers(options.targets);
   const surroundings = {
-    load: new Child("load client", [pathOf("load.mjs")]),
+    load: new Child("load client", [pathOf("load.mjs")], named),
     sender: new Child("sender of attachments", [pathOf("load.mjs")]),
     model: await new Child("model", [pathOf("model.mjs")]).listening(),
   };

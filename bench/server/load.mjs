@@ -1,6 +1,6 @@
 /** The load client: does what the driver asks for, and returns what it saw. One lost, doubled or wrong token is an error. */
 
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { now, quantile, sleep } from "./order.mjs";
 import { serve } from "./processes.mjs";
 import { askForJson, openSocket, TRANSPORTS } from "./run.mjs";
@@ -19,6 +19,11 @@ async function inParallel(count, limit, task) {
     while (next < count) await task(next++);
   };
   await Promise.all(Array.from({ length: Math.min(limit, count) }, worker));
+}
+
+/** With `--redis`, streams are named runs: others do not touch Redis. */
+function nameOfRun() {
+  return process.env.BENCH_NAMED === "1" ? { run: randomUUID() } : {};
 }
 
 /** Whether the work is done within this time. Rejects as the work does. */
@@ -76,13 +81,12 @@ serve({
     await inParallel(count, OPENED_AT_ONCE, async (at) => {
       connections[at] = await open(base);
     });
-    const body = encode(order);
     const begin = now();
     const runs = [];
     for (const [at, connection] of connections.entries()) {
       const wait = begin + (at * spreadMs) / count - now();
       if (wait >= 1) await sleep(wait);
-      const running = run(connection, body, (age) => ages.push(age));
+      const running = run(connection, encode(order, nameOfRun()), (age) => ages.push(age));
       running.done.catch((error) => group.failures.push(error));
       runs.push(running);
     }

@@ -37,6 +37,12 @@ export function targetBefore(path) {
   return parley("before", "before", cli);
 }
 
+/** This build with runs and limits in a Redis. */
+export function targetWithRedis(url) {
+  const target = parley("redis", "with Redis", pathOf("../../dist/cli.js"));
+  return { ...target, env: { ...target.env, PARLEY_REDIS_URL: url } };
+}
+
 /** Starts a server whose model is at this URL. */
 export function startTarget({ name, args, env }, modelUrl) {
   const all = { COMPATIBLE_BASE_URL: `${modelUrl}v1`, PORT: "0", ...env };
