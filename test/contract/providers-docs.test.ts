@@ -4,14 +4,19 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
+import { readSettings, SETTINGS } from "../../server/config/settings.ts";
 import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
-import { PROVIDER_ROWS as PROVIDERS } from "../../server/providers/index.ts";
+import {
+  PROVIDER_ROWS,
+  PROVIDER_ROWS as PROVIDERS,
+  type ProviderId,
+  resolveProvider,
+} from "../../server/providers/index.ts";
 import { REPOSITORY } from "../support/command.ts";
 import { LITELLM_VERSION } from "../support/litellm-install.ts";
 import { PROVIDER_ROWS as LITELLM_ROWS } from "../support/litellm-provider-rows.ts";
+import { readMarkdown, section, tableRows } from "../support/markdown-file.ts";
 import { asId, CONVERSATION, MESSAGES, PAGE, said, THROUGH_LITELLM } from "../support/providers-page.ts";
-
-const sorted = (items: Iterable<string>) => [...new Set(items)].sort();
 
 test("each provider has its row", () => {
   for (const table of [MESSAGES, CONVERSATION]) {
@@ -71,4 +76,108 @@ test("each cell links to a test file that exists, under its name", () => {
   }
   const used = [...PAGE.matchAll(/\]\[([\w-]+)\]/g)].map(([, id = ""]) => id);
   assert.deepEqual(sorted(links.keys()), sorted(used));
+});
+
+// How docs/providers.md, README and docs/api.md set a provider up, against the tables of providers and of settings.
+
+const api = readMarkdown("docs/api.md");
+const readme = readMarkdown("README.md");
+
+const sorted = <Item>(items: Iterable<Item>) => [...new Set(items)].sort();
+/** The row of OpenAI when it keeps nothing: a provider's row with another state. */
+const STORE_FALSE = "openai, store: false";
+
+/** Names of environment variables in a text. */
+function variablesIn(text: string): string[] {
+  const names = text.match(/\b[A-Z]+(?:_[A-Z]+)+\b/g) ?? [];
+  return sorted(names.filter((name) => !name.startsWith("PARLEY_")));
+}
+
+/** Every variable that the rows of providers name. */
+function variablesInCode(): string[] {
+  return sorted(Object.values(PROVIDER_ROWS).flatMap(({ settings }) => settings.map((key) => SETTINGS[key].name)));
+}
+
+test("every provider has its row in each table of docs/providers.md, the README and docs/api.md", () => {
+  const ids = sorted(Object.keys(PROVIDER_ROWS));
+  assert.ok(ids.length >= 9);
+  const rows = sorted([...ids, STORE_FALSE]);
+  for (const table of [MESSAGES, CONVERSATION]) {
+    assert.deepEqual(table.map(([id = ""]) => id).sort(), rows);
+  }
+  for (const markdown of [section(readme, "## Models"), section(api, "## Providers")]) {
+    const named = tableRows(markdown, "`model`").map(([model = ""]) => model.split("/")[0]);
+    assert.deepEqual(named.sort(), ids);
+  }
+});
+
+test("docs/providers.md and docs/api.md name exactly the variables that the providers read", () => {
+  const known = variablesInCode();
+  assert.ok(known.length >= 20);
+  assert.deepEqual(variablesIn(section(PAGE, "## Set-up and peculiarities")), known);
+  const rows = tableRows(section(api, "## Providers"), "`model`");
+  assert.deepEqual(variablesIn(rows.map(([, , cell]) => cell).join(" ")), known);
+});
+
+test("a provider's variables in docs/api.md are those of its section in docs/providers.md", () => {
+  const rows = tableRows(section(api, "## Providers"), "`model`");
+  for (const [model = "", , cell = ""] of rows) {
+    const id = asId(model.split("/")[0] ?? "");
+    assert.deepEqual(variablesIn(setupOf(id).lines), variablesIn(cell), id);
+  }
+});
+
+const HEADINGS: Record<ProviderId, string> = {
+  openai: "OpenAI",
+  anthropic: "Anthropic",
+  gemini: "Gemini",
+  bedrock: "AWS Bedrock",
+  vertex: "Vertex AI",
+  ollama: "Ollama",
+  litellm: "LiteLLM",
+  compatible: "Compatible servers",
+  demo: "Demo",
+};
+
+/** The three lines with which a provider is set up, and all that is said of its variables. */
+function setupOf(id: ProviderId) {
+  const text = section(PAGE, `### ${HEADINGS[id]}`);
+  const [install = "", dotEnv = "", model = ""] = [1, 2, 3].map(
+    (number) => new RegExp(`^${number}\\. (.*)$`, "m").exec(text)?.[1],
+  );
+  const optional = /^Optional: [\s\S]*?\n\n/m.exec(`${text}\n\n`)?.[0] ?? "";
+  return {
+    lines: `${dotEnv}\n${optional}`,
+    npmPackage: /`npm install (@?[^@`]+)/.exec(install)?.[1],
+    env: Object.fromEntries(
+      [...dotEnv.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = "", value = ""]) => [name, value]),
+    ),
+    model: /^Model: `([^`]+)`/.exec(model)?.[1] ?? "",
+  };
+}
+
+for (const label of MESSAGES.map(([name = ""]) => name)) {
+  test(`the three lines for ${label} serve its model, with the state that the table names`, async () => {
+    const id = asId(label);
+    const { env, model, npmPackage } = setupOf(id);
+    const loaded: string[] = [];
+    const provider = await resolveProvider(model, {
+      settings: readSettings(env),
+      modelSettings: label === STORE_FALSE ? { store: false } : {},
+      loadPackage: (name) => {
+        loaded.push(name);
+        return import(name);
+      },
+    });
+    assert.equal(provider.id, id);
+    assert.deepEqual(loaded, npmPackage === undefined ? [] : [npmPackage]);
+    const row = CONVERSATION.find(([name]) => name === label);
+    assert.equal(said(row?.[1]), provider.stateKind);
+  });
+}
+
+test("the README installs each provider's package as docs/providers.md does", () => {
+  const installs = (text: string) => sorted(text.match(/npm install @?[\w/-]+@\d+/g) ?? []);
+  assert.equal(installs(PAGE).length, 3);
+  assert.deepEqual(installs(section(readme, "## Models")), installs(PAGE));
 });
