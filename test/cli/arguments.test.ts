@@ -94,9 +94,7 @@ test("the last line on standard output is the page's URL, and standard error is 
 
 test("the start says name, agent, model and which kinds of key are set, never the keys", async (t) => {
   const env = { PARLEY_API_KEY: "hush-hush", PARLEY_WIDGET_KEY: "psst-psst" };
-  const folder = temporaryProject(t, {
-    "agent.ts": 'export default { name: "Acme", agent: "Bo", model: "demo" };',
-  });
+  const folder = temporaryProject(t, { "agent.ts": 'export default { name: "Acme", agent: "Bo", model: "demo" };' });
   const { command } = await start(t, [folder], { env });
   assert.match(command.stdout, /name +Acme\n +agent +Bo\n +model +demo\n +keys +api, widget\n/);
   assert.doesNotMatch(command.stdout + command.stderr, /hush|psst/);
@@ -285,9 +283,5 @@ test("a stream that a preload has put in place of standard output is written to"
 });
 
 test("help that nobody reads to its end is no failure", async () => {
-  assert.deepEqual(await run(["--help"], { unread: "stdout" }), {
-    code: 0,
-    stdout: "",
-    stderr: "",
-  });
+  assert.deepEqual(await run(["--help"], { unread: "stdout" }), { code: 0, stdout: "", stderr: "" });
 });

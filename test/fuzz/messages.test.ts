@@ -90,14 +90,7 @@ const message = fc.record(
     state: near,
     attachments: fc.oneof(
       near,
-      fc.array(
-        fc.record({
-          type: word,
-          name: word,
-          mime_type: word,
-          data: fc.oneof(word, fc.base64String()),
-        }),
-      ),
+      fc.array(fc.record({ type: word, name: word, mime_type: word, data: fc.oneof(word, fc.base64String()) })),
     ),
     run: near,
     after: near,

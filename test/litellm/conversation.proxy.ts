@@ -49,11 +49,7 @@ function scriptModel(mock: LLMock, { model, usage }: ProviderRow): void {
   const call = (city: string) => ({ name: "get_weather", arguments: JSON.stringify({ city }) });
   const told = (userMessage: string, hasToolResult: boolean, response: FixtureResponse) =>
     void mock.addFixture({ match: { model, userMessage, hasToolResult }, response });
-  told("Lima", false, {
-    reasoning: "Two cities.",
-    toolCalls: [call("Lima"), call("Oslo")],
-    usage,
-  });
+  told("Lima", false, { reasoning: "Two cities.", toolCalls: [call("Lima"), call("Oslo")], usage });
   told("Lima", true, { reasoning: "I know both.", content: "Mild and cold.", usage });
   told("Cairo", false, { reasoning: "One more.", toolCalls: [call("Cairo")], usage });
   told("Cairo", true, { reasoning: "Clear.", content: "Hot.", usage });
@@ -89,10 +85,7 @@ for (const row of PROVIDER_ROWS) {
     assert.ok(first.last.type === "done");
     // Both requests of the run together. aimock counts none for Ollama.
     const counted = row.name !== "ollama";
-    assert.deepEqual(first.last.usage, {
-      input_tokens: counted ? 60 : 0,
-      output_tokens: counted ? 24 : 0,
-    });
+    assert.deepEqual(first.last.usage, { input_tokens: counted ? 60 : 0, output_tokens: counted ? 24 : 0 });
     const { state } = first.last;
     const second = await askOnce(project, litellm, "socket", { message: "And Cairo?", state });
     assert.deepEqual(seen(second), [
@@ -132,9 +125,7 @@ test("ollama: LiteLLM leaves a PDF out without a word", { skip }, async (t) => {
   for (const { body } of recorder.take()) assert.ok(!body.includes(String(PDF.data)));
 });
 
-test("a model that LiteLLM has no route for is a mistake of the set-up, not of the client", {
-  skip,
-}, async (t) => {
+test("a model that LiteLLM has no route for is a mistake of the set-up, not of the client", { skip }, async (t) => {
   const project = weatherProject(t, "unknown");
   const { status, last } = await askOnce(project, litellm, "json", { message: "Hi" });
   assert.equal(status, 502);

@@ -71,9 +71,7 @@ const ended = (text: string) => [
 for (const name of ["gemini", "vertex"]) {
   test(
     `${name}: the signature of a call and of an answer come back in their places, also after a restart`,
-    {
-      skip,
-    },
+    { skip },
     (t) => signaturesComeBack(t, name),
   );
 }
@@ -166,9 +164,7 @@ test("ollama: thinking is shown, counted and comes back with its calls", { skip 
   assert.deepEqual(next.messages[2], loop.messages[2]);
 });
 
-test("claude: interleaved thoughts keep their own signatures, also after a restart", {
-  skip,
-}, async (t) => {
+test("claude: interleaved thoughts keep their own signatures, also after a restart", { skip }, async (t) => {
   upstream.reply(
     { body: [fixture("anthropic/interleaved-thinking")] },
     { body: [fixture("anthropic/text")] },

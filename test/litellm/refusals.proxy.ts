@@ -150,9 +150,7 @@ test("gpt: a setting that LiteLLM refuses for the model is a mistake of the set-
  * Only a connection that breaks: where Anthropic's stream merely ends early, LiteLLM makes up a
  * `finish_reason` of "stop", and nobody after it can tell.
  */
-test("claude: a stream that breaks off ends in an error, not in a short answer", {
-  skip,
-}, async (t) => {
+test("claude: a stream that breaks off ends in an error, not in a short answer", { skip }, async (t) => {
   upstream.reply({ body: [fixture("anthropic/cut")], end: "cut" });
   const project = weatherProject(t, "claude");
   const { last } = await askOnce(project, litellm, "sse", { message: "Hi" });

@@ -39,11 +39,7 @@ const PROVIDERS: Readonly<Record<string, Row>> = {
   },
   bedrock: {
     model: `bedrock/${CLAUDE}`,
-    env: (url) => ({
-      AWS_REGION: "us-east-1",
-      AWS_BEARER_TOKEN_BEDROCK: "mock",
-      BEDROCK_BASE_URL: url,
-    }),
+    env: (url) => ({ AWS_REGION: "us-east-1", AWS_BEARER_TOKEN_BEDROCK: "mock", BEDROCK_BASE_URL: url }),
   },
   vertex: {
     model: "vertex/gemini-2.5-flash",
@@ -78,11 +74,7 @@ before(async () => {
   });
   mock.addFixture({
     match: { userMessage: "limit" },
-    response: {
-      error: { message: "slow down", type: "rate_limit_error" },
-      status: 429,
-      retryAfter: 30,
-    },
+    response: { error: { message: "slow down", type: "rate_limit_error" }, status: 429, retryAfter: 30 },
   });
   mock.addFixture({
     match: { userMessage: "cut" },

@@ -61,11 +61,7 @@ test("anthropic: a result is an error by its flag, never by its text", async () 
     type: "function" as const,
     function: { name: "get_weather", arguments: "{}" },
   });
-  const result = (id: string, content: string) => ({
-    role: "tool" as const,
-    tool_call_id: id,
-    content,
-  });
+  const result = (id: string, content: string) => ({ role: "tool" as const, tool_call_id: id, content });
   const { messages } = await sentWith([
     { role: "user", content: "Hi" },
     { role: "assistant", content: null, tool_calls: [call("a"), call("b"), call("c")] },
@@ -108,12 +104,7 @@ test("anthropic: another provider's fields, ids, names and broken arguments do n
           name: "get_weather",
           input: { unparsed_arguments: "{broken" },
         },
-        {
-          type: "tool_use",
-          id: "b",
-          name: "get_weather",
-          input: { unparsed_arguments: "[1]" },
-        },
+        { type: "tool_use", id: "b", name: "get_weather", input: { unparsed_arguments: "[1]" } },
       ],
     },
     {

@@ -133,11 +133,7 @@ test("anthropic: one tool call; its thinking, text and result go back in the too
     {
       role: "assistant",
       content: [
-        {
-          type: "thinking",
-          thinking: "The user wants the weather.",
-          signature: "EpACCkYIBRgCKkD",
-        },
+        { type: "thinking", thinking: "The user wants the weather.", signature: "EpACCkYIBRgCKkD" },
         { type: "text", text: "Okay, let me check." },
         { type: "tool_use", id, name: "get_weather", input: { city: "San Francisco" } },
       ],
@@ -167,10 +163,7 @@ test("anthropic: parallel calls whose inputs arrive by turns come whole; their r
   await ask(conversation);
   const [, assistant, results, ...more] = upstream.calls[1]?.json.messages ?? [];
   assert.deepEqual(assistant.content, [
-    {
-      type: "redacted_thinking",
-      data: "EmwKAhgBEgy3va3pzix/LafPsn4aDFIT2Xlxh0L5L8rLVyIw",
-    },
+    { type: "redacted_thinking", data: "EmwKAhgBEgy3va3pzix/LafPsn4aDFIT2Xlxh0L5L8rLVyIw" },
     { type: "tool_use", id: "toolu_01", name: "get_weather", input: { city: "Lima" } },
     { type: "tool_use", id: "toolu_02", name: "get_time", input: { zone: "UTC" } },
     { type: "tool_use", id: "toolu_03", name: "list_rooms", input: {} },
@@ -206,12 +199,7 @@ test("anthropic: blocks that interleave go back in the order in which they came"
 
 test("anthropic: an image and a PDF go as base64 blocks before the question, the PDF with its name", async () => {
   await using upstream = await startUpstream(stream("text"));
-  await ask(
-    open(claude(upstream), {
-      message: "What is this?",
-      attachments: IMAGE_AND_PDF,
-    }),
-  );
+  await ask(open(claude(upstream), { message: "What is this?", attachments: IMAGE_AND_PDF }));
   assert.deepEqual(upstream.calls[0]?.json.messages[0].content, [
     { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0=" } },
     {
@@ -328,12 +316,7 @@ for (const layout of [
   test(`anthropic: an altered layout loses nothing of a turn: ${JSON.stringify(layout)}`, async () => {
     const { messages } = await sentWith([
       { role: "user", content: "Hi" },
-      {
-        role: "assistant",
-        content: "Hello",
-        thinking_blocks: [SIGNED],
-        anthropic_layout: layout,
-      },
+      { role: "assistant", content: "Hello", thinking_blocks: [SIGNED], anthropic_layout: layout },
     ]);
     assert.deepEqual(messages[1].content, [SIGNED, { type: "text", text: "Hello" }]);
   });
@@ -552,8 +535,6 @@ test("anthropic: a package that is not installed stops the start with the loader
 test("anthropic: a model that is about to be retired prints no warning", async (t) => {
   const warn = t.mock.method(console, "warn", () => {});
   await sent("claude-sonnet-4-5", { reasoningEffort: "low" });
-  await sent("claude-opus-4-6", {
-    extraBody: { thinking: { type: "enabled", budget_tokens: 2048 } },
-  });
+  await sent("claude-opus-4-6", { extraBody: { thinking: { type: "enabled", budget_tokens: 2048 } } });
   assert.equal(warn.mock.callCount(), 0);
 });

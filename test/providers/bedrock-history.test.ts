@@ -120,11 +120,7 @@ const call = (id: string, name = "get_weather", written = "{}") => ({
   type: "function" as const,
   function: { name, arguments: written },
 });
-const CALLED: AssistantMessage = {
-  role: "assistant",
-  content: null,
-  tool_calls: [call("a")],
-};
+const CALLED: AssistantMessage = { role: "assistant", content: null, tool_calls: [call("a")] };
 
 test("reasoning of earlier messages is not sent: another model's signature would be refused", async () => {
   const extra = {

@@ -88,11 +88,7 @@ test("thinking, its signature and its encrypted part go back with the tool's res
     { type: "text", delta: "Let me see." },
     {
       type: "call",
-      call: {
-        id: "tooluse_bpe71yCfRu2b5i-nKGDr5g",
-        name: "get_weather",
-        arguments: '{"city": "Lima"}',
-      },
+      call: { id: "tooluse_bpe71yCfRu2b5i-nKGDr5g", name: "get_weather", arguments: '{"city": "Lima"}' },
     },
     { type: "end", finish: "stop", usage: { input_tokens: 67, output_tokens: 70 } },
   ]);
@@ -104,9 +100,7 @@ test("thinking, its signature and its encrypted part go back with the tool's res
       role: "assistant",
       content: [
         {
-          reasoningContent: {
-            reasoningText: { text: "Lima, then. I ask the tool.", signature: "EqQBCgIYAhIkMzQ=" },
-          },
+          reasoningContent: { reasoningText: { text: "Lima, then. I ask the tool.", signature: "EqQBCgIYAhIkMzQ=" } },
         },
         { reasoningContent: { redactedContent: "cnNuX3JlZGFjdGVk" } },
         { text: "Let me see." },
@@ -123,10 +117,7 @@ test("thinking, its signature and its encrypted part go back with the tool's res
       role: "user",
       content: [
         {
-          toolResult: {
-            toolUseId: "tooluse_bpe71yCfRu2b5i-nKGDr5g",
-            content: [{ text: "mild" }],
-          },
+          toolResult: { toolUseId: "tooluse_bpe71yCfRu2b5i-nKGDr5g", content: [{ text: "mild" }] },
         },
       ],
     },
@@ -161,11 +152,7 @@ test("parallel calls are told apart by their index, and all results go in one me
   assert.deepEqual(assistant.content[2].toolUse.input, {});
   assert.deepEqual(results.content, [
     {
-      toolResult: {
-        toolUseId: "tooluse_b",
-        content: [{ text: "clock broken" }],
-        status: "error",
-      },
+      toolResult: { toolUseId: "tooluse_b", content: [{ text: "clock broken" }], status: "error" },
     },
     { toolResult: { toolUseId: "tooluse_a", content: [{ text: "(no output)" }] } },
     { toolResult: { toolUseId: "tooluse_c", content: [{ text: "Monday" }] } },
@@ -222,9 +209,7 @@ test("reasoning between texts goes back where it was, and texts apart read as pa
   assert.equal(said(turn, "thinking"), "One.\n\nTwo.");
   conversation.answer([{ id: "tooluse_a", name: "get_weather", output: "ok", failed: false }]);
   await ask(conversation);
-  const thought = (text: string, signature: string) => ({
-    reasoningContent: { reasoningText: { text, signature } },
-  });
+  const thought = (text: string, signature: string) => ({ reasoningContent: { reasoningText: { text, signature } } });
   assert.deepEqual(upstream.calls[1]?.json.messages[1].content, [
     thought("One.", "sig1"),
     { text: "First." },
@@ -264,10 +249,7 @@ const text = (contentBlockIndex: number, ...pieces: string[]): Frame[] => [
 ];
 const use = (contentBlockIndex: number, toolUseId: string): Frame[] => [
   {
-    contentBlockStart: {
-      contentBlockIndex,
-      start: { toolUse: { toolUseId, name: "get_weather" } },
-    },
+    contentBlockStart: { contentBlockIndex, start: { toolUse: { toolUseId, name: "get_weather" } } },
   },
   { contentBlockDelta: { contentBlockIndex, delta: { toolUse: { input: "{}" } } } },
   { contentBlockStop: { contentBlockIndex } },

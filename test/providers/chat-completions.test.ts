@@ -68,12 +68,7 @@ test("no instructions, no system message; no tools, no tools field", async () =>
 
 test("attachments travel as image_url and file parts with data URLs", async () => {
   await using upstream = await startUpstream(text());
-  await ask(
-    open(chatProvider(upstream), {
-      message: "What is this?",
-      attachments: IMAGE_AND_PDF,
-    }),
-  );
+  await ask(open(chatProvider(upstream), { message: "What is this?", attachments: IMAGE_AND_PDF }));
   assert.deepEqual(upstream.calls[0]?.json.messages[1].content, [
     { type: "text", text: "What is this?" },
     { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0=" } },
@@ -220,11 +215,7 @@ test("LiteLLM with Claude: reasoning is shown once, and the thinking block goes 
   assert.equal(said(turn), "Let me look.");
   conversation.answer([{ id: "toolu_01", name: "get_weather", output: "mild", failed: false }]);
   await ask(conversation);
-  const block = {
-    type: "thinking",
-    thinking: "The user wants the weather.",
-    signature: "EqoBCkgIARAB",
-  };
+  const block = { type: "thinking", thinking: "The user wants the weather.", signature: "EqoBCkgIARAB" };
   assert.deepEqual(upstream.calls[1]?.json.messages[2], {
     reasoning_content: "The user wants the weather.",
     thinking_blocks: [block],
@@ -242,11 +233,7 @@ test("LiteLLM with Claude: reasoning is shown once, and the thinking block goes 
 });
 
 test("thinking blocks without reasoning_content are shown; a redacted block stays on its own", async () => {
-  const thinking = (thinking: string, signature: string | null = null) => ({
-    type: "thinking",
-    thinking,
-    signature,
-  });
+  const thinking = (thinking: string, signature: string | null = null) => ({ type: "thinking", thinking, signature });
   const redacted = { type: "redacted_thinking", data: "Eo0F" };
   await using upstream = await startUpstream(
     deltas(
@@ -561,9 +548,7 @@ test("Mistral: where a user may not speak after a tool, an interrupted answer st
 test("max_tokens is renamed where the server asks for max_completion_tokens, from then on", async () => {
   const message =
     "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
-  const reply = jsonReply(400, {
-    error: { message, param: "max_tokens", code: "unsupported_parameter" },
-  });
+  const reply = jsonReply(400, { error: { message, param: "max_tokens", code: "unsupported_parameter" } });
   await using upstream = await startUpstream(reply, ok(), ok());
   const provider = await compatible(upstream, { maxOutputTokens: 300 });
   assert.equal(said(await ask(open(provider))), "ok");

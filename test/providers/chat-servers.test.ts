@@ -17,11 +17,7 @@ async function callAndReplay(upstream: UpstreamServer) {
   const [turn, next] = await runTools(conversation);
   assert.equal(said(turn, "thinking"), "The user wants the weather.");
   assert.equal(said(next), "ok");
-  assert.deepEqual(turn.events.at(-1), {
-    type: "end",
-    finish: "stop",
-    usage: { input_tokens: 50, output_tokens: 20 },
-  });
+  assert.deepEqual(turn.events.at(-1), { type: "end", finish: "stop", usage: { input_tokens: 50, output_tokens: 20 } });
   return { turn, sent: upstream.calls[1]?.json.messages[2], conversation };
 }
 
@@ -160,10 +156,7 @@ test("<think> tags at the start of the content are thinking, however the chunks 
   assert.equal(said(turn, "thinking"), "\nIs 9.8 < 9.11? No.\n");
   assert.equal(said(turn), "9.8, said in <think> tags.");
   await ask(open(provider, { state: conversation.state() }));
-  assert.deepEqual(upstream.calls[1]?.json.messages[2], {
-    role: "assistant",
-    content: "9.8, said in <think> tags.",
-  });
+  assert.deepEqual(upstream.calls[1]?.json.messages[2], { role: "assistant", content: "9.8, said in <think> tags." });
 });
 
 // Ollama's OpenAI-compatible API: what goes up, what comes out of its streams, and how it fails.
@@ -387,11 +380,7 @@ test("LiteLLM with Gemini: signatures on message and call go back verbatim, and 
   const conversation = open(await litellm(upstream, "gemini-3-pro"), { tools: [WEATHER] });
   const [turn] = await runTools(conversation);
   assert.equal(said(turn, "thinking"), "I need the weather.");
-  assert.deepEqual(turn.events.at(-1), {
-    type: "end",
-    finish: "stop",
-    usage: { input_tokens: 50, output_tokens: 20 },
-  });
+  assert.deepEqual(turn.events.at(-1), { type: "end", finish: "stop", usage: { input_tokens: 50, output_tokens: 20 } });
   assert.deepEqual(upstream.calls[1]?.json.messages[2], {
     reasoning_content: "I need the weather.",
     provider_specific_fields: { thought_signatures: ["CsQBsig"] },
@@ -421,11 +410,7 @@ test("LiteLLM: thinking blocks of a finished turn go back, its plain reasoning d
     },
   ];
   await ask(open(await litellm(upstream, "claude"), { state: { conversation_history } }));
-  assert.deepEqual(upstream.calls[0]?.json.messages[2], {
-    thinking_blocks: [block],
-    role: "assistant",
-    content: "Hi",
-  });
+  assert.deepEqual(upstream.calls[0]?.json.messages[2], { thinking_blocks: [block], role: "assistant", content: "Hi" });
 });
 
 test("LiteLLM: the exceptions of the providers behind it have their codes", async () => {

@@ -145,11 +145,7 @@ function incomplete(...items: object[]): UpstreamReply {
     incomplete_details: { reason: "max_output_tokens" },
     output: items,
   };
-  const done = items.map((item, output_index) => ({
-    type: "response.output_item.done",
-    output_index,
-    item,
-  }));
+  const done = items.map((item, output_index) => ({ type: "response.output_item.done", output_index, item }));
   return { body: [eventStream(...done, { type: "response.incomplete", response })] };
 }
 
@@ -195,7 +191,5 @@ test("OpenAI with store: false: a call that was cut is not part of the history",
   const provider = responsesProvider(upstream, { settings: { store: false } });
   const conversation = open(provider, { tools: [WEATHER] });
   assert.deepEqual(outcome(await ask(conversation)), ["length"]);
-  assert.deepEqual(conversation.state(), {
-    conversation_history: [{ role: "user", content: "Hi" }],
-  });
+  assert.deepEqual(conversation.state(), { conversation_history: [{ role: "user", content: "Hi" }] });
 });

@@ -418,9 +418,7 @@ for (const [error, code] of [
 ] as const) {
   test(`an error in the stream, ${JSON.stringify(error)}, is ${code}`, async () => {
     const role = { choices: [{ index: 0, delta: { role: "assistant" } }] };
-    await using upstream = await startUpstream({
-      body: [eventStream(role), eventStream({ error })],
-    });
+    await using upstream = await startUpstream({ body: [eventStream(role), eventStream({ error })] });
     assert.equal(failureOf(await ask(open(chatProvider(upstream)))).code, code);
     assert.equal(upstream.calls.length, 1);
   });
@@ -622,21 +620,9 @@ const CASES: Record<string, Case> = {
     reply: { ...CHAT_COMPLETIONS.text("Hi"), headers: { "x-request-id": "req_2" } },
     named: "req_2",
   },
-  "a refusal of OpenAI": {
-    ...RESPONSES,
-    reply: refusal({ "x-request-id": "req_3" }),
-    named: "req_3",
-  },
-  "a refusal of Anthropic": {
-    ...anthropic,
-    reply: refusal({ "request-id": "req_4" }),
-    named: "req_4",
-  },
-  "a refusal of Bedrock": {
-    ...BEDROCK,
-    reply: refusal({ "x-amzn-requestid": "req_5" }),
-    named: "req_5",
-  },
+  "a refusal of OpenAI": { ...RESPONSES, reply: refusal({ "x-request-id": "req_3" }), named: "req_3" },
+  "a refusal of Anthropic": { ...anthropic, reply: refusal({ "request-id": "req_4" }), named: "req_4" },
+  "a refusal of Bedrock": { ...BEDROCK, reply: refusal({ "x-amzn-requestid": "req_5" }), named: "req_5" },
   "an answer without a name": { ...RESPONSES, reply: RESPONSES.text("Hi"), named: undefined },
   "a name that is none": {
     ...RESPONSES,
@@ -648,10 +634,7 @@ const CASES: Record<string, Case> = {
 for (const [name, { model, env, reply, named }] of Object.entries(CASES)) {
   test(`the provider's name of a request is in the log: ${name}`, async (t) => {
     await using upstream = await startUpstream(reply);
-    const server = await startServer(t, {
-      agent: { model },
-      env: { ...env(upstream.url), PARLEY_LOG: "json" },
-    });
+    const server = await startServer(t, { agent: { model }, env: { ...env(upstream.url), PARLEY_LOG: "json" } });
     await post(server, { message: "Hi", stream: false });
     await server.close();
     const lines = server.log.map((line) => JSON.parse(line));

@@ -116,11 +116,7 @@ test("gemini: parallel calls come one per chunk without an index; only the first
 
 test("gemini: an image and a PDF both travel as image_url with a data URL", async () => {
   await using upstream = await startUpstream(ok());
-  await ask(
-    open(await gemini(upstream), {
-      attachments: IMAGE_AND_PDF,
-    }),
-  );
+  await ask(open(await gemini(upstream), { attachments: IMAGE_AND_PDF }));
   assert.deepEqual(upstream.calls[0]?.json.messages[1].content, [
     { type: "text", text: "Hi" },
     { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0=" } },
@@ -281,10 +277,7 @@ test("what OpenAPI's schema does not have is left out, and what it has stays", (
 });
 
 test("a property that is named like a keyword is kept", () => {
-  const schema = {
-    type: "object",
-    properties: { default: { type: "string" }, $ref: { type: "null" } },
-  };
+  const schema = { type: "object", properties: { default: { type: "string" }, $ref: { type: "null" } } };
   assert.deepEqual(Object.keys(geminiSchema(schema).properties as object), ["default", "$ref"]);
 });
 
@@ -309,9 +302,7 @@ test("a definition is put where it is referred to, and cut off within itself", (
   const schema = {
     type: "object",
     properties: { tree: { $ref: "#/$defs/node", description: "A tree." } },
-    $defs: {
-      node: { type: "object", properties: { next: { $ref: "#/$defs/node" } } },
-    },
+    $defs: { node: { type: "object", properties: { next: { $ref: "#/$defs/node" } } } },
   };
   assert.deepEqual(geminiSchema(schema), {
     type: "object",

@@ -92,9 +92,7 @@ test("a new conversation that has not got anywhere has the state {}", async () =
 test("stopped in the middle of a text: the part that was shown becomes the model's message", () => {
   const conversation = open(scripted().model);
   conversation.interrupt("Half an ans");
-  assert.deepEqual(conversation.state(), {
-    conversation_history: [HI, { role: "assistant", content: "Half an ans" }],
-  });
+  assert.deepEqual(conversation.state(), { conversation_history: [HI, { role: "assistant", content: "Half an ans" }] });
 });
 
 test("stopped before the first word: no empty message is kept", () => {
@@ -132,9 +130,7 @@ test("at the turn limit: text that came with the calls is not kept twice", async
   const conversation = open(scripted(CALLS).model);
   await ask(conversation);
   conversation.interrupt("Let me look.");
-  assert.deepEqual(conversation.state(), {
-    conversation_history: [HI, CALLS, cancelled("a"), cancelled("b")],
-  });
+  assert.deepEqual(conversation.state(), { conversation_history: [HI, CALLS, cancelled("a"), cancelled("b")] });
 });
 
 test("an empty answer is not kept: several APIs refuse an empty message", async () => {

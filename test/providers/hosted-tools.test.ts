@@ -84,9 +84,7 @@ test("a citation that is no web address never becomes a link", async () => {
   const annotation = { type: "url_citation", title: "x", url: "javascript:alert(1)" };
   const content = [{ type: "output_text", text: "Hi", annotations: [annotation] }];
   const response = { id: "r", status: "completed", output: [{ type: "message", content }] };
-  await using upstream = await startUpstream({
-    body: [eventStream({ type: "response.completed", response })],
-  });
+  await using upstream = await startUpstream({ body: [eventStream({ type: "response.completed", response })] });
   assert.equal(said(await ask(open(responsesProvider(upstream)))), "Hi");
 });
 
@@ -108,9 +106,7 @@ test("code is shown while it still runs, and then what it printed", async () => 
   const whole = fixture("responses/code-interpreter");
   const at = whole.indexOf("event: response.code_interpreter_call.completed");
   const held = gate();
-  await using upstream = await startUpstream({
-    body: [whole.slice(0, at), held.opened, whole.slice(at)],
-  });
+  await using upstream = await startUpstream({ body: [whole.slice(0, at), held.opened, whole.slice(at)] });
   const conversation = open(responsesProvider(upstream, { settings }));
   const { events } = await ask(conversation, undefined, ({ type }) => {
     if (type === "hosted_call") held.open();
@@ -154,10 +150,7 @@ test("with store: false hosted calls go back, but not their pictures and lists o
     reply("file-search"),
     reply("text"),
   );
-  const provider = responsesProvider(upstream, {
-    model: "gpt-5.2",
-    settings: { ...settings, store: false },
-  });
+  const provider = responsesProvider(upstream, { model: "gpt-5.2", settings: { ...settings, store: false } });
   let state = {};
   for (const message of ["search", "calculate", "look up", "thanks"]) {
     const conversation = open(provider, { message, state });

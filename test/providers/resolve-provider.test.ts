@@ -263,9 +263,7 @@ test("an agent's model settings go to the Responses API under its own names", as
 
 test("a model that refuses reasoning summaries is still told the effort that the agent asks for", async () => {
   const refusal = { error: { message: "Unsupported parameter", param: "reasoning.summary" } };
-  await using upstream = await startUpstream(jsonReply(400, refusal), {
-    body: [fixture("responses/text")],
-  });
+  await using upstream = await startUpstream(jsonReply(400, refusal), { body: [fixture("responses/text")] });
   const settings = { reasoningEffort: "high" } as const;
   const { error } = await ask(open(responsesProvider(upstream, { model: "gpt-5.2", settings })));
   assert.equal(error, undefined);
@@ -273,9 +271,7 @@ test("a model that refuses reasoning summaries is still told the effort that the
 });
 
 test("an agent's model settings go to Chat Completions under its own names", async () => {
-  await using upstream = await startUpstream({
-    body: [fixture("chat-completions/text-and-usage")],
-  });
+  await using upstream = await startUpstream({ body: [fixture("chat-completions/text-and-usage")] });
   await ask(open(chatProvider(upstream, { settings: ALL })));
   const { reasoning_effort, temperature, max_tokens, service_tier, stream } = upstream.calls[0]?.json ?? {};
   assert.deepEqual(
@@ -356,10 +352,7 @@ test("OpenAI: what extraBody wants included is added, and its reasoning keeps th
 
 test("Claude: a format in extraBody stands beside the effort, at Anthropic and on Bedrock", async () => {
   const format = { type: "json_schema", schema: {} };
-  const settings = {
-    reasoningEffort: "low",
-    extraBody: { output_config: { format } },
-  } as const;
+  const settings = { reasoningEffort: "low", extraBody: { output_config: { format } } } as const;
   const body = fixture("anthropic/text");
   const sent = await sentTo("anthropic/claude-sonnet-5", "ANTHROPIC", body, settings);
   assert.deepEqual(sent.output_config, { effort: "low", format });

@@ -108,9 +108,7 @@ test("answers go back under their call ids, chained to the response that asked",
 
 test("an id with open calls never leaves: not after the turn limit, nor after a failed next request", async () => {
   await using upstream = await startUpstream(twoCalls(), jsonReply(400, { error: { code: "x" } }));
-  const conversation = open(responsesProvider(upstream), {
-    state: { previous_response_id: "resp_0" },
-  });
+  const conversation = open(responsesProvider(upstream), { state: { previous_response_id: "resp_0" } });
   await ask(conversation);
   assert.deepEqual(conversation.state(), { previous_response_id: "resp_0" });
   conversation.answer([{ id: "call_Lima", name: "get_weather", output: "mild", failed: false }]);
@@ -122,9 +120,7 @@ test("an id with open calls never leaves: not after the turn limit, nor after a 
 test("a call that only the final snapshot brings is made, once", async () => {
   const item = { type: "function_call", call_id: "c1", name: "get_weather", arguments: "" };
   const response = { id: "resp_1", status: "completed", output: [item] };
-  await using upstream = await startUpstream({
-    body: [eventStream({ type: "response.completed", response })],
-  });
+  await using upstream = await startUpstream({ body: [eventStream({ type: "response.completed", response })] });
   const conversation = open(responsesProvider(upstream));
   const { events } = await ask(conversation);
   assert.deepEqual(events, [
@@ -135,11 +131,7 @@ test("a call that only the final snapshot brings is made, once", async () => {
 });
 
 test("a refusal is text, and two messages of one response are two paragraphs", async () => {
-  const delta = (item_id: string, delta: string) => ({
-    type: "response.output_text.delta",
-    item_id,
-    delta,
-  });
+  const delta = (item_id: string, delta: string) => ({ type: "response.output_text.delta", item_id, delta });
   const response = { id: "resp_1", status: "completed", output: [] };
   await using upstream = await startUpstream(
     { body: [fixture("responses/refusal")] },
@@ -164,11 +156,7 @@ for (const [name, finish] of [
   test(`response.incomplete: ${name} ends the turn as ${finish}`, async () => {
     await using upstream = await startUpstream({ body: [fixture(`responses/${name}`)] });
     const turn = await ask(open(responsesProvider(upstream)));
-    assert.deepEqual(turn.events.at(-1), {
-      type: "end",
-      finish,
-      usage: { input_tokens: 9, output_tokens: 16 },
-    });
+    assert.deepEqual(turn.events.at(-1), { type: "end", finish, usage: { input_tokens: 9, output_tokens: 16 } });
   });
 }
 
@@ -382,11 +370,7 @@ test("a run that ends at the turn limit leaves a history that can be sent", asyn
 
 test("reasoning without the item that it led to is not sent: the API would refuse it", async () => {
   const reasoning = { type: "reasoning", id: "rs_9", summary: [], encrypted_content: "gAAAA" };
-  const done = (item: object, output_index: number) => ({
-    type: "response.output_item.done",
-    output_index,
-    item,
-  });
+  const done = (item: object, output_index: number) => ({ type: "response.output_item.done", output_index, item });
   const message = { type: "message", content: [{ type: "output_text", text: "Half" }] };
   const cut = eventStream(
     { type: "response.output_text.delta", output_index: 0, delta: "Half" },
@@ -394,11 +378,7 @@ test("reasoning without the item that it led to is not sent: the API would refus
     done(reasoning, 1),
     {
       type: "response.incomplete",
-      response: {
-        id: "resp_1",
-        status: "incomplete",
-        incomplete_details: { reason: "max_output_tokens" },
-      },
+      response: { id: "resp_1", status: "incomplete", incomplete_details: { reason: "max_output_tokens" } },
     },
   );
   await using upstream = await startUpstream({ body: [cut] }, encryptedText());
@@ -549,9 +529,7 @@ test("reasoning that cannot be decrypted any more is left out, once, and the con
 test("an answer that only the final snapshot brings is said and kept", async () => {
   const output = [{ type: "message", content: [{ type: "output_text", text: "All at once." }] }];
   const response = { id: "resp_1", status: "completed", output };
-  await using upstream = await startUpstream({
-    body: [eventStream({ type: "response.completed", response })],
-  });
+  await using upstream = await startUpstream({ body: [eventStream({ type: "response.completed", response })] });
   const conversation = open(stateless(upstream));
   assert.equal(said(await ask(conversation)), "All at once.");
   const state = conversation.state();

@@ -59,17 +59,11 @@ test("vertex: the model's name gets its publisher unless it has one, and the tok
 
 test("vertex: thoughts are asked for with a tag of our own, found wherever they stand, and do not go back", async () => {
   await using upstream = await startUpstream(stream("gemini/vertex-thoughts-and-call"), ok());
-  const conversation = open(await vertex(upstream, { reasoningEffort: "low" }), {
-    tools: [WEATHER],
-  });
+  const conversation = open(await vertex(upstream, { reasoningEffort: "low" }), { tools: [WEATHER] });
   const [turn] = await runTools(conversation);
   assert.equal(said(turn, "thinking"), "I need the weather.In Lima.");
   assert.equal(said(turn), "Let me look. ");
-  assert.deepEqual(turn.events.at(-1), {
-    type: "end",
-    finish: "stop",
-    usage: { input_tokens: 50, output_tokens: 20 },
-  });
+  assert.deepEqual(turn.events.at(-1), { type: "end", finish: "stop", usage: { input_tokens: 50, output_tokens: 20 } });
   assert.deepEqual(upstream.calls[0]?.json.extra_body, {
     google: {
       thinking_config: { thinking_budget: 1024, include_thoughts: true },

@@ -39,9 +39,7 @@ interface Scene {
 async function open(t: TestContext, { proxy, edits }: Setup): Promise<Scene> {
   const upstream = await startUpstream();
   t.after(() => upstream.close());
-  const project = temporaryProject(t, {
-    "agent.ts": 'export default { name: "Acme", model: "compatible/scripted" };',
-  });
+  const project = temporaryProject(t, { "agent.ts": 'export default { name: "Acme", model: "compatible/scripted" };' });
   const env = {
     ...TRUSTING,
     PORT: String(await freePort("127.0.0.1")),

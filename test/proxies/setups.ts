@@ -54,9 +54,6 @@ export async function startBehind(
   more: { edits?: Edits; host?: string } = {},
 ): Promise<{ server: TestServer; front: ReverseProxy }> {
   const server = await startServer(t, { ...options, env: { ...TRUSTING, ...options.env } });
-  const front = await startReverseProxy(t, proxy, server.port, {
-    ...more,
-    edits: [...edits, ...(more.edits ?? [])],
-  });
+  const front = await startReverseProxy(t, proxy, server.port, { ...more, edits: [...edits, ...(more.edits ?? [])] });
   return { server, front };
 }

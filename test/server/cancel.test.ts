@@ -139,10 +139,7 @@ test("a run that is held back by a client which does not read can be cancelled",
 });
 
 test("PARLEY_RUN_SECONDS ends a run that is held back by a client which does not read", async (t) => {
-  const server = await startServer(t, {
-    turns: [endlessTurn().turn],
-    env: { PARLEY_RUN_SECONDS: "0.3" },
-  });
+  const server = await startServer(t, { turns: [endlessTurn().turn], env: { PARLEY_RUN_SECONDS: "0.3" } });
   const answer = await post(server, { message: "Hi", stream: true });
   await within(Promise.resolve(server.model.asked[0]?.aborted), "the abort");
   const last = readEventStream(await answer.text()).at(-1);
@@ -232,9 +229,7 @@ function leave(server: TestServer, stream: boolean): () => void {
   return () => leaving.abort();
 }
 
-const half = eventStream({
-  choices: [{ index: 0, delta: { content: "Half" }, finish_reason: null }],
-});
+const half = eventStream({ choices: [{ index: 0, delta: { content: "Half" }, finish_reason: null }] });
 
 const MOMENTS: [name: string, reply: UpstreamReply][] = [
   ["before the model answers", { headless: true, end: "stall" }],
@@ -280,10 +275,7 @@ for (const transport of TRANSPORTS) {
           started.open();
         }),
     });
-    const server = await startServer(t, {
-      turns: [[call("c1", "slow")]],
-      agent: { tools: [slow] },
-    });
+    const server = await startServer(t, { turns: [[call("c1", "slow")]], agent: { tools: [slow] } });
     const goAway = await send[transport](t, server);
     await within(started.opened, "the tool's start");
     for (let round = 0; round < 5; round++) {

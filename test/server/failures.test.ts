@@ -28,9 +28,7 @@ const STATUS: Record<ProviderErrorCode, number> = {
 for (const code of Object.keys(STATUS) as ProviderErrorCode[]) {
   test(`a model that fails with ${code} is ${STATUS[code]} in JSON and one error event elsewhere`, async (t) => {
     const error = new ApiError(code, "Our own words.");
-    const { json, sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
-      message: "Hi",
-    });
+    const { json, sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), { message: "Hi" });
     assert.equal(json.status, STATUS[code]);
     assert.equal(sse.status, 200);
     const event = { type: "error", data: "Our own words.", code, retryable: error.retryable };
@@ -50,9 +48,7 @@ test("a failure after the first token comes after what was said", async (t) => {
 });
 
 test("a stream that ends without an end is provider_truncated, never a short answer", async (t) => {
-  const { json } = await onEveryTransport(t, () => ({ turns: [[say("Half"), cut]] }), {
-    message: "Hi",
-  });
+  const { json } = await onEveryTransport(t, () => ({ turns: [[say("Half"), cut]] }), { message: "Hi" });
   assert.equal(json.last.type === "error" && json.last.code, "provider_truncated");
 });
 
@@ -64,9 +60,7 @@ test("an empty answer is provider_error, never 200 with an empty reply", async (
 
 test("a bug leaves as a bare internal, and the log has its stack", async (t) => {
   const bug = new TypeError("secret detail at /srv/app/model.ts");
-  const { json, sse } = await onEveryTransport(t, () => ({ turns: [[fail(bug)]] }), {
-    message: "Hi",
-  });
+  const { json, sse } = await onEveryTransport(t, () => ({ turns: [[fail(bug)]] }), { message: "Hi" });
   assert.equal(json.status, 500);
   assert.equal(sse.last.type === "error" && sse.last.code, "internal");
   assert.doesNotMatch(JSON.stringify([json.last, sse.events]), /secret|srv|TypeError/);
@@ -80,10 +74,7 @@ test("a bug leaves as a bare internal, and the log has its stack", async (t) => 
 test("an error brings the last good state, from which the same message can be sent again", async (t) => {
   const state = { conversation_history: [{ role: "user", content: "Before" }] };
   const error = new ApiError("provider_error", "No.");
-  const { sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
-    message: "Hi",
-    state,
-  });
+  const { sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), { message: "Hi", state });
   assert.deepEqual(sse.last.state, state);
   assert.deepEqual(socket.last.state, state);
 });
@@ -105,9 +96,7 @@ test("a failure between tools and answer gives the state from before the message
 
 test("the provider's Retry-After reaches the client: a header in JSON, retry_after in events", async (t) => {
   const error = new ApiError("provider_rate_limited", "Slow down.", { retryAfter: 7.2 });
-  const { json, sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
-    message: "Hi",
-  });
+  const { json, sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), { message: "Hi" });
   assert.equal(json.headers.get("retry-after"), "8");
   for (const { last } of [sse, socket]) assert.equal(last.type === "error" && last.retry_after, 7.2);
 });
@@ -126,9 +115,7 @@ test("what only the operator should know is in the sentence of a server on loopb
 
 test("a provider may say that a retry is of no use", async (t) => {
   const error = new ApiError("provider_error", "No such model.", { retryable: false });
-  const { sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
-    message: "Hi",
-  });
+  const { sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), { message: "Hi" });
   for (const { last } of [sse, socket]) assert.equal(last.type === "error" && last.retryable, false);
 });
 
@@ -259,10 +246,7 @@ for (const stateKind of KINDS) {
   }
 
   test(`an error without a state leaves a new conversation new (${stateKind})`, async (t) => {
-    const server = await startServer(t, {
-      turns: [[fail(new Error("bug"))], [say("C")]],
-      stateKind,
-    });
+    const server = await startServer(t, { turns: [[fail(new Error("bug"))], [say("C")]], stateKind });
     const client = await connect(t, server.socketUrl);
     const [last] = await client.run({ message: "a" });
     assert.equal(last?.type === "error" && last.state, undefined);

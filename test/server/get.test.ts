@@ -22,11 +22,7 @@ test("/api/info says who the agent is and what the chat page needs", async (t) =
   const agent = {
     name: "Acme Support",
     agent: "Concierge",
-    chat: {
-      welcome: "Hi!",
-      suggestions: ["What can you do?"],
-      disclaimer: "Answers may be wrong.",
-    },
+    chat: { welcome: "Hi!", suggestions: ["What can you do?"], disclaimer: "Answers may be wrong." },
   };
   const server = await startServer(t, { turns: [], agent });
   assert.deepEqual(await read(`${server.url}/api/info`), {
@@ -181,11 +177,7 @@ test("the demo serves without key or network, and says that it is a demo", async
 
 // The chat page and the widget as browsers and proxies get them.
 
-const DECODE = {
-  br: brotliDecompressSync,
-  gzip: gunzipSync,
-  identity: (bytes: Buffer) => bytes,
-} as const;
+const DECODE = { br: brotliDecompressSync, gzip: gunzipSync, identity: (bytes: Buffer) => bytes } as const;
 
 /** Asks without the client's own decoding. */
 async function get(t: Parameters<typeof connectRaw>[0], server: TestServer, path: string, ...headers: string[]) {

@@ -174,10 +174,7 @@ function ask(server: TestServer, { key, address }: { key?: string; address?: str
 }
 
 test("after too many wrong keys from an address no key is looked at, right ones included", async (t) => {
-  const server = await startServer(t, {
-    turns,
-    env: { ...ONE_KEY, ...PROXY, PARLEY_WRONG_KEYS_PER_ADDRESS: "2" },
-  });
+  const server = await startServer(t, { turns, env: { ...ONE_KEY, ...PROXY, PARLEY_WRONG_KEYS_PER_ADDRESS: "2" } });
   const address = "203.0.113.1";
   const statuses: number[] = [];
   for (const key of ["guess-1", "guess-2", "guess-3", "api-one"]) {

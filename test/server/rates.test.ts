@@ -174,10 +174,7 @@ test("a socket beyond its rate is told how long to wait, and closed with 4429 if
 });
 
 test("messages of sockets and of REST come out of the same bucket", async (t) => {
-  const server = await startServer(t, {
-    turns,
-    env: { ...PROXY, PARLEY_RATE_PER_ADDRESS: "2" },
-  });
+  const server = await startServer(t, { turns, env: { ...PROXY, PARLEY_RATE_PER_ADDRESS: "2" } });
   const headers = { "x-forwarded-for": "203.0.113.1" };
   const client = await connect(t, server.socketUrl, { headers });
   assert.equal((await client.run({ message: "Hi" })).at(-1)?.type, "done");
@@ -189,10 +186,7 @@ test("messages of sockets and of REST come out of the same bucket", async (t) =>
 });
 
 test("after too many wrong keys from an address no key is looked at, right ones included", async (t) => {
-  const server = await startServer(t, {
-    turns,
-    env: { ...KEYS, ...PROXY, PARLEY_WRONG_KEYS_PER_ADDRESS: "2" },
-  });
+  const server = await startServer(t, { turns, env: { ...KEYS, ...PROXY, PARLEY_WRONG_KEYS_PER_ADDRESS: "2" } });
   const address = "203.0.113.1";
   const statuses: number[] = [];
   for (const key of ["guess-1", "guess-2", "guess-3", "api-one"]) {
@@ -245,10 +239,7 @@ test("a caller that stopped waiting as the last slot was left frees no slot of t
 
 const PROXIES = "10.0.0.0/8, fd00::/8, 2001:db8::1";
 const XFF = readSettings({ PARLEY_TRUSTED_PROXIES: PROXIES });
-const FORWARDED = readSettings({
-  PARLEY_TRUSTED_PROXIES: PROXIES,
-  PARLEY_FORWARDED_HEADER: "Forwarded",
-});
+const FORWARDED = readSettings({ PARLEY_TRUSTED_PROXIES: PROXIES, PARLEY_FORWARDED_HEADER: "Forwarded" });
 
 const ADDRESSES: [name: string, peer: string, header: string | undefined, address: string][] = [
   ["no header", "10.0.0.1", undefined, "10.0.0.1"],

@@ -176,10 +176,7 @@ test("the chat page's key reads a run without an Origin, which a page does not s
 });
 
 test("pages of other sites may send Last-Event-ID and read x-run-id", async (t) => {
-  const server = await startServer(t, {
-    turns: [[say("A")]],
-    env: { PARLEY_API_KEY: "api-key-1" },
-  });
+  const server = await startServer(t, { turns: [[say("A")]], env: { PARLEY_API_KEY: "api-key-1" } });
   const origin = "https://shop.example";
   const preflight = await fetch(`${server.url}/api/chat/runs/${newRun()}`, {
     method: "OPTIONS",
@@ -364,9 +361,7 @@ test("after must be the number of an event that there is", async (t) => {
   const run = await startHalf(t, server);
   assert.deepEqual(await refusalOf(t, server, { resume: run, after: 2 }), [400, "invalid_request"]);
   for (const after of ["x", "-1", "1.5", "1e3", "9".repeat(20)]) {
-    const answer = await fetch(`${server.url}/api/chat/runs/${run}`, {
-      headers: { "last-event-id": after },
-    });
+    const answer = await fetch(`${server.url}/api/chat/runs/${run}`, { headers: { "last-event-id": after } });
     assert.equal(answer.status, 400, after);
   }
   const client = await connect(t, server.socketUrl);

@@ -17,11 +17,7 @@ const calling = (...ids: unknown[]) => ({
   content: null,
   tool_calls: ids.map((id) => ({ id, type: "function", function: { name: "f", arguments: "{}" } })),
 });
-const result = (id: unknown, content: unknown = "ok") => ({
-  role: "tool",
-  tool_call_id: id,
-  content,
-});
+const result = (id: unknown, content: unknown = "ok") => ({ role: "tool", tool_call_id: id, content });
 const at = (index: number, field = "") => `/state/conversation_history/${index}${field}`;
 
 const FORGED: [name: string, history: unknown, param: string][] = [
@@ -223,10 +219,7 @@ async function issue(t: Cleanup, stateKind: StateKind, env: object, name = "Acme
 /** The code of the refusal, or `undefined` where the state is taken. */
 async function judge(t: Cleanup, stateKind: StateKind, env: object, state: unknown, name = "Acme") {
   const options = { turns: [[say("Second")]], stateKind, env: { ...env }, agent: { name } };
-  const { last, status } = await send.json(t, await startServer(t, options), {
-    message: "Hi",
-    state,
-  });
+  const { last, status } = await send.json(t, await startServer(t, options), { message: "Hi", state });
   if (last.type === "error") assert.equal(status, 400);
   return last.type === "error" ? last.code : undefined;
 }
@@ -315,11 +308,7 @@ test("the id of a response is resp_….SIGNATURE, and the provider sees it witho
   const state = await issue(t, "previous_response_id", OLD);
   const { previous_response_id: id } = Object(state);
   assert.match(id, /^resp_1\.[\w-]{43}$/);
-  const options = {
-    turns: [[say("Second")]],
-    stateKind: "previous_response_id" as const,
-    env: OLD,
-  };
+  const options = { turns: [[say("Second")]], stateKind: "previous_response_id" as const, env: OLD };
   const server = await startServer(t, { ...options, agent: { name: "Acme" } });
   const client = await connect(t, server.socketUrl);
   const last = (await client.run({ message: "Hi", previous_response_id: id })).at(-1);

@@ -106,10 +106,7 @@ test("a tool's signal is aborted when its time is over", async (t) => {
     },
     { timeoutMs: 20 },
   );
-  const server = await startServer(t, {
-    turns: [[call("c1", "slow")], [say("Done")]],
-    agent: { tools: [slow] },
-  });
+  const server = await startServer(t, { turns: [[call("c1", "slow")], [say("Done")]], agent: { tools: [slow] } });
   await send.json(t, server, { message: "Hi" });
   await aborted.opened;
 });
@@ -382,9 +379,7 @@ for (const [name, execute, output, shown = output] of odd) {
 for (const { name, turn, tools, output, shown = output } of FAILURES) {
   test(`a tool that ${name} is a failed result for model and client, and the run goes on`, async (t) => {
     const turns = [turn, [say("Sorry")]];
-    const { sse } = await onEveryTransport(t, () => ({ turns, agent: { tools } }), {
-      message: "Hi",
-    });
+    const { sse } = await onEveryTransport(t, () => ({ turns, agent: { tools } }), { message: "Hi" });
     const [result] = sse.events.flatMap((event) => (event.type === "tool_result" ? [event] : []));
     assert.equal(result?.data.status, "failed");
     assert.match(result?.data.output ?? "", shown);

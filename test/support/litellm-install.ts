@@ -65,10 +65,7 @@ function moveInto(draft: string, folder: string): void {
 
 function run(command: string, args: readonly string[]): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
-      stdio: ["ignore", "inherit", "inherit"],
-      timeout: INSTALL_MS,
-    });
+    const child = spawn(command, args, { stdio: ["ignore", "inherit", "inherit"], timeout: INSTALL_MS });
     child.once("error", reject);
     child.once("exit", (code, signal) => {
       if (code === 0) resolve();

@@ -33,11 +33,7 @@ export interface GoodAnswer {
 const MIB = 1024 * 1024;
 
 export const FAULTS: Fault[] = [
-  {
-    name: "resets the connection",
-    answer: (s) => s.resetAndDestroy(),
-    end: "provider_error",
-  },
+  { name: "resets the connection", answer: (s) => s.resetAndDestroy(), end: "provider_error" },
   { name: "closes without a word", answer: (s) => s.end(), end: "provider_error" },
   { name: "says nothing", answer: () => {}, end: "provider_timeout" },
   {
