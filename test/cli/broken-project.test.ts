@@ -1,8 +1,6 @@
-/** A broken project says which file, what is wrong and what to do: one sentence, exit code 1, no stack. */
-
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { checkAgent } from "../../server/agent/define.ts";
 import { readSettings } from "../../server/config/settings.ts";
@@ -10,10 +8,30 @@ import { ConfigError } from "../../server/errors.ts";
 import { loadOptionalPackage } from "../../server/project/optional-package.ts";
 import { resolveModels } from "../../server/providers/index.ts";
 import type { OptionalPackage } from "../../server/providers/provider.ts";
-import { Command, run } from "../support/command.ts";
-import { installed } from "../support/installed.ts";
+import { Command, REPOSITORY, run } from "../support/command.ts";
 import { readMarkdown } from "../support/markdown-file.ts";
+import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
+
+interface Installation {
+  /** Beside what npm installs. */
+  files?: Readonly<Record<string, string>>;
+}
+
+/** Parley as npm installs it, without the packages that are optional; returns the path of its command. */
+function installed(t: Cleanup, { files }: Installation = {}): string {
+  const manifest = readFileSync(join(REPOSITORY, "package.json"), "utf8");
+  const folder = temporaryProject(t, { "package.json": manifest, ...files });
+  cpSync(join(REPOSITORY, "dist"), join(folder, "dist"), { recursive: true });
+  for (const name of Object.keys(JSON.parse(manifest).dependencies)) {
+    const link = join(folder, "node_modules", name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(REPOSITORY, "node_modules", name), link);
+  }
+  return join(folder, "dist/cli.js");
+}
+
+// A broken project says which file, what is wrong and what to do: one sentence, exit code 1, no stack.
 
 const BROKEN: [name: string, files: Record<string, string>, sentence: RegExp][] = [
   ["no agent file", { "readme.md": "" }, /holds no agent\. Write an agent\.ts/],

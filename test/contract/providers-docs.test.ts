@@ -1,4 +1,4 @@
-/** The cells of docs/providers.md against the table of providers, and the test files that they name. */
+/** docs/providers.md against the tables of providers and of settings, and the test files that its cells name. */
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -6,27 +6,39 @@ import { basename, join } from "node:path";
 import { test } from "node:test";
 import { readSettings, SETTINGS } from "../../server/config/settings.ts";
 import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
-import {
-  PROVIDER_ROWS,
-  PROVIDER_ROWS as PROVIDERS,
-  type ProviderId,
-  resolveProvider,
-} from "../../server/providers/index.ts";
+import { PROVIDER_ROWS, type ProviderId, resolveProvider } from "../../server/providers/index.ts";
 import { REPOSITORY } from "../support/command.ts";
-import { LITELLM_VERSION } from "../support/litellm-install.ts";
 import { PROVIDER_ROWS as LITELLM_ROWS } from "../support/litellm-provider-rows.ts";
+import { LITELLM_VERSION } from "../support/litellm-proxy.ts";
 import { readMarkdown, section, tableRows } from "../support/markdown-file.ts";
-import { asId, CONVERSATION, MESSAGES, PAGE, said, THROUGH_LITELLM } from "../support/providers-page.ts";
+
+const PAGE = readMarkdown("docs/providers.md");
+
+/** Rows of cells, the provider's first. */
+const MESSAGES = tableRows(section(PAGE, "### Messages"), "provider");
+const CONVERSATION = tableRows(section(PAGE, "### Conversation"), "provider");
+/** The model's name as LiteLLM knows it is first. */
+const THROUGH_LITELLM = tableRows(section(PAGE, "### Through LiteLLM"), "behind the proxy");
+
+/** The provider of a row: one that is set up in another way has a comma after it. */
+function asId(label: string): ProviderId {
+  const [id = ""] = label.split(",");
+  assert.ok(id in PROVIDER_ROWS, `there is no provider "${id}"`);
+  return id as ProviderId;
+}
+
+/** The text of a cell before its links. */
+const said = (cell = "") => cell.split(": [")[0] ?? "";
 
 test("each provider has its row", () => {
   for (const table of [MESSAGES, CONVERSATION]) {
-    assert.deepEqual(sorted(table.map(([label = ""]) => asId(label))), sorted(Object.keys(PROVIDERS)));
+    assert.deepEqual(sorted(table.map(([label = ""]) => asId(label))), sorted(Object.keys(PROVIDER_ROWS)));
   }
 });
 
 test("the cells of images and PDF are what the table of providers says", () => {
   for (const [label = "", images, pdf] of MESSAGES) {
-    const taken = PROVIDERS[asId(label)].mediaTypes.map((type) => MEDIA_TYPES[type]);
+    const taken = PROVIDER_ROWS[asId(label)].mediaTypes.map((type) => MEDIA_TYPES[type]);
     const names = taken.filter(({ type }) => type === "image").map((image) => image.label);
     assert.equal(said(images), names.join(", "), label);
     assert.equal(said(pdf), taken.some(({ type }) => type === "file") ? "yes" : "no", label);
@@ -41,7 +53,7 @@ test("the cells of model settings are what the table of providers says", () => {
     ["six", [...four, "store", "hostedTools"]],
   ]);
   for (const [label = "", , settings] of CONVERSATION) {
-    assert.deepEqual(PROVIDERS[asId(label)].modelSettings, words.get(said(settings)), label);
+    assert.deepEqual(PROVIDER_ROWS[asId(label)].modelSettings, words.get(said(settings)), label);
   }
 });
 

@@ -8,12 +8,9 @@ import { after, before, test } from "node:test";
 import { type FixtureResponse, LLMock } from "@copilotkit/aimock";
 import { attachment } from "../support/files.ts";
 import { startGoogleAccount } from "../support/google-account.ts";
-import { askOnce, seen, weatherProject } from "../support/litellm-agent.ts";
-import { openLifetime } from "../support/litellm-cleanup.ts";
-import { installLiteLlm, pythonVersion } from "../support/litellm-install.ts";
+import { askOnce, type Recorder, seen, startRecorder, weatherProject } from "../support/litellm-agent.ts";
 import { conversationTitle, PROVIDER_ROWS, type ProviderRow } from "../support/litellm-provider-rows.ts";
-import { type LiteLlm, startLiteLlm } from "../support/litellm-proxy.ts";
-import { type Recorder, startRecorder } from "../support/litellm-recorder.ts";
+import { installLiteLlm, type LiteLlm, openLifetime, pythonVersion, startLiteLlm } from "../support/litellm-proxy.ts";
 
 const version = await pythonVersion();
 const skip = version === undefined && "LiteLLM needs python3, and there is none on this machine";

@@ -6,11 +6,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fixtureFrames, frames } from "../support/bedrock.ts";
-import { askOnce, seen, weatherProject } from "../support/litellm-agent.ts";
-import { openLifetime } from "../support/litellm-cleanup.ts";
-import { pythonVersion } from "../support/litellm-install.ts";
+import { askOnce, seen, startLiteLlmUpstream, weatherProject } from "../support/litellm-agent.ts";
 import type { LiteLlm } from "../support/litellm-proxy.ts";
-import { startLiteLlmUpstream } from "../support/litellm-upstream.ts";
+import { openLifetime, pythonVersion } from "../support/litellm-proxy.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { eventStream, fixture, type UpstreamReply, type UpstreamServer } from "../support/upstream-server.ts";
 

@@ -2,11 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { askOnce, weatherProject } from "../support/litellm-agent.ts";
-import { openLifetime } from "../support/litellm-cleanup.ts";
-import { pythonVersion } from "../support/litellm-install.ts";
+import { askOnce, startLiteLlmUpstream, weatherProject } from "../support/litellm-agent.ts";
 import type { LiteLlm } from "../support/litellm-proxy.ts";
-import { startLiteLlmUpstream } from "../support/litellm-upstream.ts";
+import { openLifetime, pythonVersion } from "../support/litellm-proxy.ts";
 import { fixture, jsonReply, type UpstreamServer } from "../support/upstream-server.ts";
 
 const version = await pythonVersion();

@@ -339,7 +339,7 @@ test("ollama: a stream without its end is truncated, and an error inside it is a
   assert.equal(failureOf(broken).code, "provider_error");
 });
 
-// A LiteLLM proxy with the providers behind it; LiteLLM with Claude also is in chat-quirks.test.ts.
+// A LiteLLM proxy with the providers behind it; LiteLLM with Claude also is in chat-completions.test.ts.
 
 const litellm = (upstream: UpstreamServer, model: string, settings = {}) =>
   serve(`litellm/${model}`, { LITELLM_BASE_URL: upstream.url, LITELLM_API_KEY: "sk-l" }, settings);

@@ -7,7 +7,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ModelEvent } from "../../server/providers/provider.ts";
 import { ok, WEATHER } from "../support/chat-servers.ts";
-import { chunk, chunkedHead, head, startFaultyUpstream } from "../support/faulty-upstream.ts";
 import { STREAMED_APIS } from "../support/streamed-apis.ts";
 import {
   ask,
@@ -20,6 +19,7 @@ import {
   type Turn,
 } from "../support/upstream-conversation.ts";
 import { eventStream, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
+import { chunk, chunkedHead, head, startFaultyUpstream } from "../support/wire-faults.ts";
 
 const TOOLS = ["get_weather", "get_time"].map((name) => ({
   name,

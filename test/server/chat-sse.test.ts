@@ -6,10 +6,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { encodeFrame } from "../../server/protocol/sse.ts";
 import { post, readEventStream } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
-import { endlessTurn, settled } from "../support/endless-turn.ts";
 import { connectRaw, type RawConnection } from "../support/raw-connection.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
-import { hang, say, wait } from "../support/scripted-provider.ts";
+import { endlessTurn, hang, say, settled, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
 

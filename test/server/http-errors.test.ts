@@ -5,11 +5,10 @@ import { after, before, test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { type ChatMessage, post, send } from "../support/chat-transports.ts";
 import { DEADLINE_MS } from "../support/deadline.ts";
-import { OPEN_PATHS } from "../support/open-paths.ts";
 import { connectRaw } from "../support/raw-connection.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
-import { startServer, type TestServer } from "../support/start-server.ts";
+import { OPEN_PATHS, startServer, type TestServer } from "../support/start-server.ts";
 
 async function refusal(answer: Response): Promise<{ code: ErrorCode; param?: string }> {
   assert.equal(answer.headers.get("content-type"), "application/json; charset=utf-8");

@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { post } from "../support/chat-transports.ts";
-import { OPEN_PATHS } from "../support/open-paths.ts";
 import { connectRaw } from "../support/raw-connection.ts";
 import { say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
-import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
+import { type Cleanup, OPEN_PATHS, startServer, type TestServer } from "../support/start-server.ts";
 
 const KEYS = {
   PARLEY_API_KEY: "api-key-1, api-key-2",

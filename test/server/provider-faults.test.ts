@@ -14,18 +14,16 @@ import {
   TRANSPORTS,
 } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
-import { within } from "../support/deadline.ts";
-import { startFaultyUpstream } from "../support/faulty-upstream.ts";
+import { turns, within } from "../support/deadline.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { STREAMED_APIS } from "../support/streamed-apis.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
-import { turns } from "../support/turns.ts";
 import { chatProvider, responsesProvider } from "../support/upstream-conversation.ts";
 import { CHAT_COMPLETIONS, RESPONSES, type UpstreamApi } from "../support/upstream-replies.ts";
 import { jsonReply, startUpstream, type UpstreamReply, type UpstreamServer } from "../support/upstream-server.ts";
-import { answerOf, FAULTS, joined } from "../support/wire-faults.ts";
+import { answerOf, FAULTS, joined, startFaultyUpstream } from "../support/wire-faults.ts";
 
 /** For the first chunk and for each after it: far longer than anything here takes. */
 const LIMIT_MS = 20_000;
