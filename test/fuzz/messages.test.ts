@@ -147,11 +147,7 @@ test("a file is taken as it is, and not with any one character that is not base6
   assert.ok(rule);
   const parse = (data: string) =>
     parseChatRequest(
-      {
-        message: "",
-        stream: false,
-        attachments: [{ type: "image", name: "a", mime_type: "image/png", data }],
-      },
+      { message: "", stream: false, attachments: [{ type: "image", name: "a", mime_type: "image/png", data }] },
       rule,
     );
   fc.assert(
@@ -338,13 +334,7 @@ const turn = fc
         function: { name, arguments: args },
       })),
     },
-    ...calls.map(
-      ([, , content], index): HistoryMessage => ({
-        role: "tool",
-        tool_call_id: `c${index}`,
-        content,
-      }),
-    ),
+    ...calls.map(([, , content], index): HistoryMessage => ({ role: "tool", tool_call_id: `c${index}`, content })),
   ]);
 const history = fc.array(turn, { minLength: 1, maxLength: 4 }).map((turns) => turns.flat());
 

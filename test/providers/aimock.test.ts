@@ -18,10 +18,7 @@ interface Row {
 }
 
 const PROVIDERS: Readonly<Record<string, Row>> = {
-  openai: {
-    model: "openai/gpt-5.2",
-    env: (url) => ({ OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${url}/v1` }),
-  },
+  openai: { model: "openai/gpt-5.2", env: (url) => ({ OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${url}/v1` }) },
   "openai, store: false": {
     model: "openai/gpt-5.2",
     settings: { store: false },

@@ -98,12 +98,7 @@ test("anthropic: another provider's fields, ids, names and broken arguments do n
     {
       role: "assistant",
       content: [
-        {
-          type: "tool_use",
-          id: "functions_get_0",
-          name: "get_weather",
-          input: { unparsed_arguments: "{broken" },
-        },
+        { type: "tool_use", id: "functions_get_0", name: "get_weather", input: { unparsed_arguments: "{broken" } },
         { type: "tool_use", id: "b", name: "get_weather", input: { unparsed_arguments: "[1]" } },
       ],
     },
@@ -121,10 +116,7 @@ test("anthropic: another provider's fields, ids, names and broken arguments do n
         { type: "tool_use", id: "b_2", name: "get_weather", input: {} },
       ],
     },
-    {
-      role: "user",
-      content: [{ type: "tool_result", tool_use_id: "b_2", content: "again" }, next],
-    },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "b_2", content: "again" }, next] },
   ]);
 });
 

@@ -96,11 +96,7 @@ test("anthropic: thinking streams apart from the text, and its signed block is k
   assert.deepEqual(conversation.state(), {
     conversation_history: [
       { role: "user", content: "Hi" },
-      {
-        role: "assistant",
-        content: "12,231",
-        thinking_blocks: [{ type: "thinking", thinking, signature }],
-      },
+      { role: "assistant", content: "12,231", thinking_blocks: [{ type: "thinking", thinking, signature }] },
     ],
   });
 });
@@ -138,10 +134,7 @@ test("anthropic: one tool call; its thinking, text and result go back in the too
         { type: "tool_use", id, name: "get_weather", input: { city: "San Francisco" } },
       ],
     },
-    {
-      role: "user",
-      content: [{ type: "tool_result", tool_use_id: id, content: "mild", cache_control: ephemeral }],
-    },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "mild", cache_control: ephemeral }] },
   ]);
 });
 
@@ -202,11 +195,7 @@ test("anthropic: an image and a PDF go as base64 blocks before the question, the
   await ask(open(claude(upstream), { message: "What is this?", attachments: IMAGE_AND_PDF }));
   assert.deepEqual(upstream.calls[0]?.json.messages[0].content, [
     { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0=" } },
-    {
-      type: "document",
-      source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" },
-      title: "b.pdf",
-    },
+    { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" }, title: "b.pdf" },
     { type: "text", text: "What is this?", cache_control: ephemeral },
   ]);
 });

@@ -66,9 +66,7 @@ test("the request: path, region's key, system apart, tools without $schema", asy
   assert.deepEqual(call?.json, {
     messages: [{ role: "user", content: [{ text: "Hi" }] }],
     system: [{ text: "Be brief." }],
-    toolConfig: {
-      tools: [{ toolSpec: { name, description, inputSchema: { json: { type: "object" } } } }],
-    },
+    toolConfig: { tools: [{ toolSpec: { name, description, inputSchema: { json: { type: "object" } } } }] },
   });
 });
 
@@ -99,27 +97,15 @@ test("thinking, its signature and its encrypted part go back with the tool's res
     {
       role: "assistant",
       content: [
-        {
-          reasoningContent: { reasoningText: { text: "Lima, then. I ask the tool.", signature: "EqQBCgIYAhIkMzQ=" } },
-        },
+        { reasoningContent: { reasoningText: { text: "Lima, then. I ask the tool.", signature: "EqQBCgIYAhIkMzQ=" } } },
         { reasoningContent: { redactedContent: "cnNuX3JlZGFjdGVk" } },
         { text: "Let me see." },
-        {
-          toolUse: {
-            toolUseId: "tooluse_bpe71yCfRu2b5i-nKGDr5g",
-            name: "get_weather",
-            input: { city: "Lima" },
-          },
-        },
+        { toolUse: { toolUseId: "tooluse_bpe71yCfRu2b5i-nKGDr5g", name: "get_weather", input: { city: "Lima" } } },
       ],
     },
     {
       role: "user",
-      content: [
-        {
-          toolResult: { toolUseId: "tooluse_bpe71yCfRu2b5i-nKGDr5g", content: [{ text: "mild" }] },
-        },
-      ],
+      content: [{ toolResult: { toolUseId: "tooluse_bpe71yCfRu2b5i-nKGDr5g", content: [{ text: "mild" }] } }],
     },
   ]);
   const [, assistant] = history(conversation.state());
@@ -151,9 +137,7 @@ test("parallel calls are told apart by their index, and all results go in one me
   const [, assistant, results] = upstream.calls[1]?.json.messages ?? [];
   assert.deepEqual(assistant.content[2].toolUse.input, {});
   assert.deepEqual(results.content, [
-    {
-      toolResult: { toolUseId: "tooluse_b", content: [{ text: "clock broken" }], status: "error" },
-    },
+    { toolResult: { toolUseId: "tooluse_b", content: [{ text: "clock broken" }], status: "error" } },
     { toolResult: { toolUseId: "tooluse_a", content: [{ text: "(no output)" }] } },
     { toolResult: { toolUseId: "tooluse_c", content: [{ text: "Monday" }] } },
   ]);
@@ -248,9 +232,7 @@ const text = (contentBlockIndex: number, ...pieces: string[]): Frame[] => [
   { contentBlockStop: { contentBlockIndex } },
 ];
 const use = (contentBlockIndex: number, toolUseId: string): Frame[] => [
-  {
-    contentBlockStart: { contentBlockIndex, start: { toolUse: { toolUseId, name: "get_weather" } } },
-  },
+  { contentBlockStart: { contentBlockIndex, start: { toolUse: { toolUseId, name: "get_weather" } } } },
   { contentBlockDelta: { contentBlockIndex, delta: { toolUse: { input: "{}" } } } },
   { contentBlockStop: { contentBlockIndex } },
 ];

@@ -72,10 +72,7 @@ test("attachments travel as image_url and file parts with data URLs", async () =
   assert.deepEqual(upstream.calls[0]?.json.messages[1].content, [
     { type: "text", text: "What is this?" },
     { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0=" } },
-    {
-      type: "file",
-      file: { filename: "b.pdf", file_data: "data:application/pdf;base64,JVBERi0=" },
-    },
+    { type: "file", file: { filename: "b.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } },
   ]);
 });
 
@@ -174,14 +171,7 @@ test("user messages in a row are sent as one, while the state keeps them apart",
   await using upstream = await startUpstream(text());
   const conversation = open(chatProvider(upstream), {
     state: { conversation_history: past },
-    attachments: [
-      {
-        type: "image",
-        name: "a.gif",
-        mime_type: "image/gif",
-        url: "data:image/gif;base64,R0lGODlh",
-      },
-    ],
+    attachments: [{ type: "image", name: "a.gif", mime_type: "image/gif", url: "data:image/gif;base64,R0lGODlh" }],
   });
   await ask(conversation);
   assert.deepEqual(upstream.calls[0]?.json.messages.slice(1), [

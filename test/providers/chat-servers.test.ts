@@ -66,13 +66,7 @@ test("OpenRouter: comments are passed over, and reasoning_details go back whole,
         text: "The user wants the weather.",
         signature: "EqoBCkgIARAB",
       },
-      {
-        type: "reasoning.encrypted",
-        data: "gAAAAB",
-        id: "rs_1",
-        format: "openai-responses-v1",
-        index: 1,
-      },
+      { type: "reasoning.encrypted", data: "gAAAAB", id: "rs_1", format: "openai-responses-v1", index: 1 },
     ],
     role: "assistant",
     content: null,
@@ -230,12 +224,7 @@ test("ollama: it takes JPEG, PNG and WebP images, and one travels as a data URL"
   const provider = await ollama(upstream, {}, "llava");
   assert.deepEqual(provider.mediaTypes, ["image/jpeg", "image/png", "image/webp"]);
   const attachments = [
-    {
-      type: "image",
-      name: "a.png",
-      mime_type: "image/png",
-      url: "data:image/png;base64,iVBORw0=",
-    } as const,
+    { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" } as const,
   ];
   await ask(open(provider, { attachments }));
   assert.deepEqual(upstream.calls[0]?.json.messages[1].content, [
@@ -349,18 +338,8 @@ test("LiteLLM: the model's name goes through unchanged, a PDF is a file part, an
   await ask(
     open(await litellm(upstream, "bedrock/us.anthropic.claude"), {
       attachments: [
-        {
-          type: "image",
-          name: "a.gif",
-          mime_type: "image/gif",
-          url: "data:image/gif;base64,R0lGODlh",
-        },
-        {
-          type: "file",
-          name: "b.pdf",
-          mime_type: "application/pdf",
-          url: "data:application/pdf;base64,JVBERi0=",
-        },
+        { type: "image", name: "a.gif", mime_type: "image/gif", url: "data:image/gif;base64,R0lGODlh" },
+        { type: "file", name: "b.pdf", mime_type: "application/pdf", url: "data:application/pdf;base64,JVBERi0=" },
       ],
     }),
   );
@@ -368,10 +347,7 @@ test("LiteLLM: the model's name goes through unchanged, a PDF is a file part, an
   assert.equal(model, "bedrock/us.anthropic.claude");
   assert.deepEqual(messages[1].content.slice(1), [
     { type: "image_url", image_url: { url: "data:image/gif;base64,R0lGODlh" } },
-    {
-      type: "file",
-      file: { filename: "b.pdf", file_data: "data:application/pdf;base64,JVBERi0=" },
-    },
+    { type: "file", file: { filename: "b.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } },
   ]);
 });
 
@@ -402,12 +378,7 @@ test("LiteLLM: thinking blocks of a finished turn go back, its plain reasoning d
   const block = { type: "thinking", thinking: "Hm.", signature: "EqoB" };
   const conversation_history = [
     { role: "user" as const, content: "Hello" },
-    {
-      role: "assistant" as const,
-      content: "Hi",
-      reasoning_content: "Hm.",
-      thinking_blocks: [block],
-    },
+    { role: "assistant" as const, content: "Hi", reasoning_content: "Hm.", thinking_blocks: [block] },
   ];
   await ask(open(await litellm(upstream, "claude"), { state: { conversation_history } }));
   assert.deepEqual(upstream.calls[0]?.json.messages[2], { thinking_blocks: [block], role: "assistant", content: "Hi" });

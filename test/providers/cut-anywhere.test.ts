@@ -108,9 +108,7 @@ function chat(finish: string, ...calls: { id: string; name: string; arguments: s
     function: fn,
   }));
   const delta = { content: "Let me look.", tool_calls: pieces };
-  return {
-    body: [eventStream({ choices: [{ index: 0, delta, finish_reason: finish }] }, "[DONE]")],
-  };
+  return { body: [eventStream({ choices: [{ index: 0, delta, finish_reason: finish }] }, "[DONE]")] };
 }
 
 for (const [what, reply, expected] of [
@@ -177,11 +175,7 @@ test("OpenAI: when another call is made, the one that was cut is answered as can
   await ask(conversation);
   assert.deepEqual(upstream.calls[1]?.json.input, [
     { type: "function_call_output", call_id: "a", output: "mild" },
-    {
-      type: "function_call_output",
-      call_id: "b",
-      output: "Cancelled: the run ended before this call was finished.",
-    },
+    { type: "function_call_output", call_id: "b", output: "Cancelled: the run ended before this call was finished." },
   ]);
   assert.deepEqual(conversation.state(), { previous_response_id: "resp_2" });
 });

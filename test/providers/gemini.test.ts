@@ -306,9 +306,7 @@ test("a definition is put where it is referred to, and cut off within itself", (
   };
   assert.deepEqual(geminiSchema(schema), {
     type: "object",
-    properties: {
-      tree: { type: "object", description: "A tree.", properties: { next: { type: "object" } } },
-    },
+    properties: { tree: { type: "object", description: "A tree.", properties: { next: { type: "object" } } } },
   });
 });
 
@@ -357,9 +355,7 @@ test("what must hold all at once is one schema", () => {
         ],
       },
     },
-    definitions: {
-      place: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
-    },
+    definitions: { place: { type: "object", properties: { city: { type: "string" } }, required: ["city"] } },
   };
   assert.deepEqual(geminiSchema(schema).properties, {
     where: {

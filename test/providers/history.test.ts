@@ -22,13 +22,7 @@ function scripted(...answers: AssistantMessage[]) {
 
 function open(model: HistoryModel, start: Partial<ConversationStart> = {}) {
   const provider = new HistoryProvider({ id: "scripted", label: "The model", mediaTypes: [] }, model);
-  return provider.open({
-    setup: { instructions: "", tools: [] },
-    state: {},
-    message: "Hi",
-    attachments: [],
-    ...start,
-  });
+  return provider.open({ setup: { instructions: "", tools: [] }, state: {}, message: "Hi", attachments: [], ...start });
 }
 
 const HI: HistoryMessage = { role: "user", content: "Hi" };
@@ -156,12 +150,7 @@ const image = (base64: string): HistoryMessage => ({
 });
 const pdf = (base64: string): HistoryMessage => ({
   role: "user",
-  content: [
-    {
-      type: "file",
-      file: { filename: "r.pdf", file_data: `data:application/pdf;base64,${base64}` },
-    },
-  ],
+  content: [{ type: "file", file: { filename: "r.pdf", file_data: `data:application/pdf;base64,${base64}` } }],
 });
 const noticeOf = (text: string) => ({ type: "text", text });
 

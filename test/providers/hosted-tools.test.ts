@@ -113,12 +113,7 @@ test("code is shown while it still runs, and then what it printed", async () => 
   });
   assert.deepEqual(shown(events), [
     { id: "ci_1", name: "code_interpreter", arguments: '{"code":"print(6 * 7)"}' },
-    {
-      id: "ci_1",
-      name: "code_interpreter",
-      output: "42\n\n[an image, which is not shown]",
-      failed: false,
-    },
+    { id: "ci_1", name: "code_interpreter", output: "42\n\n[an image, which is not shown]", failed: false },
   ]);
   assert.equal(
     events.findIndex(({ type }) => type === "hosted_call"),
@@ -187,13 +182,7 @@ test("with store: false hosted calls go back, but not their pictures and lists o
         status: "completed",
         queries: ["refund period", "returns"],
         results: [
-          {
-            attributes: {},
-            file_id: "file-1",
-            filename: "terms.pdf",
-            score: 0.9312,
-            text: "Refunds within 30 days.",
-          },
+          { attributes: {}, file_id: "file-1", filename: "terms.pdf", score: 0.9312, text: "Refunds within 30 days." },
           { attributes: {}, file_id: "file-2", filename: "faq.pdf", score: 0.41, text: "Ask us." },
         ],
       },
@@ -217,10 +206,7 @@ test("clients see a hosted tool as they see every tool, in order and with its du
   const { events, last } = await send.sse(t, server, { message: "6 * 7?" });
   const call = { id: "ci_1", tool: "code_interpreter" };
   assert.deepEqual(events.slice(0, 2), [
-    {
-      type: "tool_call",
-      data: { ...call, arguments: '{"code":"print(6 * 7)"}', status: "running" },
-    },
+    { type: "tool_call", data: { ...call, arguments: '{"code":"print(6 * 7)"}', status: "running" } },
     {
       type: "tool_result",
       data: {

@@ -276,13 +276,7 @@ test("an agent's model settings go to Chat Completions under its own names", asy
   const { reasoning_effort, temperature, max_tokens, service_tier, stream } = upstream.calls[0]?.json ?? {};
   assert.deepEqual(
     { reasoning_effort, temperature, max_tokens, service_tier, stream },
-    {
-      reasoning_effort: "low",
-      temperature: 0.5,
-      max_tokens: 300,
-      service_tier: "flex",
-      stream: true,
-    },
+    { reasoning_effort: "low", temperature: 0.5, max_tokens: 300, service_tier: "flex", stream: true },
   );
 });
 

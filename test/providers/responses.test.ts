@@ -60,12 +60,7 @@ test("images and PDFs travel as data URLs, and an empty message adds no empty te
   await using upstream = await startUpstream(text());
   const attachments: ConversationStart["attachments"] = [
     { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" },
-    {
-      type: "file",
-      name: "b.pdf",
-      mime_type: "application/pdf",
-      url: "data:application/pdf;base64,JVBERi0=",
-    },
+    { type: "file", name: "b.pdf", mime_type: "application/pdf", url: "data:application/pdf;base64,JVBERi0=" },
   ];
   await ask(open(responsesProvider(upstream), { message: "", attachments }));
   assert.deepEqual(upstream.calls[0]?.json.input[0].content, [
@@ -314,10 +309,7 @@ test("a history of other providers is sent in this API's form, without what only
   const { call_id } = input[1];
   assert.match(call_id, /^[0-9a-f]{64}$/);
   assert.deepEqual(input, [
-    {
-      role: "user",
-      content: [{ type: "input_text", text: "[a.png was attached here earlier]" }],
-    },
+    { role: "user", content: [{ type: "input_text", text: "[a.png was attached here earlier]" }] },
     { type: "function_call", call_id, name: "weather_of", arguments: "{}" },
     { type: "function_call_output", call_id, output: "mild" },
     { role: "assistant", content: "Mild." },
@@ -417,11 +409,7 @@ async function toolLoop(upstream: UpstreamServer, provider: Provider): Promise<C
 /** What must go upstream for that message: in the model's order, without ids, each text in its phase. */
 const SENT_AGAIN = [
   { role: "user", content: [{ type: "input_text", text: "Lima and Oslo?" }] },
-  {
-    type: "reasoning",
-    summary: [{ type: "summary_text", text: "**Planning**" }],
-    encrypted_content: "gAAAA-first",
-  },
+  { type: "reasoning", summary: [{ type: "summary_text", text: "**Planning**" }], encrypted_content: "gAAAA-first" },
   { role: "assistant", content: "Let me look.", phase: "commentary" },
   { type: "reasoning", summary: [], encrypted_content: "gAAAA-second" },
   ...["Lima", "Oslo"].map((city) => ({
@@ -477,12 +465,7 @@ test("images and PDFs travel in this API's form, now and in later messages", asy
   const provider = stateless(upstream);
   const attachments: ConversationStart["attachments"] = [
     { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" },
-    {
-      type: "file",
-      name: "b.pdf",
-      mime_type: "application/pdf",
-      url: "data:application/pdf;base64,JVBERi0=",
-    },
+    { type: "file", name: "b.pdf", mime_type: "application/pdf", url: "data:application/pdf;base64,JVBERi0=" },
   ];
   const first = open(provider, { message: "", attachments });
   await ask(first);

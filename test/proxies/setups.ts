@@ -13,12 +13,7 @@ export interface Setup {
 }
 
 export const SETUPS: readonly Setup[] = [
-  {
-    name: "nginx",
-    proxy: "nginx",
-    edits: [],
-    impatient: [["proxy_read_timeout 620s;", "proxy_read_timeout 1s;"]],
-  },
+  { name: "nginx", proxy: "nginx", edits: [], impatient: [["proxy_read_timeout 620s;", "proxy_read_timeout 1s;"]] },
   {
     name: "an nginx that buffers as it does by default",
     proxy: "nginx",

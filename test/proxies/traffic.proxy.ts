@@ -52,10 +52,7 @@ for (const setup of SETUPS) {
     const { front } = await startBehind(
       t,
       setup,
-      {
-        env: { PARLEY_KEEP_ALIVE_SECONDS: "0.2" },
-        turns: [[say("One"), wait(more.opened), say("Two")]],
-      },
+      { env: { PARLEY_KEEP_ALIVE_SECONDS: "0.2" }, turns: [[say("One"), wait(more.opened), say("Two")]] },
       { edits: setup.impatient },
     );
     const answer = await post(front, { message: "Hi", stream: true });

@@ -180,11 +180,7 @@ function deafServer(t: Cleanup, options: ServerOptions & { way?: (typeof WAYS)[n
     turns: [[say("A")], deafTurn(held), [say("C")]],
     deaf: true,
     ...rest,
-    env: {
-      PARLEY_STATE_SECRET: "a secret of states",
-      PARLEY_RUN_SECONDS: way === "too old" ? "0.5" : "600",
-      ...env,
-    },
+    env: { PARLEY_STATE_SECRET: "a secret of states", PARLEY_RUN_SECONDS: way === "too old" ? "0.5" : "600", ...env },
   });
 }
 

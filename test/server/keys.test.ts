@@ -8,11 +8,7 @@ import { say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, OPEN_PATHS, startServer, type TestServer } from "../support/start-server.ts";
 
-const KEYS = {
-  PARLEY_API_KEY: "api-key-1, api-key-2",
-  PARLEY_CHAT_KEY: "chat-key",
-  PARLEY_WIDGET_KEY: "widget-key",
-};
+const KEYS = { PARLEY_API_KEY: "api-key-1, api-key-2", PARLEY_CHAT_KEY: "chat-key", PARLEY_WIDGET_KEY: "widget-key" };
 const ENV = { ...KEYS, PARLEY_ALLOWED_ORIGINS: "https://shop.example" };
 
 /** The page that a request comes from. */

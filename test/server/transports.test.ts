@@ -125,11 +125,7 @@ const CASES: Case[] = [
         "I would look it up.",
         history(
           user("Hi"),
-          {
-            role: "assistant",
-            content: "I would look it up.",
-            tool_calls: [functionCall("c1", "echo", "a")],
-          },
+          { role: "assistant", content: "I would look it up.", tool_calls: [functionCall("c1", "echo", "a")] },
           {
             role: "tool",
             tool_call_id: "c1",

@@ -65,8 +65,5 @@ function toolCallChunk({ id, name, args }: ScriptedCall, index: number) {
 }
 
 function finished(finish_reason: string) {
-  return {
-    choices: [{ index: 0, delta: {}, finish_reason }],
-    usage: { prompt_tokens: 10, completion_tokens: 5 },
-  };
+  return { choices: [{ index: 0, delta: {}, finish_reason }], usage: { prompt_tokens: 10, completion_tokens: 5 } };
 }

@@ -63,22 +63,14 @@ export const FAULTS: Fault[] = [
     answer: (s) => s.end("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
     end: "provider_error",
   },
-  {
-    name: "falls silent after the head",
-    answer: (s, { ok }) => s.write(ok),
-    end: "provider_timeout",
-  },
+  { name: "falls silent after the head", answer: (s, { ok }) => s.write(ok), end: "provider_timeout" },
   {
     name: "falls silent in the answer",
     answer: (s, { ok, start }) => s.write(joined(ok, start)),
     end: "provider_timeout",
     hasBegun: true,
   },
-  {
-    name: "speaks no HTTP",
-    answer: (s) => s.end("SSH-2.0-OpenSSH_9.2\r\n"),
-    end: "provider_error",
-  },
+  { name: "speaks no HTTP", answer: (s) => s.end("SSH-2.0-OpenSSH_9.2\r\n"), end: "provider_error" },
   {
     name: "sends a head of any length",
     answer: (s) => writeForEver(s, "HTTP/1.1 200 OK\r\n", `x-filler: ${"x".repeat(1000)}\r\n`),
