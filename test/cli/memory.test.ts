@@ -51,11 +51,7 @@ test("large messages are refused before they end a process with a heap of 256 Mi
 
 test("what may be held follows from the heap, and what the operator allows beyond it is told", () => {
   const large = memoryDefaults(8192 * MIB);
-  assert.deepEqual(large, {
-    bodyBytes: 64 * MIB,
-    requestBytesTotal: 512 * MIB,
-    resumeBytesTotal: 256 * MIB,
-  });
+  assert.deepEqual(large, { bodyBytes: 64 * MIB, requestBytesTotal: 512 * MIB, resumeBytesTotal: 256 * MIB });
   for (let heap = 20; heap < 5000; heap += 7) {
     const { bodyBytes, requestBytesTotal } = memoryDefaults(heap * MIB);
     assert.ok(bodyBytes >= MIB && bodyBytes <= requestBytesTotal, `${heap} MiB`);

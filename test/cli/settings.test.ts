@@ -1,12 +1,20 @@
 /** Names of variables: a typing mistake must not leave a server open, or a limit unset, in silence. */
 
 import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { readEnvironment, secretsOf, unknownNames } from "../../server/config/environment.ts";
 import { applyLive, isLive, readSettings, SETTINGS } from "../../server/config/settings.ts";
 import { ConfigError } from "../../server/errors.ts";
+import { loadIfInstalled } from "../../server/project/optional-package.ts";
+import { post } from "../support/chat-transports.ts";
+import { REPOSITORY, start } from "../support/command.ts";
+import { within } from "../support/deadline.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
+import { fixture, startUpstream } from "../support/upstream-server.ts";
 
 const refused = (sentence: RegExp) => (error: unknown) => {
   assert.ok(error instanceof ConfigError, String(error));
@@ -129,3 +137,143 @@ test("a password in a URL of the environment is a secret, as it is written and a
   };
   assert.deepEqual(secretsOf(env), ["s3cret%21pass", "s3cret!pass", "100%proof"]);
 });
+
+// The log of the command: its form, and that it is whole however the process ends.
+
+test("a record is there as soon as what it is of is over, also if the process is killed then", async (t) => {
+  const { command, url } = await start(t, [], { env: { PARLEY_LOG: "json" } });
+  assert.equal((await fetch(`${url}/nowhere`)).status, 404);
+  // The server reads the second request of a connection only when the first is over.
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+  command.kill("SIGKILL");
+  const { stderr } = await command.end();
+  assert.match(stderr, /^\{.*"route":"unmatched","status":404,.*"msg":"request"\}$/m);
+});
+
+test("the log is JSON where standard error is no terminal", async (t) => {
+  const { command, url } = await start(t, []);
+  await post({ url }, { message: "Hi", stream: false });
+  command.kill("SIGTERM");
+  const { stderr } = await command.end();
+  for (const line of stderr.trim().split("\n")) assert.equal(typeof JSON.parse(line).msg, "string", line);
+});
+
+test("a reader of the log that stands still holds up no answer", async (t) => {
+  const { url } = await start(t, [], { env: { PARLEY_LOG: "json" }, stalled: "stderr" });
+  // More records than any pipe takes.
+  for (let request = 0; request < 1000; request++) {
+    await within(
+      fetch(`${url}/health`).then((res) => res.text()),
+      `answer ${request}`,
+    );
+  }
+});
+
+const hasTerminal = spawnSync("script", ["--version"]).status === 0;
+
+test("the log is short lines on a terminal", { skip: !hasTerminal && "there is no `script`" }, async (t) => {
+  // It gives the command a terminal, whose text it writes to its own standard output.
+  const terminal = spawn("script", ["-qefc", `'${process.execPath}' dist/cli.js start --port 0`, "/dev/null"], {
+    cwd: REPOSITORY,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  t.after(async () => {
+    terminal.kill("SIGTERM");
+    await once(terminal, "exit");
+  });
+  let shown = "";
+  terminal.stdout.on("data", (text) => {
+    shown += text;
+  });
+  const printed = async (pattern: RegExp): Promise<RegExpExecArray> => {
+    const match = pattern.exec(shown);
+    if (match !== null) return match;
+    await within(once(terminal.stdout, "data"), `${pattern} after ${shown}`);
+    return printed(pattern);
+  };
+  const [, url = ""] = await printed(/^(http:\S+)\/\r$/m);
+  await post({ url }, { message: "How are you today?", stream: false });
+  await printed(/^\d\d:\d\d:\d\d "How are you today\?" .* demo .*\d s\r$/m);
+});
+
+// Tracing with the built command: found where it is installed, and nothing of it is lost at the end.
+
+/** Prints names of spans. It sends by itself only after an hour. */
+const SDK = `
+  import { BatchSpanProcessor, NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
+  const exporter = {
+    export(spans, done) {
+      process.stderr.write("spans: " + spans.map(({ name }) => name).sort().join(", ") + "\\n");
+      done({ code: 0 });
+    },
+    async shutdown() {},
+  };
+  const processor = new BatchSpanProcessor(exporter, { scheduledDelayMillis: 3_600_000 });
+  new NodeTracerProvider({ spanProcessors: [processor] }).register();
+`;
+
+test("spans of a project that brings OpenTelemetry are sent, those of the last runs too", async (t) => {
+  const project = temporaryProject(t, {
+    "agent.ts": 'export default { name: "Mine", model: "demo" };',
+    "tracing.mjs": SDK,
+  });
+  mkdirSync(join(project, "node_modules"));
+  symlinkSync(join(REPOSITORY, "node_modules/@opentelemetry"), join(project, "node_modules/@opentelemetry"));
+  const env = { NODE_OPTIONS: `--import=${join(project, "tracing.mjs")}` };
+  const { command, url } = await start(t, [project], { env });
+  assert.equal((await post({ url }, { message: "Hi", stream: false })).status, 200);
+  command.kill("SIGTERM");
+  const { code, stderr } = await command.end();
+  assert.match(stderr, /^spans: chat demo, invoke_agent Mine$/m);
+  assert.equal(code, 0);
+});
+
+test("a package that is not installed is none, and a broken one is told", (t) => {
+  assert.equal(loadIfInstalled("@acme/none", temporaryProject(t, {})), undefined);
+  assert.equal(loadIfInstalled("@acme/none", undefined), undefined);
+  const broken = temporaryProject(t, {
+    "node_modules/@acme/none/package.json": '{"main":"index.js"}',
+    "node_modules/@acme/none/index.js": 'throw new Error("out of order");',
+  });
+  assert.throws(
+    () => loadIfInstalled("@acme/none", broken),
+    new ConfigError("The package @acme/none cannot be loaded: out of order."),
+  );
+});
+
+// Requests to a model go through the proxy that the environment or the project's `.env` names.
+
+const AGENT = "export default { name: 'Mine', model: 'compatible/m' };";
+
+const answer = () => ({ body: [fixture("chat-completions/text-and-usage")] });
+
+for (const where of ["the environment", "the project's .env"] as const) {
+  test(`a model is asked through the proxy of ${where}`, async (t) => {
+    await using proxy = await startUpstream(answer());
+    const named = { HTTP_PROXY: new URL(proxy.url).origin };
+    const dotEnv = where === "the environment" ? "" : `HTTP_PROXY=${named.HTTP_PROXY}\n`;
+    const { url } = await start(t, [temporaryProject(t, { "agent.mjs": AGENT, ".env": dotEnv })], {
+      env: { ...(dotEnv === "" ? named : {}), COMPATIBLE_BASE_URL: "http://model.invalid/v1" },
+    });
+    const { status } = await post({ url }, { message: "Hi", stream: false });
+    assert.equal(status, 200);
+    assert.equal(proxy.calls[0]?.path, "http://model.invalid/v1/chat/completions");
+  });
+}
+
+for (const [what, exception] of [
+  ["a model on this machine", {}],
+  ["every host where NO_PROXY says so", { NO_PROXY: "*" }],
+] as const) {
+  test(`${what} is asked directly`, async (t) => {
+    await using proxy = await startUpstream(answer());
+    await using upstream = await startUpstream(answer());
+    const { url } = await start(t, [temporaryProject(t, { "agent.mjs": AGENT })], {
+      env: { HTTP_PROXY: new URL(proxy.url).origin, COMPATIBLE_BASE_URL: upstream.url, ...exception },
+    });
+    const { status } = await post({ url }, { message: "Hi", stream: false });
+    assert.equal(status, 200);
+    assert.equal(proxy.calls.length, 0);
+    assert.equal(upstream.calls.length, 1);
+  });
+}

@@ -2,12 +2,14 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { post, readEventStream } from "../support/chat-transports.ts";
-import { REPOSITORY, start } from "../support/command.ts";
+import { post, readEventStream, terminal } from "../support/chat-transports.ts";
+import { REPOSITORY, type StartedCommand, start } from "../support/command.ts";
 import { connect } from "../support/socket-client.ts";
+import type { Cleanup } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 /** A tool that ends when somebody asks for its address, so that the test says how long a run takes. */
@@ -102,4 +104,141 @@ test("SIGHUP ends the server when its terminal was closed, where the log was for
   assert.doesNotMatch(stdout, /"level":/);
   // Node 20 crashes when it exits and its terminal is gone, whatever it runs.
   assert.match(stdout, process.version.startsWith("v20.") ? /ended with (?:0|-6|-11)\n$/ : /ended with 0\n$/);
+});
+
+// SIGHUP: what is read anew, what the log says of it, and what becomes of who came with a key that is gone.
+
+const AGENT = `export default { name: "Acme", model: "demo" };`;
+
+/** The demo's answer to it takes longer than any test. */
+const SLOW = "Answer slowly";
+
+interface Rotation extends StartedCommand {
+  /** Writes the project's `.env`, sends SIGHUP and returns the line that the log has of it. */
+  rotate(...lines: string[]): Promise<string>;
+  ask(key: string): Promise<number>;
+}
+
+async function startWith(t: Cleanup, ...lines: string[]): Promise<Rotation> {
+  const folder = temporaryProject(t, { "agent.ts": AGENT, ".env": lines.join("\n") });
+  const started = await start(t, [folder], { env: { PARLEY_LOG: "pretty" } });
+  let seen = 0;
+  return {
+    ...started,
+    async rotate(...next) {
+      writeFileSync(join(folder, ".env"), next.join("\n"));
+      started.command.kill("SIGHUP");
+      seen++;
+      const printed = new RegExp(`(?:SIGHUP: [^]*?){${seen - 1}}SIGHUP: (.*)\\n`);
+      return started.command.printed("stderr", printed);
+    },
+    async ask(key) {
+      const headers = { authorization: `Bearer ${key}` };
+      const answer = await post(started, { message: "Hi", stream: false }, { headers });
+      await answer.body?.cancel();
+      return answer.status;
+    },
+  };
+}
+
+test("SIGHUP takes new keys in and puts old ones out, without a restart and without naming them", async (t) => {
+  const server = await startWith(t, "PARLEY_API_KEY=first-key,second-key");
+  assert.deepEqual([await server.ask("first-key"), await server.ask("third-key")], [200, 401]);
+  const line = await server.rotate("PARLEY_API_KEY=second-key,third-key");
+  assert.equal(line, "PARLEY_API_KEY has changed (1 added, 1 removed).");
+  assert.deepEqual(
+    [await server.ask("first-key"), await server.ask("second-key"), await server.ask("third-key")],
+    [401, 200, 200],
+  );
+  assert.doesNotMatch(server.command.stderr, /(?:first|second|third)-key/);
+});
+
+test("the sockets of a key that is gone are closed with 4401, and the others stay", async (t) => {
+  const server = await startWith(t, "PARLEY_API_KEY=first-key,second-key");
+  const gone = await connect(t, `${server.socketUrl}?key=first-key`);
+  const stays = await connect(t, `${server.socketUrl}?key=second-key`);
+  gone.send({ message: SLOW });
+  await gone.until("token");
+  const line = await server.rotate("PARLEY_API_KEY=second-key");
+  assert.match(line, /1 removed\); \d connections? and answers? were ended/);
+  const event = (await gone.until("error")).at(-1);
+  assert.equal(event?.type === "error" && event.code, "unauthorized");
+  assert.equal((await gone.closed).code, 4401);
+  assert.equal((await stays.run({ message: "Hello" })).at(-1)?.type, "done");
+});
+
+test("a stream whose key is gone ends with one error of the code unauthorized", async (t) => {
+  const server = await startWith(t, "PARLEY_API_KEY=first-key,second-key");
+  const headers = { authorization: "Bearer first-key" };
+  const answer = await post(server, { message: SLOW, stream: true }, { headers });
+  const pieces: string[] = [];
+  let rotated: Promise<string> | undefined;
+  for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    pieces.push(piece);
+    rotated ??= server.rotate("PARLEY_API_KEY=second-key");
+  }
+  assert.match((await rotated) ?? "", /1 removed\); 1 connections and answers were ended/);
+  const last = terminal(readEventStream(pieces.join("")));
+  assert.equal(last.type === "error" && last.code, "unauthorized");
+});
+
+test("limits and origins are read anew, and what needs a restart is named", async (t) => {
+  const server = await startWith(t, "PARLEY_API_KEY=first-key", "PARLEY_MAX_MESSAGE_CHARS=1");
+  assert.equal(await server.ask("first-key"), 413);
+  const line = await server.rotate(
+    "PARLEY_API_KEY=first-key",
+    "PARLEY_ALLOWED_ORIGINS=https://shop.example",
+    "PARLEY_MAX_BODY_BYTES=2000",
+  );
+  assert.equal(
+    line,
+    "PARLEY_ALLOWED_ORIGINS has changed; PARLEY_MAX_MESSAGE_CHARS has changed; at the next start: PARLEY_MAX_BODY_BYTES.",
+  );
+  assert.equal(await server.ask("first-key"), 200);
+  const page = await fetch(`${server.url}/?embed=1`);
+  assert.match(page.headers.get("content-security-policy") ?? "", /shop\.example/);
+});
+
+const SLIPS: [name: string, lines: string[], sentence: RegExp][] = [
+  ["a variable without a key", ["PARLEY_API_KEY="], /PARLEY_API_KEY is set but empty/],
+  ["no key at all", ["# PARLEY_API_KEY=first-key"], /No key is set any more/],
+  [
+    "a limit that is no number",
+    ["PARLEY_API_KEY=second-key", "PARLEY_MAX_RUNS=many"],
+    /PARLEY_MAX_RUNS must be a whole number/,
+  ],
+];
+
+test("a mistake in the file changes nothing, and the log says which", async (t) => {
+  const server = await startWith(t, "PARLEY_API_KEY=first-key");
+  for (const [name, lines, sentence] of SLIPS) {
+    const line = await server.rotate(...lines);
+    assert.match(line, /^nothing was changed\. /, name);
+    assert.match(line, sentence, name);
+    assert.deepEqual(
+      [await server.ask("first-key"), await server.ask("second-key"), await server.ask("")],
+      [200, 401, 401],
+      name,
+    );
+  }
+  assert.equal(await server.rotate("PARLEY_API_KEY=first-key"), "nothing has changed.");
+});
+
+test("PARLEY_ENV_FILE names a file that wins over the project's and is read anew as well", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts": AGENT,
+    ".env": "PARLEY_API_KEY=of-the-project",
+    "more.env": "PARLEY_API_KEY=of-the-file",
+  });
+  const file = join(folder, "more.env");
+  const started = await start(t, [folder], { env: { PARLEY_ENV_FILE: file } });
+  const ask = async (key: string) => {
+    const headers = { authorization: `Bearer ${key}` };
+    return (await post(started, { message: "Hi", stream: false }, { headers })).status;
+  };
+  assert.deepEqual([await ask("of-the-project"), await ask("of-the-file")], [401, 200]);
+  writeFileSync(file, "PARLEY_API_KEY=a-new-one");
+  started.command.kill("SIGHUP");
+  await started.command.printed("stderr", /1 added, 1 removed/);
+  assert.deepEqual([await ask("of-the-file"), await ask("a-new-one")], [401, 200]);
 });

@@ -1,27 +1,43 @@
-/** The cells of docs/providers.md, against the table of providers. */
+/** docs/providers.md against the tables of providers and of settings. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { readSettings, SETTINGS } from "../../server/config/settings.ts";
 import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
-import { PROVIDER_ROWS as PROVIDERS } from "../../server/providers/index.ts";
-import { LITELLM_VERSION } from "../support/litellm-install.ts";
+import { PROVIDER_ROWS, type ProviderId, resolveProvider } from "../../server/providers/index.ts";
 import { PROVIDER_ROWS as LITELLM_ROWS } from "../support/litellm-provider-rows.ts";
-import { asId, CONVERSATION, MESSAGES, PAGE, said, THROUGH_LITELLM } from "../support/providers-page.ts";
+import { LITELLM_VERSION } from "../support/litellm-proxy.ts";
+import { readMarkdown, section, tableRows } from "../support/markdown-file.ts";
+
+const PAGE = readMarkdown("docs/providers.md");
+
+/** Rows of cells, the provider's first. */
+const MESSAGES = tableRows(section(PAGE, "### Messages"), "provider");
+const CONVERSATION = tableRows(section(PAGE, "### Conversation"), "provider");
+/** The model's name as LiteLLM knows it is first. */
+const THROUGH_LITELLM = tableRows(section(PAGE, "### Through LiteLLM"), "behind the proxy");
+
+/** The provider of a row: one that is set up in another way has a comma after it. */
+function asId(label: string): ProviderId {
+  const [id = ""] = label.split(",");
+  assert.ok(id in PROVIDER_ROWS, `there is no provider "${id}"`);
+  return id as ProviderId;
+}
 
 const sorted = (items: Iterable<string>) => [...new Set(items)].sort();
 
 test("each provider has its row", () => {
   for (const table of [MESSAGES, CONVERSATION]) {
-    assert.deepEqual(sorted(table.map(([label = ""]) => asId(label))), sorted(Object.keys(PROVIDERS)));
+    assert.deepEqual(sorted(table.map(([label = ""]) => asId(label))), sorted(Object.keys(PROVIDER_ROWS)));
   }
 });
 
 test("the cells of images and PDF are what the table of providers says", () => {
   for (const [label = "", images, pdf] of MESSAGES) {
-    const taken = PROVIDERS[asId(label)].mediaTypes.map((type) => MEDIA_TYPES[type]);
+    const taken = PROVIDER_ROWS[asId(label)].mediaTypes.map((type) => MEDIA_TYPES[type]);
     const names = taken.filter(({ type }) => type === "image").map((image) => image.label);
-    assert.equal(said(images), names.join(", "), label);
-    assert.equal(said(pdf), taken.some(({ type }) => type === "file") ? "yes" : "no", label);
+    assert.equal(images, names.join(", "), label);
+    assert.equal(pdf ?? "", taken.some(({ type }) => type === "file") ? "yes" : "no", label);
   }
 });
 
@@ -33,7 +49,7 @@ test("the cells of model settings are what the table of providers says", () => {
     ["six", [...four, "store", "hostedTools"]],
   ]);
   for (const [label = "", , settings] of CONVERSATION) {
-    assert.deepEqual(PROVIDERS[asId(label)].modelSettings, words.get(said(settings)), label);
+    assert.deepEqual(PROVIDER_ROWS[asId(label)].modelSettings, words.get(settings ?? ""), label);
   }
 });
 
@@ -46,9 +62,99 @@ test("the table of what goes through LiteLLM has the models that are tried", () 
   );
   for (const [index, { takesPdf, thinks }] of LITELLM_ROWS.entries()) {
     const [model, images, pdf, thinking] = THROUGH_LITELLM[index] ?? [];
-    assert.equal(said(images), "yes", model);
-    assert.equal(said(pdf).startsWith("yes"), takesPdf, model);
+    assert.equal(images, "yes", model);
+    assert.equal((pdf ?? "").startsWith("yes"), takesPdf, model);
     // What aimock's thinking does not show for a model, a stream made for it may.
-    if (thinks) assert.notEqual(said(thinking), "none", model);
+    if (thinks) assert.notEqual(thinking, "none", model);
   }
+});
+
+/** The row of OpenAI when it keeps nothing: a provider's row with another state. */
+const STORE_FALSE = "openai, store: false";
+
+/** Names of environment variables in a text. */
+function variablesIn(text: string): string[] {
+  const names = text.match(/\b[A-Z]+(?:_[A-Z]+)+\b/g) ?? [];
+  return sorted(names.filter((name) => !name.startsWith("PARLEY_")));
+}
+
+/** Every variable that the rows of providers name. */
+function variablesInCode(): string[] {
+  return sorted(Object.values(PROVIDER_ROWS).flatMap(({ settings }) => settings.map((key) => SETTINGS[key].name)));
+}
+
+test("every provider has its row in each table of docs/providers.md", () => {
+  const ids = sorted(Object.keys(PROVIDER_ROWS));
+  assert.ok(ids.length >= 9);
+  const rows = sorted([...ids, STORE_FALSE]);
+  for (const table of [MESSAGES, CONVERSATION]) {
+    assert.deepEqual(table.map(([id = ""]) => id).sort(), rows);
+  }
+  const named = tableRows(PAGE, "`model`").map(([model = ""]) => /\w+/.exec(model)?.[0] ?? "");
+  assert.deepEqual(named.sort(), ids);
+});
+
+test("docs/providers.md names exactly the variables that the providers read, each provider's in its section", () => {
+  assert.ok(variablesInCode().length >= 20);
+  assert.deepEqual(variablesIn(section(PAGE, "## Set-up")), variablesInCode());
+  for (const [id, { settings }] of Object.entries(PROVIDER_ROWS)) {
+    const known = sorted(settings.map((key) => SETTINGS[key].name));
+    assert.deepEqual(variablesIn(setupOf(id as ProviderId).lines), known, id);
+  }
+});
+
+const HEADINGS: Record<ProviderId, string> = {
+  openai: "OpenAI",
+  anthropic: "Anthropic",
+  gemini: "Gemini",
+  bedrock: "AWS Bedrock",
+  vertex: "Vertex AI",
+  ollama: "Ollama",
+  litellm: "LiteLLM",
+  compatible: "Compatible servers",
+  demo: "Demo",
+};
+
+/** The three lines with which a provider is set up, and all that is said of its variables. */
+function setupOf(id: ProviderId) {
+  const text = section(PAGE, `### ${HEADINGS[id]}`);
+  const [install = "", dotEnv = "", model = ""] = [1, 2, 3].map(
+    (number) => new RegExp(`^${number}\\. (.*)$`, "m").exec(text)?.[1],
+  );
+  const optional = /^Optional: [\s\S]*?\n\n/m.exec(`${text}\n\n`)?.[0] ?? "";
+  return {
+    lines: `${dotEnv}\n${optional}`,
+    npmPackage: /`npm install (@?[^@`]+)/.exec(install)?.[1],
+    env: Object.fromEntries(
+      [...dotEnv.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = "", value = ""]) => [name, value]),
+    ),
+    model: /^Model: `([^`]+)`/.exec(model)?.[1] ?? "",
+  };
+}
+
+for (const label of MESSAGES.map(([name = ""]) => name)) {
+  test(`the three lines for ${label} serve its model, with the state that the table names`, async () => {
+    const id = asId(label);
+    const { env, model, npmPackage } = setupOf(id);
+    const loaded: string[] = [];
+    const provider = await resolveProvider(model, {
+      settings: readSettings(env),
+      modelSettings: label === STORE_FALSE ? { store: false } : {},
+      loadPackage: (name) => {
+        loaded.push(name);
+        return import(name);
+      },
+    });
+    assert.equal(provider.id, id);
+    assert.deepEqual(loaded, npmPackage === undefined ? [] : [npmPackage]);
+    const row = CONVERSATION.find(([name]) => name === label);
+    assert.equal(row?.[1], provider.stateKind);
+  });
+}
+
+test("the table at the top installs each provider's package as its section does", () => {
+  const installs = (text: string) => sorted(text.match(/npm install @?[\w/-]+@\d+/g) ?? []);
+  const top = tableRows(PAGE, "`model`").map(([, , needs = ""]) => needs);
+  assert.equal(installs(top.join(" ")).length, 3);
+  assert.deepEqual(installs(top.join(" ")), installs(section(PAGE, "## Set-up")));
 });

@@ -8,12 +8,9 @@ import { after, before, test } from "node:test";
 import { type FixtureResponse, LLMock } from "@copilotkit/aimock";
 import { attachment } from "../support/files.ts";
 import { startGoogleAccount } from "../support/google-account.ts";
-import { askOnce, seen, weatherProject } from "../support/litellm-agent.ts";
-import { openLifetime } from "../support/litellm-cleanup.ts";
-import { installLiteLlm, pythonVersion } from "../support/litellm-install.ts";
+import { askOnce, type Recorder, seen, startRecorder, weatherProject } from "../support/litellm-agent.ts";
 import { conversationTitle, PROVIDER_ROWS, type ProviderRow } from "../support/litellm-provider-rows.ts";
-import { type LiteLlm, startLiteLlm } from "../support/litellm-proxy.ts";
-import { type Recorder, startRecorder } from "../support/litellm-recorder.ts";
+import { installLiteLlm, type LiteLlm, openLifetime, pythonVersion, startLiteLlm } from "../support/litellm-proxy.ts";
 
 const version = await pythonVersion();
 const skip = version === undefined && "LiteLLM needs python3, and there is none on this machine";
@@ -49,11 +46,7 @@ function scriptModel(mock: LLMock, { model, usage }: ProviderRow): void {
   const call = (city: string) => ({ name: "get_weather", arguments: JSON.stringify({ city }) });
   const told = (userMessage: string, hasToolResult: boolean, response: FixtureResponse) =>
     void mock.addFixture({ match: { model, userMessage, hasToolResult }, response });
-  told("Lima", false, {
-    reasoning: "Two cities.",
-    toolCalls: [call("Lima"), call("Oslo")],
-    usage,
-  });
+  told("Lima", false, { reasoning: "Two cities.", toolCalls: [call("Lima"), call("Oslo")], usage });
   told("Lima", true, { reasoning: "I know both.", content: "Mild and cold.", usage });
   told("Cairo", false, { reasoning: "One more.", toolCalls: [call("Cairo")], usage });
   told("Cairo", true, { reasoning: "Clear.", content: "Hot.", usage });
@@ -89,10 +82,7 @@ for (const row of PROVIDER_ROWS) {
     assert.ok(first.last.type === "done");
     // Both requests of the run together. aimock counts none for Ollama.
     const counted = row.name !== "ollama";
-    assert.deepEqual(first.last.usage, {
-      input_tokens: counted ? 60 : 0,
-      output_tokens: counted ? 24 : 0,
-    });
+    assert.deepEqual(first.last.usage, { input_tokens: counted ? 60 : 0, output_tokens: counted ? 24 : 0 });
     const { state } = first.last;
     const second = await askOnce(project, litellm, "socket", { message: "And Cairo?", state });
     assert.deepEqual(seen(second), [
@@ -132,9 +122,7 @@ test("ollama: LiteLLM leaves a PDF out without a word", { skip }, async (t) => {
   for (const { body } of recorder.take()) assert.ok(!body.includes(String(PDF.data)));
 });
 
-test("a model that LiteLLM has no route for is a mistake of the set-up, not of the client", {
-  skip,
-}, async (t) => {
+test("a model that LiteLLM has no route for is a mistake of the set-up, not of the client", { skip }, async (t) => {
   const project = weatherProject(t, "unknown");
   const { status, last } = await askOnce(project, litellm, "json", { message: "Hi" });
   assert.equal(status, 502);

@@ -6,11 +6,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fixtureFrames, frames } from "../support/bedrock.ts";
-import { askOnce, seen, weatherProject } from "../support/litellm-agent.ts";
-import { openLifetime } from "../support/litellm-cleanup.ts";
-import { pythonVersion } from "../support/litellm-install.ts";
+import { askOnce, seen, startLiteLlmUpstream, weatherProject } from "../support/litellm-agent.ts";
 import type { LiteLlm } from "../support/litellm-proxy.ts";
-import { startLiteLlmUpstream } from "../support/litellm-upstream.ts";
+import { openLifetime, pythonVersion } from "../support/litellm-proxy.ts";
 import type { Cleanup } from "../support/start-server.ts";
 import { eventStream, fixture, type UpstreamReply, type UpstreamServer } from "../support/upstream-server.ts";
 
@@ -71,9 +69,7 @@ const ended = (text: string) => [
 for (const name of ["gemini", "vertex"]) {
   test(
     `${name}: the signature of a call and of an answer come back in their places, also after a restart`,
-    {
-      skip,
-    },
+    { skip },
     (t) => signaturesComeBack(t, name),
   );
 }
@@ -166,9 +162,7 @@ test("ollama: thinking is shown, counted and comes back with its calls", { skip 
   assert.deepEqual(next.messages[2], loop.messages[2]);
 });
 
-test("claude: interleaved thoughts keep their own signatures, also after a restart", {
-  skip,
-}, async (t) => {
+test("claude: interleaved thoughts keep their own signatures, also after a restart", { skip }, async (t) => {
   upstream.reply(
     { body: [fixture("anthropic/interleaved-thinking")] },
     { body: [fixture("anthropic/text")] },

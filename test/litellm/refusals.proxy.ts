@@ -2,11 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { askOnce, weatherProject } from "../support/litellm-agent.ts";
-import { openLifetime } from "../support/litellm-cleanup.ts";
-import { pythonVersion } from "../support/litellm-install.ts";
+import { askOnce, startLiteLlmUpstream, weatherProject } from "../support/litellm-agent.ts";
 import type { LiteLlm } from "../support/litellm-proxy.ts";
-import { startLiteLlmUpstream } from "../support/litellm-upstream.ts";
+import { openLifetime, pythonVersion } from "../support/litellm-proxy.ts";
 import { fixture, jsonReply, type UpstreamServer } from "../support/upstream-server.ts";
 
 const version = await pythonVersion();
@@ -150,9 +148,7 @@ test("gpt: a setting that LiteLLM refuses for the model is a mistake of the set-
  * Only a connection that breaks: where Anthropic's stream merely ends early, LiteLLM makes up a
  * `finish_reason` of "stop", and nobody after it can tell.
  */
-test("claude: a stream that breaks off ends in an error, not in a short answer", {
-  skip,
-}, async (t) => {
+test("claude: a stream that breaks off ends in an error, not in a short answer", { skip }, async (t) => {
   upstream.reply({ body: [fixture("anthropic/cut")], end: "cut" });
   const project = weatherProject(t, "claude");
   const { last } = await askOnce(project, litellm, "sse", { message: "Hi" });

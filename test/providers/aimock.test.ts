@@ -18,10 +18,7 @@ interface Row {
 }
 
 const PROVIDERS: Readonly<Record<string, Row>> = {
-  openai: {
-    model: "openai/gpt-5.2",
-    env: (url) => ({ OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${url}/v1` }),
-  },
+  openai: { model: "openai/gpt-5.2", env: (url) => ({ OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${url}/v1` }) },
   "openai, store: false": {
     model: "openai/gpt-5.2",
     settings: { store: false },
@@ -39,11 +36,7 @@ const PROVIDERS: Readonly<Record<string, Row>> = {
   },
   bedrock: {
     model: `bedrock/${CLAUDE}`,
-    env: (url) => ({
-      AWS_REGION: "us-east-1",
-      AWS_BEARER_TOKEN_BEDROCK: "mock",
-      BEDROCK_BASE_URL: url,
-    }),
+    env: (url) => ({ AWS_REGION: "us-east-1", AWS_BEARER_TOKEN_BEDROCK: "mock", BEDROCK_BASE_URL: url }),
   },
   vertex: {
     model: "vertex/gemini-2.5-flash",
@@ -78,11 +71,7 @@ before(async () => {
   });
   mock.addFixture({
     match: { userMessage: "limit" },
-    response: {
-      error: { message: "slow down", type: "rate_limit_error" },
-      status: 429,
-      retryAfter: 30,
-    },
+    response: { error: { message: "slow down", type: "rate_limit_error" }, status: 429, retryAfter: 30 },
   });
   mock.addFixture({
     match: { userMessage: "cut" },

@@ -61,11 +61,7 @@ test("anthropic: a result is an error by its flag, never by its text", async () 
     type: "function" as const,
     function: { name: "get_weather", arguments: "{}" },
   });
-  const result = (id: string, content: string) => ({
-    role: "tool" as const,
-    tool_call_id: id,
-    content,
-  });
+  const result = (id: string, content: string) => ({ role: "tool" as const, tool_call_id: id, content });
   const { messages } = await sentWith([
     { role: "user", content: "Hi" },
     { role: "assistant", content: null, tool_calls: [call("a"), call("b"), call("c")] },
@@ -102,18 +98,8 @@ test("anthropic: another provider's fields, ids, names and broken arguments do n
     {
       role: "assistant",
       content: [
-        {
-          type: "tool_use",
-          id: "functions_get_0",
-          name: "get_weather",
-          input: { unparsed_arguments: "{broken" },
-        },
-        {
-          type: "tool_use",
-          id: "b",
-          name: "get_weather",
-          input: { unparsed_arguments: "[1]" },
-        },
+        { type: "tool_use", id: "functions_get_0", name: "get_weather", input: { unparsed_arguments: "{broken" } },
+        { type: "tool_use", id: "b", name: "get_weather", input: { unparsed_arguments: "[1]" } },
       ],
     },
     {
@@ -130,10 +116,7 @@ test("anthropic: another provider's fields, ids, names and broken arguments do n
         { type: "tool_use", id: "b_2", name: "get_weather", input: {} },
       ],
     },
-    {
-      role: "user",
-      content: [{ type: "tool_result", tool_use_id: "b_2", content: "again" }, next],
-    },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "b_2", content: "again" }, next] },
   ]);
 });
 

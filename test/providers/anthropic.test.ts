@@ -2,10 +2,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { claude, stream, WEATHER } from "../support/anthropic.ts";
+import { readSettings } from "../../server/config/settings.ts";
+import { ConfigError } from "../../server/errors.ts";
+import type { HistoryMessage } from "../../server/protocol/chat.ts";
+import { resolveProvider } from "../../server/providers/index.ts";
+import type { ModelSettings } from "../../server/providers/provider.ts";
+import { claude, sentWith, stream, WEATHER } from "../support/anthropic.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
-import { ask, open, said } from "../support/upstream-conversation.ts";
-import { startUpstream } from "../support/upstream-server.ts";
+import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { eventStream, jsonReply, startUpstream } from "../support/upstream-server.ts";
 
 const ephemeral = { type: "ephemeral" };
 
@@ -91,11 +96,7 @@ test("anthropic: thinking streams apart from the text, and its signed block is k
   assert.deepEqual(conversation.state(), {
     conversation_history: [
       { role: "user", content: "Hi" },
-      {
-        role: "assistant",
-        content: "12,231",
-        thinking_blocks: [{ type: "thinking", thinking, signature }],
-      },
+      { role: "assistant", content: "12,231", thinking_blocks: [{ type: "thinking", thinking, signature }] },
     ],
   });
 });
@@ -128,19 +129,12 @@ test("anthropic: one tool call; its thinking, text and result go back in the too
     {
       role: "assistant",
       content: [
-        {
-          type: "thinking",
-          thinking: "The user wants the weather.",
-          signature: "EpACCkYIBRgCKkD",
-        },
+        { type: "thinking", thinking: "The user wants the weather.", signature: "EpACCkYIBRgCKkD" },
         { type: "text", text: "Okay, let me check." },
         { type: "tool_use", id, name: "get_weather", input: { city: "San Francisco" } },
       ],
     },
-    {
-      role: "user",
-      content: [{ type: "tool_result", tool_use_id: id, content: "mild", cache_control: ephemeral }],
-    },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "mild", cache_control: ephemeral }] },
   ]);
 });
 
@@ -162,10 +156,7 @@ test("anthropic: parallel calls whose inputs arrive by turns come whole; their r
   await ask(conversation);
   const [, assistant, results, ...more] = upstream.calls[1]?.json.messages ?? [];
   assert.deepEqual(assistant.content, [
-    {
-      type: "redacted_thinking",
-      data: "EmwKAhgBEgy3va3pzix/LafPsn4aDFIT2Xlxh0L5L8rLVyIw",
-    },
+    { type: "redacted_thinking", data: "EmwKAhgBEgy3va3pzix/LafPsn4aDFIT2Xlxh0L5L8rLVyIw" },
     { type: "tool_use", id: "toolu_01", name: "get_weather", input: { city: "Lima" } },
     { type: "tool_use", id: "toolu_02", name: "get_time", input: { zone: "UTC" } },
     { type: "tool_use", id: "toolu_03", name: "list_rooms", input: {} },
@@ -201,19 +192,10 @@ test("anthropic: blocks that interleave go back in the order in which they came"
 
 test("anthropic: an image and a PDF go as base64 blocks before the question, the PDF with its name", async () => {
   await using upstream = await startUpstream(stream("text"));
-  await ask(
-    open(claude(upstream), {
-      message: "What is this?",
-      attachments: IMAGE_AND_PDF,
-    }),
-  );
+  await ask(open(claude(upstream), { message: "What is this?", attachments: IMAGE_AND_PDF }));
   assert.deepEqual(upstream.calls[0]?.json.messages[0].content, [
     { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0=" } },
-    {
-      type: "document",
-      source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" },
-      title: "b.pdf",
-    },
+    { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" }, title: "b.pdf" },
     { type: "text", text: "What is this?", cache_control: ephemeral },
   ]);
 });
@@ -223,4 +205,325 @@ test("anthropic: what was read from the cache or written to it counts as input",
   const { events } = await ask(open(claude(upstream)));
   const usage = { input_tokens: 2003, output_tokens: 6 };
   assert.deepEqual(events.at(-1), { type: "end", finish: "stop", usage });
+});
+
+// How Claude's answers end, and what gateways make of them.
+
+for (const [reason, finish] of [
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["pause_turn", "length"],
+] as const) {
+  test(`anthropic: stop_reason ${reason} is ${finish}`, async () => {
+    const body = eventStream(
+      { type: "content_block_start", index: 0, content_block: { type: "text", text: "So " } },
+      { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "far" } },
+      { type: "message_delta", delta: { stop_reason: reason }, usage: { output_tokens: 2 } },
+      { type: "message_stop" },
+    );
+    await using upstream = await startUpstream({ body: [body] });
+    const turn = await ask(open(claude(upstream)));
+    assert.equal(said(turn), "So far");
+    assert.deepEqual(turn.events.at(-1), { type: "end", finish });
+  });
+}
+
+test("anthropic: a refused answer ends as content_filter, and its calls are not made", async () => {
+  await using upstream = await startUpstream(stream("refusal"));
+  const { events } = await ask(open(claude(upstream), { tools: [WEATHER] }));
+  assert.deepEqual(events, [
+    { type: "text", delta: "Take " },
+    { type: "end", finish: "content_filter", usage: { input_tokens: 25, output_tokens: 4 } },
+  ]);
+});
+
+test("anthropic: a call that the token limit has cut is not made, those before it are", async () => {
+  await using upstream = await startUpstream(stream("max-tokens-in-tool"));
+  const { events } = await ask(open(claude(upstream), { tools: [WEATHER] }));
+  const calls = events.flatMap((event) => (event.type === "call" ? [event.call.id] : []));
+  assert.deepEqual(calls, ["toolu_31"]);
+});
+
+test("anthropic: a gateway's whole input, missing id and unknown events do not disturb it", async () => {
+  const body = eventStream(
+    { type: "message_start" },
+    { type: "shiny_new_event", index: 0 },
+    {
+      type: "content_block_start",
+      index: 0,
+      content_block: { type: "tool_use", name: "get_weather", input: { city: "Lima" } },
+    },
+    { type: "content_block_start", index: 1, content_block: { type: "server_tool_use", id: "s" } },
+    { type: "content_block_delta", index: 1, delta: { type: "input_json_delta" } },
+    { type: "message_delta", delta: { stop_reason: "tool_use" } },
+  );
+  await using upstream = await startUpstream({ body: [body] });
+  const { events } = await ask(open(claude(upstream), { tools: [WEATHER] }));
+  const [call, end] = events;
+  assert.ok(call?.type === "call" && call.call.id !== "");
+  assert.equal(call.call.arguments, '{"city":"Lima"}');
+  assert.deepEqual(end, { type: "end", finish: "stop" });
+});
+
+// Claude's thinking goes back as it came, and a conversation goes on where it cannot.
+
+const SIGNED = { type: "thinking", thinking: "Hm.", signature: "c2ln" };
+
+test("anthropic: only thinking blocks that the API can take go back, without what LiteLLM adds to them", async () => {
+  const { messages } = await sentWith([
+    { role: "user", content: "Hi" },
+    {
+      role: "assistant",
+      content: "Hello",
+      thinking_blocks: [
+        { ...SIGNED, cache_control: null },
+        { type: "thinking", thinking: "Unsigned.", signature: null },
+        { type: "redacted_thinking", data: "ZGF0YQ==" },
+        { type: "redacted_thinking" },
+        "nonsense",
+      ],
+    },
+  ]);
+  assert.deepEqual(messages[1].content, [
+    SIGNED,
+    { type: "redacted_thinking", data: "ZGF0YQ==" },
+    { type: "text", text: "Hello" },
+  ]);
+});
+
+for (const layout of [
+  "thinking",
+  [[0, 3], "thinking"],
+  [[0, 5], "thinking", "thinking"],
+  [[0, 99], "thinking"],
+  [[3, 5], "thinking", [0, 3]],
+  [[0, 5], "thinking", "tool_use"],
+  [{}, "thinking"],
+]) {
+  test(`anthropic: an altered layout loses nothing of a turn: ${JSON.stringify(layout)}`, async () => {
+    const { messages } = await sentWith([
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "Hello", thinking_blocks: [SIGNED], anthropic_layout: layout },
+    ]);
+    assert.deepEqual(messages[1].content, [SIGNED, { type: "text", text: "Hello" }]);
+  });
+}
+
+test("anthropic: a request that cannot think takes no thinking along", async () => {
+  const history: HistoryMessage[] = [
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: "Hello", thinking_blocks: [SIGNED] },
+  ];
+  for (const [model, settings, count] of [
+    ["claude-sonnet-4-5", {}, 1],
+    ["claude-sonnet-4-5", { reasoningEffort: "low" }, 2],
+    ["claude-sonnet-5", { reasoningEffort: "none" }, 1],
+    ["claude-sonnet-5", { extraBody: { thinking: { type: "disabled" } } }, 1],
+    ["claude-sonnet-5-5", { reasoningEffort: "none" }, 2],
+    ["a-gateways-own-name", {}, 2],
+  ] as const) {
+    const { messages } = await sentWith(history, { model, settings });
+    assert.equal(messages[1].content.length, count, `${model} ${JSON.stringify(settings)}`);
+  }
+});
+
+const BOUND = {
+  type: "error",
+  error: {
+    type: "invalid_request_error",
+    message:
+      "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.",
+  },
+};
+
+test("anthropic: thinking that no longer fits the conversation is left out, for the rest of the run too", async () => {
+  await using upstream = await startUpstream(jsonReply(400, BOUND), stream("thinking-and-tool"), stream("text"));
+  const conversation = open(claude(upstream), {
+    tools: [WEATHER],
+    state: {
+      conversation_history: [
+        { role: "user", content: "Hi" },
+        { role: "assistant", content: "Hello", thinking_blocks: [SIGNED] },
+      ],
+    },
+  });
+  const { events } = await ask(conversation);
+  const made = events.flatMap((event) => (event.type === "call" ? [event.call] : []));
+  conversation.answer(made.map(({ id, name }) => ({ id, name, output: "ok", failed: false })));
+  assert.equal(said(await ask(conversation)), "Hello 👋");
+  const kinds = upstream.calls.map(({ json }) =>
+    json.messages
+      .filter(({ role }: { role: string }) => role === "assistant")
+      .map(({ content }: { content: { type: string }[] }) => content[0]?.type),
+  );
+  assert.deepEqual(kinds, [["thinking"], ["text"], ["text", "thinking"]]);
+});
+
+test("anthropic: a refusal of thinking where none was sent is told, not tried again", async () => {
+  await using upstream = await startUpstream(jsonReply(400, BOUND));
+  assert.equal(failureOf(await ask(open(claude(upstream)))).code, "invalid_request");
+  assert.equal(upstream.calls.length, 1);
+});
+
+test("anthropic: a turn of another model without its thinking is answered without thinking", async () => {
+  const message = "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.";
+  const error = { type: "invalid_request_error", message };
+  await using upstream = await startUpstream(jsonReply(400, { error }), stream("text"));
+  const settings = { reasoningEffort: "high" } as const;
+  const { error: failure } = await ask(
+    open(claude(upstream, { model: "claude-haiku-4-5", settings }), { tools: [WEATHER] }),
+  );
+  assert.equal(failure, undefined);
+  assert.deepEqual(
+    upstream.calls.map(({ json }) => json.thinking?.type),
+    ["enabled", undefined],
+  );
+});
+
+// What each generation of Claude makes of an agent's settings, after Anthropic's pages on thinking and effort.
+
+const VISIBLE = { type: "adaptive", display: "summarized" };
+
+async function sent(model: string, settings: ModelSettings) {
+  await using upstream = await startUpstream(stream("text"));
+  const { error } = await ask(open(claude(upstream, { model, settings })));
+  assert.equal(error, undefined);
+  const { json, headers } = upstream.calls[0] ?? assert.fail("nothing was sent");
+  return { ...json, version: headers["anthropic-version"] };
+}
+
+/** `[model, effort, thinking, output_config.effort]` */
+const THINKING = [
+  ["claude-opus-5-5", undefined, VISIBLE, undefined],
+  ["claude-opus-5-5", "xhigh", VISIBLE, "xhigh"],
+  ["claude-fable-5-1", "minimal", VISIBLE, "low"],
+  ["claude-mythos-preview", undefined, VISIBLE, undefined],
+  ["claude-sonnet-5-5", "none", { type: "between_tools" }, undefined],
+  ["claude-sonnet-5", "none", { type: "disabled" }, undefined],
+  ["claude-haiku-5-5", "none", { type: "disabled" }, undefined],
+  ["claude-opus-4-7", undefined, undefined, undefined],
+  ["claude-opus-4-7", "high", VISIBLE, "high"],
+  ["claude-sonnet-4-6", undefined, undefined, undefined],
+  ["claude-sonnet-4-6", "medium", VISIBLE, "medium"],
+  ["claude-sonnet-4-6", "none", undefined, undefined],
+  ["claude-opus-4-5-20251101", "high", { type: "enabled", budget_tokens: 8192 }, undefined],
+  ["claude-sonnet-4-20250514", "minimal", { type: "enabled", budget_tokens: 1024 }, undefined],
+  // Versions are two numbers: 4.10 is newer than 4.9.
+  ["claude-opus-4-10", "xhigh", VISIBLE, "xhigh"],
+  ["claude-opus-4-10-20270101", undefined, undefined, undefined],
+  ["claude-3-7-sonnet-20250219", "xhigh", { type: "enabled", budget_tokens: 12_288 }, undefined],
+  ["claude-haiku-4-5", undefined, undefined, undefined],
+  ["claude-haiku-4-5", "none", undefined, undefined],
+  ["claude-3-5-haiku-latest", "none", undefined, undefined],
+  ["a-gateways-own-name", undefined, undefined, undefined],
+  ["a-gateways-own-name", "high", VISIBLE, "high"],
+] as const;
+
+for (const [model, effort, thinking, sentEffort] of THINKING) {
+  test(`anthropic/${model} with reasoningEffort ${effort} thinks as its generation can`, async () => {
+    const body = await sent(model, effort === undefined ? {} : { reasoningEffort: effort });
+    assert.deepEqual(body.thinking, thinking);
+    assert.equal(body.output_config?.effort, sentEffort);
+    assert.equal("temperature" in body, false);
+  });
+}
+
+for (const [model, limit] of [
+  ["claude-opus-5-5", 64_000],
+  ["claude-sonnet-4-6", 64_000],
+  ["claude-haiku-4-5-20251001", 32_000],
+  ["claude-opus-4-10", 64_000],
+  ["claude-opus-4-1", 16_384],
+  ["claude-3-7-sonnet-20250219", 16_384],
+  ["claude-3-5-sonnet-20241022", 8192],
+  ["claude-3-haiku-20240307", 4096],
+  ["a-gateways-own-name", 16_384],
+] as const) {
+  test(`anthropic/${model} writes at most ${limit} tokens unless told otherwise`, async () => {
+    assert.equal((await sent(model, {})).max_tokens, limit);
+    assert.equal((await sent(model, { maxOutputTokens: 300 })).max_tokens, 300);
+  });
+}
+
+test("anthropic: a small limit leaves thinking its smallest budget and the answer the rest", async () => {
+  const settings = { reasoningEffort: "high", maxOutputTokens: 1200 } as const;
+  const { thinking, max_tokens } = await sent("claude-sonnet-4-5", settings);
+  assert.deepEqual([thinking.budget_tokens, max_tokens], [1024, 1200]);
+});
+
+test("anthropic: temperature goes by the API version that still takes it, all else by the new one", async () => {
+  const body = await sent("claude-sonnet-4-6", { temperature: 0.5 });
+  assert.deepEqual([body.temperature, body.version], [0.5, "2023-06-01"]);
+  assert.equal((await sent("claude-sonnet-4-6", {})).version, "2026-10-21");
+  const extraBody = { top_k: 5 };
+  assert.equal((await sent("claude-sonnet-4-6", { extraBody })).version, "2023-06-01");
+});
+
+test("anthropic: extraBody is merged last", async () => {
+  const extraBody = { thinking: VISIBLE, metadata: { user_id: "u" }, max_tokens: 7 };
+  const { thinking, metadata, max_tokens } = await sent("claude-sonnet-4-6", { extraBody });
+  assert.deepEqual({ thinking, metadata, max_tokens }, extraBody);
+});
+
+for (const [model, settings, sentence] of [
+  ["claude-opus-5-5", { reasoningEffort: "none" }, /always thinks.*"low"/],
+  ["claude-fable-5", { reasoningEffort: "none" }, /always thinks/],
+  ["claude-opus-4-6", { reasoningEffort: "xhigh" }, /takes no reasoningEffort "xhigh"/],
+  ["claude-3-5-haiku-latest", { reasoningEffort: "low" }, /cannot think: remove reasoningEffort/],
+  ["claude-sonnet-4-5", { reasoningEffort: "low", maxOutputTokens: 1024 }, /maxOutputTokens must/],
+  ["claude-opus-4-7", { temperature: 1 }, /takes no temperature/],
+  ["claude-opus-4-10", { temperature: 1 }, /takes no temperature/],
+  ["claude-sonnet-4-5", { temperature: 1.5 }, /temperature must be a number from 0 to 1/],
+  ["claude-sonnet-4-5", { temperature: 1, reasoningEffort: "low" }, /while it thinks/],
+] as const) {
+  test(`anthropic/${model} is not started with ${JSON.stringify(settings)}`, async () => {
+    const env = { ANTHROPIC_API_KEY: "sk" };
+    await assert.rejects(
+      () => resolve(model, env, settings),
+      (error: unknown) => error instanceof ConfigError && sentence.test(error.message),
+    );
+  });
+}
+
+function resolve(
+  model: string,
+  env: Record<string, string>,
+  settings: ModelSettings = {},
+  loadPackage: (name: string) => Promise<unknown> = (name) => import(name),
+) {
+  const options = { settings: readSettings(env), modelSettings: settings, loadPackage };
+  return resolveProvider(`anthropic/${model}`, options);
+}
+
+test("anthropic: the row takes key and base URL from its variables, and loads the package only then", async () => {
+  await using upstream = await startUpstream(stream("text"));
+  const env = { ANTHROPIC_API_KEY: "sk-row", ANTHROPIC_BASE_URL: upstream.url.slice(0, -3) };
+  const provider = await resolve("claude-sonnet-4-5", env);
+  assert.equal(provider.id, "anthropic");
+  assert.equal(provider.stateKind, "conversation_history");
+  assert.ok(provider.mediaTypes.includes("application/pdf"));
+  await ask(open(provider));
+  assert.equal(upstream.calls[0]?.headers["x-api-key"], "sk-row");
+  assert.equal(upstream.calls[0]?.path, "/v1/messages");
+});
+
+test("anthropic: a missing key names its variable, before the package is asked for", async () => {
+  const loadPackage = () => assert.fail("the package was loaded");
+  await assert.rejects(() => resolve("claude-opus-5-5", {}, {}, loadPackage), /ANTHROPIC_API_KEY/);
+});
+
+test("anthropic: a package that is not installed stops the start with the loader's own sentence", async () => {
+  const missing = new ConfigError("npm install @anthropic-ai/sdk");
+  const env = { ANTHROPIC_API_KEY: "sk" };
+  const loadPackage = () => Promise.reject(missing);
+  await assert.rejects(() => resolve("claude-opus-5-5", env, {}, loadPackage), missing);
+});
+
+test("anthropic: a model that is about to be retired prints no warning", async (t) => {
+  const warn = t.mock.method(console, "warn", () => {});
+  await sent("claude-sonnet-4-5", { reasoningEffort: "low" });
+  await sent("claude-opus-4-6", { extraBody: { thinking: { type: "enabled", budget_tokens: 2048 } } });
+  assert.equal(warn.mock.callCount(), 0);
 });

@@ -75,10 +75,7 @@ test("a sixth PDF in one message is refused in words, before the call", async ()
 
 test("of the PDFs of a whole conversation the newest five go, and the others are named", async () => {
   const file = (filename: string) =>
-    ({
-      type: "file",
-      file: { filename, file_data: `data:application/pdf;base64,${PDF}` },
-    }) as const;
+    ({ type: "file", file: { filename, file_data: `data:application/pdf;base64,${PDF}` } }) as const;
   const { messages } = await sent({
     ...after(
       { role: "user", content: [{ type: "text", text: "Read" }, file("1.pdf"), file("2.pdf")] },
@@ -108,10 +105,7 @@ test("messages of one side are joined, and blank ones are left out", async () =>
   assert.deepEqual(messages, [
     { role: "user", content: [{ text: "(no text)" }] },
     { role: "assistant", content: [{ text: "Welcome" }] },
-    {
-      role: "user",
-      content: [{ text: "One" }, { text: "Two" }, { text: "(no text)" }, { text: "(no text)" }],
-    },
+    { role: "user", content: [{ text: "One" }, { text: "Two" }, { text: "(no text)" }, { text: "(no text)" }] },
   ]);
 });
 
@@ -120,11 +114,7 @@ const call = (id: string, name = "get_weather", written = "{}") => ({
   type: "function" as const,
   function: { name, arguments: written },
 });
-const CALLED: AssistantMessage = {
-  role: "assistant",
-  content: null,
-  tool_calls: [call("a")],
-};
+const CALLED: AssistantMessage = { role: "assistant", content: null, tool_calls: [call("a")] };
 
 test("reasoning of earlier messages is not sent: another model's signature would be refused", async () => {
   const extra = {

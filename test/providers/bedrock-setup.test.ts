@@ -52,9 +52,7 @@ test("bedrock/NAME keeps a history and takes images and PDFs", async () => {
 
 test("a missing region, missing credentials and a wrong base URL each name their variable", async () => {
   await refuses(/AWS_REGION/, { env: { AWS_BEARER_TOKEN_BEDROCK: "key" } });
-  await refuses(/AWS_BEARER_TOKEN_BEDROCK.*AWS_ACCESS_KEY_ID.*AWS_PROFILE/, {
-    env: { AWS_REGION: "us-east-1" },
-  });
+  await refuses(/AWS_BEARER_TOKEN_BEDROCK.*AWS_ACCESS_KEY_ID.*AWS_PROFILE/, { env: { AWS_REGION: "us-east-1" } });
   await refuses(/AWS_BEARER_TOKEN_BEDROCK must be one line/, {
     env: { AWS_REGION: "us-east-1", AWS_BEARER_TOKEN_BEDROCK: "a b" },
   });

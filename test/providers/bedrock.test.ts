@@ -1,11 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
-import { bedrock, CLAUDE, fixtureFrames, frames, stream } from "../support/bedrock.ts";
-import { ask, open, said } from "../support/upstream-conversation.ts";
-import { startUpstream } from "../support/upstream-server.ts";
+import { EventStreamParser } from "../../server/providers/bedrock/event-stream.ts";
+import {
+  bedrock,
+  CLAUDE,
+  EVENT_STREAM,
+  encodeFrame,
+  type Frame,
+  fixtureFrames,
+  frameOf,
+  frames,
+  refuse,
+  stream,
+} from "../support/bedrock.ts";
+import { historyOf, WEATHER } from "../support/chat-servers.ts";
+import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { startUpstream, type UpstreamReply, type UpstreamServer } from "../support/upstream-server.ts";
 
-const WEATHER = {
+const SCHEMA_WEATHER = {
   name: "get_weather",
   description: "Weather of a city.",
   parameters: { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object" },
@@ -45,17 +58,15 @@ test("an answer whose frames are cut anywhere reads the same", async () => {
 
 test("the request: path, region's key, system apart, tools without $schema", async () => {
   await using upstream = await startUpstream(stream("text"));
-  await ask(open(await bedrock(upstream), { tools: [WEATHER] }));
+  await ask(open(await bedrock(upstream), { tools: [SCHEMA_WEATHER] }));
   const call = upstream.calls[0];
   assert.equal(call?.path, `/model/${encodeURIComponent(CLAUDE)}/converse-stream`);
   assert.equal(call?.headers.authorization, "Bearer bedrock-api-key-test");
-  const { name, description } = WEATHER;
+  const { name, description } = SCHEMA_WEATHER;
   assert.deepEqual(call?.json, {
     messages: [{ role: "user", content: [{ text: "Hi" }] }],
     system: [{ text: "Be brief." }],
-    toolConfig: {
-      tools: [{ toolSpec: { name, description, inputSchema: { json: { type: "object" } } } }],
-    },
+    toolConfig: { tools: [{ toolSpec: { name, description, inputSchema: { json: { type: "object" } } } }] },
   });
 });
 
@@ -67,7 +78,7 @@ test("no instructions, no system; no tools, no toolConfig", async () => {
 
 test("thinking, its signature and its encrypted part go back with the tool's result", async () => {
   await using upstream = await startUpstream(stream("claude-thinking-and-call"), stream("text"));
-  const conversation = open(await bedrock(upstream), { tools: [WEATHER] });
+  const conversation = open(await bedrock(upstream), { tools: [SCHEMA_WEATHER] });
   const { events } = await ask(conversation);
   assert.deepEqual(events, [
     { type: "thinking", delta: "Lima, then. " },
@@ -75,11 +86,7 @@ test("thinking, its signature and its encrypted part go back with the tool's res
     { type: "text", delta: "Let me see." },
     {
       type: "call",
-      call: {
-        id: "tooluse_bpe71yCfRu2b5i-nKGDr5g",
-        name: "get_weather",
-        arguments: '{"city": "Lima"}',
-      },
+      call: { id: "tooluse_bpe71yCfRu2b5i-nKGDr5g", name: "get_weather", arguments: '{"city": "Lima"}' },
     },
     { type: "end", finish: "stop", usage: { input_tokens: 67, output_tokens: 70 } },
   ]);
@@ -90,32 +97,15 @@ test("thinking, its signature and its encrypted part go back with the tool's res
     {
       role: "assistant",
       content: [
-        {
-          reasoningContent: {
-            reasoningText: { text: "Lima, then. I ask the tool.", signature: "EqQBCgIYAhIkMzQ=" },
-          },
-        },
+        { reasoningContent: { reasoningText: { text: "Lima, then. I ask the tool.", signature: "EqQBCgIYAhIkMzQ=" } } },
         { reasoningContent: { redactedContent: "cnNuX3JlZGFjdGVk" } },
         { text: "Let me see." },
-        {
-          toolUse: {
-            toolUseId: "tooluse_bpe71yCfRu2b5i-nKGDr5g",
-            name: "get_weather",
-            input: { city: "Lima" },
-          },
-        },
+        { toolUse: { toolUseId: "tooluse_bpe71yCfRu2b5i-nKGDr5g", name: "get_weather", input: { city: "Lima" } } },
       ],
     },
     {
       role: "user",
-      content: [
-        {
-          toolResult: {
-            toolUseId: "tooluse_bpe71yCfRu2b5i-nKGDr5g",
-            content: [{ text: "mild" }],
-          },
-        },
-      ],
+      content: [{ toolResult: { toolUseId: "tooluse_bpe71yCfRu2b5i-nKGDr5g", content: [{ text: "mild" }] } }],
     },
   ]);
   const [, assistant] = history(conversation.state());
@@ -128,7 +118,7 @@ test("thinking, its signature and its encrypted part go back with the tool's res
 
 test("parallel calls are told apart by their index, and all results go in one message", async () => {
   await using upstream = await startUpstream(stream("two-parallel-calls"), stream("text"));
-  const conversation = open(await bedrock(upstream), { tools: [WEATHER] });
+  const conversation = open(await bedrock(upstream), { tools: [SCHEMA_WEATHER] });
   const { events } = await ask(conversation);
   assert.deepEqual(
     events.flatMap((event) => (event.type === "call" ? [event.call] : [])),
@@ -147,13 +137,7 @@ test("parallel calls are told apart by their index, and all results go in one me
   const [, assistant, results] = upstream.calls[1]?.json.messages ?? [];
   assert.deepEqual(assistant.content[2].toolUse.input, {});
   assert.deepEqual(results.content, [
-    {
-      toolResult: {
-        toolUseId: "tooluse_b",
-        content: [{ text: "clock broken" }],
-        status: "error",
-      },
-    },
+    { toolResult: { toolUseId: "tooluse_b", content: [{ text: "clock broken" }], status: "error" } },
     { toolResult: { toolUseId: "tooluse_a", content: [{ text: "(no output)" }] } },
     { toolResult: { toolUseId: "tooluse_c", content: [{ text: "Monday" }] } },
   ]);
@@ -203,15 +187,13 @@ for (const [stopReason, finish] of [
 test("reasoning between texts goes back where it was, and texts apart read as paragraphs", async () => {
   const answer = stream("claude-interleaved-thinking");
   await using upstream = await startUpstream(answer, stream("text"));
-  const conversation = open(await bedrock(upstream), { tools: [WEATHER] });
+  const conversation = open(await bedrock(upstream), { tools: [SCHEMA_WEATHER] });
   const turn = await ask(conversation);
   assert.equal(said(turn), "First.\n\nSecond.");
   assert.equal(said(turn, "thinking"), "One.\n\nTwo.");
   conversation.answer([{ id: "tooluse_a", name: "get_weather", output: "ok", failed: false }]);
   await ask(conversation);
-  const thought = (text: string, signature: string) => ({
-    reasoningContent: { reasoningText: { text, signature } },
-  });
+  const thought = (text: string, signature: string) => ({ reasoningContent: { reasoningText: { text, signature } } });
   assert.deepEqual(upstream.calls[1]?.json.messages[1].content, [
     thought("One.", "sig1"),
     { text: "First." },
@@ -240,5 +222,209 @@ test("no call of an answer that a guardrail withheld is made", async () => {
   assert.deepEqual(
     events.map(({ type }) => type),
     ["end"],
+  );
+});
+
+// Reasoning on Bedrock beside the usual way: in tags, after an interruption, and where it is refused.
+
+const text = (contentBlockIndex: number, ...pieces: string[]): Frame[] => [
+  ...pieces.map((piece) => ({ contentBlockDelta: { contentBlockIndex, delta: { text: piece } } })),
+  { contentBlockStop: { contentBlockIndex } },
+];
+const use = (contentBlockIndex: number, toolUseId: string): Frame[] => [
+  { contentBlockStart: { contentBlockIndex, start: { toolUse: { toolUseId, name: "get_weather" } } } },
+  { contentBlockDelta: { contentBlockIndex, delta: { toolUse: { input: "{}" } } } },
+  { contentBlockStop: { contentBlockIndex } },
+];
+const stop = (stopReason: string): Frame[] => [{ messageStop: { stopReason } }];
+
+test("Nova thinks in tags before each call: that is thinking, and no part of the history's text", async () => {
+  const answer = frames(
+    ...text(0, "<thin", "king> Lima", " first. </thinking", ">\n", "\nLet me look."),
+    ...use(1, "a"),
+    ...text(2, "<thinking>Then Oslo.</thinking>\n"),
+    ...use(3, "b"),
+    ...stop("tool_use"),
+  );
+  await using upstream = await startUpstream(answer);
+  const model = "us.amazon.nova-pro-v1:0";
+  const conversation = open(await bedrock(upstream, { model }), { tools: [WEATHER] });
+  const turn = await ask(conversation);
+  assert.equal(said(turn, "thinking"), " Lima first. \n\nThen Oslo.");
+  assert.equal(said(turn), "Let me look.");
+  conversation.interrupt("");
+  const [, kept] = historyOf(conversation.state());
+  assert.equal(kept?.content, "Let me look.");
+});
+
+test("an answer that is about tags, or ends in the beginning of one, stays whole", async () => {
+  await using upstream = await startUpstream(
+    frames(...text(0, "Use <thinking>", " tags."), ...stop("end_turn")),
+    frames(...text(0, "<thin"), ...stop("end_turn")),
+    frames(...text(0, "<thin").slice(0, 1), ...stop("end_turn")),
+  );
+  const provider = await bedrock(upstream, { model: "moonshot.kimi-k2-thinking" });
+  const answers = [];
+  for (let run = 0; run < 3; run++) answers.push(said(await ask(open(provider))));
+  assert.deepEqual(answers, ["Use <thinking> tags.", "<thin", "<thin"]);
+});
+
+test("what the user says after an interrupted call is still of its work: its reasoning goes back", async () => {
+  await using upstream = await startUpstream(stream("claude-thinking-and-call"), stream("text"));
+  const provider = await bedrock(upstream);
+  const conversation = open(provider);
+  await ask(conversation);
+  conversation.interrupt("");
+  await ask(open(provider, { state: conversation.state(), message: "Go on" }));
+  assert.deepEqual(kinds(upstream, 1), [
+    ["text"],
+    ["reasoningContent", "reasoningContent", "text", "toolUse"],
+    ["toolResult", "text"],
+  ]);
+});
+
+/** The kinds of block of each message of a request. */
+function kinds(upstream: UpstreamServer, request: number): string[][] {
+  const { messages } = upstream.calls[request]?.json ?? {};
+  return messages.map(({ content }: { content: object[] }) => content.map((block) => Object.keys(block)[0]));
+}
+
+const THOUGHT = { type: "thinking", thinking: "Hm", signature: "of another model" };
+const OPEN_WORK: HistoryMessage[] = [
+  { role: "user", content: "Weather?" },
+  {
+    role: "assistant",
+    content: null,
+    thinking_blocks: [THOUGHT],
+    tool_calls: [{ id: "a", type: "function", function: { name: "get_weather", arguments: "{}" } }],
+  },
+  { role: "tool", tool_call_id: "a", content: "mild" },
+];
+const STATE = { conversation_history: OPEN_WORK };
+const FOREIGN = refuse(
+  400,
+  "ValidationException",
+  "The model returned the following errors: messages.1.content.0: Invalid `signature` in `thinking` block",
+);
+const MISSING = refuse(
+  400,
+  "ValidationException",
+  "The model returned the following errors: messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.",
+);
+
+test("reasoning that the model refuses to take back is left out, and thinking too where it is then missed", async () => {
+  await using upstream = await startUpstream(FOREIGN, MISSING, stream("text"));
+  const provider = await bedrock(upstream, { settings: { reasoningEffort: "low" } });
+  const conversation = open(provider, { state: STATE, tools: [WEATHER] });
+  assert.equal(said(await ask(conversation)), "Hello 👋");
+  const thought = upstream.calls.map(({ json }, request) => [
+    kinds(upstream, request)[1]?.[0],
+    json.additionalModelRequestFields?.thinking?.type,
+  ]);
+  assert.deepEqual(thought, [
+    ["reasoningContent", "enabled"],
+    ["toolUse", "enabled"],
+    ["toolUse", undefined],
+  ]);
+  assert.deepEqual(historyOf(conversation.state())[1], OPEN_WORK[1]);
+});
+
+test("a refusal of reasoning where none was sent is told, not tried again", async () => {
+  await using upstream = await startUpstream(FOREIGN);
+  assert.equal(failureOf(await ask(open(await bedrock(upstream)))).code, "provider_error");
+  assert.equal(upstream.calls.length, 1);
+});
+
+// The frames of Bedrock's stream: cut, broken, or no frames at all.
+
+const START: Frame = { messageStart: { role: "assistant" } };
+const HALF: Frame = { contentBlockDelta: { contentBlockIndex: 0, delta: { text: "Half" } } };
+const bytes = Buffer.concat([encodeFrame(START), encodeFrame(HALF)]);
+
+const CUTS: Record<string, UpstreamReply> = {
+  "before messageStop": stream("cut-before-message-stop"),
+  "in the middle of a frame": { headers: EVENT_STREAM, body: [bytes, bytes.subarray(0, 20)] },
+  "by a reset connection": { headers: EVENT_STREAM, body: [bytes], end: "cut" },
+};
+for (const [where, reply] of Object.entries(CUTS)) {
+  test(`a stream cut ${where} is truncated, and the history stays as it was`, async () => {
+    await using upstream = await startUpstream(reply);
+    const conversation = open(await bedrock(upstream));
+    const turn = await ask(conversation);
+    assert.match(said(turn), /^Half/);
+    assert.equal(failureOf(turn).code, "provider_truncated");
+    assert.deepEqual(conversation.state(), {});
+  });
+}
+
+test("an answer whose frames are cut at any byte reads the same", () => {
+  const all = Buffer.concat(fixtureFrames("text").map(encodeFrame));
+  const whole = [...new EventStreamParser().push(all)];
+  assert.ok(whole.length > 3);
+  for (let cut = 0; cut <= all.length; cut++) {
+    const parser = new EventStreamParser();
+    assert.deepEqual([...parser.push(all.subarray(0, cut)), ...parser.push(all.subarray(cut))], whole);
+  }
+});
+
+const broken = Buffer.from(encodeFrame(HALF));
+broken[broken.length - 6] = 0;
+for (const [what, garbage] of [
+  ["a frame whose checksum is wrong", broken],
+  ["a page of HTML", Buffer.from("<html><body>Bad gateway</body></html>")],
+  ["an event that is not JSON", frameOf({ ":message-type": "event", ":event-type": "metadata" }, "{")],
+] as const) {
+  test(`${what} is not believed, and what came before it in the same packet is said`, async () => {
+    const body = [Buffer.concat([bytes, garbage])];
+    await using upstream = await startUpstream({ headers: EVENT_STREAM, body });
+    const turn = await ask(open(await bedrock(upstream)));
+    assert.equal(said(turn), "Half");
+    assert.equal(failureOf(turn).code, "provider_error");
+    assert.match(failureOf(turn).detail ?? "", /could not be read/);
+  });
+}
+
+for (const length of [0, 15, 16 * 1024 * 1024 + 1, 2 ** 32 - 1]) {
+  test(`a frame that announces ${length} bytes is not waited for, and no memory is taken for it`, async () => {
+    const announced = Buffer.alloc(4);
+    announced.writeUInt32BE(length);
+    // In two pieces: a length may be cut anywhere.
+    const body = [bytes, announced.subarray(0, 1), announced.subarray(1)];
+    await using upstream = await startUpstream({ headers: EVENT_STREAM, body, end: "stall" });
+    const before = process.memoryUsage().arrayBuffers;
+    const turn = await ask(open(await bedrock(upstream)));
+    assert.match(failureOf(turn).detail ?? "", /could not be read/);
+    assert.equal(said(turn), "Half", "what came before it was said");
+    assert.ok(process.memoryUsage().arrayBuffers - before < 16 * 1024 * 1024);
+    assert.equal(await upstream.calls[0]?.closed, "aborted");
+  });
+}
+
+test("headers that are longer than their frame, or than its headers, are no frame", () => {
+  const tooLong = Buffer.from(encodeFrame(START));
+  tooLong.writeUInt32BE(tooLong.length, 4);
+  const cutHeader = frameOf({}, "{}", Buffer.from([9, 58]));
+  for (const frame of [tooLong, cutHeader]) {
+    assert.throws(() => [...new EventStreamParser().push(frame)], { name: "UpstreamGarbage" });
+  }
+});
+
+test("headers of every type are read over, and an error without an exception is one, too", () => {
+  const name = Buffer.from([1, 120]);
+  const values = [[0], [1], [2, 7], [3, 0, 1], [4, 0, 0, 0, 1], [5, ...Array(8).fill(1)], [6, 0, 2, 1, 1]];
+  const others = [...values, [8, ...Array(8).fill(1)], [9, ...Array(16).fill(1)]];
+  const before = Buffer.concat(others.flatMap((value) => [name, Buffer.from(value)]));
+  const frames = [
+    frameOf({ ":message-type": "event", ":event-type": "metadata" }, "{}", before),
+    frameOf({ ":message-type": "error", ":error-code": "throttled", ":error-message": "slow" }, ""),
+    frameOf({ ":message-type": "exception", ":exception-type": "throttlingException" }, "no JSON"),
+  ];
+  assert.deepEqual(
+    [...new EventStreamParser().push(Buffer.concat(frames))],
+    [
+      { event: "metadata", data: "{}" },
+      { event: "error", data: '{"type":"throttled","message":"slow"}' },
+      { event: "error", data: '{"type":"throttlingException","message":"no JSON"}' },
+    ],
   );
 });

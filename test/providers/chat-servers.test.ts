@@ -1,10 +1,12 @@
 /** The servers that people point `compatible/NAME` at, each with a stream as it sends it. */
 
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { historyOf, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
+import { FOREIGN_HISTORY, historyOf, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
-import { startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
+import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
 const compatible = (upstream: UpstreamServer, model = "m") =>
   serve(`compatible/${model}`, { COMPATIBLE_BASE_URL: upstream.url });
@@ -15,11 +17,7 @@ async function callAndReplay(upstream: UpstreamServer) {
   const [turn, next] = await runTools(conversation);
   assert.equal(said(turn, "thinking"), "The user wants the weather.");
   assert.equal(said(next), "ok");
-  assert.deepEqual(turn.events.at(-1), {
-    type: "end",
-    finish: "stop",
-    usage: { input_tokens: 50, output_tokens: 20 },
-  });
+  assert.deepEqual(turn.events.at(-1), { type: "end", finish: "stop", usage: { input_tokens: 50, output_tokens: 20 } });
   return { turn, sent: upstream.calls[1]?.json.messages[2], conversation };
 }
 
@@ -68,13 +66,7 @@ test("OpenRouter: comments are passed over, and reasoning_details go back whole,
         text: "The user wants the weather.",
         signature: "EqoBCkgIARAB",
       },
-      {
-        type: "reasoning.encrypted",
-        data: "gAAAAB",
-        id: "rs_1",
-        format: "openai-responses-v1",
-        index: 1,
-      },
+      { type: "reasoning.encrypted", data: "gAAAAB", id: "rs_1", format: "openai-responses-v1", index: 1 },
     ],
     role: "assistant",
     content: null,
@@ -158,8 +150,268 @@ test("<think> tags at the start of the content are thinking, however the chunks 
   assert.equal(said(turn, "thinking"), "\nIs 9.8 < 9.11? No.\n");
   assert.equal(said(turn), "9.8, said in <think> tags.");
   await ask(open(provider, { state: conversation.state() }));
-  assert.deepEqual(upstream.calls[1]?.json.messages[2], {
-    role: "assistant",
-    content: "9.8, said in <think> tags.",
+  assert.deepEqual(upstream.calls[1]?.json.messages[2], { role: "assistant", content: "9.8, said in <think> tags." });
+});
+
+// Ollama's OpenAI-compatible API: what goes up, what comes out of its streams, and how it fails.
+
+const ollama = (upstream: UpstreamServer, settings = {}, model = "qwen3:8b") =>
+  serve(`ollama/${model}`, { OLLAMA_BASE_URL: upstream.url }, settings);
+
+test("ollama: a text answer streams and brings its usage; no key is sent", async () => {
+  await using upstream = await startUpstream(stream("ollama/text"));
+  const settings = { reasoningEffort: "low", temperature: 0, maxOutputTokens: 300 } as const;
+  const { events } = await ask(open(await ollama(upstream, settings)));
+  assert.deepEqual(events, [
+    { type: "text", delta: "Hel" },
+    { type: "text", delta: "lo 👋" },
+    { type: "end", finish: "stop", usage: { input_tokens: 9, output_tokens: 3 } },
+  ]);
+  const [call] = upstream.calls;
+  assert.equal(call?.headers.authorization, undefined);
+  assert.deepEqual(call?.json, {
+    model: "qwen3:8b",
+    messages: [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "Hi" },
+    ],
+    reasoning_effort: "low",
+    temperature: 0,
+    max_tokens: 300,
+    stream: true,
+    stream_options: { include_usage: true },
   });
+});
+
+test("ollama: reasoning and a whole call with an empty id; both go back with an id of ours", async () => {
+  await using upstream = await startUpstream(stream("ollama/reasoning-and-call"), ok());
+  const [turn] = await runTools(open(await ollama(upstream), { tools: [WEATHER] }));
+  assert.equal(said(turn, "thinking"), "The user wants the weather.");
+  const [call] = turn.events.flatMap((event) => (event.type === "call" ? [event.call] : []));
+  assert.match(call?.id ?? "", /^[0-9a-f]{9}$/);
+  assert.deepEqual(upstream.calls[1]?.json.messages.slice(2), [
+    {
+      reasoning: "The user wants the weather.",
+      role: "assistant",
+      content: null,
+      tool_calls: [
+        {
+          id: call?.id,
+          type: "function",
+          function: { name: "get_weather", arguments: '{"city":"Lima"}' },
+        },
+      ],
+    },
+    { role: "tool", tool_call_id: call?.id, content: "mild" },
+  ]);
+});
+
+test("ollama: parallel calls stay apart, in one chunk without ids and under an index that comes again", async () => {
+  await using upstream = await startUpstream(stream("ollama/parallel-calls"), ok());
+  const conversation = open(await ollama(upstream), { tools: [WEATHER] });
+  const [turn] = await runTools(conversation);
+  const calls = turn.events.flatMap((event) => (event.type === "call" ? [event.call] : []));
+  assert.deepEqual(
+    calls.map((call) => call.name + call.arguments),
+    ['get_weather{"city":"Lima"}', 'get_weather{"city":"Oslo"}', "get_time{}"],
+  );
+  assert.equal(new Set(calls.map((call) => call.id)).size, 3);
+  assert.equal(historyOf(conversation.state()).length, 6);
+});
+
+test("ollama: it takes JPEG, PNG and WebP images, and one travels as a data URL", async () => {
+  await using upstream = await startUpstream(ok());
+  const provider = await ollama(upstream, {}, "llava");
+  assert.deepEqual(provider.mediaTypes, ["image/jpeg", "image/png", "image/webp"]);
+  const attachments = [
+    { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" } as const,
+  ];
+  await ask(open(provider, { attachments }));
+  assert.deepEqual(upstream.calls[0]?.json.messages[1].content, [
+    { type: "text", text: "Hi" },
+    { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0=" } },
+  ]);
+});
+
+test("ollama: another model's history is sent without its PDF, its GIF and its extra fields", async () => {
+  await using upstream = await startUpstream(ok());
+  const state = { conversation_history: FOREIGN_HISTORY };
+  await ask(open(await ollama(upstream), { state }));
+  const [, user, assistant] = upstream.calls[0]?.json.messages ?? [];
+  assert.deepEqual(user.content, [
+    { type: "text", text: "Weather here?" },
+    { type: "text", text: "[an image (GIF) was attached here, which this model cannot read]" },
+    { type: "text", text: "[map.pdf (PDF) was attached here, which this model cannot read]" },
+  ]);
+  assert.deepEqual(Object.keys(assistant), ["role", "content", "tool_calls"]);
+  assert.deepEqual(Object.keys(assistant.tool_calls[0]), ["id", "type", "function"]);
+});
+
+test("ollama: arguments that are no JSON object are wrapped, for it parses them as one", async () => {
+  const call = (id: string, written: string) => ({
+    id,
+    type: "function" as const,
+    function: { name: "get_weather", arguments: written },
+  });
+  const history = [
+    { role: "user" as const, content: "Weather?" },
+    { role: "assistant" as const, content: null, tool_calls: [call("a", "[1]"), call("b", "{")] },
+    { role: "tool" as const, tool_call_id: "a", content: "x" },
+    { role: "tool" as const, tool_call_id: "b", content: "x" },
+  ];
+  await using upstream = await startUpstream(ok());
+  await ask(open(await ollama(upstream), { state: { conversation_history: history } }));
+  const calls: { function: { arguments: string } }[] = upstream.calls[0]?.json.messages[2].tool_calls;
+  assert.deepEqual(
+    calls.map((sent) => JSON.parse(sent.function.arguments)),
+    [{ unparsed_arguments: "[1]" }, { unparsed_arguments: "{" }],
+  );
+});
+
+const error = (status: number, message: string, type: string) =>
+  jsonReply(status, { error: { message, type, param: null, code: null } });
+
+for (const [what, reply, sentence] of [
+  [
+    "a model that was never pulled",
+    error(404, 'model "qwen3:8b" not found, try pulling it first', "not_found_error"),
+    "Ollama does not have the model qwen3:8b yet. Where it runs: ollama pull qwen3:8b",
+  ],
+  [
+    "a model without tools",
+    error(400, "registry.ollama.ai/library/qwen3:8b does not support tools", "invalid_request_error"),
+    "The model qwen3:8b of Ollama does not support tools. Choose another one.",
+  ],
+  [
+    "an effort for a model that cannot think",
+    error(400, '"qwen3:8b" does not support thinking', "invalid_request_error"),
+    "The model qwen3:8b of Ollama does not support thinking. Choose another one.",
+  ],
+] as const) {
+  test(`ollama: ${what} is an error that says what to do`, async () => {
+    await using upstream = await startUpstream(reply);
+    const failure = failureOf(await ask(open(await ollama(upstream))));
+    assert.deepEqual([failure.code, failure.retryable], ["provider_error", false]);
+    assert.equal(failure.detail, sentence);
+    assert.equal(upstream.calls.length, 1);
+  });
+}
+
+test("ollama: where nothing listens, the error asks whether it is running", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  const provider = await serve("ollama/qwen3:8b", {
+    OLLAMA_BASE_URL: `http://127.0.0.1:${port}/v1`,
+  });
+  const failure = failureOf(await ask(open(provider)));
+  assert.deepEqual([failure.code, failure.retryable], ["provider_error", true]);
+  assert.equal(failure.detail, "Ollama could not be reached: is it running?");
+});
+
+test("ollama: a stream without its end is truncated, and an error inside it is an error", async () => {
+  const begun = { choices: [{ index: 0, delta: { content: "Half" }, finish_reason: null }] };
+  await using upstream = await startUpstream(
+    { body: [`data: ${JSON.stringify(begun)}\n\n`] },
+    {
+      body: [
+        `data: ${JSON.stringify(begun)}\n\n`,
+        'data: {"error":{"message":"llama runner process has terminated","type":"api_error"}}\n\n',
+      ],
+    },
+  );
+  const provider = await ollama(upstream);
+  assert.equal(failureOf(await ask(open(provider))).code, "provider_truncated");
+  const broken = await ask(open(provider));
+  assert.equal(said(broken), "Half");
+  assert.equal(failureOf(broken).code, "provider_error");
+});
+
+// A LiteLLM proxy with the providers behind it; LiteLLM with Claude also is in chat-completions.test.ts.
+
+const litellm = (upstream: UpstreamServer, model: string, settings = {}) =>
+  serve(`litellm/${model}`, { LITELLM_BASE_URL: upstream.url, LITELLM_API_KEY: "sk-l" }, settings);
+
+test("LiteLLM: the model's name goes through unchanged, a PDF is a file part, an image an image_url", async () => {
+  await using upstream = await startUpstream(ok());
+  await ask(
+    open(await litellm(upstream, "bedrock/us.anthropic.claude"), {
+      attachments: [
+        { type: "image", name: "a.gif", mime_type: "image/gif", url: "data:image/gif;base64,R0lGODlh" },
+        { type: "file", name: "b.pdf", mime_type: "application/pdf", url: "data:application/pdf;base64,JVBERi0=" },
+      ],
+    }),
+  );
+  const { model, messages } = upstream.calls[0]?.json ?? {};
+  assert.equal(model, "bedrock/us.anthropic.claude");
+  assert.deepEqual(messages[1].content.slice(1), [
+    { type: "image_url", image_url: { url: "data:image/gif;base64,R0lGODlh" } },
+    { type: "file", file: { filename: "b.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } },
+  ]);
+});
+
+test("LiteLLM with Gemini: signatures on message and call go back verbatim, and the usage chunk counts", async () => {
+  await using upstream = await startUpstream(stream("chat-completions/litellm-gemini-signature"), ok());
+  const conversation = open(await litellm(upstream, "gemini-3-pro"), { tools: [WEATHER] });
+  const [turn] = await runTools(conversation);
+  assert.equal(said(turn, "thinking"), "I need the weather.");
+  assert.deepEqual(turn.events.at(-1), { type: "end", finish: "stop", usage: { input_tokens: 50, output_tokens: 20 } });
+  assert.deepEqual(upstream.calls[1]?.json.messages[2], {
+    reasoning_content: "I need the weather.",
+    provider_specific_fields: { thought_signatures: ["CsQBsig"] },
+    role: "assistant",
+    content: null,
+    tool_calls: [
+      {
+        provider_specific_fields: { thought_signature: "CsQBsig" },
+        id: "call_1__thought__CsQBsig",
+        type: "function",
+        function: { name: "get_weather", arguments: '{"city": "Lima"}' },
+      },
+    ],
+  });
+});
+
+test("LiteLLM: thinking blocks of a finished turn go back, its plain reasoning does not", async () => {
+  await using upstream = await startUpstream(ok());
+  const block = { type: "thinking", thinking: "Hm.", signature: "EqoB" };
+  const conversation_history = [
+    { role: "user" as const, content: "Hello" },
+    { role: "assistant" as const, content: "Hi", reasoning_content: "Hm.", thinking_blocks: [block] },
+  ];
+  await ask(open(await litellm(upstream, "claude"), { state: { conversation_history } }));
+  assert.deepEqual(upstream.calls[0]?.json.messages[2], { thinking_blocks: [block], role: "assistant", content: "Hi" });
+});
+
+test("LiteLLM: the exceptions of the providers behind it have their codes", async () => {
+  const cases = [
+    [429, { type: "throttling_error", code: "429" }, { "retry-after": "30" }, "provider_rate_limited"],
+    [401, { type: "auth_error", code: "401" }, {}, "provider_auth"],
+    [400, { type: "no_db_connection", message: "No connected db." }, {}, "provider_auth"],
+    [400, { message: "litellm.ContextWindowExceededError: too long" }, {}, "context_too_long"],
+    [400, { message: "litellm.ContentPolicyViolationError: no" }, {}, "content_filtered"],
+    [400, { message: "/chat/completions: Invalid model name passed in model=x" }, {}, "provider_error"],
+    [
+      400,
+      {
+        message:
+          "litellm.UnsupportedParamsError: openai does not support parameters: ['reasoning_effort'], for model=gpt-4o.",
+        type: "invalid_request_error",
+        param: null,
+        code: "400",
+      },
+      {},
+      "provider_error",
+    ],
+  ] as const;
+  await using upstream = await startUpstream(
+    ...cases.map(([status, error, headers]) => jsonReply(status, { error }, headers)),
+  );
+  const provider = await litellm(upstream, "x");
+  for (const [, , headers, code] of cases) {
+    const failure = failureOf(await ask(open(provider)));
+    assert.equal(failure.code, code);
+    assert.equal(failure.retryAfter, "retry-after" in headers ? 30 : undefined);
+  }
 });

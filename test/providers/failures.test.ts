@@ -10,7 +10,10 @@ import type { Provider } from "../../server/providers/provider.ts";
 import { claude, stream as claudeStream } from "../support/anthropic.ts";
 import { bedrock, stream as bedrockStream, type Frame, fixtureFrames, frames, refuse } from "../support/bedrock.ts";
 import { serve, stream } from "../support/chat-servers.ts";
+import { post } from "../support/chat-transports.ts";
+import { startServer } from "../support/start-server.ts";
 import { ask, chatProvider, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { CHAT_COMPLETIONS, RESPONSES } from "../support/upstream-replies.ts";
 import {
   eventStream,
   jsonReply,
@@ -30,14 +33,14 @@ const anthropicRefusal = (status: number, type: string, message: string) =>
 const googleRefusal = (code: number, status: string, message: string, details?: object[]) =>
   jsonReply(code, [{ error: { code, message, status, ...(details && { details }) } }]);
 
-type Row = readonly [
-  provider: keyof typeof PROVIDERS,
-  reply: UpstreamReply,
-  code: string,
+interface Row {
+  provider: keyof typeof PROVIDERS;
+  reply: UpstreamReply;
+  code: string;
   /** 3 where sending the request again may help. */
-  tries: 1 | 3,
-  detail: RegExp,
-];
+  tries: 1 | 3;
+  detail: RegExp;
+}
 
 const PROVIDERS = {
   chat: (upstream: UpstreamServer) => chatProvider(upstream),
@@ -46,276 +49,186 @@ const PROVIDERS = {
   gemini,
 } satisfies Record<string, (upstream: UpstreamServer) => Provider | Promise<Provider>>;
 
-const chat = (status: number, body: unknown, code: string, detail: RegExp, tries: 1 | 3 = 1): Row => [
-  "chat",
-  jsonReply(status, body),
-  code,
-  tries,
-  detail,
-];
-const claudes = (status: number, type: string, message: string, code: string, detail: RegExp): Row => [
-  "anthropic",
-  anthropicRefusal(status, type, message),
-  code,
-  1,
-  detail,
-];
-const bedrocks = (
-  status: number,
-  type: string,
-  message: string,
+/** Replies that all mean the same. */
+function refused(
+  provider: Row["provider"],
   code: string,
+  tries: Row["tries"],
   detail: RegExp,
-  tries: 1 | 3 = 1,
-): Row => ["bedrock", refuse(status, `${type}Exception`, message), code, tries, detail];
-const googles = (status: number, type: string, message: string, code: string, detail: RegExp): Row => [
-  "gemini",
-  googleRefusal(status, type, message),
-  code,
-  1,
-  detail,
-];
+  replies: readonly UpstreamReply[],
+): Row[] {
+  return replies.map((reply) => ({ provider, reply, code, tries, detail }));
+}
 
 const REFUSALS: readonly Row[] = [
-  chat(
-    400,
-    { error: { message: "Invalid image", param: "messages[0].content[1]" } },
-    "invalid_request",
-    /does not take this message/,
-  ),
-  chat(
-    400,
-    { object: "error", message: "bad image", type: "BadRequestError", code: 400 },
-    "invalid_request",
-    /does not take/,
-  ),
-  chat(400, { error: { code: "context_length_exceeded" } }, "context_too_long", /too long/),
-  chat(
-    400,
-    { error: { message: "This model's maximum context length is 4096 tokens." } },
-    "context_too_long",
-    /too long/,
-  ),
-  chat(400, { error: { type: "exceed_context_size_error", code: 400 } }, "context_too_long", /too long/),
-  chat(
-    400,
-    [{ error: { message: "The input token count (9) exceeds the maximum number of tokens" } }],
-    "context_too_long",
-    /too long/,
-  ),
-  chat(
-    400,
-    { error: { message: "litellm.BadRequestError: BedrockException - Input is too long" } },
-    "context_too_long",
-    /too long/,
-  ),
-  chat(400, { error: { code: "content_policy_violation" } }, "content_filtered", /usage policy/),
-  chat(400, { error: { code: "content_filter" } }, "content_filtered", /usage policy/),
-  chat(400, { error: { code: "invalid_prompt" } }, "content_filtered", /usage policy/),
-  chat(
-    400,
-    { error: { message: "litellm.ContentPolicyViolationError: AzureException", type: null } },
-    "content_filtered",
-    /usage policy/,
-  ),
-  chat(
-    400,
-    { error: { code: "unknown_parameter", param: "tools[0].strict" } },
-    "provider_error",
-    /settings of this agent/,
-  ),
-  chat(
-    400,
-    { error: { message: "/chat/completions: Invalid model name passed in model=x" } },
-    "provider_error",
-    /does not know the model/,
-  ),
-  chat(
-    400,
-    [{ error: { code: 400, message: "Bad part", status: "INVALID_ARGUMENT" } }],
-    "invalid_request",
-    /does not take/,
-  ),
-  chat(413, "<h1>413 Request Entity Too Large</h1>", "invalid_request", /this large/),
-  chat(422, { detail: [{ loc: ["body", "messages"], msg: "field required" }] }, "invalid_request", /does not take/),
-  chat(401, { error: { message: "Incorrect API key provided: sk-secret" } }, "provider_auth", /API key/),
-  chat(403, "forbidden", "provider_auth", /API key/),
-  chat(402, { error: { message: "Insufficient credits" } }, "provider_rate_limited", /quota/),
-  chat(404, { error: { code: "model_not_found" } }, "provider_error", /does not know the model/),
-  chat(404, "404 page not found", "provider_error", /base URL/),
-  chat(429, { error: { code: "insufficient_quota" } }, "provider_rate_limited", /quota/),
-  chat(418, "teapot", "provider_error", /settings of this agent/),
-  chat(408, { error: { message: "sk-secret" } }, "provider_timeout", /took too long/, 3),
-  chat(429, { error: { message: "sk-secret" } }, "provider_rate_limited", /too many requests/, 3),
-  chat(500, { error: { message: "sk-secret" } }, "provider_error", /internal error/, 3),
-  chat(502, { error: { message: "sk-secret" } }, "provider_error", /internal error/, 3),
-  chat(503, { error: { message: "sk-secret" } }, "provider_overloaded", /overloaded/, 3),
-  chat(504, { error: { message: "sk-secret" } }, "provider_timeout", /took too long/, 3),
-  claudes(401, "authentication_error", "invalid x-api-key", "provider_auth", /refused the API key/),
-  claudes(403, "permission_error", "no access", "provider_auth", /may not use this model/),
-  claudes(404, "not_found_error", "model: claude-x", "provider_error", /does not know the model/),
-  claudes(402, "billing_error", "pay", "provider_rate_limited", /quota or credit/),
-  claudes(413, "request_too_large", "Request exceeds 32 MB", "invalid_request", /this large/),
-  claudes(
-    400,
-    "invalid_request_error",
-    "Your credit balance is too low to access the Anthropic API.",
-    "provider_rate_limited",
-    /quota or credit/,
-  ),
-  claudes(
-    400,
-    "invalid_request_error",
-    "prompt is too long: 210000 tokens > 200000 maximum",
-    "context_too_long",
-    /too long/,
-  ),
-  claudes(
-    400,
-    "invalid_request_error",
-    "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000",
-    "context_too_long",
-    /too long/,
-  ),
-  claudes(
-    400,
-    "invalid_request_error",
-    "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum",
-    "invalid_request",
-    /does not take this message/,
-  ),
-  claudes(
-    400,
-    "invalid_request_error",
-    "max_tokens: 200000 > 128000, which is the maximum allowed number of output tokens",
-    "provider_error",
-    /settings of this agent/,
-  ),
-  claudes(
-    400,
-    "invalid_request_error",
-    '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".',
-    "provider_error",
-    /settings of this agent/,
-  ),
-  claudes(
-    400,
-    "invalid_request_error",
-    "`temperature` is deprecated for this model.",
-    "provider_error",
-    /settings of this agent/,
-  ),
-  claudes(
-    400,
-    "invalid_request_error",
-    "Output blocked by content filtering policy",
-    "content_filtered",
-    /usage policy/,
-  ),
-  bedrocks(403, "AccessDenied", "You don't have access to the model", "provider_auth", /refused the credentials/),
-  bedrocks(403, "UnrecognizedClient", "The security token is invalid", "provider_auth", /refused the credentials/),
-  bedrocks(403, "ExpiredToken", "The security token is expired", "provider_auth", /refused the credentials/),
-  bedrocks(404, "ResourceNotFound", "Could not resolve the model", "provider_error", /does not know the model/),
-  bedrocks(400, "Validation", "The provided model identifier is invalid.", "provider_error", /does not know the model/),
-  bedrocks(
-    400,
-    "Validation",
-    "Invocation of model ID x with on-demand throughput isn’t supported.",
-    "provider_error",
-    /does not know the model/,
-  ),
-  bedrocks(400, "Validation", "Input is too long for requested model.", "context_too_long", /too long/),
-  bedrocks(
-    400,
-    "Validation",
-    "Input Tokens Exceeded: Number of input tokens exceeds maximum length.",
-    "context_too_long",
-    /too long/,
-  ),
-  bedrocks(
-    400,
-    "Validation",
-    "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000",
-    "context_too_long",
-    /too long/,
-  ),
-  bedrocks(400, "Validation", "Output blocked by content filtering policy", "content_filtered", /usage policy/),
-  bedrocks(
-    400,
-    "Validation",
-    "This model doesn't support the image content block that you provided.",
-    "invalid_request",
-    /does not take one of the attachments/,
-  ),
-  bedrocks(
-    400,
-    "Validation",
-    "The model returned the following errors: `temperature` is deprecated for this model.",
-    "provider_error",
-    /settings of this agent/,
-  ),
-  bedrocks(
-    400,
-    "Validation",
-    "This model doesn't support tool use in streaming mode.",
-    "provider_error",
-    /settings of this agent/,
-  ),
-  bedrocks(400, "Validation", "Something about messages.1", "invalid_request", /does not take this message/),
-  bedrocks(408, "ModelTimeout", "The processing time exceeded", "provider_timeout", /took too long/, 3),
-  bedrocks(424, "ModelError", "the model failed", "provider_error", /internal error/, 3),
-  bedrocks(
-    429,
-    "Throttling",
-    "Too many tokens, please wait before trying again.",
-    "provider_rate_limited",
-    /too many requests/,
-    3,
-  ),
-  bedrocks(
-    400,
-    "ServiceQuotaExceeded",
-    "The number of requests exceeds the service quota.",
-    "provider_rate_limited",
-    /too many requests/,
-    3,
-  ),
-  bedrocks(429, "ModelNotReady", "Model is not ready for inference.", "provider_overloaded", /overloaded/, 3),
-  bedrocks(503, "ServiceUnavailable", "The service isn't currently available.", "provider_overloaded", /overloaded/, 3),
-  bedrocks(500, "InternalServer", "Internal error", "provider_error", /internal error/, 3),
-  googles(
-    400,
-    "INVALID_ARGUMENT",
-    "API key not valid. Please pass a valid API key.",
-    "provider_auth",
-    /^Gemini refused the API key/,
-  ),
-  googles(400, "FAILED_PRECONDITION", "User location is not supported for the API use.", "provider_auth", /country/),
-  googles(
-    403,
-    "PERMISSION_DENIED",
-    "Generative Language API has not been used in project 1",
-    "provider_auth",
-    /^Gemini refused the API key/,
-  ),
-  googles(
-    400,
-    "INVALID_ARGUMENT",
-    "The input token count (1300000) exceeds the maximum number of tokens allowed (1048575).",
-    "context_too_long",
-    /too long/,
-  ),
-  googles(
-    404,
-    "NOT_FOUND",
-    "models/gemini-9 is not found for API version v1main",
-    "provider_error",
-    /does not know the model/,
-  ),
-  googles(400, "INVALID_ARGUMENT", "Unable to process input image.", "invalid_request", /attachments/),
+  ...refused("chat", "invalid_request", 1, /does not take this message/, [
+    jsonReply(400, { error: { message: "Invalid image", param: "messages[0].content[1]" } }),
+  ]),
+  ...refused("chat", "invalid_request", 1, /does not take/, [
+    jsonReply(400, { object: "error", message: "bad image", type: "BadRequestError", code: 400 }),
+    jsonReply(400, [{ error: { code: 400, message: "Bad part", status: "INVALID_ARGUMENT" } }]),
+    jsonReply(422, { detail: [{ loc: ["body", "messages"], msg: "field required" }] }),
+  ]),
+  ...refused("chat", "context_too_long", 1, /too long/, [
+    jsonReply(400, { error: { code: "context_length_exceeded" } }),
+    jsonReply(400, { error: { message: "This model's maximum context length is 4096 tokens." } }),
+    jsonReply(400, { error: { type: "exceed_context_size_error", code: 400 } }),
+    jsonReply(400, [{ error: { message: "The input token count (9) exceeds the maximum number of tokens" } }]),
+    jsonReply(400, { error: { message: "litellm.BadRequestError: BedrockException - Input is too long" } }),
+  ]),
+  ...refused("chat", "content_filtered", 1, /usage policy/, [
+    jsonReply(400, { error: { code: "content_policy_violation" } }),
+    jsonReply(400, { error: { code: "content_filter" } }),
+    jsonReply(400, { error: { code: "invalid_prompt" } }),
+    jsonReply(400, { error: { message: "litellm.ContentPolicyViolationError: AzureException", type: null } }),
+  ]),
+  ...refused("chat", "provider_error", 1, /settings of this agent/, [
+    jsonReply(400, { error: { code: "unknown_parameter", param: "tools[0].strict" } }),
+    jsonReply(418, "teapot"),
+  ]),
+  ...refused("chat", "provider_error", 1, /does not know the model/, [
+    jsonReply(400, { error: { message: "/chat/completions: Invalid model name passed in model=x" } }),
+    jsonReply(404, { error: { code: "model_not_found" } }),
+  ]),
+  ...refused("chat", "invalid_request", 1, /this large/, [jsonReply(413, "<h1>413 Request Entity Too Large</h1>")]),
+  ...refused("chat", "provider_auth", 1, /API key/, [
+    jsonReply(401, { error: { message: "Incorrect API key provided: sk-secret" } }),
+    jsonReply(403, "forbidden"),
+  ]),
+  ...refused("chat", "provider_rate_limited", 1, /quota/, [
+    jsonReply(402, { error: { message: "Insufficient credits" } }),
+    jsonReply(429, { error: { code: "insufficient_quota" } }),
+  ]),
+  ...refused("chat", "provider_error", 1, /base URL/, [jsonReply(404, "404 page not found")]),
+  ...refused("chat", "provider_timeout", 3, /took too long/, [
+    jsonReply(408, { error: { message: "sk-secret" } }),
+    jsonReply(504, { error: { message: "sk-secret" } }),
+  ]),
+  ...refused("chat", "provider_rate_limited", 3, /too many requests/, [
+    jsonReply(429, { error: { message: "sk-secret" } }),
+  ]),
+  ...refused("chat", "provider_error", 3, /internal error/, [
+    jsonReply(500, { error: { message: "sk-secret" } }),
+    jsonReply(502, { error: { message: "sk-secret" } }),
+  ]),
+  ...refused("chat", "provider_overloaded", 3, /overloaded/, [jsonReply(503, { error: { message: "sk-secret" } })]),
+  ...refused("anthropic", "provider_auth", 1, /refused the API key/, [
+    anthropicRefusal(401, "authentication_error", "invalid x-api-key"),
+  ]),
+  ...refused("anthropic", "provider_auth", 1, /may not use this model/, [
+    anthropicRefusal(403, "permission_error", "no access"),
+  ]),
+  ...refused("anthropic", "provider_error", 1, /does not know the model/, [
+    anthropicRefusal(404, "not_found_error", "model: claude-x"),
+  ]),
+  ...refused("anthropic", "provider_rate_limited", 1, /quota or credit/, [
+    anthropicRefusal(402, "billing_error", "pay"),
+    anthropicRefusal(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
+  ]),
+  ...refused("anthropic", "invalid_request", 1, /this large/, [
+    anthropicRefusal(413, "request_too_large", "Request exceeds 32 MB"),
+  ]),
+  ...refused("anthropic", "context_too_long", 1, /too long/, [
+    anthropicRefusal(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
+    anthropicRefusal(
+      400,
+      "invalid_request_error",
+      "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000",
+    ),
+  ]),
+  ...refused("anthropic", "invalid_request", 1, /does not take this message/, [
+    anthropicRefusal(
+      400,
+      "invalid_request_error",
+      "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum",
+    ),
+  ]),
+  ...refused("anthropic", "provider_error", 1, /settings of this agent/, [
+    anthropicRefusal(
+      400,
+      "invalid_request_error",
+      "max_tokens: 200000 > 128000, which is the maximum allowed number of output tokens",
+    ),
+    anthropicRefusal(
+      400,
+      "invalid_request_error",
+      '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".',
+    ),
+    anthropicRefusal(400, "invalid_request_error", "`temperature` is deprecated for this model."),
+  ]),
+  ...refused("anthropic", "content_filtered", 1, /usage policy/, [
+    anthropicRefusal(400, "invalid_request_error", "Output blocked by content filtering policy"),
+  ]),
+  ...refused("bedrock", "provider_auth", 1, /refused the credentials/, [
+    refuse(403, "AccessDeniedException", "You don't have access to the model"),
+    refuse(403, "UnrecognizedClientException", "The security token is invalid"),
+    refuse(403, "ExpiredTokenException", "The security token is expired"),
+  ]),
+  ...refused("bedrock", "provider_error", 1, /does not know the model/, [
+    refuse(404, "ResourceNotFoundException", "Could not resolve the model"),
+    refuse(400, "ValidationException", "The provided model identifier is invalid."),
+    refuse(400, "ValidationException", "Invocation of model ID x with on-demand throughput isn’t supported."),
+  ]),
+  ...refused("bedrock", "context_too_long", 1, /too long/, [
+    refuse(400, "ValidationException", "Input is too long for requested model."),
+    refuse(400, "ValidationException", "Input Tokens Exceeded: Number of input tokens exceeds maximum length."),
+    refuse(400, "ValidationException", "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000"),
+  ]),
+  ...refused("bedrock", "content_filtered", 1, /usage policy/, [
+    refuse(400, "ValidationException", "Output blocked by content filtering policy"),
+  ]),
+  ...refused("bedrock", "invalid_request", 1, /does not take one of the attachments/, [
+    refuse(400, "ValidationException", "This model doesn't support the image content block that you provided."),
+  ]),
+  ...refused("bedrock", "provider_error", 1, /settings of this agent/, [
+    refuse(
+      400,
+      "ValidationException",
+      "The model returned the following errors: `temperature` is deprecated for this model.",
+    ),
+    refuse(400, "ValidationException", "This model doesn't support tool use in streaming mode."),
+  ]),
+  ...refused("bedrock", "invalid_request", 1, /does not take this message/, [
+    refuse(400, "ValidationException", "Something about messages.1"),
+  ]),
+  ...refused("bedrock", "provider_timeout", 3, /took too long/, [
+    refuse(408, "ModelTimeoutException", "The processing time exceeded"),
+  ]),
+  ...refused("bedrock", "provider_error", 3, /internal error/, [
+    refuse(424, "ModelErrorException", "the model failed"),
+    refuse(500, "InternalServerException", "Internal error"),
+  ]),
+  ...refused("bedrock", "provider_rate_limited", 3, /too many requests/, [
+    refuse(429, "ThrottlingException", "Too many tokens, please wait before trying again."),
+    refuse(400, "ServiceQuotaExceededException", "The number of requests exceeds the service quota."),
+  ]),
+  ...refused("bedrock", "provider_overloaded", 3, /overloaded/, [
+    refuse(429, "ModelNotReadyException", "Model is not ready for inference."),
+    refuse(503, "ServiceUnavailableException", "The service isn't currently available."),
+  ]),
+  ...refused("gemini", "provider_auth", 1, /^Gemini refused the API key/, [
+    googleRefusal(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
+    googleRefusal(403, "PERMISSION_DENIED", "Generative Language API has not been used in project 1"),
+  ]),
+  ...refused("gemini", "provider_auth", 1, /country/, [
+    googleRefusal(400, "FAILED_PRECONDITION", "User location is not supported for the API use."),
+  ]),
+  ...refused("gemini", "context_too_long", 1, /too long/, [
+    googleRefusal(
+      400,
+      "INVALID_ARGUMENT",
+      "The input token count (1300000) exceeds the maximum number of tokens allowed (1048575).",
+    ),
+  ]),
+  ...refused("gemini", "provider_error", 1, /does not know the model/, [
+    googleRefusal(404, "NOT_FOUND", "models/gemini-9 is not found for API version v1main"),
+  ]),
+  ...refused("gemini", "invalid_request", 1, /attachments/, [
+    googleRefusal(400, "INVALID_ARGUMENT", "Unable to process input image."),
+  ]),
 ];
 
-for (const [provider, reply, code, tries, detail] of REFUSALS) {
+for (const { provider, reply, code, tries, detail } of REFUSALS) {
   const [body = ""] = reply.body ?? [];
   test(`${provider}: ${reply.status} ${String(body).slice(0, 120)} is ${code}, asked ${tries} times`, async () => {
     await using upstream = await startUpstream(reply, reply, reply, { body: [] });
@@ -339,9 +252,7 @@ test("what only the operator can mend is not to be tried again", async () => {
 
 test("Retry-After of up to 2 seconds is waited for; a longer one is passed on at once", async () => {
   const limited = (seconds: string) => jsonReply(429, {}, { "retry-after": seconds });
-  const ok = {
-    body: [eventStream({ choices: [{ delta: { content: "ok" }, finish_reason: "stop" }] })],
-  };
+  const ok = { body: [eventStream({ choices: [{ delta: { content: "ok" }, finish_reason: "stop" }] })] };
   await using upstream = await startUpstream(limited("2"), ok, limited("3"), ok);
   const waits: number[] = [];
   const clock = { random: () => 0.5, wait: async (ms: number) => void waits.push(ms) };
@@ -415,9 +326,7 @@ for (const [error, code] of [
 ] as const) {
   test(`an error in the stream, ${JSON.stringify(error)}, is ${code}`, async () => {
     const role = { choices: [{ index: 0, delta: { role: "assistant" } }] };
-    await using upstream = await startUpstream({
-      body: [eventStream(role), eventStream({ error })],
-    });
+    await using upstream = await startUpstream({ body: [eventStream(role), eventStream({ error })] });
     assert.equal(failureOf(await ask(open(chatProvider(upstream)))).code, code);
     assert.equal(upstream.calls.length, 1);
   });
@@ -426,9 +335,7 @@ for (const [error, code] of [
 test("an error as the first event of a stream is tried again where it may pass, as a status would be", async () => {
   const busy = { body: [eventStream({ error: { type: "overloaded_error", message: "x" } })] };
   const wrong = { body: [eventStream({ error: { code: "invalid_prompt", message: "x" } })] };
-  const ok = {
-    body: [eventStream({ choices: [{ delta: { content: "ok" }, finish_reason: "stop" }] })],
-  };
+  const ok = { body: [eventStream({ choices: [{ delta: { content: "ok" }, finish_reason: "stop" }] })] };
   await using upstream = await startUpstream(busy, ok, busy, busy, busy, wrong);
   const provider = chatProvider(upstream);
   assert.equal((await ask(open(provider))).error, undefined);
@@ -578,4 +485,66 @@ for (const [name, provider, reply, text] of [
       assert.equal(failureOf(turn).code, "provider_truncated");
     });
   }
+}
+
+// The name that a provider gave a request: it stands in the log, for its support to be asked about.
+
+/** A refusal that no try can mend. */
+const refusal = (headers: Record<string, string>) =>
+  jsonReply(400, { error: { type: "invalid_request_error", message: "No." } }, headers);
+
+const root = (url: string) => url.replace(/\/v1$/, "");
+
+interface Case {
+  model: string;
+  env: (url: string) => Record<string, string>;
+  reply: UpstreamReply;
+  named: string | undefined;
+}
+
+const anthropic = {
+  model: "anthropic/claude-sonnet-4-5",
+  env: (url: string) => ({ ANTHROPIC_API_KEY: "sk-of-a-test", ANTHROPIC_BASE_URL: root(url) }),
+};
+const BEDROCK = {
+  model: "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+  env: (url: string) => ({
+    AWS_REGION: "us-east-1",
+    AWS_BEARER_TOKEN_BEDROCK: "key-of-a-test",
+    BEDROCK_BASE_URL: root(url),
+  }),
+};
+
+const CASES: Record<string, Case> = {
+  "an answer of OpenAI": {
+    ...RESPONSES,
+    reply: { ...RESPONSES.text("Hi"), headers: { "x-request-id": "req_1" } },
+    named: "req_1",
+  },
+  "an answer of LiteLLM": {
+    ...CHAT_COMPLETIONS,
+    reply: { ...CHAT_COMPLETIONS.text("Hi"), headers: { "x-request-id": "req_2" } },
+    named: "req_2",
+  },
+  "a refusal of OpenAI": { ...RESPONSES, reply: refusal({ "x-request-id": "req_3" }), named: "req_3" },
+  "a refusal of Anthropic": { ...anthropic, reply: refusal({ "request-id": "req_4" }), named: "req_4" },
+  "a refusal of Bedrock": { ...BEDROCK, reply: refusal({ "x-amzn-requestid": "req_5" }), named: "req_5" },
+  "an answer without a name": { ...RESPONSES, reply: RESPONSES.text("Hi"), named: undefined },
+  "a name that is none": {
+    ...RESPONSES,
+    reply: { ...RESPONSES.text("Hi"), headers: { "x-request-id": `${"x".repeat(201)}` } },
+    named: undefined,
+  },
+};
+
+for (const [name, { model, env, reply, named }] of Object.entries(CASES)) {
+  test(`the provider's name of a request is in the log: ${name}`, async (t) => {
+    await using upstream = await startUpstream(reply);
+    const server = await startServer(t, { agent: { model }, env: { ...env(upstream.url), PARLEY_LOG: "json" } });
+    await post(server, { message: "Hi", stream: false });
+    await server.close();
+    const lines = server.log.map((line) => JSON.parse(line));
+    const [run] = lines.filter(({ msg }) => msg === "run");
+    assert.equal(run.provider_request_id, named);
+  });
 }

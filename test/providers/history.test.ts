@@ -22,13 +22,7 @@ function scripted(...answers: AssistantMessage[]) {
 
 function open(model: HistoryModel, start: Partial<ConversationStart> = {}) {
   const provider = new HistoryProvider({ id: "scripted", label: "The model", mediaTypes: [] }, model);
-  return provider.open({
-    setup: { instructions: "", tools: [] },
-    state: {},
-    message: "Hi",
-    attachments: [],
-    ...start,
-  });
+  return provider.open({ setup: { instructions: "", tools: [] }, state: {}, message: "Hi", attachments: [], ...start });
 }
 
 const HI: HistoryMessage = { role: "user", content: "Hi" };
@@ -92,9 +86,7 @@ test("a new conversation that has not got anywhere has the state {}", async () =
 test("stopped in the middle of a text: the part that was shown becomes the model's message", () => {
   const conversation = open(scripted().model);
   conversation.interrupt("Half an ans");
-  assert.deepEqual(conversation.state(), {
-    conversation_history: [HI, { role: "assistant", content: "Half an ans" }],
-  });
+  assert.deepEqual(conversation.state(), { conversation_history: [HI, { role: "assistant", content: "Half an ans" }] });
 });
 
 test("stopped before the first word: no empty message is kept", () => {
@@ -132,9 +124,7 @@ test("at the turn limit: text that came with the calls is not kept twice", async
   const conversation = open(scripted(CALLS).model);
   await ask(conversation);
   conversation.interrupt("Let me look.");
-  assert.deepEqual(conversation.state(), {
-    conversation_history: [HI, CALLS, cancelled("a"), cancelled("b")],
-  });
+  assert.deepEqual(conversation.state(), { conversation_history: [HI, CALLS, cancelled("a"), cancelled("b")] });
 });
 
 test("an empty answer is not kept: several APIs refuse an empty message", async () => {
@@ -160,12 +150,7 @@ const image = (base64: string): HistoryMessage => ({
 });
 const pdf = (base64: string): HistoryMessage => ({
   role: "user",
-  content: [
-    {
-      type: "file",
-      file: { filename: "r.pdf", file_data: `data:application/pdf;base64,${base64}` },
-    },
-  ],
+  content: [{ type: "file", file: { filename: "r.pdf", file_data: `data:application/pdf;base64,${base64}` } }],
 });
 const noticeOf = (text: string) => ({ type: "text", text });
 

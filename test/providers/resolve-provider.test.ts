@@ -1,10 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { checkAgent } from "../../server/agent/define.ts";
 import { readSettings } from "../../server/config/settings.ts";
 import { ConfigError } from "../../server/errors.ts";
-import { resolveProvider } from "../../server/providers/index.ts";
-import { ask, open } from "../support/upstream-conversation.ts";
-import { fixture, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
+import { PROVIDER_ROWS, type ProviderId, resolveProvider } from "../../server/providers/index.ts";
+import type { ModelSettings } from "../../server/providers/provider.ts";
+import { bedrock, stream } from "../support/bedrock.ts";
+import { ok, serve, WEATHER } from "../support/chat-servers.ts";
+import { send } from "../support/chat-transports.ts";
+import { attachment } from "../support/files.ts";
+import { startServer } from "../support/start-server.ts";
+import { ask, chatProvider, open, responsesProvider } from "../support/upstream-conversation.ts";
+import { fixture, jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
 const resolve = (model: string, env: Record<string, string | undefined> = {}) =>
   resolveProvider(model, { settings: readSettings(env), modelSettings: {}, loadPackage: (name) => import(name) });
@@ -138,3 +145,234 @@ test("OpenAI gets the settings that the project was given, not those of the proc
   assert.equal(headers?.["openai-project"], "proj-1");
   assert.equal(headers?.["x-ambient"], undefined);
 });
+
+/** What each provider needs to be set up; nothing here is called. */
+const ENV = {
+  OPENAI_API_KEY: "sk-test",
+  LITELLM_BASE_URL: "http://127.0.0.1:9",
+  COMPATIBLE_BASE_URL: "http://127.0.0.1:9/v1",
+  ANTHROPIC_API_KEY: "sk-test",
+  GEMINI_API_KEY: "test",
+  AWS_REGION: "eu-central-1",
+  AWS_BEARER_TOKEN_BEDROCK: "test",
+  GOOGLE_CLOUD_PROJECT: "project",
+  GOOGLE_CLOUD_LOCATION: "europe-west1",
+  VERTEX_ACCESS_TOKEN: "test",
+};
+
+const MODELS: Record<ProviderId, string> = {
+  openai: "openai/gpt-5.2",
+  litellm: "litellm/team/model",
+  anthropic: "anthropic/claude-sonnet-4-5",
+  gemini: "gemini/gemini-2.5-flash",
+  vertex: "vertex/gemini-2.5-flash",
+  ollama: "ollama/llama3.2-vision",
+  bedrock: "bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+  compatible: "compatible/model",
+  demo: "demo",
+};
+const IDS = Object.keys(MODELS) as ProviderId[];
+
+const resolveFor = (id: ProviderId, modelSettings: ModelSettings = {}) =>
+  resolveProvider(MODELS[id], { settings: readSettings(ENV), modelSettings, loadPackage: (name) => import(name) });
+
+for (const id of IDS) {
+  test(`${id} takes the media types of the table`, async () => {
+    const provider = await resolveFor(id);
+    assert.equal(provider.id, id);
+    assert.deepEqual(provider.mediaTypes, PROVIDER_ROWS[id].mediaTypes);
+  });
+}
+
+test("PDFs are taken by all providers but Ollama, and GIFs by all but Ollama and Google's", () => {
+  const without = (type: "application/pdf" | "image/gif") =>
+    IDS.filter((id) => !PROVIDER_ROWS[id].mediaTypes.includes(type));
+  assert.deepEqual(without("application/pdf"), ["ollama"]);
+  assert.deepEqual(without("image/gif"), ["gemini", "vertex", "ollama"]);
+});
+
+test("a file that the provider does not take is refused in words before any request", async (t) => {
+  const server = await startServer(t, { agent: { model: MODELS.ollama }, env: ENV });
+  const info = await (await fetch(`${server.url}/api/info`)).json();
+  assert.deepEqual(info.attachments.media_types, ["image/jpeg", "image/png", "image/webp"]);
+  const attachments = [attachment("application/pdf")];
+  const { status, last } = await send.json(t, server, { message: "Read", attachments });
+  assert.equal(status, 415);
+  assert.equal(last.type === "error" && last.code, "unsupported_attachment");
+  assert.match(String(last.data), /^attachments\[0\]\.mime_type is PDF; .* JPEG, PNG and WebP/);
+  assert.doesNotMatch(String(last.data), /Ollama/);
+});
+
+/** One value of each setting, and who takes it. */
+const CHOICES: { settings: ModelSettings; takenBy: readonly ProviderId[] }[] = [
+  { settings: { reasoningEffort: "low" }, takenBy: IDS.filter((id) => id !== "demo") },
+  { settings: { temperature: 1 }, takenBy: IDS.filter((id) => id !== "demo") },
+  { settings: { maxOutputTokens: 20_000 }, takenBy: IDS.filter((id) => id !== "demo") },
+  { settings: { extraBody: { user: "u" } }, takenBy: IDS.filter((id) => id !== "demo") },
+  { settings: { store: false }, takenBy: ["openai"] },
+  { settings: { store: true }, takenBy: ["openai"] },
+  { settings: { hostedTools: [{ type: "web_search" }] }, takenBy: ["openai"] },
+];
+
+for (const { settings, takenBy } of CHOICES) {
+  const [name = ""] = Object.keys(settings);
+  test(`${JSON.stringify(settings)} starts only where it does something`, async () => {
+    for (const id of IDS) {
+      if (takenBy.includes(id)) {
+        await resolveFor(id, settings);
+        continue;
+      }
+      await assert.rejects(resolveFor(id, settings), {
+        name: "ConfigError",
+        message: `${name} does nothing with a model of ${id}: remove it, or use a model of ${takenBy.join(", ")}.`,
+      });
+    }
+  });
+}
+
+test("extraBody cannot set store behind the back of the state", async () => {
+  await assert.rejects(
+    resolveFor("openai", { extraBody: { store: false } }),
+    (error: unknown) => error instanceof ConfigError && /^extraBody\.store/.test(error.message),
+  );
+});
+
+const ALL = {
+  reasoningEffort: "low",
+  temperature: 0.5,
+  maxOutputTokens: 300,
+  extraBody: { service_tier: "flex" },
+} as const;
+
+test("an agent's model settings go to the Responses API under its own names", async () => {
+  await using upstream = await startUpstream({ body: [fixture("responses/text")] });
+  const model = "gpt-5.2";
+  await ask(open(responsesProvider(upstream, { model, settings: ALL })));
+  const { reasoning, temperature, max_output_tokens, service_tier, stream } = upstream.calls[0]?.json ?? {};
+  assert.deepEqual(
+    { reasoning, temperature, max_output_tokens, service_tier, stream },
+    {
+      reasoning: { summary: "auto", effort: "low" },
+      temperature: 0.5,
+      max_output_tokens: 300,
+      service_tier: "flex",
+      stream: true,
+    },
+  );
+});
+
+test("a model that refuses reasoning summaries is still told the effort that the agent asks for", async () => {
+  const refusal = { error: { message: "Unsupported parameter", param: "reasoning.summary" } };
+  await using upstream = await startUpstream(jsonReply(400, refusal), { body: [fixture("responses/text")] });
+  const settings = { reasoningEffort: "high" } as const;
+  const { error } = await ask(open(responsesProvider(upstream, { model: "gpt-5.2", settings })));
+  assert.equal(error, undefined);
+  assert.deepEqual(upstream.calls[1]?.json.reasoning, { effort: "high" });
+});
+
+test("an agent's model settings go to Chat Completions under its own names", async () => {
+  await using upstream = await startUpstream({ body: [fixture("chat-completions/text-and-usage")] });
+  await ask(open(chatProvider(upstream, { settings: ALL })));
+  const { reasoning_effort, temperature, max_tokens, service_tier, stream } = upstream.calls[0]?.json ?? {};
+  assert.deepEqual(
+    { reasoning_effort, temperature, max_tokens, service_tier, stream },
+    { reasoning_effort: "low", temperature: 0.5, max_tokens: 300, service_tier: "flex", stream: true },
+  );
+});
+
+for (const [field, value, sentence] of [
+  ["reasoningEffort", "max", "reasoningEffort must be one of none, minimal, low, medium, high, xhigh."],
+  ["temperature", 3, "temperature must be a number from 0 to 2."],
+  ["maxOutputTokens", 0.5, "maxOutputTokens must be a whole number above 0."],
+  ["extraBody", "x", "extraBody must be an object."],
+  ["store", "no", "store must be true or false."],
+] as const) {
+  test(`an agent with a wrong ${field} is refused with what would be right`, () => {
+    const agent = { name: "A", model: "demo", [field]: value };
+    assert.throws(() => checkAgent(agent), { name: "ConfigError", message: sentence });
+  });
+}
+
+// `extraBody`: what an author may put into each request, and what stops the start.
+
+const SEARCH = { type: "provider_search" };
+const names = (tools: { name?: string; function?: { name: string }; type?: string }[]) =>
+  tools.map(({ name, function: fn, type }) => name ?? fn?.name ?? type);
+
+for (const [model, env, reply] of [
+  ["openai/gpt-5.2", "OPENAI", { body: [fixture("responses/text")] }],
+  ["litellm/m", "LITELLM", ok()],
+  ["gemini/gemini-3-flash", "GEMINI", ok()],
+  ["anthropic/claude-sonnet-5", "ANTHROPIC", { body: [fixture("anthropic/text")] }],
+] as const) {
+  const served = (url: string, settings: ModelSettings) =>
+    serve(model, { [`${env}_BASE_URL`]: url, [`${env}_API_KEY`]: "k" }, settings);
+
+  test(`${model}: tools of extraBody stand beside the agent's`, async () => {
+    await using upstream = await startUpstream(reply);
+    const provider = await served(upstream.url, { extraBody: { tools: [SEARCH] } });
+    await ask(open(provider, { tools: [WEATHER] }));
+    assert.deepEqual(names(upstream.calls[0]?.json.tools), ["get_weather", "provider_search"]);
+  });
+
+  test(`${model}: tools of extraBody are the only ones of an agent without tools`, async () => {
+    await using upstream = await startUpstream(reply);
+    await ask(open(await served(upstream.url, { extraBody: { tools: [SEARCH] } })));
+    assert.deepEqual(upstream.calls[0]?.json.tools, [SEARCH]);
+  });
+}
+
+async function sentTo(model: string, env: string, body: string, settings: ModelSettings) {
+  await using upstream = await startUpstream({ body: [body] });
+  const address = { [`${env}_BASE_URL`]: upstream.url, [`${env}_API_KEY`]: "k" };
+  await ask(open(await serve(model, address, settings)));
+  return upstream.calls[0]?.json;
+}
+
+test("OpenAI: what extraBody wants included is added, and its reasoning keeps the effort and the summary", async () => {
+  const sent = await sentTo("openai/gpt-5.2", "OPENAI", fixture("responses/text"), {
+    reasoningEffort: "high",
+    store: false,
+    hostedTools: [{ type: "web_search" }],
+    extraBody: { include: ["message.output_text.logprobs"], reasoning: { summary: "detailed" } },
+  });
+  assert.deepEqual(sent.include, [
+    "web_search_call.action.sources",
+    "reasoning.encrypted_content",
+    "message.output_text.logprobs",
+  ]);
+  assert.deepEqual(sent.reasoning, { summary: "detailed", effort: "high" });
+});
+
+test("Claude: a format in extraBody stands beside the effort, at Anthropic and on Bedrock", async () => {
+  const format = { type: "json_schema", schema: {} };
+  const settings = { reasoningEffort: "low", extraBody: { output_config: { format } } } as const;
+  const body = fixture("anthropic/text");
+  const sent = await sentTo("anthropic/claude-sonnet-5", "ANTHROPIC", body, settings);
+  assert.deepEqual(sent.output_config, { effort: "low", format });
+  await using upstream = await startUpstream(stream("text"));
+  const model = "anthropic.claude-sonnet-5-v1:0";
+  await ask(open(await bedrock(upstream, { model, settings })));
+  const fields = upstream.calls[0]?.json.additionalModelRequestFields;
+  assert.deepEqual(fields.output_config, { effort: "low", format });
+});
+
+for (const [field, sentence] of [
+  ["model", "set model of the agent instead"],
+  ["system", "set instructions of the agent instead"],
+  ["instructions", "set instructions of the agent instead"],
+  ["messages", "the messages are those of the conversation"],
+  ["input", "the input is that of the conversation"],
+  ["previous_response_id", "it is the state of the conversation"],
+  ["conversation", "it would keep a state beside that of the conversation"],
+  ["stream", "answers are always streamed"],
+  ["n", "a message has one answer"],
+] as const) {
+  test(`extraBody.${field} stops the start`, async () => {
+    const env = { COMPATIBLE_BASE_URL: "http://127.0.0.1:9/v1" };
+    await assert.rejects(serve("compatible/m", env, { extraBody: { [field]: true } }), {
+      name: "ConfigError",
+      message: `extraBody.${field} cannot be set: ${sentence}.`,
+    });
+  });
+}

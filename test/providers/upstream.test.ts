@@ -8,10 +8,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { ModelEvent } from "../../server/providers/provider.ts";
 import type { RetryClock } from "../../server/providers/transport/request.ts";
-import { gate, within } from "../support/deadline.ts";
+import { gate, turns, within } from "../support/deadline.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { STREAMED_APIS } from "../support/streamed-apis.ts";
-import { turns } from "../support/turns.ts";
 import {
   ask,
   chatProvider,

@@ -59,17 +59,11 @@ test("vertex: the model's name gets its publisher unless it has one, and the tok
 
 test("vertex: thoughts are asked for with a tag of our own, found wherever they stand, and do not go back", async () => {
   await using upstream = await startUpstream(stream("gemini/vertex-thoughts-and-call"), ok());
-  const conversation = open(await vertex(upstream, { reasoningEffort: "low" }), {
-    tools: [WEATHER],
-  });
+  const conversation = open(await vertex(upstream, { reasoningEffort: "low" }), { tools: [WEATHER] });
   const [turn] = await runTools(conversation);
   assert.equal(said(turn, "thinking"), "I need the weather.In Lima.");
   assert.equal(said(turn), "Let me look. ");
-  assert.deepEqual(turn.events.at(-1), {
-    type: "end",
-    finish: "stop",
-    usage: { input_tokens: 50, output_tokens: 20 },
-  });
+  assert.deepEqual(turn.events.at(-1), { type: "end", finish: "stop", usage: { input_tokens: 50, output_tokens: 20 } });
   assert.deepEqual(upstream.calls[0]?.json.extra_body, {
     google: {
       thinking_config: { thinking_budget: 1024, include_thoughts: true },
@@ -96,18 +90,8 @@ test("vertex: an image and a PDF travel as image_url with a data URL", async () 
   await ask(
     open(await vertex(upstream), {
       attachments: [
-        {
-          type: "image",
-          name: "a.webp",
-          mime_type: "image/webp",
-          url: "data:image/webp;base64,UklGRg==",
-        },
-        {
-          type: "file",
-          name: "b.pdf",
-          mime_type: "application/pdf",
-          url: "data:application/pdf;base64,JVBERi0=",
-        },
+        { type: "image", name: "a.webp", mime_type: "image/webp", url: "data:image/webp;base64,UklGRg==" },
+        { type: "file", name: "b.pdf", mime_type: "application/pdf", url: "data:application/pdf;base64,JVBERi0=" },
       ],
     }),
   );
@@ -147,10 +131,7 @@ test("vertex: without credentials the error says how to get some, and nothing is
 
 test("vertex: application default credentials are exchanged for a token, which is renewed when it ends", async (t) => {
   await using upstream = await startUpstream(ok(), ok());
-  const env = {
-    VERTEX_BASE_URL: upstream.url,
-    GOOGLE_APPLICATION_CREDENTIALS: await workloadCredentials(t),
-  };
+  const env = { VERTEX_BASE_URL: upstream.url, GOOGLE_APPLICATION_CREDENTIALS: await workloadCredentials(t) };
   const provider = await serve("vertex/gemini-2.5-flash", env);
   for (let request = 0; request < 2; request++) {
     assert.equal((await ask(open(provider))).error, undefined);

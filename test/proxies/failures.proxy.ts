@@ -39,14 +39,8 @@ interface Scene {
 async function open(t: TestContext, { proxy, edits }: Setup): Promise<Scene> {
   const upstream = await startUpstream();
   t.after(() => upstream.close());
-  const project = temporaryProject(t, {
-    "agent.ts": 'export default { name: "Acme", model: "compatible/scripted" };',
-  });
-  const env = {
-    ...TRUSTING,
-    PORT: String(await freePort("127.0.0.1")),
-    COMPATIBLE_BASE_URL: upstream.url,
-  };
+  const project = temporaryProject(t, { "agent.ts": 'export default { name: "Acme", model: "compatible/scripted" };' });
+  const env = { ...TRUSTING, PORT: String(await freePort("127.0.0.1")), COMPATIBLE_BASE_URL: upstream.url };
   let started = await start(t, [project], { env });
   const front = await startReverseProxy(t, proxy, Number(env.PORT), { edits });
   const network = await startRelay(t, Number(new URL(front.url).port));

@@ -13,12 +13,7 @@ export interface Setup {
 }
 
 export const SETUPS: readonly Setup[] = [
-  {
-    name: "nginx",
-    proxy: "nginx",
-    edits: [],
-    impatient: [["proxy_read_timeout 620s;", "proxy_read_timeout 1s;"]],
-  },
+  { name: "nginx", proxy: "nginx", edits: [], impatient: [["proxy_read_timeout 620s;", "proxy_read_timeout 1s;"]] },
   {
     name: "an nginx that buffers as it does by default",
     proxy: "nginx",
@@ -54,9 +49,6 @@ export async function startBehind(
   more: { edits?: Edits; host?: string } = {},
 ): Promise<{ server: TestServer; front: ReverseProxy }> {
   const server = await startServer(t, { ...options, env: { ...TRUSTING, ...options.env } });
-  const front = await startReverseProxy(t, proxy, server.port, {
-    ...more,
-    edits: [...edits, ...(more.edits ?? [])],
-  });
+  const front = await startReverseProxy(t, proxy, server.port, { ...more, edits: [...edits, ...(more.edits ?? [])] });
   return { server, front };
 }

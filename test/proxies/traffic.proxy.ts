@@ -18,9 +18,7 @@ for (const setup of SETUPS) {
   for (const name of LINES) {
     through(setup, `the first token is there before the second one is made (${name})`, async (t) => {
       const more = gate();
-      const { front } = await startBehind(t, setup, {
-        turns: [[say("One"), wait(more.opened), say("Two")]],
-      });
+      const { front } = await startBehind(t, setup, { turns: [[say("One"), wait(more.opened), say("Two")]] });
       const line = await openLine[name](t, front, { message: "Hi" });
       assert.equal((await line.next()).data, "One");
       more.open();
@@ -33,9 +31,7 @@ for (const setup of SETUPS) {
 
     through(setup, `an answer goes on after the proxy was restarted in its middle (${name})`, async (t) => {
       const more = gate();
-      const { server, front } = await startBehind(t, setup, {
-        turns: [[say("One"), wait(more.opened), say("Two")]],
-      });
+      const { server, front } = await startBehind(t, setup, { turns: [[say("One"), wait(more.opened), say("Two")]] });
       const run = newRun();
       const line = await openLine[name](t, front, { message: "Hi", run });
       const first = await line.next();
@@ -56,10 +52,7 @@ for (const setup of SETUPS) {
     const { front } = await startBehind(
       t,
       setup,
-      {
-        env: { PARLEY_KEEP_ALIVE_SECONDS: "0.2" },
-        turns: [[say("One"), wait(more.opened), say("Two")]],
-      },
+      { env: { PARLEY_KEEP_ALIVE_SECONDS: "0.2" }, turns: [[say("One"), wait(more.opened), say("Two")]] },
       { edits: setup.impatient },
     );
     const answer = await post(front, { message: "Hi", stream: true });
@@ -79,10 +72,7 @@ for (const setup of SETUPS) {
   });
 
   through(setup, "a body over the limit is 413 in Parley's words, also while it is still sent", async (t) => {
-    const { front } = await startBehind(t, setup, {
-      env: { PARLEY_MAX_BODY_BYTES: "100000" },
-      turns: [[say("Fine")]],
-    });
+    const { front } = await startBehind(t, setup, { env: { PARLEY_MAX_BODY_BYTES: "100000" }, turns: [[say("Fine")]] });
     const tooLarge = { message: "x".repeat(8 * 1024 * 1024), stream: false };
     const answer = await post(front, tooLarge);
     assert.equal(answer.status, 413);
@@ -141,9 +131,7 @@ for (const setup of SETUPS) {
 
   through(setup, "a client that leaves ends the run at the model", async (t) => {
     const held = gate();
-    const { front, server } = await startBehind(t, setup, {
-      turns: [[say("One"), wait(held.opened)]],
-    });
+    const { front, server } = await startBehind(t, setup, { turns: [[say("One"), wait(held.opened)]] });
     const line = await openLine.sse(t, front, { message: "Hi" });
     await line.next();
     await line.cut();

@@ -98,10 +98,7 @@ for (const [name, attachments, code, param] of REFUSED) {
 test("20 MiB per file are taken on both transports, one byte more is 413 attachment_too_large", async (t) => {
   const most = [attachment("application/pdf", { bytes: 20 * MEBIBYTE })];
   const over = [attachment("application/pdf", { bytes: 20 * MEBIBYTE + 1 })];
-  const server = await startServer(t, {
-    turns: [[say("Read")], [say("Read")]],
-    stateKind: "previous_response_id",
-  });
+  const server = await startServer(t, { turns: [[say("Read")], [say("Read")]], stateKind: "previous_response_id" });
   for (const transport of ["json", "socket"] as const) {
     const taken = await send[transport](t, server, { message: "", attachments: most });
     assert.equal(taken.last.data, "Read");
@@ -116,21 +113,13 @@ test("20 MiB per file are taken on both transports, one byte more is 413 attachm
 test("a model that takes no PDF refuses one by its name, and /api/info says what it takes", async (t) => {
   const mediaTypes: MediaType[] = ["image/png", "image/jpeg"];
   const server = await startServer(t, { turns: [], mediaTypes });
-  const answer = await post(server, {
-    message: "",
-    stream: false,
-    attachments: [attachment("application/pdf")],
-  });
+  const answer = await post(server, { message: "", stream: false, attachments: [attachment("application/pdf")] });
   assert.equal(answer.status, 415);
   const { error } = JSON.parse(await answer.text());
   assert.equal(error.code, "unsupported_attachment");
   assert.match(error.message, /PDF; this assistant takes PNG and JPEG images/);
   const info = await (await fetch(`${server.url}/api/info`)).text();
-  assert.deepEqual(JSON.parse(info).attachments, {
-    media_types: mediaTypes,
-    max_bytes: 20_971_520,
-    max_count: 10,
-  });
+  assert.deepEqual(JSON.parse(info).attachments, { media_types: mediaTypes, max_bytes: 20_971_520, max_count: 10 });
 });
 
 test("PARLEY_MAX_ATTACHMENTS sets how many files a message may have", async (t) => {

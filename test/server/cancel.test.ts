@@ -2,12 +2,18 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { post, readEventStream } from "../support/chat-transports.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { tool } from "../../server/agent/define.ts";
+import { createMemoryRunStore } from "../../server/runs/run-store.ts";
+import { post, readEventStream, TRANSPORTS, type TransportName } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
-import { endlessTurn } from "../support/endless-turn.ts";
 import { LINES, newRun, openLine } from "../support/run-lines.ts";
-import { hang, say, wait } from "../support/scripted-provider.ts";
-import { startServer, type TestServer } from "../support/start-server.ts";
+import { call, endlessTurn, hang, say, wait } from "../support/scripted-provider.ts";
+import { connect } from "../support/socket-client.ts";
+import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
+import { eventStream, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
 async function cancel({ url }: TestServer, run: string, key?: string) {
   const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
@@ -132,10 +138,7 @@ test("a run that is held back by a client which does not read can be cancelled",
 });
 
 test("PARLEY_RUN_SECONDS ends a run that is held back by a client which does not read", async (t) => {
-  const server = await startServer(t, {
-    turns: [endlessTurn().turn],
-    env: { PARLEY_RUN_SECONDS: "0.3" },
-  });
+  const server = await startServer(t, { turns: [endlessTurn().turn], env: { PARLEY_RUN_SECONDS: "0.3" } });
   const answer = await post(server, { message: "Hi", stream: true });
   await within(Promise.resolve(server.model.asked[0]?.aborted), "the abort");
   const last = readEventStream(await answer.text()).at(-1);
@@ -169,5 +172,116 @@ for (const [way, code] of [
     if (next !== undefined) assert.equal((await within(next, "the place")).status, 200);
     await closed;
     assert.match(server.log.join("\n"), /failure|did not stop|stopping/);
+  });
+}
+
+// What is remembered of runs that were cancelled before their message came, and for how long.
+
+const MINUTE = 60_000;
+
+test("a cancelled run is remembered for ten minutes from the last time", async () => {
+  let now = 0;
+  const store = createMemoryRunStore(() => now);
+  await store.cancelEarly("a");
+  now = 9 * MINUTE;
+  await store.cancelEarly("a");
+  assert.ok(await store.isCancelledEarly("a"));
+  now = 18 * MINUTE;
+  assert.ok(await store.isCancelledEarly("a"));
+  now = 19 * MINUTE;
+  assert.equal(await store.isCancelledEarly("a"), false);
+  assert.equal(await store.isCancelledEarly("b"), false);
+});
+
+test("of too many runs the oldest are forgotten", async () => {
+  const store = createMemoryRunStore(() => 0);
+  for (let n = 0; n < 10_001; n++) await store.cancelEarly(String(n));
+  assert.equal(await store.isCancelledEarly("0"), false);
+  assert.ok(await store.isCancelledEarly("1"));
+  await store.cancelEarly("1");
+  await store.cancelEarly("another");
+  assert.equal(await store.isCancelledEarly("2"), false);
+  assert.ok(await store.isCancelledEarly("1"));
+});
+
+// A client that goes away closes the connection to the model within a second, whatever the garbage collector does.
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
+
+/** Sends a message, and returns how to go away. */
+const send: Record<TransportName, (t: Cleanup, server: TestServer) => Promise<() => void>> = {
+  json: async (_t, server) => leave(server, false),
+  sse: async (_t, server) => leave(server, true),
+  async socket(t, server) {
+    const client = await connect(t, server.socketUrl);
+    client.send({ message: "Hi" });
+    return () => client.socket.terminate();
+  },
+};
+
+function leave(server: TestServer, stream: boolean): () => void {
+  const leaving = new AbortController();
+  post(server, { message: "Hi", stream }, { signal: leaving.signal })
+    .then((answer) => answer.text())
+    .catch(() => {});
+  return () => leaving.abort();
+}
+
+const half = eventStream({ choices: [{ index: 0, delta: { content: "Half" }, finish_reason: null }] });
+
+const MOMENTS: [name: string, reply: UpstreamReply][] = [
+  ["before the model answers", { headless: true, end: "stall" }],
+  ["before the model's first event", { end: "stall" }],
+  ["in the middle of the answer", { body: [half], end: "stall" }],
+];
+
+for (const transport of TRANSPORTS) {
+  for (const [moment, reply] of MOMENTS) {
+    test(`a client that leaves ${moment} closes the model's connection (${transport})`, async (t) => {
+      await using upstream = await startUpstream(reply);
+      const server = await startServer(t, {
+        agent: { model: "compatible/test" },
+        env: { COMPATIBLE_BASE_URL: upstream.url },
+      });
+      const asked = upstream.nextCall();
+      const goAway = await send[transport](t, server);
+      const { closed } = await asked;
+      for (let round = 0; round < 5; round++) {
+        collectGarbage();
+        await nextTurn();
+      }
+      const start = performance.now();
+      goAway();
+      assert.equal(await within(closed, "the end of the model's connection"), "aborted");
+      t.diagnostic(`closed after ${(performance.now() - start).toFixed(1)} ms`);
+    });
+  }
+
+  test(`a client that leaves during a tool aborts the tool (${transport})`, async (t) => {
+    const started = gate();
+    const aborted = gate();
+    const slow = tool({
+      name: "slow",
+      description: "Waits.",
+      parameters: { type: "object" },
+      execute: (_args, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => {
+            aborted.open();
+            reject(signal.reason);
+          });
+          started.open();
+        }),
+    });
+    const server = await startServer(t, { turns: [[call("c1", "slow")]], agent: { tools: [slow] } });
+    const goAway = await send[transport](t, server);
+    await within(started.opened, "the tool's start");
+    for (let round = 0; round < 5; round++) {
+      collectGarbage();
+      await nextTurn();
+    }
+    goAway();
+    await within(aborted.opened, "the tool's abort");
   });
 }

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { test } from "node:test";
-import { gate } from "../support/deadline.ts";
+import { WebSocket } from "ws";
+import { gate, within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
-import { call, hang, hangQuietly, say, wait } from "../support/scripted-provider.ts";
+import { connectRaw, upgrade } from "../support/raw-connection.ts";
+import { call, endlessTurn, hang, hangQuietly, say, settled, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 import { deaf } from "../support/test-tools.ts";
@@ -215,4 +218,194 @@ test("stop with nothing running is ignored", async (t) => {
     events.map(({ type }) => type),
     ["token", "done"],
   );
+});
+
+// The socket below its messages: handshake, pings, frames, the end.
+
+test("the handshake answers with the request's id", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const raw = await connectRaw(t, server);
+  await raw.write(...upgrade("/ws/chat", "x-request-id: abc"));
+  const answer = await raw.answer();
+  assert.deepEqual([answer.status, answer.headers.get("x-request-id")], [101, "abc"]);
+  raw.socket.destroy();
+});
+
+test("an upgrade at any other address is 404 in JSON", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  for (const path of ["/", "/ws", "/ws/chat/", "/api/chat"]) {
+    const raw = await connectRaw(t, server);
+    await raw.write(...upgrade(path));
+    const answer = await raw.answer();
+    assert.deepEqual([answer.status, JSON.parse(answer.body).error.code], [404, "not_found"]);
+    assert.ok(answer.headers.get("x-request-id"));
+  }
+});
+
+test("a handshake that is no WebSocket's is 400 in JSON", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const raw = await connectRaw(t, server);
+  const lines = upgrade().filter((line) => !line.startsWith("sec-websocket-key"));
+  await raw.write(...lines);
+  const answer = await raw.answer();
+  assert.equal(answer.status, 400);
+  assert.equal(JSON.parse(answer.body).error.code, "invalid_request");
+  await raw.closed;
+});
+
+test("a client that leaves aborts its run", async (t) => {
+  const server = await startServer(t, { turns: [[say("Half"), hang]] });
+  const client = await connect(t, server.socketUrl);
+  client.send({ message: "Hi" });
+  await client.until("token");
+  client.socket.terminate();
+  const asked = server.model.asked[0];
+  assert.ok(asked);
+  await within(asked.aborted, "the abort of the model request");
+});
+
+const BROKEN_FRAMES: [name: string, bytes: Buffer, code: number][] = [
+  ["is not masked", Buffer.from([0x81, 0x02, 0x7b, 0x7d]), 1002],
+  ["has a reserved bit", masked(0xc1, "{}"), 1002],
+  ["is no UTF-8", masked(0x81, "\xff\xfe"), 1007],
+  ["with its other fragment is no UTF-8", Buffer.concat([masked(0x01, '{"a":"\xc3'), masked(0x80, '("}')]), 1007],
+  ["is large and no UTF-8", masked(0x81, `{"a":"${"a".repeat(400_000)}\xff"}`), 1007],
+];
+
+for (const [name, bytes, code] of BROKEN_FRAMES) {
+  test(`a frame that ${name} closes with ${code}, and the server goes on`, async (t) => {
+    const server = await startServer(t, { turns: [[say("Fine")]] });
+    const raw = await connectRaw(t, server);
+    await raw.write(...upgrade());
+    await raw.answer();
+    raw.socket.write(bytes);
+    const close = await raw.until(String.fromCharCode(code >> 8, code & 0xff));
+    assert.equal(close.charCodeAt(0), 0x88);
+    const client = await connect(t, server.socketUrl);
+    assert.equal((await client.run({ message: "Hi" })).at(-1)?.data, "Fine");
+  });
+}
+
+test("what follows a text that is no UTF-8 is not answered", async (t) => {
+  for (const bad of [masked(0x01, '{"a":"\xc3'), masked(0x01, `{"a":"${"a".repeat(400_000)}\xff`)]) {
+    const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]] });
+    const raw = await connectRaw(t, server);
+    await raw.write(...upgrade());
+    await raw.answer();
+    raw.socket.write(Buffer.concat([bad, masked(0x80, '("}'), masked(0x81, '{"message":"Hi"}')]));
+    raw.socket.write(masked(0x88, "\x03\xef"));
+    await raw.closed;
+    assert.equal(server.model.asked.length, 0);
+  }
+});
+
+test("fragments that cut a letter in two are one text, also with a ping between them", async (t) => {
+  const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]] });
+  for (const more of ["", "a".repeat(300_000)]) {
+    const raw = await connectRaw(t, server);
+    await raw.write(...upgrade());
+    await raw.answer();
+    const text = Buffer.from(`{"message":"é${more}"}`).toString("latin1");
+    const at = text.indexOf("\xc3") + 1;
+    raw.socket.write(masked(0x01, text.slice(0, at)));
+    raw.socket.write(masked(0x89, "?"));
+    raw.socket.write(masked(0x80, text.slice(at)));
+    await raw.until('"done"');
+    assert.equal(server.model.asked.at(-1)?.start.message, `é${more}`);
+  }
+});
+
+/** Sizes of a message around which RFC 6455, 5.2, writes its length in another form. */
+const SIZES = [125, 126, 127, 65_535, 65_536, 65_537];
+
+test("frames of every form of length come whole and in order, with characters of one to four bytes", async (t) => {
+  const texts = SIZES.map((size, index) => {
+    const empty = JSON.stringify({ type: "token", data: "", id: index + 1 });
+    const start = "aé€😀";
+    return start + "x".repeat(size - Buffer.byteLength(empty + start));
+  });
+  const server = await startServer(t, { turns: [texts.map(say)] });
+  const client = await connect(t, server.socketUrl);
+  const sizes: number[] = [];
+  client.socket.on("message", (data: Buffer) => sizes.push(data.byteLength));
+  const events = await client.run({ message: "Hi" });
+  const tokens = events.filter(({ type }) => type === "token").map(({ data }) => data);
+  assert.deepEqual(tokens, texts);
+  assert.deepEqual(sizes.slice(0, SIZES.length), SIZES);
+});
+
+for (const [name, frames] of [
+  ["a frame", [[0x81, 1001]]],
+  [
+    "a fragment that makes a message",
+    [
+      [0x01, 600],
+      [0x80, 401],
+    ],
+  ],
+] as const) {
+  test(`${name} larger than PARLEY_MAX_BODY_BYTES closes with 1009`, async (t) => {
+    const server = await startServer(t, { turns: [], env: { PARLEY_MAX_BODY_BYTES: "1000" } });
+    const raw = await connectRaw(t, server);
+    await raw.write(...upgrade());
+    await raw.answer();
+    for (const [first, size] of frames) raw.socket.write(masked(first, " ".repeat(size)));
+    assert.equal((await raw.until(String.fromCharCode(1009 >> 8, 1009 & 0xff))).charCodeAt(0), 0x88);
+  });
+}
+
+test("a header that comes byte by byte is read", async (t) => {
+  const server = await startServer(t, { turns: [[say("Fine")]] });
+  const raw = await connectRaw(t, server);
+  await raw.write(...upgrade());
+  await raw.answer();
+  const frame = masked(0x81, JSON.stringify({ message: "x".repeat(70_000) }));
+  for (let at = 0; at < 16; at++) await raw.write(frame.subarray(at, at + 1).toString("latin1"));
+  raw.socket.write(frame.subarray(16));
+  await raw.until('"done"');
+});
+
+test("a ping goes out every 30 s; who answers stays, who does not is cut at the next", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  const server = await startServer(t, { turns: [[say("Fine")]] });
+  const lively = await connect(t, server.socketUrl);
+  const deaf = await connect(t, server.socketUrl, { autoPong: false });
+  const pinged = [once(lively.socket, "ping"), once(deaf.socket, "ping")];
+  t.mock.timers.tick(30_000);
+  await within(Promise.all(pinged), "the pings");
+  // A round trip: by its end the server has read the pong that went out before it.
+  await lively.run({ message: "Hi" });
+  t.mock.timers.tick(30_000);
+  assert.equal((await within(deaf.closed, "the cut")).code, 1006);
+  assert.equal(lively.socket.readyState, WebSocket.OPEN);
+});
+
+test("a client that does not read holds the model back, and its leaving ends the run", async (t) => {
+  const { turn, taken } = endlessTurn();
+  const server = await startServer(t, { turns: [turn] });
+  const client = await connect(t, server.socketUrl);
+  client.socket.pause();
+  client.send({ message: "Hi" });
+  const stalledAt = await settled(taken, server);
+  assert.ok(stalledAt > 0 && stalledAt < 1000, `${stalledAt} pieces of 64 KiB`);
+  client.socket.terminate();
+  await within(server.close(), "the end of the run");
+  assert.ok(taken() < stalledAt + 100, `${taken()} pieces in the end`);
+});
+
+function masked(first: number, payload: string): Buffer {
+  const bytes = Buffer.from(payload, "latin1");
+  const long = Buffer.alloc(bytes.length < 126 ? 0 : 8);
+  if (long.length > 0) long.writeBigUInt64BE(BigInt(bytes.length));
+  const head = [first, 0x80 | (long.length > 0 ? 127 : bytes.length)];
+  // A mask of zeros leaves the payload as it is.
+  return Buffer.concat([Buffer.from(head), long, Buffer.alloc(4), bytes]);
+}
+
+test("frames are not compressed, also for a client that offers it", async (t) => {
+  const server = await startServer(t, { turns: [[say("a".repeat(5000))]] });
+  const socket = new WebSocket(server.socketUrl, { perMessageDeflate: true });
+  t.after(() => socket.terminate());
+  await within(once(socket, "open"), "the handshake");
+  assert.equal(socket.extensions, "");
 });

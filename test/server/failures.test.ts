@@ -5,8 +5,11 @@ import { test } from "node:test";
 import { ApiError, ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
 import type { ProviderErrorCode } from "../../server/providers/failures.ts";
 import { assertSame, onEveryTransport, post, send } from "../support/chat-transports.ts";
-import { call, cut, fail, hang, say } from "../support/scripted-provider.ts";
-import { startServer } from "../support/start-server.ts";
+import { type Gate, gate } from "../support/deadline.ts";
+import { newRun, openLine } from "../support/run-lines.ts";
+import { call, cut, fail, hang, say, type Turn, wait } from "../support/scripted-provider.ts";
+import { connect, type SocketClient } from "../support/socket-client.ts";
+import { type Cleanup, type ServerOptions, startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
 
 const STATUS: Record<ProviderErrorCode, number> = {
@@ -25,9 +28,7 @@ const STATUS: Record<ProviderErrorCode, number> = {
 for (const code of Object.keys(STATUS) as ProviderErrorCode[]) {
   test(`a model that fails with ${code} is ${STATUS[code]} in JSON and one error event elsewhere`, async (t) => {
     const error = new ApiError(code, "Our own words.");
-    const { json, sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
-      message: "Hi",
-    });
+    const { json, sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), { message: "Hi" });
     assert.equal(json.status, STATUS[code]);
     assert.equal(sse.status, 200);
     const event = { type: "error", data: "Our own words.", code, retryable: error.retryable };
@@ -47,9 +48,7 @@ test("a failure after the first token comes after what was said", async (t) => {
 });
 
 test("a stream that ends without an end is provider_truncated, never a short answer", async (t) => {
-  const { json } = await onEveryTransport(t, () => ({ turns: [[say("Half"), cut]] }), {
-    message: "Hi",
-  });
+  const { json } = await onEveryTransport(t, () => ({ turns: [[say("Half"), cut]] }), { message: "Hi" });
   assert.equal(json.last.type === "error" && json.last.code, "provider_truncated");
 });
 
@@ -61,9 +60,7 @@ test("an empty answer is provider_error, never 200 with an empty reply", async (
 
 test("a bug leaves as a bare internal, and the log has its stack", async (t) => {
   const bug = new TypeError("secret detail at /srv/app/model.ts");
-  const { json, sse } = await onEveryTransport(t, () => ({ turns: [[fail(bug)]] }), {
-    message: "Hi",
-  });
+  const { json, sse } = await onEveryTransport(t, () => ({ turns: [[fail(bug)]] }), { message: "Hi" });
   assert.equal(json.status, 500);
   assert.equal(sse.last.type === "error" && sse.last.code, "internal");
   assert.doesNotMatch(JSON.stringify([json.last, sse.events]), /secret|srv|TypeError/);
@@ -77,10 +74,7 @@ test("a bug leaves as a bare internal, and the log has its stack", async (t) => 
 test("an error brings the last good state, from which the same message can be sent again", async (t) => {
   const state = { conversation_history: [{ role: "user", content: "Before" }] };
   const error = new ApiError("provider_error", "No.");
-  const { sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
-    message: "Hi",
-    state,
-  });
+  const { sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), { message: "Hi", state });
   assert.deepEqual(sse.last.state, state);
   assert.deepEqual(socket.last.state, state);
 });
@@ -102,9 +96,7 @@ test("a failure between tools and answer gives the state from before the message
 
 test("the provider's Retry-After reaches the client: a header in JSON, retry_after in events", async (t) => {
   const error = new ApiError("provider_rate_limited", "Slow down.", { retryAfter: 7.2 });
-  const { json, sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
-    message: "Hi",
-  });
+  const { json, sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), { message: "Hi" });
   assert.equal(json.headers.get("retry-after"), "8");
   for (const { last } of [sse, socket]) assert.equal(last.type === "error" && last.retry_after, 7.2);
 });
@@ -123,9 +115,7 @@ test("what only the operator should know is in the sentence of a server on loopb
 
 test("a provider may say that a retry is of no use", async (t) => {
   const error = new ApiError("provider_error", "No such model.", { retryable: false });
-  const { sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), {
-    message: "Hi",
-  });
+  const { sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), { message: "Hi" });
   for (const { last } of [sse, socket]) assert.equal(last.type === "error" && last.retryable, false);
 });
 
@@ -174,4 +164,154 @@ test("an ApiError that a provider throws by mistake is told as it is, and no mor
 
 function image(data: string) {
   return { type: "image", name: "a.png", mime_type: "image/png", data };
+}
+
+// Runs that end with an error: the conversation goes on from its last good state, or is a new one.
+
+const KINDS = ["conversation_history", "previous_response_id"] as const;
+const WAYS = ["stopped", "too old", "in a server that stops"] as const;
+
+/** A first answer, one that ignores its abort, and a last one. */
+function deafServer(t: Cleanup, options: ServerOptions & { way?: (typeof WAYS)[number] }) {
+  const held = gate();
+  t.after(() => held.open());
+  const { way, env, ...rest } = options;
+  return startServer(t, {
+    turns: [[say("A")], deafTurn(held), [say("C")]],
+    deaf: true,
+    ...rest,
+    env: { PARLEY_STATE_SECRET: "a secret of states", PARLEY_RUN_SECONDS: way === "too old" ? "0.5" : "600", ...env },
+  });
+}
+
+const deafTurn = (held: Gate): Turn => [say("Half"), wait(held.opened), say("Late")];
+
+type Server = Awaited<ReturnType<typeof startServer>>;
+
+/** What the model was told last, whichever kind of provider it is. */
+function told({ model }: Server): unknown {
+  const last = model.asked.at(-1);
+  return model.stateKind === "previous_response_id"
+    ? (last?.previousId ?? "new")
+    : last?.messages.map(({ content }) => content).join(" ");
+}
+
+const CONTINUED = { conversation_history: "a A c", previous_response_id: "resp_1" };
+const NEW = { conversation_history: "c", previous_response_id: "new" };
+
+async function firstState(client: SocketClient): Promise<unknown> {
+  const last = (await client.run({ message: "a" })).at(-1);
+  assert.ok(last?.type === "done");
+  assert.notDeepEqual(last.state, {});
+  return last.state;
+}
+
+for (const stateKind of KINDS) {
+  for (const way of WAYS) {
+    test(`a model that ignores its abort when its run is ${way} costs a socket no conversation (${stateKind})`, async (t) => {
+      const server = await deafServer(t, { stateKind, way });
+      const client = await connect(t, server.socketUrl);
+      const state = await firstState(client);
+      client.send({ message: "b" });
+      await client.until("token");
+      if (way === "stopped") client.send({ type: "stop" });
+      const closed = way === "in a server that stops" ? server.close() : undefined;
+      const [last] = await client.until("error");
+      assert.deepEqual(last?.type === "error" && last.state, state);
+      await closed;
+      if (closed !== undefined) return;
+      await client.run({ message: "c" });
+      assert.equal(told(server), CONTINUED[stateKind]);
+    });
+
+    test(`a stream whose model ignores its abort when its run is ${way} tells the last good state (${stateKind})`, async (t) => {
+      const server = await deafServer(t, { stateKind, way });
+      const first = await send.sse(t, server, { message: "a" });
+      const { state } = first.last;
+      const run = newRun();
+      const line = await openLine.sse(t, server, { message: "b", run, state });
+      await line.next();
+      if (way === "stopped") {
+        await fetch(`${server.url}/api/chat/runs/${run}/cancel`, { method: "POST" });
+      }
+      const closed = way === "in a server that stops" ? server.close() : undefined;
+      const [last] = await line.rest();
+      assert.deepEqual(last?.type === "error" && last.state, state);
+      await closed;
+    });
+  }
+
+  test(`an error without a state leaves a new conversation new (${stateKind})`, async (t) => {
+    const server = await startServer(t, { turns: [[fail(new Error("bug"))], [say("C")]], stateKind });
+    const client = await connect(t, server.socketUrl);
+    const [last] = await client.run({ message: "a" });
+    assert.equal(last?.type === "error" && last.state, undefined);
+    await client.run({ message: "c" });
+    assert.equal(told(server), NEW[stateKind]);
+  });
+
+  test(`a new conversation that fails does not bring back the one before it (${stateKind})`, async (t) => {
+    const server = await deafServer(t, { stateKind });
+    const client = await connect(t, server.socketUrl);
+    await firstState(client);
+    client.send({ message: "b", state: {} });
+    await client.until("token");
+    const [last] = await client.run({ type: "stop" });
+    assert.equal(last?.type === "error" && last.state, undefined);
+    await client.run({ message: "c" });
+    assert.equal(told(server), NEW[stateKind]);
+  });
+
+  test(`a bug of a provider costs a socket no conversation (${stateKind})`, async (t) => {
+    const turns = [[say("A")], [say("Half"), fail(new Error("bug"))], [say("C")]];
+    const server = await startServer(t, { turns, stateKind });
+    const client = await connect(t, server.socketUrl);
+    const state = await firstState(client);
+    const last = (await client.run({ message: "b" })).at(-1);
+    assert.ok(last?.type === "error");
+    assert.deepEqual([last.code, last.state], ["internal", state]);
+    await client.run({ message: "c" });
+    assert.equal(told(server), CONTINUED[stateKind]);
+  });
+
+  test(`a failed run without a state that a socket resumes leaves its own conversation (${stateKind})`, async (t) => {
+    const turns = [[say("A")], [fail(new Error("bug"))], [say("C")]];
+    const server = await startServer(t, { turns, stateKind });
+    const client = await connect(t, server.socketUrl);
+    await firstState(client);
+    const run = newRun();
+    const other = await connect(t, server.socketUrl);
+    await other.run({ message: "x", run });
+    const [last] = await client.run({ type: "resume", run, after: 0 });
+    assert.equal(last?.type === "error" && last.state, undefined);
+    await client.run({ message: "c" });
+    assert.equal(told(server), CONTINUED[stateKind]);
+  });
+
+  test(`a message that is refused costs a socket no conversation, not even one that names a new one (${stateKind})`, async (t) => {
+    const held = gate();
+    const server = await startServer(t, {
+      turns: [[say("A")], [say("Other"), wait(held.opened)], [say("C")]],
+      stateKind,
+      env: { PARLEY_MAX_RUNS: "1", PARLEY_MAX_QUEUED_RUNS: "0" },
+    });
+    const client = await connect(t, server.socketUrl);
+    await firstState(client);
+    const other = await connect(t, server.socketUrl);
+    other.send({ message: "x" });
+    await other.until("token");
+    for (const [message, code] of [
+      [{ message: "b" }, "overloaded"],
+      [{ message: "b", state: {} }, "overloaded"],
+      [{ message: "b", attachments: [{ type: "image", data: "?" }] }, "invalid_request"],
+      [{ message: "b", state: { previous_response_id: 5 } }, "invalid_state"],
+    ] as const) {
+      const [last] = await client.run(message);
+      assert.equal(last?.type === "error" && last.code, code);
+    }
+    held.open();
+    await other.until("done");
+    await client.run({ message: "c" });
+    assert.equal(told(server), CONTINUED[stateKind]);
+  });
 }

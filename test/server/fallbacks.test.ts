@@ -5,10 +5,10 @@ import { test } from "node:test";
 import type { AgentDefinition } from "../../server/agent/define.ts";
 import { stream as claudeStream } from "../support/anthropic.ts";
 import { onEveryTransport, send } from "../support/chat-transports.ts";
+import { turns } from "../support/deadline.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { echo } from "../support/test-tools.ts";
-import { turns } from "../support/turns.ts";
 import { CHAT_COMPLETIONS, RESPONSES } from "../support/upstream-replies.ts";
 import { jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 

@@ -1,13 +1,14 @@
 /** Every refusal of plain HTTP: its status, its code, the field that it names, its headers. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { after, before, test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
-import { post } from "../support/chat-transports.ts";
-import { OPEN_PATHS } from "../support/open-paths.ts";
+import { type ChatMessage, post, send } from "../support/chat-transports.ts";
+import { DEADLINE_MS } from "../support/deadline.ts";
 import { connectRaw } from "../support/raw-connection.ts";
-import { say } from "../support/scripted-provider.ts";
-import { startServer } from "../support/start-server.ts";
+import { call, say } from "../support/scripted-provider.ts";
+import { connect } from "../support/socket-client.ts";
+import { OPEN_PATHS, startServer, type TestServer } from "../support/start-server.ts";
 
 async function refusal(answer: Response): Promise<{ code: ErrorCode; param?: string }> {
   assert.equal(answer.headers.get("content-type"), "application/json; charset=utf-8");
@@ -198,3 +199,219 @@ function nested(depth: number): unknown {
   for (let level = 0; level < depth; level++) value = [value];
   return value;
 }
+
+// Bodies and text frames that no client of ours would write: each gets the same code over REST and on the socket.
+
+const text = (json: string) => Buffer.from(json);
+const rest = '"message":"","stream":true}';
+
+/** "closes": a text frame cannot hold these bytes (RFC 6455, 5.6), so the socket is closed with 1007. */
+const HOSTILE: [name: string, bytes: Buffer, code: ErrorCode, socket?: "closes"][] = [
+  ["nothing", text(""), "invalid_json"],
+  ["white space", text(" \n\t "), "invalid_json"],
+  ["a byte order mark before what is no message", text(`\uFEFF{${rest}`), "invalid_request"],
+  ["UTF-16", Buffer.from(`\uFEFF{${rest}`, "utf16le"), "invalid_json", "closes"],
+  ["UTF-16 without a mark", Buffer.from(`{${rest}`, "utf16le"), "invalid_json"],
+  ["bytes that are not UTF-8", Buffer.from(`{"x":"\xff",${rest}`, "latin1"), "invalid_json", "closes"],
+  ["an overlong NUL", Buffer.from(`{"x":"\xc0\x80",${rest}`, "latin1"), "invalid_json", "closes"],
+  ["a surrogate in UTF-8", Buffer.from(`{"x":"\xed\xa0\x80",${rest}`, "latin1"), "invalid_json", "closes"],
+  [
+    "gzip that does not say so",
+    Buffer.from("1f8b0800000000000003ab060043bfa6a302000000", "hex"),
+    "invalid_json",
+    "closes",
+  ],
+  ["a NUL in a string", Buffer.from(`{"x":"\0",${rest}`, "latin1"), "invalid_json"],
+  ["a trailing comma", text('{"message":"Hi","stream":true,}'), "invalid_json"],
+  ["two values", text(`{${rest}{${rest}`), "invalid_json"],
+  ["single quotes", text("{'message':'Hi'}"), "invalid_json"],
+  ["a comment", text(`{/* */${rest}`), "invalid_json"],
+  ["NaN", text('{"message":NaN}'), "invalid_json"],
+  ["a number that is too large", text('{"message":1e999,"stream":true}'), "invalid_request"],
+  ["a number of 100,000 digits", text(`{"message":${"9".repeat(100_000)},"stream":true}`), "invalid_request"],
+  ["the last of two keys that are alike", text('{"message":"Hi","message":5,"stream":true}'), "invalid_request"],
+  ["a key of 200 kB", text(`{"${"k".repeat(200_000)}":1,${rest}`), "invalid_request"],
+  ["__proto__ with a message", text('{"__proto__":{"message":"Hi","stream":true}}'), "invalid_request"],
+  ["constructor and prototype", text(`{"constructor":{"prototype":{"message":"Hi"}},${rest}`), "invalid_request"],
+  ["toString in place of the message", text('{"toString":"Hi","stream":true}'), "invalid_request"],
+  [
+    "20,000 keys that look like numbers",
+    text(`{${Array.from({ length: 20_000 }, (_, n) => `"${n * 65_537}":1`).join(",")},${rest}`),
+    "invalid_request",
+  ],
+  ["100,000 levels in a string's guise", text(`{"x":${"[".repeat(100_000)}"]`), "invalid_request"],
+  ["levels of objects", text(`${'{"x":'.repeat(1000)}1${"}".repeat(1000)}`), "invalid_request"],
+  [
+    "an attachment with __proto__",
+    text('{"message":"Hi","stream":true,"attachments":[{"__proto__":{"type":"image"}}]}'),
+    "invalid_request",
+  ],
+  [
+    "a state with __proto__",
+    text('{"message":"Hi","stream":true,"state":{"__proto__":{"conversation_history":[]},"x":1}}'),
+    "invalid_state",
+  ],
+];
+
+let server: TestServer;
+const cleanups: (() => Promise<void>)[] = [];
+before(async () => {
+  const t = { after: (done?: unknown) => void cleanups.push(done as () => Promise<void>) };
+  server = await startServer(t, { turns: [], env: { PARLEY_RATE_PER_SOCKET: "0" } });
+});
+after(async () => {
+  for (const done of cleanups) await done();
+});
+
+test(`${HOSTILE.length} hostile texts have their code over REST`, async (t) => {
+  for (const [name, body, code] of HOSTILE) {
+    await t.test(`${name}: ${code}`, async () => {
+      const answer = await fetch(`${server.url}/api/chat`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: new Uint8Array(body),
+        signal: AbortSignal.timeout(DEADLINE_MS),
+      });
+      const { error } = JSON.parse(await answer.text());
+      assert.deepEqual([answer.status, error.code], [400, code]);
+    });
+  }
+});
+
+test(`${HOSTILE.length} hostile texts have their code on the socket, which stays open`, async (t) => {
+  const client = await connect(t, server.socketUrl);
+  for (const [name, body, code, socket] of HOSTILE) {
+    if (socket === "closes") {
+      await t.test(`${name}: 1007`, async (t) => {
+        const other = await connect(t, server.socketUrl);
+        other.socket.send(body, { binary: false });
+        assert.equal((await other.closed).code, 1007);
+      });
+      continue;
+    }
+    await t.test(`${name}: ${code}`, async () => {
+      client.socket.send(body, { binary: false });
+      const event = await client.next();
+      assert.equal(event.type === "error" && event.code, code);
+    });
+  }
+  client.send({ type: "clear" });
+  assert.equal((await client.next()).type, "cleared");
+});
+
+test("none of them reached the model, and the log holds no stack", () => {
+  assert.equal(server.model.asked.length, 0);
+  assert.doesNotMatch(server.log.join("\n"), / {4}at |internal|Error:/);
+});
+
+// How large the parts of one message may be: each limit by its setting, over REST and socket alike.
+
+const LIMITS = {
+  PARLEY_MAX_MESSAGE_CHARS: "10",
+  PARLEY_MAX_HISTORY_ITEMS: "4",
+  PARLEY_MAX_HISTORY_BYTES: "200",
+  PARLEY_MAX_JSON_DEPTH: "8",
+};
+
+const user = (content: unknown) => ({ role: "user", content });
+const texts = (count: number) => Array.from({ length: count }, () => ({ type: "text", text: "a" }));
+const past = (...history: unknown[]) => ({ conversation_history: history });
+const answered = (extra: object) => [user("Hi"), { role: "assistant", content: "Yes", ...extra }];
+
+/** Each figure just within its limit, and just beyond it. */
+const BOUNDS: [name: string, within: ChatMessage, beyond: ChatMessage, param: string][] = [
+  ["the text", { message: "a".repeat(10) }, { message: "a".repeat(11) }, "/message"],
+  [
+    "the number of messages",
+    { message: "Hi", state: past(user("1"), user("2"), user("3"), user("4")) },
+    { message: "Hi", state: past(user("1"), user("2"), user("3"), user("4"), user("5")) },
+    "/state/conversation_history",
+  ],
+  [
+    "the number of parts in a message",
+    { message: "Hi", state: past(user(texts(3))) },
+    { message: "Hi", state: past(user(texts(4))) },
+    "/state/conversation_history",
+  ],
+  [
+    "the bytes of the history",
+    { message: "Hi", state: past(user("a".repeat(180))) },
+    // Characters of two bytes each: fewer than the limit, were they counted as characters.
+    { message: "Hi", state: past(user("é".repeat(100))) },
+    "/state/conversation_history",
+  ],
+  [
+    "the values of a history",
+    { message: "Hi", state: past(...answered({ extra: Array(300).fill(1) })) },
+    { message: "Hi", state: past(...answered({ extra: Array(500).fill(1) })) },
+    "/state/conversation_history",
+  ],
+];
+
+for (const [name, within, beyond, param] of BOUNDS) {
+  test(`${name} may reach its limit, and beyond it is 413 request_too_large`, async (t) => {
+    const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]], env: LIMITS });
+    for (const transport of ["json", "socket"] as const) {
+      const { last } = await send[transport](t, server, within);
+      assert.equal(last.data, "Fine", JSON.stringify(last));
+    }
+    const answer = await post(server, { ...beyond, stream: true });
+    const { error } = JSON.parse(await answer.text());
+    assert.deepEqual([answer.status, error.code], [413, "request_too_large"]);
+    assert.equal(error.param, param);
+    const { last } = await send.socket(t, server, beyond);
+    assert.ok(last.type === "error");
+    assert.deepEqual([last.code, last.data], ["request_too_large", error.message]);
+    assert.equal(server.model.asked.length, 2);
+  });
+}
+
+test("the nesting may reach its limit, and beyond it is 400", async (t) => {
+  const server = await startServer(t, { turns: [[say("Fine")]], env: LIMITS });
+  // The body itself is the first level.
+  const answer = await post(server, { message: "Hi", stream: false, x: nested(7) });
+  assert.equal(answer.status, 200);
+  const refused = await post(server, { message: "Hi", stream: false, x: nested(8) });
+  const { error } = JSON.parse(await refused.text());
+  assert.deepEqual([refused.status, error.code], [400, "invalid_request"]);
+  assert.match(error.message, /8 levels/);
+});
+
+test("calls beyond those of one turn are not carried out, and the model is told", async (t) => {
+  let carriedOut = 0;
+  const counter = {
+    name: "count",
+    description: "Counts",
+    parameters: { type: "object" },
+    execute: () => `${++carriedOut}`,
+  };
+  const server = await startServer(t, {
+    turns: [["a", "b", "c"].map((id) => call(id, "count", "{}")), [say("Done")]],
+    agent: { tools: [counter] },
+    env: { PARLEY_MAX_TOOL_CALLS: "2", PARLEY_MAX_TOOL_OUTPUT_CHARS: "40" },
+  });
+  const { events } = await send.sse(t, server, { message: "Go" });
+  const results = events.flatMap((event) => (event.type === "tool_result" ? [event.data] : []));
+  const statusOf = new Map(results.map(({ id, status }) => [id, status]));
+  assert.deepEqual(
+    ["a", "b", "c"].map((id) => statusOf.get(id)),
+    ["completed", "completed", "failed"],
+  );
+  assert.equal(carriedOut, 2);
+  const told = server.model.asked[1]?.messages.at(-1);
+  assert.equal(told?.content, "Not carried out: one turn may make 2 too\n[cut: 40 more characters]");
+});
+
+test("a message may hold 500,000 values, and one more is 413", async (t) => {
+  const server = await startServer(t, { turns: [[say("Counted")]] });
+  const ask = async (values: number) => {
+    // The object, its two commas, the array, and a comma between the values of that.
+    const filler = Array(values - 3)
+      .fill("1")
+      .join();
+    const answer = await post(server, `{"message":"Hi","stream":false,"more":[${filler}]}`);
+    return [answer.status, JSON.parse(await answer.text()).error?.code];
+  };
+  assert.deepEqual(await ask(500_000), [200, undefined]);
+  assert.deepEqual(await ask(500_001), [413, "request_too_large"]);
+});

@@ -111,13 +111,7 @@ const QUOTING: [failure: Error, facts: string][] = [
     new UpstreamRefusal(
       400,
       new Headers({ "x-request-id": "req_7" }),
-      JSON.stringify({
-        error: {
-          message: "cannot read: private words",
-          type: "invalid_request_error",
-          code: "bad",
-        },
-      }),
+      JSON.stringify({ error: { message: "cannot read: private words", type: "invalid_request_error", code: "bad" } }),
     ),
     "UpstreamRefusal status=400 code=bad type=invalid_request_error request=req_7",
   ],

@@ -204,11 +204,7 @@ test("each limit that refuses something counts under its own name", async (t) =>
 });
 
 test("/metrics takes a general key where keys are set, and no other", async (t) => {
-  const env = {
-    PARLEY_API_KEY: "general-key",
-    PARLEY_CHAT_KEY: "chat-key",
-    PARLEY_WIDGET_KEY: "widget-key",
-  };
+  const env = { PARLEY_API_KEY: "general-key", PARLEY_CHAT_KEY: "chat-key", PARLEY_WIDGET_KEY: "widget-key" };
   const server = await startServer(t, { env, turns: [] });
   for (const [key, origin, status] of [
     [undefined, undefined, 401],

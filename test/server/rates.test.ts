@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { clientAddress } from "../../server/auth/client-address.ts";
+import { readSettings } from "../../server/config/settings.ts";
 import { createMemoryLimiter, MemoryRates } from "../../server/limits/limiter.ts";
 import { post } from "../support/chat-transports.ts";
 import { say } from "../support/scripted-provider.ts";
@@ -172,10 +174,7 @@ test("a socket beyond its rate is told how long to wait, and closed with 4429 if
 });
 
 test("messages of sockets and of REST come out of the same bucket", async (t) => {
-  const server = await startServer(t, {
-    turns,
-    env: { ...PROXY, PARLEY_RATE_PER_ADDRESS: "2" },
-  });
+  const server = await startServer(t, { turns, env: { ...PROXY, PARLEY_RATE_PER_ADDRESS: "2" } });
   const headers = { "x-forwarded-for": "203.0.113.1" };
   const client = await connect(t, server.socketUrl, { headers });
   assert.equal((await client.run({ message: "Hi" })).at(-1)?.type, "done");
@@ -184,46 +183,6 @@ test("messages of sockets and of REST come out of the same bucket", async (t) =>
   assert.equal(last?.type === "error" && last.code, "rate_limited");
   client.send({ type: "clear" });
   assert.equal((await client.next()).type, "cleared", "forgetting is not counted with the messages");
-});
-
-test("after too many wrong keys from an address no key is looked at, right ones included", async (t) => {
-  const server = await startServer(t, {
-    turns,
-    env: { ...KEYS, ...PROXY, PARLEY_WRONG_KEYS_PER_ADDRESS: "2" },
-  });
-  const address = "203.0.113.1";
-  const statuses: number[] = [];
-  for (const key of ["guess-1", "guess-2", "guess-3", "api-one"]) {
-    statuses.push((await ask(server, { key, address })).status);
-  }
-  assert.deepEqual(statuses, [401, 401, 429, 429]);
-  const headers = { "x-forwarded-for": address };
-  const client = await connect(t, `${server.socketUrl}?key=api-one`, { headers });
-  const event = await client.next();
-  assert.equal(event.type === "error" && event.code, "rate_limited");
-  assert.equal((await client.closed).code, 4429);
-  assert.equal((await ask(server, { key: "api-one", address: "203.0.113.2" })).status, 200);
-});
-
-test("wrong keys that come through loopback share one bucket: they may come through a proxy that was not named", async (t) => {
-  const env = { ...KEYS, PARLEY_WRONG_KEYS_PER_ADDRESS: "2" };
-  const server = await startServer(t, { turns, env });
-  const statuses: number[] = [];
-  for (const [key, address] of [
-    ["guess-1", "203.0.113.1"],
-    ["guess-2", "203.0.113.2"],
-    ["guess-3", "203.0.113.3"],
-  ] as const) {
-    statuses.push((await ask(server, { key, address })).status);
-  }
-  assert.deepEqual(statuses, [401, 401, 429]);
-});
-
-test("a header of forwarding from a proxy that was not named is told to the operator, once", async (t) => {
-  const server = await startServer(t, { turns });
-  for (const _ of [1, 2]) await ask(server, { address: "203.0.113.1" });
-  const notices = server.log.filter((line) => line.includes("PARLEY_TRUSTED_PROXIES"));
-  assert.equal(notices.length, 1);
 });
 
 test("a caller that stopped waiting as the last slot was left frees no slot of those who come next", async () => {
@@ -238,3 +197,68 @@ test("a caller that stopped waiting as the last slot was left frees no slot of t
   await waiting;
   assert.equal(await limiter.acquire(pool), undefined, "a second slot of a pool that has one");
 });
+
+// Where a client is: which headers of which proxies are believed, and how far.
+
+const PROXIES = "10.0.0.0/8, fd00::/8, 2001:db8::1";
+const XFF = readSettings({ PARLEY_TRUSTED_PROXIES: PROXIES });
+const FORWARDED = readSettings({ PARLEY_TRUSTED_PROXIES: PROXIES, PARLEY_FORWARDED_HEADER: "Forwarded" });
+
+const ADDRESSES: [name: string, peer: string, header: string | undefined, address: string][] = [
+  ["no header", "10.0.0.1", undefined, "10.0.0.1"],
+  ["an empty header", "10.0.0.1", "", "10.0.0.1"],
+  ["a peer that is no named proxy", "203.0.113.9", "198.51.100.1", "203.0.113.9"],
+  ["one hop", "10.0.0.1", "198.51.100.1", "198.51.100.1"],
+  ["a proxy on a socket of both kinds", "::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"],
+  ["what the client wrote itself, left", "10.0.0.1", "1.1.1.1, 198.51.100.1", "198.51.100.1"],
+  ["two proxies", "10.0.0.1", "198.51.100.1, 10.0.0.2", "198.51.100.1"],
+  ["proxies only", "10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"],
+  ["a name in the middle", "10.0.0.1", "198.51.100.1, unknown, 10.0.0.2", "10.0.0.2"],
+  ["an address with a port", "10.0.0.1", "198.51.100.1:4711", "198.51.100.1"],
+  ["IPv6 in brackets with a port", "fd00::1", "[2001:DB8::2]:4711", "2001:db8::2"],
+  ["IPv4 in IPv6", "2001:db8::1", "::ffff:198.51.100.1", "198.51.100.1"],
+  ["half an address", "10.0.0.1", "198.51.100", "10.0.0.1"],
+  ["the other header's form", "10.0.0.1", "for=198.51.100.1", "10.0.0.1"],
+  ["hops without end", "10.0.0.1", `1.1.1.1${", 10.0.0.2".repeat(3000)}`, "10.0.0.2"],
+];
+
+const FORWARDED_CASES: typeof ADDRESSES = [
+  ["one element", "10.0.0.1", "for=198.51.100.1", "198.51.100.1"],
+  ["other fields around it", "10.0.0.1", "proto=https; For=198.51.100.1;by=10.0.0.1", "198.51.100.1"],
+  ["a quoted address with a port", "10.0.0.1", 'for="[2001:db8::2]:4711"', "2001:db8::2"],
+  ["two elements", "10.0.0.1", "for=1.1.1.1, for=198.51.100.1", "198.51.100.1"],
+  ["a field whose name ends in for", "10.0.0.1", "x-for=1.1.1.1", "10.0.0.1"],
+  ["an element without it", "10.0.0.1", "for=1.1.1.1, proto=https", "10.0.0.1"],
+  ["a made-up name", "10.0.0.1", "for=1.1.1.1, for=_hidden", "10.0.0.1"],
+  ["a quote that the client left open", "10.0.0.1", 'for="1.1.1.1, for=198.51.100.1', "198.51.100.1"],
+  ["the other header's form", "10.0.0.1", "198.51.100.1", "10.0.0.1"],
+];
+
+for (const [header, settings, cases] of [
+  ["X-Forwarded-For", XFF, ADDRESSES],
+  ["Forwarded", FORWARDED, FORWARDED_CASES],
+] as const) {
+  for (const [name, peer, value, address] of cases) {
+    test(`${header} with ${name} means ${address}`, () => {
+      assert.equal(clientAddress(peer, value, settings), address);
+    });
+  }
+}
+
+for (const entry of [
+  "proxy.local",
+  "10.0.0.0/33",
+  "10.0.0.0/",
+  "10.0.0.0/8/8",
+  "10.0.0",
+  "fd00::/129",
+  "/8",
+  "10.0.0.0/-1",
+]) {
+  test(`PARLEY_TRUSTED_PROXIES with ${entry} stops the start and says so`, () => {
+    assert.throws(() => readSettings({ PARLEY_TRUSTED_PROXIES: `10.0.0.1, ${entry}` }), {
+      name: "ConfigError",
+      message: new RegExp(`has "${entry.replaceAll(".", "\\.")}"`),
+    });
+  });
+}

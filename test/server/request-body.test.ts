@@ -3,17 +3,23 @@
 import assert from "node:assert/strict";
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
+import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextTick } from "node:timers/promises";
 import { type BodyRules, withBody } from "../../server/http/body.ts";
 import { createContext } from "../../server/http/request.ts";
+import { Upload } from "../../server/http/upload.ts";
 import { MemoryBudget } from "../../server/limits/memory-budget.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
-import { post } from "../support/chat-transports.ts";
+import { post, send, TRANSPORTS } from "../support/chat-transports.ts";
 import { within } from "../support/deadline.ts";
-import { connectRaw } from "../support/raw-connection.ts";
-import { say } from "../support/scripted-provider.ts";
-import { startServer } from "../support/start-server.ts";
+import { attachment } from "../support/files.ts";
+import { connectRaw, type RawConnection, upgrade } from "../support/raw-connection.ts";
+import { hang, say } from "../support/scripted-provider.ts";
+import { connect } from "../support/socket-client.ts";
+import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
+import { stopClock } from "../support/stopped-clock.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
 
 const HEAD = ["POST /api/chat HTTP/1.1", "host: 127.0.0.1", "content-type: application/json"];
 const BODY = '{"message":"Hi","stream":false}';
@@ -200,3 +206,323 @@ test("a body that breaks off while it waits for its slot frees that when it come
   await nextTick();
   assert.equal(freed, 1);
 });
+
+// Large messages that come too slowly: others wait for their slots.
+
+const MEBIBYTE = 1024 * 1024;
+const RATE = 16_384;
+
+/** Bytes of the messages here, far above what is large. */
+const SIZE = 3 * MEBIBYTE;
+
+/** The beginning of a message, which is enough for its slot. */
+const BEGUN = 2 * MEBIBYTE;
+
+const SLOW_HEAD = ["POST /api/chat HTTP/1.1", "host: x", "content-type: application/json"];
+
+/** Starts a message of blanks, and sends the beginning of it. */
+const BEGIN: Record<string, (raw: RawConnection) => Promise<void>> = {
+  async "body of a known length"(raw) {
+    await raw.write(...SLOW_HEAD, `content-length: ${SIZE}`, "", " ".repeat(BEGUN));
+  },
+  async "body in chunks"(raw) {
+    await raw.write(...SLOW_HEAD, "transfer-encoding: chunked", "", `${SIZE.toString(16)}\r\n${" ".repeat(BEGUN)}`);
+  },
+  async "socket message"(raw) {
+    await raw.write(...upgrade());
+    await raw.answer();
+    const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0x30, 0, 0, 0, 0, 0, 0]);
+    raw.socket.write(Buffer.concat([head, Buffer.alloc(BEGUN, 0x20)]));
+  },
+};
+
+/** A server whose clock the test moves. No limit but the pace can be met. */
+async function startSlow(t: TestContext, env: Record<string, string> = {}) {
+  // Before the server closes, which takes time where a client does not answer.
+  t.after(() => t.mock.restoreAll());
+  const patience = { PARLEY_BODY_SECONDS: "1000000", PARLEY_SEND_SECONDS: "1000000", PARLEY_RUN_SECONDS: "1000000" };
+  const server = await startServer(t, {
+    turns: [[say("Fine")]],
+    env: { PARLEY_MAX_LARGE_BODIES: "1", ...patience, ...env },
+  });
+  return { server, clock: stopClock(t) };
+}
+
+/** The server has read what was sent before. */
+async function hasRead({ url }: TestServer): Promise<void> {
+  for (let round = 0; round < 5; round++) await (await fetch(`${url}/health`)).text();
+}
+
+for (const [kind, begin] of Object.entries(BEGIN)) {
+  test(`a ${kind} that brings few bytes per second loses its slot, and the message that waits for it is served`, async (t) => {
+    const { server, clock } = await startSlow(t);
+    const slow = await connectRaw(t, server);
+    await begin(slow);
+    await hasRead(server);
+    const waiting = post(server, JSON.stringify({ message: "Hi", stream: false, unknown: "x".repeat(BEGUN) }));
+    // What was read before the slot was there, or in the first ten seconds, is enough for those.
+    for (;;) {
+      await slow.write(" ");
+      await hasRead(server);
+      if (slow.rest !== "") break;
+      clock.tick(10_000);
+    }
+    assert.equal((await waiting).status, 200);
+    const said = (await slow.until(`${RATE} bytes per second`)) + slow.rest;
+    assert.match(said, /request_timeout/);
+    slow.socket.destroy();
+  });
+
+  test(`a ${kind} that keeps the pace is never refused for it`, async (t) => {
+    const { server, clock } = await startSlow(t);
+    const slow = await connectRaw(t, server);
+    await begin(slow);
+    for (let sent = 0; sent < 4; sent++) {
+      await slow.write(" ".repeat(10 * RATE));
+      await hasRead(server);
+      clock.tick(5_000);
+    }
+    assert.equal(slow.rest, "");
+    slow.socket.write(" ".repeat(SIZE - BEGUN - 40 * RATE));
+    if (kind === "body in chunks") slow.socket.write("\r\n0\r\n\r\n");
+    // Blanks are no JSON, and only a whole message is answered so.
+    await slow.until("invalid_json");
+    slow.socket.destroy();
+  });
+}
+
+/** A message that has its slot. */
+async function beginUpload(minRate: number) {
+  const refusals: ApiError[] = [];
+  let freed = 0;
+  const limits = { admitUpload: async () => () => void freed++ };
+  const upload = new Upload({ limits, minRate }, "192.0.2.1", (error) => refusals.push(error));
+  await upload.begin();
+  return { upload, refusals, freed: () => freed };
+}
+
+test("the pace is the average of ten seconds: silence in between does not matter", async (t) => {
+  const clock = stopClock(t);
+  const { upload, refusals, freed } = await beginUpload(100);
+  for (let window = 0; window < 3; window++) {
+    clock.tick(9_999);
+    upload.count(1000);
+    clock.tick(1);
+  }
+  assert.deepEqual(refusals, []);
+  upload.count(999);
+  clock.tick(10_000);
+  assert.deepEqual(
+    refusals.map(({ code }) => code),
+    ["request_timeout"],
+  );
+  assert.equal(freed(), 0);
+  upload.end();
+  assert.equal(freed(), 1);
+});
+
+test("a message that has arrived may take its time, and with PARLEY_MIN_UPLOAD_RATE=0 every one may", async (t) => {
+  const clock = stopClock(t);
+  const { upload, refusals } = await beginUpload(100);
+  upload.arrived();
+  clock.tick(60_000);
+  assert.deepEqual(refusals, []);
+  const patient = await beginUpload(0);
+  clock.tick(60_000);
+  assert.deepEqual(patient.refusals, []);
+});
+
+test("control frames are no payload: they do not keep up the pace, and a socket that only pings is no upload", async (t) => {
+  const { server, clock } = await startSlow(t);
+  const pinging = await connectRaw(t, server);
+  await pinging.write(...upgrade());
+  await pinging.answer();
+  const ping = Buffer.concat([Buffer.from([0x89, 0x80 | 120, 0, 0, 0, 0]), Buffer.alloc(120, 0x20)]);
+  // Together more than what is large.
+  const pings = Buffer.concat(Array<Buffer>(500).fill(ping));
+  for (let sent = 0; sent < 20; sent++) {
+    pinging.socket.write(pings);
+    await hasRead(server);
+  }
+  clock.tick(20_000);
+  await hasRead(server);
+  clock.tick(20_000);
+  assert.ok(!pinging.rest.includes("request_timeout"));
+  const text = Buffer.from(JSON.stringify({ type: "clear" }));
+  pinging.socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), text]));
+  await pinging.until("cleared");
+
+  const slow = await connectRaw(t, server);
+  const head = Buffer.from([0x01, 0xff, 0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0]);
+  await slow.write(...upgrade());
+  await slow.answer();
+  slow.socket.write(Buffer.concat([head, Buffer.alloc(BEGUN, 0x20)]));
+  await hasRead(server);
+  for (let window = 0; window < 100 && !slow.rest.includes("request_timeout"); window++) {
+    for (let sent = 0; sent < 4; sent++) slow.socket.write(pings);
+    await hasRead(server);
+    clock.tick(10_000);
+  }
+  assert.match(slow.rest, /request_timeout/);
+  slow.socket.destroy();
+});
+
+// Messages over 1 MiB: read in turns and in a thread of their own, without holding up what runs.
+
+const PDF = attachment("application/pdf", { bytes: 2 * MEBIBYTE });
+const ONE_AT_A_TIME = { PARLEY_MAX_LARGE_BODIES: "1" };
+
+const LARGE_HEAD = [
+  "POST /api/chat HTTP/1.1",
+  "host: x",
+  "content-type: application/json",
+  `content-length: ${3 * MEBIBYTE}`,
+  "expect: 100-continue",
+  "",
+  "",
+];
+
+/** Begins a large message and does not end it: it has the only turn once the server has read this much. */
+const HOLD: Record<"body" | "frame", (raw: RawConnection) => Promise<void>> = {
+  async body(raw) {
+    await raw.write(...LARGE_HEAD);
+    // It is asked for its body: its turn has come.
+    assert.equal((await raw.answer()).status, 100);
+  },
+  async frame(raw) {
+    await raw.write(...upgrade());
+    await raw.answer();
+    const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0x30, 0, 0, 0, 0, 0, 0]);
+    // In a message of three such parts.
+    raw.socket.write(Buffer.concat([head, Buffer.alloc(2 * MEBIBYTE, 0x20)]));
+  },
+};
+
+const chat = (stream: boolean) => ({ message: "Look", stream, attachments: [PDF] });
+
+for (const holder of ["body", "frame"] as const) {
+  test(`while a ${holder} has the only turn, other large messages wait and small ones do not`, async (t) => {
+    const server = await startServer(t, {
+      turns: [[say("Small")], [say("Small")], [say("Large")], [say("Large")]],
+      env: ONE_AT_A_TIME,
+    });
+    const raw = await connectRaw(t, server);
+    await HOLD[holder](raw);
+    if (holder === "frame") await turnTaken(t, server);
+    const waiting = [
+      send.json(t, server, { message: "Look", attachments: [PDF] }),
+      send.socket(t, server, { message: "Look", attachments: [PDF] }),
+    ];
+    for (const transport of ["json", "socket"] as const) {
+      assert.equal((await send[transport](t, server, { message: "Hi" })).last.data, "Small");
+    }
+    assert.equal(server.model.asked.length, 2, "the large ones still wait");
+    raw.socket.destroy();
+    for (const { last } of await within(Promise.all(waiting), "the turns of the others")) {
+      assert.equal(last.data, "Large");
+    }
+  });
+}
+
+/** A body that says "Expect: 100-continue" is asked for when its turn comes: none is asked for any more. */
+async function turnTaken(t: Cleanup, server: TestServer): Promise<void> {
+  for (;;) {
+    const probe = await connectRaw(t, server);
+    await probe.write(...LARGE_HEAD);
+    for (let round = 0; round < 5; round++) await (await fetch(`${server.url}/health`)).text();
+    probe.socket.destroy();
+    await probe.closed;
+    if (probe.rest === "") return;
+  }
+}
+
+test("a client that leaves while it waits gives its place up, and a body in chunks waits as well", async (t) => {
+  const server = await startServer(t, { turns: [[say("Large")]], env: ONE_AT_A_TIME });
+  const holder = await connectRaw(t, server);
+  await HOLD.body(holder);
+  const leaver = await connectRaw(t, server);
+  await leaver.write(
+    "POST /api/chat HTTP/1.1",
+    "host: x",
+    "content-type: application/json",
+    "transfer-encoding: chunked",
+    "",
+    `180000\r\n${" ".repeat(0x180000)}`,
+    "",
+  );
+  leaver.socket.destroy();
+  const waiting = post(server, chat(false));
+  holder.socket.destroy();
+  assert.equal((await within(waiting, "the answer")).status, 200);
+});
+
+test("a large message that does not arrive in time is request_timeout, and the socket closes with 4408", async (t) => {
+  const env = { PARLEY_BODY_SECONDS: "0.2", PARLEY_HEADER_SECONDS: "0.1" };
+  const server = await startServer(t, { turns: [[say("Fine")]], env });
+  const raw = await connectRaw(t, server);
+  await HOLD.frame(raw);
+  const event = await raw.until("}");
+  assert.match(event, /"code":"request_timeout"/);
+  assert.ok((await raw.until("request_timeout")).includes("\x11\x38"));
+  await within(raw.closed, "the cut: this peer does not answer the close frame");
+});
+
+test("messages on one socket are obeyed in their order, a large one before the small one behind it", async (t) => {
+  const server = await startServer(t, { turns: [[say("Half"), hang]] });
+  const client = await connect(t, server.socketUrl);
+  client.send({ message: "Look", attachments: [PDF] });
+  client.send({ type: "stop" });
+  const last = (await client.until("done", "error")).at(-1);
+  assert.equal(last?.type === "done" && last.finish_reason, "stopped");
+});
+
+const REFUSED: [name: string, body: string, status: number, code: string][] = [
+  ["no JSON", `{"message":"${"a".repeat(MEBIBYTE)}`, 400, "invalid_json"],
+  ["nesting without end", `{"x":${"[".repeat(MEBIBYTE)}${"]".repeat(MEBIBYTE)}}`, 400, "invalid_request"],
+  ["63 MiB of empty arrays", `{"x":[${"[],".repeat(21 * MEBIBYTE)}[]]}`, 413, "request_too_large"],
+  ["300,000 keys", manyKeys(300_000), 400, "invalid_request"],
+  ["a text that is too long", `{"message":"${"a".repeat(2 * MEBIBYTE)}","stream":true}`, 413, "request_too_large"],
+  ["a history that is too long", history(30_000), 413, "request_too_large"],
+];
+
+test("what is wrong with a large message is said in the same words, on both transports", async (t) => {
+  const server = await startServer(t, { turns: [[say("Fine")]] });
+  for (const [name, body, status, code] of REFUSED) {
+    const answer = await post(server, body);
+    const { error } = JSON.parse(await answer.text());
+    assert.deepEqual([answer.status, error.code], [status, code], name);
+    const client = await connect(t, server.socketUrl);
+    client.socket.send(body);
+    const event = await client.next();
+    assert.ok(event.type === "error");
+    assert.equal(event.code, code, name);
+  }
+  assert.equal((await post(server, { message: "Hi", stream: false })).status, 200);
+  assert.equal(server.model.asked.length, 1);
+});
+
+test("a thread that breaks is not blamed on the message, and the log says what was wrong", async (t) => {
+  const folder = temporaryProject(t, { "broken.mjs": 'throw new Error("no such part");' });
+  const server = await startServer(t, {
+    turns: [[say("Fine")], [say("Fine")], [say("Fine")]],
+    parseWorker: join(folder, "broken.mjs"),
+  });
+  for (const transport of TRANSPORTS) {
+    const { last } = await send[transport](t, server, { message: "Hi", attachments: [PDF] });
+    assert.ok(last.type === "error");
+    assert.equal(last.code, "internal", transport);
+    const next = await send[transport](t, server, { message: "Hi" });
+    assert.equal(next.last.type, "done", transport);
+  }
+  assert.equal(server.log.filter((line) => line.includes("no such part")).length, 3);
+});
+
+function manyKeys(count: number): string {
+  const keys = Array.from({ length: count }, (_, n) => `"${n}":${n}`);
+  return `{${keys.join(",")},"stream":true}`;
+}
+
+function history(count: number): string {
+  const messages = Array.from({ length: count }, () => ({ role: "user", content: "Hello again" }));
+  return JSON.stringify({ message: "Hi", stream: true, state: { conversation_history: messages } });
+}

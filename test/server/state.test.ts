@@ -1,11 +1,14 @@
 /** State comes from the client, so nothing in it is trusted. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
+import type { StateKind } from "../../server/protocol/chat.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 import { post, send } from "../support/chat-transports.ts";
-import { say } from "../support/scripted-provider.ts";
-import { connect } from "../support/socket-client.ts";
-import { startServer } from "../support/start-server.ts";
+import { newRun } from "../support/run-lines.ts";
+import { type Asked, fail, say, type Turn } from "../support/scripted-provider.ts";
+import { connect, type SocketClient } from "../support/socket-client.ts";
+import { type Cleanup, startServer } from "../support/start-server.ts";
 
 const PIXEL = "data:image/png;base64,iVBORw0KGgo=";
 const user = { role: "user", content: "Hi" };
@@ -14,11 +17,7 @@ const calling = (...ids: unknown[]) => ({
   content: null,
   tool_calls: ids.map((id) => ({ id, type: "function", function: { name: "f", arguments: "{}" } })),
 });
-const result = (id: unknown, content: unknown = "ok") => ({
-  role: "tool",
-  tool_call_id: id,
-  content,
-});
+const result = (id: unknown, content: unknown = "ok") => ({ role: "tool", tool_call_id: id, content });
 const at = (index: number, field = "") => `/state/conversation_history/${index}${field}`;
 
 const FORGED: [name: string, history: unknown, param: string][] = [
@@ -203,3 +202,254 @@ function image(url: string) {
 function file(file_data: string) {
   return { role: "user", content: [{ type: "file", file: { filename: "a.pdf", file_data } }] };
 }
+
+const OLD = { PARLEY_STATE_SECRET: "an old secret" };
+const NEW_AND_OLD = { PARLEY_STATE_SECRET: "a new secret, an old secret" };
+const NEW = { PARLEY_STATE_SECRET: "a new secret" };
+const KINDS = ["conversation_history", "previous_response_id"] as const;
+
+/** The state that a server with this secret hands out after one message. */
+async function issue(t: Cleanup, stateKind: StateKind, env: object, name = "Acme"): Promise<unknown> {
+  const options = { turns: [[say("First")]], stateKind, env: { ...env }, agent: { name } };
+  const { last } = await send.json(t, await startServer(t, options), { message: "Hi" });
+  assert.equal(last.type, "done");
+  return last.state;
+}
+
+/** The code of the refusal, or `undefined` where the state is taken. */
+async function judge(t: Cleanup, stateKind: StateKind, env: object, state: unknown, name = "Acme") {
+  const options = { turns: [[say("Second")]], stateKind, env: { ...env }, agent: { name } };
+  const { last, status } = await send.json(t, await startServer(t, options), { message: "Hi", state });
+  if (last.type === "error") assert.equal(status, 400);
+  return last.type === "error" ? last.code : undefined;
+}
+
+for (const kind of KINDS) {
+  test(`${kind}: the server takes its own signed state`, async (t) => {
+    assert.equal(await judge(t, kind, OLD, await issue(t, kind, OLD)), undefined);
+  });
+
+  test(`${kind}: rotation verifies with every secret and signs with the first`, async (t) => {
+    const old = await issue(t, kind, OLD);
+    assert.equal(await judge(t, kind, NEW_AND_OLD, old), undefined);
+    assert.equal(await judge(t, kind, NEW, old), "invalid_state");
+    const fresh = await issue(t, kind, NEW_AND_OLD);
+    assert.equal(await judge(t, kind, NEW, fresh), undefined);
+    assert.equal(await judge(t, kind, OLD, fresh), "invalid_state");
+  });
+
+  test(`${kind}: an unsigned state is refused where states are signed`, async (t) => {
+    const unsigned = await issue(t, kind, {});
+    assert.doesNotMatch(JSON.stringify(unsigned), /signature/);
+    assert.equal(await judge(t, kind, OLD, unsigned), "invalid_state");
+  });
+
+  test(`${kind}: a state of another agent is refused`, async (t) => {
+    const foreign = await issue(t, kind, OLD, "Other");
+    assert.equal(await judge(t, kind, OLD, foreign), "invalid_state");
+  });
+
+  test(`${kind}: {} needs no signature`, async (t) => {
+    assert.equal(await judge(t, kind, OLD, {}), undefined);
+  });
+
+  test(`${kind}: an error event hands back a state that is signed, too`, async (t) => {
+    const state = await issue(t, kind, OLD);
+    const turns = [[fail(new ApiError("provider_error", "No."))]];
+    const options = { turns, stateKind: kind, env: OLD, agent: { name: "Acme" } };
+    const { last } = await send.sse(t, await startServer(t, options), { message: "Hi", state });
+    assert.equal(last.type, "error");
+    assert.deepEqual(last.state, state);
+    assert.equal(await judge(t, kind, OLD, last.state), undefined);
+  });
+
+  test(`${kind}: the socket continues by itself, and by what it handed out`, async (t) => {
+    const turns = [[say("One")], [say("Two")], [say("Three")]];
+    const server = await startServer(t, { turns, stateKind: kind, env: OLD });
+    const client = await connect(t, server.socketUrl);
+    const first = (await client.run({ message: "1" })).at(-1);
+    assert.equal((await client.run({ message: "2" })).at(-1)?.data, "Two");
+    assert.ok(first?.type === "done");
+    const other = await connect(t, server.socketUrl);
+    const last = (await other.run({ message: "3", state: first.state })).at(-1);
+    assert.equal(last?.data, "Three");
+  });
+}
+
+const HISTORY_FORGERIES: [name: string, change: (state: { [name: string]: unknown }) => unknown][] = [
+  ["another text", (state) => replaceIn(state, "First", "Fifth")],
+  ["another role", (state) => replaceIn(state, '"assistant"', '"user"')],
+  ["a message more", (state) => ({ ...state, conversation_history: [...list(state), list(state)[0]] })],
+  ["a message less", (state) => ({ ...state, conversation_history: list(state).slice(1) })],
+  ["another order", (state) => ({ ...state, conversation_history: list(state).toReversed() })],
+  ["a field more", (state) => replaceIn(state, '{"role"', '{"name":"x","role"')],
+  ["no signature", ({ signature: _signature, ...rest }) => rest],
+  ["a signature of another type", (state) => ({ ...state, signature: { length: 43 } })],
+  ["a cut signature", (state) => ({ ...state, signature: String(state.signature).slice(1) })],
+];
+
+for (const [name, change] of HISTORY_FORGERIES) {
+  test(`a signed history with ${name} is refused`, async (t) => {
+    const state = await issue(t, "conversation_history", OLD);
+    const forged = change(Object.fromEntries(Object.entries(Object(state))));
+    assert.notDeepEqual(forged, state);
+    assert.equal(await judge(t, "conversation_history", OLD, forged), "invalid_state");
+  });
+}
+
+test("a signed history survives a store that sorts its keys", async (t) => {
+  const state = await issue(t, "conversation_history", OLD);
+  const sorted = JSON.stringify(state).replace(/\{"role":("\w+"),("content":"\w+")\}/g, '{$2,"role":$1}');
+  assert.notEqual(sorted, JSON.stringify(state));
+  assert.equal(await judge(t, "conversation_history", OLD, JSON.parse(sorted)), undefined);
+});
+
+test("the id of a response is resp_….SIGNATURE, and the provider sees it without", async (t) => {
+  const state = await issue(t, "previous_response_id", OLD);
+  const { previous_response_id: id } = Object(state);
+  assert.match(id, /^resp_1\.[\w-]{43}$/);
+  const options = { turns: [[say("Second")]], stateKind: "previous_response_id" as const, env: OLD };
+  const server = await startServer(t, { ...options, agent: { name: "Acme" } });
+  const client = await connect(t, server.socketUrl);
+  const last = (await client.run({ message: "Hi", previous_response_id: id })).at(-1);
+  assert.equal(last?.data, "Second");
+  assert.equal(server.model.asked[0]?.previousId, "resp_1");
+  for (const forged of ["resp_1", "resp_2", id.replace("resp_1", "resp_2"), `.${id}`, `${id}x`]) {
+    const [event] = await client.run({ message: "Hi", previous_response_id: forged });
+    assert.equal(event?.type === "error" && event.code, "invalid_state", forged);
+  }
+});
+
+test("no refusal of a state says what the right signature would be", async (t) => {
+  const server = await startServer(t, { turns: [], env: OLD });
+  const state = { conversation_history: [{ role: "user", content: "x" }], signature: "x" };
+  const text = await (await post(server, { message: "Hi", stream: false, state })).text();
+  assert.doesNotMatch(text, /[\w-]{43}|secret/);
+});
+
+function list(state: { [name: string]: unknown }): unknown[] {
+  assert.ok(Array.isArray(state.conversation_history));
+  return state.conversation_history;
+}
+
+function replaceIn(state: unknown, from: string, to: string): unknown {
+  return JSON.parse(JSON.stringify(state).replace(from, to));
+}
+
+test("a signed history of another provider is refused, although its form would do", async (t) => {
+  const other = await startServer(t, { env: OLD, agent: { name: "Acme", model: "demo" } });
+  const { last } = await send.json(t, other, { message: "Hello" });
+  assert.equal(last.type, "done");
+  assert.equal(await judge(t, "conversation_history", OLD, last.state), "invalid_state");
+});
+
+// What sockets remember of their conversations is bounded in sum: the oldest is dropped, and its client is told.
+
+const MEBIBYTE = 1024 * 1024;
+
+/** Room for three conversations of 600 kB beside one message of that size, and for no fourth. */
+const ROOM = {
+  PARLEY_MAX_BODY_BYTES: `${MEBIBYTE}`,
+  PARLEY_MAX_REQUEST_BYTES_TOTAL: `${2.5 * MEBIBYTE}`,
+};
+const LONG = "x".repeat(600_000);
+
+async function startRoom(t: TestContext, runs: number, env = {}) {
+  const turns: Turn[] = Array.from({ length: runs }, () => [say("Fine")]);
+  return startServer(t, { turns, env: { ...ROOM, ...env } });
+}
+
+/** Says it and returns the run's last event. */
+async function tell(client: SocketClient, message: object) {
+  const last = (await client.run(message)).at(-1);
+  assert.ok(last?.type === "done" || last?.type === "error");
+  return last;
+}
+
+const textsOf = (asked: Asked | undefined) =>
+  asked?.messages.map(({ content }) => (content === LONG ? "LONG" : content));
+
+const CONTINUED = ["LONG", "Fine", "And?"];
+
+test("the oldest conversations are dropped when new ones need the memory, and a plain message there is conversation_expired", async (t) => {
+  const server = await startRoom(t, 9);
+  const clients: SocketClient[] = [];
+  const ends = [];
+  for (let at = 0; at < 4; at++) {
+    const client = await connect(t, server.socketUrl);
+    clients.push(client);
+    ends.push(await tell(client, { message: LONG }));
+  }
+  const [oldest, second, , newest] = clients;
+  assert.ok(oldest && second && newest);
+
+  for (const client of [second, newest]) {
+    assert.equal((await tell(client, { message: "And?" })).type, "done");
+    assert.deepEqual(textsOf(server.model.asked.at(-1)), CONTINUED);
+  }
+  const before = server.model.asked.length;
+  for (let again = 0; again < 2; again++) {
+    const refused = await tell(oldest, { message: "And?" });
+    assert.equal(refused.type === "error" && refused.code, "conversation_expired");
+    assert.match(String(refused.data), /state/);
+  }
+  assert.equal(server.model.asked.length, before, "nothing was begun anew in silence");
+
+  assert.equal((await tell(oldest, { message: "And?", state: ends[0]?.state })).type, "done");
+  assert.deepEqual(textsOf(server.model.asked.at(-1)), CONTINUED, "the client has the state");
+  assert.equal((await tell(oldest, { message: "And?" })).type, "done", "it is remembered again");
+  assert.equal(server.model.asked.at(-1)?.messages.length, 5);
+});
+
+test("after clear a socket whose conversation was dropped begins a new one", async (t) => {
+  const server = await startRoom(t, 5);
+  const client = await connect(t, server.socketUrl);
+  await tell(client, { message: LONG });
+  for (let others = 0; others < 3; others++) {
+    await tell(await connect(t, server.socketUrl), { message: LONG });
+  }
+  assert.equal((await tell(client, { message: "And?" })).type, "error");
+  client.send({ type: "clear" });
+  assert.equal((await client.next()).type, "cleared");
+  assert.equal((await tell(client, { message: "And?" })).type, "done");
+  assert.deepEqual(textsOf(server.model.asked.at(-1)), ["And?"]);
+});
+
+test("a message that needs the memory gets it, however much is remembered", async (t) => {
+  const server = await startRoom(t, 6, { PARLEY_MAX_MESSAGE_CHARS: `${MEBIBYTE}` });
+  for (let at = 0; at < 3; at++) {
+    await tell(await connect(t, server.socketUrl), { message: LONG });
+  }
+  const larger = { message: "x".repeat(1_000_000) };
+  assert.equal((await tell(await connect(t, server.socketUrl), larger)).type, "done");
+});
+
+test("what a socket remembered is free again when it closes, or remembers something else", async (t) => {
+  const server = await startRoom(t, 9);
+  const kept = await connect(t, server.socketUrl);
+  await tell(kept, { message: LONG });
+  const other = await connect(t, server.socketUrl);
+  for (let again = 0; again < 3; again++) await tell(other, { message: LONG, state: {} });
+  for (let again = 0; again < 3; again++) {
+    const client = await connect(t, server.socketUrl);
+    await tell(client, { message: LONG, state: {} });
+    client.socket.close();
+    await client.closed;
+  }
+  assert.equal((await tell(kept, { message: "And?" })).type, "done");
+  assert.deepEqual(textsOf(server.model.asked.at(-1)), CONTINUED);
+});
+
+test("a large remembered conversation goes on, signature included, also where it was resumed", async (t) => {
+  const server = await startRoom(t, 3, { PARLEY_STATE_SECRET: "a-secret-of-a-test" });
+  const run = newRun();
+  const first = await connect(t, server.socketUrl);
+  await tell(first, { message: LONG, run });
+  const second = await connect(t, server.socketUrl);
+  second.send({ type: "resume", run, after: 0 });
+  await second.until("done");
+  for (const client of [first, second]) {
+    assert.equal((await tell(client, { message: "And?" })).type, "done");
+    assert.deepEqual(textsOf(server.model.asked.at(-1)), CONTINUED);
+  }
+});

@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { tool } from "../../server/agent/define.ts";
+import { type AnyToolDefinition, tool } from "../../server/agent/define.ts";
+import { ToolError } from "../../server/parley-agent.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
 import type { ToolResultEvent } from "../../server/protocol/events.ts";
-import { send } from "../support/chat-transports.ts";
+import { onEveryTransport, send } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
-import { call, say } from "../support/scripted-provider.ts";
+import { call, fail, hang, say, type Turn } from "../support/scripted-provider.ts";
+import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
-import { answersTo, define, echo, lookup } from "../support/test-tools.ts";
+import { answersTo, define, echo, lookup, throwing } from "../support/test-tools.ts";
 
 test("the calls of one turn run at the same time", async (t) => {
   const [first, second] = [gate(), gate()];
@@ -103,10 +106,7 @@ test("a tool's signal is aborted when its time is over", async (t) => {
     },
     { timeoutMs: 20 },
   );
-  const server = await startServer(t, {
-    turns: [[call("c1", "slow")], [say("Done")]],
-    agent: { tools: [slow] },
-  });
+  const server = await startServer(t, { turns: [[call("c1", "slow")], [say("Done")]], agent: { tools: [slow] } });
   await send.json(t, server, { message: "Hi" });
   await aborted.opened;
 });
@@ -173,4 +173,336 @@ test("a tool that says nothing of it has 30 seconds", async (t) => {
   const { events } = await answer;
   const [result] = events.flatMap((event) => (event.type === "tool_result" ? [event.data] : []));
   assert.equal(result?.output, "Timed out after 30000 ms.");
+});
+
+// Tools of odd names, of endless output, and called for ever.
+
+const ODD_NAMES = ["__proto__", "constructor", "hasOwnProperty", "toString"];
+
+test("tools by the names of what every object has are called like any other", async (t) => {
+  const turn = ODD_NAMES.map((name, index) => call(`c${index}`, name, '{"__proto__":{"a":1}}'));
+  const tools = ODD_NAMES.map((name) => define(name, (args: object) => [name, Object.keys(args)]));
+  const server = await startServer(t, { turns: [turn, [say("Done")]], agent: { tools } });
+  const { events } = await send.sse(t, server, { message: "Hi" });
+  const told = events.flatMap((event) => (event.type === "tool_result" ? [event.data] : []));
+  assert.deepEqual(told.map(({ tool }) => tool).sort(), [...ODD_NAMES].sort());
+  assert.deepEqual(
+    answersTo(server.model),
+    ODD_NAMES.map((name) => JSON.stringify([name, ["__proto__"]])),
+  );
+  assert.equal(Object.keys(Object.prototype).length, 0);
+});
+
+test("50 MB that a tool returns, as text or as an object, are cut and not kept", async (t) => {
+  const tools = [
+    define("text", () => "x".repeat(50_000_000)),
+    define("object", () => Array(5_000_000).fill("xxxxxxx")),
+  ];
+  const turns = [[call("c1", "text"), call("c2", "object")], [say("Done")]];
+  const server = await startServer(t, { turns, agent: { tools } });
+  const { events, last } = await send.sse(t, server, { message: "Hi" });
+  const sizes = events.flatMap((event) => (event.type === "tool_result" ? [event.data.output.length] : []));
+  assert.equal(sizes.length, 2);
+  for (const size of sizes) assert.ok(size > 100_000 && size < 100_100, `${size}`);
+  assert.equal(last.data, "Done");
+  assert.ok(JSON.stringify(last).length < 250_000);
+});
+
+test("a model that makes the same call for ever is ended at the turn limit, with every call answered", async (t) => {
+  const turns = Array.from({ length: 5 }, (_, turn) => [call(`c${turn}`, "echo", { text: "again" })]);
+  const server = await startServer(t, { turns, agent: { tools: [echo], maxTurns: 4 } });
+  const { events, last } = await send.sse(t, server, { message: "Hi" });
+  assert.equal(last.type === "done" && last.finish_reason, "max_turns");
+  assert.equal(server.model.asked.length, 4);
+  assert.equal(events.filter(({ type }) => type === "tool_result").length, 3);
+  const { conversation_history: history = [] } = last.state as { conversation_history?: object[] };
+  const roles = history.map((message) => ("role" in message ? message.role : ""));
+  assert.equal(roles.filter((role) => role === "tool").length, 4);
+});
+
+// Tools that throw, hang, return too much or what is no JSON, and calls of what is no tool.
+
+interface Failure {
+  name: string;
+  turn: Turn;
+  tools: AnyToolDefinition[];
+  /** What the model is told. */
+  output: RegExp;
+  /** What clients are told; without it, the same. */
+  shown?: RegExp;
+}
+
+const HIDDEN = /^The tool failed\.$/;
+
+const FAILURES: Failure[] = [
+  {
+    name: "throws",
+    turn: [call("c1", "broken")],
+    tools: [
+      define("broken", () => {
+        throw new Error("The shelf is empty.");
+      }),
+    ],
+    output: /^The shelf is empty\.$/,
+    shown: HIDDEN,
+  },
+  {
+    name: "throws a ToolError",
+    turn: [call("c1", "broken")],
+    tools: [
+      define("broken", () => {
+        throw new ToolError("There are no more wheels of this size.");
+      }),
+    ],
+    output: /^There are no more wheels of this size\.$/,
+  },
+  {
+    name: "throws a ToolError without a message",
+    turn: [call("c1", "broken")],
+    tools: [define("broken", () => Promise.reject(new ToolError("")))],
+    output: /^The tool failed without a message\.$/,
+    shown: HIDDEN,
+  },
+  {
+    name: "has a schema that throws",
+    turn: [call("c1", "picky", { text: "a" })],
+    tools: [
+      tool({
+        name: "picky",
+        description: "For a test.",
+        parameters: z.object({ text: z.string().refine(throwing(new Error("in a refine"))) }),
+        execute: () => "never",
+      }),
+    ],
+    output: /^in a refine$/,
+    shown: HIDDEN,
+  },
+  {
+    name: "rejects without an error",
+    turn: [call("c1", "broken")],
+    tools: [define("broken", () => Promise.reject(undefined))],
+    output: /^undefined$/,
+    shown: HIDDEN,
+  },
+  {
+    name: "takes longer than its timeoutMs",
+    turn: [call("c1", "slow")],
+    tools: [define("slow", () => new Promise(() => {}), { timeoutMs: 20 })],
+    output: /^Timed out after 20 ms\.$/,
+  },
+  {
+    name: "does not exist",
+    turn: [call("c1", "nowhere")],
+    tools: [echo],
+    output: /^There is no tool named "nowhere"\.$/,
+  },
+  {
+    name: "is called by the name of something that every object has",
+    turn: [call("c1", "constructor")],
+    tools: [echo],
+    output: /^There is no tool named "constructor"\.$/,
+  },
+  {
+    name: "gets arguments that are no JSON",
+    turn: [call("c1", "echo", '{"text": ')],
+    tools: [echo],
+    output: /^The arguments are not valid JSON\.$/,
+  },
+  {
+    name: "gets arguments that do not fit its zod schema",
+    turn: [call("c1", "echo", { text: 5 })],
+    tools: [echo],
+    output: /^The arguments do not fit:\n\/text: .*string/,
+  },
+  {
+    name: "gets arguments that do not fit its JSON Schema",
+    turn: [call("c1", "lookup", { id: "seven", more: true })],
+    tools: [lookup],
+    output: /^The arguments do not fit:\n.*\/id/s,
+  },
+];
+
+const circle: Record<string, unknown> = {};
+circle.self = circle;
+const hostile = {
+  get message() {
+    throw new Error("no message");
+  },
+  toString() {
+    throw new Error("no text");
+  },
+};
+const noClass = Object.assign(new Error("no class"), { constructor: undefined });
+const revoked = Proxy.revocable(new Error("revoked"), {});
+revoked.revoke();
+const odd: [name: string, execute: () => unknown, output: RegExp, shown?: RegExp][] = [
+  ["returns a BigInt", () => 1n, /BigInt/, HIDDEN],
+  ["returns a circle", () => circle, /circular/, HIDDEN],
+  ["returns a function", () => () => "source code", /^The tool returned something that is not JSON\.$/],
+  ["returns a symbol", () => Symbol("x"), /^The tool returned something that is not JSON\.$/],
+  ["returns what cannot be written", () => ({ toJSON: throwing("in toJSON") }), /^in toJSON$/, HIDDEN],
+  [
+    "returns an object with a getter that throws",
+    () => Object.defineProperty({}, "a", { enumerable: true, get: throwing("in a getter") }),
+    /^in a getter$/,
+    HIDDEN,
+  ],
+  ["returns a promise that rejects later", () => new Promise((_, no) => setImmediate(no, "late")), /^late$/, HIDDEN],
+  ["throws a text", throwing("no error"), /^no error$/, HIDDEN],
+  ["throws an error without a class", throwing(noClass), /^no class$/, HIDDEN],
+  ["throws a revoked proxy", throwing(revoked.proxy), /^The tool failed without a message\.$/, HIDDEN],
+  ["throws an error without a message", throwing(new Error("")), /^The tool failed without a message\.$/, HIDDEN],
+  ["throws what has no text", throwing(hostile), /^The tool failed without a message\.$/, HIDDEN],
+  [
+    "throws an object without a prototype",
+    throwing(Object.create(null)),
+    /^The tool failed without a message\.$/,
+    HIDDEN,
+  ],
+  [
+    "throws 50 MB",
+    throwing(new Error("x".repeat(50_000_000))),
+    /^x{100000}\n\[cut: 49900000 more characters\]$/,
+    HIDDEN,
+  ],
+  [
+    "throws a ToolError of 50 MB",
+    throwing(new ToolError("x".repeat(50_000_000))),
+    /^x{100000}\n\[cut: 49900000 more characters\]$/,
+  ],
+];
+for (const [name, execute, output, shown = output] of odd) {
+  const tools = [define("odd", execute)];
+  FAILURES.push({ name, turn: [call("c1", "odd")], tools, output, shown });
+}
+
+for (const { name, turn, tools, output, shown = output } of FAILURES) {
+  test(`a tool that ${name} is a failed result for model and client, and the run goes on`, async (t) => {
+    const turns = [turn, [say("Sorry")]];
+    const { sse } = await onEveryTransport(t, () => ({ turns, agent: { tools } }), { message: "Hi" });
+    const [result] = sse.events.flatMap((event) => (event.type === "tool_result" ? [event] : []));
+    assert.equal(result?.data.status, "failed");
+    assert.match(result?.data.output ?? "", shown);
+    assert.equal(sse.last.data, "Sorry");
+
+    const server = await startServer(t, { turns, agent: { tools } });
+    await send.json(t, server, { message: "Hi" });
+    const [answer = "", ...more] = answersTo(server.model);
+    assert.match(answer, output);
+    assert.deepEqual(more, []);
+  });
+}
+
+// What a tool throws is for the model and the log: no client may read it.
+
+const SECRET = "postgres://shop:hunter2@db.internal/orders";
+
+/** Throws what a database's driver would. */
+const leaky = define("leaky", () => {
+  throw new Error(`cannot connect to ${SECRET}`, { cause: new Error("hunter2 was refused") });
+});
+
+const ENDS: [how: string, next: Turn][] = [
+  ["is answered", [say("Sorry")]],
+  ["fails", [fail(new ApiError("provider_overloaded", "Too busy."))]],
+  ["is at its turn limit", [call("c2", "leaky")]],
+];
+for (const [how, next] of ENDS) {
+  test(`what a tool throws is in no byte that a client gets when the run ${how}`, async (t) => {
+    const agent = { tools: [leaky], maxTurns: 2 };
+    const state = { conversation_history: [{ role: "user", content: "Hello" }] };
+    const setup = () => ({ turns: [[call("c1", "leaky")], next], agent });
+    const { json, sse, socket } = await onEveryTransport(t, setup, { message: "Hi", state });
+    assert.ok(sse.last.state !== undefined);
+    assert.doesNotMatch(JSON.stringify([json, sse, socket]), /postgres|hunter2/);
+  });
+}
+
+test("what a tool throws is in no byte that a client gets when the run is stopped", async (t) => {
+  const turns = [[call("c1", "leaky")], [say("Half"), hang]];
+  const server = await startServer(t, { turns, agent: { tools: [leaky] } });
+  const client = await connect(t, server.socketUrl);
+  client.send({ message: "Hi" });
+  const events = await client.until("token");
+  events.push(...(await client.run({ type: "stop" })));
+  const last = events.at(-1);
+  assert.equal(last?.type === "done" && last.finish_reason, "stopped");
+  assert.match(JSON.stringify(last), /The tool failed\./);
+  assert.doesNotMatch(JSON.stringify(events), /postgres|hunter2/);
+});
+
+test("the model is told what a tool threw within the run, and in later runs only that it failed", async (t) => {
+  const turns = [[call("c1", "leaky")], [call("c2", "echo", { text: "a" })], [say("No")], [say("B")]];
+  const server = await startServer(t, { turns, agent: { tools: [leaky, echo] } });
+  const { last } = await send.json(t, server, { message: "Hi" });
+  assert.deepEqual(answersTo(server.model), [`cannot connect to ${SECRET}`, "a"]);
+  await send.json(t, server, { message: "And now?", state: last.state });
+  assert.deepEqual(answersTo(server.model), ["The tool failed.", "a"]);
+});
+
+test("a failed result is marked in the state, and a good one that begins with Error: is not", async (t) => {
+  const good = define("good", () => "Error: 0 lines in the log");
+  const turns = [[call("c1", "good"), call("c2", "leaky")], [say("No")], [say("Still no")]];
+  const env = { PARLEY_STATE_SECRET: "a secret of states" };
+  const server = await startServer(t, { turns, agent: { tools: [good, leaky] }, env });
+  const { last } = await send.json(t, server, { message: "Hi" });
+  const results = [
+    { role: "tool", tool_call_id: "c1", content: "Error: 0 lines in the log" },
+    { role: "tool", tool_call_id: "c2", content: "The tool failed.", is_error: true },
+  ];
+  const state = last.state as { conversation_history: object[] };
+  assert.deepEqual(state.conversation_history.slice(2, 4), results);
+  const next = await send.json(t, server, { message: "And now?", state });
+  assert.equal(next.status, 200);
+  assert.deepEqual(server.model.asked.at(-1)?.messages.slice(2, 4), results);
+});
+
+for (const format of ["json", "pretty"]) {
+  test(`the log (${format}) warns of what a tool threw, with its name, stack and causes`, async (t) => {
+    const broken = define("broken", () => {
+      const errors = [new Error("first part"), new Error("second part")];
+      throw new Error(`cannot connect\nto ${SECRET}`, { cause: new AggregateError(errors, "all") });
+    });
+    const turns = [[call("c1", "broken")], [say("Sorry")]];
+    const env = { PARLEY_LOG: format, PARLEY_STATE_SECRET: "s3cret-of-states" };
+    const server = await startServer(t, { turns, agent: { tools: [broken] }, env });
+    await send.json(t, server, { message: "Hi" });
+    await server.close();
+    const found = server.log.filter((line) => line.includes("cannot connect"));
+    assert.equal(found.length, 1);
+    const [line = ""] = found;
+    const told = format === "json" ? JSON.parse(line) : { error: line, level: "warn" };
+    assert.equal(told.level, "warn");
+    if (format === "json") assert.doesNotMatch(line.trimEnd(), /\n/);
+    for (const part of ['"broken"', SECRET, "tools.test", "all", "first part", "second part"]) {
+      assert.ok(told.error.includes(part), `${part} in ${told.error}`);
+    }
+  });
+}
+
+test("the log holds a bounded part of what a tool threw, and no half of a secret", async (t) => {
+  const secret = "s3cret-of-states";
+  const text = `${secret}-`.repeat(1_000_000);
+  const broken = define("broken", throwing(new Error(text, { cause: new Error(text) })));
+  const env = { PARLEY_LOG: "json", PARLEY_STATE_SECRET: secret };
+  const turns = [[call("c1", "broken")], [say("Sorry")]];
+  const server = await startServer(t, { turns, agent: { tools: [broken] }, env });
+  await send.json(t, server, { message: "Hi" });
+  const [line = ""] = server.log.filter((one) => one.includes("broken"));
+  assert.ok(line.length < 20_000, `${line.length} characters`);
+  assert.doesNotMatch(line, /s3/);
+});
+
+test("a ToolError is a tool's regular answer, and is logged only for its cause", async (t) => {
+  const plain = define("plain", throwing(new ToolError("No such part.")));
+  const caused = define("caused", () => {
+    throw new ToolError("The shop is closed.", { cause: new Error("ECONNREFUSED") });
+  });
+  const turns = [[call("c1", "plain"), call("c2", "caused")], [say("Sorry")]];
+  const server = await startServer(t, { turns, agent: { tools: [plain, caused] } });
+  const { events } = await send.sse(t, server, { message: "Hi" });
+  assert.doesNotMatch(JSON.stringify(events), /ECONNREFUSED/);
+  const log = server.log.join("\n");
+  assert.match(log, /caused\\?" failed.*The shop is closed.*ECONNREFUSED/s);
+  assert.doesNotMatch(log, /plain|No such part/);
 });

@@ -125,11 +125,7 @@ const CASES: Case[] = [
         "I would look it up.",
         history(
           user("Hi"),
-          {
-            role: "assistant",
-            content: "I would look it up.",
-            tool_calls: [functionCall("c1", "echo", "a")],
-          },
+          { role: "assistant", content: "I would look it up.", tool_calls: [functionCall("c1", "echo", "a")] },
           {
             role: "tool",
             tool_call_id: "c1",
@@ -151,9 +147,7 @@ for (const { name, turns, agent = {}, events } of CASES) {
 }
 
 test("a state that one transport gave continues on each", async (t) => {
-  const first = await onEveryTransport(t, () => ({ turns: [[say("I am Bo.")]] }), {
-    message: "Who?",
-  });
+  const first = await onEveryTransport(t, () => ({ turns: [[say("I am Bo.")]] }), { message: "Who?" });
   assert.equal(first.json.last.type, "done");
   const next = await onEveryTransport(t, () => ({ turns: [[say("Bo, still.")]] }), {
     message: "And now?",
@@ -191,10 +185,7 @@ function done(data: string, state: object, finish_reason: DoneEvent["finish_reas
 }
 
 function toolEvents(id: string, tool: string, args: string, output: string): unknown[] {
-  const called: StreamEvent = {
-    type: "tool_call",
-    data: { id, tool, arguments: args, status: "running" },
-  };
+  const called: StreamEvent = { type: "tool_call", data: { id, tool, arguments: args, status: "running" } };
   return [called, { type: "tool_result", data: { id, tool, output, status: "completed" } }];
 }
 

@@ -112,10 +112,7 @@ export const upload: Action = (server, order) => (order.id % 2 === 0 ? json : ss
 /** Goes away in the middle and never comes back. */
 export const drop: Action = async (server, order) => {
   const run = new Following(order);
-  const answer = await open(server, "POST", "/api/chat", {
-    message: messageOf(order),
-    stream: true,
-  });
+  const answer = await open(server, "POST", "/api/chat", { message: messageOf(order), stream: true });
   await readStream(answer, run, () => run.after > 3);
 };
 

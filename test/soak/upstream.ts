@@ -58,11 +58,7 @@ export async function startUpstream(): Promise<{ url: string; close(): void }> {
 async function reply(res: ServerResponse, order: Order, hasResults: boolean, refused: Set<number>) {
   const { id, kind } = order;
   const refuse = (status: number, headers = {}) => {
-    res.writeHead(status, {
-      "content-type": "application/json",
-      "x-should-retry": "false",
-      ...headers,
-    });
+    res.writeHead(status, { "content-type": "application/json", "x-should-retry": "false", ...headers });
     res.end('{"error":{"message":"refused"}}');
   };
   switch (kind) {

@@ -24,10 +24,7 @@ export function claude(upstream: Pick<UpstreamServer, "url">, options: TestClaud
     mediaTypes: ALL_MEDIA_TYPES,
     model,
     // The package adds `/v1` itself.
-    settings: readSettings({
-      ANTHROPIC_API_KEY: "sk-ant-test",
-      ANTHROPIC_BASE_URL: upstream.url.replace(/\/v1$/, ""),
-    }),
+    settings: readSettings({ ANTHROPIC_API_KEY: "sk-ant-test", ANTHROPIC_BASE_URL: upstream.url.replace(/\/v1$/, "") }),
     modelSettings,
     limits,
     loadPackage: () => Promise.reject(new Error("the package is there already")),

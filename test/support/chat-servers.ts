@@ -51,10 +51,7 @@ export const FOREIGN_HISTORY: HistoryMessage[] = [
     content: [
       { type: "text", text: "Weather here?" },
       { type: "image_url", image_url: { url: "data:image/gif;base64,R0lGODlh" } },
-      {
-        type: "file",
-        file: { filename: "map.pdf", file_data: "data:application/pdf;base64,JVBERi0=" },
-      },
+      { type: "file", file: { filename: "map.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } },
     ],
   },
   {

@@ -114,10 +114,7 @@ export async function start(
   args: readonly string[],
   options: CommandOptions = {},
 ): Promise<StartedCommand> {
-  const command = new Command(["start", ...args], {
-    ...options,
-    env: { PORT: "0", ...options.env },
-  });
+  const command = new Command(["start", ...args], { ...options, env: { PORT: "0", ...options.env } });
   t.after(async () => {
     command.kill("SIGKILL");
     await command.end();

@@ -1,5 +1,6 @@
 // The real ones also where a test holds the clock.
 import { clearTimeout, setTimeout } from "node:timers";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 /**
  * Far longer than anything here takes, and less than the 20 seconds that tests give what must not end by itself: a wait
@@ -33,4 +34,9 @@ export function gate(): Gate {
     open = resolve;
   });
   return { opened, open: () => open() };
+}
+
+/** Lets so many turns of the event loop pass: what one side of this process has written, the other side has read by then. */
+export async function turns(count = 10): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await nextTurn();
 }

@@ -35,16 +35,6 @@ export function received({ data, ...about }: ReturnType<typeof attachment>) {
 
 /** As a provider is given them: with addresses that hold their bytes. */
 export const IMAGE_AND_PDF: readonly ReceivedFile[] = [
-  {
-    type: "image",
-    name: "a.png",
-    mime_type: "image/png",
-    url: "data:image/png;base64,iVBORw0=",
-  },
-  {
-    type: "file",
-    name: "b.pdf",
-    mime_type: "application/pdf",
-    url: "data:application/pdf;base64,JVBERi0=",
-  },
+  { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" },
+  { type: "file", name: "b.pdf", mime_type: "application/pdf", url: "data:application/pdf;base64,JVBERi0=" },
 ];

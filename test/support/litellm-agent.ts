@@ -1,12 +1,16 @@
 /** A project whose model is behind a LiteLLM proxy, and the command that serves it. */
 
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { type ChatMessage, type Outcome, send, type TransportName } from "./chat-transports.ts";
 import { start } from "./command.ts";
-import { openLifetime } from "./litellm-cleanup.ts";
-import type { LiteLlm } from "./litellm-proxy.ts";
+import { startGoogleAccount } from "./google-account.ts";
+import { listen } from "./listen.ts";
+import { PROVIDER_ROWS } from "./litellm-provider-rows.ts";
+import { installLiteLlm, type LiteLlm, openLifetime, startLiteLlm } from "./litellm-proxy.ts";
 import type { Cleanup } from "./start-server.ts";
 import { temporaryProject } from "./temporary-project.ts";
+import { startUpstream, type UpstreamServer } from "./upstream-server.ts";
 
 const WEATHER = { Lima: "mild", Oslo: "cold", Cairo: "hot" };
 
@@ -67,4 +71,76 @@ export function seen({ events }: Outcome): unknown[] {
     }
   }
   return list;
+}
+
+// Stands before a fake provider and keeps what it is asked, byte for byte: the fake's own journal drops attachments.
+
+/** A request that reached the provider. */
+export interface RecordedCall {
+  path: string;
+  body: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads into it and fails where it is wrong.
+  json: any;
+}
+
+export interface Recorder {
+  /** Without a slash at the end. */
+  readonly url: string;
+  /** The requests since the last call of this, in order. */
+  take(): RecordedCall[];
+}
+
+/** `rewrite` makes of a body what the fake can read; what is recorded is the body as it came. */
+export async function startRecorder(t: Cleanup, target: string, rewrite = (body: string) => body): Promise<Recorder> {
+  let calls: RecordedCall[] = [];
+  const server = createServer(async (req, res) => {
+    const body = Buffer.concat(await req.toArray()).toString("utf8");
+    calls.push({ path: req.url ?? "", body, json: body === "" ? undefined : JSON.parse(body) });
+    passOn(req, rewrite(body), res, target);
+  });
+  const url = await listen(t, server);
+  return {
+    url,
+    take: () => {
+      const taken = calls;
+      calls = [];
+      return taken;
+    },
+  };
+}
+
+function passOn(req: IncomingMessage, body: string, res: ServerResponse, target: string): void {
+  const { method } = req;
+  const headers = { ...req.headers, "content-length": String(Buffer.byteLength(body)) };
+  const onward = request(new URL(req.url ?? "", target), { method, headers, agent: false });
+  onward.on("response", (answer) => {
+    res.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(res);
+    answer.on("error", () => res.destroy());
+  });
+  onward.on("error", () => res.destroy());
+  res.on("close", () => onward.destroy());
+  onward.end(body);
+}
+
+// A LiteLLM proxy whose providers all are one server that says, byte by byte, what a test has scripted.
+
+export interface LiteLlmUpstream {
+  litellm: LiteLlm;
+  /** What every provider behind it says, and was told. */
+  upstream: UpstreamServer;
+}
+
+/** Starts both, with a model for each of `PROVIDER_ROWS`. `version` is Python's. */
+export async function startLiteLlmUpstream(t: Cleanup, version: string): Promise<LiteLlmUpstream> {
+  const upstream = await startUpstream();
+  t.after(() => upstream.close());
+  const url = new URL(upstream.url).origin;
+  const googleCredentials = await startGoogleAccount(t);
+  const models = PROVIDER_ROWS.map(({ name, params }) => ({
+    model_name: name,
+    litellm_params: params({ url, googleCredentials }),
+  }));
+  const litellm = await startLiteLlm(t, await installLiteLlm(version), models);
+  return { litellm, upstream };
 }

@@ -78,11 +78,7 @@ const OPENAI: ProviderRow = {
 const OPENAI_RESPONSES: ProviderRow = {
   name: "gpt-responses",
   model: "gpt-5.2",
-  params: ({ url }) => ({
-    model: "openai/responses/gpt-5.2",
-    api_key: "mock",
-    api_base: `${url}/v1`,
-  }),
+  params: ({ url }) => ({ model: "openai/responses/gpt-5.2", api_key: "mock", api_base: `${url}/v1` }),
   path: "/v1/responses",
   takesPdf: true,
   takesEffort: true,
@@ -123,11 +119,7 @@ const ANTHROPIC: ProviderRow = {
 const GEMINI: ProviderRow = {
   name: "gemini",
   model: "gemini-2.5-pro",
-  params: ({ url }) => ({
-    model: "gemini/gemini-2.5-pro",
-    api_key: "mock",
-    api_base: `${url}/v1beta`,
-  }),
+  params: ({ url }) => ({ model: "gemini/gemini-2.5-pro", api_key: "mock", api_base: `${url}/v1beta` }),
   path: "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse",
   takesPdf: true,
   takesEffort: true,

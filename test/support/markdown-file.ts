@@ -24,10 +24,7 @@ export function readMarkdown(path: string): string {
 
 /** Fenced blocks, in order. */
 export function codeBlocks(markdown: string): CodeBlock[] {
-  return [...markdown.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = "", text = ""]) => ({
-    language,
-    text,
-  }));
+  return [...markdown.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = "", text = ""]) => ({ language, text }));
 }
 
 /** The one block of a language that holds a text. */

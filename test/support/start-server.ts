@@ -92,3 +92,6 @@ function onlyOnce(close: () => Promise<void>): () => Promise<void> {
     return closed;
   };
 }
+
+/** What everybody may GET, with or without a key. */
+export const OPEN_PATHS = ["/", "/?embed=1", "/api/info", "/health", "/health/ready", "/launcher.js", "/widget.js"];

@@ -1,7 +1,4 @@
-/**
- * The tests and all that they import as JavaScript, made once for a whole run: `tsx` does it in every process anew, and its
- * thread that is asked for each module costs a process more than the tests of most files do.
- */
+/** The tests and all that they import as JavaScript, written once for a whole run: `tsx` does it in every process anew. */
 
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -10,39 +7,24 @@ import { build, type Plugin } from "esbuild";
 
 const FOLDERS = ["bench", "build", "server", "test", "widget"];
 
-/** Is imported by one module alone, so that it may become a part of it: read as 900 files it takes three times as long. */
+/** Becomes a part of the one module that imports it: read as 900 files it takes three times as long. */
 const JOINED = /^@?happy-dom(\/|$)/;
 
-/** Stands for `import.meta.url`. */
-const HERE = "urlOfTheSource";
-
-/** `bench/server` has packages of its own, once somebody has installed them. */
-const PACKAGES = /(^|[/\\])node_modules[/\\]/;
-
-function sources(): string[] {
-  return FOLDERS.flatMap((folder) =>
-    readdirSync(folder, { recursive: true, encoding: "utf8" })
-      .filter((path) => path.endsWith(".ts") && !PACKAGES.test(path))
-      .map((path) => join(folder, path)),
-  );
-}
-
-/** Each source stays a module of its own, and is told that it stands where it was written. */
+/** Each source stays a module of its own, which finds its files where it was written. */
 const modules: Plugin = {
   name: "modules",
   setup({ onLoad, onResolve }) {
     onResolve({ filter: /^/ }, ({ path, kind, importer }) => {
       if (kind === "entry-point") return undefined;
-      const isOwn = !importer.includes("node_modules");
       if (!path.startsWith(".")) return JOINED.test(path) ? undefined : { path, external: true };
-      if (!isOwn) return undefined;
-      return path.endsWith(".ts")
-        ? { path: path.replace(/\.ts$/, ".js"), external: true }
-        : { path: pathToFileURL(resolve(dirname(importer), path)).href, external: true };
+      if (importer.includes("node_modules") || path.endsWith(".css")) return undefined;
+      const isSource = path.endsWith(".ts");
+      const url = pathToFileURL(resolve(dirname(importer), path)).href;
+      return { path: isSource ? path.replace(/\.ts$/, ".js") : url, external: true };
     });
     onLoad({ filter: /\.ts$/ }, ({ path }) => {
       const here = JSON.stringify(pathToFileURL(path).href);
-      return { contents: `const ${HERE} = ${here};${readFileSync(path, "utf8")}`, loader: "ts" };
+      return { contents: `const urlOfTheSource = ${here};${readFileSync(path, "utf8")}`, loader: "ts" };
     });
   },
 };
@@ -51,13 +33,18 @@ const modules: Plugin = {
 export async function transpile(folder: string): Promise<void> {
   writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
   symlinkSync(resolve("node_modules"), join(folder, "node_modules"), "junction");
+  const files = FOLDERS.flatMap((from) =>
+    readdirSync(from, { recursive: true, encoding: "utf8" }).map((path) => join(from, path)),
+  );
   await build({
-    entryPoints: sources(),
+    // `bench/server` may have packages of its own.
+    entryPoints: files.filter((path) => path.endsWith(".ts") && !path.includes("node_modules")),
     outdir: folder,
     outbase: ".",
     bundle: true,
     plugins: [modules],
-    define: { "import.meta.url": HERE },
+    define: { "import.meta.url": "urlOfTheSource" },
+    loader: { ".css": "text" },
     format: "esm",
     platform: "node",
     target: "node20",

@@ -26,9 +26,7 @@ export const RESPONSES: UpstreamApi = {
   path: "/v1/responses",
   env: (url) => ({ OPENAI_API_KEY: "sk-of-a-test", OPENAI_BASE_URL: url }),
   text: (text, id = "resp_1") => ({ body: [eventStream(textDelta(text), completed(id))] }),
-  calls: (calls, id = "resp_1") => ({
-    body: [eventStream(...calls.map(functionCall), completed(id))],
-  }),
+  calls: (calls, id = "resp_1") => ({ body: [eventStream(...calls.map(functionCall), completed(id))] }),
   stall: (text) => ({ body: [eventStream(textDelta(text))], end: "stall" }),
   cut: (text) => ({ body: [eventStream(textDelta(text))] }),
 };
@@ -38,9 +36,7 @@ export const CHAT_COMPLETIONS: UpstreamApi = {
   path: "/v1/chat/completions",
   env: (url) => ({ LITELLM_BASE_URL: url, LITELLM_API_KEY: "sk-of-a-test" }),
   text: (text) => ({ body: [eventStream(chunk({ content: text }), finished("stop"), "[DONE]")] }),
-  calls: (calls) => ({
-    body: [eventStream(...calls.map(toolCallChunk), finished("tool_calls"), "[DONE]")],
-  }),
+  calls: (calls) => ({ body: [eventStream(...calls.map(toolCallChunk), finished("tool_calls"), "[DONE]")] }),
   stall: (text) => ({ body: [eventStream(chunk({ content: text }))], end: "stall" }),
   cut: (text) => ({ body: [eventStream(chunk({ content: text }))] }),
 };
@@ -69,8 +65,5 @@ function toolCallChunk({ id, name, args }: ScriptedCall, index: number) {
 }
 
 function finished(finish_reason: string) {
-  return {
-    choices: [{ index: 0, delta: {}, finish_reason }],
-    usage: { prompt_tokens: 10, completion_tokens: 5 },
-  };
+  return { choices: [{ index: 0, delta: {}, finish_reason }], usage: { prompt_tokens: 10, completion_tokens: 5 } };
 }

@@ -139,9 +139,5 @@ export function eventStream(...events: readonly (object | string)[]): string {
 
 /** A body of JSON with a status: how APIs refuse. */
 export function jsonReply(status: number, body: unknown, headers = {}): UpstreamReply {
-  return {
-    status,
-    headers: { "content-type": "application/json", ...headers },
-    body: [JSON.stringify(body)],
-  };
+  return { status, headers: { "content-type": "application/json", ...headers }, body: [JSON.stringify(body)] };
 }

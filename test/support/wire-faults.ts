@@ -1,9 +1,11 @@
 /** The ways in which an upstream can fail on the wire, byte by byte. */
 
-import type { Socket } from "node:net";
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
-import { chunk, chunkedHead, head, writeForEver } from "./faulty-upstream.ts";
+import { within } from "./deadline.ts";
+import type { Cleanup } from "./start-server.ts";
 import type { StreamedApi } from "./streamed-apis.ts";
 
 export interface Fault {
@@ -33,11 +35,7 @@ export interface GoodAnswer {
 const MIB = 1024 * 1024;
 
 export const FAULTS: Fault[] = [
-  {
-    name: "resets the connection",
-    answer: (s) => s.resetAndDestroy(),
-    end: "provider_error",
-  },
+  { name: "resets the connection", answer: (s) => s.resetAndDestroy(), end: "provider_error" },
   { name: "closes without a word", answer: (s) => s.end(), end: "provider_error" },
   { name: "says nothing", answer: () => {}, end: "provider_timeout" },
   {
@@ -65,22 +63,14 @@ export const FAULTS: Fault[] = [
     answer: (s) => s.end("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
     end: "provider_error",
   },
-  {
-    name: "falls silent after the head",
-    answer: (s, { ok }) => s.write(ok),
-    end: "provider_timeout",
-  },
+  { name: "falls silent after the head", answer: (s, { ok }) => s.write(ok), end: "provider_timeout" },
   {
     name: "falls silent in the answer",
     answer: (s, { ok, start }) => s.write(joined(ok, start)),
     end: "provider_timeout",
     hasBegun: true,
   },
-  {
-    name: "speaks no HTTP",
-    answer: (s) => s.end("SSH-2.0-OpenSSH_9.2\r\n"),
-    end: "provider_error",
-  },
+  { name: "speaks no HTTP", answer: (s) => s.end("SSH-2.0-OpenSSH_9.2\r\n"), end: "provider_error" },
   {
     name: "sends a head of any length",
     answer: (s) => writeForEver(s, "HTTP/1.1 200 OK\r\n", `x-filler: ${"x".repeat(1000)}\r\n`),
@@ -223,4 +213,107 @@ async function byteByByte(socket: Socket, { ok, start, rest }: GoodAnswer): Prom
     await nextTurn();
   }
   socket.end();
+}
+
+// A model API on a bare socket: it says what a test wants byte by byte, also what is no HTTP at all.
+
+/** What happens to one request, once it is there. */
+export type Answer = (socket: Socket) => unknown;
+
+export interface FaultyUpstream {
+  /** As a base URL: ends in `/v1`. */
+  readonly url: string;
+  /** How many requests came. */
+  readonly requests: number;
+  /** What every request gets from now on. */
+  answer(answer: Answer): void;
+  /** Settles when no connection is open any more, whichever side closed it. */
+  allClosed(): Promise<void>;
+  /** Nobody listens any more. */
+  stop(): Promise<void>;
+}
+
+export async function startFaultyUpstream(t: Cleanup): Promise<FaultyUpstream> {
+  const sockets = new Set<Socket>();
+  let answer: Answer = (socket) => socket.destroy();
+  let requests = 0;
+  const server = createServer(async (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    // The other side resets what it has no more use for.
+    socket.on("error", () => {});
+    await wholeRequest(socket);
+    if (socket.destroyed) return;
+    requests++;
+    answer(socket);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  const stop = async () => {
+    for (const socket of sockets) socket.destroy();
+    if (!server.listening) return;
+    server.close();
+    await once(server, "close");
+  };
+  t.after(stop);
+  return {
+    url: `http://127.0.0.1:${address.port}/v1`,
+    get requests() {
+      return requests;
+    },
+    answer(next) {
+      answer = next;
+    },
+    async allClosed() {
+      // Not with `once`, which rejects for a reset.
+      const open = [...sockets].filter((socket) => !socket.closed);
+      const ends = open.map((socket) => new Promise((closed) => socket.once("close", closed)));
+      await within(Promise.all(ends), "the end of every connection");
+    },
+    stop,
+  };
+}
+
+/** Settles when the head and the body that it announces have been read, or the connection is over. */
+async function wholeRequest(socket: Socket): Promise<void> {
+  let request = "";
+  for (;;) {
+    const [, length = "0"] = /\r\ncontent-length: (\d+)\r\n/i.exec(request) ?? [];
+    const head = request.indexOf("\r\n\r\n");
+    if (head !== -1 && request.length - head - 4 >= Number(length)) return;
+    const piece = await new Promise<Buffer | undefined>((resolve) => {
+      socket.once("data", resolve);
+      socket.once("close", () => resolve(undefined));
+    });
+    if (piece === undefined) return;
+    request += piece.toString("latin1");
+  }
+}
+
+/** The head of an answer that ends with its connection. */
+export function head(status: string, headers: Readonly<Record<string, string>> = {}): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status}\r\nconnection: close\r\n${lines.join("")}\r\n`;
+}
+
+/** The head of an answer in chunks, whose end is then seen to be missing. */
+export function chunkedHead(status: string, headers: Readonly<Record<string, string>> = {}) {
+  return head(status, { ...headers, "transfer-encoding": "chunked" });
+}
+
+/** One chunk of such an answer. */
+export function chunk(bytes: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
+}
+
+/** Writes until nobody takes it any more. */
+export function writeForEver(socket: Socket, start: string | Uint8Array, piece: string | Uint8Array): void {
+  const more = () => {
+    while (!socket.destroyed && socket.write(piece));
+  };
+  socket.on("drain", more);
+  socket.write(start);
+  more();
 }

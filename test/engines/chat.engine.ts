@@ -1,0 +1,210 @@
+/** The chat's main paths in Firefox and WebKit. */
+
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { gate } from "../support/deadline.ts";
+import { call, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
+import { startServer } from "../support/start-server.ts";
+import { echo } from "../support/test-tools.ts";
+import { engineTest, FIELD, type Handle, type Page } from "./page.ts";
+
+async function open(t: TestContext, page: Page, turns: readonly Turn[]) {
+  const server = await startServer(t, {
+    turns,
+    agent: { tools: [echo], chat: { suggestions: ["Ping"] } },
+  });
+  await page.open(server.url);
+  await page.shown('[part="suggestion"]');
+  return server;
+}
+
+engineTest("an answer streams in, with thinking, a tool and Markdown, and the next one remembers", async (page, t) => {
+  const rest = gate();
+  const server = await open(t, page, [
+    [think("Hm."), call("c1", "echo", { text: "ping" })],
+    [say("**Po"), wait(rest.opened), say("ng**\n\n| A |\n|---|\n| 1 |\n")],
+    [say("Remembered.")],
+  ]);
+  await page.send("Go");
+  await page.shown('[part="markdown"]', "Po");
+  await page.button("Stop answering");
+  rest.open();
+  await page.shown("strong", "Pong");
+  await page.shown("td", "1");
+  await page.button("Send message");
+  await page.focus(await page.shown('[part="tool"] button'));
+  await page.press("Enter");
+  await page.shown("pre", "ping");
+  await page.send("And now?");
+  await page.shown('[part="markdown"]', "Remembered.");
+  assert.equal(server.model.asked.at(-1)?.messages.length, 5);
+});
+
+engineTest("Stop and Escape end an answer, and what was said stays", async (page, t) => {
+  await open(t, page, [
+    [say("Half"), hang],
+    [say("Another half"), hang],
+  ]);
+  await page.send("One");
+  await page.shown('[part="markdown"]', "Half");
+  await page.click(await page.button("Stop answering"));
+  await page.shown('[part="note"]', "You stopped this answer.");
+  await page.send("Two");
+  await page.shown('[part="markdown"]', "Another half");
+  await page.press("Escape");
+  await page.until(() => findAll('[part="note"]').length === 2);
+});
+
+engineTest("an answer that was coming goes on after a reload", async (page, t) => {
+  const reloaded = gate();
+  const server = await open(t, page, [[say("Before, "), wait(reloaded.opened), say("and after.")]]);
+  await page.send("Go");
+  await page.shown('[part="markdown"]', "Before,");
+  await page.reload();
+  await page.shown('[part="markdown"]', "Before,");
+  await page.button("Stop answering");
+  reloaded.open();
+  await page.shown('[part="markdown"]', "Before, and after.");
+  assert.equal(server.model.asked.length, 1, "the agent is not asked again");
+});
+
+engineTest("the text field grows with its lines, and shrinks again when they are sent", async (page, t) => {
+  await open(t, page, [[say("Read.")]]);
+  const field = await page.shown(FIELD);
+  const height = () => page.run((it: Element) => Math.round(it.getBoundingClientRect().height), field);
+  const before = await height();
+  await page.click(field);
+  for (const line of ["a", "b", "c"]) {
+    await page.type(line);
+    await page.press("Shift+Enter");
+  }
+  assert.equal(await height(), before + 3 * 24);
+  await page.press("Enter");
+  await page.shown('[part="markdown"]', "Read.");
+  assert.equal(await height(), before);
+});
+
+engineTest("a file is attached, shown and sent; one that is not what it says is refused", async (page, t) => {
+  const server = await open(t, page, [[say("Received.")]]);
+  await page.run(() => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File(["%PDF-1.7\n"], "offer.pdf", { type: "application/pdf" }));
+    dataTransfer.items.add(new File(["text"], "fake.pdf", { type: "application/pdf" }));
+    findAll('[part="composer"]')[0]?.dispatchEvent(
+      new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }),
+    );
+  });
+  await page.shown('[part="attachments"]', "offer.pdf");
+  await page.shown('[part="refusals"]', "fake.pdf");
+  await page.send("Look");
+  await page.shown('[part="markdown"]', "Received.");
+  assert.deepEqual(
+    server.model.asked[0]?.start.attachments?.map(({ name }) => name),
+    ["offer.pdf"],
+  );
+});
+
+engineTest("the theme is toggled, and kept over a reload", async (page, t) => {
+  await open(t, page, []);
+  const background = () =>
+    page.run(() =>
+      findAll("agent-chat")
+        .map((chat) => getComputedStyle(chat).backgroundColor)
+        .join(),
+    );
+  const before = await background();
+  await page.click(await page.shown('[part="theme-toggle"]'));
+  await page.shown("agent-chat[theme]:not([theme=auto])");
+  const toggled = await background();
+  assert.notEqual(toggled, before);
+  await page.reload();
+  await page.shown('[part="suggestion"]');
+  assert.equal(await background(), toggled);
+});
+
+engineTest("an answer is copied as it looks, and rated with a reason that the page hears of", async (page, t) => {
+  await open(t, page, [[say("**Pong**")]]);
+  await page.run(() => {
+    document.querySelector("agent-chat")?.setAttribute("feedback", "");
+    document.addEventListener("agent-chat-feedback", ({ rating, reason, comment }) => {
+      document.title = [rating, reason, comment].join(" ");
+    });
+    document.addEventListener("paste", ({ clipboardData }) => {
+      document.title = clipboardData?.getData("text/html") ?? "";
+    });
+  });
+  await page.send("Ping");
+  await page.shown("strong", "Pong");
+  await page.click(await page.button("Copy answer"));
+  await page.button("Copied");
+  const field = await page.shown(FIELD);
+  await page.click(field);
+  await page.press("Control+v");
+  await page.until(() => document.title.includes("<strong>Pong</strong>"));
+  await page.until((it: HTMLTextAreaElement) => it.value === "**Pong**", field);
+  await page.click(await page.button("Bad answer"));
+  await page.click(await page.shown('input[value="incomplete"]'));
+  await page.click(await page.shown('textarea[name="comment"]'));
+  await page.type("More!");
+  await page.click(await page.shown('[part="feedback-form"] [type="submit"]'));
+  await page.until(() => document.title === "down incomplete More!");
+});
+
+engineTest(
+  "colours of code rest where the browser skips it, and are there where somebody scrolls to",
+  async (page, t) => {
+    const rest = gate();
+    const block = (index: number) => `\`\`\`ts\nconst number${index} = 1;\n\`\`\`\n`;
+    const blocks = Array.from({ length: 200 }, (_, index) => block(index));
+    await open(t, page, [[say(blocks.slice(0, 50).join("")), wait(rest.opened), say(blocks.slice(50).join(""))]]);
+    const untilPainted = (isPainted: boolean) =>
+      page.until(
+        (expected: boolean) =>
+          [...(CSS.highlights.get("agent-chat-keyword") ?? [])].some(({ startContainer }) =>
+            startContainer.textContent?.includes("number48 "),
+          ) === expected,
+        isPainted,
+      );
+    await page.send("Go");
+    await untilPainted(true);
+    rest.open();
+    await page.button("Send message");
+    await untilPainted(false);
+    const up = await page.run(() => findAll("pre")[48]?.getBoundingClientRect().top ?? 0);
+    await page.scroll(await page.shown('[part="messages"]'), up);
+    await untilPainted(true);
+  },
+);
+
+/** A megabyte, in many sections. */
+const LONG = Array.from({ length: 1_000 }, (_, index) => `${"word ".repeat(200)}number${index}.`);
+
+engineTest(
+  "Ctrl+F finds what is not laid out, in an early message as in a long one, and scrolls to it",
+  async (page, t) => {
+    const isLaidOut = (place: Handle) =>
+      page.run((it: Element) => it.checkVisibility({ contentVisibilityAuto: true }), place);
+    await open(t, page, [[say("The colour is **ultramarine**.")], [say(LONG.join("\n\n"))]]);
+    await page.send("Which colour?");
+    const early = await page.shown("strong", "ultramarine");
+    await page.button("Send message");
+    await page.send("Tell me more");
+    await page.shown("p", "number999.");
+    await page.button("Send message");
+    const middle = (await page.run(() => findAll("p").find((it) => it.textContent.includes("number500.")))) as unknown;
+    // What is spoken is there a second time, as long as it is.
+    await page.until(() => findAll('[role="status"] p').length === 0);
+    for (const [text, place] of [
+      ["ultramarine", early],
+      ["number500.", middle as Handle],
+    ] as const) {
+      assert.equal(await isLaidOut(place), false);
+      await page.driver.find(text, () =>
+        page.until((it: Element) => {
+          const { top, bottom } = it.getBoundingClientRect();
+          return top < innerHeight && bottom > 0;
+        }, place),
+      );
+    }
+  },
+);

@@ -1,0 +1,207 @@
+/** A page in a browser, and what a person sees of it and does with it: one suite for all engines. */
+
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import { type Driver, until } from "./driver.ts";
+import { firefoxPath, launchFirefox } from "./firefox.ts";
+import { launchWebkit, webkitPath } from "./webkit.ts";
+
+const ENGINES = {
+  firefox: { path: firefoxPath, launch: launchFirefox, needs: "firefox-esr, or one that FIREFOX_PATH names" },
+  webkit: { path: webkitPath, launch: launchWebkit, needs: "webkit2gtk-driver, xvfb and xdotool" },
+};
+
+/** Those that the variable ENGINES names, or else all. */
+const named = (process.env.ENGINES ?? "firefox webkit").split(" ") as (keyof typeof ENGINES)[];
+
+const browsers = new Map<string, Driver>();
+for (const name of named) {
+  const { path, launch, needs } = ENGINES[name];
+  if (path === undefined) throw new Error(`There is no ${name} here. Install ${needs}, or leave it out of ENGINES.`);
+  const browser = await launch(path);
+  browsers.set(name, browser);
+  after(() => browser.close());
+}
+
+/** A test for each engine. It fails if the page complains. */
+export function engineTest(name: string, run: (page: Page, t: TestContext) => Promise<void>): void {
+  for (const [engine, driver] of browsers) {
+    test(`${name} (${engine})`, async (t) => {
+      driver.complaints.length = 0;
+      await driver.resize(1200, 800);
+      const page = new Page(driver);
+      try {
+        await run(page, t);
+        assert.deepEqual(await page.complaints(), []);
+      } finally {
+        await driver.send("ReleaseActions");
+        await driver.send("Navigate", { url: "about:blank" });
+      }
+    });
+  }
+}
+
+/** An element of the page. As an argument of a function that runs there it is the element itself. */
+export interface Handle {
+  readonly "element-6066-11e4-a52e-4f735466cecf": string;
+}
+
+/** By their names in `press`. Other keys are characters. */
+const KEYS: Readonly<Record<string, string>> = {
+  Shift: "\uE008",
+  Control: "\uE009",
+  Enter: "\uE007",
+  Escape: "\uE00C",
+  Tab: "\uE004",
+};
+
+declare global {
+  /** In functions that run in the page: all that a selector finds, through shadow roots. */
+  function findAll(selector: string): HTMLElement[];
+  /** In functions that run in the page. */
+  function isShown(element: Element): boolean;
+}
+
+/** `__name` is what the compiler of the tests asks for. */
+const IN_PAGE = `
+  const __name = (it) => it;
+  const isShown = (element) =>
+    element.checkVisibility({ visibilityProperty: true }) && element.getBoundingClientRect().height > 0;
+  const findAll = (selector) => {
+    const roots = [document];
+    for (const root of roots) {
+      for (const { shadowRoot } of root.querySelectorAll("*")) if (shadowRoot) roots.push(shadowRoot);
+    }
+    return roots.flatMap((root) => [...root.querySelectorAll(selector)]);
+  };
+`;
+
+export const FIELD = "textarea[part=input]";
+
+export class Page {
+  readonly driver: Driver;
+
+  constructor(driver: Driver) {
+    this.driver = driver;
+  }
+
+  /** Runs a function in the page. It has its arguments, `findAll` and `isShown`, and nothing else of its file. */
+  async run<Result>(script: (...args: never[]) => Result, ...args: unknown[]): Promise<Result> {
+    const source = `${IN_PAGE} return (${script})(...arguments);`;
+    return (await this.driver.send("ExecuteScript", { script: source, args })) as Result;
+  }
+
+  /** Runs a function in the page until its result is truthy. */
+  until<Result>(script: (...args: never[]) => Result, ...args: unknown[]): Promise<NonNullable<Result>> {
+    return until(String(script), () => this.run(script, ...args));
+  }
+
+  async open(url: string): Promise<void> {
+    await this.driver.send("Navigate", { url });
+    await this.#listen();
+  }
+
+  async reload(): Promise<void> {
+    await this.driver.send("Refresh");
+    await this.#listen();
+  }
+
+  async #listen(): Promise<void> {
+    await this.run(() => {
+      const complaints: string[] = [];
+      Object.assign(window, { complaints });
+      addEventListener("error", ({ message }) => {
+        // No fault: sizes that change again within a frame are told of in the next one.
+        if (!message.startsWith("ResizeObserver loop")) complaints.push(message);
+      });
+      addEventListener("unhandledrejection", ({ reason }) => complaints.push(String(reason)));
+      addEventListener("securitypolicyviolation", ({ violatedDirective }) => complaints.push(violatedDirective));
+      console.error = (...values) => complaints.push(values.join(" "));
+    });
+  }
+
+  /** What the page has complained of since it was loaded; in Firefox also while it was. */
+  async complaints(): Promise<string[]> {
+    const own = await this.run(() => (window as unknown as { complaints?: string[] }).complaints ?? []);
+    return [...own, ...this.driver.complaints];
+  }
+
+  /** Waits until something is shown: what the selector finds, with this text within it. */
+  shown(selector: string, text = ""): Promise<Handle> {
+    return until(`${selector} ${text}`, () =>
+      this.run(
+        (wanted: string, inside: string) =>
+          findAll(wanted).find((element) => isShown(element) && element.textContent.includes(inside)) as unknown,
+        selector,
+        text,
+      ),
+    ) as Promise<Handle>;
+  }
+
+  async gone(selector: string): Promise<void> {
+    await this.until((unwanted: string) => !findAll(unwanted).some(isShown), selector);
+  }
+
+  button(name: string): Promise<Handle> {
+    return this.shown(`button[aria-label="${name}"]`);
+  }
+
+  /** Clicks into the middle of an element, as a mouse does. */
+  async click(target: Handle): Promise<void> {
+    const [x, y] = await this.run((element: Element) => {
+      element.scrollIntoView({ block: "nearest" });
+      const { left, top, width, height } = element.getBoundingClientRect();
+      return [Math.round(left + width / 2), Math.round(top + height / 2)];
+    }, target);
+    const actions = [
+      { type: "pointerMove", x, y, duration: 0, origin: "viewport" },
+      { type: "pointerDown", button: 0 },
+      { type: "pointerUp", button: 0 },
+    ];
+    const mouse = { type: "pointer", id: "mouse", parameters: { pointerType: "mouse" }, actions };
+    await this.driver.send("PerformActions", { actions: [mouse] });
+  }
+
+  /** Turns the wheel over an element, by so many pixels. */
+  async scroll(over: Handle, deltaY: number): Promise<void> {
+    const turn = { type: "scroll", x: 0, y: 0, deltaX: 0, deltaY, duration: 0, origin: over };
+    await this.driver.send("PerformActions", { actions: [{ type: "wheel", id: "wheel", actions: [turn] }] });
+  }
+
+  async focus(target: Handle): Promise<void> {
+    await this.run((element: HTMLElement) => element.focus(), target);
+  }
+
+  /** Presses a key, or several at once: `Shift+Enter`. */
+  press(keys: string): Promise<void> {
+    const values = keys.split("+").map((key) => KEYS[key] ?? key);
+    return this.#keyboard([
+      ...values.map((value) => ({ type: "keyDown", value })),
+      ...values.toReversed().map((value) => ({ type: "keyUp", value })),
+    ]);
+  }
+
+  type(text: string): Promise<void> {
+    return this.#keyboard([...text].flatMap((value) => ["keyDown", "keyUp"].map((type) => ({ type, value }))));
+  }
+
+  async #keyboard(actions: readonly object[]): Promise<void> {
+    await this.driver.send("PerformActions", { actions: [{ type: "key", id: "keyboard", actions }] });
+  }
+
+  /** Writes a message and sends it. */
+  async send(text: string): Promise<void> {
+    await this.click(await this.shown(FIELD));
+    await this.type(text);
+    await this.press("Enter");
+  }
+
+  /** The accessible name of what has the focus, through shadow roots. */
+  focused(): Promise<string | undefined> {
+    return this.run(() => {
+      let element = document.activeElement;
+      while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+      return element?.getAttribute("aria-label") ?? element?.textContent.trim();
+    });
+  }
+}

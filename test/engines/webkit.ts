@@ -1,0 +1,114 @@
+/** WebKitGTK's MiniBrowser, driven by WebKitWebDriver, on a screen that is only in memory. */
+
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { COMMANDS, type Driver, until } from "./driver.ts";
+
+const DRIVER = "/usr/bin/WebKitWebDriver";
+const SCREEN = "/usr/bin/Xvfb";
+
+const KEYBOARD_AND_MOUSE = "/usr/bin/xdotool";
+
+/** A window is at least this much higher than its page. */
+const TOOLBAR = 40;
+
+function findMiniBrowser(): string | undefined {
+  if (![DRIVER, SCREEN, KEYBOARD_AND_MOUSE].every((path) => existsSync(path))) return undefined;
+  const folders = readdirSync("/usr/lib").filter((name) => name.endsWith("-linux-gnu"));
+  const places = folders.flatMap((folder) =>
+    ["webkit2gtk-4.1", "webkitgtk-6.0"].map((name) => join("/usr/lib", folder, name, "MiniBrowser")),
+  );
+  return places.find((path) => existsSync(path));
+}
+
+/** Where WebKit's MiniBrowser is on this machine, if all is there that drives it. */
+export const webkitPath: string | undefined = findMiniBrowser();
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  return port;
+}
+
+export async function launchWebkit(binary: string): Promise<Driver> {
+  const screen = spawn(SCREEN, ["-displayfd", "3", "-screen", "0", "1400x1000x24", "-nolisten", "tcp"], {
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
+  });
+  const [display] = await once(screen.stdio[3] as NodeJS.ReadableStream, "data");
+  const port = await freePort();
+  const env = { ...process.env, DISPLAY: `:${String(display).trim()}` };
+  const driver = spawn(DRIVER, [`--port=${port}`], { env, stdio: "ignore" });
+  const url = `http://127.0.0.1:${port}`;
+  await until("WebKitWebDriver listens", () =>
+    fetch(`${url}/status`).then(
+      ({ ok }) => ok,
+      () => false,
+    ),
+  );
+  const options = { binary, args: ["--automation"] };
+  const capabilities = { alwaysMatch: { "webkitgtk:browserOptions": options } };
+  const { sessionId } = (await request("POST", `${url}/session`, { capabilities })) as { sessionId: string };
+  return new WebKit(`${url}/session/${sessionId}`, env, [driver, screen]);
+}
+
+async function request(method: string, url: string, parameters: object): Promise<unknown> {
+  const response = await fetch(url, method === "POST" ? { method, body: JSON.stringify(parameters) } : { method });
+  const { value } = (await response.json()) as { value: unknown };
+  if (!response.ok) {
+    const { error, message } = value as { error: string; message: string };
+    throw new Error(`${new URL(url).pathname}: ${error}: ${message}`);
+  }
+  return value;
+}
+
+class WebKit implements Driver {
+  /** It prints nothing of pages when it is driven. */
+  readonly complaints: string[] = [];
+  readonly #url: string;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #processes: readonly ChildProcess[];
+
+  constructor(url: string, env: NodeJS.ProcessEnv, processes: readonly ChildProcess[]) {
+    this.#url = url;
+    this.#env = env;
+    this.#processes = processes;
+  }
+
+  send(command: keyof typeof COMMANDS, parameters: object = {}): Promise<unknown> {
+    const [method, path] = COMMANDS[command];
+    return request(method, `${this.#url}/${path}`, parameters);
+  }
+
+  /** Does with keyboard or mouse what WebDriver cannot, since it is outside of the page. */
+  async #onScreen(...commands: string[]): Promise<void> {
+    await promisify(execFile)(KEYBOARD_AND_MOUSE, commands, { env: this.#env });
+  }
+
+  /** No window is narrower than 447 pixels. */
+  async resize(width: number, height: number): Promise<void> {
+    await this.send("SetWindowRect", { x: 0, y: 0, width, height: height + TOOLBAR });
+    // Where there is no window manager, a window has the focus while the mouse is over it.
+    await this.moveMouse("tabs");
+  }
+
+  async find(text: string, seen: () => Promise<unknown>): Promise<void> {
+    await this.#onScreen("key", "ctrl+f", "type", text);
+    await seen();
+    await this.#onScreen("key", "Escape");
+  }
+
+  async moveMouse(place: "page" | "tabs"): Promise<void> {
+    await this.#onScreen("mousemove", "200", place === "page" ? "300" : "10");
+  }
+
+  async close(): Promise<void> {
+    await request("DELETE", this.#url, {});
+    for (const child of this.#processes) child.kill("SIGKILL");
+  }
+}

@@ -1,0 +1,230 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { test } from "node:test";
+import { SseDecoder, type SseMessage } from "../../server/protocol/sse.ts";
+import { MODEL_TAGS, type ThinkTagRule, ThinkTags } from "../../server/providers/think-tags.ts";
+import { ToolCallAssembler } from "../../server/providers/tool-call-assembler.ts";
+import { fixture } from "../support/upstream-server.ts";
+
+type Piece = Record<string, unknown>;
+
+function assemble(...pieces: Piece[]) {
+  const assembler = new ToolCallAssembler();
+  for (const piece of pieces) assembler.add(piece);
+  return assembler.finish({ finish: "stop", endsInCall: true, taken: new Set(), label: "Test" });
+}
+
+const fn = (name?: string, args?: unknown) => ({
+  ...(name === undefined ? {} : { name }),
+  ...(args === undefined ? {} : { arguments: args }),
+});
+
+function brief(...pieces: Piece[]) {
+  return assemble(...pieces).map((call) => `${call.function.name}${call.function.arguments}`);
+}
+
+test("pieces with the same id belong together, whatever their index says", () => {
+  assert.deepEqual(
+    brief(
+      { id: "a", index: 0, function: fn("f", '{"x"') },
+      { id: "b", index: 0, function: fn("g", "{}") },
+      { id: "a", index: 1, function: fn(undefined, ":1}") },
+    ),
+    ['f{"x":1}', "g{}"],
+  );
+});
+
+test("a new id under an old index is a new call, and later pieces of that index are the new call's", () => {
+  assert.deepEqual(
+    brief(
+      { id: "a", index: 0, function: fn("f", "{}") },
+      { id: "b", index: 0, function: fn("g", '{"y"') },
+      { index: 0, function: fn(undefined, ":2}") },
+    ),
+    ["f{}", 'g{"y":2}'],
+  );
+});
+
+test("without id and index, a piece belongs to the latest call, and a second name begins a second call", () => {
+  assert.deepEqual(
+    brief({ function: fn("f", '{"x"') }, { function: fn(undefined, ":1}") }, { function: fn("f", '{"x":2}') }),
+    ['f{"x":1}', 'f{"x":2}'],
+  );
+});
+
+test("a name and an id that come late are taken", () => {
+  const calls = assemble({ index: 0, function: fn("", '{"x":') }, { index: 0, id: "late", function: fn("f", "1}") });
+  assert.deepEqual(calls, [{ id: "late", type: "function", function: { name: "f", arguments: '{"x":1}' } }]);
+});
+
+test("an empty id is no id: one of nine letters and digits is minted, different for each call", () => {
+  const [a, b] = assemble({ id: "", index: 0, function: fn("f", "{}") }, { id: "", index: 1, function: fn("g", "{}") });
+  assert.match(a?.id ?? "", /^[0-9a-z]{9}$/);
+  assert.match(b?.id ?? "", /^[0-9a-z]{9}$/);
+  assert.notEqual(a?.id, b?.id);
+});
+
+test("arguments: none are {}, white space is {}, null adds nothing, an object is its JSON", () => {
+  assert.deepEqual(
+    brief(
+      { index: 0, function: fn("a") },
+      { index: 1, function: fn("b", " \n") },
+      { index: 2, function: fn("c", null) },
+      { index: 3, function: fn("d", { x: 1 }) },
+      { index: 4, function: fn("e", "{broken") },
+    ),
+    ["a{}", "b{}", "c{}", 'd{"x":1}', "e{broken"],
+  );
+});
+
+test("a name that is repeated in each piece is one name", () => {
+  assert.deepEqual(brief({ index: 0, function: fn("f", '{"x"') }, { index: 0, function: fn("f", ":1}") }), [
+    'f{"x":1}',
+  ]);
+});
+
+test("fields that are not ours stay on the call and on its function", () => {
+  const [call] = assemble({
+    id: "a",
+    index: 0,
+    provider_specific_fields: { thought_signature: "s" },
+    function: { ...fn("f", "{}"), provider_specific_fields: { thought_signature: "t" } },
+  });
+  assert.deepEqual(call, {
+    provider_specific_fields: { thought_signature: "s" },
+    id: "a",
+    type: "function",
+    function: { provider_specific_fields: { thought_signature: "t" }, name: "f", arguments: "{}" },
+  });
+});
+
+test("ids that are names of Object.prototype are ordinary ids", () => {
+  const ids = ["__proto__", "constructor", "toString"];
+  const calls = assemble(...ids.map((id) => ({ id, function: fn("f", "{}") })));
+  assert.deepEqual(
+    calls.map((call) => call.id),
+    ids,
+  );
+});
+
+test("whole calls under one index without ids are calls of their own, also when an id comes with one", () => {
+  assert.deepEqual(
+    brief(
+      { index: 0, function: fn("f", '{"x":1}') },
+      { index: 0, function: fn("f", '{"x":2}') },
+      { id: "a", index: 0, function: fn("g", "{}") },
+    ),
+    ['f{"x":1}', 'f{"x":2}', "g{}"],
+  );
+});
+
+test("an id that a second call has again, under another index, is that call's too; both get ids of their own", () => {
+  const calls = assemble(
+    { id: "f", index: 0, function: fn("f", '{"x":1}') },
+    { id: "f", index: 1, function: fn("f", '{"x":2}') },
+  );
+  assert.deepEqual(
+    calls.map((call) => call.function.arguments),
+    ['{"x":1}', '{"x":2}'],
+  );
+  assert.notEqual(calls[0]?.id, calls[1]?.id);
+});
+
+/** What the splitter makes of pieces; a piece after "!" is flagged as thinking. */
+function split(pieces: readonly string[], rule: ThinkTagRule = MODEL_TAGS) {
+  const tags = new ThinkTags(rule);
+  const all = pieces.map((piece) => (piece.startsWith("!") ? tags.push(piece.slice(1), true) : tags.push(piece)));
+  all.push(tags.end());
+  const join = (name: "thinking" | "text") => all.map((said) => said[name]).join("");
+  return [join("thinking"), join("text")];
+}
+
+test("tags at the start are taken out wherever the chunks are cut", () => {
+  const answer = "\n<think>\nIs 1 < 2? </thin No.</think>\n\nYes, <b>it</b> is.";
+  for (let first = 0; first <= answer.length; first++) {
+    for (let second = first; second <= answer.length; second++) {
+      const pieces = [answer.slice(0, first), answer.slice(first, second), answer.slice(second)];
+      assert.deepEqual(split(pieces), ["\nIs 1 < 2? </thin No.", "Yes, <b>it</b> is."]);
+    }
+  }
+});
+
+test("an answer without tags is not touched, and its first letters are not held back", () => {
+  assert.deepEqual(split(["  Hi", " there "]), ["", "  Hi there "]);
+  assert.deepEqual(new ThinkTags(MODEL_TAGS).push("H"), { thinking: "", text: "H" });
+  assert.deepEqual(split(["<", "table> is HTML"]), ["", "<table> is HTML"]);
+  assert.deepEqual(split(["<thi"]), ["", "<thi"]);
+});
+
+test("tags behind the first word are what the answer is about", () => {
+  assert.deepEqual(split(["Use <think>this</think>."]), ["", "Use <think>this</think>."]);
+  assert.deepEqual(split(["<think>a</think>b <think>c"]), ["a", "b <think>c"]);
+});
+
+test("a tag that is never closed leaves no answer", () => {
+  assert.deepEqual(split(["<thought>I wonder", " </thou"]), ["I wonder </thou", ""]);
+});
+
+test("thinking ends with the tag that it began with", () => {
+  assert.deepEqual(split(["<think>a</thought>b</think>c"]), ["a</thought>b", "c"]);
+});
+
+test("a flag is thinking without tags, with them, and after an answer has begun", () => {
+  assert.deepEqual(split(["!a", "!b", "c"]), ["ab", "c"]);
+  assert.deepEqual(split(["!<thought>a", "!b", "</tho", "ught>c"]), ["ab", "c"]);
+  assert.deepEqual(split(["!a", "</thought>c"]), ["a", "c"]);
+  assert.deepEqual(split(["!<thought>a</thought>", "c"]), ["a", "c"]);
+  assert.deepEqual(split(["a ", "!b", "c"]), ["b", "a c"]);
+  assert.deepEqual(split(["a ", "!<thought>b", "</thought>c"]), ["b", "a c"]);
+});
+
+test("a closing tag at the start of an answer that had no thinking is text", () => {
+  assert.deepEqual(split(["</think>ok"]), ["", "</think>ok"]);
+});
+
+test("tags that count anywhere are found anywhere, wherever the chunks are cut", () => {
+  const rule = { names: ["x_thought"], anywhere: true };
+  const answer = "<x_thought>a</x_thought>b <x <x_thought>c</x_thought>d";
+  for (let at = 0; at <= answer.length; at++) {
+    assert.deepEqual(split([answer.slice(0, at), answer.slice(at)], rule), ["ac", "b <x d"]);
+  }
+});
+
+function decode(pieces: readonly Uint8Array[]): SseMessage[] {
+  const utf8 = new TextDecoder();
+  const sse = new SseDecoder();
+  return pieces.flatMap((piece) => sse.feed(utf8.decode(piece, { stream: true })));
+}
+
+const NAMES = ["responses", "chat-completions"].flatMap((folder) =>
+  readdirSync(new URL(`../fixtures/providers/${folder}`, import.meta.url)).map(
+    (file) => `${folder}/${file.replace(/\.sse$/, "")}`,
+  ),
+);
+
+test("there are recorded streams of both APIs to split", () => {
+  assert.ok(NAMES.length >= 15, `only ${NAMES.length} fixtures`);
+});
+
+for (const name of NAMES) {
+  test(`${name}: every split of its bytes in two gives the same events`, () => {
+    const bytes = Buffer.from(fixture(name));
+    const whole = decode([bytes]);
+    assert.ok(whole.length > 1);
+    const wanted = JSON.stringify(whole);
+    for (let at = 1; at < bytes.length; at++) {
+      const events = decode([bytes.subarray(0, at), bytes.subarray(at)]);
+      assert.equal(JSON.stringify(events), wanted, `split at byte ${at}`);
+    }
+  });
+
+  test(`${name}: LF, CR and CRLF line ends, byte by byte, give the same events`, () => {
+    const lines = fixture(name).split(/\r?\n/);
+    const wanted = decode([Buffer.from(lines.join("\n"))]);
+    for (const lineEnd of ["\n", "\r", "\r\n"]) {
+      const bytes = Buffer.from(lines.join(lineEnd));
+      const pieces = Array.from(bytes, (byte) => Uint8Array.of(byte));
+      assert.deepEqual(decode(pieces), wanted, `line end ${JSON.stringify(lineEnd)}`);
+    }
+  });
+}
