@@ -6,10 +6,10 @@ import { dts } from "rollup-plugin-dts";
 /** By the name of the file that it becomes. The elements come first: those of the frameworks refer to it. */
 const ENTRIES = {
   "parley-agent": "server/parley-agent.ts",
-  widget: "widget/public-types.ts",
-  react: "widget/jsx/react.ts",
-  preact: "widget/jsx/preact.ts",
-  solid: "widget/jsx/solid.ts",
+  widget: "widget/element/public-types.ts",
+  react: "widget/element/jsx/react.ts",
+  preact: "widget/element/jsx/preact.ts",
+  solid: "widget/element/jsx/solid.ts",
 };
 
 /** Comments that stand at the head of our source files and describe no declaration: they mean nothing to users. */

@@ -1,116 +1,120 @@
-/** The custom-elements manifest, for editors and catalogues: made of the elements' doc blocks and public members. */
+/** The custom-elements manifest, for editors and catalogues: from the table of properties, the doc blocks and the types. */
 
 import { readFileSync } from "node:fs";
+import ts from "typescript-5";
+
+const TYPES = "widget/element/public-types.ts";
 
 const ELEMENTS = [
   {
-    path: "widget/agent-chat.ts",
-    base: "widget/chat-element.ts",
+    owner: "chat",
+    tagName: "agent-chat",
+    name: "AgentChat",
+    path: "widget/element/agent-chat.ts",
     // Parts and variables are described where they are.
-    look: ["widget/views/frame.ts", "widget/styles/tokens.styles.ts"],
+    described: ["widget/element/agent-chat.ts", "widget/ui/screen.ts", "widget/styles/tokens.css"],
   },
-  { path: "widget/agent-chat-launcher.ts", base: "widget/chat-element.ts" },
+  {
+    owner: "launcher",
+    tagName: "agent-chat-launcher",
+    name: "AgentChatLauncher",
+    path: "widget/launcher/launcher.ts",
+    described: ["widget/launcher/launcher.ts"],
+  },
 ];
 
 /** The manifest as an object: https://github.com/webcomponents/custom-elements-manifest, schema 1.0.0. */
-export function customElementsManifest() {
+export function customElementsManifest(tables) {
   return {
     schemaVersion: "1.0.0",
     readme: "docs/widget.md",
-    modules: ELEMENTS.map(moduleOf),
+    modules: ELEMENTS.map((element) => moduleOf(element, tables)),
   };
 }
 
-function moduleOf({ path, base, look = [] }) {
-  const source = readFileSync(path, "utf8");
-  const [whole, comment, name] = /\/\*\*\n((?: \*.*\n)+) \*\/\nexport class (\w+) extends/.exec(source) ?? [];
-  if (!whole) throw new Error(`${path} has no element with a doc block`);
-  const text = comment.replace(/^ \* ?/gm, "");
-  const described = [text, ...look.map((file) => readFileSync(file, "utf8").replace(/^ \* /gm, ""))];
-  const looks = described.join("\n");
-  const tagName = /^@tagname (\S+)/m.exec(text)?.[1];
-  const inherited = membersOf(readFileSync(base, "utf8"));
-  const own = membersOf(source.slice(source.indexOf(whole)));
+function moduleOf({ owner, tagName, name, path, described }, tables) {
+  const tags = described.flatMap((file) => tagsOf(readFileSync(file, "utf8")));
+  const tagged = (tag) => tags.filter((it) => it.tag === tag).map(({ tag: _tag, ...rest }) => rest);
+  const rows = tables.rowsOf(owner);
   const declaration = {
     kind: "class",
     name,
     tagName,
     customElement: true,
-    description: text.slice(0, text.indexOf("\n@")).trim(),
-    attributes: tagsOf(text, "attr").map((it) => ({ ...it, type: { text: it.type } })),
-    members: [...inherited, ...own],
-    events: tagsOf(text, "fires").map((it) => ({ ...it, type: { text: it.type } })),
-    slots: tagsOf(text, "slot"),
-    cssParts: tagsOf(looks, "csspart"),
-    cssProperties: tagsOf(looks, "cssprop"),
+    description: descriptionOf(path, name),
+    attributes: rows
+      .map(([property, row]) => ({
+        ...fieldOf(property, row, tables),
+        name: tables.attributeOf(owner, property),
+        fieldName: property,
+      }))
+      .filter((attribute) => attribute.name !== undefined),
+    members: [
+      ...rows
+        .filter(([, { kind }]) => kind !== "inherited")
+        .map(([property, row]) => ({ kind: "field", ...fieldOf(property, row, tables) })),
+      ...membersOf(name, new Set(rows.map(([property]) => property))),
+    ],
+    events: tagged("fires"),
+    slots: tagged("slot"),
+    cssParts: tagged("csspart"),
+    cssProperties: tagged("cssprop"),
   };
-  const exported = { name, module: path };
+  const reference = { name, module: path };
   return {
     kind: "javascript-module",
     path,
     declarations: [declaration],
     exports: [
-      { kind: "js", name, declaration: exported },
-      { kind: "custom-element-definition", name: tagName, declaration: exported },
+      { kind: "js", name, declaration: reference },
+      { kind: "custom-element-definition", name: tagName, declaration: reference },
     ],
   };
 }
 
-/** `@tag {type} name - description`. */
-function tagsOf(text, tag) {
-  const lines = text.matchAll(new RegExp(`^@${tag} (?:\\{([^}]*)\\} )?(\\S+) - (.+)$`, "gm"));
-  return [...lines].map(([, type, name, description]) => ({
+const TYPE_OF_KIND = { boolean: "boolean", moment: "number | string | null" };
+
+function fieldOf(name, { kind, choices }, { DOCUMENTATION }) {
+  const { doc, type } = DOCUMENTATION[name];
+  const text =
+    kind === "choice" ? choices.map((it) => `"${it}"`).join(" | ") : (type ?? TYPE_OF_KIND[kind] ?? "string");
+  return { name, description: doc, type: { text }, ...(choices && { default: `"${choices[0]}"` }) };
+}
+
+/** `@tag {type} name - description`, in comments of any file. */
+function tagsOf(source) {
+  const lines = source.matchAll(/^ \* @(?<tag>\w+) (?:\{(?<type>[^}]*)\} )?(?<name>\S+) - (?<description>.+)$/gm);
+  return [...lines].map(({ groups: { tag, type, name, description } }) => ({
+    tag,
     name,
     description,
-    ...(type === undefined ? {} : { type }),
+    ...(type && { type: { text: type } }),
   }));
 }
 
-/** What stands in the body of the class without a `#`, `protected`, `override`, `static` or `@internal`. */
-function membersOf(source) {
-  const described = String.raw`(?:^ {2}\/\*\* (?<about>[^\n]*?) \*\/\n)?`;
-  const field = new RegExp(
-    `${described}^ {2}(?<name>[a-z]\\w*)(?:: (?<type>[^=;\\n]+?))?(?: = (?<initial>[^\\n]+))?;$`,
-    "gm",
-  );
-  const getter = new RegExp(`${described}^ {2}get (?<name>\\w+)\\(\\): (?<type>[^{]+) \\{$`, "gm");
-  const method = new RegExp(
-    `${described}^ {2}(?:async )?(?<name>[a-z]\\w*)\\((?<parameters>[^)]*)\\): (?<type>[^{]+) \\{$`,
-    "gm",
-  );
-  const fields = [...source.matchAll(field)].map(({ groups }) => fieldOf(groups));
-  const getters = [...source.matchAll(getter)].map(({ groups }) => ({
-    ...fieldOf(groups),
-    readonly: true,
-  }));
-  const methods = [...source.matchAll(method)].map(({ groups }) => methodOf(groups));
-  return [...fields, ...getters, ...methods];
+const parse = (path) => ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.Latest, true);
+const commentOf = (node) => ts.getTextOfJSDocComment(ts.getJSDocCommentsAndTags(node)[0]?.comment)?.trim();
+
+function descriptionOf(path, name) {
+  const found = parse(path).statements.find((it) => ts.isClassDeclaration(it) && it.name?.text === name);
+  if (!found) throw new Error(`${path} has no class ${name}`);
+  return commentOf(found);
 }
 
-function fieldOf({ name, about, type, initial }) {
-  return {
-    kind: "field",
-    name,
-    ...(about ? { description: about } : {}),
-    type: { text: type ?? typeOf(initial) },
-    ...(initial && !/[.(]/.test(initial) ? { default: initial } : {}),
-  };
-}
-
-function typeOf(initial = "") {
-  return /^(?:true|false)$/.test(initial) ? "boolean" : "string";
-}
-
-function methodOf({ name, about, parameters, type }) {
-  const list = parameters === "" ? [] : parameters.split(", ");
-  return {
-    kind: "method",
-    name,
-    ...(about ? { description: about } : {}),
-    parameters: list.map((parameter) => {
-      const [, parameterName, text] = /^(\w+)\??: (.+)$/.exec(parameter) ?? [];
-      return { name: parameterName, type: { text } };
-    }),
-    return: { type: { text: type } },
-  };
+/** What the public interface of an element has beside the properties of the table. */
+function membersOf(name, known) {
+  const found = parse(TYPES).statements.find((it) => ts.isInterfaceDeclaration(it) && it.name.text === name);
+  if (!found) throw new Error(`${TYPES} has no interface ${name}`);
+  return found.members
+    .map((member) => {
+      const common = { name: member.name.getText(), description: commentOf(member) };
+      const type = { text: member.type.getText() };
+      if (!ts.isMethodSignature(member)) return { kind: "field", ...common, type, readonly: true };
+      const parameters = member.parameters.map((it) => ({
+        name: it.name.getText(),
+        type: { text: it.type.getText() },
+      }));
+      return { kind: "method", ...common, parameters, return: { type } };
+    })
+    .filter((member) => !known.has(member.name));
 }

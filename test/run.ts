@@ -1,6 +1,6 @@
 /**
  * Runs the tests with Node's runner, several files of an area in one process: starting Node, a browser or a DOM takes longer
- * than the tests of most files. Arguments name areas to leave out. `node --import tsx --test FILE` runs a single file.
+ * than the tests of most files. Arguments name areas to leave out. `node --import tsx --import ./test/support/css.mjs --test FILE` runs a single file.
  */
 
 import { spawnSync } from "node:child_process";

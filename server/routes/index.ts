@@ -15,6 +15,7 @@ export const routesOf = (service: Service): Routes => ({
   "GET /health/ready": { access: "open", handle: ready(service) },
   "GET /metrics": { access: "operator", handle: metrics(service) },
   "GET /widget.js": { access: "open", handle: script(service) },
+  "GET /widget.js.map": { access: "open", handle: script(service) },
   "GET /launcher.js": { access: "open", handle: script(service) },
   "GET /chunks/{name}": { access: "open", handle: script(service) },
   "GET /ws/chat": { access: "open", handle: upgradeRequired() },

@@ -1,6 +1,6 @@
 /** The chat page and the scripts for other sites, from the folder of the built widget. */
 
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Origins } from "../auth/origins.ts";
 import type { RequestContext } from "../http/request.ts";
@@ -15,6 +15,7 @@ import { ApiError } from "../protocol/errors.ts";
 
 const HTML = "text/html; charset=utf-8";
 const SCRIPT = "text/javascript; charset=utf-8";
+const SOURCE_MAP = "application/json; charset=utf-8";
 
 /** Scripts run on the pages of other sites. */
 const FOR_ANY_SITE = { "cross-origin-resource-policy": "cross-origin", "access-control-allow-origin": "*" };
@@ -30,7 +31,7 @@ export interface Site {
   embed: StaticFile;
   /** For the policy of both pages, which have the same style sheet. */
   styles: string;
-  /** By path. A path that a client asks for never becomes the name of a file. */
+  /** Scripts and their source maps, by path. A path that a client asks for never becomes the name of a file. */
   scripts: ReadonlyMap<string, StaticFile>;
 }
 
@@ -38,13 +39,22 @@ export interface Site {
 export function loadSite(folder: string, title: string): Site {
   const html = (name: string) => readFileSync(join(folder, name), "utf8").replace("{{title}}", () => escapeHtml(title));
   const page = html("page.html");
-  const chunks = readdirSync(join(folder, "chunks")).filter((name) => name.endsWith(".js"));
-  const scripts = ["widget.js", "launcher.js", ...chunks.map((name) => `chunks/${name}`)];
+  const chunks = readdirSync(join(folder, "chunks")).map((name) => `chunks/${name}`);
+  // A package from a registry has no source maps.
+  const built = ["widget.js", "widget.js.map", ...chunks].filter((path) => existsSync(join(folder, path)));
+  const scripts = new Map<string, StaticFile>();
+  for (const path of built) {
+    const type = path.endsWith(".map") ? SOURCE_MAP : SCRIPT;
+    if (/\.js(?:\.map)?$/.test(path)) scripts.set(`/${path}`, readStaticFile(join(folder, path), type));
+  }
+  const loader = scripts.get("/widget.js");
+  // The older name of the same script.
+  if (loader) scripts.set("/launcher.js", loader);
   return {
     page: createStaticFile(Buffer.from(page), HTML),
     embed: createStaticFile(Buffer.from(html("embed.html")), HTML),
     styles: styleHashes(page),
-    scripts: new Map(scripts.map((path) => [`/${path}`, readStaticFile(join(folder, path), SCRIPT)])),
+    scripts,
   };
 }
 
@@ -63,7 +73,12 @@ export const script =
   (context: RequestContext): void => {
     const file = site.scripts.get(context.path);
     if (file === undefined) throw new ApiError("not_found", "There is nothing at this address.");
-    sendStaticFile(context, file, context.path.startsWith("/chunks/") ? CHUNK_HEADERS : SCRIPT_HEADERS);
+    const map = `${context.path}.map`;
+    sendStaticFile(context, file, {
+      ...(context.path.startsWith("/chunks/") ? CHUNK_HEADERS : SCRIPT_HEADERS),
+      // Relative, because a reverse proxy may serve us below a path.
+      ...(site.scripts.has(map) && { sourcemap: map.slice(map.lastIndexOf("/") + 1) }),
+    });
   };
 
 /**

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
-import type { AgentChat } from "../../widget/agent-chat.ts";
+import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { type Gate, gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
@@ -210,7 +210,7 @@ test("Enter while a file is still being read waits for the file", async (t) => {
   await atOnce(chat, () => {
     const dataTransfer = new DataTransfer();
     dataTransfer.items.add(dot);
-    const drop = new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true });
+    const drop = new DragEvent("drop", { dataTransfer, bubbles: true, composed: true, cancelable: true });
     here.chat.shadowRoot?.querySelector('[part~="messages"]')?.dispatchEvent(drop);
     here.send("What is it?");
   });

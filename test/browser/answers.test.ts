@@ -194,3 +194,18 @@ test("thinking is open while it streams and closes soon after the answer has beg
   await closed.click();
   await chat.thinking.getByText("Let me *see*.").waitFor();
 });
+
+test("a button that has copied an answer does not say so for ever when the chat is moved in the page", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("Copy me.")]],
+    browser: { permissions: ["clipboard-read", "clipboard-write"] },
+  });
+  await chat.ask("Go", "Copy me.");
+  await chat.replies.getByRole("button", { name: "Copy answer" }).click();
+  await chat.replies.getByRole("button", { name: "Copied" }).waitFor();
+  await chat.page.evaluate(() => {
+    const chat = document.querySelector("agent-chat");
+    if (chat) document.body.appendChild(document.createElement("div")).append(chat);
+  });
+  await chat.replies.getByRole("button", { name: "Copy answer" }).waitFor();
+});

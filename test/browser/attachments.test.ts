@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
-import type { Page, Route } from "playwright-core";
+import type { Page } from "playwright-core";
 import { MAX_ATTACHMENT_BYTES } from "../../server/protocol/attachments.ts";
 import { launchBrowser } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
 import { type ChatPage, dropLargePdf, isFocused, openChat, shown } from "./chat-page.ts";
@@ -54,16 +55,20 @@ test("picked files show as thumbnail and name, and arrive as they are", async (t
   await chat.questions.getByText("offer.pdf").waitFor();
 });
 
-test("a message waits for its files, which are named meanwhile", async (t) => {
+test("files that are dropped before the server has said what it takes wait for it, and are named meanwhile", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("A dot.")]] });
-  const held = new Promise<Route>((resolve) => {
-    void chat.page.route("**/chunks/files-*", resolve);
+  const answered = gate();
+  await chat.page.route("**/api/info", async (route) => {
+    await answered.opened;
+    await route.continue();
   });
-  await chat.files.setInputFiles(picture);
+  await chat.page.reload();
+  await chat.input.fill("What is it?");
+  const dataTransfer = await transferOf(chat.page, [picture]);
+  await chat.messages.dispatchEvent("drop", { dataTransfer });
   await chat.page.locator('[part="composer"]').getByText("red.png").waitFor();
-  await chat.say("What is it?");
   assert.equal(await chat.send.isDisabled(), true);
-  await (await held).continue();
+  answered.open();
   await chat.drafts.getByRole("img").waitFor();
   await chat.input.press("Enter");
   await chat.answer.getByText("A dot.").waitFor();
@@ -209,6 +214,9 @@ test("each refused file has its reason, the good ones stay, and the reasons can 
   assert.match(reasons[0] ?? "", /^notes\.txt .*JPEG, PNG, GIF, WebP,? and PDF/);
   assert.match(reasons[1] ?? "", /^fake\.png .*not a PNG/);
   assert.match(reasons[2] ?? "", /^empty\.pdf .*empty/);
+  await chat.page.locator("agent-chat").evaluate((it) => it.setAttribute("lang", "de"));
+  await refusals(chat).getByText("empty.pdf ist leer.").waitFor();
+  await chat.page.locator("agent-chat").evaluate((it) => it.setAttribute("lang", "en"));
   await chat.page.getByRole("button", { name: "Dismiss" }).click();
   await refusals(chat).waitFor({ state: "detached" });
   await chat.ask("Go", "Fine.");

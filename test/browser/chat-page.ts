@@ -151,17 +151,12 @@ export async function dropLargePdf(
   await messages.dispatchEvent("drop", { dataTransfer });
 }
 
-/** Resolves when there is what changes a message and copies an answer as it looks: it comes when the first one is over. */
+/** Resolves when an answer is over: it can be copied then. */
 export const canCopy = (page: Page) =>
-  page.waitForFunction(() =>
-    document
-      .querySelector("agent-chat")
-      ?.shadowRoot?.adoptedStyleSheets.some(({ cssRules }) => cssRules[0]?.cssText.includes(".editing")),
-  );
+  page.locator('.answer-actions [part="copy"]').last().waitFor({ state: "attached" });
 
 /** Opens everything that can be opened in the replies, of which one has steps. Only once nothing closes by itself any more. */
 export async function openRows({ replies, tools, thinking }: ChatElement): Promise<void> {
-  // What draws steps comes by itself, and maybe behind the answer's text.
   await tools.or(thinking).first().waitFor({ state: "attached" });
   const closed = replies.locator('[aria-expanded="false"]').filter({ visible: true });
   while ((await closed.count()) > 0) await closed.first().click();
@@ -174,3 +169,16 @@ export function isFocused(locator: Locator): Promise<boolean> {
     return (root instanceof Document || root instanceof ShadowRoot) && root.activeElement === element;
   });
 }
+
+/** Whether the browser still has the picture of an object URL. */
+export const hasPicture = ({ page }: Pick<ChatPage, "page">, url: string): Promise<boolean> =>
+  page.evaluate(
+    (src) =>
+      Object.assign(new Image(), { src })
+        .decode()
+        .then(
+          () => true,
+          () => false,
+        ),
+    url,
+  );

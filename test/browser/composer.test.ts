@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
+import type { AgentChat, ComposerAction } from "../../widget/element/public-types.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
@@ -140,4 +141,94 @@ test("a draft has the direction of its text; a very long one keeps it, for which
     await input.and(page.locator('[dir="auto"]')).waitFor();
     assert.equal(await direction(), is === "rtl" ? "ltr" : "rtl");
   }
+});
+
+test("a page adds buttons of its own, which write into the field, are hidden, or fail with a warning", async (t) => {
+  const chat = await openChat(t, browser, { turns: [], expectedComplaints: /"(broken|shy)" failed/ });
+  const { page } = chat;
+  await page.locator("agent-chat").evaluate((element) => {
+    const icon = "M5 5h14v14H5z";
+    const actions: readonly ComposerAction[] = [
+      {
+        name: "insert-date",
+        label: "Insert the date",
+        icon,
+        isAvailable({ draft }) {
+          return !draft.includes("2026");
+        },
+        run(composer) {
+          composer.draft += "2026-11-24";
+          composer.focus();
+        },
+      },
+      {
+        name: "shy",
+        label: "Shy",
+        icon,
+        isAvailable() {
+          throw new Error("No");
+        },
+        run() {},
+      },
+      {
+        name: "broken",
+        label: "Broken",
+        icon,
+        async run() {
+          throw new Error("No");
+        },
+      },
+    ];
+    (element as AgentChat).composerActions = actions;
+  });
+  await chat.input.fill("Today is ");
+  const insert = page.getByRole("button", { name: "Insert the date" });
+  assert.equal(await insert.getAttribute("part"), "insert-date");
+  await insert.click();
+  assert.equal(await chat.input.inputValue(), "Today is 2026-11-24");
+  assert.equal(await isFocused(chat.input), true);
+  assert.equal(await insert.count(), 0, "it is not available any more");
+  await page.getByRole("button", { name: "Broken" }).click();
+  assert.equal(await page.getByRole("button", { name: "Shy" }).count(), 0);
+  assert.match(chat.complaints.join(), /"broken" failed/);
+  assert.match(chat.complaints.join(), /"shy" failed/);
+});
+
+for (const [width, tall] of [
+  [390, false],
+  [1280, true],
+] as const) {
+  test(`such a button stands beside the one that sends, at ${width} px ${tall ? "below the text" : "in line with it"}`, async (t) => {
+    const chat = await openChat(t, browser, { turns: [], browser: { viewport: { width, height: 800 } } });
+    await chat.page.locator("agent-chat").evaluate((element) => {
+      const action = { name: "date", label: "Date", icon: "M5 5h14v14H5z", run() {} };
+      (element as AgentChat).composerActions = [action];
+    });
+    await chat.input.fill(tall ? "one\ntwo" : "one");
+    const [date, send] = await Promise.all(
+      [chat.page.getByRole("button", { name: "Date" }), chat.send].map((it) => it.boundingBox()),
+    );
+    assert.ok(date && send);
+    assert.equal(date.y, send.y);
+    assert.ok(send.x - (date.x + date.width) <= 8, "with no gap between them");
+  });
+}
+
+test("a page puts the cursor into the text field, or into the field for the key while that is asked for", async (t) => {
+  const chat = await openChat(t, browser, {
+    env: { PARLEY_CHAT_KEY: "open-sesame" },
+    turns: [],
+    expectedComplaints: /WebSocket|401/,
+  });
+  const focusComposer = () => chat.page.locator("agent-chat").evaluate((it) => (it as AgentChat).focusComposer());
+  await chat.keyField.waitFor();
+  await chat.keyField.blur();
+  await focusComposer();
+  assert.equal(await isFocused(chat.keyField), true);
+  await chat.keyField.fill("open-sesame");
+  await chat.keyField.press("Enter");
+  await chat.input.waitFor();
+  await chat.input.blur();
+  await focusComposer();
+  assert.equal(await isFocused(chat.input), true);
 });

@@ -232,3 +232,25 @@ test("a server that shuts down in the middle of an answer says so, and the text 
   never.open();
   await closed;
 });
+
+test("a page that comes into view tries at once to reach the server", async (t) => {
+  const chat = await openThrough(t, "pass", { turns: [[say("One.")]] });
+  await chat.greeting.waitFor();
+  // No pause ends by itself.
+  await chat.page.evaluate(() => {
+    Math.random = () => 100;
+  });
+  await chat.proxy.down();
+  await chat.say("First");
+  const comeIntoView = () => {
+    const { textContent } = document.querySelector("agent-chat")?.shadowRoot?.querySelector(".dock") ?? {};
+    if (textContent?.includes("Trying again in")) return true;
+    document.dispatchEvent(new Event("visibilitychange"));
+    return false;
+  };
+  // Not with each frame: the chat needs one to say what it does.
+  await chat.page.waitForFunction(comeIntoView, undefined, { polling: 200 });
+  await chat.proxy.up();
+  await chat.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await chat.replies.getByText("One.").waitFor();
+});

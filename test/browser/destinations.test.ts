@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
-import type { AgentChat } from "../../widget/agent-chat.ts";
+import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { hostileDestinations, PLACES } from "../fixtures/hostile-destinations.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";

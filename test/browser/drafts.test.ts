@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { AgentChat } from "../../widget/agent-chat.ts";
+import type { AgentChat } from "../../widget/element/public-types.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say, wait } from "../support/scripted-provider.ts";
 import { type ChatPage, openChat } from "./chat-page.ts";
+import { goBack, holdKept, kept, leave } from "./kept.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -73,87 +74,57 @@ test("a browser that ends right behind Enter has kept a message and no draft of 
   t.after(rest.open);
   const chat = await openChat(t, browser, { turns: [[say("One.")], [wait(rest.opened)]] });
   await chat.ask("First", "One.");
-  await sendTwo(chat, "Second", "");
-  const kept = await chat.page.evaluate(() => Object.values(sessionStorage).join());
-  assert.equal(kept.match(/Second/g)?.length, 1);
-});
-
-/** Reloads the page with a draft. What is kept comes when the gate is opened. */
-async function reloadInTwoSteps(chat: ChatPage, draft: string) {
-  await chat.input.fill(draft);
-  const kept = gate();
-  await chat.page.route("**/chunks/keep-*", async (route) => {
-    await kept.opened;
-    await route.continue();
-  });
-  await chat.page.reload();
-  await chat.page.getByRole("button", { name: "Attach files" }).and(enabled(chat)).waitFor();
-  return kept;
-}
-
-const enabled = ({ page }: ChatPage) => page.locator(":enabled");
-
-test("what is written before an earlier page's draft is there goes on behind it", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
-  await chat.ask("First", "One.");
-  const kept = await reloadInTwoSteps(chat, "Half a thought");
-  await chat.input.pressSequentially("Another");
-  kept.open();
-  await chat.replies.getByText("One.").waitFor();
-  assert.equal(await chat.input.inputValue(), "Half a thought\n\nAnother");
+  await chat.say("Second");
+  await chat.stop.waitFor();
+  assert.doesNotMatch(await chat.page.evaluate(() => Object.values(sessionStorage).join()), /Second/);
+  assert.match(await kept(chat.page), /Second/);
 });
 
 test("a text of the page's own takes the place of an earlier page's draft", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
-  await chat.ask("First", "One.");
-  const kept = await reloadInTwoSteps(chat, "Half a thought");
-  await chat.page.locator("agent-chat").evaluate((it) => (it as AgentChat).setDraft("The page's"));
-  kept.open();
-  await chat.replies.getByText("One.").waitFor();
+  const chat = await openChat(t, browser, { turns: [] });
+  await chat.input.fill("Half a thought");
+  await chat.page.addInitScript(`customElements.whenDefined("agent-chat").then(() => {
+    document.querySelector("agent-chat").setDraft("The page's");
+  });`);
+  await chat.page.reload();
+  await chat.page.waitForFunction(`document.querySelector("agent-chat").shadowRoot.querySelector("textarea").value`);
   assert.equal(await chat.input.inputValue(), "The page's");
 });
 
-test("an earlier page's draft stays beside what is written behind an early Enter", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]] });
-  await chat.ask("First", "One.");
-  const kept = await reloadInTwoSteps(chat, "Half a thought");
-  await chat.say("Second");
-  await chat.input.pressSequentially("Third");
-  kept.open();
-  await chat.replies.getByText("Two.").waitFor();
-  assert.equal(await chat.input.inputValue(), "Half a thought\n\nThird");
-  assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
+test("what another page of the tab has in its composer stands above what was written here before", async (t) => {
+  const chat = await openChat(t, browser, { turns: [] });
+  await chat.input.fill("Written there");
+  await leave(chat.page, "there");
+  await chat.input.fill("Written here");
+  await goBack(chat.page, "there");
+  await chat.input.and(chat.page.locator("[data-tall] > *")).waitFor();
+  assert.equal(await chat.input.inputValue(), "Written there\n\nWritten here");
 });
 
-test("an earlier draft stays beside a message that an early Enter could not send", async (t) => {
-  const rest = gate();
-  t.after(rest.open);
-  const turns = [[say("Half of"), wait(rest.opened), say(" it.")], [say("Two.")]];
-  const chat = await openChat(t, browser, { turns });
-  await chat.say("First");
-  await chat.replies.getByText("Half of").waitFor();
-  const kept = await reloadInTwoSteps(chat, "Half a thought");
-  await chat.say("Second");
-  kept.open();
-  await chat.stop.waitFor();
-  assert.equal(await chat.input.inputValue(), "Half a thought\n\nSecond");
-  rest.open();
-  await chat.replies.getByText("Half of it.").waitFor();
-  await chat.send.click();
-  await chat.replies.getByText("Two.").waitFor();
+test("while a message is changed the draft that waits is the one that a reload brings back", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
+  await chat.ask("First", "One.");
+  await chat.input.fill("Half a thought");
+  await chat.page.getByRole("button", { name: "Change this message" }).click();
+  await chat.input.fill("First, changed");
+  await chat.page.reload();
+  await chat.replies.getByText("One.").waitFor();
+  assert.equal(await chat.input.inputValue(), "Half a thought");
 });
 
 test("what the page offers is sent into the conversation that is kept", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]] });
   await chat.ask("First", "One.");
-  const kept = await reloadInTwoSteps(chat, "");
+  const release = await holdKept(chat.page);
+  await chat.page.reload();
+  await chat.page.getByRole("button", { name: "Attach files" }).and(chat.page.locator(":enabled")).waitFor();
   const offered = chat.page.locator('[part="suggestion"]');
   await chat.page.locator("agent-chat").evaluate(async (it) => {
     (it as AgentChat).suggest(["Second"]);
     await (it as AgentChat).updateComplete;
   });
   assert.equal(await offered.count(), 0);
-  kept.open();
+  await release();
   await offered.click();
   await chat.replies.getByText("Two.").waitFor();
   assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);

@@ -8,7 +8,7 @@ import { RED_PIXEL } from "../support/files.ts";
 import { fail, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { type ChatPage, canCopy, chatIn, isFocused, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, canCopy, chatIn, hasPicture, isFocused, openChat, shown } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -101,6 +101,25 @@ test("a changed message keeps its files; after a reload it says that they have t
   await change(chat, 0).click();
   await chat.page.getByText("attach them again").waitFor();
   assert.equal(await chat.page.getByRole("button", { name: "Answer again" }).count(), 0);
+});
+
+test("the picture that was added while a message was changed is not kept when that is left", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")]], expectedComplaints: /ERR_FILE_NOT_FOUND/ });
+  await chat.ask("First", "One.");
+  const image = chat.drafts.getByRole("img");
+  const add = async (name: string) => {
+    await chat.files.setInputFiles({ name, mimeType: "image/png", buffer: RED_PIXEL });
+    return (await image.getAttribute("src")) ?? "";
+  };
+  const isKept = (url: string) => hasPicture(chat, url);
+  const waiting = await add("waiting.png");
+  await change(chat, 0).click();
+  await image.waitFor({ state: "detached" });
+  const added = await add("added.png");
+  assert.deepEqual([await isKept(waiting), await isKept(added)], [true, true]);
+  await chat.input.press("Escape");
+  await chat.page.getByRole("button", { name: "Remove waiting.png" }).waitFor();
+  assert.deepEqual([await isKept(waiting), await isKept(added)], [true, false]);
 });
 
 test("where states are signed, a reload does not pretend that the agent knows a conversation with files", async (t) => {

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { AgentChatFeedbackEvent } from "../../widget/agent-chat.events.ts";
-import type { AgentChat } from "../../widget/agent-chat.ts";
+import type { AgentChat } from "../../widget/element/agent-chat.ts";
+import type { AgentChatFeedbackEvent } from "../../widget/element/events.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
@@ -139,4 +139,23 @@ test("a page decides what can be done with messages, and without a word has all 
     asked.filter((url) => url.includes("/feedback")),
     [],
   );
+});
+
+test("a comment has at most 2,000 characters", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
+  const comment = await chat.page.evaluateHandle(() => {
+    document.querySelector("agent-chat")?.setAttribute("feedback", "");
+    const heard = { comment: "" };
+    document.addEventListener("agent-chat-feedback", (event) => {
+      heard.comment = event.comment ?? "";
+    });
+    return heard;
+  });
+  await chat.ask("First", "One.");
+  await chat.page.getByRole("button", { name: "Bad answer" }).click();
+  await chat.page.getByRole("textbox", { name: "In your own words" }).focus();
+  await chat.page.keyboard.insertText("a".repeat(2_001));
+  await chat.page.locator('[part="feedback-form"]').getByRole("button", { name: "Send" }).click();
+  await chat.replies.getByText("Thank you.").waitFor();
+  assert.equal(await comment.evaluate((heard) => heard.comment.length), 2_000);
 });

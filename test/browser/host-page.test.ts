@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { hang, say, type Turn } from "../support/scripted-provider.ts";
 import { type SitePage, sitePage, startSite } from "../support/site.ts";
@@ -170,4 +170,29 @@ test("two chats on one page are two conversations", async (t) => {
     server.model.asked[1]?.messages.map(({ content }) => content),
     ["I am second"],
   );
+});
+
+test("what a page puts into the slots stands before the agent's name, after the buttons and above the composer", async (t) => {
+  const content = `<b slot="header-start">First</b><b slot="header-end">Last</b><b slot="before-composer">Above</b>`;
+  const { page, input } = await visit(t, (url) =>
+    sitePage(`<agent-chat style="height: 400px">${content}</agent-chat>${script(url)}`),
+  );
+  await input.waitFor();
+  const box = async (locator: Locator) => {
+    const found = await locator.boundingBox();
+    assert.ok(found);
+    return { ...found, right: found.x + found.width, bottom: found.y + found.height };
+  };
+  const [first, last, above] = await Promise.all(
+    ["First", "Last", "Above"].map((text) => box(page.getByText(text, { exact: true }))),
+  );
+  assert.ok(first && last && above);
+  const [header, composer] = await Promise.all(
+    ["header", "composer"].map((part) => box(page.locator(`[part~="${part}"]`))),
+  );
+  assert.ok(header && composer);
+  const theme = await box(page.getByRole("button", { name: "Switch to dark theme" }));
+  assert.ok(first.bottom <= header.bottom && first.right < theme.x, "before");
+  assert.ok(last.x >= theme.right && last.bottom <= header.bottom, "after");
+  assert.ok(above.bottom <= composer.y && above.y > header.bottom, "above");
 });

@@ -1,9 +1,13 @@
-/** A page that changes its language in the middle of a conversation: all of the chat follows, and nothing is lost. */
+/**
+ * A page that changes its language in the middle of a conversation: all of the chat follows, and nothing is lost. And a page
+ * with chats of two languages: each speaks its own.
+ */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
-import type { AgentChat } from "../../widget/agent-chat.ts";
+import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
 import { call, say, type Turn, think } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
@@ -42,6 +46,8 @@ test("everything is said in the new language, as on a page that was in it from t
   const words = async () => {
     await page.getByRole("button", { name: /CSV/ }).waitFor();
     await chat.tools.first().waitFor();
+    // A thought closes a moment after it has ended.
+    await chat.thinking.and(page.locator(':not(:has([aria-expanded="true"]))')).waitFor({ state: "attached" });
     await page.locator('[part="rate-down"]').waitFor();
     // What was announced is over.
     return page.locator("agent-chat").evaluate(async (element, spoken) => {
@@ -94,4 +100,106 @@ test("a key that is being typed stays, with the focus in its field", async (t) =
   await page.keyboard.type("1");
   await page.keyboard.press("Enter");
   await page.getByPlaceholder(/^Écrire à/).waitFor();
+});
+
+/** A page with a German chat and a French one, which is not opened yet. */
+async function twoChats(t: TestContext, answer: string) {
+  const server = await startServer(t, { turns: [[say(answer)], [say(answer)]] });
+  const chats = ["de", "fr"].map(
+    (lang) => `<agent-chat id="${lang}" lang="${lang}" style="height: 340px"></agent-chat>`,
+  );
+  const site = await startSite(t, {
+    "/": sitePage(`<script src="${server.url}/widget.js"></script>${chats.join("")}`),
+  });
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints, /ERR_FAILED/);
+  return { page, url: site.url, of: (id: string) => page.locator(`#${id}`) };
+}
+
+test("two chats of two languages in one page: the tools of code come in the language of each", async (t) => {
+  const { page, url } = await twoChats(t, "```js\nx();\n```");
+  await page.goto(url);
+  await page.locator("#de").getByPlaceholder("Nachricht an").waitFor();
+  await page.locator("#fr").getByPlaceholder("Écrire à").waitFor();
+  const tools = gate();
+  // The parts that an answer with code needs.
+  await page.route("**/chunks/*", async (route) => {
+    await tools.opened;
+    await route.continue();
+  });
+  for (const id of ["#de", "#fr"]) {
+    await page.locator(id).evaluate((chat) => (chat as AgentChat).send("Code"));
+    await page.locator(id).locator(".code").waitFor();
+  }
+  tools.open();
+  await page.locator("#de").getByRole("button", { name: "Zeilen umbrechen" }).waitFor();
+  await page.locator("#fr").getByRole("button", { name: "Retour à la ligne" }).waitFor();
+});
+
+test("what a press has done is said in the language of its own chat, whichever is drawn meanwhile", async (t) => {
+  const image = "![](https://images.example/a.png)";
+  const { page, url, of } = await twoChats(t, `\`\`\`\nx\n\`\`\`\n\n|A|\n|-|\n|1|\n\n${image}`);
+  await page.goto(url);
+  for (const [id, placeholder] of Object.entries({ de: "Nachricht an", fr: "Écrire à" })) {
+    await of(id).getByPlaceholder(placeholder).waitFor();
+    await of(id).evaluate((chat) => (chat as AgentChat).send("Show me"));
+    await of(id).getByRole("button", { name: "CSV" }).waitFor();
+  }
+  await page.evaluate(() => {
+    navigator.clipboard.writeText = async () => {
+      const french = document.querySelector<AgentChat>("#fr");
+      if (french) french.disclaimer += ".";
+      await french?.updateComplete;
+    };
+  });
+  await page.route("https://images.example/**", async (route) => {
+    await page.evaluate(() => navigator.clipboard.writeText(""));
+    await route.abort();
+  });
+  const german = of("de").locator('[part="markdown"]');
+  await german.locator(".copy").click();
+  await german.locator(".copy").getByText("Kopiert").waitFor();
+  await german.getByRole("button", { name: "CSV" }).click();
+  await german.locator(".table button").getByText("Kopiert").waitFor();
+  await german.getByRole("button", { name: "images.example" }).click();
+  await german.getByText("Das Bild konnte nicht geladen werden").waitFor();
+});
+
+test("what happens to the files of a chat and what it exports is said in its own language, whichever is drawn last", async (t) => {
+  const { page, url, of } = await twoChats(t, "Gern.");
+  await page.goto(url);
+  await of("fr").getByPlaceholder("Écrire à").waitFor();
+  await of("de").getByPlaceholder("Nachricht an").waitFor();
+  const text = await page.evaluate(async () => {
+    const [german, french] = document.querySelectorAll<AgentChat>("agent-chat");
+    if (!german || !french) return "";
+    await german.send("Hallo");
+    // All that it takes has been loaded then.
+    await german.exportTranscript("json");
+    french.disclaimer = "Bonjour.";
+    await french.updateComplete;
+    const exported = await german.exportTranscript("markdown");
+    french.disclaimer = "Bonsoir.";
+    await french.updateComplete;
+    await german.attach([new File(["MZ"], "setup.exe")]);
+    return exported;
+  });
+  assert.match(text, /Sie:/);
+  const refusals = of("de").locator('[part="refusals"]');
+  await refusals.getByText("setup.exe kann nicht angehängt werden").waitFor();
+  await of("de").evaluate((chat) => chat.setAttribute("lang", "es"));
+  await refusals.getByText("No se puede adjuntar setup.exe").waitFor();
+});
+
+test("a failure is said in the new language after a change", async (t) => {
+  const { page, url, of } = await twoChats(t, "Never said.");
+  // As a server does that finds the message too large.
+  await page.routeWebSocket("**/ws/chat", (socket) => socket.onMessage(() => socket.close({ code: 1009 })));
+  await page.goto(url);
+  await of("de").getByPlaceholder("Nachricht an").waitFor();
+  await of("de").evaluate((chat) => (chat as AgentChat).send("Hallo"));
+  const error = of("de").locator('[part="error"]');
+  await error.getByText("Die Nachricht ist für diesen Server zu groß.").waitFor();
+  await of("de").evaluate((chat) => chat.setAttribute("lang", "es"));
+  await error.getByText("El mensaje es demasiado grande para este servidor.").waitFor();
 });

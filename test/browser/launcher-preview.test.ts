@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
-import type { AgentChatLauncher } from "../../widget/agent-chat-launcher.ts";
+import type { AgentChatLauncher } from "../../widget/element/public-types.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { fail, hang, say, type Turn, wait } from "../support/scripted-provider.ts";
@@ -163,7 +163,8 @@ test("an answer that the person has stopped is no news, and what says nothing is
 
 test("what comes while another tab is in front is shown and spoken when the page is", async (t) => {
   const { page } = await visit(t, browser, { body: "<p>Here</p>" });
-  await button(page).waitFor();
+  // What shows and speaks is loaded now.
+  await button(page).hover();
   const heard = await listen(page, launcherIn(page));
   await page.evaluate(async () => {
     Object.defineProperty(document, "visibilityState", { configurable: true, value: "hidden" });
@@ -172,7 +173,7 @@ test("what comes while another tab is in front is shown and spoken when the page
     await launcher?.updateComplete;
     // Its timer is older than this one.
     await new Promise((resolve) => setTimeout(resolve));
-    if (launcher?.shadowRoot?.querySelector(".preview")) throw new Error("it was shown to nobody");
+    if (launcher?.shadowRoot?.querySelector(".preview")) throw new Error("it was shown in a hidden page");
     Reflect.deleteProperty(document, "visibilityState");
     document.dispatchEvent(new Event("visibilitychange"));
   });

@@ -1,10 +1,14 @@
-/** The button in the corner and its panel, as a site sets them by `data-*` on the script tag. */
+/** The button in the corner and its panel: as a site sets them by `data-*`, and from one page of a site to the next. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { launchBrowser } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { readMarkdown, tableRows } from "../support/markdown-file.ts";
+import { call, say, think, wait } from "../support/scripted-provider.ts";
+import { echo } from "../support/test-tools.ts";
 import { isFocused } from "./chat-page.ts";
-import { button, PHONE, panel, script, visit } from "./launcher-page.ts";
+import { button, PHONE, panel, script, type Visit, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -66,11 +70,13 @@ test("each wrong value is reported with the attribute's name and what it takes, 
       'data-position="middle" data-icon="https://evil.example/i.png" data-size="9" data-auto-open="soon" data-colour="red"',
   });
   await button(page).waitFor();
+  // A trigger is judged by the part that is loaded for it.
+  while (complaints.length < 5) await page.waitForEvent("console");
   const reports = complaints.splice(0).sort();
   assert.equal(reports.length, 5, reports.join("\n"));
   for (const [index, pattern] of [
     /auto-open must be a time in milliseconds, a part of the page such as "50%", "exit", or several of them, not "soon"/,
-    /data-colour must be one of .*data-accent.*data-position.*not "red"/,
+    /data-colour must be one of (?=.*data-accent)(?=.*data-position).*not "red"/,
     /icon must be one of chat, spark, question, not "https:\/\/evil.example\/i.png"/,
     /position must be one of bottom-end, bottom-start, top-end, top-start, not "middle"/,
     /size must be one of medium, small, large, not "9"/,
@@ -199,4 +205,122 @@ test("parts, variables and slots reach the chat through the launcher", async (t)
   await page.getByText("Welcome, friend.").waitFor();
   assert.equal(await backgroundOf('[part="header"]'), "rgb(4, 5, 6)");
   assert.equal(await backgroundOf('[part="send"]:disabled'), "rgb(1, 2, 3)");
+  const exported = (await page.locator("agent-chat").getAttribute("exportparts"))?.split(",");
+  const documented = tableRows(readMarkdown("docs/widget.md"), "part").map(([name = ""]) => name);
+  assert.deepEqual(exported?.toSorted(), documented.toSorted());
+});
+
+test("data-thinking, data-tools and data-persist hold for the chat in the panel", async (t) => {
+  const chat = await visit(t, browser, {
+    script: 'data-thinking="open" data-tools="hidden" data-persist="none"',
+    agent: { tools: [echo] },
+    turns: [[think("First this."), call("c1", "echo", { text: "ping" })], [say("Done.")]],
+  });
+  await button(chat.page).click();
+  await chat.ask("Go", "Done.");
+  await chat.thinking.getByText("First this.").waitFor();
+  assert.equal(await chat.tools.count(), 0);
+  await chat.page.reload();
+  await chat.greeting.waitFor();
+  assert.equal(await chat.questions.count(), 0, "nothing was kept");
+});
+
+/** How the panel is closed while its chat is scrolled to the middle. */
+const closings = {
+  "": async ({ page, messages }: Visit) => {
+    await messages.evaluate(toMiddle);
+    await page.keyboard.press("Escape");
+  },
+  // Before the browser has told of it: it does so with its next frame, when nothing of it is shown any more.
+  " in the moment of scrolling": async ({ messages }: Visit) =>
+    messages.evaluate(async (box) => {
+      box.scrollTo({ top: 600, behavior: "instant" });
+      await new Promise((next) => box.addEventListener("scroll", next, { once: true }));
+      box.scrollTo({ top: 300, behavior: "instant" });
+      document.querySelector("agent-chat-launcher")?.close();
+    }),
+};
+
+/** Where neither an end nor a new beginning is taken for the place. */
+function toMiddle(box: Element): void {
+  box.scrollTo({ top: 300, behavior: "instant" });
+}
+
+for (const [moment, close] of Object.entries(closings)) {
+  test(`a reader who had scrolled up finds the same place when the panel was closed${moment} and is opened again`, async (t) => {
+    const long = Array.from({ length: 60 }, (_, index) => `Paragraph ${index}.`).join("\n\n");
+    const chat = await visit(t, browser, { turns: [[say(long)]] });
+    await button(chat.page).click();
+    await chat.ask("Go", long);
+    await chat.messages.focus();
+    await chat.page.keyboard.press("Home");
+    const jump = chat.page.locator('[part="jump"]');
+    await jump.waitFor();
+    await close(chat);
+    await panel(chat.page).waitFor({ state: "hidden" });
+    await button(chat.page).click();
+    await jump.waitFor();
+    // Until it is drawn, the panel's new size is told to nobody.
+    await chat.page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))));
+    assert.equal(await chat.messages.evaluate((box) => box.scrollTop), 300);
+    assert.equal(await jump.count(), 1);
+  });
+}
+
+test("an answer that ends after the next page has loaded is told of there, and still counted on the one after", async (t) => {
+  const left = gate();
+  const chat = await visit(t, browser, {
+    turns: [[say("Let me"), wait(left.opened), say(" see.")]],
+  });
+  const { page } = chat;
+  await button(page).click();
+  await chat.say("Go");
+  await chat.replies.getByText("Let me").waitFor();
+  await page.getByRole("button", { name: "Close chat" }).last().click();
+  await page.goto(new URL("/next", page.url()).href);
+  await button(page).waitFor();
+  left.open();
+  await page.getByRole("button", { name: "Let me see." }).waitFor();
+  await page.goto(new URL("/", page.url()).href);
+  const news = page.getByRole("button", { name: "Open chat, 1 new message" });
+  await news.waitFor();
+  assert.equal(await chat.input.count(), 0, "nothing is awaited, and no chat was built");
+  await news.click();
+  await chat.replies.getByText("Let me see.").waitFor();
+  await page.reload();
+  await chat.input.waitFor();
+  assert.equal(await page.locator('[part="unread"]').count(), 0);
+});
+
+test("a panel that was made large is large on the next page, and one that was closed there is closed after going back", async (t) => {
+  const { page, input } = await visit(t, browser, { body: "<input id=name autofocus>" });
+  await button(page).click();
+  await page.getByRole("button", { name: "Enlarge chat" }).click();
+  await page.goto(new URL("/next", page.url()).href);
+  await page.getByRole("button", { name: "Make chat smaller" }).waitFor();
+  assert.equal(await isFocused(page.locator("#name")), true);
+  // What a page finds that the browser had kept as it was left.
+  await page.evaluate(() => {
+    const [name = ""] = Object.keys(sessionStorage).filter((it) => /^agent-chat-panel:/.test(it));
+    const state = JSON.parse(sessionStorage.getItem(name) ?? "");
+    sessionStorage.setItem(name, JSON.stringify({ ...state, open: false }));
+    dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }));
+  });
+  await panel(page).waitFor({ state: "hidden" });
+  await input.waitFor({ state: "hidden" });
+});
+
+test("what else is in the launcher's place of the storage is taken for nothing", async (t) => {
+  const { page } = await visit(t, browser);
+  await button(page).click();
+  for (const text of ["open", "null", '{"open":1,"unread":"<b>","wide":"yes","preview":{}}']) {
+    await page.evaluate((value) => {
+      for (const name of Object.keys(sessionStorage)) {
+        if (name.startsWith("agent-chat-panel:")) sessionStorage.setItem(name, value);
+      }
+    }, text);
+    await page.reload();
+    await page.getByRole("button", { name: "Open chat", exact: true }).waitFor();
+    assert.equal(await panel(page).isVisible(), false);
+  }
 });

@@ -8,18 +8,12 @@ import { say, wait } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { type ChatPage, chatIn, openChat, watchAddresses } from "./chat-page.ts";
+import { goBack, holdKept, kept, leave } from "./kept.ts";
 
 const browser = await launchBrowser({ after });
 
 const contents = ({ server }: ChatPage, turn: number) =>
   server.model.asked[turn]?.messages.map(({ content }) => content);
-
-/** What the tab has stored, as it is when the page is left. */
-const leave = ({ page }: ChatPage) =>
-  page.evaluate(() => {
-    window.dispatchEvent(new PageTransitionEvent("pagehide", { persisted: true }));
-    return Object.entries(sessionStorage);
-  });
 
 /** Has the site's own script do something with the element before anything else has happened. */
 const atOnce = ({ page }: ChatPage, code: string) =>
@@ -45,36 +39,33 @@ test("a site that begins anew as soon as the page is there has an empty conversa
   await atOnce(chat, "chat.reset()");
   await chat.page.reload();
   await chat.greeting.waitFor();
-  assert.doesNotMatch(JSON.stringify(await leave(chat)), /First/);
+  assert.doesNotMatch(await kept(chat.page), /First/);
 });
 
-/** Reloads the page, and holds back what it has kept until the gate is opened. */
+/** Reloads the page, and holds back what it has kept until the result is called. */
 async function reloadInTwoSteps({ page }: ChatPage) {
-  const kept = gate();
-  await page.route("**/chunks/keep-*", async (route) => {
-    await kept.opened;
-    await route.continue();
-  });
+  const release = await holdKept(page);
   await page.reload();
   await page.getByRole("button", { name: "Attach files" }).and(page.locator(":enabled")).waitFor();
-  return kept;
+  return release;
 }
 
-test("Enter before the earlier conversation is there sends once it is, and what was being written is there again", async (t) => {
+test("what was being written is there at once, and Enter before the earlier conversation is there sends once it is", async (t) => {
   const chat = await openChat(t, browser, {
     agent: { chat: { suggestions: ["What can you do?"] } },
     turns: [[say("One.")], [say("Two.")]],
   });
   await chat.ask("First", "One.");
   await chat.input.fill("Half a thou");
-  const kept = await reloadInTwoSteps(chat);
+  const release = await reloadInTwoSteps(chat);
+  assert.equal(await chat.input.inputValue(), "Half a thou");
   await chat.say("Second");
   await chat.input.press("Enter");
   assert.equal(await chat.input.inputValue(), "Second");
   assert.equal(await chat.page.locator('[part="suggestion"]').count(), 0, "they begin anew");
-  kept.open();
+  await release();
   await chat.replies.getByText("Two.").waitFor();
-  assert.equal(await chat.input.inputValue(), "Half a thou");
+  assert.equal(await chat.input.inputValue(), "");
   assert.equal(await chat.questions.count(), 2);
   assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
 });
@@ -82,10 +73,10 @@ test("Enter before the earlier conversation is there sends once it is, and what 
 test("what is written after such an Enter belongs to the next message", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]] });
   await chat.ask("First", "One.");
-  const kept = await reloadInTwoSteps(chat);
+  const release = await reloadInTwoSteps(chat);
   await chat.say("Second");
   await chat.input.pressSequentially("Thi");
-  kept.open();
+  await release();
   await chat.replies.getByText("Two.").waitFor();
   assert.equal(await chat.input.inputValue(), "Thi");
   assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
@@ -98,9 +89,9 @@ test("such an Enter sends nothing while the answer goes on that the page was lef
   });
   await chat.say("First");
   await chat.replies.getByText("The first half").waitFor();
-  const kept = await reloadInTwoSteps(chat);
+  const release = await reloadInTwoSteps(chat);
   await chat.say("Second");
-  kept.open();
+  await release();
   await chat.replies.getByText("The first half").waitFor();
   rest.open();
   await chat.replies.getByText("The first half and the rest.").waitFor();
@@ -117,25 +108,19 @@ test("a page that is gone back to shows what was said on another one meanwhile",
   // With an open line the browser would not keep the page.
   const closed = dialled.then((line) => line.waitForEvent("close"));
   await dialled;
-  const before = await leave(chat);
+  await leave(chat.page, "before");
   await closed;
   await chat.ask("Second", "Two.");
-  const meanwhile = await leave(chat);
-  const goBackWith = (entries: [string, string][]) =>
-    chat.page.evaluate((items) => {
-      sessionStorage.clear();
-      for (const [name, value] of items) sessionStorage.setItem(name, value);
-      window.dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }));
-    }, entries);
+  await leave(chat.page, "meanwhile");
   await chat.page.reload();
   await chat.replies.getByText("Two.").waitFor();
-  await goBackWith(before);
+  await goBack(chat.page, "before");
   await chat.replies.getByText("Two.").waitFor({ state: "detached" });
-  await goBackWith(meanwhile);
+  await goBack(chat.page, "meanwhile");
   await chat.replies.getByText("Two.").waitFor();
   await chat.ask("Third", "Three.");
   assert.deepEqual(contents(chat, 2), ["First", "One.", "Second", "Two.", "Third"]);
-  await goBackWith([]);
+  await goBack(chat.page);
   await chat.greeting.waitFor();
 });
 
@@ -158,7 +143,6 @@ test("a waiting message that is taken up again leaves alone what is being writte
 test("persist=none forgets what has just been said, too", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")]] });
   await chat.ask("First", "One.");
-  await leave(chat);
   const stored = await chat.page.evaluate(async () => {
     const element = document.querySelector("agent-chat");
     element?.setDraft("And more");
@@ -167,6 +151,7 @@ test("persist=none forgets what has just been said, too", async (t) => {
     return Object.keys(sessionStorage);
   });
   assert.deepEqual(stored, []);
+  assert.doesNotMatch(await kept(chat.page), /First|And more/);
 });
 
 test("another key while an answer comes does not interrupt it, and is the one of the next message", async (t) => {

@@ -107,17 +107,36 @@ test("a revoked key is asked for again, and the message that met it is sent afte
   );
 });
 
-test("where WebSocket is blocked, a wrong key shows with the first message, which is not lost", async (t) => {
+test("where WebSocket is blocked, a wrong key is told so at once, too, and is not stored", async (t) => {
   const chat = await openChat(t, browser, {
     env: CHAT_KEY,
     turns: [[say("Over HTTP.")]],
     proxy: { upgrades: "refuse" },
-    expectedComplaints: /^WebSocket connection to|status of 401/,
+    // A right key is proved by asking for a run that is not there.
+    expectedComplaints: /^WebSocket connection to|status of 40[14]/,
   });
   await enterKey(chat, "wrong");
+  await chat.page.getByText("That key was not accepted.").waitFor();
+  assert.deepEqual(await storedKeys(chat), []);
+  await enterKey(chat, "chat-one");
+  await chat.ask("Hello?", "Over HTTP.");
+});
+
+test("where WebSocket is blocked, the message that meets a revoked key is not lost", async (t) => {
+  const chat = await openChat(t, browser, {
+    env: CHAT_KEY,
+    turns: [[say("Over HTTP.")]],
+    proxy: { upgrades: "refuse" },
+    expectedComplaints: /^WebSocket connection to|status of 40[14]/,
+  });
+  await enterKey(chat, "chat-one");
+  await chat.input.waitFor();
+  const [[name] = [""]] = await storedKeys(chat);
+  await chat.page.evaluate((item) => localStorage.setItem(item, "revoked"), name);
+  await chat.page.reload();
   await chat.say("Hello?");
   await chat.page.getByText("That key was not accepted.").waitFor();
-  await enterKey(chat, "chat-one");
+  await enterKey(chat, "chat-two");
   await chat.replies.getByText("Over HTTP.").waitFor();
 });
 

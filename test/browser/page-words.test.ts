@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
-import type { AgentChat } from "../../widget/agent-chat.ts";
+import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say, type Turn, wait } from "../support/scripted-provider.ts";

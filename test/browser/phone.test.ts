@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { MARKDOWN_SAMPLE } from "../../server/providers/demo/markdown.ts";
-import type { AgentChat } from "../../widget/agent-chat.ts";
+import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";

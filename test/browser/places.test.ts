@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Frame, Page } from "playwright-core";
-import type { AgentChat } from "../../widget/agent-chat.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { chatIn, failOnComplaints } from "./chat-page.ts";
+import { holdKept, kept } from "./kept.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -70,20 +70,17 @@ test("each chat of a page and its frames has its conversation after a reload, wh
 test("each chat has its conversation after a reload, also when a frame's was the first to come", async (t) => {
   const { page, url } = await openSite(t);
   const come = gate();
-  await page.route("**/chunks/keep-*", async (route) => {
+  await page.route("**/chunks/*", async (route) => {
     if (route.request().frame() === page.mainFrame()) await come.opened;
     await route.continue();
   });
   await page.goto(url);
   const [first, second, left] = await chatsIn(page);
   await left?.ask("I am in a frame", "It is one.");
-  await (await frame(page, "/left")).waitForFunction(() =>
-    Object.keys(sessionStorage).some((name) => name.startsWith("agent-chat-session:")),
-  );
   come.open();
   await first?.ask("I am the first", "It is two.");
   await second?.ask("I am the second", "It is three.");
-  await page.unroute("**/chunks/keep-*");
+  await page.unroute("**/chunks/*");
   await page.reload();
   for (const [chat, text] of [
     [first, "It is two."],
@@ -116,36 +113,30 @@ test("another page of the site shows the first chat's conversation, or that of t
   await chatIn(page.locator("agent-chat").nth(1)).greeting.waitFor();
 });
 
-test("a chat that is told to keep nothing before it has its place forgets its own conversation, and no other's", async (t) => {
+test("a chat that is told to keep nothing before its conversation is there forgets that, and no other's", async (t) => {
   const { page, url } = await openSite(t);
   await page.goto(url);
   const [first, second] = await chatsIn(page);
   await first?.ask("I am one", "It is one.");
   await second?.ask("I am two", "It is two.");
-  const asked = gate();
-  const come = gate();
-  await page.route("**/chunks/keep-*", async (route) => {
-    asked.open();
-    await come.opened;
-    await route.continue();
-  });
+  const release = await holdKept(page);
+  await page.reload();
   const persist = (word: string) =>
     page
       .locator("agent-chat")
       .nth(1)
-      .evaluate(async (element, it) => {
-        element.setAttribute("persist", it);
-        await (element as AgentChat).updateComplete;
-      }, word);
-  await page.reload();
-  await asked.opened;
+      .evaluate((element, it) => element.setAttribute("persist", it), word);
+  await second?.input.waitFor();
   await persist("none");
-  come.open();
-  await first?.replies.getByText("It is one.").waitFor();
   await second?.greeting.waitFor();
-  await persist("session");
-  await page.reload();
+  await release();
   await first?.replies.getByText("It is one.").waitFor();
-  await second?.greeting.waitFor();
-  assert.equal(await second?.questions.count(), 0);
+  assert.doesNotMatch(await kept(page), /I am two/);
+  await page
+    .locator("agent-chat")
+    .nth(1)
+    .evaluate((it) => it.setAttribute("persist", "session"));
+  await page.goto(`${url}/named`);
+  await chatIn(page.locator("agent-chat")).greeting.waitFor();
+  assert.match(await kept(page), /I am one/);
 });

@@ -1,4 +1,4 @@
-/** The conversation outlives the page: a reload loses no message, and tells nobody more than before. */
+/** The conversation outlives the page: a reload loses no message, and reports nothing twice. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -7,11 +7,12 @@ import { gate } from "../support/deadline.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
-import { type ChatPage, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, canCopy, openChat, shown } from "./chat-page.ts";
+import { changeKept, kept } from "./kept.ts";
 
 const browser = await launchBrowser({ after });
 
-const stored = ({ page }: ChatPage) => page.evaluate(() => JSON.stringify(Object.entries(sessionStorage)));
+const stored = ({ page }: ChatPage) => kept(page);
 
 const reset = ({ page }: ChatPage) => page.getByRole("button", { name: "New conversation" });
 
@@ -26,6 +27,7 @@ test("after a reload everything is there as it was, nothing is spoken, and the c
   await chat.input.fill("Half a thou");
   // Rows are drawn by a part of the script that comes later.
   await chat.tools.waitFor();
+  await chat.thinking.getByText("Hm.").waitFor({ state: "hidden" });
   const before = await shown(chat.messages);
   await chat.page.reload();
   await chat.replies.getByText("Pong.").waitFor();
@@ -104,6 +106,51 @@ test("a reload after any event of an answer changes nothing of it, and the agent
   assert.equal(chat.server.model.asked.length, 4);
 });
 
+test("a message is kept as soon as it is sent, for a browser that ends without a word", async (t) => {
+  const never = new Promise<void>(() => {});
+  const chat = await openChat(t, browser, { turns: [[say("One.")], [wait(never)]] });
+  await chat.ask("First", "One.");
+  await chat.say("Second");
+  await chat.stop.waitFor();
+  assert.match(await stored(chat), /Second/);
+});
+
+test("what was being written outlives a reload in the middle of changing a message", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
+  await chat.ask("First", "One.");
+  await chat.input.fill("Half a thou");
+  await canCopy(chat.page);
+  await chat.page.getByRole("button", { name: "Change this message" }).click();
+  assert.equal(await chat.input.inputValue(), "First");
+  await chat.page.reload();
+  await chat.replies.getByText("One.").waitFor();
+  assert.equal(await chat.input.inputValue(), "Half a thou");
+});
+
+test("after a reload in mid-answer the page hears of no tool call again", async (t) => {
+  const rest = gate();
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo] },
+    turns: [[call("c1", "echo", { text: "ping" })], [say("One, "), wait(rest.opened), say("two.")]],
+  });
+  await chat.page.addInitScript(`
+    window.heard = [];
+    for (const type of ["agent-chat-tool", "agent-chat-token", "agent-chat-done"]) {
+      document.addEventListener(type, ({ status, text }) => window.heard.push(status ?? text));
+    }
+  `);
+  await chat.page.reload();
+  await chat.say("Go");
+  await chat.replies.getByText("One,").waitFor();
+  assert.deepEqual(await chat.page.evaluate("window.heard"), ["running", "completed", "One, "]);
+  await chat.page.reload();
+  await chat.replies.getByText("One,").waitFor();
+  rest.open();
+  await chat.replies.getByText("One, two.").waitFor();
+  await chat.answered();
+  assert.deepEqual(await chat.page.evaluate("window.heard"), ["two.", "One, two."]);
+});
+
 test("New conversation leaves nothing behind", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Noted.")]] });
   await chat.ask("My name is Ann", "Noted.");
@@ -142,11 +189,7 @@ test("persist=none keeps nothing, and what is no conversation of ours is ignored
   await chat.ask("First", "One.");
   await chat.page.reload();
   await chat.replies.getByText("One.").waitFor();
-  await chat.page.evaluate(() => {
-    const [name = ""] = Object.keys(sessionStorage);
-    const text = sessionStorage.getItem(name) ?? "";
-    sessionStorage.setItem(name, text.replace('"blocks":[', '"blocks":7,"was":['));
-  });
+  await changeKept(chat.page, "row.messages[1].blocks = 7;");
   await chat.page.reload();
   await chat.greeting.waitFor();
   await chat.page.evaluate(() => document.querySelector("agent-chat")?.setAttribute("persist", "none"));
@@ -156,38 +199,53 @@ test("persist=none keeps nothing, and what is no conversation of ours is ignored
   assert.doesNotMatch(await stored(chat), /Second/);
 });
 
+/** Has the browser's database take so much in one row and no more. */
+const limitRows = ({ page }: ChatPage, characters: number) =>
+  page.evaluate(`{
+    const put = IDBObjectStore.prototype.put;
+    IDBObjectStore.prototype.put = function (row) {
+      if (JSON.stringify(row).length > ${characters}) throw new DOMException("full", "QuotaExceededError");
+      return put.call(this, row);
+    };
+  }`);
+
 test("where storage is full the oldest messages go and the conversation stays", async (t) => {
   const long = "x".repeat(400_000);
   const chat = await openChat(t, browser, { turns: [[say(long)], [say("Two.")], [say("Three.")]] });
-  await chat.page.evaluate(() => sessionStorage.setItem("site", "y".repeat(4_600_000)));
+  await limitRows(chat, 1_000_000);
   await chat.say("First");
   await chat.answered();
   await chat.ask("Second", "Two.");
-  await chat.page.reload();
-  await chat.replies.getByText("Two.").waitFor();
-  await chat.page.getByText("Earlier messages are no longer shown here.").waitFor();
-  await chat.page.evaluate("Storage.prototype.setItem = () => { throw new DOMException('', 'QuotaExceededError'); }");
+  // The state of the conversation alone takes 400,000 of them.
+  await limitRows(chat, 500_000);
   await chat.ask("Third", "Three.");
+  await chat.page.reload();
+  await chat.replies.getByText("Three.").waitFor();
+  await chat.page.getByText("Earlier messages are no longer shown here.").waitFor();
+  assert.equal(await chat.replies.getByText("Two.").count(), 1);
   assert.equal(chat.server.model.asked[2]?.messages.length, 5, "the agent knows all of it");
-  await chat.messages.locator('[part="note"]').nth(1).and(chat.page.getByText(NOT_KEPT)).waitFor();
+  await limitRows(chat, 0);
+  await chat.page.getByText(NOT_KEPT).waitFor({ state: "detached" });
 });
 
-test("where the browser blocks storage the conversation lasts as long as the page, and says so", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
-  await chat.page.addInitScript(() => {
-    Object.defineProperty(window, "sessionStorage", {
-      get() {
-        throw new DOMException("blocked", "SecurityError");
-      },
-    });
+for (const area of ["sessionStorage", "indexedDB"]) {
+  test(`where the browser blocks ${area} the conversation lasts as long as the page, and says so`, async (t) => {
+    const chat = await openChat(t, browser, { turns: [[say("One.")]] });
+    await chat.page.addInitScript((name) => {
+      Object.defineProperty(window, name, {
+        get() {
+          throw new DOMException("blocked", "SecurityError");
+        },
+      });
+    }, area);
+    await chat.page.reload();
+    await chat.ask("First", "One.");
+    await chat.page.getByText(NOT_KEPT).waitFor();
+    await chat.page.reload();
+    await chat.greeting.waitFor();
+    assert.equal(await chat.page.getByText(NOT_KEPT).count(), 0, "there is nothing to lose");
   });
-  await chat.page.reload();
-  await chat.ask("First", "One.");
-  await chat.page.getByText(NOT_KEPT).waitFor();
-  await chat.page.reload();
-  await chat.greeting.waitFor();
-  assert.equal(await chat.page.getByText(NOT_KEPT).count(), 0, "there is nothing to lose");
-});
+}
 
 test("a conversation says that it will not be kept as long as storage has no room at all, and not with persist=none", async (t) => {
   const chat = await openChat(t, browser, {

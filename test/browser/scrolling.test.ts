@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, type TestContext, test } from "node:test";
 import type { Locator } from "playwright-core";
 import { launchBrowser } from "../support/browser.ts";
 import { type Gate, gate } from "../support/deadline.ts";
@@ -15,15 +15,22 @@ function longAnswer(middle: Gate): Step[] {
   return [...PARAGRAPHS.map(say), wait(middle.opened), ...PARAGRAPHS.map(say), say("The end.")];
 }
 
-async function openLong(t: Parameters<typeof openChat>[0], middle: Gate): Promise<ChatPage> {
+type Follow = "question" | "end";
+
+/** Has asked for a long answer, of which the first half is there. */
+async function openLong(t: TestContext, middle: Gate, follow: Follow = "end"): Promise<ChatPage> {
   const chat = await openChat(t, browser, {
     turns: [longAnswer(middle), [say("Second answer.")]],
     browser: { viewport: { width: 800, height: 500 } },
   });
+  await setFollow(chat, follow);
   await chat.say("Long");
   await chat.replies.getByText("Paragraph 30.").first().waitFor();
   return chat;
 }
+
+const setFollow = ({ page }: ChatPage, follow: Follow) =>
+  page.locator("agent-chat").evaluate((chat, value) => chat.setAttribute("follow", value), follow);
 
 const position = (scroller: Locator) => scroller.evaluate((box) => box.scrollTop);
 const fromEnd = (scroller: Locator) =>
@@ -161,4 +168,117 @@ test("only the transcript scrolls, also when the browser brings something into v
   assert.equal(header?.y, 0, "the header stays where it is");
   const composer = await chat.input.boundingBox();
   assert.ok(composer && composer.y > 400, "and so does the text field");
+});
+
+/** Where the last message of the person stands below the header, in pixels, once it has stopped moving. */
+async function gapAbove({ messages, questions }: ChatPage): Promise<number> {
+  const scroller = await messages.elementHandle();
+  return questions
+    .last()
+    .locator(".bubble")
+    .evaluate(async (bubble, box) => {
+      const places = [Number.NaN];
+      while (places.length < 10 || new Set(places.slice(-10)).size > 1) {
+        await new Promise(requestAnimationFrame);
+        places.push(bubble.getBoundingClientRect().top - (box?.getBoundingClientRect().top ?? 0));
+      }
+      return places.at(-1) ?? 0;
+    }, scroller);
+}
+
+function assertAtTop(gap: number): void {
+  assert.ok(Math.abs(gap - 16) <= 2, `${gap} px below the header`);
+}
+
+test("a new message stands below the header, and nothing moves while its answer grows out of view", async (t) => {
+  const [begin, middle] = [gate(), gate()];
+  const chat = await openChat(t, browser, {
+    turns: [[say("First answer.")], [wait(begin.opened), ...longAnswer(middle)]],
+    browser: { viewport: { width: 800, height: 500 } },
+  });
+  await chat.ask("First", "First answer.");
+  assertAtTop(await gapAbove(chat));
+  await chat.say("Second");
+  await chat.replies.locator(".waiting").waitFor();
+  assertAtTop(await gapAbove(chat));
+  assert.equal(await chat.page.locator('[part="jump"]').count(), 0);
+  begin.open();
+  const first = chat.answer.getByText("Paragraph 1.", { exact: true });
+  await first.waitFor();
+  // Each frame in which the answer grows, until its end.
+  const moved = chat.messages.evaluate(async (scroller) => {
+    const root = scroller.getRootNode() as ShadowRoot;
+    const answer = [...root.querySelectorAll('[part="markdown"]')].at(-1) as Element;
+    const start = answer.getBoundingClientRect().top;
+    let most = 0;
+    while (!answer.textContent.includes("The end.")) {
+      await new Promise(requestAnimationFrame);
+      most = Math.max(most, Math.abs(answer.getBoundingClientRect().top - start));
+    }
+    return most;
+  });
+  await chat.page.locator('[part="jump"]').waitFor();
+  assert.equal(await shown(chat.page.locator('[part="jump"]')), "Jump to latest");
+  middle.open();
+  assert.ok((await moved) <= 1, `moved by ${await moved} px`);
+  assertAtTop(await gapAbove(chat));
+  assert.equal(await shown(chat.page.locator('[part="jump"]')), "Jump to latest · 1 new answer");
+});
+
+for (const [how, go] of [
+  ["the button", (chat: ChatPage) => chat.page.getByRole("button", { name: "Jump to latest" }).click()],
+  ["the End key", (chat: ChatPage) => chat.messages.press("End")],
+  ["the wheel", (chat: ChatPage) => wheel(chat, 10_000)],
+] as const) {
+  test(`from a message at the top, ${how} goes to the end and stays there`, async (t) => {
+    const middle = gate();
+    const chat = await openLong(t, middle, "question");
+    await chat.page.locator('[part="jump"]').waitFor();
+    await go(chat);
+    await chat.page.locator('[part="jump"]').waitFor({ state: "detached" });
+    middle.open();
+    await chat.replies.getByText("The end.").waitFor();
+    await chat.send.waitFor();
+    assert.ok((await fromEnd(chat.messages)) <= 2);
+    await chat.ask("Next", "Second answer.");
+    assertAtTop(await gapAbove(chat));
+  });
+}
+
+test("of a message that is higher than a third of the view, the last lines stay above its answer", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("First answer.")], [say("Second answer.")]],
+    browser: { viewport: { width: 800, height: 500 } },
+  });
+  await chat.ask("First", "First answer.");
+  await chat.ask(Array.from({ length: 12 }, (_, index) => `Line ${index + 1}`).join("\n"), "Second answer.");
+  await gapAbove(chat);
+  const [scroller, bubble] = await Promise.all(
+    [chat.messages, chat.questions.last().locator(".bubble")].map((it) => it.boundingBox()),
+  );
+  assert.ok(scroller && bubble);
+  const rest = bubble.y + bubble.height - scroller.y;
+  assert.ok(rest > 60 && rest < 110, `${rest} px of the message are in view`);
+});
+
+test("a reload in the middle of an answer moves its message to the top again", async (t) => {
+  const middle = gate();
+  const chat = await openLong(t, middle, "question");
+  await chat.page.reload();
+  await chat.replies.getByText("Paragraph 30.").first().waitFor();
+  assertAtTop(await gapAbove(chat));
+  middle.open();
+  await chat.replies.getByText("The end.").waitFor({ state: "attached" });
+  await chat.send.waitFor();
+  assertAtTop(await gapAbove(chat));
+});
+
+test("a reader who leaves a message at the top is left in peace", async (t) => {
+  const middle = gate();
+  const chat = await openLong(t, middle, "question");
+  await wheel(chat, 300);
+  const place = await position(chat.messages);
+  middle.open();
+  await chat.send.waitFor();
+  assert.equal(await position(chat.messages), place, "the text did not move");
 });

@@ -14,7 +14,7 @@ for (const path of ["/", "/?embed=1"]) {
     const server = await startServer(t, { turns: [] });
     const { page, complaints } = await openPage(t, browser);
     const held = gate();
-    await page.route("**/widget.js", async (route) => {
+    await page.route("**/chunks/*.js", async (route) => {
       await held.opened;
       await route.continue();
     });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
-import type { Frame } from "playwright-core";
+import type { Frame, Locator } from "playwright-core";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
@@ -222,3 +222,26 @@ for (const [path, allowed] of [
     assert.equal(frame, undefined);
   });
 }
+
+test("with more contrast wanted, quiet texts have the colour of the others, and lines are stronger", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: { chat: { disclaimer: "It may be wrong.", suggestions: ["One"] } },
+  });
+  const text = chat.page.locator(".welcome");
+  const quiet = chat.page.locator('[part="disclaimer"]');
+  const line = chat.page.locator('[part="suggestion"]');
+  const strongLine = chat.page.locator('[part="composer"]');
+  const style = (locator: Locator, name: "color" | "borderTopColor") =>
+    locator.evaluate((it, property) => getComputedStyle(it)[property], name);
+  const alike = async () => [
+    (await style(text, "color")) === (await style(quiet, "color")),
+    (await style(line, "borderTopColor")) === (await style(strongLine, "borderTopColor")),
+  ];
+  await line.waitFor();
+  await chat.input.blur();
+  assert.deepEqual(await alike(), [false, false]);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await chat.page.emulateMedia({ contrast: "more", colorScheme, reducedMotion: "reduce" });
+    assert.deepEqual(await alike(), [true, true], colorScheme);
+  }
+});

@@ -1,13 +1,13 @@
-/** Large files on their way: what is seen of it, and what Stop and a lost line do to it. */
+/** Large files on their way: what is seen of it, and what Stop and a lost connection do to it. */
 
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { launchBrowser, openPage } from "../support/browser.ts";
-import { gate, within } from "../support/deadline.ts";
+import { within } from "../support/deadline.ts";
 import { type ProxyOptions, startProxy } from "../support/proxy.ts";
 import { startRelay } from "../support/relay.ts";
-import { say, type Turn, wait } from "../support/scripted-provider.ts";
+import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 import { chatIn, dropLargePdf } from "./chat-page.ts";
 
@@ -16,9 +16,9 @@ const browser = await launchBrowser({ after });
 /** More than the buffers of two machines hold, so that some of it stays in the browser. */
 const SIZE = 15_000_000;
 
-/** A chat whose line is open and can be frozen, with a large file in its composer. */
-async function openWithFile(t: TestContext, proxy: ProxyOptions = {}, answer: Turn = [say("Received.")]) {
-  const turns = [[say("Hello.")], answer, [say("On.")]];
+/** A chat whose connection is open and can be frozen, with a large file in its composer. */
+async function openWithFile(t: TestContext, proxy: ProxyOptions = {}, size = SIZE) {
+  const turns = [[say("Hello.")], [say("Received.")], [say("On.")]];
   const server = await startServer(t, { turns });
   const { url } = await startProxy(t, server.port, proxy);
   const network = await startRelay(t, Number(new URL(url).port));
@@ -26,7 +26,7 @@ async function openWithFile(t: TestContext, proxy: ProxyOptions = {}, answer: Tu
   await page.goto(network.url);
   const chat = { page, ...chatIn(page) };
   await chat.ask("Hi", "Hello.");
-  await dropLargePdf(chat, "plan.pdf", SIZE);
+  await dropLargePdf(chat, "plan.pdf", size);
   await page.locator('[part="composer"] [part="attachment"]').getByText("plan.pdf").waitFor();
   await chat.send.and(page.locator(":enabled")).waitFor();
   const progress = chat.questions.getByRole("progressbar", { name: "Sending the files…" });
@@ -50,39 +50,7 @@ test("how much of large files has left is shown below them until all of it has",
   assert.deepEqual(files(), [0, 1]);
 });
 
-test("nobody looks any more how much has left once all of it has", async (t) => {
-  const held = gate();
-  const last = [say("Re"), wait(held.opened), say("ceived.")];
-  const { page, network, progress, say: write, replies } = await openWithFile(t, {}, last);
-  await page.evaluate(() => {
-    const looking = new Set<unknown>();
-    const [begin, end] = [setInterval, clearInterval];
-    Object.assign(window, {
-      setInterval(look: () => void, ms: number) {
-        const timer = begin(look, ms);
-        if (ms === 100) looking.add(timer);
-        document.body.setAttribute("data-looking", String(looking.size));
-        return timer;
-      },
-      clearInterval(timer: number) {
-        end(timer);
-        looking.delete(timer);
-        document.body.setAttribute("data-looking", String(looking.size));
-      },
-    });
-  });
-  network.freeze();
-  await write("Look");
-  await progress.waitFor();
-  await page.locator('[data-looking="1"]').waitFor({ state: "attached" });
-  network.thaw();
-  await replies.getByText("Re").waitFor();
-  await page.locator('[data-looking="0"]').waitFor({ state: "attached" });
-  held.open();
-  await replies.getByText("Received.").waitFor();
-});
-
-test("over HTTP, where a browser does not tell how much has left, only that files leave is shown", async (t) => {
+test("over HTTP, where a browser does not say how much has left, only that files leave is shown", async (t) => {
   const { network, progress, say, replies } = await openWithFile(t, { upgrades: "refuse" });
   network.freeze();
   await say("Look");
@@ -94,7 +62,7 @@ test("over HTTP, where a browser does not tell how much has left, only that file
   await progress.waitFor({ state: "hidden" });
 });
 
-test("Stop while files leave takes them back from the line: the model is never asked, and the next message does not wait", async (t) => {
+test("Stop while files leave takes them back: the model is never asked, and the next message does not wait", async (t) => {
   const { network, progress, say, stop, replies, ask, asked, log } = await openWithFile(t);
   network.freeze();
   await say("Look");
@@ -112,7 +80,7 @@ test("Stop while files leave takes them back from the line: the model is never a
   assert.deepEqual(asked(), ["Hi", "Something else"]);
 });
 
-test("a line that is lost while files leave is dialled again, and they arrive once", async (t) => {
+test("a connection that is lost while files leave is opened again, and they arrive once", async (t) => {
   const { network, progress, say, replies, files } = await openWithFile(t);
   network.freeze();
   await say("Look");
@@ -123,3 +91,21 @@ test("a line that is lost while files leave is dialled again, and they arrive on
   await progress.waitFor({ state: "hidden" });
   assert.deepEqual(files(), [0, 1]);
 });
+
+for (const [size, isShown] of [
+  [262_144, true],
+  [262_143, false],
+] as const) {
+  test(`a message with ${size} bytes of files ${isShown ? "shows" : "does not show"} how much of them has left`, async (t) => {
+    const { page, network, progress, say, replies } = await openWithFile(t, { upgrades: "refuse" }, size);
+    await page.clock.install();
+    network.freeze();
+    await say("Look");
+    await replies.nth(1).waitFor();
+    await page.clock.runFor(1_000);
+    assert.equal(await progress.count(), isShown ? 1 : 0);
+    network.thaw();
+    await page.clock.resume();
+    await replies.getByText("Received.").waitFor();
+  });
+}

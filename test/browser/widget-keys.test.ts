@@ -40,7 +40,11 @@ async function visit(
   const data = key === undefined ? "" : ` data-key="${key}"`;
   pages["/"] = sitePage(`<script src="${server.url}/widget.js"${data}></script>`);
   const { page, complaints } = await openPage(t, browser);
-  failOnComplaints(t, complaints, refused ? /blocked by CORS policy|net::ERR_FAILED/ : undefined);
+  failOnComplaints(
+    t,
+    complaints,
+    refused ? /blocked by CORS policy|net::ERR_FAILED|answers, but not for this site/ : undefined,
+  );
   const seen = watchAddresses(page);
   await page.goto(`${site[from]}/`);
   await page.getByRole("button", { name: "Open chat" }).click();

@@ -1,4 +1,4 @@
-/** The table of rooms in docs/architecture.md, held against every import. */
+/** The tables of rooms in docs/architecture.md, held against every import. */
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -7,44 +7,45 @@ import { findCircle, importsOf, readImports } from "../support/import-graph.ts";
 
 const GRAPH = readImports(["server", "widget"]);
 
-/** Folder to the folders that it may import, as the document says. */
+/** Room to the rooms that it may import, as the document says. */
 function readRooms(): Map<string, string[]> {
   const rooms = new Map<string, string[]>();
   const rows = readFileSync("docs/architecture.md", "utf8").matchAll(
-    /^\| `((?:server|widget)[^`]*)` *\|[^|]*\|([^|]*)\|$/gm,
+    /^\| `((server|widget)\/[^`]*)` *\|[^|]*\|([^|]*)\|$/gm,
   );
-  for (const [, folder = "", cell = ""] of rows) {
+  for (const [, room = "", root = "", cell = ""] of rows) {
     const text = cell.replaceAll("`", "").trim();
     const named = text === "nothing" ? [] : text.split(/,\s*/);
-    const allowed = text === "all of the above" ? [...rooms.keys()] : named.map(folderOf);
-    rooms.set(folder, allowed);
+    const above = [...rooms.keys()].filter((other) => other.startsWith(`${root}/`));
+    rooms.set(room, text === "all of the above" ? above : named.map((name) => fullName(name, root)));
   }
   return rooms;
 }
 
-function folderOf(name: string): string {
-  return name.startsWith("server/") ? name : `server/${name}`;
+/** `protocol` of a room of the server is `server/protocol`; those of the element name it in full. */
+function fullName(name: string, root: string): string {
+  return name.startsWith("server/") ? name : `${root}/${name}`;
 }
 
 /** The room that a file belongs to: its own row, its folder's, or that of the files beside the folders. */
 function roomOf(file: string, rooms: ReadonlyMap<string, unknown>): string {
   if (rooms.has(file)) return file;
-  if (/^server\/[^/]+$/.test(file)) return "server/*.ts";
-  const room = [...rooms.keys()].find((folder) => file.startsWith(`${folder}/`));
-  assert.ok(room, `${file} is in no room of docs/architecture.md`);
+  const [root = "", folder = "", ...inside] = file.split("/");
+  const room = inside.length === 0 ? `${root}/*.ts` : `${root}/${folder}`;
+  assert.ok(rooms.has(room), `${file} is in no room of docs/architecture.md`);
   return room;
 }
 
 const isPackage = (target: string) => !/^(?:server|widget)\//.test(target);
 
-test("the document's table names every folder, and only folders that are there", () => {
+test("the document's tables name every folder, and only folders that are there", () => {
   const rooms = readRooms();
-  assert.ok(rooms.size >= 8);
+  assert.ok(rooms.size >= 24);
   for (const folder of rooms.keys()) assert.ok(existsSync(folder.replace("/*.ts", "")), folder);
   for (const file of GRAPH.keys()) roomOf(file, rooms);
 });
 
-test("every import stays in its room or goes to one that the table allows", () => {
+test("every import stays in its room or goes to one that the tables allow", () => {
   const rooms = readRooms();
   const wrong: string[] = [];
   for (const [file, targets] of GRAPH) {
@@ -64,13 +65,35 @@ test("nothing lies flat in server/ but the entry points and their errors", () =>
   assert.deepEqual(flat.sort(), ["errors.ts", "parley-agent.ts", "reload.ts", "server.ts", "start.ts"]);
 });
 
-test("an import while the server runs is for what most installations never need", () => {
-  const lazy = [...GRAPH.keys()]
-    .filter((file) => file.startsWith("server/"))
+test("nothing lies flat in widget/ but the entries, the page and what loads parts", () => {
+  const flat = readdirSync("widget").filter((name) => name.includes("."));
+  assert.deepEqual(flat.sort(), ["chat.ts", "css.d.ts", "elements.ts", "lazy.ts", "loader.ts", "page.html", "page.ts"]);
+});
+
+/** What the files of a folder import while they run. */
+function lazyImports(folder: string): string[] {
+  return [...GRAPH.keys()]
+    .filter((file) => file.startsWith(folder))
     .flatMap((file) => [...readFileSync(file, "utf8").matchAll(/(?<!typeof )\bimport\("([^"]+)"\)/g)])
     .map(([, target = ""]) => target);
-  for (const target of lazy)
+}
+
+test("an import while the server runs is for what most installations never need", () => {
+  for (const target of lazyImports("server/")) {
     assert.match(target, /^\.\/(?:anthropic|bedrock|demo|redis)\/|^\.\/script\.ts$|^jiti$/, target);
+  }
+});
+
+test("an import while the chat runs is for what most chats never need", () => {
+  const targets = lazyImports("widget/");
+  assert.ok(targets.length > 10);
+  for (const target of targets) {
+    assert.match(
+      target,
+      /\/(?:code-blocks|highlight|feedback|key-prompt)\.ts$|^\.\/launcher\/panel\.ts$|^\.\/locales\/[a-z]+\.ts$/,
+      target,
+    );
+  }
 });
 
 test("no file imports in a circle, not even for types", () => {
@@ -80,7 +103,7 @@ test("no file imports in a circle, not even for types", () => {
 test("every relative import names a file that is there, with its ending", () => {
   for (const [file, targets] of GRAPH) {
     for (const target of targets.filter((name) => !isPackage(name))) {
-      assert.ok(target.endsWith(".ts") && existsSync(target), `${file} imports ${target}`);
+      assert.ok(/\.(?:ts|css)$/.test(target) && existsSync(target), `${file} imports ${target}`);
     }
   }
 });
@@ -88,6 +111,12 @@ test("every relative import names a file that is there, with its ending", () => 
 test("the protocol imports no package and no part of Node: both sides share it", () => {
   for (const [file, targets] of GRAPH) {
     if (file.startsWith("server/protocol/")) assert.deepEqual(targets.filter(isPackage), [], file);
+  }
+});
+
+test("session and transport draw nothing: they import no package", () => {
+  for (const [file, targets] of GRAPH) {
+    if (/^widget\/(?:session|transport)\//.test(file)) assert.deepEqual(targets.filter(isPackage), [], file);
   }
 });
 
@@ -102,7 +131,7 @@ test("the widget imports nothing of Node", () => {
   }
 });
 
-test("every package that the server imports is one of package.json, and docs/architecture.md gives the reason", () => {
+test("every package that server and widget import is one of package.json, and docs/architecture.md gives the reason", () => {
   const {
     dependencies,
     devDependencies,
@@ -112,7 +141,8 @@ test("every package that the server imports is one of package.json, and docs/arc
   const known = { ...dependencies, ...devDependencies, ...peerDependencies };
   const architecture = readFileSync("docs/architecture.md", "utf8");
   for (const [file, targets] of GRAPH) {
-    if (!file.startsWith("server/")) continue;
+    // Types for the frameworks of a page, which has them.
+    if (file.startsWith("widget/element/jsx/")) continue;
     for (const target of targets.filter((name) => isPackage(name) && !name.startsWith("node:"))) {
       const [first = "", second = ""] = target.split("/");
       const name = first.startsWith("@") ? `${first}/${second}` : first;
@@ -128,9 +158,10 @@ test("the command imports the server only", () => {
   for (const target of importsOf("cli.ts")) assert.match(target, /^(?:node:|server\/)/);
 });
 
-test("the graph sees type imports, dynamic ones and re-exports", () => {
+test("the graph sees type imports, dynamic ones, re-exports and style sheets", () => {
   const found = GRAPH.get("server/project/load-project.ts") ?? [];
   assert.ok(found.includes("jiti"));
   assert.ok(GRAPH.get("server/parley-agent.ts")?.includes("server/agent/define.ts"));
+  assert.ok(GRAPH.get("widget/element/agent-chat.ts")?.includes("widget/styles/message.css"));
   assert.ok(GRAPH.get("server/routes/service.ts")?.includes("server/runs/run-registry.ts"));
 });

@@ -1,63 +1,80 @@
-/** What is built stays small: for those who load it, and for those who read it. */
+/** What is built stays small, is whole, and says nothing about the machine that built it. */
 
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
 import { test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { chunkBudgets } from "../../build/chunks.mjs";
+import { DIST, REPOSITORY } from "../support/command.ts";
 
-const WIDGET_BUDGET = 64_000;
+const PUBLIC = join(DIST, "public");
+const read = (path: string) => readFileSync(join(PUBLIC, path), "utf8");
+const chunks = readdirSync(join(PUBLIC, "chunks")).filter((name) => name.endsWith(".js"));
 
-test("/widget.js weighs at most 64 kB on the wire, with gzip", () => {
-  const widget = readFileSync("dist/public/widget.js");
-  const { length } = gzipSync(widget, { level: 9 });
-  assert.ok(length <= WIDGET_BUDGET, `${length} bytes`);
-  assert.deepEqual(gunzipSync(readFileSync("dist/public/widget.js.gz")), widget);
-});
+/** Bytes on the wire. */
+const weigh = (path: string) => gzipSync(read(path), { level: 9 }).length;
 
-test("/launcher.js weighs at most 6 kB on the wire, with gzip, and is one classic script", () => {
-  const launcher = readFileSync("dist/public/launcher.js");
-  const { length } = gzipSync(launcher, { level: 9 });
-  assert.ok(length <= 6_000, `${length} bytes`);
-  assert.deepEqual(gunzipSync(readFileSync("dist/public/launcher.js.gz")), launcher);
-  assert.doesNotMatch(launcher.toString(), /^\s*(?:import|export)\b|sourceMappingURL/m);
-});
-
-test("/widget.js is one classic script, and loads nothing but the chunks that are built with it", () => {
-  const widget = readFileSync("dist/public/widget.js", "utf8");
-  assert.doesNotMatch(widget, /^\s*(?:import|export)\b|sourceMappingURL/m);
-  assert.equal(widget.match(/\bimport\(/g)?.length, 1);
-  const [version] = widget.match(/-[0-9a-f]{10}(?=\.js\b)/) ?? [];
-  assert.ok(version, "what the names of chunks end with");
-  const built = readdirSync("dist/public/chunks").filter((name) => name.endsWith(".js"));
-  const named = Object.keys(chunkBudgets).map((name) => `${name}${version}.js`);
-  assert.deepEqual(built.sort(), named.sort());
-});
-
-test("a chunk brings no second copy of what /widget.js has, and another content has another name", () => {
-  const hash = createHash("sha256");
-  const names = readdirSync("dist/public/chunks").filter((file) => file.endsWith(".js"));
-  for (const chunk of Object.keys(chunkBudgets)) {
-    const name = names.find((file) => file.replace(/-[0-9a-f]{10}\.js$/, "") === chunk);
-    const content = readFileSync(`dist/public/chunks/${name}`);
-    assert.doesNotMatch(content.toString(), /_\$litType\$|ReactiveElement|customElements/);
-    hash.update(content);
+/** A chunk and all that it imports statically. */
+function eager(name: string): Set<string> {
+  const found = new Set([name]);
+  for (const known of found) {
+    for (const [, path = ""] of read(`chunks/${known}`).matchAll(/\b(?:from|import)\s*"\.\/([\w-]+\.js)"/g))
+      found.add(path);
   }
-  const version = hash.digest("hex").slice(0, 10);
-  for (const name of names) assert.ok(name.endsWith(`-${version}.js`), name);
+  return found;
+}
+
+const [chat = ""] = chunks.filter((name) => /^chat-\w+\.js$/.test(name));
+
+test("/widget.js weighs at most 6 kB with gzip, is one classic script, and imports nothing but what was built with it", () => {
+  assert.ok(weigh("widget.js") <= 6_000, `${weigh("widget.js")} bytes`);
+  const script = read("widget.js");
+  assert.doesNotMatch(script, /^\s*(?:import|export)\b|sourceMappingURL/m);
+  const imported = [...script.matchAll(/"((?:chat|panel)-\w+\.js)"/g)].map(([, name = ""]) => name);
+  assert.equal(imported.length, 2);
+  for (const name of imported) assert.ok(chunks.includes(name), name);
+});
+
+test("all that is loaded to chat weighs at most 82 kB with gzip", () => {
+  const files = ["widget.js", ...[...eager(chat)].map((name) => `chunks/${name}`)];
+  const size = files.reduce((sum, path) => sum + weigh(path), 0);
+  assert.ok(size <= 82_000, `${size} bytes in ${files.join(", ")}`);
+});
+
+test("what few visitors need is in no file that is loaded to chat", () => {
+  const sources = [...eager(chat)].flatMap((name) => JSON.parse(read(`chunks/${name}.map`)).sources as string[]);
+  const names = sources.map((path) => relative(REPOSITORY, resolve(PUBLIC, "chunks", path)));
+  assert.ok(names.includes("widget/element/agent-chat.ts"), String(names));
+  assert.deepEqual(
+    names.filter((name) =>
+      /widget\/(?:launcher|i18n\/locales|markdown\/code-blocks)\/|feedback\.ts|speed-highlight/.test(name),
+    ),
+    [],
+  );
+});
+
+test("what is built is compressed as it is", () => {
+  for (const path of ["widget.js", ...chunks.map((name) => `chunks/${name}`)]) {
+    assert.equal(gunzipSync(readFileSync(join(PUBLIC, `${path}.gz`))).toString(), read(path), path);
+  }
 });
 
 test("the built files hold no path of the machine that built them", () => {
-  const root = process.cwd();
-  for (const name of readdirSync("dist", { recursive: true, encoding: "utf8" })) {
-    if (!/\.(?:js|map|html|txt)$/.test(name)) continue;
-    assert.ok(!readFileSync(`dist/${name}`, "utf8").includes(root), name);
+  for (const name of readdirSync(DIST, { recursive: true, encoding: "utf8" })) {
+    if (!/\.(?:js|map|html|txt|json)$/.test(name)) continue;
+    assert.ok(!readFileSync(join(DIST, name), "utf8").includes(REPOSITORY), name);
   }
 });
 
 test("every file that package.json points to is built", () => {
-  const { bin, exports } = JSON.parse(readFileSync("package.json", "utf8"));
-  for (const path of [bin.parley, exports["."].default]) assert.ok(existsSync(path), path);
-  assert.match(readFileSync(bin.parley, "utf8"), /^#!\/usr\/bin\/env node\n/);
+  const { bin, exports } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"));
+  for (const path of [
+    bin.parley,
+    exports["."].default,
+    exports["./widget"].default,
+    exports["./custom-elements.json"],
+  ]) {
+    assert.ok(existsSync(join(DIST, relative("dist", path))), path);
+  }
+  assert.match(readFileSync(join(DIST, relative("dist", bin.parley)), "utf8"), /^#!\/usr\/bin\/env node\n/);
 });

@@ -3,9 +3,11 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import { DIST } from "../support/command.ts";
 
 const run = promisify(execFile);
 const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -18,7 +20,7 @@ for (const framework of ["react", "preact", "solid"]) {
 
 test("on a server, where there is no document, importing the widget does nothing and throws nothing", async () => {
   const { default: path } = exports["./widget"];
-  const url = pathToFileURL(path).href;
+  const url = pathToFileURL(join(DIST, relative("dist", path))).href;
   const { stdout, stderr } = await run(process.execPath, [
     "--input-type=module",
     "-e",

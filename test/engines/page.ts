@@ -162,12 +162,6 @@ export class Page {
     await this.driver.send("PerformActions", { actions: [mouse] });
   }
 
-  /** Turns the wheel over an element, by so many pixels. */
-  async scroll(over: Handle, deltaY: number): Promise<void> {
-    const turn = { type: "scroll", x: 0, y: 0, deltaX: 0, deltaY, duration: 0, origin: over };
-    await this.driver.send("PerformActions", { actions: [{ type: "wheel", id: "wheel", actions: [turn] }] });
-  }
-
   async focus(target: Handle): Promise<void> {
     await this.run((element: HTMLElement) => element.focus(), target);
   }

@@ -75,6 +75,7 @@ test("the tarball holds what runs, the types and the licence, and nothing else",
     "dist/cli.js",
     "dist/parley-agent.js",
     "dist/custom-elements.json",
+    "dist/public/elements.js",
     "dist/public/widget.js",
     "dist/types/parley-agent.d.ts",
     "dist/types/widget.d.ts",
@@ -157,7 +158,7 @@ for (const [name, compiler] of Object.entries(COMPILERS)) {
       writeFileSync(join(folder, "types.ts"), `import type {} from "parley-agent/widget/${entry}";\n`);
       for (const file of [page, "mistakes.tsx"]) {
         const source = readFileSync(join(REPOSITORY, "test/fixtures/jsx", file), "utf8");
-        const ofPackage = source.replace(/"[./]+widget\/jsx\/(\w+)\.ts"/, '"parley-agent/widget/$1"');
+        const ofPackage = source.replace(/"[./]+widget\/element\/jsx\/(\w+)\.ts"/, '"parley-agent/widget/$1"');
         writeFileSync(join(folder, file.replace("solid/", "")), ofPackage);
       }
       const sources = ["types.ts", "page.tsx", "mistakes.tsx"].map((file) => `${entry}/${file}`);

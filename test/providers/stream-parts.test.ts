@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
+import { createParser } from "eventsource-parser";
+import fc from "fast-check";
 import { SseDecoder, type SseMessage } from "../../server/protocol/sse.ts";
 import { MODEL_TAGS, type ThinkTagRule, ThinkTags } from "../../server/providers/think-tags.ts";
 import { ToolCallAssembler } from "../../server/providers/tool-call-assembler.ts";
@@ -228,3 +230,40 @@ for (const name of NAMES) {
     }
   });
 }
+
+/** The text in pieces that end at these places. */
+function pieces(text: string, cuts: readonly number[]): string[] {
+  const ends = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
+  return [...ends, text.length].map((end, index) => text.slice(ends[index - 1] ?? 0, end));
+}
+
+const cuts = fc.array(fc.nat(), { maxLength: 12 });
+const line = fc.oneof(
+  fc.constantFrom("", "", "data", "data:", "data: a", "data:{}", "event: x", "event", ": comment", "id: 1", "retry: 5"),
+  fc.string({ unit: "grapheme" }).map((text) => `data: ${text.replace(/[\r\n]/g, "")}`),
+);
+const stream = fc
+  .tuple(fc.boolean(), fc.array(fc.tuple(line, fc.constantFrom("\n", "\r\n", "\r"))))
+  .map(([hasMark, lines]) => `${hasMark ? "\uFEFF" : ""}${lines.flat().join("")}`);
+
+test("an event stream means the same in any pieces, and what an independent reader reads", () => {
+  const read = (parts: readonly string[]) => {
+    const decoder = new SseDecoder();
+    return parts.flatMap((part) => decoder.feed(part));
+  };
+  fc.assert(
+    fc.property(stream, cuts, (text, places) => {
+      const whole = read([text]);
+      assert.deepEqual(read(pieces(text, places)), whole);
+      const others: { event: string; data: string }[] = [];
+      const parser = createParser({
+        onEvent: ({ event = "message", data }) => others.push({ event: event || "message", data }),
+      });
+      // The mark of the byte order is what a decoder of UTF-8 takes off before that reader. And a carriage return
+      // at the very end may be the first half of a line's end: that waits for the next piece.
+      parser.feed(`${text.replace(/^\uFEFF/, "")}\n`);
+      assert.deepEqual(read([`${text}\n`]), others);
+    }),
+    { numRuns: 500 },
+  );
+});

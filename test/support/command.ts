@@ -3,12 +3,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { within } from "./deadline.ts";
 import type { Cleanup } from "./start-server.ts";
 
 export const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
+
+/** What the build has made; the variable names another folder for it. */
+export const DIST = resolve(REPOSITORY, process.env.OUT ?? "dist");
 
 const COMMAND = join(REPOSITORY, "dist/cli.js");
 

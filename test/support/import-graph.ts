@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 
-/** What each source file imports: relative ones as paths from the repository's root, packages by name. */
+/** What each source file imports: relative ones, style sheets too, as paths from the repository's root, packages by name. */
 export type ImportGraph = ReadonlyMap<string, readonly string[]>;
 
 const IMPORT = /(?:^|\n)\s*(?:import|export)\b[^;]*?\bfrom\s*"([^"]+)"|\bimport\s*\(?\s*"([^"]+)"/g;

@@ -9,7 +9,7 @@ import { readSettings } from "../../server/config/settings.ts";
 import type { Provider } from "../../server/providers/provider.ts";
 import { createParleyServer, type ParleyServer, type ParleyServerOptions } from "../../server/server.ts";
 import { atEnd } from "./at-end.ts";
-import { REPOSITORY } from "./command.ts";
+import { DIST } from "./command.ts";
 import { type ScriptedOptions, type ScriptedProvider, scriptedProvider, type Turn } from "./scripted-provider.ts";
 
 export type Cleanup = Pick<TestContext, "after">;
@@ -62,8 +62,8 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     env,
     provider: options.provider ?? (turns === undefined ? undefined : model),
     logSink: (record) => log.push(record),
-    publicFolder: join(REPOSITORY, "dist/public"),
-    parseWorker: options.parseWorker ?? join(REPOSITORY, "dist/parse-worker.js"),
+    publicFolder: join(DIST, "public"),
+    parseWorker: options.parseWorker ?? join(DIST, "parse-worker.js"),
     openTelemetry: options.openTelemetry,
     lingerMs: options.lingerMs ?? 100,
   });

@@ -176,11 +176,55 @@ test("code that comes line by line is folded when it gets too long, and its line
 test("without the tools code is whole and can be copied", async (t) => {
   const server = await startServer(t, { turns: [[say("```ts\nconst a = 1;\n```")]] });
   const { page } = await openPage(t, browser, CLIPBOARD);
-  await page.route("**/chunks/*", (route) => route.abort());
+  await page.route("**/chunks/code-blocks-*", (route) => route.abort());
   await page.goto(server.url);
   const chat = chatIn(page);
   await chat.ask("Show me", "ts\nCopy\nconst a = 1;");
   await chat.answer.getByRole("button", { name: "Copy" }).click();
   await chat.answer.getByRole("button", { name: "Copied" }).waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "const a = 1;");
+});
+
+const HEAD = "| number | name |\n|--:|---|\n";
+const rows = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => `| ${from + index} | name ${from + index} |\n`).join("");
+
+test("a table over 100 rows is folded while it streams, opens, and is found, copied and printed whole", async (t) => {
+  const [more, end] = [gate(), gate()];
+  const chat = await openChat(t, browser, {
+    turns: [[say(HEAD + rows(1, 100)), wait(more.opened), say(rows(100, 301)), wait(end.opened), say("\nAfter.")]],
+    browser: { ...CLIPBOARD, viewport: { width: 700, height: 600 } },
+  });
+  await chat.say("Show me");
+  await chat.answer.getByText("name 99", { exact: true }).waitFor();
+  const table = chat.answer.locator(".table");
+  const height = () => table.evaluate((it) => it.clientHeight);
+  await table.getByRole("button", { name: "Copy as CSV" }).waitFor();
+  assert.equal(await table.locator("[aria-expanded]").count(), 0, "100 rows and less are shown");
+  more.open();
+  const open = table.getByRole("button", { name: "Show all 300 rows" });
+  await open.waitFor();
+  const folded = await height();
+  assert.ok(folded < 900, `${folded}`);
+  end.open();
+  await chat.answer.getByText("After.").waitFor();
+  // As finding text in the page does: the row comes into view, and the table is open.
+  await table.evaluate(async (it) => {
+    const opened = new Promise((resolve) => it.addEventListener("toggle", resolve, { once: true }));
+    it.querySelectorAll("tr")[250]?.scrollIntoView();
+    await opened;
+  });
+  const row = await table.getByText("name 250", { exact: true }).boundingBox();
+  assert.ok(row && row.y > 0 && row.y < 600, `row 250 is at ${row?.y}`);
+  assert.ok((await height()) > 3 * folded);
+  const close = table.getByRole("button", { name: "Show fewer rows" });
+  assert.equal(await close.getAttribute("aria-expanded"), "true");
+  await close.click();
+  assert.equal(await height(), folded);
+  await table.getByRole("button", { name: "Copy as CSV" }).click();
+  await table.getByRole("button", { name: "Copied" }).waitFor();
+  const copied = await chat.page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(copied.split(/\r?\n/).length, 301);
+  await chat.page.emulateMedia({ media: "print" });
+  assert.ok((await height()) > 3 * folded, "paper has all rows");
 });

@@ -77,7 +77,7 @@ test("languages that are unknown or not named load nothing", async (t) => {
   await chat.say("Show me");
   await chat.answer.getByText("const c = 3;").waitFor();
   assert.deepEqual(
-    asked.filter((url) => url.includes("/chunks/highlight")),
+    asked.filter((url) => url.includes("/highlight-")),
     [],
   );
 });
@@ -138,7 +138,7 @@ test("a new conversation and an element that goes leave no colours behind, and o
   await painted(chat.page, 1);
   // The first one is far out of view by then, and not painted.
   await chat.say("Another");
-  await chat.answer.locator("pre").waitFor();
+  await chat.answer.locator("pre").scrollIntoViewIfNeeded();
   await count(1);
   await chat.send.waitFor();
   await chat.page.getByRole("button", { name: "New conversation" }).click();
@@ -157,7 +157,7 @@ test("without the chunk the answer is whole, and has its colours as soon as the 
   const server = await startServer(t, { turns: [[say(CODE)]] });
   const { page, complaints } = await openPage(t, browser);
   let refusals = 1;
-  await page.route("**/chunks/highlight*", (route) => (refusals-- > 0 ? route.abort() : route.continue()));
+  await page.route("**/highlight-*", (route) => (refusals-- > 0 ? route.abort() : route.continue()));
   await page.goto(server.url);
   const chat = chatIn(page);
   await chat.say("Show me");
@@ -168,6 +168,45 @@ test("without the chunk the answer is whole, and has its colours as soon as the 
     complaints.filter((text) => !/net::ERR_FAILED/.test(text)),
     [],
   );
+});
+
+test("chats that come and go leave no listener for printing behind", async (t) => {
+  const server = await startServer(t, { turns: Array.from({ length: 3 }, () => [say(CODE)]) });
+  const site = await startSite(t, { "/": sitePage(`<script src="${server.url}/widget.js"></script>`) });
+  const { page, complaints } = await openPage(t, browser, { viewport: { width: 900, height: 900 } });
+  failOnComplaints(t, complaints);
+  await page.addInitScript(() => {
+    const listening = { count: 0 };
+    const { addEventListener, removeEventListener } = EventTarget.prototype;
+    EventTarget.prototype.addEventListener = function (...call: Parameters<typeof addEventListener>) {
+      if (call[0] === "beforeprint") listening.count += 1;
+      addEventListener.apply(this, call);
+    };
+    EventTarget.prototype.removeEventListener = function (...call: Parameters<typeof removeEventListener>) {
+      if (call[0] === "beforeprint") listening.count -= 1;
+      removeEventListener.apply(this, call);
+    };
+    Object.assign(globalThis, { listening });
+  });
+  await page.goto(site.url);
+  const counts: number[] = [];
+  for (const id of ["a", "b", "c"]) {
+    await page.evaluate(
+      ([name, url]) => {
+        const chat = Object.assign(document.createElement("agent-chat"), { id: name });
+        chat.setAttribute("server", url);
+        chat.style.blockSize = "700px";
+        document.body.append(chat);
+      },
+      [id, server.url] as const,
+    );
+    await chatIn(page.locator(`#${id}`)).say("Show me");
+    await painted(page, 1);
+    await page.locator(`#${id}`).evaluate((chat) => chat.remove());
+    await page.waitForFunction(() => CSS.highlights.get("agent-chat-keyword")?.size === 0);
+    counts.push(await page.evaluate(() => (globalThis as unknown as { listening: { count: number } }).listening.count));
+  }
+  assert.equal(counts[2], counts[0], `${counts} listeners after each chat`);
 });
 
 test("a browser that paints no ranges gets elements instead, in the same colours", async (t) => {

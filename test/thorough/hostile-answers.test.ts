@@ -72,7 +72,9 @@ function forbiddenIn(chat: ChatElement, place: Locator = chat.messages): Promise
         /^(script|style|link|meta|base|iframe|frame|object|embed|form|input|svg|math|video|audio|picture|source|template)$/;
       if (banned.test(name) && !isIcon && !isTask) found.push(`<${name}>`);
       for (const { name: attribute, value } of node.attributes) {
-        if (/^on|^style$|^srcdoc$|^ping$|^formaction$/.test(attribute)) {
+        // The chat itself gives the exchange at the end of a conversation its room.
+        const isRoom = attribute === "style" && /^--[a-z]+: [\d.]+px;$/.test(value) && node.matches(".exchange");
+        if (/^on|^style$|^srcdoc$|^ping$|^formaction$/.test(attribute) && !isRoom) {
           found.push(`${name} ${attribute}=${value}`);
         }
       }
@@ -87,14 +89,20 @@ function forbiddenIn(chat: ChatElement, place: Locator = chat.messages): Promise
   });
 }
 
+/** So many answers in one conversation: with each of them the next one takes longer. */
+const PER_CONVERSATION = 10;
+
 async function sayAll(chat: Watched, answers: readonly HostileAnswer[]): Promise<void> {
   for (const [index, { name }] of answers.entries()) {
     await chat.say(name);
-    const reply = chat.replies.nth(index).and(chat.page.locator('[aria-busy="false"]'));
+    const reply = chat.replies.nth(index % PER_CONVERSATION).and(chat.page.locator('[aria-busy="false"]'));
     await reply.waitFor();
     assert.deepEqual([name, chat.incidents, await forbiddenIn(chat, reply)], [name, [], []]);
+    if (index % PER_CONVERSATION < PER_CONVERSATION - 1) continue;
+    assert.deepEqual(await forbiddenIn(chat), []);
+    await chat.page.getByRole("button", { name: "New conversation" }).click();
+    await reply.waitFor({ state: "detached" });
   }
-  assert.deepEqual(await forbiddenIn(chat), []);
 }
 
 test(`${HOSTILE_ANSWERS.length} hostile answers run nothing, ask nobody and leave the page usable`, async (t) => {

@@ -1,7 +1,7 @@
-/** What keeps long answers and long conversations quick: work that does not grow with what is there already. */
+/** Long answers: no work around them, the same look in every section, and colours where somebody reads. */
 
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
 import { openChat } from "../browser/chat-page.ts";
 import { launchBrowser } from "../support/browser.ts";
@@ -19,14 +19,12 @@ test("while an answer streams, no attribute around it is written, which would st
   await chat.say("Go");
   await chat.answer.getByText("It begins.").waitFor();
   const records = await chat.page.evaluateHandle(() => {
-    const told: Node[] = [];
-    const observer = new MutationObserver((more) => told.push(...more.map(({ target }) => target)));
+    const targets: Node[] = [];
+    const observer = new MutationObserver((more) => targets.push(...more.map(({ target }) => target)));
     const root = document.querySelector("agent-chat")?.shadowRoot;
-    // Told of every writing, also of what was there before.
-    for (const node of root ? [document, root] : []) {
-      observer.observe(node, { attributes: true, subtree: true });
-    }
-    return told;
+    // Reports every writing, also of the same value.
+    for (const node of root ? [document, root] : []) observer.observe(node, { attributes: true, subtree: true });
+    return targets;
   });
   rest.open();
   await chat.answer.getByText("Word 49.").waitFor();
@@ -38,117 +36,138 @@ test("while an answer streams, no attribute around it is written, which would st
   await chat.send.waitFor();
 });
 
-/** An event of Chromium's traces. */
-interface TraceEvent {
-  readonly name: string;
-  readonly args?: {
-    readonly elementCount?: number;
-    readonly data?: { readonly reason?: string; readonly nodeName?: string };
-  };
-}
+/** A heading and a paragraph in turns, so that both begin and end sections of 32 blocks, and both follow each other. */
+const LONG = Array.from({ length: 75 }, (_, index) =>
+  (index % 32) % 3 === 0 ? `## Heading ${index}` : `Paragraph ${index}.`,
+).join("\n\n");
 
-/** What Chromium tells of itself while something happens: events of one category of its traces. */
-async function tracedDuring(
-  page: Page,
-  category: string,
-  work: () => Promise<unknown>,
-): Promise<readonly TraceEvent[]> {
-  const session = await page.context().newCDPSession(page);
-  const events: TraceEvent[] = [];
-  session.on("Tracing.dataCollected", ({ value }) => {
-    events.push(...(value as unknown as TraceEvent[]));
-  });
-  const traced = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
-  const traceConfig = { includedCategories: [category] };
-  await session.send("Tracing.start", { traceConfig, transferMode: "ReportEvents" });
-  await work();
-  await session.send("Tracing.end");
-  await traced;
-  await session.detach();
-  return events;
-}
-
-/** How many elements the browser styles while something happens. */
-async function styledDuring(page: Page, work: () => Promise<unknown>): Promise<number> {
-  const events = await tracedDuring(page, "devtools.timeline", work);
-  const counts = events.flatMap(({ name, args }) => (name === "UpdateLayoutTree" ? [args?.elementCount ?? 0] : []));
-  return counts.reduce((sum, count) => sum + count, 0);
-}
-
-test("earlier messages that are drawn above a long conversation style none of it anew", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("An answer.")]] });
-  await chat.ask("A question", "An answer.");
-  const add = (pairs: number) =>
-    chat.messages.evaluate((scroller, count) => {
-      const column = scroller.firstElementChild as Element;
-      const pair = [...column.querySelectorAll(".message")].slice(-2);
-      for (let added = 0; added < count; added++) {
-        column.prepend(...pair.map((message) => message.cloneNode(true)));
-      }
-      return column.getBoundingClientRect().height;
-    }, pairs);
-  await add(400);
-  const one = await styledDuring(chat.page, () => add(1));
-  assert.ok(one > 0 && one < 400, `${one} elements of 802 messages were styled`);
-});
-
-test("while an answer streams, nothing is searched for through the transcript", async (t) => {
-  const [rest, end] = [gate(), gate()];
-  const chat = await openChat(t, browser, {
-    turns: [[say("It begins."), wait(rest.opened), say(" It goes on."), wait(end.opened)]],
-  });
-  await chat.say("Go");
-  await chat.answer.getByText("It begins.").waitFor();
-  const searched = await chat.page.evaluateHandle(() => {
-    const selectors = { cheap: 0, slow: [] as string[] };
-    const search = ShadowRoot.prototype.querySelector;
-    ShadowRoot.prototype.querySelector = function (this: ShadowRoot, selector: string) {
-      const found: Element | null = search.call(this, selector);
-      const transcript = search.call(this, '[part="messages"]');
-      const isBefore = found?.contains(transcript);
-      // A browser finds an id without searching.
-      if (selector.startsWith("#") || isBefore) selectors.cheap += 1;
-      else selectors.slow.push(selector);
-      return found;
-    };
-    return selectors;
-  });
-  rest.open();
-  await chat.answer.getByText("It goes on.").waitFor();
-  const { cheap, slow } = await searched.jsonValue();
-  assert.ok(cheap > 0);
-  assert.deepEqual(slow, []);
-  end.open();
-  await chat.send.waitFor();
-});
-
-const INVALIDATION = "disabled-by-default-devtools.timeline.invalidationTracking";
-
-test("the end of an answer has nothing that is in it styled anew", async (t) => {
-  const ends = [gate(), gate()] as const;
-  const text = Array.from({ length: 80 }, (_, index) => `Paragraph ${index}.`).join("\n\n");
-  const chat = await openChat(t, browser, {
-    turns: ends.map((end) => [say(text), wait(end.opened)]),
-  });
-  /** What all of which is styled anew when the answer ends. */
-  const restyled = async (index: 0 | 1) => {
-    await chat.say("Go");
-    await chat.answer.getByText("Paragraph 79.").waitFor();
-    const events = await tracedDuring(chat.page, INVALIDATION, async () => {
-      ends[index].open();
-      await chat.send.waitFor();
-      await chat.answer.locator("xpath=following-sibling::*").waitFor();
+test("blocks of a long answer stand as far apart where a section begins as elsewhere", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say(LONG)]] });
+  await chat.say("Show me");
+  await chat.answer.getByText("Paragraph 74.").waitFor();
+  const gaps = await chat.answer.evaluate((root) => {
+    const blocks = [...root.querySelectorAll("h2, p")];
+    // What is out of view has no place of its own.
+    for (const section of root.querySelectorAll<HTMLElement>(".section")) section.style.contentVisibility = "visible";
+    return blocks.slice(1).map((block, index) => {
+      const before = blocks[index];
+      const gap = block.getBoundingClientRect().top - (before?.getBoundingClientRect().bottom ?? 0);
+      return `${before?.localName} ${block.localName} ${Math.round(gap)}`;
     });
-    return events
-      .map(({ args }) => `${args?.data?.reason}: ${args?.data?.nodeName}`)
-      .filter((told) => /invalidates subtree: .*(?:markdown|section)/.test(told));
-  };
-  assert.deepEqual(await restyled(0), []);
-  // Chromium tells of it where a rule does so.
-  await chat.page.locator("agent-chat").evaluate(({ shadowRoot }) => {
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(".markdown:last-child > :last-child { color: red }");
-    shadowRoot?.adoptedStyleSheets.push(sheet);
   });
-  assert.notDeepEqual(await restyled(1), []);
+  assert.equal(await chat.answer.locator(".section").count(), 2);
+  assert.deepEqual([...new Set(gaps)].sort(), ["h2 p 8", "p h2 20", "p p 12"]);
+});
+
+test("what is left out of a long answer keeps the height that it had", async (t) => {
+  const rest = gate();
+  const first = LONG.slice(0, LONG.indexOf("Paragraph 70."));
+  const more = `${LONG.slice(first.length)}\n\n${LONG}`;
+  const chat = await openChat(t, browser, {
+    turns: [[say(first), wait(rest.opened), say(more)]],
+    path: "/?follow=end",
+  });
+  await chat.say("Show me");
+  await chat.answer.getByText("Paragraph 68.").waitFor();
+  const section = chat.answer.locator(".section").first();
+  const height = await section.evaluate((node) => node.getBoundingClientRect().height);
+  assert.equal(await section.evaluate((node) => getComputedStyle(node).contentVisibility), "visible");
+  rest.open();
+  await chat.send.waitFor();
+  await chat.answer.locator(".section").nth(3).waitFor();
+  await chat.messages.evaluate((scroller) => scroller.scrollTo(0, scroller.scrollHeight));
+  assert.equal(await section.evaluate((node) => getComputedStyle(node).contentVisibility), "auto");
+  await chat.page.waitForFunction(
+    (node) => node?.querySelector("p")?.checkVisibility({ contentVisibilityAuto: true }) === false,
+    await section.elementHandle(),
+  );
+  assert.equal(await section.evaluate((node) => node.getBoundingClientRect().height), height);
+});
+
+test("a list whose numbers are years has room for them beside its items", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("1998. one\n1999. two\n2000. three")]] });
+  await chat.ask("Years", "one\n\ntwo\n\nthree");
+  const { room, number } = await chat.page.locator(".markdown ol").evaluate((list) => {
+    const item = list.querySelector("li") as Element;
+    const pen = document.createElement("canvas").getContext("2d") as CanvasRenderingContext2D;
+    pen.font = getComputedStyle(item).font;
+    return {
+      room: item.getBoundingClientRect().left - list.getBoundingClientRect().left,
+      number: pen.measureText("2000. ").width,
+    };
+  });
+  assert.ok(room >= number, `${room} pixels for ${number}`);
+});
+
+const BLOCKS = 150;
+
+const code = Array.from({ length: BLOCKS }, (_, index) => `\`\`\`ts\nconst number${index} = 1;\n\`\`\`\n`).join("");
+
+/** A chat that has answered with so much code, and stands at its end. */
+async function longCode(t: TestContext) {
+  const chat = await openChat(t, browser, { turns: [[say(code)]] });
+  await chat.say("Show me");
+  await chat.answered();
+  await scrollTo(chat.page, BLOCKS - 1);
+  return chat;
+}
+
+/** Scrolls to a block of code, and waits until it is painted. */
+async function scrollTo(page: Page, index: number): Promise<void> {
+  await page.locator("pre").nth(index).scrollIntoViewIfNeeded();
+  await untilPainted(page, index);
+}
+
+const countPainted = (page: Page) => page.evaluate(() => CSS.highlights.get("agent-chat-keyword")?.size ?? 0);
+
+async function untilPainted(page: Page, index: number, isPainted = true): Promise<void> {
+  await page.waitForFunction(
+    ([source, expected]) =>
+      [...(CSS.highlights.get("agent-chat-keyword") ?? [])].some((range) =>
+        range.startContainer.textContent?.includes(source),
+      ) === expected,
+    [`number${index} `, isPainted] as const,
+  );
+}
+
+test("code is coloured where somebody scrolls to, and only there", async (t) => {
+  const { page } = await longCode(t);
+  await untilPainted(page, 0, false);
+  assert.ok((await countPainted(page)) < BLOCKS / 2);
+  await scrollTo(page, 0);
+  await untilPainted(page, BLOCKS - 1, false);
+  const chat = await page.locator("agent-chat").elementHandle();
+  await chat?.evaluate((it) => it.remove());
+  await page.waitForFunction(() => CSS.highlights.get("agent-chat-keyword")?.size === 0);
+  await chat?.evaluate((it) => document.body.append(it));
+  await scrollTo(page, 40);
+});
+
+test("on paper all code has its colours, and with forced colours none has", async (t) => {
+  const { page } = await longCode(t);
+  const onPaper = await page.evaluateHandle(() => ({
+    painted: new Promise<number>((done) => {
+      addEventListener("afterprint", () => done(CSS.highlights.get("agent-chat-keyword")?.size ?? 0));
+    }),
+  }));
+  await page.pdf();
+  assert.equal(await onPaper.evaluate(({ painted }) => painted), BLOCKS);
+  await untilPainted(page, 0, false);
+  await page.emulateMedia({ forcedColors: "active" });
+  await page.waitForFunction(() => CSS.highlights.size === 0);
+  await page.locator("pre").nth(40).scrollIntoViewIfNeeded();
+  await page.evaluate(() => new Promise((done) => requestIdleCallback(done)));
+  assert.equal(await countPainted(page), 0);
+});
+
+test("code that came to be too wide while it was out of view is a stop of the keyboard when it comes into view", async (t) => {
+  const wide = code.replace("number0 = 1", `number0 = ${"1 + ".repeat(12)}1`);
+  const chat = await openChat(t, browser, { turns: [[say(wide)]] });
+  const { page } = chat;
+  await chat.say("Show me");
+  await chat.answered();
+  await scrollTo(page, BLOCKS - 1);
+  await page.setViewportSize({ width: 320, height: 640 });
+  await page.locator("pre").first().scrollIntoViewIfNeeded();
+  await page.locator("pre").first().and(page.locator("[tabindex='0']")).waitFor();
 });

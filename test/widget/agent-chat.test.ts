@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { beforeEach, test } from "node:test";
+import { beforeEach, type TestContext, test } from "node:test";
 import type { StreamEvent } from "../../server/protocol/events.ts";
-import { mount, until } from "./mount.ts";
+import type { AgentChatTokenEvent } from "../../widget/element/events.ts";
+import { AgentChat, mount, until } from "./mount.ts";
 import { done, startScriptedServer, token } from "./scripted-server.ts";
 
 beforeEach(() => {
@@ -31,7 +32,7 @@ test("an empty conversation greets with the server's words and offers its sugges
 
 test("each message carries the state of the last answer, and reset forgets it", async (t) => {
   const server = await startScriptedServer(t);
-  const { chat, ...page } = await mount(t, { server: server.url });
+  const { chat } = await mount(t, { server: server.url });
   const states: unknown[] = [];
   for (const id of ["resp_1", "resp_2"]) {
     const sent = chat.send("Hi");
@@ -44,7 +45,6 @@ test("each message carries the state of the last answer, and reset forgets it", 
   void chat.send("Again");
   states.push((await server.turn()).body.state);
   assert.deepEqual(states, [{}, { previous_response_id: "resp_1" }, {}]);
-  assert.ok(page);
 });
 
 test("a run shows its steps, and events tell the page of message and answer", async (t) => {
@@ -90,29 +90,6 @@ test("a run shows its steps, and events tell the page of message and answer", as
   assert.deepEqual(heard, ["message Weather?", "done It is **sunny**. stop"]);
 });
 
-test("thinking is open while it streams and closed afterwards, unless the reader chose", async (t) => {
-  const server = await startScriptedServer(t);
-  const page = await mount(t, { server: server.url });
-  const expanded = () => page.find("[part=thinking] button")?.getAttribute("aria-expanded");
-  for (const [clicks, open, after] of [
-    [0, "true", "false"],
-    [2, "true", "true"],
-  ] as const) {
-    const sent = page.chat.send("Think");
-    const turn = await server.turn();
-    turn.send({ type: "thinking", data: "hm" });
-    await page.shown("[part=thinking]");
-    for (let click = 0; click < clicks; click++) await page.click("[part=thinking] button");
-    assert.equal(expanded(), open);
-    turn.send(done("ok"));
-    await sent;
-    assert.equal(expanded(), open, "not at once");
-    await until(page.chat, () => expanded() === after);
-    await page.chat.reset();
-    await page.chat.updateComplete;
-  }
-});
-
 test("the finished answer is spoken without Markdown's marks, and failures at once", async (t) => {
   const server = await startScriptedServer(t);
   const page = await mount(t, { server: server.url });
@@ -130,22 +107,6 @@ test("the finished answer is spoken without Markdown's marks, and failures at on
   await until(page.chat, () => page.text("[role=alert]") === "It did not work.");
   // A panel that is opened again would have it said again.
   await until(page.chat, () => page.text("[role=alert]") === "");
-});
-
-test("stop keeps the partial answer and says so", async (t) => {
-  const server = await startScriptedServer(t);
-  const page = await mount(t, { server: server.url });
-  const sent = page.chat.send("Hi");
-  const turn = await server.turn();
-  turn.send(token("Half"));
-  await until(page.chat, () => page.text(".markdown") === "Half");
-  const escapeKey = await page.press({ key: "Escape" });
-  assert.ok(escapeKey.defaultPrevented, "a launcher must not close on it");
-  assert.equal(await server.control(), "stop");
-  turn.send({ type: "done", data: "Half", state: {}, finish_reason: "stopped" });
-  await sent;
-  assert.equal(await page.shown(".note").then((note) => note.textContent), "You stopped this answer.");
-  assert.equal(page.text(".markdown"), "Half");
 });
 
 test("a run that the server forgot keeps the partial answer, and Retry sends the message again in its place", async (t) => {
@@ -207,10 +168,122 @@ test("nothing in the shadow root carries an inline style or handler", async (t) 
   }
 });
 
-test("a server that is not an http URL is refused by name", async () => {
+/** What the console gets until the end of the test. */
+function consoleOf(t: TestContext, method: "warn" | "error"): string[] {
+  const texts: string[] = [];
+  t.mock.method(console, method, (text: string) => texts.push(text));
+  return texts;
+}
+
+const NOT_A_SERVER = /^<agent-chat> server must be an http or https URL such as ".*", not "ftp:\/\/chat.example"$/;
+
+test("a server that is not an http URL is refused by name, and no message is sent", async (t) => {
+  const errors = consoleOf(t, "error");
   const chat = document.createElement("agent-chat");
   chat.server = "ftp://chat.example";
   document.body.append(chat);
-  await assert.rejects(chat.updateComplete, /<agent-chat> server must be an http or https URL/);
-  chat.remove();
+  t.after(() => chat.remove());
+  await assert.rejects(chat.send("Hi"), /has no server/);
+  assert.equal(errors.length, 1);
+  assert.match(errors[0] ?? "", NOT_A_SERVER);
+});
+
+test("after a server that is none, no message goes to the one before, until there is another", async (t) => {
+  const errors = consoleOf(t, "error");
+  const [first, second] = [await startScriptedServer(t), await startScriptedServer(t)];
+  const { chat } = await mount(t, { server: first.url });
+  const sent = chat.send("Hi");
+  (await first.turn()).send(done("ok"));
+  await sent;
+  chat.server = "ftp://chat.example";
+  await assert.rejects(chat.send("Secret"), /has no server/);
+  assert.match(errors.join(), NOT_A_SERVER);
+  chat.server = second.url;
+  const again = chat.send("Secret");
+  const turn = await second.turn();
+  assert.deepEqual([turn.body.message, turn.body.state], ["Secret", {}]);
+  turn.send(done("ok"));
+  await again;
+});
+
+test("an element without a server says once how it gets one, and asks the site itself", async (t) => {
+  const warnings = consoleOf(t, "warn");
+  const { defaultServer } = AgentChat;
+  AgentChat.defaultServer = "";
+  t.after(() => {
+    AgentChat.defaultServer = defaultServer;
+  });
+  const chat = document.createElement("agent-chat");
+  document.body.append(chat);
+  t.after(() => chat.remove());
+  await chat.updateComplete;
+  assert.equal(chat.server, "https://chat.example/");
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0] ?? "", /needs the attribute server="https:\/\/…"/);
+});
+
+test("a text of the site may stand where a function is expected", async (t) => {
+  const server = await startScriptedServer(t);
+  const { chat } = await mount(t, { server: server.url });
+  Object.assign(chat, { strings: { placeholder: "Ask us", welcome: () => "Hello!", copied: undefined, unknown: "x" } });
+  await chat.updateComplete;
+  const { textContent } = chat.renderRoot.querySelector(".welcome") as Element;
+  assert.equal(chat.renderRoot.querySelector("textarea")?.placeholder, "Ask us");
+  assert.equal(textContent, "Hi! What can I do for you?", "the agent's own greeting wins");
+});
+
+test("values of properties that do not exist are named once, and the default holds", async (t) => {
+  const warnings = consoleOf(t, "warn");
+  const server = await startScriptedServer(t);
+  const { chat } = await mount(t, { server: server.url });
+  chat.setAttribute("tools", "folded");
+  chat.setAttribute("actions", "copy,edit");
+  chat.removeAttribute("theme");
+  await chat.updateComplete;
+  assert.deepEqual([chat.tools, chat.actions, chat.theme], ["auto", "all", "auto"]);
+  assert.deepEqual(warnings, [
+    '<agent-chat> tools must be one of auto, open, closed, hidden, not "folded"',
+    '<agent-chat> actions must be words out of all, none, copy, retry, edit, code, table, not "copy,edit"',
+  ]);
+});
+
+test("each piece of an answer's text is told to the page as it came, and no thought", async (t) => {
+  const server = await startScriptedServer(t);
+  const { chat } = await mount(t, { server: server.url });
+  const heard: string[] = [];
+  const ids = new Set<string>();
+  const listening = new AbortController();
+  const { signal } = listening;
+  t.after(() => listening.abort());
+  const onToken = ({ text, messageId }: AgentChatTokenEvent) => {
+    heard.push(text);
+    ids.add(messageId);
+  };
+  document.addEventListener("agent-chat-token", onToken, { signal });
+  chat.addEventListener("agent-chat-done", ({ text }) => heard.push(`done: ${text}`), { signal });
+  for (const pieces of [["**One", "** and"], ["Two"]]) {
+    const sent = chat.send("Go");
+    const turn = await server.turn();
+    turn.send({ type: "thinking", data: "hm" }, ...pieces.map(token), done(pieces.join("")));
+    await sent;
+  }
+  assert.deepEqual(heard, ["**One", "** and", "done: **One** and", "Two", "done: Two"]);
+  assert.equal(ids.size, 2, "an id for each answer");
+});
+
+test("stop in the same moment as send stops that answer, and nobody is asked", async (t) => {
+  const server = await startScriptedServer(t);
+  const { chat } = await mount(t, { server: server.url });
+  const reasons: string[] = [];
+  chat.addEventListener("agent-chat-done", ({ finishReason }) => reasons.push(finishReason));
+  const sent = chat.send("Never mind");
+  chat.stop();
+  await sent;
+  assert.deepEqual(reasons, ["stopped"]);
+  const next = chat.send("Hello");
+  const turn = await server.turn();
+  assert.equal(turn.body.message, "Hello");
+  turn.send(done("ok"));
+  await next;
+  assert.deepEqual(reasons, ["stopped", "stop"]);
 });

@@ -2,7 +2,7 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { html, render } from "lit";
-import { Announcer, spokenLines } from "../../widget/announcer.ts";
+import { Announcer, spokenTexts } from "../../widget/ui/controllers/announcer.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 
 /** An announcer, what it says at the moment, and who is told when that is to be drawn. */
@@ -43,7 +43,7 @@ test("what a drawn answer says is a line per block, without buttons", () => {
     <table><tr><td>1</td><td>2</td></tr></table>
   `);
   assert.deepEqual(
-    [...spokenLines([root, drawn(html`<p>More.</p>`)])],
+    [...spokenTexts([root, drawn(html`<p>More.</p>`)])],
     ["Result", "Pong came back.", "one", "two", "x()", "1 2", "More."],
   );
 });
@@ -60,7 +60,7 @@ for (const [what, markup, lastLine] of [
 ] as const) {
   test(`${what} is walked through as far as its lines are asked for`, () => {
     const root = drawn(markup);
-    const lines = spokenLines([root]);
+    const lines = spokenTexts([root]);
     assert.equal(lines.next().value, "One.");
     const last = [...root.querySelectorAll(lastLine)].at(-1);
     assert.ok(last);
@@ -79,7 +79,7 @@ test("of many lines fifty are read in one turn, and none in the turn that has th
       yield `Line ${read}.`;
     }
   }
-  voice.sayLines(lines());
+  voice.sayAll(lines());
   assert.equal(read, 0);
   clock.tick(0);
   assert.deepEqual(turns, [50, 100, 120]);
@@ -94,7 +94,7 @@ test("of many lines fifty are read in one turn, and none in the turn that has th
 for (const count of [1, 49, 50, 51, 100]) {
   test(`${count} lines stay until they are heard`, (t) => {
     const { voice, clock, polite } = announcer(t);
-    voice.sayLines(Array.from({ length: count }, (_, index) => `Line ${index}.`));
+    voice.sayAll(Array.from({ length: count }, (_, index) => `Line ${index}.`));
     clock.tick(999);
     assert.equal(polite().length, count);
     clock.tick(1);
@@ -106,7 +106,7 @@ test("an answer without a word does not cut off what was said before it", (t) =>
   const { voice, clock, polite } = announcer(t);
   voice.say("Answering…");
   clock.tick(0);
-  voice.sayLines([]);
+  voice.sayAll([]);
   clock.tick(999);
   assert.deepEqual(polite(), ["Answering…"]);
   clock.tick(1);
@@ -127,7 +127,7 @@ test("an alert keeps back nothing that is still to be said, and a later word end
 test("what is taken back is not read on", (t) => {
   const { voice, clock, polite } = announcer(t);
   let isRead = false;
-  voice.sayLines(
+  voice.sayAll(
     (function* () {
       isRead = true;
       yield "Too late.";

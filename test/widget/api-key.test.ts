@@ -1,155 +1,172 @@
+/** The key of a server: asked for, checked, kept and forgotten. */
+
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import type { AgentChat } from "../../widget/agent-chat.ts";
-import { mount, until } from "./mount.ts";
+import type { Client } from "../../widget/session/client.ts";
+import { TestStorage } from "./browser-stubs.ts";
+import { lastAnswer, openClient, text } from "./chat-client.ts";
 import { done, startScriptedServer } from "./scripted-server.ts";
 
 beforeEach(() => localStorage.clear());
 
-const storageName = (url: string) => `agent-chat-key:${new URL(url).href}`;
+const stored = (url: string) => localStorage.getItem(`agent-chat-key:${url}`);
 
-test("a server that asks for a key gets one from the person, and only a good one is stored", async (t) => {
-  const server = await startScriptedServer(t, { key: "good" });
-  const page = await mount(t, { server: server.url });
-  assert.equal(page.find("textarea"), null);
-  await page.enterKey("bad");
-  await until(page.chat, () => page.text("#key-problem").startsWith("That key was not accepted"));
-  assert.equal(localStorage.getItem(storageName(server.url)), null);
-  await page.enterKey("good");
-  await page.shown("textarea");
-  assert.equal(localStorage.getItem(storageName(server.url)), "good");
-  assert.deepEqual(server.dialled, ["bad", "good"]);
-});
+for (const socket of [true, false]) {
+  const over = socket ? "WebSocket" : "HTTP";
+
+  test(`over ${over}, a wrong key is refused at once and not stored, and the right one is`, async (t) => {
+    const server = await startScriptedServer(t, { key: "good", socket });
+    const { client } = await openClient(t, server);
+    assert.equal(client.key.prompt, "required");
+    await client.submitKey("bad");
+    assert.equal(client.key.prompt, "refused");
+    assert.equal(stored(server.url), null);
+    await client.submitKey("good");
+    assert.equal(client.key.prompt, undefined);
+    assert.equal(stored(server.url), "good");
+  });
+
+  test(`over ${over}, the key goes with the message`, async (t) => {
+    const server = await startScriptedServer(t, { key: "good", socket });
+    const { client } = await openClient(t, server);
+    await client.submitKey("good");
+    const { ended } = client.session.send(text("Hi"));
+    const turn = await server.turn();
+    assert.deepEqual([turn.over, turn.authorization], socket ? ["socket", undefined] : ["http", "Bearer good"]);
+    turn.send(done("ok"));
+    await ended;
+    if (socket) assert.deepEqual(new Set(server.dialled), new Set(["good"]));
+  });
+}
 
 test("a stored key is used without asking, and can be forgotten", async (t) => {
   const server = await startScriptedServer(t, { key: "good" });
-  localStorage.setItem(storageName(server.url), "good");
-  const page = await mount(t, { server: server.url });
-  await page.shown("textarea");
-  await page.click("[part=forget-key]");
-  await page.shown("#key");
-  assert.equal(localStorage.getItem(storageName(server.url)), null);
+  localStorage.setItem(`agent-chat-key:${server.url}`, "good");
+  const { client } = await openClient(t, server);
+  assert.equal(client.key.prompt, undefined);
+  client.forgetKey();
+  assert.equal(client.key.prompt, "required");
+  assert.equal(stored(server.url), null);
 });
 
-test("a key that is forgotten while the server is asked about it lets nobody in", async (t) => {
+test("a key that is forgotten while the server is asked about it opens nothing", async (t) => {
   const server = await startScriptedServer(t, { key: "good" });
-  const page = await mount(t, { server: server.url });
-  await page.enterKey("good");
-  await page.click("[part=forget-key]");
-  await until(page.chat, () => page.find("[type=submit]:disabled") === null);
-  assert.equal(page.find("textarea"), null);
-  assert.equal(localStorage.getItem(storageName(server.url)), null);
-  await page.enterKey("good");
-  await page.shown("textarea");
-  assert.equal(localStorage.getItem(storageName(server.url)), "good");
+  const { client } = await openClient(t, server);
+  const checked = client.submitKey("good");
+  assert.equal(client.isCheckingKey, true);
+  client.forgetKey();
+  await checked;
+  assert.equal(client.isCheckingKey, false);
+  assert.equal(client.key.prompt, "required");
+  assert.equal(stored(server.url), null);
+  await client.submitKey("good");
+  assert.equal(stored(server.url), "good");
 });
 
 test("a key that was typed is not stored where the site brings one while the server is asked about it", async (t) => {
   const server = await startScriptedServer(t, { key: "good" });
-  const page = await mount(t, { server: server.url });
-  await page.enterKey("bad");
-  page.chat.apiKey = "good";
-  await page.shown("textarea");
-  assert.equal(localStorage.getItem(storageName(server.url)), null);
+  const { client } = await openClient(t, server);
+  const checked = client.submitKey("bad");
+  client.setSiteKey("good");
+  await checked;
+  assert.equal(client.key.prompt, undefined);
+  assert.equal(stored(server.url), null);
 });
 
-test("a message that meets a refused stored key waits for a good one and is then sent", async (t) => {
+test("a key about which the server cannot be asked is stored once an answer has proved it", async (t) => {
+  let isDown = false;
+  const server = await startScriptedServer(t, { key: "good", isDown: () => isDown });
+  const { client } = await openClient(t, server);
+  isDown = true;
+  await client.submitKey("good");
+  assert.equal(client.key.prompt, undefined);
+  assert.equal(stored(server.url), null);
+  isDown = false;
+  const { ended } = client.session.send(text("Hi"));
+  (await server.turn()).send(done("ok"));
+  await ended;
+  assert.equal(stored(server.url), "good");
+});
+
+/** A message that has met a stored key that is good no longer. */
+async function meetRefusal(t: Parameters<typeof openClient>[0]) {
   const server = await startScriptedServer(t, { key: "good" });
-  localStorage.setItem(storageName(server.url), "revoked");
-  const page = await mount(t, { server: server.url });
+  localStorage.setItem(`agent-chat-key:${server.url}`, "revoked");
+  const chat = await openClient(t, server);
+  const { ended } = chat.client.session.send(text("Important"));
+  await chat.until(({ session }) => session.status === "locked");
+  assert.equal(chat.client.key.prompt, "refused");
+  assert.equal(chat.client.session.messages.length, 1, "the message stays in sight, without an answer");
+  return { ...chat, server, ended };
+}
+
+test("a message that meets a refused stored key waits for a good one and is then sent", async (t) => {
+  const { client, server, ended } = await meetRefusal(t);
   let isOver = false;
-  const sent = page.chat.send("Important").then(() => {
+  void ended.then(() => {
     isOver = true;
   });
-  await page.shown("#key");
-  assert.match(page.text(".key-form"), /Your message will be sent|not accepted/);
-  assert.match(page.text(".bubble"), /Important/);
-  await page.enterKey("good");
+  await client.submitKey("good");
   const turn = await server.turn();
   assert.equal(turn.body.message, "Important");
   assert.equal(isOver, false, "a message that waits for a key is not over");
   turn.send(done("Here."));
-  await sent;
-  await until(page.chat, () => page.text(".markdown") === "Here.");
-  assert.equal(page.all(".message").length, 2);
+  await ended;
+  assert.equal(client.session.messages.length, 2);
 });
 
 for (const [what, end] of [
-  ["stopped", (chat: AgentChat) => chat.stop()],
-  ["forgotten with its conversation", (chat: AgentChat) => chat.reset()],
+  ["stopped", ({ session }: Client) => session.stop()],
+  ["removed with its conversation", ({ session }: Client) => void session.reset()],
 ] as const) {
   test(`a message that waits for a key is over when it is ${what}`, async (t) => {
-    const server = await startScriptedServer(t, { key: "good" });
-    localStorage.setItem(storageName(server.url), "revoked");
-    const page = await mount(t, { server: server.url });
-    const sent = page.chat.send("Important");
-    await page.shown("#key");
-    await end(page.chat);
-    await sent;
-    await page.enterKey("good");
-    await page.shown("textarea");
-    const next = page.chat.send("Another");
+    const { client, server, ended } = await meetRefusal(t);
+    end(client);
+    await ended;
+    await client.submitKey("good");
+    const next = client.session.send(text("Another"));
     const turn = await server.turn();
     assert.equal(turn.body.message, "Another");
     turn.send(done("ok"));
-    await next;
+    await next.ended;
   });
 }
 
-test("a key that the site brought is sent but never stored, and visitors are not asked for another", async (t) => {
+test("a key that the site brings is sent but never stored, and visitors are not asked for another", async (t) => {
   const server = await startScriptedServer(t, { key: "good" });
-  const page = await mount(t, { server: server.url, apiKey: "revoked" });
-  const sent = page.chat.send("Hi");
-  await sent;
-  await page.shown("[part=error]");
-  assert.match(page.text("[part=error]"), /owner of the site/);
-  assert.equal(page.find("#key"), null);
-  assert.equal(localStorage.length, 0);
-
-  page.chat.apiKey = "good";
-  await page.chat.updateComplete;
-  void page.chat.send("Again");
+  const { client } = await openClient(t, { url: server.url, siteKey: "revoked" });
+  await client.session.send(text("Hi")).ended;
+  assert.deepEqual(lastAnswer(client)?.failure?.code, "unauthorized");
+  assert.equal(lastAnswer(client)?.failure?.detail, undefined, "the server's sentence is for the site's owner");
+  assert.equal(client.key.prompt, undefined);
+  assert.equal(Object.keys(localStorage).length, 0);
+  client.setSiteKey("good");
+  client.session.send(text("Again"));
   assert.equal((await server.turn()).body.message, "Again");
 });
 
 test("where the site takes its key away again, visitors are asked for theirs", async (t) => {
   const server = await startScriptedServer(t, { key: "good" });
-  const page = await mount(t, { server: server.url, apiKey: "revoked" });
-  page.chat.setAttribute("api-key", "revoked as well");
-  await page.chat.updateComplete;
-  page.chat.removeAttribute("api-key");
-  await page.chat.updateComplete;
-  void page.chat.send("Hi");
-  await page.enterKey("good");
+  const { client, until } = await openClient(t, { url: server.url, siteKey: "revoked" });
+  client.setSiteKey(null);
+  client.session.send(text("Hi"));
+  await until(({ session }) => session.status === "locked");
+  await client.submitKey("good");
   assert.equal((await server.turn()).body.message, "Hi");
 });
 
 test("where storage is blocked the key lasts as long as the page", async (t) => {
   const server = await startScriptedServer(t, { key: "good" });
   const storage = Object.getOwnPropertyDescriptor(globalThis, "localStorage");
-  assert.ok(storage);
   Object.defineProperty(globalThis, "localStorage", {
     configurable: true,
     get() {
       throw new DOMException("denied", "SecurityError");
     },
   });
-  t.after(() => Object.defineProperty(globalThis, "localStorage", storage));
-  const page = await mount(t, { server: server.url });
-  await page.enterKey("good");
-  await page.shown("textarea");
-  const later = await mount(t, { server: server.url });
-  await later.shown("textarea");
-});
-
-test("with WebSocket blocked the key goes as a bearer token", async (t) => {
-  const server = await startScriptedServer(t, { key: "good", socket: false });
-  const page = await mount(t, { server: server.url });
-  await page.enterKey("good");
-  await page.shown("textarea");
-  void page.chat.send("Hi");
-  const turn = await server.turn();
-  assert.deepEqual([turn.over, turn.authorization], ["http", "Bearer good"]);
-  turn.send(done("ok"));
-  await until(page.chat, () => page.text(".markdown") === "ok");
+  t.after(() => Object.defineProperty(globalThis, "localStorage", storage ?? { value: new TestStorage() }));
+  const { client } = await openClient(t, server);
+  await client.submitKey("good");
+  const later = await openClient(t, server);
+  assert.equal(later.client.key.prompt, undefined);
 });

@@ -23,12 +23,3 @@ Object.assign(globalThis, {
   TextDecoder,
   WebSocket: RecordedWebSocket,
 });
-
-/** Chunks come from where the script came from: from beside the modules of this process. */
-const script = document.createElement("script");
-script.src = import.meta.resolve("../../widget/widget.js");
-Object.defineProperty(document, "currentScript", { value: script });
-Object.assign(globalThis, {
-  PARLEY_CHUNKS: "",
-  PARLEY_LOCALES: "",
-});

@@ -2,7 +2,7 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { grammarOf } from "../../widget/chunks/code-language.ts";
+import { grammarOf } from "../../widget/markdown/code-blocks/colours.ts";
 
 // The chunk watches what can be seen, which nothing can without a layout.
 Object.assign(globalThis, {
@@ -11,7 +11,7 @@ Object.assign(globalThis, {
     unobserve() {}
   },
 });
-const { tokensOf } = await import("../../widget/chunks/highlight.ts");
+const { spansOf } = await import("../../widget/markdown/code-blocks/highlight.ts");
 
 const styles = (path: string) => readFileSync(new URL(`../../widget/${path}`, import.meta.url), "utf8");
 
@@ -35,9 +35,9 @@ function contrast(a: string, b: string): number {
 }
 
 test("every colour of code reaches 4.5:1 on the background of code, in both themes", () => {
-  const css = styles("chunks/highlight.styles.ts");
-  const sunken = coloursOf(styles("styles/tokens.styles.ts"), "sunken");
-  const names = [...css.matchAll(/--_(code-\w+):/g)].map(([, name = ""]) => name);
+  const css = styles("styles/code-blocks.css");
+  const sunken = coloursOf(styles("styles/tokens.css") + styles("styles/screen.css"), "sunken");
+  const names = [...css.matchAll(/^ +--_(code-\w+):/gm)].map(([, name = ""]) => name);
   assert.equal(names.length, 9);
   for (const name of names) {
     for (const [theme, colour] of coloursOf(css, name).entries()) {
@@ -75,7 +75,7 @@ const SAMPLES: [languages: string, source: string, text: string, role: string][]
 test("every language that is known has a grammar that colours it, and no other is guessed", () => {
   for (const [languages, source, text, role] of SAMPLES) {
     for (const language of languages.split(" ")) {
-      const tokens = tokensOf(source, grammarOf(code(language)) ?? "") ?? [];
+      const tokens = spansOf(source, grammarOf(code(language)) ?? "") ?? [];
       const found = tokens.map((token) => [source.slice(token.start, token.end), token.role]);
       assert.ok(
         found.some(([part, name]) => part === text && name === role),
@@ -89,8 +89,8 @@ test("every language that is known has a grammar that colours it, and no other i
 });
 
 test("what is painted lies in the source, in order and without overlaps", () => {
-  const source = readFileSync(new URL("../../widget/transcript.ts", import.meta.url), "utf8");
-  const tokens = tokensOf(source, "ts") ?? [];
+  const source = readFileSync(new URL("../../widget/session/messages.ts", import.meta.url), "utf8");
+  const tokens = spansOf(source, "ts") ?? [];
   assert.ok(tokens.length > 200);
   let end = 0;
   for (const token of tokens) {
@@ -100,8 +100,8 @@ test("what is painted lies in the source, in order and without overlaps", () => 
 });
 
 test("code over 50 kB stays plain, and so does what costs a grammar the square of its length", () => {
-  assert.ok(tokensOf("a = 1\n".repeat(8000), "py"));
-  assert.equal(tokensOf("a = 1\n".repeat(8400), "py"), undefined);
-  assert.equal(tokensOf("a".repeat(1000), "js"), undefined);
-  assert.equal(tokensOf(`a${"\n".repeat(200)}b`, "js"), undefined);
+  assert.ok(spansOf("a = 1\n".repeat(8000), "py"));
+  assert.equal(spansOf("a = 1\n".repeat(8400), "py"), undefined);
+  assert.equal(spansOf("a".repeat(1000), "js"), undefined);
+  assert.equal(spansOf(`a${"\n".repeat(200)}b`, "js"), undefined);
 });

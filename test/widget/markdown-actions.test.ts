@@ -1,12 +1,12 @@
 import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+import { newStream } from "../support/markdown.ts";
 
 function mounted(text: string) {
   const root = document.createElement("div");
   document.body.replaceChildren(root);
-  const stream = new MarkdownStream(root);
+  const stream = newStream(root);
   stream.update(text, true);
   const click = (selector: string) => root.querySelector<HTMLElement>(selector)?.click();
   return { root, stream, click };
@@ -66,6 +66,25 @@ test("copying that is refused says so", async (t) => {
   await said;
   assert.equal(root.querySelector(".copy")?.textContent, "Copying failed");
   assert.equal(root.querySelector("textarea"), null);
+});
+
+test("the label comes back two seconds after the last press, and also when the element has been moved", async (t) => {
+  replaceClipboard(t, async () => {});
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const { root, click } = mounted("```\nx\n```");
+  const button = root.querySelector(".copy");
+  for (const _press of [1, 2]) {
+    click(".copy");
+    await new Promise(setImmediate);
+    assert.equal(button?.textContent, "Copied");
+    t.mock.timers.tick(1500);
+  }
+  assert.equal(button?.textContent, "Copied", "the timer of the first press has no say any more");
+  const other = document.createElement("div");
+  document.body.append(other);
+  other.append(root);
+  t.mock.timers.tick(500);
+  assert.equal(button?.textContent, "Copy");
 });
 
 test("an external image is requested by a click, without a referrer, and stays while more comes in", () => {

@@ -2,7 +2,7 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+import { newStream } from "../support/markdown.ts";
 
 interface Example {
   readonly number: number;
@@ -85,7 +85,7 @@ function collapsed(html: string): string {
 
 function isAsSpecified({ markdown, html }: Example): boolean {
   const root = document.createElement("div");
-  new MarkdownStream(root).update(markdown, false);
+  newStream(root).update(markdown, false);
   const [ours, theirs] = [collapsed(contents(root)), collapsed(expected(html))];
   if (ours === theirs) return true;
   // Raw HTML is not run but shown: then the two are equal once its brackets are written out.

@@ -1,15 +1,10 @@
 import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+import { HOSTILE_ANSWERS } from "../fixtures/hostile-answers.ts";
+import { streamed } from "../support/markdown.ts";
 
-function rendered(text: string): HTMLElement {
-  const root = document.createElement("div");
-  const stream = new MarkdownStream(root);
-  stream.update(text.slice(0, text.length / 2), true);
-  stream.update(text, false);
-  return root;
-}
+const rendered = (text: string) => streamed(text, Math.ceil(text.length / 2));
 
 test("raw HTML is shown as text", () => {
   for (const source of [
@@ -129,4 +124,23 @@ test("endless combining marks continue on a dotted circle every 30", () => {
   assert.equal(shown.match(/\u0301/g)?.length, 100_000);
   assert.equal(/\p{M}{31}/u.test(shown), false);
   assert.equal(rendered("e\u0301\u0323").textContent, "e\u0301\u0323");
+});
+
+const ALLOWED = new Set(
+  "a blockquote br button code del div em h1 h2 h3 h4 h5 h6 hr img input li ol p pre span strong table tbody td th thead tr ul".split(
+    " ",
+  ),
+);
+
+test("of all hostile answers none makes an element or an attribute that could do harm", () => {
+  for (const { name, text } of HOSTILE_ANSWERS) {
+    for (const node of streamed(text, 7).querySelectorAll("*")) {
+      assert.ok(ALLOWED.has(node.localName), `${name}: <${node.localName}>`);
+      for (const { name: attribute, value } of node.attributes) {
+        assert.doesNotMatch(attribute, /^on|^style$|^srcdoc$|^ping$|^formaction$/, name);
+        if (attribute === "href") assert.doesNotMatch(value, /^\s*(?:javascript|data|vbscript|file|blob):/i, name);
+        if (attribute === "src") assert.match(value, /^data:image\/(?:png|jpeg|gif|webp);base64,/, name);
+      }
+    }
+  }
 });

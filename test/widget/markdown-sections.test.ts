@@ -1,8 +1,7 @@
 import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
-import { streamed } from "../support/streamed-markdown.ts";
+import { newStream, streamed } from "../support/markdown.ts";
 
 /** Paragraphs with numbers. */
 const paragraphs = (count: number) =>
@@ -37,7 +36,7 @@ test("a long answer stands in sections of 32 blocks behind the first 32, however
 test("a block in a section is not touched again when it is final", () => {
   const text = paragraphs(120);
   const root = document.createElement("div");
-  const stream = new MarkdownStream(root);
+  const stream = newStream(root);
   stream.update(text.slice(0, text.indexOf("Paragraph 60")), true);
   const settled = [...root.querySelectorAll("p")].slice(0, 55);
   for (let end = text.indexOf("Paragraph 60"); end < text.length; end += 5) {
@@ -50,7 +49,7 @@ test("a block in a section is not touched again when it is final", () => {
 test("another text takes the place of one with sections whole, a short one and a long one", () => {
   for (const count of [2, 40, 90]) {
     const root = document.createElement("div");
-    const stream = new MarkdownStream(root);
+    const stream = newStream(root);
     stream.update(paragraphs(100), true);
     const text = `# Anew\n\n${paragraphs(count)}`;
     stream.update(text, false);

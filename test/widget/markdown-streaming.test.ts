@@ -1,8 +1,11 @@
+/** Markdown that comes in pieces ends as if it had been rendered at once, and looks well meanwhile. */
+
 import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+import fc from "fast-check";
+import { canonical, newStream, streamed, streamedInPieces } from "../support/markdown.ts";
 
 function sourcesOf(file: string): string[] {
   const text = readFileSync(new URL(`../fixtures/markdown/${file}`, import.meta.url), "utf8");
@@ -11,32 +14,12 @@ function sourcesOf(file: string): string[] {
 
 const sources = [...sourcesOf("commonmark-0.31.2.json"), ...sourcesOf("gfm-0.29-extensions.json")];
 
-/** A DOM as text in which the order of attributes does not matter, but the cut between text nodes does. */
-function canonical(node: Node): string {
-  if (node instanceof Text) return JSON.stringify(node.data);
-  if (!(node instanceof Element)) return "";
-  const attributes = [...node.attributes].map(({ name, value }) => `${name}=${value}`).sort();
-  return `<${node.localName} ${attributes}>${[...node.childNodes].map(canonical).join("")}</>`;
-}
-
-function renderOnce(text: string): string {
-  const root = document.createElement("div");
-  new MarkdownStream(root).update(text, false);
-  return canonical(root);
-}
-
-function renderInPieces(text: string, length: number): string {
-  const root = document.createElement("div");
-  const stream = new MarkdownStream(root);
-  for (let end = length; end < text.length; end += length) stream.update(text.slice(0, end), true);
-  stream.update(text, false);
-  return canonical(root);
-}
+const inSteps = (text: string, step?: number, slow?: number) => canonical(streamed(text, step, slow));
 
 /** A stream, its element, and what it shows once `text` has come in. */
 function streaming() {
   const root = document.createElement("div");
-  const stream = new MarkdownStream(root);
+  const stream = newStream(root);
   return {
     root,
     show(text: string): string {
@@ -49,45 +32,190 @@ function streaming() {
 
 for (const length of [1, 4, 7]) {
   test(`each of the 680 examples fed ${length} characters at a time ends as if rendered at once`, () => {
-    const differing = sources.filter((text) => renderInPieces(text, length) !== renderOnce(text));
+    const differing = sources.filter((text) => inSteps(text, length) !== inSteps(text));
     assert.deepEqual(differing, []);
   });
 }
 
 test("all examples in one message end as if rendered at once, definitions and all", () => {
   const text = sources.join("\n");
-  assert.equal(renderInPieces(text, 61), renderOnce(text));
+  assert.equal(inSteps(text, 61), inSteps(text));
 });
 
-test("random mixtures of marks end as if rendered at once, however they are cut", () => {
-  const marks = [
-    ..."*_`~[]()|>#-+\\\n\n\n\n\t \"':".split(""),
-    ...["- ", "1. ", "  ", "    ", "```", "~~~js\n", "|-|:-:|\n", "| a | b |\n", "\n\n", "\r\n"],
-    ...["a", "b c", "[foo]", "[foo]: /url", "'ti\ntle'", "===", "---", "<div>", "<!--", "-->", "😀"],
-    ...["![i](http://h/x)", "- [x] t", "https://e.example", "&amp;", "\n- b\n", "\n\n  c\n"],
-  ];
-  let seed = 20261121;
-  const random = (below: number) => {
-    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-    return Math.floor((seed / 2 ** 32) * below);
-  };
-  for (let round = 0; round < 400; round += 1) {
-    const text = Array.from({ length: 24 }, () => marks[random(marks.length)]).join("");
-    assert.equal(renderInPieces(text, 1 + random(5)), renderOnce(text), JSON.stringify(text));
+const mark = fc.constantFrom(
+  ..."*_`~[]()|>#-+\\\n\n\n\n\t \"':$".split(""),
+  ...["- ", "1. ", "  ", "    ", "```", "~~~js\n", "|-|:-:|\n", "| a | b |\n", "\n\n", "\r\n"],
+  ...["a", "b c", "[foo]", "[foo]: /url", "'ti\ntle'", "===", "---", "<div>", "<!--", "-->", "é👋"],
+  ...["![i](http://h/x)", "- [x] t", "https://e.example", "&amp;", "\n- b\n", "\n\n  c\n"],
+);
+const cuts = fc.array(fc.nat(), { maxLength: 12 });
+
+/** The text in pieces that end at these places. */
+function piecesOf(text: string, places: readonly number[]): string[] {
+  const ends = [...new Set(places.map((place) => place % (text.length + 1)))].sort((a, b) => a - b);
+  return [...ends, text.length].map((end, index) => text.slice(ends[index - 1] ?? 0, end));
+}
+
+test("any mixture of marks ends as if rendered at once, however it is cut, without a script or a handler", () => {
+  const text = fc.array(fc.oneof(mark, mark, fc.string({ maxLength: 3 })), { maxLength: 25 });
+  fc.assert(
+    fc.property(text, cuts, (parts, places) => {
+      const source = parts.join("");
+      const whole = streamed(source);
+      assert.equal(canonical(streamedInPieces(piecesOf(source, places))), canonical(whole));
+      assert.equal(inSteps(source, 1 + ((places[0] ?? 0) % 5)), canonical(whole));
+      for (const element of whole.querySelectorAll("*")) {
+        assert.doesNotMatch(element.localName, /^(?:script|iframe|style|object)$/);
+        for (const { name, value } of element.attributes) {
+          assert.doesNotMatch(name, /^on/);
+          assert.doesNotMatch(value, /^\s*javascript:/i);
+        }
+      }
+    }),
+    { numRuns: 400 },
+  );
+});
+
+const prose = (length: number) =>
+  "Some **strong** words, `code`, and [a link](/x) in a sentence. ".repeat(length / 64).trim();
+
+const nested: readonly string[] = [
+  "- a\n\n  b\n\n  c\n\nd",
+  "- a\n  - b\n  - c\n\n    d\n\n    e\n  - f\n- g",
+  "1. a\n\n   ```js\n   b\n\n   c\n   ```\n   d\n2. e",
+  "> a\n>\n> - b\n>   - c\n>\n>     d\n>\n> e\nlazy\n\nf",
+  "- > a\n  >\n  > b\n  >\n  > c\n\n  d\n- e",
+  "- - a\n  - b\n    c\n\n    d\n- e",
+  "-\n  a\n\n  b\n\n  c",
+  "-     a\n\n  b\n\n  c",
+  "-   a\n\n    b\n\n  c\n\nd",
+  "1. a\n    - b\n    - c\n\n        d\n\n        e\n",
+  "- [ ] a\n\n  b\n\n  c\n- [x] d",
+  "- a\n\n  - - -\n\n  b\n\n  [ ] c\n\n  d",
+  "- a\n\n  | b |\n  |---|\n  | c |\n  | d |\n\n  e",
+  "- # a\n  b\n\n  c\n- d",
+  "- a\nlazy\n\n  b\nlazy\n\n  c",
+  "- a\n  - b\n\n  text\n  [c]: /x\n\n  [c]",
+  "- [a]\n\n  [a]: /x\n\n  b\n\n  [a]",
+  "- a\n\tb\n\n\tc\n\n\td",
+  "- i\n  >-\nr",
+];
+
+test("quotes and lists inside each other end as if rendered at once, at every cut", () => {
+  for (const text of nested) {
+    for (const step of [1, 2, 5]) assert.equal(inSteps(text, step), inSteps(text), text);
   }
 });
 
-test("long lists, tables, code and paragraphs end as if rendered at once", () => {
-  const long = [
-    `${"3. item with *text*\n\n   and a second paragraph\n".repeat(40)}\nend`,
-    `${"- item\n  - nested\n".repeat(60)}\n- last, and loose\n`,
-    `| a | b |\n|:--|--:|\n${"| *x* | [y](/z) |\n".repeat(80)}\nend`,
-    `\`\`\`ts\n${"const value = 42; // line\n\n".repeat(400)}\`\`\`\nend`,
-    "Some **bold** and `code` text. ".repeat(400),
-    `${"> A *quoted* paragraph\nwith a lazy line.\n>\n> - and\n>   a list\n>\n> ```\n> code\n> ```\n".repeat(60)}\nend`,
-    `${">> [deep] quote\n>\n".repeat(60)}> [deep]: /x\n>\n> end\n\n[deep]`,
-  ];
-  for (const text of long) assert.equal(renderInPieces(text, 53), renderOnce(text));
+const long: readonly string[] = [
+  `${"3. item with *text*\n\n   and a second paragraph\n".repeat(40)}\nend`,
+  `${"- item\n  - nested\n".repeat(60)}\n- last, and loose\n`,
+  `| a | b |\n|:--|--:|\n${"| *x* | [y](/z) |\n".repeat(80)}\nend`,
+  `\`\`\`ts\n${"const value = 42; // line\n\n".repeat(400)}\`\`\`\nend`,
+  "Some **bold** and `code` text. ".repeat(400),
+  `${"> A *quoted* paragraph\nwith a lazy line.\n>\n> - and\n>   a list\n>\n> ```\n> code\n> ```\n".repeat(60)}\nend`,
+  `${">> [deep] quote\n>\n".repeat(60)}> [deep]: /x\n>\n> end\n\n[deep]`,
+  `${prose(5000)}\n===`,
+  `${prose(5000)}\n- a\n- b`,
+  `${prose(5000)}\n\`\`\`\na`,
+  `${prose(4000)}\n|a|b|\n|-|-|\n|c|d|`,
+  `${"word ".repeat(900)}\n|a ${"word ".repeat(900)}|b|\n|-|-|\n|c|d|`,
+  `${prose(5000)}  \nhard break\n${prose(5000)}`,
+  `${prose(5000)} [a] ${prose(5000)}\n\n[a]: /y`,
+  `- ${prose(9000)}\n\n  b\n- c`,
+  `- [ ] ${prose(9000)}\n- c`,
+  `> ${prose(5000)}\nlazy ${prose(5000)}\n> c\n\nd`,
+  `- > ${prose(9000)}\n  > c\n\n  d`,
+  `a\n    - ${"word ".repeat(900)}\n  ===>`,
+  `[a ${prose(9000)}`,
+  `<a ${prose(9000)}`,
+  `# ${prose(9000)}`,
+  `a ${"**b ".repeat(600)}`,
+  `${"x".repeat(9000)} ${"y".repeat(9000)}`,
+  `a${"\u0301".repeat(5000)} b`,
+  `a \0 b ${prose(5000)} \0 c`,
+  `\`\`\`\n${"code\n".repeat(830)}\`\`\`\n`,
+];
+
+test("long text ends as if rendered at once, whatever comes behind it", () => {
+  for (const text of long) {
+    assert.equal(inSteps(text, 503, 40), inSteps(text), text.slice(-80));
+  }
+});
+
+test("no mark is torn where long text is cut, if there is a better place", () => {
+  const text = `${"plain words ".repeat(334)} **strong words that go on and on** and more. `.repeat(3);
+  const root = document.createElement("div");
+  newStream(root).update(text, false);
+  assert.equal(root.querySelectorAll("strong").length, 3);
+  assert.doesNotMatch(root.textContent ?? "", /\*/);
+});
+
+const margin = fc.constantFrom("", "", "  ", "   ", "    ", "> ", ">", "  > ", ">   ", "\t");
+const start = fc.constantFrom(
+  ...["", "", "- ", "1. ", "2) ", "-   ", "-     ", "- - ", "> - ", "- > ", "-", "- [x] ", "# "],
+  ...["[a]: /u", "---", "===", "|a|b|\n|-|-|\n|1|2|", "|-|-|", "```\n", "~~~", "<div>", "- # ", "#"],
+);
+const words = fc.constantFrom(
+  ...["", "word", "two words", "**bold**", "*open ", "`code`", "`half", "[a]", "[a](/b)", "a|b"],
+  ...["<b>", "[x] ", "&amp;", "  ", "\\", prose(700), prose(4100)],
+);
+const end = fc.constantFrom("", "\n", "\n", "\n", "\n\n", " \n", "  \n", "\n>\n");
+const line = fc.tuple(margin, start, words, words, end).map((parts) => parts.join(""));
+
+test("any lines end as if rendered at once, however they are cut", () => {
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 8 }), fc.constantFrom(1, 3, 16), (lines, step) => {
+      const text = lines.join("");
+      const size = text.length > 400 ? step * 31 : step;
+      assert.equal(inSteps(text, size, 20), inSteps(text));
+    }),
+    { numRuns: 60 },
+  );
+});
+
+const filler = "words that fill the item up a bit and more ";
+const item = fc.constantFrom(
+  ...[
+    `- ${filler}\n`,
+    `- ${filler}\n`,
+    `- ${filler}\n\n`,
+    `- [x] ${filler}\n`,
+    "  - nested\n    - deeper\n",
+    "\n",
+    "---\n",
+  ],
+  ...[`\n  ${filler}\n`, "- - -\n", "-\n", "- [a]\n", "[a]: /x\n", "  [b]: /y\n", "- > [b]\n", "lazy\n", "* other\n"],
+  ...[
+    "1. x\n",
+    "  ```js\n  code\n  ```\n",
+    "- # head\n",
+    "    - deep\n",
+    " - off\n",
+    "> q\n",
+    "| a | b |\n|---|---|\n",
+  ],
+);
+const row = fc.constantFrom(
+  ...["| 1 | *2* |\n", "| [a] | b |\n", "| 1 |\n", "x | y\n", "|a|b|c|\n", "| `a|b` | c |\n", "| a\\|b | c |\n"],
+  ...["1. item\n", "- it\n", "\n", "text\n", "> q\n", "[a]: /x\n", "|-|-|\n", "    | a | x |\n", "# h\n", "<b>\n"],
+);
+
+test("any long list or table ends as if rendered at once, whatever comes in it and behind it", () => {
+  for (const [begin, part] of [
+    ["", item],
+    [`- ${filler}\n`.repeat(60), item],
+    [`7. ${filler}\n`.repeat(60), item],
+    [`| a | [a] |\n|---|--:|\n${`| ${filler} | y |\n`.repeat(50)}`, row],
+  ] as const) {
+    fc.assert(
+      fc.property(fc.array(part, { minLength: 5, maxLength: 30 }), fc.constantFrom(16, 37), (parts, step) => {
+        const text = begin + parts.join("");
+        assert.equal(inSteps(text, step, 100), inSteps(text));
+      }),
+      { numRuns: 20 },
+    );
+  }
 });
 
 test("settled blocks keep their nodes and are not written to again", async () => {

@@ -2,17 +2,14 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { html, render } from "lit";
+import { en } from "../../widget/i18n/strings.ts";
 import { decodeEntities } from "../../widget/markdown/entities.ts";
-import { markdown } from "../../widget/markdown/markdown-directive.ts";
-import { MarkdownStream } from "../../widget/markdown/markdown-stream.ts";
+import { MarkdownText } from "../../widget/markdown/markdown-text.ts";
+import { streamed } from "../support/markdown.ts";
 
-function rendered(text: string): HTMLElement {
-  const root = document.createElement("div");
-  document.body.replaceChildren(root);
-  new MarkdownStream(root).update(text, false);
-  return root;
-}
+const rendered = (text: string) => streamed(text);
+
+customElements.define("agent-chat-markdown", MarkdownText);
 
 const names = (root: Element, selector: string) => [...root.querySelectorAll(selector)].map((node) => node.textContent);
 
@@ -132,21 +129,28 @@ test("links, addresses and references become links", () => {
   );
 });
 
-test("the directive fills the element that it stands in and keeps it across renders", () => {
-  const host = document.createElement("div");
-  const view = (text: string, streaming: boolean) => html`<div class="markdown" ${markdown(text, streaming)}></div>`;
-  render(view("# Title\n\nsome **te", true), host);
-  const title = host.querySelector("h1");
-  assert.equal(host.querySelector("strong")?.textContent, "te");
-  render(view("# Title\n\nsome **text**\n\n```\ncode\n```", false), host);
-  assert.equal(host.querySelector("h1"), title);
-  assert.equal(host.querySelector(".markdown > p > strong")?.textContent, "text");
-  assert.equal(host.querySelector("code")?.textContent, "code");
-});
-
-test("the directive says where it belongs", () => {
-  const host = document.createElement("div");
-  assert.throws(() => render(html`<div>${markdown("x", false)}</div>`, host), /inside the tag/);
+test("the element shows its text, keeps its nodes while that grows, and speaks another language when it is given one", async () => {
+  const context = { strings: en, renderers: {}, theme: "light" } as const;
+  const element = new MarkdownText();
+  document.body.replaceChildren(element);
+  Object.assign(element, { context, text: "# Title\n\nsome **te", isStreaming: true });
+  await element.updateComplete;
+  const title = element.querySelector("h1");
+  assert.equal(element.querySelector("strong")?.textContent, "te");
+  // What else is in the context changes nothing.
+  Object.assign(element, {
+    context: { ...context },
+    text: "# Title\n\nsome **text**\n\n```\ncode\n```",
+    isStreaming: false,
+  });
+  await element.updateComplete;
+  assert.equal(element.querySelector("h1"), title);
+  assert.equal(element.querySelector("p > strong")?.textContent, "text");
+  assert.equal(element.querySelector(".copy")?.textContent, "Copy");
+  element.context = { ...context, strings: { ...en, copy: "Kopieren" } };
+  await element.updateComplete;
+  assert.equal(element.querySelector(".copy")?.textContent, "Kopieren");
+  assert.equal(element.querySelector("code")?.textContent, "code");
 });
 
 test("an underline makes a heading, with a tab behind it and under more than a hundred lines, too", () => {

@@ -2,26 +2,26 @@
 
 import "./browser-globals.ts";
 import type { TestContext } from "node:test";
-import type { LitElement } from "lit";
 
-const { AgentChat } = await import("../../widget/agent-chat.ts");
-const { defineElements } = await import("../../widget/define.ts");
-type AgentChat = InstanceType<typeof AgentChat>;
-defineElements();
+await import("../../widget/chat.ts");
+export const { AgentChat } = await import("../../widget/element/agent-chat.ts");
+export type AgentChat = InstanceType<typeof AgentChat>;
 
-/** Resolves with what `find` gives, as soon as an update of the element makes it give something. */
-export async function until<T>(element: LitElement, find: () => T | null | undefined | false): Promise<T> {
+/** Resolves with what `find` gives, as soon as a change of what is drawn makes it give something. */
+export async function until<T>(element: AgentChat, find: () => T | null | undefined | false): Promise<T> {
   for (;;) {
     const found = find();
     if (found) return found;
     await new Promise<void>((resolve) => {
-      const controller = {
-        hostUpdated() {
-          element.removeController(controller);
-          resolve();
-        },
+      const observer = new MutationObserver(() => end());
+      const controller = { hostUpdated: () => end() };
+      const end = () => {
+        observer.disconnect();
+        element.removeController(controller);
+        resolve();
       };
       element.addController(controller);
+      observer.observe(element.renderRoot, { subtree: true, childList: true, characterData: true, attributes: true });
     });
   }
 }
@@ -83,13 +83,14 @@ export class ChatPage {
   }
 }
 
-/** Mounts the element and waits until the server has said who the agent is. */
+/** Mounts the element and waits until the server has described its agent. */
 export async function mount(
   t: TestContext,
-  properties: Partial<Pick<AgentChat, "server" | "apiKey" | "theme" | "page">>,
+  properties: Partial<Pick<AgentChat, "server" | "apiKey" | "theme" | "page" | "persist">>,
 ): Promise<ChatPage> {
   const chat = new AgentChat();
-  Object.assign(chat, properties);
+  // happy-dom has no IndexedDB, and a note would say so.
+  Object.assign(chat, { persist: "none" }, properties);
   const ready = new Promise((resolve) => chat.addEventListener("agent-chat-ready", resolve));
   document.body.append(chat);
   t.after(async () => {

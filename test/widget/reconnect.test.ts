@@ -1,35 +1,25 @@
-/** A conversation with a real server over a line that breaks: nothing is lost, nothing is said or done twice. */
+/** A conversation with a real server over a connection that breaks: nothing is lost, nothing is said or done twice. */
 
-import "./browser-globals.ts";
+import "./browser-stubs.ts";
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { ChatSession } from "../../widget/session/chat-session.ts";
+import { ReconnectPolicy } from "../../widget/session/reconnect-policy.ts";
+import { HttpTransport } from "../../widget/transport/http.ts";
+import type { Endpoint, Transport } from "../../widget/transport/transport.ts";
+import { WebSocketTransport } from "../../widget/transport/websocket.ts";
 import { startProxy } from "../support/proxy.ts";
 import { call, type Step, say, think, wait } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import { echo } from "../support/test-tools.ts";
 
-const { HttpTransport } = await import("../../widget/chunks/http.ts");
-const { ChatSession } = await import("../../widget/chat-session.ts");
-const { Connection } = await import("../../widget/connection.ts");
-const { HttpRequests } = await import("../../widget/transport/http-requests.ts");
-const { SocketTransport } = await import("../../widget/transport/socket-transport.ts");
-
-type Line = ConstructorParameters<typeof ChatSession>[0]["transport"];
-type Endpoint = ConstructorParameters<typeof HttpRequests>[0];
-
-const LINES = {
-  socket: (endpoint: Endpoint): Line => {
-    const requests = new HttpRequests(endpoint);
-    return Object.assign(new SocketTransport(endpoint), {
-      cancel: (run: string) => requests.cancel(run),
-    });
+const TRANSPORTS = {
+  WebSocket: (endpoint: Endpoint): Transport => {
+    const http = new HttpTransport(endpoint);
+    return Object.assign(new WebSocketTransport(endpoint), { cancel: (run: string) => http.cancel(run) });
   },
-  SSE: (endpoint: Endpoint): Line => {
-    const requests = new HttpRequests(endpoint);
-    return Object.assign(new HttpTransport(requests), {
-      cancel: (run: string) => requests.cancel(run),
-    });
-  },
+  SSE: (endpoint: Endpoint): Transport => new HttpTransport(endpoint),
 };
 
 /** What the model says, each step after the client has what came before. */
@@ -64,7 +54,7 @@ class Progress {
   }
 }
 
-async function answer(t: TestContext, line: keyof typeof LINES, cutAfter: number | undefined) {
+async function answer(t: TestContext, over: keyof typeof TRANSPORTS, cutAfter: number | undefined) {
   const progress = new Progress();
   const { reached } = progress;
   const server = await startServer(t, {
@@ -80,18 +70,21 @@ async function answer(t: TestContext, line: keyof typeof LINES, cutAfter: number
     ],
   });
   const proxy = await startProxy(t, server.port);
-  const transport = LINES[line]({ server: new URL(`${proxy.url}/`), key: () => undefined });
+  const transport = TRANSPORTS[over]({ server: new URL(`${proxy.url}/`), key: () => undefined });
   t.after(() => transport.close());
   // Before the first event: the message has arrived, and nothing has come back.
   if (cutAfter === 0) void server.model.nextAsked().then(() => proxy.cut());
   let last = 0;
   const session = new ChatSession({
     transport,
-    connection: new Connection(() => {}),
-    judgeError: (error) => error,
+    reconnect: new ReconnectPolicy(() => {}),
+    classifyError: (error) => error,
     onToken: () => {},
+    onTool: () => {},
+    onAnswerEnd: () => {},
+    onFilesGone: () => {},
     onChange: () => {
-      const after = session.stored.run?.after ?? last;
+      const after = session.data.run?.after ?? last;
       while (last < after) {
         last += 1;
         if (last === cutAfter) proxy.cut();
@@ -99,10 +92,10 @@ async function answer(t: TestContext, line: keyof typeof LINES, cutAfter: number
       }
     },
   });
-  await session.send({ text: "Go", attachments: [], files: [] });
+  await session.send({ text: "Go", attachments: [], files: [] }).ended;
   return {
     messages: session.messages,
-    state: session.stored.state,
+    state: session.data.state,
     events: last + 1,
     modelRequests: server.model.asked.length,
   };
@@ -114,13 +107,27 @@ const timeless = (value: unknown) =>
     JSON.stringify(value, (key, item: unknown) => (/^(startedAt|endedAt|durationMs)$/.test(key) ? undefined : item)),
   );
 
-for (const line of ["socket", "SSE"] as const) {
-  test(`over ${line}, a line that is cut before or after any event of an answer changes nothing of it, and the agent runs once`, async (t) => {
-    const whole = await answer(t, line, undefined);
+for (const over of ["WebSocket", "SSE"] as const) {
+  test(`over ${over}, a connection that is cut before or after any event changes nothing of an answer, and the agent runs once`, async (t) => {
+    const whole = await answer(t, over, undefined);
     const expected = timeless(whole);
     assert.equal(expected.modelRequests, 2);
     for (let cutAfter = 0; cutAfter < expected.events; cutAfter++) {
-      assert.deepEqual(timeless(await answer(t, line, cutAfter)), expected, `cut after event ${cutAfter}`);
+      assert.deepEqual(timeless(await answer(t, over, cutAfter)), expected, `cut after event ${cutAfter}`);
     }
   });
 }
+
+test("pauses double from 2 seconds on and stay at 30", async (t) => {
+  t.mock.method(Math, "random", () => 1);
+  const clock = stopClock(t);
+  const policy = new ReconnectPolicy(() => {});
+  const pauses: number[] = [];
+  for (let attempt = 0; attempt < 7; attempt++) {
+    const waiting = policy.wait();
+    pauses.push(policy.retryIn);
+    clock.tick(30_000);
+    await waiting;
+  }
+  assert.deepEqual(pauses, [1, 2, 4, 8, 16, 30, 30]);
+});

@@ -1,14 +1,14 @@
-/** A chat server whose answers a test scripts, event by event. Real HTTP and WebSocket on a free port. */
+/** A chat server whose answers a test scripts, event by event: for what no real server sends. HTTP and WebSocket on a free port. */
 
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
-import type { StreamEvent } from "../../server/protocol/events.ts";
+import type { NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
+import { encodeFrame } from "../../server/protocol/sse.ts";
 import { within } from "../support/deadline.ts";
-import { answerHttp, answerSocket, type Runs, type Turn } from "./scripted-runs.ts";
 
 export const INFO: AgentInfo = {
   name: "Acme Support",
@@ -16,22 +16,34 @@ export const INFO: AgentInfo = {
   auth_required: false,
   welcome: "Hi! What can I do for you?",
   suggestions: ["What can you do?"],
-  attachments: {
-    media_types: ["image/png", "application/pdf"],
-    max_bytes: 20 * 1024 * 1024,
-    max_count: 2,
-  },
+  attachments: { media_types: ["image/png", "application/pdf"], max_bytes: 20 * 1024 * 1024, max_count: 2 },
   max_body_bytes: 64 * 1024 * 1024,
 };
 
 export interface ScriptOptions {
   info?: Partial<AgentInfo>;
-  /** The key to ask for; none lets everybody in. */
+  /** The key to ask for; without one everybody is let in. */
   key?: string;
-  /** Whether nobody answers at the moment. */
+  /** Whether the server does not answer at the moment. */
   isDown?: () => boolean;
-  /** `false` refuses every upgrade, as a proxy that knows no WebSocket does. */
-  socket?: boolean;
+  /** `false` refuses every upgrade, as a proxy that knows no WebSocket does. A function is asked each time. */
+  socket?: boolean | (() => boolean);
+  /** Upgrades wait for it. */
+  upgrade?: () => Promise<unknown>;
+}
+
+/** One message that the server received, and the means to answer it. */
+export interface Turn {
+  body: Record<string, unknown>;
+  over: "socket" | "http";
+  authorization: string | undefined;
+  send(...events: StreamEvent[]): void;
+  /** Cuts the connection without a word. The run goes on: a client that resumes it gets what is sent meanwhile. */
+  cut(): void;
+  /** Forgets the run, as a server does after a while. */
+  forget(): void;
+  /** Resolves when the connection is closed. */
+  gone: Promise<unknown>;
 }
 
 export interface ScriptedServer {
@@ -48,57 +60,115 @@ export interface ScriptedServer {
 
 export const token = (data: string): StreamEvent => ({ type: "token", data });
 
-export const done = (data: string, state = {}): StreamEvent => ({
-  type: "done",
-  data,
-  state,
-  finish_reason: "stop",
-});
+export const done = (data: string, state = {}): StreamEvent => ({ type: "done", data, state, finish_reason: "stop" });
+
+/** One run: its events so far, and the connection that gets them now. */
+class ScriptedRun {
+  readonly #events: NumberedEvent[] = [];
+  #write: ((event: NumberedEvent) => void) | undefined;
+
+  readonly send = (...events: StreamEvent[]) => {
+    for (const event of events) {
+      const numbered = { ...event, id: this.#events.length + 1 };
+      this.#events.push(numbered);
+      this.#write?.(numbered);
+    }
+  };
+
+  attach(after: number, write: (event: NumberedEvent) => void): void {
+    this.#events.slice(after).forEach(write);
+    this.#write = write;
+  }
+}
 
 export async function startScriptedServer(t: TestContext, options: ScriptOptions = {}): Promise<ScriptedServer> {
   const turns = channel<Turn>();
   const controls = channel<string>();
   const dialled: (string | null)[] = [];
-  const runs: Runs = new Map();
+  const runs = new Map<string, ScriptedRun>();
   const isRight = (key: string | null | undefined) => options.key === undefined || key === options.key;
+  const takesSockets = () => (typeof options.socket === "function" ? options.socket() : options.socket !== false);
+
+  /** Answers a message with a new run, or goes on with a run that is known. */
+  const begin = (turn: Omit<Turn, "send" | "forget">, write: (event: NumberedEvent) => void) => {
+    const id = String(turn.body.run);
+    const known = runs.get(id);
+    const run = known ?? new ScriptedRun();
+    runs.set(id, run);
+    run.attach(0, write);
+    if (!known) turns.push({ ...turn, send: run.send, forget: () => runs.delete(id) });
+  };
+
+  const answerSocket = (socket: WebSocket) =>
+    socket.on("message", (data) => {
+      const body = JSON.parse(String(data));
+      const send = (event: object) => socket.send(JSON.stringify(event));
+      if (body.type !== undefined) controls.push(body.type);
+      if (body.type === "clear") send({ type: "cleared", data: "" });
+      if (body.type === "resume") {
+        const known = runs.get(body.run);
+        if (known) known.attach(body.after, send);
+        else send({ type: "error", data: "no such run", code: "run_not_found", retryable: false });
+      }
+      if (body.type !== undefined) return;
+      const cut = () => socket.terminate();
+      begin({ body, over: "socket", authorization: undefined, cut, gone: once(socket, "close") }, send);
+    });
+
+  const answerHttp = async (req: IncomingMessage, res: ServerResponse) => {
+    const [, id = "", cancel] = /^\/api\/chat\/runs\/([^/]+)(\/cancel)?$/.exec(req.url ?? "") ?? [];
+    const known = runs.get(id);
+    if (id !== "" && (cancel || !known)) {
+      if (cancel && known) controls.push("cancel");
+      const error = { code: "run_not_found", message: "no such run" };
+      res.writeHead(known ? 200 : 404).end(JSON.stringify(known ? {} : { error }));
+      return;
+    }
+    let text = "";
+    for await (const chunk of req) text += chunk;
+    res.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
+    res.flushHeaders();
+    const write = (event: NumberedEvent) => {
+      res.write(encodeFrame(event));
+      if (event.type === "done" || event.type === "error") res.end();
+    };
+    if (known) {
+      controls.push("resume");
+      known.attach(Number(req.headers["last-event-id"]), write);
+      return;
+    }
+    const { authorization } = req.headers;
+    const cut = () => res.destroy();
+    begin({ body: JSON.parse(text), over: "http", authorization, cut, gone: once(res, "close") }, write);
+  };
 
   const http = createServer((req, res) => {
     res.setHeader("access-control-allow-origin", "*");
-    if (options.isDown?.()) {
-      req.socket.destroy();
-      return;
-    }
-    if (req.url === "/api/info") {
+    if (options.isDown?.()) req.socket.destroy();
+    else if (req.url === "/api/info") {
       const auth_required = options.key !== undefined;
       res.end(JSON.stringify({ ...INFO, auth_required, ...options.info }));
-    } else if (isRight(req.headers.authorization?.replace("Bearer ", ""))) {
-      void answerHttp(req, res, runs, turns.push, controls.push);
-    } else {
-      const error = { code: "unauthorized", message: "a key is needed" };
-      res.writeHead(401).end(JSON.stringify({ error }));
-    }
+    } else if (isRight(req.headers.authorization?.replace("Bearer ", ""))) void answerHttp(req, res);
+    else res.writeHead(401).end(JSON.stringify({ error: { code: "unauthorized", message: "a key is needed" } }));
   });
   const sockets = new WebSocketServer({ noServer: true });
-  http.on("upgrade", (req, stream, head) => {
-    if (options.isDown?.()) {
-      stream.destroy();
-      return;
+  http.on("upgrade", async (req, stream, head) => {
+    await options.upgrade?.();
+    if (options.isDown?.()) stream.destroy();
+    else if (!takesSockets()) stream.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n");
+    else {
+      sockets.handleUpgrade(req, stream, head, (socket) => {
+        const key = new URL(req.url ?? "/", "http://x").searchParams.get("key");
+        dialled.push(key);
+        if (isRight(key)) answerSocket(socket);
+        else refuse(socket);
+      });
     }
-    if (options.socket === false) {
-      stream.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n");
-      return;
-    }
-    sockets.handleUpgrade(req, stream, head, (socket) => {
-      const key = new URL(req.url ?? "/", "http://x").searchParams.get("key");
-      dialled.push(key);
-      if (isRight(key)) answerSocket(socket, runs, turns.push, controls.push);
-      else refuse(socket);
-    });
   });
   http.listen(0, "127.0.0.1");
   await once(http, "listening");
   t.after(() => {
-    // An element that is still in the page dials again at once, and its line would keep the process.
+    // An element that is still in the page connects again at once, and its connection would keep the process.
     http.prependListener("connection", (connection) => connection.destroy());
     for (const socket of sockets.clients) socket.terminate();
     http.closeAllConnections();

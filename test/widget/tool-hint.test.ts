@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hintOf } from "../../widget/views/tool.ts";
+import { hintOf } from "../../widget/ui/tool-call.ts";
 
 const CASES: readonly (readonly [what: string, args: string, hint: string])[] = [
   ["words and numbers, however deep", '{"q":"tea","page":2,"in":{"tags":["a","b"]}}', "tea, 2, a, b"],

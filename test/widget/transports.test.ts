@@ -1,107 +1,140 @@
-import "./browser-globals.ts";
+/** The transports, without a DOM: against a server that a test scripts event by event. */
+
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import type { StreamEvent } from "../../server/protocol/events.ts";
-import { openedSockets } from "./browser-globals.ts";
-import { done, startScriptedServer, token } from "./scripted-server.ts";
-import { collect, connect, HttpTransport, NEVER, start, TURN } from "./transport-runs.ts";
+import { FallbackTransport } from "../../widget/transport/fallback.ts";
+import { HttpTransport } from "../../widget/transport/http.ts";
+import type { Endpoint, RunEvent, RunRequest, Transport } from "../../widget/transport/transport.ts";
+import { WebSocketTransport } from "../../widget/transport/websocket.ts";
+import { gate } from "../support/deadline.ts";
+import { openedSockets } from "./browser-stubs.ts";
+import { done, type ScriptOptions, startScriptedServer, token } from "./scripted-server.ts";
 
-const http = await import("../../widget/chunks/http.ts");
-const { FallbackTransport } = await import("../../widget/transport/fallback-transport.ts");
-const { SocketTransport } = await import("../../widget/transport/socket-transport.ts");
+const NEVER = new AbortController().signal;
+const TURN = { message: "Hi", attachments: [], state: { previous_response_id: "resp_1" } };
 
-for (const Transport of [SocketTransport, HttpTransport]) {
-  test(`${Transport.name} sends message and state, and yields the run's events in order`, async (t) => {
-    const { server, transport } = await connect(t, Transport);
+type Runs = Pick<Transport, "run">;
+
+async function connect<T extends { close(): void }>(
+  t: TestContext,
+  Transport: new (endpoint: Endpoint) => T,
+  { givenKey, ...options }: ScriptOptions & { givenKey?: string } = {},
+) {
+  const server = await startScriptedServer(t, options);
+  const transport = new Transport({ server: new URL(server.url), key: () => givenKey });
+  t.after(() => transport.close());
+  return { server, transport };
+}
+
+/** Resolves with the events of one request. A test may await the server's side first. */
+function collect(transport: Runs, request: RunRequest, signal = NEVER): Promise<RunEvent[]> {
+  const events: RunEvent[] = [];
+  const all = transport.run(request, (event) => events.push(event), signal).then(() => events);
+  all.catch(() => undefined);
+  return all;
+}
+
+let runs = 0;
+
+/** Each start is a run of its own. */
+function start(transport: Runs, signal = NEVER) {
+  runs += 1;
+  return collect(transport, { ...TURN, run: `run-${runs}` }, signal);
+}
+
+const typesAndData = (events: RunEvent[]) => events.map(({ type, data }) => [type, data]);
+
+for (const Transport of [WebSocketTransport, HttpTransport]) {
+  test(`${Transport.name} sends message and state, and reports the run's events in order`, async (t) => {
+    const { server, transport } = await connect<WebSocketTransport | HttpTransport>(t, Transport);
     const events = start(transport);
     const turn = await server.turn();
     assert.equal(turn.body.message, "Hi");
     assert.deepEqual(turn.body.state, TURN.state);
     turn.send(token("Hel"), token("lo"), done("Hello"));
-    assert.deepEqual(
-      (await events).map(({ type, data }) => [type, data]),
-      [
-        ["token", "Hel"],
-        ["token", "lo"],
-        ["done", "Hello"],
-      ],
-    );
+    assert.deepEqual(typesAndData(await events), [
+      ["token", "Hel"],
+      ["token", "lo"],
+      ["done", "Hello"],
+    ]);
   });
 
-  test(`${Transport.name} sends the key, and yields the refusal of a wrong one as an event`, async (t) => {
-    const right = await connect(t, Transport, { key: "k", givenKey: "k" });
+  test(`${Transport.name} sends the key, and reports the refusal of a wrong one as an event`, async (t) => {
+    const right = await connect<WebSocketTransport | HttpTransport>(t, Transport, { key: "k", givenKey: "k" });
     const events = start(right.transport);
     (await right.server.turn()).send(done("in"));
     assert.equal((await events).at(-1)?.type, "done");
 
-    const wrong = await connect(t, Transport, { key: "k", givenKey: "w" });
+    const wrong = await connect<WebSocketTransport | HttpTransport>(t, Transport, { key: "k", givenKey: "w" });
     const [refusal] = await start(wrong.transport);
     assert.equal(refusal?.type === "error" && refusal.code, "unauthorized");
   });
 
-  test(`${Transport.name} throws connection_lost when the line breaks in mid-answer`, async (t) => {
-    const { server, transport } = await connect(t, Transport);
-    const run = transport.run({ ...TURN, run: "run" }, NEVER)[Symbol.asyncIterator]();
-    const first = run.next();
+  test(`${Transport.name} proves a key without a run`, async (t) => {
+    const right = await connect<WebSocketTransport | HttpTransport>(t, Transport, { key: "k", givenKey: "k" });
+    assert.equal(await right.transport.check(), undefined);
+    const wrong = await connect<WebSocketTransport | HttpTransport>(t, Transport, { key: "k", givenKey: "w" });
+    assert.equal((await wrong.transport.check())?.code, "unauthorized");
+  });
+
+  test(`${Transport.name} fails with connection_lost when the connection breaks in mid-answer`, async (t) => {
+    const { server, transport } = await connect<WebSocketTransport | HttpTransport>(t, Transport);
+    const first = gate();
+    const run = transport.run({ ...TURN, run: "run" }, first.open, NEVER);
     const turn = await server.turn();
     turn.send(token("Hel"));
-    assert.equal((await first).value.data, "Hel");
+    await first.opened;
     turn.cut();
-    await assert.rejects(run.next(), { code: "connection_lost" });
+    await assert.rejects(run, { code: "connection_lost" });
   });
 
   test(`${Transport.name} resumes a run after the last event that arrived`, async (t) => {
-    const { server, transport } = await connect(t, Transport);
+    const { server, transport } = await connect<WebSocketTransport | HttpTransport>(t, Transport);
     const first = start(transport);
     const turn = await server.turn();
     turn.send(token("a"));
     turn.cut();
     await assert.rejects(first, { code: "connection_lost" });
     turn.send(token("b"), done("ab"));
-    const run = String(turn.body.run);
-    const rest = await collect(transport.resume({ run, after: 1 }, NEVER));
+    const rest = await collect(transport, { run: String(turn.body.run), after: 1 });
     assert.deepEqual(
       rest.map(({ data }) => data),
       ["b", "ab"],
     );
-    const [refusal] = await collect(transport.resume({ run: "another", after: 0 }, NEVER));
+    const [refusal] = await collect(transport, { run: "another", after: 0 });
     assert.equal(refusal?.type === "error" && refusal.code, "run_not_found");
   });
 
   test(`${Transport.name} ignores event kinds that it does not know`, async (t) => {
-    const { server, transport } = await connect(t, Transport);
+    const { server, transport } = await connect<WebSocketTransport | HttpTransport>(t, Transport);
     const events = start(transport);
-    const turn = await server.turn();
-    const unknown = { type: "news", data: 1 } as unknown as StreamEvent;
-    turn.send(unknown, done("Hello"));
-    assert.deepEqual(
-      (await events).map(({ type }) => type),
-      ["done"],
-    );
+    (await server.turn()).send({ type: "news", data: 1 } as unknown as StreamEvent, done("Hello"));
+    assert.deepEqual(typesAndData(await events), [["done", "Hello"]]);
   });
 
-  test(`${Transport.name} throws unreadable for an event with the wrong shape`, async (t) => {
-    const { server, transport } = await connect(t, Transport);
+  test(`${Transport.name} fails with unreadable for an event with the wrong shape`, async (t) => {
+    const { server, transport } = await connect<WebSocketTransport | HttpTransport>(t, Transport);
     const events = start(transport);
     (await server.turn()).send({ type: "token", data: 7 } as unknown as StreamEvent);
     await assert.rejects(events, { code: "unreadable" });
   });
+
+  test(`${Transport.name} asks the server to stop and reports its last events`, async (t) => {
+    const { server, transport } = await connect<WebSocketTransport | HttpTransport>(t, Transport);
+    const stop = new AbortController();
+    const events = start(transport, stop.signal);
+    const turn = await server.turn();
+    stop.abort();
+    assert.equal(await server.control(), Transport === HttpTransport ? "cancel" : "stop");
+    turn.send({ type: "done", data: "Half", state: {}, finish_reason: "stopped" });
+    const last = (await events).at(-1);
+    assert.equal(last?.type === "done" && last.finish_reason, "stopped");
+  });
 }
 
-test("the socket asks the server to stop and yields what it still says", async (t) => {
-  const { server, transport } = await connect(t, SocketTransport);
-  const stop = new AbortController();
-  const events = start(transport, stop.signal);
-  const turn = await server.turn();
-  stop.abort();
-  assert.equal(await server.control(), "stop");
-  turn.send({ type: "done", data: "Half", state: {}, finish_reason: "stopped" });
-  const last = (await events).at(-1);
-  assert.equal(last?.type === "done" && last.finish_reason, "stopped");
-});
-
-test("over HTTP a message leaves, and a question for what is missing of its answer does not", async (t) => {
+test("over HTTP a message is being sent, and a request for the missing events of its answer is not", async (t) => {
   const { server, transport } = await connect(t, HttpTransport);
   const events = start(transport);
   assert.equal(transport.unsent, Infinity);
@@ -110,24 +143,12 @@ test("over HTTP a message leaves, and a question for what is missing of its answ
   turn.cut();
   await assert.rejects(events, { code: "connection_lost" });
   turn.send(done("a"));
-  const rest = collect(transport.resume({ run: String(turn.body.run), after: 1 }, NEVER));
+  const rest = collect(transport, { run: String(turn.body.run), after: 1 });
   assert.equal(transport.unsent, 0);
   await rest;
 });
 
-test("HTTP cancels the run and yields what it still says", async (t) => {
-  const { server, transport } = await connect(t, HttpTransport);
-  const stop = new AbortController();
-  const events = start(transport, stop.signal);
-  const turn = await server.turn();
-  stop.abort();
-  assert.equal(await server.control(), "cancel");
-  turn.send({ type: "done", data: "Half", state: {}, finish_reason: "stopped" });
-  const last = (await events).at(-1);
-  assert.equal(last?.type === "done" && last.finish_reason, "stopped");
-});
-
-test("HTTP hangs up on a run that cannot be cancelled", async (t) => {
+test("HTTP disconnects from a run that cannot be cancelled", async (t) => {
   const { server, transport } = await connect(t, HttpTransport);
   const stop = new AbortController();
   const events = start(transport, stop.signal);
@@ -138,8 +159,8 @@ test("HTTP hangs up on a run that cannot be cancelled", async (t) => {
   await turn.gone;
 });
 
-test("the socket is opened once for two runs, and again when it dropped between them", async (t) => {
-  const { server, transport } = await connect(t, SocketTransport);
+test("the socket is opened once for two runs, and again when it was cut between them", async (t) => {
+  const { server, transport } = await connect(t, WebSocketTransport);
   for (const dials of [1, 1, 2]) {
     if (dials === 2) {
       const noticed = openedSockets.map((socket) => once(socket, "close"));
@@ -153,15 +174,35 @@ test("the socket is opened once for two runs, and again when it dropped between 
   }
 });
 
-test("a socket that is closed as a page is left, without a word of the server, is a lost line", async (t) => {
-  const { server, transport } = await connect(t, SocketTransport);
+test("a socket that is closed as a page is left, without a word of the server, is a lost connection", async (t) => {
+  const { server, transport } = await connect(t, WebSocketTransport);
   const events = start(transport);
   await server.turn().then(() => server.cutSockets(1001));
   await assert.rejects(events, { code: "connection_lost" });
 });
 
+test("an old connection that ends after the next was opened does not cut the run of the next", async (t) => {
+  const opened = gate();
+  let upgrades = 0;
+  const { server, transport } = await connect(t, WebSocketTransport, {
+    upgrade: () => (upgrades++ === 0 ? opened.opened : Promise.resolve()),
+  });
+  const first = start(transport, AbortSignal.abort());
+  transport.close();
+  const events = start(transport);
+  const turn = await server.turn();
+  const [old] = openedSockets.slice(-2);
+  assert.ok(old);
+  const ended = once(old, "close");
+  opened.open();
+  await first;
+  await ended;
+  turn.send(token("Hel"), done("Hello"));
+  assert.equal((await events).at(-1)?.data, "Hello");
+});
+
 test("clear ends the run without a terminal event and waits for cleared", async (t) => {
-  const { server, transport } = await connect(t, SocketTransport);
+  const { server, transport } = await connect(t, WebSocketTransport);
   const events = start(transport);
   const turn = await server.turn();
   turn.send(token("old"));
@@ -170,51 +211,45 @@ test("clear ends the run without a terminal event and waits for cleared", async 
   assert.ok((await events).every(({ type }) => type === "token"));
 });
 
-test("the socket proves a key without a run", async (t) => {
-  const right = await connect(t, SocketTransport, { key: "k", givenKey: "k" });
-  assert.equal(await right.transport.check(), undefined);
-  const wrong = await connect(t, SocketTransport, { key: "k", givenKey: "w" });
-  assert.equal((await wrong.transport.check())?.code, "unauthorized");
-});
-
 test("a key with special characters arrives on the socket as it is", async (t) => {
   const key = "a&b=c #+%/ü";
-  const { server, transport } = await connect(t, SocketTransport, { key, givenKey: key });
+  const { server, transport } = await connect(t, WebSocketTransport, { key, givenKey: key });
   await transport.check();
   assert.deepEqual(server.dialled, [key]);
 });
 
-test("a blocked socket falls back to HTTP, and the server's answer decides that", async (t) => {
-  const server = await startScriptedServer(t, { socket: false });
-  const endpoint = { server: new URL(server.url), key: () => "k" };
-  const down = new FallbackTransport(endpoint, async () => false);
-  await assert.rejects(start(down), { code: "unreachable" });
-
-  let asked = 0;
-  let loads = 0;
-  const up = new FallbackTransport(
-    endpoint,
-    async () => {
-      asked += 1;
-      return true;
+test("where the socket is blocked messages go over HTTP, and the socket is tried again after some minutes", async (t) => {
+  t.mock.timers.enable({ apis: ["Date"] });
+  let isBlocked = true;
+  const tries: boolean[] = [];
+  const { server, transport } = await connect(t, FallbackTransport, {
+    givenKey: "k",
+    socket: () => {
+      tries.push(isBlocked);
+      return !isBlocked;
     },
-    // At first the chunk cannot be had.
-    async () => (loads++ === 0 ? undefined : http),
-  );
-  await assert.rejects(start(up), { code: "unreachable" });
-  for (const message of ["first", "second"]) {
-    const events = start(up);
+  });
+  const ask = async (message: string) => {
+    const events = start(transport);
     const turn = await server.turn();
-    assert.equal(turn.over, "http");
-    assert.equal(turn.authorization, "Bearer k");
     turn.send(done(message));
     assert.equal((await events).at(-1)?.data, message);
-  }
-  assert.equal(asked, 1, "the second run knows already");
+    return [turn.over, turn.authorization];
+  };
+  assert.deepEqual(await ask("first"), ["http", "Bearer k"]);
+  assert.deepEqual(await ask("second"), ["http", "Bearer k"]);
+  assert.deepEqual(tries, [true], "the second message knows already");
+  isBlocked = false;
+  t.mock.timers.tick(6 * 60_000);
+  assert.deepEqual(await ask("third"), ["http", "Bearer k"], "no message waits for the socket");
+  const socket = openedSockets.at(-1) ?? assert.fail();
+  if (socket.readyState !== socket.OPEN) await once(socket, "open");
+  assert.deepEqual(await ask("fourth"), ["socket", undefined]);
 });
 
-test("a server that is down is unreachable on both transports", async () => {
+test("a server that is down is unreachable on all transports", async () => {
   const endpoint = { server: new URL("http://127.0.0.1:9/"), key: () => undefined };
-  await assert.rejects(start(new SocketTransport(endpoint)), { code: "unreachable" });
-  await assert.rejects(start(new HttpTransport(endpoint)), { code: "unreachable" });
+  for (const Transport of [WebSocketTransport, HttpTransport, FallbackTransport]) {
+    await assert.rejects(start(new Transport(endpoint)), { code: "unreachable" });
+  }
 });

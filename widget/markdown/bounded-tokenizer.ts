@@ -1,44 +1,68 @@
-import { Tokenizer, type Tokens } from "marked";
+import { Lexer, type Rules, Tokenizer, type Tokens } from "marked";
 
-/** Quotes and lists inside each other, and marks inside each other, up to this depth; what is deeper stays text. */
-export const maxNesting = 32;
+/** Quotes and lists inside each other, and marks inside each other, up to this depth. Deeper ones stay text. */
+const MAX_NESTING = 32;
 
 /** Lines that continue a list item or a quote without its indent or marker. marked's time grows with their square. */
-const maxLazyLines = 100;
+const MAX_LAZY_LINES = 100;
 
-/** No definition is longer, and marked would search a whole message for the end of its title. */
-const maxDefinition = 4096;
+/** Longest definition of a link. Without a limit marked searches the whole message for the end of a title. */
+const MAX_DEFINITION = 4096;
 
-const bullet = /^ {0,3}(?:[*+-]|\d{1,9}[.)])(?=\s|$)/;
+const BULLET = /^ {0,3}(?:[*+-]|\d{1,9}[.)])(?=\s|$)/;
 
-/** What may be an underlined heading: one of its first hundred lines shows it, and of more lines marked decides. */
-const underline = /^.+(\n.+){0,99}?\n {0,3}[=-]+[ \t]*(\n|$)|^(.+\n){100}/;
+/** The bullet of an item at the very start of a line: nothing inside an item stands there. */
+const OUTER_BULLET = /^(?:([*+-])|\d{1,9}([.)]))(?=\s|$)/;
+
+/** Text that may be an underlined heading: one of its first hundred lines shows it, and of more lines marked decides. */
+const UNDERLINE = /^.+(\n.+){0,99}?\n {0,3}[=-]+[ \t]*(\n|$)|^(.+\n){100}/;
+
+/** Where marked's rule for a table goes on from the head to the rows. */
+const TABLE_ROWS = "(?:\\n((?:(?!";
 
 /**
- * marked's tokenizer with ceilings, so that hostile text costs neither the stack nor seconds. Rules that few answers need are asked
- * only where they can match: browsers take a phone's frame to make code of each.
+ * marked's paragraph rule looks for a table at every line, and then reads the whole of it: quadratic for lines that only
+ * look like tables. Two lines decide, so the look-ahead ends there. If marked changes the rule, it is used as it is.
+ */
+function boundedRules(rules: Rules["block"]): Rules["block"] {
+  const { paragraph, table } = rules;
+  const wholeTable = table.source.replace(/(^|[^[])\^/g, "$1");
+  const head = wholeTable.slice(0, wholeTable.indexOf(TABLE_ROWS));
+  return { ...rules, paragraph: new RegExp(paragraph.source.replace(wholeTable, () => `${head}(?:\\n|$)`)) };
+}
+
+const BLOCK_RULES = boundedRules(Lexer.rules.block.gfm);
+
+/**
+ * marked's tokenizer with limits, so that hostile text costs neither the stack nor seconds. Rules that few answers need
+ * are tried only where they can match: browsers take a phone's frame to compile each of them.
  */
 export class BoundedTokenizer extends Tokenizer {
   #blocks = 0;
   #inlines = 0;
 
+  /** To be called when the lexer has been made, which sets its own rules. */
+  useBoundedRules(): void {
+    this.rules = { ...this.rules, block: BLOCK_RULES };
+  }
+
   override blockquote(src: string): Tokens.Blockquote | undefined {
-    if (this.#blocks >= maxNesting || !/^ {0,3}>/.test(src)) return undefined;
+    if (this.#blocks >= MAX_NESTING || !/^ {0,3}>/.test(src)) return undefined;
     return this.#nestBlock(() => {
-      // marked would judge what is in the quote by what is before it, and throw when that forbids a list.
+      // marked would read the quote's text in the light of the token before it, and throw when that forbids a list.
       delete this.lexer.state.lastToken;
       return super.blockquote(src.slice(0, quoteEnd(src)));
     });
   }
 
   override list(src: string): Tokens.List | undefined {
-    if (this.#blocks >= maxNesting || !bullet.test(src)) return undefined;
+    if (this.#blocks >= MAX_NESTING || !BULLET.test(src)) return undefined;
     return this.#nestBlock(() => super.list(src.slice(0, listEnd(src))));
   }
 
   override table(src: string): Tokens.Table | undefined {
     if (!/^.+\n[ |:-]+(\n|$)/.test(src)) return undefined;
-    // The head decides, so a table that it refuses is not read to its end first.
+    // The head decides, so a table with an invalid one is not read to its end first.
     const secondLine = src.indexOf("\n", src.indexOf("\n") + 1);
     if (secondLine > 0 && super.table(src.slice(0, secondLine)) === undefined) return undefined;
     return super.table(src);
@@ -49,16 +73,16 @@ export class BoundedTokenizer extends Tokenizer {
   }
 
   override lheading(src: string): Tokens.Heading | undefined {
-    return underline.test(src) ? super.lheading(src) : undefined;
+    return UNDERLINE.test(src) ? super.lheading(src) : undefined;
   }
 
   override def(src: string): Tokens.Def | undefined {
     if (!/^ {0,3}\[/.test(src)) return undefined;
     // Neither label nor title goes past a blank line.
-    const blank = src.slice(0, maxDefinition).search(/\n[ \t]*\n/);
+    const blank = src.slice(0, MAX_DEFINITION).search(/\n[ \t]*\n/);
     if (blank !== -1) return super.def(src.slice(0, blank));
-    if (src.length <= maxDefinition) return super.def(src);
-    return super.def(src.slice(0, src.lastIndexOf("\n", maxDefinition) + 1));
+    if (src.length <= MAX_DEFINITION) return super.def(src);
+    return super.def(src.slice(0, src.lastIndexOf("\n", MAX_DEFINITION) + 1));
   }
 
   override emStrong(src: string, maskedSrc: string, prevChar?: string): Tokens.Em | Tokens.Strong | undefined {
@@ -88,13 +112,13 @@ export class BoundedTokenizer extends Tokenizer {
       return tokenize();
     } finally {
       this.#blocks -= 1;
-      // marked forgets that it is in an item after a list in it, so the rest would depend on what is above it.
+      // marked forgets that it is in an item after a list in it, so the rest would depend on the text above it.
       state.top = top;
     }
   }
 
   #nestInline<Result>(tokenize: () => Result): Result | undefined {
-    if (this.#inlines >= maxNesting) return undefined;
+    if (this.#inlines >= MAX_NESTING) return undefined;
     this.#inlines += 1;
     try {
       return tokenize();
@@ -104,32 +128,29 @@ export class BoundedTokenizer extends Tokenizer {
   }
 }
 
-/** What a line begins with at its very start: nothing inside an item stands there. */
-const outerBullet = /^(?:([*+-])|\d{1,9}([.)]))(?=\s|$)/;
-
-/** What tells lists apart: their character, or what follows the number. */
+/** The character that the items of a list have in common: their bullet, or the mark behind their number. */
 function kindOf(line: string): string | undefined {
-  const [, character, delimiter] = outerBullet.exec(line) ?? [];
+  const [, character, delimiter] = OUTER_BULLET.exec(line) ?? [];
   return character ?? delimiter;
 }
 
-/** Where to stop reading a list: before another one, or a line too many that belongs to an item only by laziness. */
+/** Where to stop reading a list: before another one, or before too many lines that belong to an item only by laziness. */
 function listEnd(src: string): number {
   const kind = kindOf(src);
-  const indent = (bullet.exec(src)?.[0].length ?? 1) + 1;
+  const indent = (BULLET.exec(src)?.[0].length ?? 1) + 1;
   let lazy = 0;
   let afterBlank = false;
   let isEmpty = false;
   for (const { start, line } of linesOf(src)) {
     const isBlank = line.trim() === "";
-    if (bullet.test(line)) {
+    if (BULLET.test(line)) {
       lazy = 0;
       if (kind && (kindOf(line) ?? kind) !== kind) return start;
     } else if (!isBlank && line.search(/\S/) < indent) {
       // After a blank line nothing is lazy: the list is over.
       if (afterBlank) return src.length;
       lazy += 1;
-      if (lazy > maxLazyLines) return start;
+      if (lazy > MAX_LAZY_LINES) return start;
     }
     // An item that begins with two blank lines is empty, and the list over.
     if (isBlank && afterBlank && isEmpty) return start;
@@ -139,13 +160,13 @@ function listEnd(src: string): number {
   return src.length;
 }
 
-/** Where to stop reading a quote: before a line too many without its marker. */
+/** Where to stop reading a quote: before too many lines without its marker. */
 function quoteEnd(src: string): number {
   let lazy = 0;
   for (const { start, line } of linesOf(src)) {
     if (line.trim() === "") return src.length;
     if (!/^ {0,3}>/.test(line)) lazy += 1;
-    if (lazy > maxLazyLines) return start;
+    if (lazy > MAX_LAZY_LINES) return start;
   }
   return src.length;
 }

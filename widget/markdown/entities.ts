@@ -1,13 +1,14 @@
 import { html, render } from "lit";
 
-const reference = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z][a-zA-Z0-9]{1,31}));/g;
+const REFERENCE = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z][a-zA-Z0-9]{1,31}));/g;
 
-/** Names that were asked for, with their characters, or with the reference as it was written where there are none. */
+/** The characters of the names that were resolved so far; of an unknown name the reference as it was written. */
 const known = new Map<string, string>();
 
 /**
  * The browser knows all 2,125 names; a table of our own would be as large as the rest of this folder. Only letters and
- * digits get here, so what is parsed can be nothing but this one reference, and Lit's policy may parse it.
+ * digits get here, so the HTML that is parsed can be nothing but this one reference. Trusted Types ask for a policy: this
+ * borrows Lit's, by a template that Lit takes for its own.
  */
 function named(name: string): string {
   const whole = `&${name};`;
@@ -33,7 +34,7 @@ function fromCode(code: number): string {
 /** Resolves character references; unknown names stay as written. */
 export function decodeEntities(text: string): string {
   if (!text.includes("&")) return text;
-  return text.replace(reference, (_whole, decimal?: string, hex?: string, name = "") => {
+  return text.replace(REFERENCE, (_whole, decimal?: string, hex?: string, name = "") => {
     if (decimal !== undefined) return fromCode(Number.parseInt(decimal, 10));
     if (hex !== undefined) return fromCode(Number.parseInt(hex, 16));
     return fromName(name);

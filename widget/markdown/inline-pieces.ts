@@ -1,21 +1,21 @@
-import { closeMarks } from "./close-marks.ts";
+import { healInline } from "./heal.ts";
 
-/** Longest inline text that is lexed at once; a paragraph is rarely longer. marked's time grows with the square. */
-const maxLength = 4096;
+/** Longest inline text that is lexed at once. A paragraph is rarely longer, and marked's time grows with the square. */
+const MAX_LENGTH = 4096;
 
 /** Most marks in one piece, for the same reason. */
-const maxMarks = 256;
+const MAX_MARKS = 256;
 
 /** How many gaps are tried for one at which no mark is open. */
-const maxTries = 64;
+const MAX_TRIES = 64;
 
-const base64Run = /[A-Za-z0-9+/=]*\)?/y;
-const marks = /[*_~]+|[[<`\\!]/g;
+const BASE64_RUN = /[A-Za-z0-9+/=]*\)?/y;
+const MARKS = /[*_~]+|[[<`\\!]/g;
 
 /**
  * Cuts inline text into pieces that are lexed apart, at a single white space where there is one. The cuts depend only on
- * what precedes them, so text that grows keeps its earlier pieces. Pieces with no white space between them are answered
- * together, since they make one word.
+ * the text before them, so text that grows keeps its earlier pieces. Pieces with no white space between them make one
+ * word, so they are returned together.
  */
 export function inlinePieces(source: string): string[][] {
   const groups: string[][] = [[]];
@@ -34,30 +34,30 @@ export function inlinePieces(source: string): string[][] {
 
 function pieceLimit(source: string, start: number): number {
   let count = 0;
-  marks.lastIndex = start;
-  for (let mark = marks.exec(source); mark !== null; mark = marks.exec(source)) {
-    if (mark.index - start >= maxLength) break;
+  MARKS.lastIndex = start;
+  for (let mark = MARKS.exec(source); mark !== null; mark = MARKS.exec(source)) {
+    if (mark.index - start >= MAX_LENGTH) break;
     count += 1;
-    if (count === maxMarks) return mark.index;
+    if (count === MAX_MARKS) return mark.index;
   }
-  return start + maxLength;
+  return start + MAX_LENGTH;
 }
 
-/** Best is a gap at which no mark is open, so that nothing is lost. */
+/** The best place is a gap at which no mark is open, so that nothing is lost. */
 function cutBefore(source: string, start: number, limit: number): number {
   let fallback = 0;
-  for (let index = limit - 1, tries = maxTries; index > (start + limit) / 2; index -= 1) {
+  for (let index = limit - 1, tries = MAX_TRIES; index > (start + limit) / 2; index -= 1) {
     if (!isPlainGap(source, index)) continue;
     const piece = source.slice(start, index);
-    if (closeMarks(piece) === piece) return index;
+    if (healInline(piece) === piece) return index;
     fallback ||= index;
     tries -= 1;
     if (tries === 0) break;
   }
   if (fallback > 0) return fallback;
   // No gap: at least keep the bytes of a data: image together, and a surrogate pair.
-  base64Run.lastIndex = limit;
-  const end = limit + (base64Run.exec(source)?.[0].length ?? 0);
+  BASE64_RUN.lastIndex = limit;
+  const end = limit + (BASE64_RUN.exec(source)?.[0].length ?? 0);
   return /[\udc00-\udfff]/.test(source.charAt(end)) ? end + 1 : end;
 }
 

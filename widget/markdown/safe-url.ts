@@ -11,13 +11,13 @@ export interface SafeImage {
   readonly host: string;
 }
 
-const linkSchemes = new Set(["http:", "https:", "mailto:", "tel:"]);
-const rasterData = /^data:image\/(?:png|jpeg|gif|webp);base64,[a-z0-9+/]+={0,2}$/i;
+const LINK_SCHEMES = new Set(["http:", "https:", "mailto:", "tel:"]);
+const RASTER_DATA = /^data:image\/(?:png|jpeg|gif|webp);base64,[a-z0-9+/]+={0,2}$/i;
 
-// What a browser or a reader may skip over: controls, zero-width and bidi marks, every white space.
-const unseen = /[\p{Cc}\p{Cf}\p{Z}]/gu;
+/** What a browser or a reader may skip: controls, zero-width and bidi marks, white space. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Z}]/gu;
 
-const namesSchemeOrHost = /^(?:[a-z][a-z\d+.-]*:|\/\/)/i;
+const SCHEME_OR_HOST = /^(?:[a-z][a-z\d+.-]*:|\/\/)/i;
 
 /** Against the page's own base: with another scheme, `https:host` would be another address. */
 function parse(destination: string): URL | undefined {
@@ -41,13 +41,13 @@ function percentEncode(destination: string): string | undefined {
 /** Judges a decoded link destination: http, https, mailto, tel and relative ones pass, everything else is undefined. */
 export function safeLink(destination: string): SafeLink | undefined {
   const href = percentEncode(destination);
-  const judged = parse(destination.replace(unseen, ""));
+  const judged = parse(destination.replace(INVISIBLE, ""));
   const url = href === undefined ? undefined : parse(href);
   if (href === undefined || judged === undefined || url === undefined) return undefined;
   // Both readings must pass, so that no difference between our reading and a browser's opens a door.
-  if (!linkSchemes.has(judged.protocol) || !linkSchemes.has(url.protocol)) return undefined;
+  if (!LINK_SCHEMES.has(judged.protocol) || !LINK_SCHEMES.has(url.protocol)) return undefined;
   // A `<base>` of the page may lead relative destinations to another site.
-  const isRelative = url.origin === location.origin && !namesSchemeOrHost.test(href);
+  const isRelative = url.origin === location.origin && !SCHEME_OR_HOST.test(href);
   if (isRelative) return { href, host: "" };
   return { href: url.href, host: url.host || decodedPath(url) };
 }
@@ -63,10 +63,10 @@ function decodedPath(url: URL): string {
 
 /** Judges a decoded image source: raster `data:` URLs and absolute http(s) ones pass, everything else is undefined. */
 export function safeImage(source: string): SafeImage | undefined {
-  const compact = source.replace(unseen, "");
-  if (rasterData.test(compact)) return { src: compact, host: "" };
+  const compact = source.replace(INVISIBLE, "");
+  if (RASTER_DATA.test(compact)) return { src: compact, host: "" };
   const link = safeLink(source);
-  // A relative image would be a request to the page's own server that nobody asked for.
+  // A relative image would be a request to the page's own server, without a click.
   if (!link?.host || !/^https?:/.test(link.href)) return undefined;
   return { src: link.href, host: link.host };
 }

@@ -1,47 +1,55 @@
-/** Unknown JSON to an event. The server is ours, but a proxy's page or a newer version may speak instead. */
+/** Unknown JSON to an event. A proxy's error page or a newer server may be at the other end. */
 
 import type { ConversationState, FinishReason } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
-import type { SocketEvent } from "../../server/protocol/events.ts";
-import { TransportError } from "./transport.ts";
+import type { ClearedEvent } from "../../server/protocol/events.ts";
+import { isRecord } from "../../server/protocol/json.ts";
+import { type RunEvent, TransportError } from "./transport.ts";
 
 type Fields = Record<string, unknown>;
 
+/** Everything that the server says on a socket. */
+export type SocketMessage = RunEvent | (ClearedEvent & { readonly id?: number });
+
 /**
- * Reads one event. An unknown type gives `undefined`, so that a newer server can add kinds;
- * anything else that does not fit throws.
+ * Reads one event. Unknown types give `undefined`, so that a newer server can add some; anything else that does not fit
+ * throws a `TransportError`.
  */
-export function parseEvent(text: string): (SocketEvent & { id?: number }) | undefined {
-  const fields = parseObject(text);
-  const event = readEvent(fields);
+export function parseEvent(json: string): SocketMessage | undefined {
+  const fields = object(parseJson(json));
+  const event = eventOf(fields);
   return event && typeof fields.id === "number" ? { ...event, id: fields.id } : event;
 }
 
-function readEvent(event: Fields): SocketEvent | undefined {
-  const { data } = event;
-  const type = event.type as SocketEvent["type"];
+function eventOf(fields: Fields): SocketMessage | undefined {
+  const { data } = fields;
+  const type = fields.type as SocketMessage["type"];
   switch (type) {
     case "token":
     case "thinking":
       return { type, data: string(data) };
-    case "tool_call": {
+    case "tool_call":
+      return { type, data: { ...toolCall(object(data)), status: "running" } };
+    case "tool_approval": {
       const call = object(data);
-      const [id, tool, args] = [string(call.id), string(call.tool), string(call.arguments)];
-      return { type, data: { id, tool, arguments: args, status: "running" } };
+      return { type, data: { ...toolCall(call), text: string(call.text), expires_at: string(call.expires_at) } };
     }
     case "tool_result":
       return { type, data: toolResult(object(data)) };
-    case "done": {
-      const finish_reason = finishReason(event.finish_reason);
-      return { type, data: string(data), state: state(event.state), finish_reason };
-    }
+    case "done":
+      return {
+        type,
+        data: string(data),
+        state: stateOf(fields.state),
+        finish_reason: finishReasonOf(fields.finish_reason),
+      };
     case "error":
       return {
         type,
         data: string(data),
-        code: errorCode(event.code),
-        retryable: event.retryable === true,
-        ...(event.state === undefined ? {} : { state: state(event.state) }),
+        code: errorCodeOf(fields.code),
+        retryable: fields.retryable === true,
+        ...(fields.state === undefined ? {} : { state: stateOf(fields.state) }),
       };
     case "cleared":
       return { type, data: "" };
@@ -55,51 +63,50 @@ function unknownType(_type: never): undefined {
   return undefined;
 }
 
-/** A newer server's codes are passed on: a table of ours would cost more than it tells. */
-export function errorCode(value: unknown): ErrorCode {
+/** A newer server may use codes that are not in our table. */
+export function errorCodeOf(value: unknown): ErrorCode {
   return typeof value === "string" ? (value as ErrorCode) : "internal";
 }
 
-export function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+function toolCall(call: Fields) {
+  return { id: string(call.id), tool: string(call.tool), arguments: string(call.arguments) };
 }
 
-function parseObject(text: string): Fields {
+function toolResult(result: Fields) {
+  const { status, duration_ms } = result;
+  return {
+    id: string(result.id),
+    tool: string(result.tool),
+    output: string(result.output),
+    status: status === "failed" ? "failed" : "completed",
+    duration_ms: typeof duration_ms === "number" ? duration_ms : 0,
+  } as const;
+}
+
+function finishReasonOf(value: unknown): FinishReason | "approval_required" {
+  const isKnown = /^(length|content_filter|max_turns|stopped|approval_required)$/.test(String(value));
+  return isKnown ? (value as FinishReason) : "stop";
+}
+
+/** Opaque to clients: it is sent back as it came. */
+function stateOf(value: unknown): ConversationState {
+  return object(value) as unknown as ConversationState;
+}
+
+function parseJson(json: string): unknown {
   try {
-    return object(JSON.parse(text));
+    return JSON.parse(json);
   } catch (cause) {
     throw new TransportError("unreadable", { cause });
   }
 }
 
 function object(value: unknown): Fields {
-  if (!isObject(value)) throw new TransportError("unreadable");
+  if (!isRecord(value)) throw new TransportError("unreadable");
   return value;
 }
 
 function string(value: unknown): string {
   if (typeof value !== "string") throw new TransportError("unreadable");
   return value;
-}
-
-function state(value: unknown): ConversationState {
-  // Opaque to a client: it goes back as it came.
-  return object(value) as unknown as ConversationState;
-}
-
-function toolResult(data: Fields) {
-  const status = data.status === "failed" ? "failed" : "completed";
-  const duration = data.duration_ms;
-  return {
-    id: string(data.id),
-    tool: string(data.tool),
-    output: string(data.output),
-    status,
-    duration_ms: typeof duration === "number" ? duration : 0,
-  } as const;
-}
-
-function finishReason(value: unknown): FinishReason {
-  const known = /^(length|content_filter|max_turns|stopped)$/.test(String(value));
-  return known ? (value as FinishReason) : "stop";
 }

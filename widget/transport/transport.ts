@@ -1,74 +1,105 @@
-/** The seam between the conversation and the line that carries it. */
+/** The seam between a run and the connection that carries it. */
 
 import type { Attachment } from "../../server/protocol/attachments.ts";
-import type { ConversationState } from "../../server/protocol/chat.ts";
-import type { ErrorEvent, StreamEvent } from "../../server/protocol/events.ts";
+import type { ConversationState, FinishReason } from "../../server/protocol/chat.ts";
+import type { DoneEvent, ErrorEvent, StreamEvent } from "../../server/protocol/events.ts";
 
-/** One message and what the server must know to answer it. */
-export interface ChatTurn {
-  /** Our name for the run: sent twice, it is still one run. */
+/** A tool call that waits until the person has approved or declined it. */
+export interface ToolApproval {
+  readonly id: string;
+  readonly tool: string;
+  /** One complete JSON text. */
+  readonly arguments: string;
+  /** What the person is asked. */
+  readonly text: string;
+  readonly expires_at: string;
+}
+
+/** The person's answer to a `ToolApproval`. */
+export interface ApprovalDecision {
+  readonly id: string;
+  readonly approved: boolean;
+  readonly reason?: string;
+  /** Changed arguments, as one JSON text. */
+  readonly arguments?: string;
+}
+
+type KnownEvent =
+  | Exclude<StreamEvent, DoneEvent>
+  | (Omit<DoneEvent, "finish_reason"> & { readonly finish_reason: FinishReason | "approval_required" })
+  | { readonly type: "tool_approval"; readonly data: ToolApproval };
+
+/** An event with its number within its run. A refusal of the request has none. */
+export type RunEvent = KnownEvent & { readonly id?: number };
+
+/** Starts a run. The client names it, so that the same message sent twice is answered once. */
+export interface StartRequest {
   readonly run: string;
   readonly message: string;
   readonly attachments: readonly Attachment[];
   /** The last good state; `{}` starts a new conversation. */
   readonly state: ConversationState;
+  /** Decisions about the tool calls that ended the last run. */
+  readonly approvals?: readonly ApprovalDecision[];
 }
 
-/** A run that the server was told of, and the last of its events that arrived; 0 for none. */
+/** A run that the server knows, and the number of its last event that arrived, or 0. As a request: the events after. */
 export interface RunPosition {
   readonly run: string;
   readonly after: number;
 }
 
-/** An event and its number within its run. A refusal of what was asked has none. */
-export type RunEvent = StreamEvent & { readonly id?: number };
+export type RunRequest = StartRequest | RunPosition;
 
-/** Where the server is, and the key as it is at the moment of asking. */
+export function isResume(request: RunRequest): request is RunPosition {
+  return "after" in request;
+}
+
+/** Where the server is, and the key at the time of the request. */
 export interface Endpoint {
-  /** Ends in a slash. */
+  /** Ends with a slash. */
   readonly server: URL;
   readonly key: () => string | undefined;
-  /** Called when the server has opened a line or answered: it is there, whatever it says and when. */
+  /** Called when a connection is open or a response arrives: the server is there, whatever it says and when. */
   readonly onOpen?: () => void;
 }
 
 /**
- * Carries one run at a time. A refusal by the server is an `error` event, of whatever kind;
- * `TransportError` is thrown for nothing but a line that failed. The run then goes on at the server for
- * a while, and `resume` gets what was missed.
+ * Carries one run at a time. A refusal by the server is an `error` event; `TransportError` is thrown only when the
+ * connection fails. The run then goes on at the server for a while, and a request with its position gets the missing
+ * events.
  */
-export interface ChatTransport {
-  /** Characters of the last message that have not left yet; infinite while nobody knows how many. */
+export interface Transport {
+  /** Characters of the last message that have not been sent yet; infinite where the browser does not say how many. */
   readonly unsent: number;
   /**
-   * Starts a run and yields its events; `done` or `error` is the last. Aborting `signal` asks the run to
-   * stop: what the server still says is yielded, and the end may then come without a terminal event.
+   * Calls `onEvent` for each event and resolves after the terminal one. Aborting `signal` asks the server to stop the
+   * run: its last events are still reported, and the promise may then resolve without a terminal event.
    */
-  run(turn: ChatTurn, signal: AbortSignal): AsyncIterable<RunEvent>;
-  /** Like `run`, for the events after a position. */
-  resume(position: RunPosition, signal: AbortSignal): AsyncIterable<RunEvent>;
-  /** Ends a run in progress without a terminal event and makes the server's side forget the conversation. */
+  run(request: RunRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void>;
+  /** Ends a run in progress without a terminal event, and makes the server forget the conversation. */
   clear(): Promise<void>;
-  /** Whether the server lets this key in; `undefined` when it does, or when only a run can tell. */
+  /** Ends a run that is no longer followed. Tries once, and says whether the server has received it. */
+  cancel(run: string): Promise<boolean>;
+  /**
+   * Asks the server whether it accepts the key. Resolves with the refusal, if any; rejects when the server does not
+   * answer.
+   */
   check(): Promise<ErrorEvent | undefined>;
-  /** Hangs up; an event source that is being read throws `connection_lost`. The next run dials again. */
+  /** Closes the connection. A run in progress is rejected with `connection_lost`; the next run connects again. */
   close(): void;
 }
 
-/** A transport that can end a run that nobody listens to. */
-export interface CancellingTransport extends ChatTransport {
-  /** Tries once, and says whether the server has heard: it ends such a run by itself later. */
-  cancel(run: string): Promise<boolean>;
-}
-
 /**
- * `unreachable`: nothing was sent. `connection_lost`: the run may have happened. `silent`: the same, and it is not known
- * whether the line is dead or the agent takes its time.
+ * `unreachable`: the server got nothing. `connection_lost`: it may have the run. `silent`: likewise, and the
+ * connection may be dead or the agent slow. `unreadable`: what answers does not speak our protocol.
  */
-export class TransportError extends Error {
-  readonly code: "unreachable" | "connection_lost" | "silent" | "unreadable";
+export type TransportErrorCode = "unreachable" | "connection_lost" | "silent" | "unreadable";
 
-  constructor(code: TransportError["code"], options?: ErrorOptions) {
+export class TransportError extends Error {
+  readonly code: TransportErrorCode;
+
+  constructor(code: TransportErrorCode, options?: ErrorOptions) {
     super(code, options);
     this.name = "TransportError";
     this.code = code;
@@ -76,15 +107,15 @@ export class TransportError extends Error {
 }
 
 /**
- * After a silence of this length, in milliseconds, the line is tried. Over HTTP the server's keep-alives come far more often; the
- * pings of a socket, however, no script hears.
+ * After so long without an event, in milliseconds, the connection is replaced. Over HTTP the server's keep-alive
+ * comments arrive far more often; the pings of a WebSocket are not visible to scripts.
  */
 export const SILENCE_MS = 45_000;
 
-/** How long the server may take to end a run that it was told to end. */
+/** How long the server may take to end a run that it was asked to end. */
 export const ANSWER_WITHIN_MS = 5_000;
 
 /** Whether an event is the last one of its run. */
-export function isTerminal(event: StreamEvent): boolean {
-  return event.type === "done" || event.type === "error";
+export function isTerminal({ type }: RunEvent): boolean {
+  return type === "done" || type === "error";
 }

@@ -1,0 +1,91 @@
+/** What a tab has kept of its chats: read, changed or held back from outside. */
+
+import type { Page } from "playwright-core";
+
+/** Runs in the page, where names of functions do not survive: as a text. */
+const TOOLS = `
+  const settled = (request) => new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+  const STORES = ["summaries", "conversations"];
+  const open = async () => {
+    const known = await indexedDB.databases();
+    return known.some(({ name }) => name === "agent-chat") ? settled(indexedDB.open("agent-chat")) : undefined;
+  };
+  const all = async () => {
+    const database = await open();
+    if (!database) return [[], []];
+    const rows = STORES.map((name) => settled(database.transaction(name).objectStore(name).getAll()));
+    database.close();
+    return Promise.all(rows);
+  };
+  const replace = async (rows) => {
+    const database = await open();
+    const change = database.transaction(STORES, "readwrite");
+    STORES.forEach((name, index) => {
+      change.objectStore(name).clear();
+      for (const row of rows[index]) change.objectStore(name).put(row);
+    });
+    await new Promise((resolve) => { change.oncomplete = resolve; });
+    database.close();
+  };
+`;
+
+const run = <Result>(page: Page, code: string): Promise<Result> =>
+  page.evaluate(`(async () => { ${TOOLS} ${code} })()`);
+
+/** Everything that the tab has, as a text. */
+export const kept = (page: Page): Promise<string> =>
+  run(page, "return JSON.stringify([Object.entries(sessionStorage), await all()]);");
+
+/** Changes each stored conversation, `row`, by code. */
+export const changeKept = (page: Page, code: string): Promise<void> =>
+  run(
+    page,
+    `const [summaries, rows] = await all();
+    for (const row of rows) { ${code} }
+    await replace([summaries, rows]);`,
+  );
+
+/** Leaves the page as for another one of the same tab, and remembers under a name what is kept then. */
+export const leave = (page: Page, name: string): Promise<void> =>
+  run(
+    page,
+    `window.dispatchEvent(new PageTransitionEvent("pagehide", { persisted: true }));
+    const opening = indexedDB.open("copies");
+    opening.onupgradeneeded = () => opening.result.createObjectStore("copies");
+    const copies = await settled(opening);
+    const copy = { rows: await all(), entries: Object.entries(sessionStorage) };
+    await settled(copies.transaction("copies", "readwrite").objectStore("copies").put(copy, "${name}"));
+    copies.close();`,
+  );
+
+/** Shows the page again as it was left; meanwhile another one has kept what was remembered under a name, or nothing. */
+export const goBack = (page: Page, name?: string): Promise<void> =>
+  run(
+    page,
+    `const copies = await settled(indexedDB.open("copies"));
+    const copy = await settled(copies.transaction("copies").objectStore("copies").get("${name}"));
+    copies.close();
+    await replace(copy?.rows ?? [[], []]);
+    sessionStorage.clear();
+    for (const [key, value] of copy?.entries ?? []) sessionStorage.setItem(key, value);
+    window.dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }));`,
+  );
+
+/** In the next page and its frames, what is kept is not to be had before the result is called. */
+export async function holdKept(page: Page): Promise<() => Promise<void>> {
+  await page.addInitScript(`
+    const isFree = () => localStorage.getItem("test-kept-is-free") !== null;
+    const opening = isFree() ? {} : indexedDB.open("agent-chat");
+    opening.onsuccess = () => {
+      const store = opening.result.transaction("conversations", "readwrite").objectStore("conversations");
+      const hold = () => {
+        store.get("held").onsuccess = () => (isFree() ? opening.result.close() : hold());
+      };
+      hold();
+    };
+  `);
+  return () => page.evaluate(() => localStorage.setItem("test-kept-is-free", "yes"));
+}

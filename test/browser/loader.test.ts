@@ -1,0 +1,334 @@
+/** `/widget.js`: the button in the corner before anything else is loaded, and what has the rest loaded. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, join } from "node:path";
+import { after, test } from "node:test";
+import { build } from "esbuild";
+import type { Page } from "playwright-core";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { DIST } from "../support/command.ts";
+import { gate } from "../support/deadline.ts";
+import { say } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { chatIn, failOnComplaints, isFocused } from "./chat-page.ts";
+import { button, panel, preview, visit } from "./launcher-page.ts";
+
+const browser = await launchBrowser({ after });
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** The file that a press of the button waits for. */
+const PANEL = "**/chunks/panel-*.js";
+
+/** What the page has loaded of the chat's server. */
+const loaded = (page: Page): Promise<string[]> =>
+  page.evaluate(() =>
+    performance
+      .getEntriesByType("resource")
+      .map(({ name }) => new URL(name).pathname)
+      .filter((path) => path !== "/favicon.ico"),
+  );
+
+for (const file of ["widget.js", "launcher.js"] as const) {
+  test(`the button stands there with /${file} alone, and one click opens the chat with the cursor in it`, async (t) => {
+    const chat = await visit(t, browser, { file, turns: [[say("Hello.")]] });
+    const { page, input } = chat;
+    const opener = page.getByRole("button", { name: "Open chat", expanded: false });
+    await opener.waitFor();
+    assert.deepEqual(await loaded(page), [`/${file}`]);
+    await opener.click();
+    await panel(page).waitFor();
+    await input.waitFor();
+    await page.waitForFunction(() => document.activeElement?.localName === "agent-chat-launcher");
+    assert.equal(await isFocused(input), true);
+    await chat.ask("Hi", "Hello.");
+    await page.keyboard.press("Escape");
+    await panel(page).waitFor({ state: "hidden" });
+    assert.equal(await isFocused(button(page)), true);
+  });
+}
+
+test("it follows the page's language and its own attributes, as the launcher does", async (t) => {
+  const { page } = await visit(t, browser);
+  await page.getByRole("button", { name: "Open chat" }).waitFor();
+  await page.evaluate(() => document.documentElement.setAttribute("lang", "fr"));
+  await page.getByRole("button", { name: "Ouvrir le chat" }).waitFor();
+  await page.evaluate(() => document.querySelector("agent-chat-launcher")?.setAttribute("label", "Une question ?"));
+  await page.getByRole("button", { name: "Une question ?" }).getByText("Une question ?").waitFor();
+  assert.deepEqual(await loaded(page), ["/widget.js"]);
+});
+
+test("a page opens the chat by the launcher's own method, hears of it, and what it has set is kept", async (t) => {
+  const { page } = await visit(t, browser);
+  const opened = await page.evaluate(async () => {
+    const launcher = document.querySelector("agent-chat-launcher");
+    if (!launcher) return "no launcher";
+    let opened = 0;
+    launcher.addEventListener("agent-chat-open", () => opened++);
+    Object.assign(launcher, { strings: { composerLabel: "Your question" } });
+    await launcher.open();
+    return [opened, launcher.opened, launcher.chat?.localName];
+  });
+  assert.deepEqual(opened, [1, true, "agent-chat"]);
+  await page.getByRole("textbox", { name: "Your question" }).waitFor();
+});
+
+test("the keyboard opens it, and all else is loaded as soon as it has the focus", async (t) => {
+  const { page, input } = await visit(t, browser);
+  await button(page).waitFor();
+  assert.deepEqual(await loaded(page), ["/widget.js"]);
+  const asked = page.waitForRequest(PANEL);
+  await page.keyboard.press("Tab");
+  await asked;
+  await page.keyboard.press("Enter");
+  await input.waitFor();
+  assert.equal(await isFocused(input), true);
+});
+
+test("a chat that was open is open again on the next page; what opens or speaks by itself does", async (t) => {
+  const { page, input } = await visit(t, browser);
+  await button(page).click();
+  await input.waitFor();
+  await page.goto(new URL("/next", page.url()).href);
+  await input.waitFor();
+  const other = await visit(t, browser, { script: 'data-preview="Questions?" data-preview-after="0"' });
+  await preview(other.page).getByText("Questions?").waitFor();
+});
+
+test("what could not be loaded comes by itself when it can, and the button says meanwhile that it waits", async (t) => {
+  const { page, input, complaints } = await visit(t, browser);
+  await page.route(PANEL, (route) => route.abort());
+  const failed = page.waitForEvent("requestfailed");
+  await button(page).click();
+  await page.locator('[part="launcher"][aria-busy="true"]').waitFor();
+  await failed;
+  await page.unroute(PANEL);
+  await input.waitFor();
+  assert.equal(await isFocused(input), true);
+  assert.ok(complaints.splice(0).every((text) => /ERR_FAILED/.test(text)));
+});
+
+test("on a page with a chat of its own there is no button, and the chat is that of the script's server", async (t) => {
+  const chat = await visit(t, browser, {
+    body: '<agent-chat style="display: block; height: 400px"></agent-chat>',
+    turns: [[say("Hello.")]],
+  });
+  await chat.ask("Hi", "Hello.");
+  assert.equal(await button(chat.page).count(), 0);
+});
+
+test("a preview that the page sets later is shown, and a bubble that was seen has the next page load nothing before its time", async (t) => {
+  const { page } = await visit(t, browser, { script: 'data-preview-after="0"' });
+  await button(page).waitFor();
+  await page.evaluate(() => {
+    document.querySelector("agent-chat-launcher")?.setAttribute("preview", "Hello Ann");
+  });
+  await preview(page).getByText("Hello Ann").waitFor();
+  await page.goto(new URL("/next", page.url()).href);
+  await button(page).waitFor();
+  assert.deepEqual(await loaded(page), ["/widget.js"]);
+});
+
+test("a person who has gone on to another field by the time the chat could open is left there", async (t) => {
+  const { page } = await visit(t, browser, { body: '<input id="name">' });
+  const held = gate();
+  await page.route(PANEL, async (route) => {
+    await held.opened;
+    await route.continue();
+  });
+  await button(page).dblclick();
+  await page.locator('[part="launcher"][aria-busy="true"]').waitFor();
+  const name = page.locator("#name");
+  await name.fill("Ann");
+  held.open();
+  await page.locator('[part="launcher"]:not([aria-busy])').waitFor();
+  assert.equal(await isFocused(name), true);
+  assert.equal(await panel(page).isVisible(), false);
+  await button(page).click();
+  await panel(page).waitFor();
+});
+
+test("with both names on one page there is one button that opens one chat", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const tags = ["launcher", "widget"].map((it) => `<script src="${server.url}/${it}.js"></script>`);
+  for (const scripts of [tags, tags.toReversed()]) {
+    const site = await startSite(t, { "/": sitePage(scripts.join("")) });
+    const { page, complaints } = await openPage(t, browser);
+    await page.goto(site.url);
+    await page.waitForFunction(() => customElements.get("agent-chat-launcher"));
+    await button(page).click();
+    await chatIn(page.locator("agent-chat")).input.waitFor();
+    assert.equal(await button(page).count(), 1);
+    assert.deepEqual(complaints, []);
+  }
+});
+
+test("a launcher that another server's script has put there keeps its server, and so its key", async (t) => {
+  const [own, other] = [await startServer(t, { turns: [] }), await startServer(t, { turns: [] })];
+  const tags = `<script src="${own.url}/widget.js" data-key="own"></script><script src="${other.url}/widget.js"></script>`;
+  const site = await startSite(t, { "/": sitePage(tags) });
+  const { page } = await openPage(t, browser);
+  await page.goto(site.url);
+  await button(page).waitFor();
+  const server = page
+    .locator("agent-chat-launcher")
+    .evaluate((it: HTMLElementTagNameMap["agent-chat-launcher"]) => it.server);
+  assert.equal(await server, `${own.url}/`);
+});
+
+test("a policy that allows scripts with a nonce alone, with Trusted Types, is kept, and the site's key opens the chat", async (t) => {
+  const server = await startServer(t, {
+    turns: [[say("Hello.")]],
+    env: { PARLEY_WIDGET_KEY: "site-key" },
+  });
+  const policy = [
+    "default-src 'none'",
+    "script-src 'nonce-r4nd0m'",
+    `connect-src ${server.url} ${server.url.replace("http", "ws")}`,
+    "require-trusted-types-for 'script'",
+    "trusted-types lit-html",
+  ];
+  const tag = `<script src="${server.url}/widget.js" data-key="site-key" nonce="r4nd0m"></script>`;
+  const headers = { "content-security-policy": policy.join("; ") };
+  const site = await startSite(t, { "/": { html: sitePage(tag), headers } });
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  await page.goto(site.url);
+  await button(page).click();
+  await chatIn(page.locator("agent-chat")).ask("Hi", "Hello.");
+});
+
+test("a chat that the page adds later comes to life, and nothing of it is loaded before", async (t) => {
+  const chat = await visit(t, browser, { turns: [[say("Hello.")]] });
+  await button(chat.page).waitFor();
+  assert.deepEqual(await loaded(chat.page), ["/widget.js"]);
+  await chat.page.evaluate(() => {
+    const box = document.createElement("div");
+    box.innerHTML = '<p><agent-chat style="height: 400px"></agent-chat></p>';
+    document.body.append(box);
+  });
+  await chat.ask("Hi", "Hello.");
+});
+
+test('with data-launcher="none" there is no button, and a chat comes to life wherever the page puts it', async (t) => {
+  const chat = await visit(t, browser, { script: 'data-launcher="none"', turns: [[say("Hello.")]] });
+  await chat.page.evaluate(() => {
+    const box = document.body.appendChild(document.createElement("div"));
+    box.attachShadow({ mode: "open" }).innerHTML = '<agent-chat style="height: 400px"></agent-chat>';
+  });
+  await chat.ask("Hi", "Hello.");
+  assert.equal(await button(chat.page).count(), 0);
+});
+
+test("as a module it says once what to do instead, adds no button, and the page's chat works", async (t) => {
+  const chat = await visit(t, browser, {
+    script: 'type="module"',
+    body: '<agent-chat style="height: 400px"></agent-chat>',
+    turns: [[say("Hello.")]],
+  });
+  await chat.ask("Hi", "Hello.");
+  const said = chat.complaints.splice(0);
+  assert.equal(said.length, 1, said.join("\n"));
+  assert.match(said[0] ?? "", /as a module.*Use <script src=".*widget\.js" async>/);
+  assert.equal(await button(chat.page).count(), 0);
+});
+
+test("the server is where the script is, behind a path too, and the key is the tag's", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const site = await startSite(t, {
+    "/": sitePage(`<script src="${server.url}/chat/widget.js?v=1" data-key=" wk " data-auto-open="86400000"></script>`),
+  });
+  const { page } = await openPage(t, browser);
+  const asked: string[] = [];
+  await page.route("**/chat/**", async (route) => {
+    const { href, pathname } = new URL(route.request().url());
+    asked.push(pathname);
+    await route.continue({ url: href.replace("/chat/", "/") });
+  });
+  await page.goto(site.url);
+  await button(page).click();
+  await panel(page).waitFor();
+  const launcher = page.locator("agent-chat-launcher");
+  const set = await launcher.evaluate((it: HTMLElementTagNameMap["agent-chat-launcher"]) => [
+    it.server,
+    it.apiKey,
+    it.autoOpen,
+  ]);
+  assert.deepEqual(set, [`${server.url}/chat/`, "wk", "86400000"]);
+  assert.ok(
+    asked.some((path) => path.startsWith("/chat/chunks/")),
+    String(asked),
+  );
+  assert.ok(asked.includes("/chat/api/info"), String(asked));
+});
+
+test("a frame on another site takes the site's key from its address, and sends it to no server in one", async (t) => {
+  const server = await startServer(t, { turns: [[say("Hello.")]], env: { PARLEY_WIDGET_KEY: "site-key" } });
+  const site = await startSite(t, {
+    "/": sitePage(`<iframe src="${server.url}/?embed=1#key=site-key" style="width: 600px; height: 500px"></iframe>`),
+  });
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  await page.goto(site.url);
+  const frame = page.frames()[1] ?? assert.fail("there is no frame");
+  await chatIn(frame).ask("Hi", "Hello.");
+  // The browser itself tells this test about what is behind the "#".
+  assert.ok(
+    asked.every((url) => !url.replace(/#.*$/, "").includes("site-key")),
+    String(asked),
+  );
+  assert.doesNotMatch(server.log.join(), /site-key/);
+});
+
+test("bundled by a site, both elements work, with their lazy parts from the site's own files", async (t) => {
+  const server = await startServer(t, { turns: [[say("```js\n1\n```")]] });
+  const { outputFiles } = await build({
+    stdin: { contents: `import ${JSON.stringify(join(DIST, "public/elements.js"))};`, resolveDir: DIST },
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    outdir: "/assets",
+    entryNames: "site",
+    write: false,
+  });
+  const headers = { "content-type": "text/javascript" };
+  const place = `<agent-chat-launcher server="${server.url}" lang="de"></agent-chat-launcher>`;
+  const site = await startSite(t, {
+    "/": sitePage(`${place}<script type="module" src="/assets/site.js"></script>`),
+    ...Object.fromEntries(outputFiles.map(({ path, text }) => [`/assets/${basename(path)}`, { html: text, headers }])),
+  });
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  await page.goto(site.url);
+  await page.getByRole("button", { name: "Chat öffnen" }).click();
+  const field = page.getByRole("textbox", { name: "Nachricht" });
+  await field.fill("Hi");
+  await field.press("Enter");
+  await page.getByRole("button", { name: "Zeilen umbrechen" }).waitFor();
+  assert.deepEqual(
+    (await loaded(page)).filter((path) => !/^\/(?:assets|api)\//.test(path)),
+    [],
+  );
+});
+
+test("a wrong attribute of the script tag is reported once, with those that there are", async (t) => {
+  const { page, complaints } = await visit(t, browser, { script: 'data-colour="red" data-size="9"' });
+  await button(page).click();
+  await panel(page).waitFor();
+  const reports = complaints.splice(0).sort();
+  assert.equal(reports.length, 2, reports.join("\n"));
+  assert.match(reports[0] ?? "", /data-colour must be one of .*data-position.*not "red"/);
+  assert.match(reports[1] ?? "", /size must be one of medium, small, large, not "9"/);
+});
+
+test("axe finds nothing in it", async (t) => {
+  const { page } = await visit(t, browser, { script: 'data-label="Ask us"' });
+  await button(page).waitFor();
+  await page.evaluate(AXE);
+  const found = await page.evaluate("axe.run(document).then((it) => it.violations)");
+  assert.deepEqual(found, []);
+});

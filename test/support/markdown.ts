@@ -1,0 +1,41 @@
+/** Markdown streamed into an element. Needs a document (`dom.ts`). */
+
+import { en } from "../../widget/i18n/strings.ts";
+import type { BlockRenderers } from "../../widget/markdown/renderers.ts";
+import { MarkdownStream } from "../../widget/markdown/stream.ts";
+
+export function newStream(root: HTMLElement, renderers: BlockRenderers = {}): MarkdownStream {
+  return new MarkdownStream(root, { strings: en, renderers, theme: "light" });
+}
+
+/** An element into which a text was streamed, so many characters at a time, but for the characters at its end. */
+export function streamed(text: string, step = text.length, slow = 0): HTMLElement {
+  const root = document.createElement("div");
+  const stream = newStream(root);
+  for (let end = step; end < text.length; end += end < text.length - slow ? step : 1) {
+    stream.update(text.slice(0, end), true);
+  }
+  stream.update(text, false);
+  return root;
+}
+
+/** An element into which a text was streamed in these pieces. */
+export function streamedInPieces(pieces: readonly string[]): HTMLElement {
+  const root = document.createElement("div");
+  const stream = newStream(root);
+  let text = "";
+  for (const piece of pieces) {
+    text += piece;
+    stream.update(text, true);
+  }
+  stream.update(text, false);
+  return root;
+}
+
+/** A DOM as text in which the order of attributes does not matter, but the cut between text nodes does. */
+export function canonical(node: Node): string {
+  if (node instanceof Text) return JSON.stringify(node.data);
+  if (!(node instanceof Element)) return "";
+  const attributes = [...node.attributes].map(({ name, value }) => `${name}=${value}`).sort();
+  return `<${node.localName} ${attributes}>${[...node.childNodes].map(canonical).join("")}</>`;
+}

@@ -1,0 +1,76 @@
+/** Parts of the chat that are loaded when they are needed: one that could not be loaded is requested again, by itself. */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Page } from "playwright-core";
+import { openChat } from "../browser/chat-page.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { say } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+
+const browser = await launchBrowser({ after });
+
+const expectedComplaints = /ERR_FAILED/;
+
+/** Refuses a chunk as often as given; gives how often it was requested. */
+async function refuse(page: Page, name: string, times: number): Promise<() => number> {
+  let asked = 0;
+  await page.route(`**/chunks/${name}-*`, (route) => {
+    asked += 1;
+    return asked > times ? route.continue() : route.abort();
+  });
+  return () => asked;
+}
+
+/** From now on a pause lasts until the network is there again, or for the rest of the test. */
+const PAUSE_FOR_LONG = "Math.random = () => 1_000";
+
+const comeOnline = (page: Page) => page.evaluate(() => window.dispatchEvent(new Event("online")));
+
+test("a language that could not be loaded at once is spoken as soon as it can", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const place = '<agent-chat lang="de" style="height: 300px"></agent-chat>';
+  const site = await startSite(t, { "/": sitePage(`<script src="${server.url}/widget.js"></script>${place}`) });
+  const { page } = await openPage(t, browser);
+  const asked = await refuse(page, "de", 1);
+  await page.addInitScript(PAUSE_FOR_LONG);
+  await page.goto(site.url);
+  const english = page.getByRole("textbox", { name: "Message" });
+  await english.waitFor();
+  await comeOnline(page);
+  await page.getByRole("textbox", { name: "Nachricht" }).waitFor();
+  assert.equal(await english.count(), 0);
+  assert.equal(asked(), 2);
+});
+
+test("code and tables that were drawn without their tools get them as soon as the network is there again", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("```\nx\n```\n\n|A|\n|-|\n|1|")]],
+    expectedComplaints,
+  });
+  const asked = await refuse(chat.page, "code-blocks", 1);
+  await chat.page.evaluate(PAUSE_FOR_LONG);
+  const refused = chat.page.waitForEvent("requestfailed");
+  await chat.say("Show me");
+  await refused;
+  await chat.replies.and(chat.page.locator('[aria-busy="false"]')).waitFor();
+  assert.equal(await chat.page.locator(".tools").count(), 0);
+  await comeOnline(chat.page);
+  await chat.page.getByRole("button", { name: "Wrap lines" }).waitFor();
+  await chat.page.getByRole("button", { name: "Copy as CSV" }).waitFor();
+  assert.equal(asked(), 2);
+});
+
+test("a conversation needs nothing of the server's files any more once the chat is there", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]], expectedComplaints });
+  await chat.greeting.waitFor();
+  await chat.page.route("**/chunks/*", (route) => route.abort());
+  await chat.ask("First", "One.");
+  await chat.input.press("ArrowUp");
+  assert.equal(await chat.input.inputValue(), "First");
+  await chat.say("First, changed");
+  await chat.replies.getByText("Two.").waitFor();
+  const text = await chat.page.evaluate(() => document.querySelector("agent-chat")?.exportTranscript("markdown"));
+  assert.match(String(text), /Two\./);
+});

@@ -1,0 +1,205 @@
+/** Messages and steps as elements of their own: what is redrawn, and what they keep. */
+
+import "../support/dom.ts";
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import type { AssistantMessage, Message, ToolBlock, UserMessage } from "../../widget/session/messages.ts";
+import type { ChatContext, ToolRenderers } from "../../widget/ui/chat-part.ts";
+import type { MessageList } from "../../widget/ui/message-list.ts";
+import { stopClock } from "../support/stopped-clock.ts";
+
+const { locale: german } = await import("../../widget/i18n/locales/de.ts");
+const { en, stringsOf } = await import("../../widget/i18n/strings.ts");
+await import("../../widget/chat.ts");
+const { MessageElement } = await import("../../widget/ui/message.ts");
+
+const ACTIONS = new Proxy({}, { get: () => () => {} }) as ChatContext["actions"];
+
+const CONTEXT: ChatContext = {
+  strings: en,
+  actions: ACTIONS,
+  modes: { agent: "Ada", thinking: "auto", tools: "auto", feedback: false },
+  theme: "light",
+  renderers: {},
+  toolRenderers: {},
+  composerActions: [],
+};
+
+const QUESTION: UserMessage = { role: "user", id: "q", text: "Hi", files: [] };
+
+function answer(id: string, text: string, more: Partial<AssistantMessage> = {}): AssistantMessage {
+  return { role: "assistant", id, status: "done", blocks: [{ type: "text", text }], ...more };
+}
+
+/** In a shadow root, as in `<agent-chat>`. */
+async function mount(messages: readonly Message[], context = CONTEXT): Promise<MessageList> {
+  const list = document.createElement("agent-chat-messages") as MessageList;
+  Object.assign(list, { context, messages });
+  const host = document.body.appendChild(document.createElement("div"));
+  host.attachShadow({ mode: "open" }).append(list);
+  await list.updateComplete;
+  return list;
+}
+
+async function show(list: MessageList, change: Partial<MessageList>): Promise<void> {
+  Object.assign(list, change);
+  await list.updateComplete;
+}
+
+const textOf = (list: MessageList, selector: string) =>
+  list.querySelector(selector)?.textContent?.replace(/\s+/g, " ").trim();
+
+function countUpdates(t: TestContext): () => number {
+  let count = 0;
+  const prototype = MessageElement.prototype as unknown as { update(changed: unknown): void };
+  const { update } = prototype;
+  prototype.update = function (this: unknown, changed: unknown) {
+    count += 1;
+    update.call(this, changed);
+  };
+  t.after(() => {
+    prototype.update = update;
+  });
+  return () => count;
+}
+
+test("a token redraws one message of many", async (t) => {
+  const earlier = Array.from({ length: 50 }, (_, index) => answer(`a${index}`, "Done"));
+  const last = answer("last", "Hel", { status: "streaming" });
+  const list = await mount([QUESTION, ...earlier, last]);
+  const updates = countUpdates(t);
+  await show(list, { messages: [QUESTION, ...earlier, answer("last", "Hello", { status: "streaming" })] });
+  assert.equal(updates(), 1);
+  assert.equal(textOf(list, "agent-chat-message:last-child .markdown"), "Hello");
+});
+
+test("a failure is said in the language of the moment", async () => {
+  const failure = { code: "connection_lost", retryable: true } as const;
+  const list = await mount([answer("m", "", { status: "failed", failure })]);
+  assert.equal(textOf(list, '[part="error"] p'), en.connectionLost);
+  await show(list, { context: { ...CONTEXT, strings: stringsOf(german) } });
+  assert.equal(textOf(list, '[part="error"] p'), german.connectionLost);
+});
+
+test("a person's choice for a thought outlives what the page wants and what still comes", async () => {
+  const thinking = (text: string) =>
+    answer("m", "", { status: "streaming", blocks: [{ type: "thinking", text, startedAt: 0 }] });
+  const list = await mount([thinking("Hm")]);
+  const row = list.querySelector<HTMLElement>('[part="thinking"] button');
+  assert.equal(row?.ariaExpanded ?? row?.getAttribute("aria-expanded"), "true");
+  row?.click();
+  await show(list, { messages: [thinking("Hm, yes")] });
+  assert.equal(row?.getAttribute("aria-expanded"), "false");
+});
+
+test("an answer that takes the place of another has none of its open rows", async () => {
+  const call: ToolBlock = { type: "tool", callId: "c", tool: "peek", arguments: "{}", status: "completed" };
+  const list = await mount([QUESTION, answer("a", "", { blocks: [call] })]);
+  list.querySelector<HTMLElement>('[part="tool"] button')?.click();
+  await list.updateComplete;
+  assert.equal(list.querySelectorAll('[aria-expanded="true"]').length, 1);
+  await show(list, { messages: [QUESTION, answer("b", "", { blocks: [call] })] });
+  assert.equal(list.querySelectorAll('[aria-expanded="true"]').length, 0);
+});
+
+test("a button that has copied says so for a moment, also when the chat is moved meanwhile", async (t) => {
+  t.mock.method(navigator.clipboard, "write", async () => {});
+  const clock = stopClock(t);
+  const list = await mount([QUESTION, answer("a", "Copy me")]);
+  const label = () => list.querySelector('[part="copy"]')?.getAttribute("aria-label");
+  const copy = async () => {
+    list.querySelector<HTMLElement>('[part="copy"]')?.click();
+    while (label() !== en.copied) await list.updateComplete;
+  };
+  await copy();
+  clock.tick(2_000);
+  await list.updateComplete;
+  assert.equal(label(), en.copyAnswer);
+  await copy();
+  document.body.append((list.getRootNode() as ShadowRoot).host);
+  clock.tick(2_000);
+  await list.updateComplete;
+  assert.equal(label(), en.copyAnswer);
+});
+
+test("a long conversation appears from its end, and all of it soon", async () => {
+  const exchanges = Array.from({ length: 30 }, (_, index) => [
+    { ...QUESTION, id: `q${index}` },
+    answer(`a${index}`, "word ".repeat(200)),
+  ]);
+  const list = await mount(exchanges.flat());
+  const ids = () =>
+    [...list.querySelectorAll("agent-chat-message")].map(
+      (it) => (it as InstanceType<typeof MessageElement>).message.id,
+    );
+  const first = ids();
+  assert.ok(first.length < 10, `${first.length} messages at once`);
+  assert.equal(first.at(-1), "a29");
+  while (ids().length < 60) await new Promise((resolve) => setTimeout(resolve));
+  assert.deepEqual(ids().slice(0, 2), ["q0", "a0"]);
+});
+
+const RUNNING: ToolBlock = {
+  type: "tool",
+  callId: "c1",
+  tool: "weather",
+  arguments: '{"city":"Ulm"}',
+  status: "running",
+};
+const COMPLETED: ToolBlock = { ...RUNNING, status: "completed", output: "rain" };
+
+async function withRenderers(
+  toolRenderers: ToolRenderers,
+  blocks: readonly ToolBlock[],
+  tools: "auto" | "hidden" = "auto",
+) {
+  const modes = { ...CONTEXT.modes, tools };
+  const list = await mount([QUESTION, answer("a", "", { blocks })], { ...CONTEXT, modes, toolRenderers });
+  const { host } = list.getRootNode() as ShadowRoot;
+  return { list, host, slots: () => [...list.querySelectorAll("slot")].map(({ name }) => name) };
+}
+
+test("a page draws the calls of a tool itself, once for each state, and the drawing stays over other changes", async () => {
+  const seen: string[] = [];
+  const card = document.createElement("b");
+  const weather: ToolRenderers[string] = ({ tool, arguments: input, output, status }) => {
+    seen.push([tool, input, output ?? "-", status].join(" "));
+    card.textContent = output ?? "…";
+    return card;
+  };
+  const { list, host, slots } = await withRenderers({ weather }, [RUNNING]);
+  assert.deepEqual([card.parentNode, [card.slot]], [host, slots()]);
+  assert.equal(list.querySelector('[part="tool"]'), null);
+  const other: ToolBlock = { ...RUNNING, callId: "c2", tool: "clock" };
+  await show(list, { messages: [QUESTION, answer("a", "", { blocks: [RUNNING, other] })] });
+  await show(list, { messages: [QUESTION, answer("a", "", { blocks: [COMPLETED, other] })] });
+  assert.deepEqual(seen, ['weather {"city":"Ulm"} - running', 'weather {"city":"Ulm"} rain completed']);
+  assert.deepEqual([host.children.length, card.textContent], [1, "rain"]);
+  assert.equal(list.querySelectorAll('[part="tool"]').length, 1, "other tools have their row");
+  await show(list, { messages: [] });
+  assert.equal(host.children.length, 0);
+});
+
+test("a drawing is in no group of steps, and is there where rows are hidden", async () => {
+  const weather = () => document.createElement("b");
+  const calls = ["c2", "c3", "c4", "c5"].map((callId) => ({ ...COMPLETED, callId, tool: "clock" }));
+  const { list, slots } = await withRenderers({ weather }, [...calls.slice(0, 3), COMPLETED, ...calls.slice(3)]);
+  assert.equal(list.querySelectorAll("agent-chat-steps").length, 2);
+  assert.equal(slots().length, 1);
+  const hidden = await withRenderers({ weather }, [COMPLETED, ...calls], "hidden");
+  assert.deepEqual([hidden.list.querySelector("agent-chat-steps"), hidden.slots().length], [null, 1]);
+});
+
+test("a drawing that fails, or that there is none of, leaves the row", async (t) => {
+  const warn = t.mock.method(console, "warn", () => {});
+  const failing = () => {
+    throw new Error("no map");
+  };
+  const { list } = await withRenderers({ weather: failing, clock: () => undefined }, [
+    COMPLETED,
+    { ...COMPLETED, callId: "c2", tool: "clock" },
+  ]);
+  assert.equal(list.querySelectorAll('[part="tool"]').length, 2);
+  assert.equal(warn.mock.callCount(), 1);
+  assert.match(String(warn.mock.calls[0]?.arguments[0]), /toolRenderers\.weather/);
+});

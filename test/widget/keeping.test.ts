@@ -1,0 +1,327 @@
+/** Conversations are kept over page loads: which one a chat gets, what it reports again, and what is deleted. */
+
+import assert from "node:assert/strict";
+import { beforeEach, type TestContext, test } from "node:test";
+import type { ConversationState } from "../../server/protocol/chat.ts";
+import type { StreamEvent } from "../../server/protocol/events.ts";
+import type { Message } from "../../widget/session/messages.ts";
+import type { ConversationStore } from "../../widget/session/store.ts";
+import { fromRow, type StoredConversation, toRow } from "../../widget/session/stored-conversation.ts";
+import { TestStorage } from "./browser-stubs.ts";
+import { lastAnswer, openClient, type TestClient, text, textsOf } from "./chat-client.ts";
+import { done, type ScriptedServer, startScriptedServer, token } from "./scripted-server.ts";
+
+/** A store of a page's own, as one may bring to keep conversations on its server. */
+class MemoryStore implements ConversationStore {
+  readonly rows = new Map<string, StoredConversation>();
+  isFrozen = false;
+
+  async list() {
+    const rows = [...this.rows.values()].sort((a, b) => b.updatedAt - a.updatedAt);
+    return rows.map(({ id, messages, run, updatedAt }) => {
+      const [title = ""] = textsOf(messages);
+      return { id, title, updatedAt, isRunning: run !== undefined };
+    });
+  }
+
+  async load(id: string) {
+    return this.rows.get(id);
+  }
+
+  async save(conversation: StoredConversation) {
+    if (!this.isFrozen) this.rows.set(conversation.id, structuredClone(conversation));
+  }
+
+  async delete(id: string) {
+    this.rows.delete(id);
+  }
+}
+
+/** Web Locks of one browser. A request waits until the lock is free or its signal is aborted. */
+class TestLocks {
+  readonly held = new Map<string, Promise<unknown>>();
+
+  async request(name: string, { signal }: { signal: AbortSignal }, run: () => Promise<unknown>): Promise<void> {
+    const aborted = new Promise<never>((_resolve, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+    aborted.catch(() => undefined);
+    while (this.held.has(name)) await Promise.race([this.held.get(name), aborted]);
+    const held = run();
+    this.held.set(name, held);
+    await held;
+    this.held.delete(name);
+  }
+}
+
+let locks: TestLocks;
+
+beforeEach(() => {
+  localStorage.clear();
+  locks = new TestLocks();
+  openTab(new TestStorage());
+  Object.defineProperty(globalThis, "navigator", { configurable: true, value: { locks } });
+});
+
+/** A new document knows nothing of the slots that another one has taken. */
+function openTab(storage: TestStorage): void {
+  Object.assign(globalThis, { sessionStorage: storage });
+  Reflect.deleteProperty(globalThis, Symbol.for("agent-chat-slots"));
+}
+
+async function chat(t: TestContext) {
+  const server = await startScriptedServer(t);
+  const store = new MemoryStore();
+  const open = (id = "") => openClient(t, { url: server.url, store, id });
+  /** Leaves the page, and loads it again. */
+  const reload = (left: TestClient) => {
+    left.client.suspend();
+    openTab(sessionStorage as unknown as TestStorage);
+    return open();
+  };
+  return { server, store, open, reload, first: await open() };
+}
+
+async function ask({ client }: TestClient, server: ScriptedServer, message: string, answer = "ok"): Promise<void> {
+  const { ended } = client.session.send(text(message));
+  (await server.turn()).send(done(answer, { previous_response_id: `after ${message}` }));
+  await ended;
+}
+
+test("after a reload the conversation is there with its draft, and goes on", async (t) => {
+  const { server, reload, first, store } = await chat(t);
+  await ask(first, server, "Hi", "Hello");
+  first.client.saveDraft({ text: "Half a thou", files: ["dot.png"] });
+  const second = await reload(first);
+  assert.deepEqual(textsOf(second.client.session.messages), ["Hi", "Hello"]);
+  assert.deepEqual(second.drafts, [{ text: "Half a thou", files: ["dot.png"] }]);
+  const { ended } = second.client.session.send(text("More"));
+  const turn = await server.turn();
+  assert.deepEqual(turn.body.state, { previous_response_id: "after Hi" });
+  turn.send(done("ok"));
+  await ended;
+  assert.equal(store.rows.size, 1);
+});
+
+test("a page that only shows its conversation holds no lock, which would keep the browser from showing it again", async (t) => {
+  const { server, reload, first } = await chat(t);
+  await ask(first, server, "Hi");
+  const second = await reload(first);
+  assert.equal(second.client.session.messages.length, 2);
+  assert.equal(locks.held.size, 0);
+  await ask(second, server, "More");
+  assert.equal(locks.held.size, 1);
+});
+
+test("a message is stored as soon as it is sent", async (t) => {
+  const { first, store } = await chat(t);
+  first.client.session.send(text("Hi"));
+  const [row] = store.rows.values();
+  assert.deepEqual(textsOf(row?.messages ?? []).slice(0, 1), ["Hi"]);
+  assert.equal(row?.run?.after, 0);
+});
+
+test("an answer goes on after a reload, and events that the last page has reported are not reported again", async (t) => {
+  const { server, store, reload, first } = await chat(t);
+  const call: StreamEvent = {
+    type: "tool_call",
+    data: { id: "1", tool: "look", arguments: "{}", status: "running" },
+  };
+  first.client.session.send(text("Hi"));
+  const turn = await server.turn();
+  // As where the page is left before the browser has written the rest.
+  store.isFrozen = true;
+  turn.send(token("a"), call, token("b"));
+  await first.until((it) => lastAnswer(it)?.blocks.length === 3);
+  const reports = first.reports.splice(0);
+  assert.deepEqual(reports, ["m2 a", "m2 1 running", "m2 b"]);
+  const second = await reload(first);
+  await second.until((it) => lastAnswer(it)?.blocks.length === 3);
+  assert.deepEqual(second.reports, []);
+  turn.send(
+    { type: "tool_result", data: { id: "1", tool: "look", output: "", status: "completed", duration_ms: 1 } },
+    token("c"),
+    done("bc"),
+  );
+  await second.until(({ session }) => session.status === "idle");
+  assert.deepEqual(second.reports, ["m2 1 completed", "m2 c", "m2 done"]);
+  assert.deepEqual(textsOf(second.client.session.messages), ["Hi", "a tool bc"]);
+});
+
+test("several chats of one page keep a conversation each, and another page shows that of the first", async (t) => {
+  const { server, store, open, first } = await chat(t);
+  const second = await open("two");
+  await ask(first, server, "I am one");
+  await ask(second, server, "I am two");
+  first.client.suspend();
+  second.client.suspend();
+  openTab(sessionStorage as unknown as TestStorage);
+  // The second comes first this time.
+  const again = await open("two");
+  assert.deepEqual(textsOf(again.client.session.messages), ["I am two", "ok"]);
+  const plain = await open();
+  assert.deepEqual(textsOf(plain.client.session.messages), ["I am one", "ok"]);
+  assert.deepEqual((await store.list()).map(({ title }) => title).toSorted(), ["I am one", "I am two"]);
+});
+
+test("a tab that was duplicated goes on with a copy, and neither takes the other's conversation", async (t) => {
+  const { server, store, open, first } = await chat(t);
+  await ask(first, server, "Both know this");
+  const tab = sessionStorage as unknown as TestStorage;
+  openTab(Object.assign(new TestStorage(), tab));
+  const copy = await open();
+  assert.deepEqual(textsOf(copy.client.session.messages), ["Both know this", "ok"]);
+  await ask(copy, server, "Only the copy");
+  while (store.rows.size < 2) await new Promise((resolve) => setImmediate(resolve));
+  openTab(tab);
+  await ask(first, server, "Only the first");
+  const texts = [...store.rows.values()].map(({ messages }) => textsOf(messages).at(-2));
+  assert.deepEqual(texts.toSorted(), ["Only the copy", "Only the first"]);
+});
+
+test("conversations without an owner are deleted after a day, and no others", async (t) => {
+  const { store, open } = await chat(t);
+  const day = 24 * 60 * 60_000;
+  const row = { agent: "", messages: [], state: {}, statesBefore: new Map(), isCut: false };
+  store.rows.set("old", { ...row, id: "old", updatedAt: Date.now() - day - 1 });
+  store.rows.set("owned", { ...row, id: "owned", updatedAt: Date.now() - day - 1 });
+  store.rows.set("young", { ...row, id: "young", updatedAt: Date.now() - day + 60_000 });
+  locks.held.set("agent-chat:owned", new Promise(() => {}));
+  const deleted = new Promise<void>((resolve) => {
+    store.delete = async (id) => {
+      store.rows.delete(id);
+      resolve();
+    };
+  });
+  await open("two");
+  await deleted;
+  assert.deepEqual([...store.rows.keys()].toSorted(), ["owned", "young"]);
+});
+
+test("a new conversation, and a chat that is to keep nothing, leave nothing behind", async (t) => {
+  const { server, store, first } = await chat(t);
+  await ask(first, server, "Hi");
+  assert.equal(store.rows.size, 1);
+  await first.client.reset();
+  assert.equal(store.rows.size, 0);
+  await ask(first, server, "Again");
+  first.client.saveDraft({ text: "And more", files: [] });
+  first.client.persist(false);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(store.rows.size, 0);
+  assert.deepEqual(Object.keys(sessionStorage), []);
+  await ask(first, server, "Not kept");
+  assert.equal(store.rows.size, 0);
+});
+
+test("a page that is shown again has what was said on another one meanwhile", async (t) => {
+  const { server, open, first, reload } = await chat(t);
+  await ask(first, server, "First");
+  const second = await reload(first);
+  await ask(second, server, "Second");
+  second.client.suspend();
+  first.client.resume();
+  await first.client.restored;
+  assert.deepEqual(textsOf(first.client.session.messages), ["First", "ok", "Second", "ok"]);
+  first.client.suspend();
+  openTab(sessionStorage as unknown as TestStorage);
+  const third = await open();
+  await third.client.reset();
+  third.client.suspend();
+  first.client.resume();
+  await first.client.restored;
+  assert.equal(first.client.session.messages.length, 0);
+});
+
+test("the conversation with another agent at the same address is not shown", async (t) => {
+  const { server, store, reload, first } = await chat(t);
+  await ask(first, server, "Hi");
+  first.client.suspend();
+  for (const [id, row] of store.rows) store.rows.set(id, { ...row, agent: "Another" });
+  store.isFrozen = true;
+  const second = await reload(first);
+  await second.until(({ session }) => session.messages.length === 0);
+});
+
+test("where the store has no room the chat says so, and works", async (t) => {
+  const { server, store, first } = await chat(t);
+  let isFull = true;
+  const save = store.save.bind(store);
+  store.save = async (conversation) => {
+    if (isFull) throw new DOMException("full", "QuotaExceededError");
+    await save(conversation);
+  };
+  await ask(first, server, "Hi");
+  await first.until(({ isNotKept }) => isNotKept);
+  isFull = false;
+  await ask(first, server, "Again");
+  await first.until(({ isNotKept }) => !isNotKept);
+});
+
+const conversation = (messages: Message[], state: ConversationState = {}): StoredConversation => ({
+  id: "c",
+  agent: "Concierge",
+  updatedAt: 1,
+  messages,
+  state,
+  statesBefore: new Map([["m1", {}]]),
+  isCut: false,
+});
+
+const messages: Message[] = [
+  { role: "user", id: "m1", text: "x".repeat(400), files: [] },
+  { role: "assistant", id: "m2", blocks: [{ type: "text", text: "y".repeat(400) }], status: "done" },
+  {
+    role: "user",
+    id: "m3",
+    text: "See",
+    files: [{ name: "dot.png", mediaType: "image/png", size: 1, previewUrl: "blob:1" }],
+  },
+  { role: "assistant", id: "m4", blocks: [{ type: "text", text: "Seen" }], status: "done" },
+];
+
+test("a stored conversation keeps its newest messages, and of their files name, type and size", () => {
+  const restored = fromRow(structuredClone(toRow(conversation(messages), 400)));
+  assert.deepEqual([restored?.isCut, restored?.messages.map(({ id }) => id)], [true, ["m3", "m4"]]);
+  const [seen] = restored?.messages ?? [];
+  assert.deepEqual(seen?.role === "user" && seen.files, [{ name: "dot.png", mediaType: "image/png", size: 1 }]);
+  assert.equal(fromRow(toRow(conversation(messages), 10_000))?.isCut, false);
+});
+
+const withFile: ConversationState = {
+  conversation_history: [
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "See" },
+        { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+      ],
+    },
+    { role: "assistant", content: "Seen" },
+  ],
+};
+
+test("the bytes of files are not stored, and the agent is told of it", () => {
+  const restored = fromRow(structuredClone(toRow(conversation(messages, withFile), 10_000)));
+  const [first] = restored?.state.conversation_history ?? [];
+  assert.match(JSON.stringify(first), /an image was attached here earlier and is no longer included/);
+  assert.doesNotMatch(JSON.stringify(restored), /AAAA/);
+});
+
+test("a signed state with files cannot be stored, and the last answer says that the agent has forgotten it", () => {
+  const row = structuredClone(toRow(conversation(messages, { ...withFile, signature: "s" }), 10_000));
+  assert.doesNotMatch(JSON.stringify(row), /AAAA/);
+  const restored = fromRow(row);
+  assert.deepEqual([restored?.state, restored?.statesBefore.size], [{}, 0]);
+  const last = restored?.messages.at(-1);
+  assert.equal(last?.role === "assistant" && last.forgotten, true);
+});
+
+test("a row of another version or with damage is ignored", () => {
+  const row = toRow(conversation(messages), 10_000);
+  assert.ok(fromRow(row));
+  for (const damage of [{ version: 2 }, { messages: {} }, { messages: [{ ...messages[1], blocks: 7 }] }, { id: 1 }]) {
+    assert.equal(fromRow({ ...row, ...damage }), undefined);
+  }
+  assert.equal(fromRow(undefined), undefined);
+});

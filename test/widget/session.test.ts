@@ -1,0 +1,300 @@
+/** A conversation with a server: what is sent with which state, what is reported, and what becomes of interrupted runs. */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { test } from "node:test";
+import type { ErrorCode } from "../../server/protocol/errors.ts";
+import type { StreamEvent } from "../../server/protocol/events.ts";
+import type { SentFile } from "../../widget/session/messages.ts";
+import { gate } from "../support/deadline.ts";
+import { openedSockets } from "./browser-stubs.ts";
+import { lastAnswer, openClient, text, textsOf } from "./chat-client.ts";
+import { done, type ScriptedServer, startScriptedServer, token } from "./scripted-server.ts";
+
+const failure = (code: ErrorCode): StreamEvent => ({ type: "error", data: "It did not work.", code, retryable: true });
+
+const call = (id: string): StreamEvent => ({
+  type: "tool_call",
+  data: { id, tool: "look", arguments: "{}", status: "running" },
+});
+
+const result = (id: string, more: object = {}): StreamEvent => ({
+  type: "tool_result",
+  data: { id, tool: "look", output: "seen", status: "completed", duration_ms: 1, ...more },
+});
+
+/** Has the next message answered; resolves with what was sent. */
+async function answer(server: ScriptedServer, ...events: StreamEvent[]) {
+  const turn = await server.turn();
+  turn.send(...events);
+  return turn.body;
+}
+
+const state = (id: string) => ({ previous_response_id: id });
+
+test("a message is sent with the state of the last answer, and reset forgets it", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client } = await openClient(t, server);
+  const states: unknown[] = [];
+  for (const id of ["resp_1", "resp_2"]) {
+    const { ended } = client.session.send(text("Hi"));
+    states.push((await answer(server, done("ok", state(id)))).state);
+    await ended;
+  }
+  await client.reset();
+  client.session.send(text("Again"));
+  states.push((await answer(server, done("ok"))).state);
+  assert.deepEqual(states, [{}, state("resp_1"), {}]);
+});
+
+test("an empty message is not sent, and neither is a second one while an answer comes", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client } = await openClient(t, server);
+  assert.equal(client.session.send(text("  ")).outcome, "empty");
+  const { outcome, ended } = client.session.send(text("Hi"));
+  const second = client.session.send(text("Too early"));
+  assert.deepEqual([outcome, second.outcome], ["accepted", "busy"]);
+  await second.ended;
+  await answer(server, done("ok"));
+  await ended;
+  assert.deepEqual(textsOf(client.session.messages), ["Hi", "ok"]);
+});
+
+test("a changed message is sent with the state that it was sent with first, and an answer is repeated with that of its message", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client } = await openClient(t, server);
+  const { session } = client;
+  for (const id of ["1", "2"]) {
+    const { ended } = session.send(text(`Message ${id}`));
+    await answer(server, done(`Answer ${id}`, state(id)));
+    await ended;
+  }
+  const again = session.retry();
+  assert.deepEqual((await answer(server, done("Answer 2, again", state("2b")))).state, state("1"));
+  await again;
+  assert.deepEqual(textsOf(session.messages), ["Message 1", "Answer 1", "Message 2", "Answer 2, again"]);
+  const [first] = session.messages;
+  assert.ok(first?.role === "user" && session.canEdit(first));
+  const { ended } = session.send(text("Message 1, changed"), { replaces: first.id });
+  assert.deepEqual((await answer(server, done("Answer"))).state, {});
+  await ended;
+  assert.deepEqual(textsOf(session.messages), ["Message 1, changed", "Answer"]);
+});
+
+test("a history is cut to where the changed message was sent", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client } = await openClient(t, server);
+  const history = [1, 2, 3, 4].map((index) => ({ role: "user", content: String(index) }));
+  for (const length of [2, 4]) {
+    const { ended } = client.session.send(text("Hi"));
+    await answer(server, done("ok", { conversation_history: history.slice(0, length), signature: `s${length}` }));
+    await ended;
+  }
+  void client.session.retry();
+  const body = await answer(server, done("ok"));
+  assert.deepEqual(body.state, { conversation_history: history.slice(0, 2), signature: "s2" });
+});
+
+test("a state that the server no longer has is left out by a retry afresh, and by no other", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client } = await openClient(t, server);
+  const first = client.session.send(text("Hi"));
+  await answer(server, done("ok", state("1")));
+  await first.ended;
+  const second = client.session.send(text("More"));
+  await answer(server, failure("conversation_expired"));
+  await second.ended;
+  assert.equal(lastAnswer(client)?.failure?.code, "conversation_expired");
+  const third = client.session.retry();
+  assert.deepEqual((await answer(server, failure("conversation_expired"))).state, state("1"));
+  await third;
+  void client.session.retryAfresh();
+  assert.deepEqual((await answer(server, done("ok"))).state, {});
+});
+
+test("an answer whose run the server has forgotten keeps its text, and its code names the lost connection", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client, until } = await openClient(t, server);
+  const { ended } = client.session.send(text("Hi"));
+  const turn = await server.turn();
+  turn.send(token("Half"));
+  await until((it) => textsOf(it.session.messages).at(-1) === "Half");
+  turn.forget();
+  turn.cut();
+  await ended;
+  const { failure: lost, status } = lastAnswer(client) ?? {};
+  assert.deepEqual([status, lost?.code, lost?.retryable, lost?.detail], ["failed", "run_not_found", true, undefined]);
+  assert.equal(lost?.reference, String(turn.body.run).slice(0, 8));
+});
+
+test("an answer that cannot be read fails with a code of ours", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client } = await openClient(t, server);
+  const { ended } = client.session.send(text("Hi"));
+  await answer(server, { type: "token", data: 7 } as unknown as StreamEvent);
+  await ended;
+  assert.equal(lastAnswer(client)?.failure?.code, "unreadable");
+});
+
+test("a message to a server that is down is queued, can be taken back, and is sent once when the server is back", async (t) => {
+  let isDown = false;
+  const server = await startScriptedServer(t, { isDown: () => isDown });
+  const { client, until, reports } = await openClient(t, server);
+  isDown = true;
+  const first = client.session.send(text("First"));
+  await until(({ session }) => session.isQueued);
+  assert.equal(client.reconnect.state !== "online", true);
+  assert.deepEqual(client.session.withdraw(), text("First"));
+  await first.ended;
+  assert.equal(client.session.messages.length, 0);
+  const second = client.session.send(text("Second"));
+  await until(({ session, reconnect }) => session.isQueued && reconnect.state === "waiting");
+  isDown = false;
+  client.networkChanged();
+  const turn = await server.turn();
+  assert.equal(turn.body.message, "Second");
+  turn.send(done("ok"));
+  await second.ended;
+  assert.equal(client.reconnect.state, "online");
+  assert.deepEqual(reports, ["m4 done"]);
+});
+
+test("a chat that is removed while it connects does not send its message", async (t) => {
+  const asked = gate();
+  const opened = gate();
+  const upgrade = () => {
+    asked.open();
+    return opened.opened;
+  };
+  const server = await startScriptedServer(t, { upgrade });
+  const { client } = await openClient(t, server);
+  const removed = client.session.send(text("Never"));
+  await asked.opened;
+  client.close();
+  const socket = openedSockets.at(-1) ?? assert.fail();
+  opened.open();
+  await once(socket, "close");
+  await removed.ended;
+  client.open(false);
+  client.session.send(text("Now"));
+  assert.equal((await server.turn()).body.message, "Now");
+});
+
+test("a chat that is removed in mid-answer ends the run", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client, until } = await openClient(t, server);
+  client.session.send(text("Hi"));
+  (await server.turn()).send(token("Half"));
+  await until((it) => lastAnswer(it)?.blocks.length === 1);
+  client.close();
+  assert.match(await server.control(), /stop|cancel/);
+});
+
+test("each piece of text, each new status of a tool and the end of an answer is reported once", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client, reports, until } = await openClient(t, server);
+  const first = client.session.send(text("Hi"));
+  await answer(server, token("a"), call("1"), call("2"), result("1"), token("b"), failure("internal"));
+  await first.ended;
+  assert.deepEqual(reports.splice(0), [
+    "m2 a",
+    "m2 1 running",
+    "m2 2 running",
+    "m2 1 completed",
+    "m2 b",
+    "m2 2 stopped",
+    "m2 failed",
+  ]);
+  const second = client.session.send(text("Hi"));
+  const turn = await server.turn();
+  turn.send(call("3"));
+  await until((it) => lastAnswer(it)?.blocks.length === 1);
+  client.session.stop();
+  assert.equal(client.session.status, "stopping");
+  await server.control();
+  turn.send(result("3", { status: "failed" }), {
+    type: "done",
+    data: "",
+    state: {},
+    finish_reason: "stopped",
+  });
+  await second.ended;
+  assert.deepEqual(reports, ["m4 3 running", "m4 3 stopped", "m4 done"]);
+  assert.equal(lastAnswer(client)?.finishReason, "stopped");
+});
+
+test("the files of messages that are gone are named, and those that a changed message keeps are not", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client, reports } = await openClient(t, server);
+  const { session } = client;
+  const file = (name: string): SentFile => ({ name, mediaType: "image/png", size: 1, previewUrl: `blob:${name}` });
+  const attachment = { type: "image", name: "a", mime_type: "image/png", data: "" } as const;
+  const send = async (files: SentFile[], replaces?: string) => {
+    const attachments = files.map(() => attachment);
+    const { ended } = session.send({ text: "See", attachments, files }, { replaces });
+    await answer(server, done("ok"));
+    await ended;
+  };
+  await send([file("a"), file("b")]);
+  await send([file("c")]);
+  const [first] = session.messages;
+  assert.ok(first?.role === "user");
+  assert.equal(session.outgoing(first).attachments.length, 2);
+  reports.length = 0;
+  await send([file("b")], first.id);
+  assert.deepEqual(reports, ["gone blob:a,blob:c", "m6 done"]);
+  await client.reset();
+  assert.equal(reports.at(-1), "gone blob:b");
+});
+
+const approval = (id: string): StreamEvent =>
+  ({
+    type: "tool_approval",
+    data: { id, tool: "pay", arguments: "{}", text: `Pay ${id}?`, expires_at: "2026-01-01T00:00:00Z" },
+  }) as unknown as StreamEvent;
+
+test("tool calls that need approval wait for decisions, with which the same answer goes on", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client } = await openClient(t, server);
+  const { session } = client;
+  const first = session.send(text("Pay both"));
+  await answer(server, approval("1"), approval("2"), {
+    ...done("", state("open")),
+    finish_reason: "approval_required",
+  } as unknown as StreamEvent);
+  await first.ended;
+  const statuses = () => lastAnswer(client)?.blocks.map((block) => block.type === "tool" && block.status);
+  assert.deepEqual(statuses(), ["waiting", "waiting"]);
+  const [call] = lastAnswer(client)?.blocks ?? [];
+  assert.equal(call?.type === "tool" && call.approval?.text, "Pay 1?");
+  for (const wrong of [[], [{ id: "1", approved: true }], [1, 1].map(() => ({ id: "1", approved: true }))]) {
+    assert.equal(session.decide(wrong).outcome, "empty");
+  }
+  const approvals = [
+    { id: "1", approved: true },
+    { id: "2", approved: false, reason: "too much" },
+  ];
+  const { outcome, ended } = session.decide(approvals);
+  assert.equal(outcome, "accepted");
+  assert.deepEqual(statuses(), ["running", "failed"]);
+  const body = await answer(server, result("1"), result("2", { status: "failed" }), token("Paid."), done("Paid."));
+  assert.deepEqual([body.approvals, body.message, body.state], [approvals, "", state("open")]);
+  await ended;
+  assert.deepEqual(statuses(), ["completed", "failed", false]);
+  assert.equal(session.messages.length, 2);
+});
+
+test("a message in place of a decision ends the waiting of the calls", async (t) => {
+  const server = await startScriptedServer(t);
+  const { client } = await openClient(t, server);
+  const first = client.session.send(text("Pay"));
+  await answer(server, approval("1"), { ...done(""), finish_reason: "approval_required" } as unknown as StreamEvent);
+  await first.ended;
+  client.session.send(text("Never mind"));
+  const [, paid] = client.session.messages;
+  assert.ok(paid?.role === "assistant");
+  assert.deepEqual(
+    paid.blocks.map((block) => block.type === "tool" && block.status),
+    ["stopped"],
+  );
+});

@@ -1,0 +1,123 @@
+/** The texts of the chat in all its languages, a site's own among them, and what stands in them: counts, sizes, failures. */
+
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { test } from "node:test";
+import { formatBytes, formatDuration, formatMediaTypes } from "../../widget/i18n/format.ts";
+import { loadLocale } from "../../widget/i18n/load-strings.ts";
+import { en, failureText, type Locale, stringsOf } from "../../widget/i18n/strings.ts";
+
+const LANGUAGES = ["ar", "de", "es", "fr", "it", "ja", "pt", "zh"];
+
+/** A text of the table, or what a function of it makes of these arguments. */
+function said(text: unknown): unknown {
+  return typeof text === "function" ? text("Ada", "5 MB") : text;
+}
+
+for (const language of LANGUAGES) {
+  test(`${language} has every text, in words of its own, with what each of them is given`, async () => {
+    const locale = await loadLocale(language);
+    assert.equal(locale.lang, language);
+    assert.deepEqual(Object.keys(locale).sort(), Object.keys(en).sort());
+    let same = 0;
+    for (const [name, text] of Object.entries(en)) {
+      const translated = locale[name as keyof Locale];
+      assert.equal(typeof translated, typeof text, name);
+      if (typeof text === "function" && /Ada/.test(String(said(text)))) {
+        assert.match(String(said(translated)), /Ada/, name);
+      }
+      if (typeof text === "function" && /5 MB/.test(String(said(text)))) {
+        assert.match(String(said(translated)), /5 MB/, name);
+      }
+      assert.notEqual(String(said(translated)).trim(), "", name);
+      if (said(translated) === said(text)) same += 1;
+    }
+    // "Chat", "Code" and the like.
+    assert.ok(same <= 14, `${same} texts are the English ones`);
+  });
+}
+
+test("every file of a language is loaded by its name, another language is English", async () => {
+  const files = readdirSync(new URL("../../widget/i18n/locales/", import.meta.url));
+  assert.deepEqual(
+    files.sort(),
+    LANGUAGES.map((language) => `${language}.ts`),
+  );
+  assert.equal((await loadLocale("pt-BR")).lang, "pt");
+  assert.equal((await loadLocale("ZH-Hant-TW")).lang, "zh");
+  for (const tag of ["en-GB", "he", "", "constructor"]) assert.equal(await loadLocale(tag), en, tag);
+});
+
+test("Spanish says tú throughout", async () => {
+  const words = Object.values(await loadLocale("es"))
+    .map(said)
+    .join(" ");
+  assert.doesNotMatch(words, /usted|Está |escriba |No tiene conexión|adjúntel|introdúzca/);
+});
+
+test("counted things have the form that the number asks for", async () => {
+  const ar = stringsOf(await loadLocale("ar"));
+  const de = stringsOf(await loadLocale("de"));
+  assert.deepEqual([1, 2].map(en.unread), ["1 new message", "2 new messages"]);
+  assert.deepEqual([1, 2].map(de.unread), ["1 neue Nachricht", "2 neue Nachrichten"]);
+  assert.deepEqual([1, 2].map(ar.unread), ["رسالة جديدة واحدة", "رسالتان جديدتان"]);
+  assert.notEqual(ar.unread(3).replace(/[\d٣]/, ""), ar.unread(11).replace(/\d+|١١/, ""));
+  assert.equal(de.steps(1200), "1.200 Schritte");
+});
+
+test("sizes, times and types of files are written as in the language", () => {
+  assert.deepEqual(
+    [512, 20 * 1024 * 1024, 1536].map((bytes) => formatBytes(bytes, "en")),
+    ["512B", "20 MB", "1.5 kB"],
+  );
+  assert.equal(formatBytes(1536, "de"), "1,5 kB");
+  assert.deepEqual(
+    [340, 1200, 125_000].map((milliseconds) => formatDuration(milliseconds, "en")),
+    ["340ms", "1.2s", "2m 5s"],
+  );
+  const types = ["image/jpeg", "application/pdf", "audio/new"];
+  assert.equal(formatMediaTypes(types, "en"), "JPEG, PDF, and audio/new");
+  assert.equal(formatMediaTypes(types, "fr"), "JPEG, PDF et audio/new");
+});
+
+test("a site's own text may be a text or a function, whichever ours is", () => {
+  const strings = stringsOf(en, {
+    placeholder: "Ask us",
+    send: () => "Ride!",
+    stop: "Halt",
+    steps: (count) => `${count} things`,
+  });
+  assert.equal(strings.placeholder("Acme"), "Ask us");
+  assert.equal(strings.send, "Ride!");
+  assert.equal(strings.stop, "Halt");
+  assert.equal(strings.steps(3), "3 things");
+  assert.equal(strings.copy, "Copy");
+});
+
+test("of a site's own texts, what is missing, unknown or of the wrong kind does no harm", () => {
+  const own = { send: undefined, stop: null, lang: "xx", toString: "no", copied: 5, typo: "x" };
+  const strings = stringsOf(en, own as unknown as Parameters<typeof stringsOf>[1]);
+  assert.deepEqual({ ...strings, copied: en.copied }, { ...en });
+  assert.equal(strings.copied, "5");
+  assert.deepEqual({ ...stringsOf(en, null) }, { ...en });
+});
+
+test("two tables of texts know nothing of each other", async () => {
+  const german = stringsOf(await loadLocale("de"));
+  const french = stringsOf(await loadLocale("fr"), { send: "Roulez !" });
+  assert.equal(german.send, "Nachricht senden");
+  assert.equal(french.send, "Roulez !");
+  const failure = { code: "connection_lost", retryable: true } as const;
+  assert.equal(failureText(failure, german), german.connectionLost);
+  assert.equal(failureText(failure, french), french.connectionLost);
+});
+
+test("a failure is said in the server's own words, else in those of its code, else in general", () => {
+  const text = (code: string, detail?: string) =>
+    failureText({ code, retryable: true, detail } as Parameters<typeof failureText>[0], en);
+  assert.equal(text("provider_error", "The model is not there."), "The model is not there.");
+  assert.equal(text("rate_limited"), en.rateLimited);
+  assert.equal(text("run_not_found"), en.connectionLost);
+  assert.equal(text("provider_error"), en.serverError);
+  assert.equal(text("a_code_of_a_newer_server", ""), en.serverError);
+});

@@ -1,0 +1,32 @@
+/** Entry of the chat, an ES module: defines the elements. Loading it twice is harmless. */
+
+import { Composer } from "./composer/composer.ts";
+import { AgentChat } from "./element/agent-chat.ts";
+import { warmUpLexer } from "./markdown/lexer.ts";
+import { MarkdownText } from "./markdown/markdown-text.ts";
+import { MessageElement } from "./ui/message.ts";
+import { MessageList } from "./ui/message-list.ts";
+import { StatusElement } from "./ui/status.ts";
+import { StepsElement } from "./ui/steps.ts";
+import { UploadElement } from "./ui/upload.ts";
+
+/** The parts come first, so that the chat finds them when it is drawn. */
+const elements: Record<string, CustomElementConstructor> = {
+  "agent-chat-markdown": MarkdownText,
+  "agent-chat-steps": StepsElement,
+  "agent-chat-upload": UploadElement,
+  "agent-chat-message": MessageElement,
+  "agent-chat-messages": MessageList,
+  "agent-chat-status": StatusElement,
+  "agent-chat-composer": Composer,
+  "agent-chat": AgentChat,
+};
+
+// The server that this file came from; the build puts it into the folder `chunks`.
+AgentChat.defaultServer = new URL("..", import.meta.url).href;
+
+for (const [name, element] of Object.entries(elements)) {
+  if (!customElements.get(name)) customElements.define(name, element);
+}
+
+warmUpLexer();

@@ -1,0 +1,327 @@
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { createRef, ref } from "lit/directives/ref.js";
+import type { AgentInfo } from "../../server/protocol/chat.ts";
+import type { ChatSession, OutgoingMessage } from "../session/chat-session.ts";
+import type { Draft } from "../session/client.ts";
+import type { UserMessage } from "../session/messages.ts";
+import { iconButton } from "../ui/buttons.ts";
+import { ChatPart } from "../ui/chat-part.ts";
+import { icons } from "../ui/icons.ts";
+import { type BuiltInPort, canAttach, renderActions, renderAttach } from "./actions.ts";
+import { renderDraftFiles, renderRefusals } from "./attachment-views.ts";
+import { type DraftFile, DraftFiles, draftFilesOf, type Sentence } from "./attachments.ts";
+
+/** Its keyboards have no Shift+Enter: there the button sends, and Enter makes a new line. */
+const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
+
+/** The field's height is less with one line, with or without the larger paddings of touch, and more with two. */
+const ONE_LINE_PX = 50;
+
+/** A text with more characters keeps the direction that it has. */
+const LONG_TEXT = 20_000;
+
+/** An earlier message that is being changed, and the draft that waits meanwhile. */
+interface Editing {
+  readonly id: string;
+  /** Whether the message had files that are no longer here. */
+  readonly lacksFiles: boolean;
+  readonly waiting: { readonly text: string; readonly files: readonly DraftFile[] };
+}
+
+/** The card with the text field, its files and its buttons. Holds the draft, and the message that is being changed. */
+export class Composer extends ChatPart implements BuiltInPort {
+  static override properties = {
+    info: { attribute: false },
+    session: { attribute: false },
+    isBusy: { attribute: false },
+    isStopping: { attribute: false },
+    hidden: { type: Boolean, reflect: true },
+    changes: { state: true },
+  };
+  /** What the server says of its agent and the files that it takes; absent until it has. */
+  info: AgentInfo | undefined;
+  session!: Pick<ChatSession, "stateFor">;
+  isBusy = false;
+  isStopping = false;
+  /** Grows with each change of the draft. */
+  private changes = 0;
+  readonly #field = createRef<HTMLTextAreaElement>();
+  readonly #picker = createRef<HTMLInputElement>();
+  readonly #files = new DraftFiles(() => this.#changed());
+  #text = "";
+  /** Whether the person has typed the text, or a part of it. */
+  #isTyped = false;
+  #editing: Editing | undefined;
+  /** Resolves when the session has decided about the message that was sent last. */
+  #sending: Promise<void> | undefined;
+  /** Whether the last key belonged to an input method. */
+  #hasJustComposed = false;
+  #informed: ((info: AgentInfo) => void)[] = [];
+
+  /** The text that is being written. */
+  get draft(): string {
+    return this.#text;
+  }
+
+  set draft(text: string) {
+    this.#isTyped = false;
+    this.#text = text;
+    this.#changed();
+  }
+
+  /** Id of the message that is being changed. */
+  get editing(): string | undefined {
+    return this.#editing?.id;
+  }
+
+  get mediaTypes(): readonly string[] | undefined {
+    return this.info?.attachments.media_types;
+  }
+
+  /** Begins with what an earlier page load had here, and names the files that are gone. A text set by the page wins. */
+  async restore({ text, files }: Draft): Promise<void> {
+    await this.#sending;
+    if (this.#editing) return;
+    if (this.#text === "") this.draft = text;
+    else if (this.#isTyped && !this.#text.includes(text)) this.draft = join(text, this.#text);
+    if (files.length > 0) this.#announce(this.#files.lose(files));
+  }
+
+  override focus(): void {
+    this.#field.value?.focus({ preventScroll: true });
+  }
+
+  pickFiles(): void {
+    this.#picker.value?.click();
+  }
+
+  /** Resolves when the files have been read. What is refused is said in place and aloud. */
+  async addFiles(files: Iterable<File>): Promise<void> {
+    const outcomes = await this.#files.add([...files], async () => {
+      const rules = this.info ?? (await new Promise<AgentInfo>((resolve) => this.#informed.push(resolve)));
+      return { rules, besides: [this.session.stateFor(this.editing), this.#text] };
+    });
+    this.#announce(outcomes);
+  }
+
+  /** Begins to change an earlier message. What was being written waits until that has ended. */
+  edit({ id, files }: UserMessage, message: OutgoingMessage): void {
+    const waiting = this.#editing?.waiting ?? { text: this.#text, files: this.#files.files };
+    if (this.#editing) this.#files.discard();
+    // What waits stays the draft that is kept: a reload brings it back.
+    this.#editing = { id, lacksFiles: message.files.length < files.length, waiting };
+    this.#replace(message.text, draftFilesOf(message, true));
+    this.focus();
+    this.context.actions.announce(this.context.strings.editing);
+    this.context.actions.editingChanged();
+  }
+
+  /** Leaves the message as it was. */
+  cancelEdit(): void {
+    if (!this.#editing) return;
+    this.#endEditing();
+    this.focus();
+  }
+
+  /** Puts a message that was taken back above what is being written, to go on with both. */
+  putBefore(message: OutgoingMessage): void {
+    this.#replace(join(message.text, this.#text), [...draftFilesOf(message, false), ...this.#files.files]);
+    this.focus();
+  }
+
+  protected override updated(changed: PropertyValues): void {
+    const { info } = this;
+    if (info) for (const resolve of this.#informed.splice(0)) resolve(info);
+    // Not with each change of the session: it lays the page out.
+    if (["changes", "info", "hidden"].some((name) => changed.has(name))) this.#growField();
+  }
+
+  protected override render(): TemplateResult {
+    const { strings, composerActions } = this.context;
+    return html`
+      ${this.#editing ? this.#renderEditing(this.#editing) : nothing}
+      <div part="composer" class="composer" @mousedown=${focusField}>
+        ${renderRefusals(this.#files, strings)} ${renderDraftFiles(this.#files, strings, () => this.focus())}
+        <div class=${canAttach(this) ? "composer-row attachable" : "composer-row"}>
+          <input
+            ${ref(this.#picker)}
+            type="file"
+            multiple
+            hidden
+            accept=${this.mediaTypes?.join() ?? ""}
+            @change=${this.#pick}
+          />
+          ${renderAttach(this, this.context)}
+          <textarea
+            ${ref(this.#field)}
+            id="input"
+            part="input"
+            rows="1"
+            aria-label=${strings.composerLabel}
+            placeholder=${this.info ? strings.placeholder(this.info.agent) : strings.composerLabel}
+            .value=${this.#text}
+            @input=${this.#input}
+            @keydown=${this.#keyDown}
+            @compositionend=${this.#compositionEnd}
+            @paste=${this.#paste}
+          ></textarea>
+          ${renderActions(composerActions, this)} ${this.#renderSend()}
+        </div>
+      </div>
+    `;
+  }
+
+  /** One button in one place, which keeps the focus: it sends, and while an answer is coming it stops that. */
+  #renderSend(): TemplateResult {
+    const { strings } = this.context;
+    const className = "icon-button round filled";
+    if (!this.isBusy) {
+      const [onClick, disabled] = [() => this.#send(), !this.#canSend];
+      return iconButton({ part: "send", label: strings.send, icon: icons.send, onClick, disabled, className });
+    }
+    const [onClick, disabled] = [this.#stop, this.isStopping];
+    return iconButton({ part: "stop", label: strings.stop, icon: icons.stop, onClick, disabled, className });
+  }
+
+  #renderEditing({ lacksFiles }: Editing): TemplateResult {
+    const { strings } = this.context;
+    const onClick = () => this.cancelEdit();
+    return html`
+      <div part="editing" class="status-line">
+        ${icons.edit}
+        <p>${strings.editing} ${lacksFiles ? strings.filesGone : ""}</p>
+        ${iconButton({ part: "cancel-edit", label: strings.cancelEdit, icon: icons.close, onClick })}
+      </div>
+    `;
+  }
+
+  get #canSend(): boolean {
+    const { pending, files } = this.#files;
+    return pending.length === 0 && (files.length > 0 || this.#text.trim() !== "");
+  }
+
+  readonly #input = (): void => {
+    this.#isTyped = true;
+    this.#text = this.#field.value?.value ?? "";
+    this.#changed();
+  };
+
+  readonly #keyDown = (event: KeyboardEvent): void => {
+    // Safari ends a composition before the key that ended it, and then reports 229; others may report Enter.
+    if (event.isComposing || event.keyCode === 229 || this.#hasJustComposed) return;
+    if (event.key === "ArrowUp" && this.#text === "") {
+      event.preventDefault();
+      this.context.actions.recall();
+    }
+    if (event.key !== "Enter" || event.shiftKey || touchKeyboard.matches) return;
+    event.preventDefault();
+    this.#send();
+  };
+
+  readonly #compositionEnd = (): void => {
+    this.#hasJustComposed = true;
+    setTimeout(() => {
+      this.#hasJustComposed = false;
+    });
+  };
+
+  readonly #paste = (event: ClipboardEvent): void => {
+    const files = [...(event.clipboardData?.files ?? [])];
+    // Word processors put a picture of the text beside the text: the text is what is meant.
+    if (files.length === 0 || event.clipboardData?.getData("text/plain")) return;
+    event.preventDefault();
+    void this.addFiles(files);
+  };
+
+  readonly #pick = ({ target }: Event): void => {
+    const picker = target as HTMLInputElement;
+    const files = [...(picker.files ?? [])];
+    // So that picking the same file again is a change.
+    picker.value = "";
+    void this.addFiles(files);
+    this.focus();
+  };
+
+  readonly #stop = ({ detail }: MouseEvent): void => {
+    // The second click of two was meant for the button that sends, which was here.
+    if (detail > 1) return;
+    this.context.actions.stop();
+    this.focus();
+  };
+
+  #send(): void {
+    if (!this.#canSend) return;
+    // Of several that wait for an earlier conversation the first counts.
+    this.#sending ??= this.#sendDraft().finally(() => {
+      this.#sending = undefined;
+    });
+    this.focus();
+  }
+
+  /** The session decides whether the message is accepted; only then the draft goes. */
+  async #sendDraft(): Promise<void> {
+    const { editing, draft } = this;
+    const { files } = this.#files;
+    const message = { text: draft.trim(), attachments: files.map(({ attachment }) => attachment), files };
+    const outcome = await this.context.actions.send(message, { replaces: editing });
+    if (outcome !== "accepted") return;
+    // What was written or added meanwhile stays.
+    this.#files.release(files);
+    this.draft = this.#text.startsWith(draft) ? this.#text.slice(draft.length) : this.#text;
+    if (editing !== undefined) this.#endEditing();
+  }
+
+  /** Goes on with the draft that has waited. */
+  #endEditing(): void {
+    const { text = "", files = [] } = this.#editing?.waiting ?? {};
+    this.#editing = undefined;
+    this.#files.discard();
+    this.#replace(text, files);
+    this.context.actions.editingChanged();
+  }
+
+  #replace(text: string, files: readonly DraftFile[]): void {
+    this.#isTyped = false;
+    this.#text = text;
+    this.#files.replace(files);
+  }
+
+  #changed(): void {
+    this.changes += 1;
+    if (!this.#editing) this.context.actions.saveDraft({ text: this.#text, files: this.#files.names });
+  }
+
+  #announce(sentences: readonly Sentence[]): void {
+    const { actions, strings } = this.context;
+    actions.announce(...sentences.map((sentence) => sentence(strings)));
+  }
+
+  #growField(): void {
+    const field = this.#field.value;
+    if (!field) return;
+    const { length } = field.value;
+    // With `auto` a browser looks through all of the text for its direction each time that it is laid out.
+    field.dir = length > LONG_TEXT ? getComputedStyle(field).direction : "auto";
+    // Not before the text is gone: the width would change to and fro where a line is just too long for one of the two.
+    if (!length || field.scrollHeight > ONE_LINE_PX) {
+      field.parentElement?.toggleAttribute("data-tall", length > 0);
+    }
+    // Browsers without `field-sizing: content` need the height set by hand.
+    if (CSS.supports("field-sizing", "content")) return;
+    field.style.height = "auto";
+    if (length) field.style.height = `${field.scrollHeight}px`;
+  }
+}
+
+function join(earlier: string, later: string): string {
+  return `${earlier}\n\n${later}`.trim();
+}
+
+/** The card looks like one field: a press on its edge, between its buttons or beside its files is for the text. */
+function focusField(event: MouseEvent): void {
+  const target = event.target as Element;
+  if (!target.matches(".composer,.composer-row,.draft-files")) return;
+  // Which would take the focus away again.
+  event.preventDefault();
+  (event.currentTarget as Element).querySelector("textarea")?.focus();
+}

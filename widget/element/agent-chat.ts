@@ -1,0 +1,498 @@
+import { LitElement, type PropertyValues, type TemplateResult, unsafeCSS } from "lit";
+import { createRef } from "lit/directives/ref.js";
+import type { Composer } from "../composer/composer.ts";
+import { FileDrop } from "../composer/file-drop.ts";
+import { failureText, type Strings } from "../i18n/strings.ts";
+import type { SendOptions, SendOutcome, SendResult } from "../session/chat-session.ts";
+import type { Client } from "../session/client.ts";
+import type { OutgoingMessage } from "../session/conversation.ts";
+import { exportTranscript, type TranscriptFormat } from "../session/export.ts";
+import type { AssistantMessage, Message, UserMessage } from "../session/messages.ts";
+import baseStyles from "../styles/base.css";
+import composerStyles from "../styles/composer.css";
+import feedbackStyles from "../styles/feedback.css";
+import keyPromptStyles from "../styles/key-prompt.css";
+import markdownStyles from "../styles/markdown.css";
+import messageStyles from "../styles/message.css";
+import screenStyles from "../styles/screen.css";
+import stepsStyles from "../styles/steps.css";
+import tokenStyles from "../styles/tokens.css";
+import type { ChatActions, ChatContext, ChatModes } from "../ui/chat-part.ts";
+import { Announcer } from "../ui/controllers/announcer.ts";
+import { AnswerAnnouncer } from "../ui/controllers/answer-announcer.ts";
+import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
+import { ScrollPosition } from "../ui/controllers/scroll-position.ts";
+import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
+import { loadKeyPrompt } from "../ui/lazy-parts.ts";
+import type { MessageList } from "../ui/message-list.ts";
+import { renderScreen } from "../ui/screen.ts";
+import { ClientController, revokePreviews } from "./client-controller.ts";
+import { AgentChatFeedbackEvent, AgentChatMessageEvent } from "./events.ts";
+import { LocaleController } from "./locale.ts";
+import { checkProperty, initialValues, litProperties, type PropertiesOf, rowsOf, warnOfValue } from "./properties.ts";
+import type * as face from "./public-types.ts";
+import { ThemeWatcher } from "./theme.ts";
+
+/** See `properties.ts`. */
+export interface AgentChat extends PropertiesOf<"chat"> {}
+
+/**
+ * A conversation with the agent of one Parley server: `<agent-chat server="https://agent.example/"></agent-chat>`.
+ *
+ * Its attributes: `properties.ts`. Its parts: `ui/screen.ts`. Its CSS variables: `styles/tokens.css`.
+ *
+ * @fires {AgentChatReadyEvent} agent-chat-ready - The server has described its agent.
+ * @fires {AgentChatMessageEvent} agent-chat-message - The person sent a message.
+ * @fires {AgentChatTokenEvent} agent-chat-token - A piece of an answer's text has arrived.
+ * @fires {AgentChatToolEvent} agent-chat-tool - A tool was called, or its call is over.
+ * @fires {AgentChatDoneEvent} agent-chat-done - An answer ended.
+ * @fires {AgentChatErrorEvent} agent-chat-error - An answer failed.
+ * @fires {AgentChatFeedbackEvent} agent-chat-feedback - The person rated an answer, said why, or took it back.
+ * @slot header-start - Before the agent's name.
+ * @slot avatar - Replaces the mark beside the agent's name.
+ * @slot header-end - After the header's buttons.
+ * @slot empty - Replaces the greeting of an empty conversation.
+ * @slot before-composer - Above the composer.
+ * @slot footer - Below the composer, in place of the disclaimer.
+ */
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the table declares the properties of the class.
+export class AgentChat extends LitElement implements face.AgentChat {
+  static override properties = {
+    ...litProperties(),
+    suggested: { state: true },
+    isKeyPromptMissing: { state: true },
+  };
+
+  /** In the order in which they win over each other. */
+  static override styles = [
+    tokenStyles,
+    baseStyles,
+    screenStyles,
+    messageStyles,
+    stepsStyles,
+    markdownStyles,
+    composerStyles,
+    keyPromptStyles,
+    feedbackStyles,
+  ].map(unsafeCSS);
+
+  /** Where an element finds its server that does not name one: where its script came from. Empty where that is not known. */
+  static defaultServer = "";
+
+  /** What the page offers to say next. */
+  private suggested: readonly string[] = [];
+  /** Whether the form that asks for a key could not be loaded. */
+  private isKeyPromptMissing = false;
+
+  readonly #list = createRef<MessageList>();
+  readonly #composer = createRef<Composer>();
+  readonly #locale = new LocaleController(this);
+  readonly #theme = new ThemeWatcher(this);
+  readonly #announcer = new Announcer(this);
+  readonly #scroll = new ScrollPosition(this, {
+    scroller: () => this.renderRoot.querySelector<HTMLElement>(".scroller") ?? undefined,
+    countAnswers: () => this.#messages.filter(isFinishedAnswer).length,
+  });
+  readonly #drop = new FileDrop(this, (files) => void this.attach(files));
+  readonly #clients = new ClientController(this, {
+    onChange: (client) => this.#clientChanged(client),
+    onDraft: (draft) => void this.#withComposer((composer) => composer.restore(draft)),
+  });
+  readonly #answerAnnouncer = new AnswerAnnouncer({
+    announcer: this.#announcer,
+    context: () => this.#context,
+    drawn: async ({ id }) => {
+      await this.updateComplete;
+      return this.#list.value?.find(id) ?? null;
+    },
+  });
+  /** For this element alone: its `style` belongs to the site. */
+  readonly #sheet = new CSSStyleSheet();
+  #context!: ChatContext;
+  #isConnectionLost = false;
+  /** Resolves when the form that asks for a key is there, or cannot be loaded. */
+  #keyPrompt: Promise<void> | undefined;
+  /** How often the answer was stopped: a message that is about to be sent is stopped, too. */
+  #stops = 0;
+
+  constructor() {
+    super();
+    Object.assign(this, initialValues());
+    new FocusKeeper(this);
+    new VisualViewportController(this, () => this.renderRoot.querySelector<HTMLElement>(".chat"));
+  }
+
+  /** Sends a message as if the person had typed it; resolves when the answer is over, rejects if there is to be none. */
+  async send(text: string): Promise<void> {
+    const stops = this.#stops;
+    await this.#restored();
+    if (text.trim() === "") throw new TypeError("send: text must not be empty");
+    const session = this.#client?.session;
+    if (!session) throw new Error("send: the element is not in a page, or has no server");
+    const { outcome, ended } = this.#send({ text: text.trim(), attachments: [], files: [] });
+    if (outcome !== "accepted") throw new Error(`cannot send while the session is ${session.status}`);
+    if (this.#stops > stops) this.stop();
+    await ended;
+  }
+
+  /** Stops the running answer, or that to a message which is about to be sent; what was said so far stays. */
+  stop(): void {
+    this.#stops += 1;
+    this.#client?.session.stop();
+  }
+
+  /** Starts a new conversation. Resolves when the server has forgotten the old one. */
+  async reset(): Promise<void> {
+    await this.#restored();
+    this.#clear();
+    await this.#client?.reset();
+  }
+
+  /** Puts the cursor where the person goes on: the text field, or the field for the key. */
+  focusComposer(): void {
+    const keyField = this.renderRoot.querySelector<HTMLElement>("#key");
+    if (keyField) keyField.focus({ preventScroll: true });
+    else this.#composer.value?.focus();
+  }
+
+  /** Puts a text into the text field, in place of what is there, for the person to send. */
+  setDraft(text: string): void {
+    void this.#withComposer((composer) => {
+      composer.draft = text;
+    });
+  }
+
+  /** Adds files to the message that is being written; resolves when they are read. What is refused is said in place. */
+  async attach(files: Iterable<File>): Promise<void> {
+    const list = [...files];
+    await this.#withComposer((composer) => composer.addFiles(list));
+  }
+
+  /** Resolves to the conversation as it is shown, as a text; rejects for another format. */
+  async exportTranscript(format: TranscriptFormat): Promise<string> {
+    await this.#restored();
+    const { strings, modes } = this.#context;
+    const shown = this.#messages.map((message) => withoutHidden(message, modes));
+    return exportTranscript(format, shown, {
+      you: strings.you,
+      agent: strings.agentSaid(modes.agent),
+      failure: (failure) => failureText(failure, strings),
+    });
+  }
+
+  /** Offers messages to send with one click, until one is sent or the conversation begins anew; an empty list offers none. */
+  suggest(texts: Iterable<string>): void {
+    if (typeof texts === "string") throw new TypeError("suggest: texts must be a list of strings");
+    this.suggested = [...texts].map(String);
+  }
+
+  /** @internal For `FocusKeeper`. */
+  get asksForKey(): boolean {
+    return this.#client?.key.prompt !== undefined;
+  }
+
+  /** @internal For `ClientController`. */
+  get texts(): Strings {
+    return this.#context.strings;
+  }
+
+  get #client(): Client | undefined {
+    return this.#clients.client;
+  }
+
+  get #messages(): readonly Message[] {
+    return this.#client?.session.messages ?? [];
+  }
+
+  protected override createRenderRoot(): HTMLElement | DocumentFragment {
+    const root = super.createRenderRoot();
+    this.#sheet.replaceSync(":host{}");
+    if (root instanceof ShadowRoot) root.adoptedStyleSheets.push(this.#sheet);
+    return root;
+  }
+
+  /** The first drawing waits for the language. While an answer streams, once per frame is enough. */
+  protected override async scheduleUpdate(): Promise<void> {
+    if (!this.hasUpdated) await this.#locale.ready;
+    else if (this.#client?.session.busy) await nextFrame();
+    super.scheduleUpdate();
+  }
+
+  /** Resolves when the parts have been drawn, too. */
+  protected override async getUpdateComplete(): Promise<boolean> {
+    const isComplete = await super.getUpdateComplete();
+    await this.#keyPrompt;
+    const parts = this.renderRoot.querySelectorAll<LitElement>(
+      "agent-chat-messages, agent-chat-status, agent-chat-composer, agent-chat-key-prompt",
+    );
+    await Promise.all(Array.from(parts, ({ updateComplete }) => updateComplete));
+    return isComplete;
+  }
+
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    for (const [name] of rowsOf("chat")) if (changed.has(name as keyof AgentChat)) checkProperty(this, name);
+    if (changed.has("strings")) this.#locale.override(this.strings);
+    this.#updateContext();
+    if (changed.has("server")) this.#connect();
+    else if (changed.has("apiKey")) this.#client?.setSiteKey(this.apiKey);
+    if (changed.has("persist")) this.#clients.persistChanged();
+    this.#updateSheet(changed.has("accent"));
+  }
+
+  protected override updated(): void {
+    if (!this.asksForKey) this.#keyPrompt = undefined;
+    else this.#keyPrompt ??= this.#loadKeyPrompt();
+    // The page of the server: its language is not known before the browser is asked.
+    const { lang } = this.#context.strings;
+    const root = document.documentElement;
+    // Written only when it is another one, since a change has the whole page styled anew.
+    if (this.page && this.getAttribute("lang") === "" && root.lang !== lang) root.lang = lang;
+  }
+
+  protected override render(): TemplateResult {
+    return renderScreen({
+      context: this.#context,
+      direction: this.#locale.direction,
+      client: this.#client,
+      disclaimer: this.disclaimer,
+      suggested: this.suggested,
+      editing: this.#composer.value?.editing,
+      isDragging: this.#drop.isDragging,
+      isKeyPromptMissing: this.isKeyPromptMissing,
+      isEndVisible: this.#scroll.isEndVisible,
+      newAnswers: this.#scroll.newAnswers,
+      announcements: this.#announcer.render(),
+      list: this.#list,
+      composer: this.#composer,
+      canEdit: this.#canEdit,
+      unsent: this.#unsent,
+      onKeyDown: this.#keyDown,
+      onReset: () => void this.reset().then(() => this.focusComposer()),
+      onToggleTheme: () => this.#theme.toggle(),
+      onJump: () => this.#scroll.follow(),
+      onPick: this.#pickSuggestion,
+      onLoadKeyPrompt: () => void this.#loadKeyPrompt(),
+    });
+  }
+
+  readonly #actions: ChatActions = {
+    send: (message, options) => this.#sendRestored(message, options),
+    stop: () => this.stop(),
+    retry: () => {
+      void this.#client?.session.retry();
+      void this.#showNewAnswer();
+    },
+    retryAfresh: () => {
+      void this.#client?.session.retryAfresh();
+      void this.#showNewAnswer();
+    },
+    edit: (message) => this.#edit(message),
+    recall: () => this.#recall(),
+    cancelEdit: () => this.#composer.value?.cancelEdit(),
+    editingChanged: () => this.requestUpdate(),
+    saveDraft: (draft) => this.#client?.saveDraft(draft),
+    withdraw: () => revokePreviews(this.#client?.session.withdraw()?.files ?? []),
+    submitKey: (key) => void this.#client?.submitKey(key),
+    reconnect: () => this.#client?.reconnect.retryNow(),
+    rate: (message) => this.#rate(message),
+    announce: (...texts) => this.#announcer.sayAll(texts),
+    alert: (text) => this.#announcer.interrupt(text),
+    holdScroll: () => this.#scroll.hold(),
+  };
+
+  readonly #canEdit = (message: UserMessage): boolean => this.#client?.session.canEdit(message) ?? false;
+
+  readonly #unsent = (): number => this.#client?.session.unsent ?? 0;
+
+  readonly #pickSuggestion = (text: string): void => {
+    void this.#sendRestored({ text, attachments: [], files: [] });
+    this.focusComposer();
+  };
+
+  /** What an earlier page load has kept comes first: it would take the place of the message. */
+  async #sendRestored(message: OutgoingMessage, options?: SendOptions): Promise<SendOutcome> {
+    const client = this.#client;
+    await client?.restored;
+    // The element has another server now.
+    if (client !== this.#client) return "busy";
+    return this.#send(message, options).outcome;
+  }
+
+  /** See `ChatSession.send`. */
+  #send(message: OutgoingMessage, options?: SendOptions): SendResult {
+    const sent = this.#client?.session.send(message, options) ?? { outcome: "busy", ended: Promise.resolve() };
+    if (sent.outcome !== "accepted") return sent;
+    const { strings } = this.#context;
+    if (options?.replaces !== undefined) this.#announcer.say(`${strings.edited} ${strings.answering}`);
+    this.suggested = [];
+    void this.#showNewExchange();
+    this.dispatchEvent(new AgentChatMessageEvent(message.text, message.attachments.length));
+    return sent;
+  }
+
+  async #showNewExchange(): Promise<void> {
+    await this.updateComplete;
+    if (this.follow === "question") this.#scroll.anchorLastExchange();
+    else this.#scroll.follow();
+  }
+
+  /** Has the message at the top whose answer begins anew, or goes on after a reload. */
+  async #showNewAnswer(options?: { readonly glides: boolean }): Promise<void> {
+    await this.updateComplete;
+    if (this.follow === "question" && this.#client?.session.busy) this.#scroll.anchorLastExchange(options);
+  }
+
+  /** Begins to change a message where that is possible; one that was not sent yet is taken back instead. */
+  #edit(message: UserMessage): void {
+    const session = this.#client?.session;
+    const unsent = session?.withdraw();
+    if (unsent) this.#composer.value?.putBefore(unsent);
+    else if (session?.canEdit(message)) this.#composer.value?.edit(message, session.outgoing(message));
+  }
+
+  #recall(): void {
+    const question = this.#client?.session.lastQuestion;
+    if (question && /all|edit/.test(this.actions)) this.#edit(question);
+  }
+
+  #rate(message: AssistantMessage): void {
+    this.#client?.session.rate(message);
+    this.dispatchEvent(new AgentChatFeedbackEvent(message));
+  }
+
+  /** Escape leaves the message that is being changed, or else stops the answer. */
+  readonly #keyDown = (event: KeyboardEvent): void => {
+    const composer = this.#composer.value;
+    const isEditing = composer?.editing !== undefined;
+    // 229: the key of an input method, also where Safari says that the composition is over.
+    if (event.key !== "Escape" || event.isComposing || event.keyCode === 229) return;
+    if (!isEditing && this.#client?.session.status !== "running") return;
+    // A launcher around the element closes on an Escape that nothing has used.
+    event.preventDefault();
+    if (isEditing) composer.cancelEdit();
+    else this.stop();
+  };
+
+  #connect(): void {
+    const hadClient = this.#client !== undefined;
+    // An attribute that was removed, or a value that a framework does not have.
+    this.server ||= AgentChat.defaultServer || siteServer();
+    const client = this.#clients.connect(this.server);
+    void client?.restored.then(() => this.#showNewAnswer({ glides: false }));
+    if (!hadClient) return;
+    this.#answerAnnouncer.watch([]);
+    this.#clear();
+  }
+
+  #clientChanged({ reconnect }: Client): void {
+    this.requestUpdate();
+    this.#answerAnnouncer.watch(this.#messages);
+    const isLost = reconnect.state !== "online";
+    if (isLost === this.#isConnectionLost) return;
+    this.#isConnectionLost = isLost;
+    const { strings } = this.#context;
+    this.#announcer.say(isLost ? strings.unreachable : strings.connected);
+  }
+
+  /** Forgets with the conversation what was being changed, offered and spoken. */
+  #clear(): void {
+    this.#composer.value?.cancelEdit();
+    this.suggested = [];
+    this.#announcer.clear();
+    this.#announcer.say(this.#context.strings.begunAnew);
+  }
+
+  /** Before the first drawing there is no composer: what is asked of it waits. */
+  async #withComposer<Result>(use: (composer: Composer) => Result): Promise<Awaited<Result> | undefined> {
+    if (!this.#composer.value) await this.updateComplete;
+    return this.#composer.value && (await use(this.#composer.value));
+  }
+
+  /** Resolves when what an earlier page load has kept is there: it would undo what is asked of the element before. */
+  async #restored(): Promise<void> {
+    await this.updateComplete;
+    await this.#client?.restored;
+  }
+
+  async #loadKeyPrompt(): Promise<void> {
+    try {
+      await loadKeyPrompt();
+      this.isKeyPromptMissing = false;
+    } catch {
+      this.isKeyPromptMissing = true;
+    }
+  }
+
+  /** Keeps the object as long as nothing in it changes: a new one redraws every message. */
+  #updateContext(): void {
+    const { strings } = this.#locale;
+    const modes: ChatModes = {
+      agent: this.#client?.info?.agent ?? strings.fallbackAgent,
+      thinking: this.thinking,
+      tools: this.tools,
+      feedback: this.feedback,
+    };
+    const known = this.#context;
+    const context: ChatContext = {
+      strings,
+      modes: known && hasSameEntries(known.modes, modes) ? known.modes : modes,
+      theme: this.#theme.theme,
+      actions: this.#actions,
+      renderers: this.renderers ?? NOTHING,
+      toolRenderers: this.toolRenderers ?? NOTHING,
+      composerActions: this.composerActions ?? NO_ACTIONS,
+    };
+    if (!known || !hasSameEntries(known, context)) this.#context = context;
+  }
+
+  #updateSheet(isAccentNew: boolean): void {
+    const { style } = this.#sheet.cssRules[0] as CSSStyleRule;
+    // Which side is the end: everything inside follows.
+    const { direction } = this.#locale;
+    if (style.direction !== direction) style.setProperty("direction", direction, "important");
+    if (!isAccentNew) return;
+    const isColor = CSS.supports("color", this.accent);
+    if (this.accent && !isColor) warnOfValue(this, "accent", this.accent, "a CSS colour");
+    style.setProperty("--_accent", isColor ? this.accent : "");
+  }
+}
+
+/** Where a script that a site has bundled finds its server. */
+function siteServer(): string {
+  const { origin } = location;
+  console.warn(
+    `<agent-chat> needs the attribute server="https://…", the address of a Parley server. Until then it asks ${origin}`,
+  );
+  return `${origin}/`;
+}
+
+const NOTHING = {};
+const NO_ACTIONS: readonly never[] = [];
+
+function isFinishedAnswer(message: Message): boolean {
+  return message.role === "assistant" && message.status !== "streaming";
+}
+
+/** A message without the steps that are hidden. */
+function withoutHidden(message: Message, { thinking, tools }: ChatModes): Message {
+  if (message.role === "user") return message;
+  const hidden = { text: false, thinking: thinking === "hidden", tool: tools === "hidden" };
+  return { ...message, blocks: message.blocks.filter(({ type }) => !hidden[type]) };
+}
+
+function hasSameEntries<Shape extends object>(a: Shape, b: Shape): boolean {
+  return Object.entries(a).every(([name, value]) => b[name as keyof Shape] === value);
+}
+
+/** Resolves at the next animation frame, or within a second in a hidden tab, which gets no frames. */
+function nextFrame(): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(timer);
+      resolve();
+    };
+    const frame = requestAnimationFrame(end);
+    const timer = setTimeout(end, 1_000);
+  });
+}

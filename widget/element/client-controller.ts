@@ -1,0 +1,144 @@
+import type { ReactiveController, ReactiveControllerHost } from "lit";
+import { failureText, type Strings } from "../i18n/strings.ts";
+import { Client, type Draft } from "../session/client.ts";
+import { type AssistantMessage, answerText, type SentFile } from "../session/messages.ts";
+import { parseServer } from "../session/server.ts";
+import {
+  AgentChatDoneEvent,
+  AgentChatErrorEvent,
+  AgentChatReadyEvent,
+  AgentChatTokenEvent,
+  AgentChatToolEvent,
+} from "./events.ts";
+
+/** The element: what of it a client is made with. */
+export interface ClientHost extends ReactiveControllerHost, HTMLElement {
+  readonly server: string;
+  readonly apiKey: string;
+  readonly persist: "session" | "none";
+  readonly texts: Strings;
+}
+
+export interface ClientListener {
+  /** The conversation, the connection or what is known of the server has changed. */
+  readonly onChange: (client: Client) => void;
+  /** An earlier page left this in its composer. */
+  readonly onDraft: (draft: Draft) => void;
+}
+
+/** The client of an element: another one for another server, and open while the element is in a page. */
+export class ClientController implements ReactiveController {
+  /** Absent until the element is in a page, and where its server is no address. */
+  client: Client | undefined;
+  readonly #host: ClientHost;
+  readonly #listener: ClientListener;
+  #listeners = new AbortController();
+  /** The client whose server does not answer, once that has been explained. */
+  #explained: Client | undefined;
+
+  constructor(host: ClientHost, listener: ClientListener) {
+    this.#host = host;
+    this.#listener = listener;
+    host.addController(this);
+  }
+
+  hostConnected(): void {
+    this.#listeners = new AbortController();
+    const { signal } = this.#listeners;
+    window.addEventListener("online", () => this.client?.networkChanged(), { signal });
+    // The status is drawn from what the browser says about its network.
+    for (const type of ["online", "offline"]) {
+      window.addEventListener(type, () => this.#host.requestUpdate(), { signal });
+    }
+    window.addEventListener("pagehide", () => this.client?.suspend(), { signal });
+    window.addEventListener("pageshow", ({ persisted }) => persisted && this.client?.resume(), { signal });
+    document.addEventListener("visibilitychange", () => this.#visibilityChanged(), { signal });
+    this.client?.open(this.#persists);
+  }
+
+  hostDisconnected(): void {
+    this.#listeners.abort();
+    // An element that is only moved is connected again by then.
+    queueMicrotask(() => {
+      if (!this.#host.isConnected) this.client?.close();
+    });
+  }
+
+  /**
+   * Leaves the server, and begins with the one at an address. `undefined`, with an error in the console, where it is
+   * none.
+   */
+  connect(address: string): Client | undefined {
+    this.client?.close();
+    this.client = undefined;
+    const { apiKey, id } = this.#host;
+    let server: URL;
+    try {
+      server = parseServer(address, document.baseURI);
+    } catch (error) {
+      console.error((error as TypeError).message);
+      return undefined;
+    }
+    const client: Client = new Client({
+      server,
+      id,
+      siteKey: apiKey,
+      onChange: () => {
+        if (this.client !== client) return;
+        if (client.phase === "unreachable") this.#explain(client);
+        this.#listener.onChange(client);
+      },
+      onReady: (info) => this.#host.dispatchEvent(new AgentChatReadyEvent(info)),
+      onDraft: this.#listener.onDraft,
+      onToken: (text, messageId) => this.#host.dispatchEvent(new AgentChatTokenEvent(text, messageId)),
+      onTool: (call) => this.#host.dispatchEvent(new AgentChatToolEvent(call)),
+      onAnswerEnd: (message) => this.#answerEnded(message),
+      onFilesGone: revokePreviews,
+    });
+    this.client = client;
+    client.open(this.#persists);
+    return client;
+  }
+
+  /** To be called when the element says otherwise whether the conversation outlives a reload. */
+  persistChanged(): void {
+    this.client?.persist(this.#persists);
+  }
+
+  get #persists(): boolean {
+    return this.#host.persist !== "none";
+  }
+
+  #visibilityChanged(): void {
+    if (document.visibilityState === "hidden") this.client?.saveNow();
+    else this.client?.reconnect.retryNow();
+  }
+
+  /** Reports once in the console why a server of another origin may not answer: the browser gives scripts no reason. */
+  #explain(client: Client): void {
+    const { server } = client;
+    if (this.#explained === client || server.origin === location.origin) return;
+    this.#explained = client;
+    // Its answer cannot be read, but it only fails where the server is not there.
+    fetch(new URL("api/info", server), { mode: "no-cors", credentials: "omit" }).then(
+      () =>
+        console.error(
+          `<agent-chat> ${server.href} answers, but not for this site: PARLEY_ALLOWED_ORIGINS of a Parley server there must ` +
+            `contain ${location.origin}`,
+        ),
+      () => undefined,
+    );
+  }
+
+  #answerEnded(message: AssistantMessage): void {
+    const { failure, finishReason = "stop" } = message;
+    const event = failure
+      ? new AgentChatErrorEvent(failure, failureText(failure, this.#host.texts))
+      : new AgentChatDoneEvent(answerText(message), finishReason);
+    this.#host.dispatchEvent(event);
+  }
+}
+
+export function revokePreviews(files: readonly SentFile[]): void {
+  for (const { previewUrl } of files) if (previewUrl !== undefined) URL.revokeObjectURL(previewUrl);
+}

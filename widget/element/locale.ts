@@ -1,0 +1,97 @@
+import type { ReactiveController, ReactiveControllerHost } from "lit";
+import { loadLocale } from "../i18n/load-strings.ts";
+import { languageAt } from "../i18n/page-language.ts";
+import { en, type Locale, type Strings, type StringsOverride, stringsOf } from "../i18n/strings.ts";
+
+/** How long the first drawing waits for a language, in milliseconds; after that it begins in English. */
+const WAIT_MS = 3_000;
+
+/** In which language an element speaks, and in which direction that is written. */
+export class LocaleController implements ReactiveController {
+  readonly #host: ReactiveControllerHost & HTMLElement;
+  readonly #watcher = new MutationObserver(() => this.#update());
+  #locale: Locale = en;
+  #own: StringsOverride | undefined;
+  #strings: Strings = en;
+  #direction: "ltr" | "rtl" = "ltr";
+  #tag: string | undefined;
+  #loading = new AbortController();
+  #ready: Promise<unknown> = Promise.resolve();
+
+  constructor(host: ReactiveControllerHost & HTMLElement) {
+    this.#host = host;
+    host.addController(this);
+  }
+
+  /** Another object means other texts. */
+  get strings(): Strings {
+    return this.#strings;
+  }
+
+  get direction(): "ltr" | "rtl" {
+    return this.#direction;
+  }
+
+  /**
+   * Resolves when the texts are there, cannot be loaded or take too long: to draw before would flash in English. And
+   * not in the same task: to run the script and to draw at once would hold a phone up for longer than a person should
+   * notice.
+   */
+  get ready(): Promise<unknown> {
+    return this.#ready;
+  }
+
+  hostConnected(): void {
+    this.#update();
+    const options = { attributeFilter: ["lang", "dir"], subtree: true };
+    this.#watcher.observe(document, options);
+    // Inside another element's shadow root, changes of the document are not seen.
+    this.#watcher.observe(this.#host, options);
+  }
+
+  hostDisconnected(): void {
+    this.#watcher.disconnect();
+    this.#loading.abort();
+    // Is found again when the element is back in a page.
+    this.#tag = undefined;
+  }
+
+  /** Texts of the site's own, for what it wants to say differently. */
+  override(texts: StringsOverride | undefined): void {
+    this.#own = texts;
+    this.#compose();
+  }
+
+  /** The nearest element that names a language decides, and without one the browser's setting. */
+  #update(): void {
+    const [tag, direction] = languageAt(this.#host);
+    if (direction !== this.#direction) {
+      this.#direction = direction;
+      this.#host.requestUpdate();
+    }
+    if (tag === this.#tag) return;
+    this.#tag = tag;
+    this.#loading.abort();
+    this.#loading = new AbortController();
+    const { signal } = this.#loading;
+    const isDecided = new Promise<void>((resolve) => void this.#load(tag, signal, resolve).then(resolve));
+    this.#ready = Promise.race([isDecided, pause(WAIT_MS)]).then(() => pause(0));
+  }
+
+  async #load(tag: string, signal: AbortSignal, onFailure: () => void): Promise<void> {
+    const locale = await loadLocale(tag, signal, onFailure);
+    // The page may have named another language meanwhile.
+    if (signal.aborted || locale === this.#locale) return;
+    this.#locale = locale;
+    this.#compose();
+    this.#host.requestUpdate();
+  }
+
+  #compose(): void {
+    this.#strings = stringsOf(this.#locale, this.#own);
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,256 @@
+/**
+ * The public face of the elements: what `parley-agent/widget` declares. It names no class of ours and nothing of Lit,
+ * so a site needs neither to compile. The classes implement these interfaces.
+ */
+
+import type { AgentInfo, FinishReason } from "../../server/protocol/chat.ts";
+import type { ErrorCode } from "../../server/protocol/errors.ts";
+import type { StringsOverride } from "../i18n/strings.ts";
+import type { BlockRenderers } from "../markdown/renderers.ts";
+import type { ComposerAction, ToolRenderers } from "../ui/chat-part.ts";
+
+export type { AgentInfo, FinishReason } from "../../server/protocol/chat.ts";
+export type { ErrorCode } from "../../server/protocol/errors.ts";
+export type { Strings, StringsOverride } from "../i18n/strings.ts";
+export type { BlockRenderers, RenderBlock, RenderedBlock } from "../markdown/renderers.ts";
+export type { ComposerAction, ComposerPort, ToolCall, ToolRenderers } from "../ui/chat-part.ts";
+
+/** `markdown` is to be read, `json` for programs. */
+export type TranscriptFormat = "markdown" | "json";
+
+/** How thoughts or tool calls are shown: open while they stream, open at first, closed at first, or not at all. */
+export type StepMode = "auto" | "open" | "closed" | "hidden";
+
+/** What was wrong with an answer. */
+export type FeedbackReason = "incorrect" | "incomplete" | "off_topic" | "harmful";
+
+// Begin of what `npm run docs` writes from properties.ts.
+
+/** Properties that both elements have. */
+export interface SharedProperties {
+  /** Base URL of the server. Default: where the script was loaded from. */
+  server: string;
+  /**
+   * The site's key. Anyone can read it in the page's source, so use a widget key. It is never stored. Attribute:
+   * `api-key`.
+   */
+  apiKey: string;
+  /** `auto` follows the CSS `color-scheme` around the element until the user chooses. */
+  theme: "auto" | "light" | "dark";
+  /** Any CSS colour, including `light-dark()`, instead of the blue. */
+  accent: string;
+  /** Space between messages and size of the text. */
+  density: "normal" | "compact" | "spacious";
+  /** How round everything is. */
+  corners: "round" | "soft" | "sharp";
+  /**
+   * `session` keeps the conversation in this tab across reloads and pages of the same site; `none` does not. Files
+   * are never kept.
+   */
+  persist: "session" | "none";
+  /** What stays in view while an answer is written: the question at the top, or the end of the answer. */
+  follow: "question" | "end";
+  /**
+   * Thinking. `auto`: open while it streams, closed afterwards. `open`, `closed`: at first, until the user decides.
+   * `hidden`: not shown.
+   */
+  thinking: "auto" | "open" | "closed" | "hidden";
+  /** Tool calls, with the same values; `auto` means closed. */
+  tools: "auto" | "open" | "closed" | "hidden";
+  /** What users can do with messages: `all`, `none`, or a list of words separated by spaces. */
+  actions: string;
+  /** Shows thumbs on answers; a rating fires `agent-chat-feedback`. */
+  feedback: boolean;
+  /** A sentence below the composer, instead of the agent's `chat.disclaimer`. */
+  disclaimer: string;
+  /** Your own texts instead of the built-in ones. */
+  strings: StringsOverride | undefined;
+  /** Draw blocks of an answer yourself, by the language of the code fence or by delimiter. */
+  renderers: BlockRenderers | undefined;
+  /** Draw tool calls yourself, by the name of the tool. */
+  toolRenderers: ToolRenderers | undefined;
+  /** Buttons beside the text field. */
+  composerActions: readonly ComposerAction[] | undefined;
+}
+
+/** Properties of `<agent-chat>`. */
+export interface ChatProperties extends SharedProperties {
+  /** Fills the viewport. */
+  page: boolean;
+  /** Leaves out the title and borders, for a frame that has its own. */
+  embed: boolean;
+}
+
+/** Properties of `<agent-chat-launcher>`. */
+export interface LauncherProperties extends SharedProperties {
+  /** The corner; `end` is the right side where one reads from left to right. */
+  position: "bottom-end" | "bottom-start" | "top-end" | "top-start";
+  /** What the button shows. An image of your own goes into the slot `launcher-icon`. */
+  icon: "chat" | "spark" | "question";
+  /** Size of the button: 56, 48 or 64 pixels. */
+  size: "medium" | "small" | "large";
+  /** A few words beside the icon; also what the button is called. */
+  label: string;
+  /** Opens by itself at a moment. Attribute: `auto-open`. */
+  autoOpen: number | string | null;
+  /** A few words in a bubble beside the closed button. */
+  preview: string;
+  /** The moment when the bubble appears. Default: `3000`. Attribute: `preview-after`. */
+  previewAfter: number | string | null;
+}
+
+// End of what `npm run docs` writes.
+
+/** `<agent-chat>`: a conversation with the agent of one Parley server. */
+export interface AgentChat extends HTMLElement, ChatProperties {
+  /** Resolves when what was set so far has been drawn. */
+  readonly updateComplete: Promise<boolean>;
+  /**
+   * Sends a message as if the person had typed it; resolves when the answer is over, rejects if there is to be none.
+   */
+  send(text: string): Promise<void>;
+  /** Stops the running answer, or that to a message which is about to be sent; what was said so far stays. */
+  stop(): void;
+  /** Starts a new conversation. */
+  reset(): Promise<void>;
+  /** Puts the cursor where the person goes on: the text field, or the field for the key. */
+  focusComposer(): void;
+  /** Puts a text into the text field, in place of what is there, for the person to send. */
+  setDraft(text: string): void;
+  /** Adds files to the message that is being written; resolves when they are read. What is refused is said in place. */
+  attach(files: Iterable<File>): Promise<void>;
+  /** Resolves to the conversation as it is shown, as a text; rejects for another format. */
+  exportTranscript(format: TranscriptFormat): Promise<string>;
+  /**
+   * Offers messages to send with one click, until one is sent or the conversation begins anew; an empty list offers
+   * none.
+   */
+  suggest(texts: Iterable<string>): void;
+}
+
+/** `<agent-chat-launcher>`: a round button in the corner that opens the chat in a panel. */
+export interface AgentChatLauncher extends HTMLElement, LauncherProperties {
+  /** Resolves when what was set so far has been drawn. */
+  readonly updateComplete: Promise<boolean>;
+  /** Whether the panel is open. */
+  readonly opened: boolean;
+  /** The chat in the panel, once it has been opened for the first time. */
+  readonly chat: AgentChat | null;
+  /**
+   * Opens the panel and puts the cursor into its text field; resolves when both are done, or the launcher has left
+   * the page.
+   */
+  open(): Promise<void>;
+  /** Closes the panel. The focus, if it was inside, goes back to where it was before. */
+  close(): void;
+  /** Opens the panel if it is closed, and the other way round. */
+  toggle(): Promise<void>;
+}
+
+/** The server has described its agent; the chat can be used. */
+export interface AgentChatReadyEvent extends Event {
+  /** What the server says of itself: the answer of `GET /api/info`. */
+  readonly info: AgentInfo;
+}
+
+/** The person sent a message. */
+export interface AgentChatMessageEvent extends Event {
+  /** As it was sent. */
+  readonly text: string;
+  /** How many files go with it. */
+  readonly attachmentCount: number;
+}
+
+/** A piece of the answer's text has arrived, as the server sent it. */
+export interface AgentChatTokenEvent extends Event {
+  /**
+   * Markdown. The pieces of an answer make its text, unless the server corrects it in the end: `agent-chat-done` has
+   * it whole.
+   */
+  readonly text: string;
+  /** Names the answer within its conversation, like that of `agent-chat-feedback`. */
+  readonly messageId: string;
+}
+
+/** A tool was called (`status` is `running`), or its call is over: `completed`, `failed` or `stopped`. */
+export interface AgentChatToolEvent extends Event {
+  /** The call's id: the same in both events. */
+  readonly callId: string;
+  /** The tool's name. */
+  readonly tool: string;
+  /** `stopped`: the answer ended before the tool did. `waiting`: the call needs the person's approval. */
+  readonly status: "running" | "completed" | "failed" | "stopped" | "waiting";
+  /** JSON, as the model wrote it. */
+  readonly arguments: string;
+  /** Absent while the call runs, and when it was stopped. */
+  readonly output: string | undefined;
+}
+
+/** An answer ended. */
+export interface AgentChatDoneEvent extends Event {
+  /** The whole answer, as Markdown. */
+  readonly text: string;
+  /** `stopped` when the person stopped it; `approval_required` when tool calls wait for their approval. */
+  readonly finishReason: FinishReason | "approval_required";
+}
+
+/** An answer failed. */
+export interface AgentChatErrorEvent extends Event {
+  /** A code of the server, or what the element itself has met. */
+  readonly code: ErrorCode | "connection_lost" | "unreachable" | "unreadable";
+  /** A sentence for people. */
+  readonly message: string;
+  /** What the server's log calls the run (`run_id`); absent when the server did not answer. */
+  readonly reference: string | undefined;
+}
+
+/** The person rated an answer, said why, or took the rating back. The last event about an answer counts. */
+export interface AgentChatFeedbackEvent extends Event {
+  /** Names the answer within its conversation, also after a reload. */
+  readonly messageId: string;
+  /** `null` when the person took the rating back. */
+  readonly rating: "up" | "down" | null;
+  /** Only with `down`, in the second event about it, and only if the person chose one. */
+  readonly reason: FeedbackReason | undefined;
+  /** The person's own words, if any: at most 2,000 characters. */
+  readonly comment: string | undefined;
+  /** The answer, as Markdown. */
+  readonly answer: string;
+}
+
+/** What `<agent-chat>` takes in a JSX template: its attributes and properties. */
+export interface AgentChatProps extends Partial<ChatProperties> {
+  "api-key"?: string;
+}
+
+/** What `<agent-chat-launcher>` takes in a JSX template: its attributes and properties. */
+export interface AgentChatLauncherProps extends Partial<LauncherProperties> {
+  "auto-open"?: number | string;
+  "preview-after"?: number | string;
+}
+
+/** Listeners for the events of an element, under the names that a framework makes of a prefix and the event's. */
+export type EventListeners<Prefix extends string> = {
+  [Name in keyof GlobalEventHandlersEventMap as Name extends `agent-chat-${string}` ? `${Prefix}${Name}` : never]?: (
+    event: GlobalEventHandlersEventMap[Name],
+  ) => void;
+};
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "agent-chat": AgentChat;
+    "agent-chat-launcher": AgentChatLauncher;
+  }
+
+  interface GlobalEventHandlersEventMap {
+    "agent-chat-ready": AgentChatReadyEvent;
+    "agent-chat-message": AgentChatMessageEvent;
+    "agent-chat-token": AgentChatTokenEvent;
+    "agent-chat-tool": AgentChatToolEvent;
+    "agent-chat-done": AgentChatDoneEvent;
+    "agent-chat-error": AgentChatErrorEvent;
+    "agent-chat-feedback": AgentChatFeedbackEvent;
+    "agent-chat-open": Event;
+    "agent-chat-close": Event;
+  }
+}

@@ -1,0 +1,37 @@
+/** Sizes, times and lists, as people read them in a language. */
+
+import { isMediaType, MEDIA_TYPES } from "../../server/protocol/attachments.ts";
+
+/** "20 MB", "512B", in the binary units that the limits are given in. */
+export function formatBytes(bytes: number, lang: string): string {
+  if (bytes < 1024) return format(bytes, "byte", lang);
+  const kilobytes = bytes / 1024;
+  return kilobytes < 1024 ? format(kilobytes, "kilobyte", lang) : format(kilobytes / 1024, "megabyte", lang);
+}
+
+/** "340ms", "1.2s", "2m 5s". */
+export function formatDuration(milliseconds: number, lang: string): string {
+  if (milliseconds < 1000) return format(Math.round(milliseconds), "millisecond", lang);
+  const seconds = milliseconds / 1000;
+  if (seconds < 9.95) return format(seconds, "second", lang, 1);
+  const whole = Math.round(seconds);
+  const rest = format(whole % 60, "second", lang);
+  return whole < 60 ? rest : `${format(Math.floor(whole / 60), "minute", lang)} ${rest}`;
+}
+
+/** "JPEG, PNG, and PDF". A type that this version does not know is named as it is. */
+export function formatMediaTypes(types: readonly string[], lang: string): string {
+  const labels = types.map((type) => (isMediaType(type) ? MEDIA_TYPES[type].label : type));
+  return new Intl.ListFormat(lang).format(labels);
+}
+
+/** One digit after the point at most, and `digits` at least. Sizes keep their space, times are written closely. */
+function format(value: number, unit: string, lang: string, digits = 0): string {
+  return value.toLocaleString(lang, {
+    style: "unit",
+    unit,
+    unitDisplay: /.byte/.test(unit) ? "short" : "narrow",
+    minimumFractionDigits: digits,
+    maximumFractionDigits: 1,
+  });
+}

@@ -1,0 +1,232 @@
+/** Every text that a person can read or hear, in English. A text that depends on something is a function. */
+
+import type { Failure, FailureCode } from "../session/messages.ts";
+
+export const en = {
+  /** A language tag: how numbers are written, and what screen readers are told. */
+  lang: "en",
+
+  conversation: "Conversation",
+  fallbackAgent: "Assistant",
+  newConversation: "New conversation",
+  toDark: "Switch to dark theme",
+  toLight: "Switch to light theme",
+  forgetKey: "Forget the saved key",
+  welcome: "How can I help?",
+
+  composerLabel: "Message",
+  placeholder: (agent: string) => `Message ${agent}`,
+  send: "Send message",
+  stop: "Stop answering",
+  attach: "Attach files",
+  jump: "Jump to latest",
+  newAnswers: (count: number) => (count === 1 ? "1 new answer" : `${count} new answers`),
+  suggestions: "Suggestions",
+
+  you: "You said:",
+  agentSaid: (agent: string) => `${agent} said:`,
+  answering: "Answering…",
+  thinking: "Thinking",
+  /** Spoken when the agent calls a tool. */
+  toolStarted: (tool: string) => `Using ${tool}…`,
+  toolRunning: "running",
+  toolCompleted: "completed",
+  toolFailed: "failed",
+  toolStopped: "stopped",
+  /** The call needs the person's approval. */
+  toolWaiting: "waiting for approval",
+  copy: "Copy",
+  copyAnswer: "Copy answer",
+  copied: "Copied",
+  copyFailed: "Your browser did not allow copying.",
+  copyingFailed: "Copying failed",
+  retry: "Try again",
+  /** After what a failure says: how to find it in the server's log. */
+  reference: (id: string) => `(Reference: ${id})`,
+  startOver: "Send without the earlier messages",
+  askAgain: "Answer again",
+  editMessage: "Change this message",
+  begunAnew: "A new conversation.",
+  /** Ends the sentence about a message that waits for the connection. */
+  queued: "Waiting to be sent",
+  change: "Change",
+  takeBack: "Remove",
+
+  stopped: "You stopped this answer.",
+  cutByLength: "This answer was cut off because it reached the length limit.",
+  cutByFilter: "This answer was cut off by the content filter.",
+  cutByTurns: "The agent stopped because it reached its limit of steps.",
+  emptyAnswer: "The agent gave an empty answer.",
+
+  siteKeyRefused: "This site’s chat key was not accepted. Please tell the owner of the site.",
+  siteForbidden: "This chat may not be used on this site.",
+
+  unreachable: "The chat server cannot be reached.",
+  offline: "You are offline. What you write is kept and sent later.",
+  connecting: "Connecting…",
+  connected: "Connected again.",
+  tryingAgainIn: (seconds: number) => `Trying again in ${seconds} s.`,
+  tryNow: "Try now",
+  connectionLost: "The connection was lost before the answer was complete.",
+  unreadable: "The server sent an answer that this chat cannot read.",
+  requestTooLarge: "The message is too large for this server.",
+  rateLimited: "Too many messages in a short time. Try again in a moment.",
+  serverError: "The server could not answer.",
+
+  /** Label of a code block without a language. */
+  code: "Code",
+  loadImage: (host: string) => `Load image from ${host}`,
+  openImage: (host: string) => `Open image at ${host}`,
+  imageFailed: "The image could not be loaded",
+  taskDone: "Completed task",
+  taskOpen: "Open task",
+
+  // Thoughts and tool calls.
+  thoughtBriefly: "Thought briefly",
+  thoughtFor: (duration: string) => `Thought for ${duration}`,
+  /** Thoughts and tool calls in a row, folded into one line. At least three. */
+  steps: (count: number) => `${count} steps`,
+  /** How many of them failed, beside their number. At least one. */
+  stepsFailed: (count: number) => `${count} failed`,
+  /** Of a text that is cut: its size. */
+  showAll: (size: string) => `Show all (${size})`,
+  toolArguments: "Arguments",
+  toolOutput: "Output",
+  toolError: "Error",
+  emptyOutput: "(empty)",
+
+  // Code blocks and tables.
+  wrapLines: "Wrap lines",
+  showAllLines: (lines: number) => `Show all ${lines} lines`,
+  showFewerLines: "Show fewer lines",
+  showAllRows: (rows: number) => `Show all ${rows} rows`,
+  showFewerRows: "Show fewer rows",
+  copyAsMarkdown: "Copy as Markdown",
+  copyAsCsv: "Copy as CSV",
+  /** Accessible name of a table's scroll box. */
+  table: "Table",
+
+  // Files, and why some are not taken.
+  dropHere: "Drop files to attach them",
+  attachedFiles: "Attached files",
+  /** Before a number of per cent. */
+  uploading: "Sending the files…",
+  remove: (name: string) => `Remove ${name}`,
+  dismiss: "Dismiss",
+
+  noFilesTaken: (agent: string) => `${agent} does not take files.`,
+  fileTooLarge: (name: string, limit: string) => `${name} is larger than ${limit}.`,
+  fileTwice: (name: string) => `${name} is attached already.`,
+  fileEmpty: (name: string) => `${name} is empty.`,
+  fileUnreadable: (name: string) => `${name} could not be read.`,
+  /** After a reload, of a file that was to be sent. */
+  fileLost: (name: string) => `${name} is no longer here: attach it again.`,
+  /** Spoken when a file was taken. */
+  fileAttached: (name: string) => `${name} attached.`,
+  /** `types` is a list in words. */
+  fileTypeRefused: (name: string, types: string) => `${name} cannot be attached: only ${types} files are taken.`,
+  fileTypeFalse: (name: string, type: string) =>
+    `${name} cannot be attached: it is not a ${type} file, whatever its name says.`,
+  /** `limit` is what is left for the files of the message, which may be less in a long conversation. */
+  filesTooLarge: (name: string, limit: string) =>
+    `${name} was not attached: the files of this message may have ${limit} together.`,
+  tooManyFiles: (name: string, limit: number) =>
+    `${name} was not attached: a message takes at most ${limit} ${limit === 1 ? "file" : "files"}.`,
+
+  // A message that is being changed.
+  editing: "You are changing a message. What follows it will be replaced.",
+  filesGone: "Its files are no longer here: attach them again.",
+  cancelEdit: "Leave the message as it was",
+  /** Spoken when the changed message is sent. */
+  edited: "The conversation goes on from the changed message.",
+
+  // What a person thinks of an answer.
+  rateUp: "Good answer",
+  rateDown: "Bad answer",
+  feedbackWhy: "What was wrong? (optional)",
+  reasonIncorrect: "Not correct",
+  reasonIncomplete: "Incomplete",
+  reasonOffTopic: "Not what I asked for",
+  reasonHarmful: "Harmful",
+  feedbackComment: "In your own words",
+  feedbackSend: "Send",
+  feedbackClose: "Close",
+  feedbackThanks: "Thank you.",
+
+  // A conversation that was kept.
+  earlierCut: "Earlier messages are no longer shown here.",
+  notKept: "The browser does not keep this conversation: it is gone when you leave the page or load it again.",
+  forgotten: (agent: string) =>
+    `${agent} no longer knows what is above, because files are not kept when a page is loaded again.`,
+
+  // The form that asks for a key.
+  keyTitle: "Enter your key",
+  keyWhy: (name: string, kept: boolean) =>
+    `${name} asks for an access key. ${kept ? "It is kept in this browser only." : "This browser does not let it be kept, so you will be asked again on your next visit."}`,
+  keyLabel: "Access key",
+  keySubmit: "Continue",
+  keyChecking: "Checking…",
+  keyRefused: "That key was not accepted. Check it and enter it again.",
+  keyForbidden: "That key may not be used on this page. Enter another one.",
+  keyWaiting: "Your message will be sent as soon as the key is accepted.",
+
+  // The launcher.
+  openChat: "Open chat",
+  closeChat: "Close chat",
+  chatPanel: "Chat",
+  expand: "Enlarge chat",
+  shrink: "Make chat smaller",
+  unread: (count: number) => (count === 1 ? "1 new message" : `${count} new messages`),
+  hidePreview: "Hide this message",
+};
+
+/** The texts of one language. */
+export type Strings = Texts<typeof en>;
+
+type Texts<Table> = {
+  readonly [Name in keyof Table]: Table[Name] extends (...args: infer Args) => string
+    ? (...args: Args) => string
+    : string;
+};
+
+/** A translation. English stands in for what it lacks, but a test wants all of it. */
+export type Locale = Partial<Strings> & Pick<Strings, "lang">;
+
+/** Texts of a site's own, in place of ours: each as a text or as a function, whichever the built-in one is. */
+export type StringsOverride = {
+  readonly [Name in keyof Omit<Strings, "lang">]?: Strings[Name] | string | (() => string);
+};
+
+/** The texts of an element: a site's own before those of the language, and these before English. */
+export function stringsOf(locale: Locale, own: StringsOverride | null = {}): Strings {
+  const strings: Record<string, unknown> = { ...en, ...locale };
+  for (const [name, text] of Object.entries(own ?? {})) {
+    if (text === undefined || text === null || !Object.hasOwn(en, name) || name === "lang") continue;
+    const wantsFunction = typeof en[name as keyof typeof en] === "function";
+    if (wantsFunction) strings[name] = typeof text === "function" ? text : () => String(text);
+    else strings[name] = String(typeof text === "function" ? (text as () => string)() : text);
+  }
+  return strings as Strings;
+}
+
+/** Names of texts without a parameter. */
+type TextName = { [Name in keyof Strings]: Strings[Name] extends string ? Name : never }[keyof Strings];
+
+/** Where the server said nothing that a person can use. All other codes have `serverError`. */
+const FAILURES: Partial<Record<FailureCode, TextName>> = {
+  connection_lost: "connectionLost",
+  // The part of the answer that was missing after a lost connection.
+  run_not_found: "connectionLost",
+  run_expired: "connectionLost",
+  unreachable: "unreachable",
+  unreadable: "unreadable",
+  request_too_large: "requestTooLarge",
+  rate_limited: "rateLimited",
+  unauthorized: "siteKeyRefused",
+  forbidden: "siteForbidden",
+};
+
+/** Why an answer failed: the server's own sentence if it said one, else ours. */
+export function failureText({ code, detail }: Failure, strings: Strings): string {
+  return detail || strings[FAILURES[code] ?? "serverError"];
+}

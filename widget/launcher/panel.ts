@@ -1,0 +1,367 @@
+/** The launcher's panel with the chat, and the bubble beside the button: loaded when they are needed. */
+
+// The panel shows an `<agent-chat>`.
+import "../chat.ts";
+import { html, LitElement, noChange, nothing, type PropertyDeclarations, type TemplateResult } from "lit";
+import { Directive, directive, type ElementPart } from "lit/directive.js";
+import { LocaleController } from "../element/locale.ts";
+import { ROWS, warnOfValue } from "../element/properties.ts";
+import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from "../element/public-types.ts";
+import baseStyles from "../styles/base.css";
+import panelStyles from "../styles/panel.css";
+import { iconButton } from "../ui/buttons.ts";
+import { Announcer, spokenTexts } from "../ui/controllers/announcer.ts";
+import { icon, icons } from "../ui/icons.ts";
+import { LauncherPreview } from "./preview.ts";
+import { LauncherMemory } from "./state.ts";
+import { onTrigger, TRIGGERS } from "./triggers.ts";
+
+/** What the panel says about the button. */
+export interface ButtonState {
+  readonly isOpen: boolean;
+  readonly unread: number;
+  /** What the button is called. */
+  readonly name: string;
+}
+
+/** The launcher, as its panel needs it. */
+export interface Launcher extends AgentChatLauncher {
+  /** To be called when the state has changed. */
+  showState(state: ButtonState): void;
+  focusButton(): void;
+}
+
+/** Parts of the chat that a page can style through the launcher: all of them. */
+const CHAT_PARTS =
+  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,code,table,thinking,steps,tool,note,error,retry,edit,queued,take-back,ask-again,copy,rate-up,rate-down,feedback-form," +
+  "empty,suggestions,suggestion,jump,connection,editing,cancel-edit,composer,input,attach,attachments,attachment,remove,upload,refusals,dismiss,send,stop,disclaimer,key-form";
+
+/** Slots of the chat that a page can fill through the launcher. */
+const CHAT_SLOTS = ["header-start", "avatar", "before-composer", "empty", "footer"];
+
+/** Where the panel fills the screen, and is modal: too small for a page beside it. */
+const smallScreen = matchMedia("(width <= 480px), (height <= 480px) and (pointer: coarse)");
+
+const EXPAND = "M13.5 5H19v5.5M10.5 19H5v-5.5M19 5l-5.5 5.5M5 19l5.5-5.5";
+const SHRINK = "M19 10.5h-5.5V5M5 13.5h5.5V19M13.5 10.5l6-6M10.5 13.5l-6 6";
+
+/** Properties that the launcher hands on to its chat. */
+const FORWARDED = ROWS.filter(([, { of, kind }]) => of === "both" && kind !== "inherited").map(([name]) => name);
+
+/** Sets the properties that the chat takes from its launcher, before the chat is in the page. */
+const forwardFrom = directive(
+  class extends Directive {
+    override render(_launcher: AgentChatLauncher): unknown {
+      return noChange;
+    }
+
+    override update({ element }: ElementPart, [launcher]: [AgentChatLauncher]): unknown {
+      for (const name of FORWARDED) Reflect.set(element, name, Reflect.get(launcher, name));
+      return noChange;
+    }
+  },
+);
+
+export const styles = [baseStyles, panelStyles].map((text) => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(text);
+  return sheet;
+});
+
+/** Draws into itself, so that the launcher has one shadow root and a page's `::part` rules reach the panel. */
+export class LauncherPanel extends LitElement {
+  static override properties: PropertyDeclarations = { isOpen: { state: true }, isBuilt: { state: true } };
+
+  private isOpen = false;
+  /** The chat is built on first opening, and stays, so that closing loses nothing. */
+  private isBuilt = false;
+  readonly #launcher: Launcher;
+  readonly #memory: LauncherMemory;
+  readonly #locale = new LocaleController(this);
+  readonly #announcer = new Announcer(this);
+  readonly #preview: LauncherPreview;
+  #plannedFor: AgentChatLauncher["autoOpen"] = null;
+  #cancelOpening: (() => void) | undefined;
+  #opener: HTMLElement | null = null;
+  #listening = new AbortController();
+
+  constructor(launcher: Launcher) {
+    super();
+    this.#launcher = launcher;
+    this.#memory = new LauncherMemory(launcher);
+    this.#preview = new LauncherPreview({
+      launcher,
+      memory: this.#memory,
+      announcer: this.#announcer,
+      onChange: () => this.requestUpdate(),
+    });
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.#listening = new AbortController();
+    const { signal } = this.#listening;
+    this.#launcher.shadowRoot?.addEventListener("keydown", (event) => this.#keyDown(event as KeyboardEvent), {
+      signal,
+    });
+    smallScreen.addEventListener("change", () => this.#fit(), { signal });
+    for (const type of ["resize", "scroll"])
+      visualViewport?.addEventListener(type, () => this.#fitKeyboard(), { signal });
+    // "Back" shows a page as it was left, and another page may have changed the panel meanwhile.
+    addEventListener("pageshow", ({ persisted }) => persisted && this.#resume(), { signal });
+    // The latter is the last moment that a phone grants.
+    addEventListener("pagehide", this.#leave, { signal });
+    document.addEventListener("visibilitychange", this.#leave, { signal });
+    if (this.hasUpdated) this.launcherChanged();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#listening.abort();
+    this.#cancelOpening?.();
+    this.#plannedFor = null;
+    this.#preview.stop();
+  }
+
+  /** To be called when a property of the launcher or the page's language has changed. */
+  launcherChanged(): void {
+    const { autoOpen, strings } = this.#launcher;
+    this.#locale.override(strings);
+    if (autoOpen !== this.#plannedFor) this.#planOpening(autoOpen);
+    this.#preview.plan();
+    this.requestUpdate();
+  }
+
+  /** Opens the panel, and puts the cursor into it. */
+  async open(): Promise<void> {
+    const { activeElement } = document;
+    this.#opener = activeElement instanceof HTMLElement ? activeElement : null;
+    await this.#show();
+    this.#launcher.chat?.focusComposer();
+  }
+
+  /** Closes the panel, and gives the focus back if it was inside. */
+  close(): void {
+    if (!this.isOpen) return;
+    const hadFocus = document.activeElement === this.#launcher;
+    this.isOpen = false;
+    this.#changed("close");
+    if (hadFocus) void this.updateComplete.then(() => this.#giveFocusBack());
+  }
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  /** The first drawing waits for the language. */
+  protected override async scheduleUpdate(): Promise<void> {
+    if (!this.hasUpdated) await this.#locale.ready;
+    super.scheduleUpdate();
+  }
+
+  protected override firstUpdated(): void {
+    this.#resume();
+  }
+
+  protected override updated(): void {
+    this.#fit();
+    const { unread = 0 } = this.#memory.state;
+    const strings = this.#locale.strings;
+    const name = this.isOpen ? strings.closeChat : this.#launcher.label || strings.openChat;
+    this.#launcher.showState({
+      isOpen: this.isOpen,
+      unread,
+      name: unread > 0 ? `${name}, ${strings.unread(unread)}` : name,
+    });
+  }
+
+  protected override render(): TemplateResult {
+    const { wide = false } = this.#memory.state;
+    return html`
+      <dialog
+        id="panel"
+        part="panel"
+        class=${wide ? "panel wide" : "panel"}
+        aria-label=${this.#locale.strings.chatPanel}
+        @close=${this.#closedByBrowser}
+        @agent-chat-done=${this.#answered}
+        @agent-chat-error=${this.#answered}
+      >
+        ${this.isBuilt ? this.#renderChat(wide) : nothing}
+      </dialog>
+      ${this.#preview.text && !this.isOpen ? this.#renderPreview() : nothing} ${this.#announcer.render()}
+    `;
+  }
+
+  #renderPreview(): TemplateResult {
+    return html`
+      <div part="preview" class="preview">
+        <button type="button" class="preview-text" @click=${() => void this.#launcher.toggle()}>
+          <span dir="auto">${this.#preview.text}</span>
+        </button>
+        ${iconButton({
+          part: "preview-close",
+          label: this.#locale.strings.hidePreview,
+          icon: icons.close,
+          onClick: this.#dismiss,
+        })}
+      </div>
+    `;
+  }
+
+  #renderChat(wide: boolean): TemplateResult {
+    const strings = this.#locale.strings;
+    const slots = CHAT_SLOTS.filter((name) => this.#launcher.querySelector(`:scope > [slot="${name}"]`));
+    return html`
+      <agent-chat
+        lang=${this.lang}
+        dir=${this.dir}
+        exportparts=${[CHAT_PARTS, ...(this.#launcher.composerActions ?? []).map(({ name }) => name)].join()}
+        ${forwardFrom(this.#launcher)}
+      >
+        ${slots.map((name) => html`<slot name=${name} slot=${name}></slot>`)}
+        <span slot="header-end" class="panel-buttons">
+          <slot name="header-end"></slot>
+          ${iconButton({
+            part: "expand",
+            label: wide ? strings.shrink : strings.expand,
+            icon: icon(wide ? SHRINK : EXPAND),
+            onClick: () => this.#resize(!wide),
+          })}
+          ${iconButton({ part: "close", label: strings.closeChat, icon: icons.close, onClick: () => this.close() })}
+        </span>
+      </agent-chat>
+    `;
+  }
+
+  /** Tells the next page whether an answer is expected. */
+  readonly #leave = (): void => {
+    const awaited = this.#launcher.chat?.shadowRoot?.querySelector('[aria-busy="true"]') != null;
+    if (awaited !== (this.#memory.state.awaited ?? false)) this.#memory.keep({ awaited });
+  };
+
+  /** Goes on as another page of this tab has left it. */
+  #resume(): void {
+    this.#memory.reload();
+    const { open, awaited } = this.#memory.state;
+    // A conversation that is not kept has no news.
+    if (this.#launcher.persist === "none") this.#memory.keep({ awaited: false, unread: 0 });
+    // Behind the closed panel, so that the end of the answer is announced.
+    else if (awaited) this.isBuilt = true;
+    // The person has not asked for it on this page: the cursor stays where it is, and a small screen shows the page.
+    if (open && !smallScreen.matches) void this.#show();
+    else if (!open) this.close();
+    this.requestUpdate();
+  }
+
+  async #show(): Promise<void> {
+    if (!this.isOpen) {
+      this.isBuilt = true;
+      this.isOpen = true;
+      this.#memory.keep({ unread: 0 });
+      this.#preview.hide();
+      this.#changed("open");
+    }
+    await this.updateComplete;
+    await this.#launcher.chat?.updateComplete;
+  }
+
+  #changed(to: "open" | "close"): void {
+    this.#cancelOpening?.();
+    this.#memory.keep({ open: to === "open" });
+    this.requestUpdate();
+    this.#launcher.dispatchEvent(new Event(`agent-chat-${to}`, { bubbles: true, composed: true }));
+  }
+
+  #resize(wide: boolean): void {
+    this.#memory.keep({ wide });
+    this.requestUpdate();
+  }
+
+  /** Shows an answer that the person cannot see. A person who has stopped it knows what there is. */
+  readonly #answered = async (event: AgentChatDoneEvent | AgentChatErrorEvent): Promise<void> => {
+    if (this.isOpen || ("text" in event && event.finishReason === "stopped")) return;
+    const unread = (this.#memory.state.unread ?? 0) + 1;
+    this.#memory.keep({ unread });
+    this.requestUpdate();
+    const { chat } = this.#launcher;
+    await chat?.updateComplete;
+    if (this.isOpen) return;
+    // As it is drawn: without Markdown's marks.
+    const texts = chat?.shadowRoot?.querySelectorAll(".assistant:last-of-type .markdown") ?? [];
+    const drawn = spokenTexts([...texts].slice(-1));
+    this.#preview.showExcerpt("text" in event ? drawn : [], "text" in event ? event.text : event.message);
+    this.#announcer.sayAll([this.#locale.strings.unread(unread), this.#preview.text]);
+  };
+
+  #planOpening(autoOpen: AgentChatLauncher["autoOpen"]): void {
+    this.#cancelOpening?.();
+    this.#plannedFor = autoOpen;
+    // An attribute that was taken away is null.
+    if (autoOpen === null) return;
+    this.#cancelOpening = onTrigger(autoOpen, () => {
+      const isKnown = this.#memory.state.open !== undefined || this.#preview.isDismissed;
+      if (!isKnown && !smallScreen.matches) void this.#show();
+    });
+    if (!this.#cancelOpening) warnOfValue(this.#launcher, "auto-open", autoOpen, TRIGGERS);
+  }
+
+  get #dialog(): HTMLDialogElement | null {
+    return this.querySelector("dialog");
+  }
+
+  /** Beside the page the panel is an ordinary dialog; where it fills the screen, the page behind it is out of reach. */
+  #fit(): void {
+    const dialog = this.#dialog;
+    if (!dialog) return;
+    const modal = smallScreen.matches;
+    const hadFocus = this.isOpen && document.activeElement === this.#launcher;
+    if (dialog.open && !(this.isOpen && dialog.matches(":modal") === modal)) dialog.close();
+    if (this.isOpen && !dialog.open) {
+      if (modal) dialog.showModal();
+      // Not `show()`, which moves the focus.
+      else dialog.open = true;
+      if (hadFocus) this.#launcher.chat?.focusComposer();
+    }
+    this.#fitKeyboard();
+  }
+
+  /** A phone's keyboard covers a page without making it smaller; what is left is the visual viewport. */
+  #fitKeyboard(): void {
+    const style = this.#dialog?.style;
+    // Zoomed by two fingers, the visual viewport is a detail of the page.
+    if (!style || !visualViewport || visualViewport.scale > 1.01) return;
+    style.setProperty("--_top", `${visualViewport.offsetTop}px`);
+    style.setProperty("--_height", `${visualViewport.height}px`);
+  }
+
+  /** Android's gesture to go back closes a modal panel without asking. */
+  readonly #closedByBrowser = (): void => {
+    if (!this.#dialog?.open) this.close();
+  };
+
+  #giveFocusBack(): void {
+    const opener = this.#opener;
+    const isOutside = opener?.isConnected && opener !== this.#launcher && opener !== document.body;
+    if (isOutside) opener.focus({ preventScroll: true });
+    else this.#launcher.focusButton();
+  }
+
+  readonly #dismiss = (): void => {
+    const hadFocus = this.querySelector(".preview:focus-within") !== null;
+    this.#preview.dismiss();
+    if (hadFocus) this.#launcher.focusButton();
+  };
+
+  readonly #keyDown = (event: KeyboardEvent): void => {
+    if (event.key !== "Escape" || event.defaultPrevented) return;
+    // It took back what an input method was about to write.
+    if (event.isComposing || event.keyCode === 229) return;
+    if (this.isOpen) this.close();
+    else if (this.#preview.text) this.#dismiss();
+    else return;
+    event.preventDefault();
+  };
+}
+
+if (!customElements.get("agent-chat-panel")) customElements.define("agent-chat-panel", LauncherPanel);

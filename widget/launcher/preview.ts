@@ -1,0 +1,106 @@
+/** The bubble beside the closed launcher: a few words of the site's, or the beginning of an answer that arrived meanwhile. */
+
+import { warnOfValue } from "../element/properties.ts";
+import type { AgentChatLauncher } from "../element/public-types.ts";
+import type { Announcer } from "../ui/controllers/announcer.ts";
+import type { LauncherMemory } from "./state.ts";
+import { onTrigger, TRIGGERS } from "./triggers.ts";
+
+/** When the page does not say it: by then a visitor has looked around. */
+const DEFAULT_AFTER_MS = 3_000;
+
+/** What is shown of an answer, in characters. */
+const EXCERPT = 140;
+
+export interface PreviewOptions {
+  readonly launcher: AgentChatLauncher;
+  readonly memory: LauncherMemory;
+  readonly announcer: Announcer;
+  onChange(): void;
+}
+
+export class LauncherPreview {
+  readonly #options: PreviewOptions;
+  #text = "";
+  /** What the page had set when the bubble was planned. */
+  #plannedFor = "";
+  #cancel: (() => void) | undefined;
+
+  constructor(options: PreviewOptions) {
+    this.#options = options;
+  }
+
+  /** What the bubble says; empty while there is none. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** Whether the person has closed it: then there is no other one in this session. */
+  get isDismissed(): boolean {
+    return this.#options.memory.state.preview === "dismissed";
+  }
+
+  /** Shows what the page wants to say, when it wants to; to be called when the launcher has changed. */
+  plan(): void {
+    const { preview, previewAfter } = this.#options.launcher;
+    const wanted = `${previewAfter}\n${preview}`;
+    if (wanted === this.#plannedFor) return;
+    this.stop();
+    this.#plannedFor = wanted;
+    if (!preview.trim()) this.#show("");
+    else if (this.#options.memory.state.preview === "seen") this.#greet();
+    else this.#cancel = this.#onTrigger(previewAfter ?? DEFAULT_AFTER_MS);
+  }
+
+  /** Shows the beginning of an answer: of its texts as they are drawn, or without any, of the text. */
+  showExcerpt(drawn: Iterable<string>, text: string): void {
+    if (this.isDismissed) return;
+    let answer = "";
+    for (const paragraph of drawn) {
+      answer += ` ${paragraph}`;
+      // A character may take two of a text's units.
+      if (answer.length > 3 * EXCERPT) break;
+    }
+    const characters = [...(answer || text).replace(/\s+/g, " ").trim()];
+    const excerpt = characters.slice(0, EXCERPT).join("");
+    // Not in the middle of a word, where words are apart.
+    this.#show(characters.length > EXCERPT ? `${excerpt.replace(/\s\S{0,30}$/, "")}…` : excerpt);
+  }
+
+  hide(): void {
+    this.#show("");
+  }
+
+  dismiss(): void {
+    this.#options.memory.keep({ preview: "dismissed" });
+    this.hide();
+  }
+
+  /** The next `plan` begins anew. */
+  stop(): void {
+    this.#cancel?.();
+    this.#plannedFor = "";
+  }
+
+  #onTrigger(after: string | number): (() => void) | undefined {
+    const cancel = onTrigger(after, () => this.#greet());
+    if (!cancel) warnOfValue(this.#options.launcher, "preview-after", after, TRIGGERS);
+    return cancel ?? this.#onTrigger(DEFAULT_AFTER_MS);
+  }
+
+  /** A person who has opened the chat knows it. */
+  #greet(): void {
+    const { launcher, memory, announcer } = this.#options;
+    const { open, preview } = memory.state;
+    if (open !== undefined || this.isDismissed) return;
+    this.#show(launcher.preview);
+    if (preview === "seen") return;
+    memory.keep({ preview: "seen" });
+    announcer.say(launcher.preview);
+  }
+
+  #show(text: string): void {
+    this.#text = text;
+    this.#options.onChange();
+  }
+}

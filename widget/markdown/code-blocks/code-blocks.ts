@@ -1,0 +1,241 @@
+/**
+ * Tools of code blocks and tables: wrap lines, fold what is long, copy a table, scroll by keyboard, colours of code. Loaded
+ * with the first such box; without them it is whole.
+ *
+ * Tools stand last in the element that they belong to, with the class `tools`, and their attributes begin with `data-ui-`.
+ */
+
+import type { Strings } from "../../i18n/strings.ts";
+import styles from "../../styles/code-blocks.css";
+import { copyFrom } from "../clipboard.ts";
+import { colourCode } from "./colours.ts";
+
+/** Longer code is folded at this line, a longer table at the same height. */
+const MAX_LINES = 40;
+const MAX_ROWS = 100;
+
+/** How often the lines of code that still grows are counted again, in milliseconds. */
+const COUNT_AGAIN = 250;
+
+const sheet = new CSSStyleSheet();
+sheet.replaceSync(styles);
+
+/**
+ * Adds what is missing to the boxes in a node, itself included, and colours to code that does not change any more. May be
+ * called again when they have grown.
+ */
+export function addTools(node: Element, isSettled: boolean, strings: Strings): void {
+  const root = node.getRootNode();
+  const owner = root instanceof ShadowRoot ? root : document;
+  if (!owner.adoptedStyleSheets.includes(sheet)) owner.adoptedStyleSheets.push(sheet);
+  for (const box of boxesIn(node, ".code")) addCodeTools(box, strings);
+  for (const box of boxesIn(node, ".table")) addTableTools(box, strings);
+  if (isSettled) void colourCode(node);
+}
+
+function boxesIn(node: Element, selector: string): HTMLElement[] {
+  const inside = [...node.querySelectorAll<HTMLElement>(selector)];
+  return node.matches(selector) ? [node as HTMLElement, ...inside] : inside;
+}
+
+function addCodeTools(box: HTMLElement, strings: Strings): void {
+  const header = box.querySelector(".code-header") as HTMLElement;
+  const pre = box.querySelector("pre") as HTMLElement;
+  const code = box.querySelector("code") as HTMLElement;
+  if (!toolsOf(header)) {
+    const wrap = addButton(addToolsTo(header), strings.wrapLines);
+    wrap.setAttribute("aria-pressed", "false");
+    wrap.addEventListener("click", () => {
+      wrap.setAttribute("aria-pressed", String(box.toggleAttribute("data-ui-wrap")));
+    });
+  }
+  foldLong(box, pre, code, {
+    count: () => code.textContent.split("\n").length,
+    most: MAX_LINES,
+    showAll: strings.showAllLines,
+    showFewer: strings.showFewerLines,
+  });
+  nameIfScrollable(pre, header.querySelector(".code-language")?.textContent ?? "");
+}
+
+function addTableTools(box: HTMLElement, strings: Strings): void {
+  const table = box.querySelector("table") as HTMLTableElement;
+  if (!toolsOf(box)) {
+    const tools = addToolsTo(box);
+    for (const [label, textOf] of [
+      [strings.copyAsMarkdown, tableAsMarkdown],
+      [strings.copyAsCsv, tableAsCsv],
+    ] as const) {
+      const button = addButton(tools, label);
+      button.addEventListener("click", () => void copyFrom(button, textOf(table), strings));
+    }
+  }
+  foldLong(box, box, table, {
+    count: () => table.rows.length - 1,
+    most: MAX_ROWS,
+    showAll: strings.showAllRows,
+    showFewer: strings.showFewerRows,
+  });
+  nameIfScrollable(box, strings.table);
+}
+
+function toolsOf(parent: Element): HTMLElement | null {
+  return parent.querySelector(":scope > .tools");
+}
+
+function addToolsTo(parent: Element): HTMLElement {
+  const tools = document.createElement("div");
+  tools.className = "tools";
+  parent.append(tools);
+  return tools;
+}
+
+function addButton(tools: Element, text: string): HTMLButtonElement {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = text;
+  tools.append(button);
+  return button;
+}
+
+/** What is to be done when the content of a box, or a box that scrolls, has another size. */
+const onResize = new WeakMap<Element, (() => void)[]>();
+
+const sizes = new ResizeObserver((entries) => {
+  for (const { target } of entries) for (const react of onResize.get(target) ?? []) react();
+});
+
+function observeSize(element: Element, react: () => void): void {
+  onResize.set(element, [...(onResize.get(element) ?? []), react]);
+  sizes.unobserve(element);
+  sizes.observe(element);
+}
+
+interface Length {
+  readonly count: () => number;
+  /** A box with more is folded. */
+  readonly most: number;
+  readonly showAll: (count: number) => string;
+  readonly showFewer: string;
+}
+
+/** How to write the number of lines again, by box that can be folded. */
+const countAgain = new WeakMap<Element, () => void>();
+
+/**
+ * Folds a box as soon as it has too many lines or rows: while it still grows, so that nothing jumps later. `clipped` shows
+ * the beginning of `content`.
+ */
+function foldLong(box: HTMLElement, clipped: HTMLElement, content: HTMLElement, length: Length): void {
+  const known = countAgain.get(box);
+  if (known) {
+    known();
+    return;
+  }
+  let update: (() => void) | undefined;
+  let isWaiting = false;
+  const count = () => {
+    isWaiting = false;
+    if (update) update();
+    else if (box.isConnected && length.count() > length.most) update = fold(box, clipped, length);
+  };
+  countAgain.set(box, count);
+  observeSize(content, () => {
+    if (!update) count();
+    else if (!isWaiting) {
+      isWaiting = true;
+      setTimeout(count, COUNT_AGAIN);
+    }
+  });
+}
+
+/** Returns how to write the number of lines again. */
+function fold(box: HTMLElement, clipped: HTMLElement, { count, showAll, showFewer }: Length): () => void {
+  const tools = toolsOf(box) ?? addToolsTo(box);
+  const button = addButton(tools, "");
+  tools.prepend(button);
+  const isClosed = () => box.getAttribute("data-ui-fold") === "closed";
+  const label = () => {
+    button.textContent = isClosed() ? showAll(count()) : showFewer;
+    button.setAttribute("aria-expanded", String(!isClosed()));
+  };
+  const set = (state: "open" | "closed") => {
+    box.setAttribute("data-ui-fold", state);
+    label();
+    // The transcript, which follows its end, learns from this that the reader is here.
+    box.dispatchEvent(new Event("toggle", { bubbles: true }));
+  };
+  box.setAttribute("data-ui-fold", "closed");
+  label();
+  button.addEventListener("click", () => {
+    const opens = isClosed();
+    set(opens ? "open" : "closed");
+    // The button is far up again, and has to stay where the reader looks.
+    if (!opens) button.scrollIntoView({ block: "nearest" });
+  });
+  // The part that is folded away can be scrolled to only by finding it in the page, by a selection or by a screen reader.
+  clipped.addEventListener("scroll", () => {
+    const { scrollTop } = clipped;
+    if (scrollTop === 0) return;
+    set("open");
+    // The box does not scroll any more, and the text that was found stays in view.
+    box.closest(".scroller")?.scrollBy(0, scrollTop);
+  });
+  return label;
+}
+
+const scrollLabels = new WeakMap<Element, string>();
+
+/**
+ * A box that scrolls sideways can be scrolled by keyboard, and has a name there, as long as there is something to scroll.
+ * One that shows all it has is no stop on the way through an answer.
+ */
+function nameIfScrollable(box: HTMLElement, label: string): void {
+  const isKnown = scrollLabels.has(box);
+  scrollLabels.set(box, label);
+  const content = box.firstElementChild;
+  if (isKnown || !content) return;
+  const look = () => setScrollable(box, box.scrollWidth > box.clientWidth);
+  observeSize(box, look);
+  observeSize(content, look);
+}
+
+function setScrollable(box: Element, isScrollable: boolean): void {
+  // The focus is not taken away from where somebody has just read on.
+  const isStop = isScrollable || box.matches(":focus");
+  for (const [name, value] of [
+    ["tabindex", "0"],
+    ["role", "group"],
+    ["aria-label", scrollLabels.get(box) ?? ""],
+  ] as const) {
+    if (!isStop) box.removeAttribute(name);
+    else if (box.getAttribute(name) !== value) box.setAttribute(name, value);
+  }
+}
+
+/** A drawn table as CSV (RFC 4180). A cell that a spreadsheet would run as a formula is marked as text. */
+function tableAsCsv(table: HTMLTableElement): string {
+  return rowsOf(table)
+    .map((row) => row.map(csvCell).join(","))
+    .join("\r\n");
+}
+
+function csvCell(text: string): string {
+  const safe = /^[=@\t]|^[+-](?![\d.,\s]*%?$)/.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** A drawn table as Markdown of GitHub's kind, with its alignment, without marks inside of cells. */
+function tableAsMarkdown(table: HTMLTableElement): string {
+  const [head = [], ...body] = rowsOf(table);
+  const rule = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => {
+    const align = cell.className.replace("align-", "");
+    return `${/left|center/.test(align) ? ":" : ""}---${/right|center/.test(align) ? ":" : ""}`;
+  });
+  const cells = (row: readonly string[]) => row.map((text) => text.replace(/[\\|]/g, "\\$&").replace(/\s*\n\s*/g, " "));
+  return [cells(head), rule, ...body.map(cells)].map((row) => `| ${row.join(" | ")} |`).join("\n");
+}
+
+function rowsOf(table: HTMLTableElement): string[][] {
+  return [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()));
+}

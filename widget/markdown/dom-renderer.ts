@@ -1,0 +1,328 @@
+/**
+ * Draws blocks into the page. A block that was drawn before is compared with its source first: where that is the same, the
+ * element stays untouched, and where it has grown, only the new items, rows, lines or words are drawn. So the cost of a
+ * piece does not grow with the block, and every node that can stay is kept.
+ */
+
+import type { Links, MarkedToken, Token, Tokens } from "marked";
+import { decodeEntities } from "./entities.ts";
+import { inlinePieces } from "./inline-pieces.ts";
+import { type LexedBlocks, lexInline } from "./lexer.ts";
+import { NOTHING_SETTLED, type OpenBlock } from "./long-blocks.ts";
+import { patchChildren, removeFrom, setAttribute } from "./patch-dom.ts";
+import { appendInline, appendText, element, type InlineContext } from "./render-inline.ts";
+import { type BlockRenderers, type Delimiter, type RenderBlock, rendererOf } from "./renderers.ts";
+
+/** Shortest part of a code block that is a box of its own: a browser lays out only the last one while a program grows. */
+const CODE_CHUNK = 4096;
+
+const LANGUAGE_NAME = /^[a-z0-9+#-]{1,30}$/;
+
+/** A block that a renderer draws once it has ended. */
+export interface Renderable {
+  readonly text: string;
+  readonly info: string;
+  readonly render: RenderBlock;
+}
+
+/** The definitions of links that hold where something is drawn, and a name for them that changes when they do. */
+export interface Definitions {
+  readonly links: Links;
+  readonly version: string;
+}
+
+/** A paragraph's text is drawn in pieces, of which only the last one grows. */
+interface Piece {
+  readonly key: string;
+  /** How many nodes it is drawn as. */
+  readonly nodes: number;
+}
+
+export class DomRenderer {
+  /** Blocks with a renderer that are drawn as they are written, by element. */
+  readonly renderables = new Map<Element, Renderable>();
+  readonly #context: InlineContext & { readonly renderers: BlockRenderers };
+  readonly #delimiters: readonly Delimiter[];
+  /** The source that an element was drawn from. */
+  readonly #sources = new WeakMap<Element, string>();
+  readonly #pieces = new WeakMap<Element, readonly Piece[]>();
+  #inline: LexedBlocks["inline"] = new Map();
+  #definitions: Definitions = { links: {}, version: "" };
+
+  constructor(context: InlineContext & { readonly renderers: BlockRenderers }, delimiters: readonly Delimiter[]) {
+    this.#context = context;
+    this.#delimiters = delimiters;
+  }
+
+  /** To be called before blocks of another lexing are drawn, or with other definitions. */
+  begin(inline: LexedBlocks["inline"], definitions: Definitions): void {
+    this.#inline = inline;
+    this.#definitions = definitions;
+  }
+
+  /** Whether a block shows anything. */
+  static isShown({ type }: Token): boolean {
+    return type !== "space" && type !== "def" && type !== "checkbox";
+  }
+
+  /**
+   * Returns the element of a block: `live`, the one that stands in its place, if it can be kept. Of an open block the parts
+   * that are settled stay as they are, and `token` is the rest.
+   */
+  block(token: MarkedToken, live: Element | null | undefined, open = NOTHING_SETTLED): HTMLElement {
+    const key = this.#key(`${token.type} ${open.done} ${token.raw}`);
+    if (live instanceof HTMLElement && this.#sources.get(live) === key) return live;
+    const node = this.#draw(token, live, open);
+    this.#sources.set(node, key);
+    return node;
+  }
+
+  /** Puts an element in the place of a drawn one, for good. */
+  replace(drawn: Element, by: Element): void {
+    const source = this.#sources.get(drawn);
+    if (source !== undefined) this.#sources.set(by, source);
+    drawn.replaceWith(by);
+  }
+
+  /** Text in brackets looks different once it is defined as a link. */
+  #key(source: string): string {
+    return source.includes("[") ? `${this.#definitions.version}\n${source}` : source;
+  }
+
+  #draw(token: MarkedToken, live: Element | null | undefined, open: OpenBlock): HTMLElement {
+    switch (token.type) {
+      case "heading":
+        return this.#text(kept(live, `h${token.depth}` as "h1"), token.tokens);
+      case "paragraph":
+      case "text":
+        return this.#text(kept(live, "p"), token.tokens ?? []);
+      case "hr":
+        return kept(live, "hr");
+      case "blockquote":
+        return this.#blocks(withDirection(kept(live, "blockquote")), token.tokens);
+      case "list":
+        return this.#list(token, live, open);
+      case "list_item":
+        return this.#item(token, live);
+      case "code":
+        return this.#code(token, live);
+      case "table":
+        return this.#table(token, live, open);
+      default:
+        return this.#source(token, live);
+    }
+  }
+
+  /** Draws blocks as the children of an element, behind the first `from`. */
+  #blocks<Parent extends HTMLElement>(parent: Parent, tokens: readonly Token[], from = 0): Parent {
+    const shown = tokens.filter(DomRenderer.isShown) as MarkedToken[];
+    placeChildren(parent, shown, from, (token, live) => this.block(token, live));
+    return parent;
+  }
+
+  #list(token: Tokens.List, live: Element | null | undefined, { done, isLoose }: OpenBlock): HTMLElement {
+    const list = withDirection(kept(live, token.ordered ? "ol" : "ul"));
+    setAttribute(list, "class", token.loose || isLoose ? "loose" : "tight");
+    if (done === 0) {
+      const start = token.ordered ? Number(token.start) : 1;
+      setAttribute(list, "start", start === 1 ? undefined : String(start));
+      // Years, above all: numbers stand before the items, and the message cuts off what stands outside of it.
+      setAttribute(list, "wide", start > 99 ? "" : undefined);
+    }
+    return this.#blocks(list, token.items, done);
+  }
+
+  /**
+   * The text of an item is always a paragraph, in tight lists, too (a class takes the gaps away): so an item that is
+   * finished stays as it is when a later blank line makes the whole list loose.
+   */
+  #item(token: Tokens.ListItem, live: Element | null | undefined): HTMLElement {
+    const item = kept(live, "li");
+    setAttribute(item, "class", token.task ? "task" : undefined);
+    if (!token.task) return this.#blocks(item, token.tokens);
+    const box = this.#checkbox(token.checked ?? false);
+    const [first, ...others] = token.tokens.filter(DomRenderer.isShown) as MarkedToken[];
+    const isText = first?.type === "paragraph" || first?.type === "text";
+    const old = item.firstElementChild;
+    if (!isText) {
+      if (old?.localName === "input") old.replaceWith(box);
+      else item.prepend(box);
+      return this.#blocks(item, token.tokens, 1);
+    }
+    const text = this.#text(kept(old, "p"), first.tokens ?? [], box);
+    if (old === null) item.append(text);
+    else if (old !== text) old.replaceWith(text);
+    return this.#blocks(item, others, 1);
+  }
+
+  #checkbox(isChecked: boolean): HTMLElement {
+    const { strings } = this.#context;
+    const box = element("input");
+    box.type = "checkbox";
+    box.disabled = true;
+    if (isChecked) box.setAttribute("checked", "");
+    box.setAttribute("aria-label", isChecked ? strings.taskDone : strings.taskOpen);
+    return box;
+  }
+
+  /** Drawn with its header from the start, so that nothing moves when the tools are added. */
+  #code(token: Tokens.Code, live: Element | null | undefined): HTMLElement {
+    const info = decodeEntities(token.lang ?? "");
+    const label = info.split(/\s/, 1)[0] ?? "";
+    const box = live?.matches(".code") ? (live as HTMLElement) : this.#codeBox();
+    const code = box.querySelector("code") as HTMLElement;
+    const language = label.toLowerCase();
+    setAttribute(code, "class", LANGUAGE_NAME.test(language) ? `language-${language}` : undefined);
+    const name = box.querySelector(".code-language") as HTMLElement;
+    const shown = element("span");
+    appendText(shown, label.slice(0, 30) || this.#context.strings.code);
+    patchChildren(name, [...shown.childNodes]);
+    placeChildren(code, codeChunks(token.text), 0, (text, old) => {
+      const chunk = kept(old, "span", "code-chunk");
+      if (this.#sources.get(chunk) === text) return chunk;
+      const fresh = element("span");
+      appendText(fresh, text);
+      patchChildren(chunk, [...fresh.childNodes]);
+      this.#sources.set(chunk, text);
+      return chunk;
+    });
+    const render = rendererOf(info, this.#context.renderers);
+    if (render) this.renderables.set(box, { text: token.text, info, render });
+    return box;
+  }
+
+  #codeBox(): HTMLElement {
+    const box = element("div", "code");
+    box.setAttribute("part", "code");
+    const header = box.appendChild(element("div", "code-header"));
+    header.append(element("span", "code-language"));
+    const copy = header.appendChild(element("button", "copy"));
+    copy.type = "button";
+    appendText(copy, this.#context.strings.copy);
+    const pre = box.appendChild(element("pre"));
+    pre.dir = "ltr";
+    pre.append(element("code"));
+    return box;
+  }
+
+  #table(token: Tokens.Table, live: Element | null | undefined, { done }: OpenBlock): HTMLElement {
+    const box = live?.matches(".table") ? (live as HTMLElement) : this.#tableBox();
+    const table = box.querySelector("table") as HTMLTableElement;
+    const row = (cells: readonly Tokens.TableCell[], old: Element | null) => this.row(cells, old);
+    placeChildren(table.tHead as Element, [token.header], 0, row);
+    placeChildren(table.tBodies[0] as Element, token.rows, done, row);
+    return box;
+  }
+
+  #tableBox(): HTMLElement {
+    const box = withDirection(element("div", "table"));
+    box.setAttribute("part", "table");
+    box.appendChild(element("table")).append(element("thead"), element("tbody"));
+    return box;
+  }
+
+  /** Returns the element of a table's row, as `block` does. */
+  row(cells: readonly Tokens.TableCell[], live: Element | null): HTMLElement {
+    const key = this.#key(cells.map(({ align, text }) => `${align}|${text}`).join("\n"));
+    if (live instanceof HTMLElement && this.#sources.get(live) === key) return live;
+    const row = kept(live, "tr");
+    placeChildren(row, cells, 0, ({ header, align, tokens }, old) => {
+      const cell = kept(old, header ? "th" : "td");
+      setAttribute(cell, "class", align === null ? undefined : `align-${align}`);
+      if (header) setAttribute(cell, "scope", "col");
+      return this.#text(cell, tokens);
+    });
+    this.#sources.set(row, key);
+    return row;
+  }
+
+  /** Raw HTML, and blocks between delimiters until their renderer has drawn them, are shown as they are written. */
+  #source(token: Token, live: Element | null | undefined): HTMLElement {
+    const node = kept(live, "p", "source");
+    const fresh = element("p");
+    appendText(fresh, token.raw.replace(/\n+$/, ""));
+    patchChildren(node, [...fresh.childNodes]);
+    if ("open" in token && token.text !== undefined) {
+      const delimiter = this.#delimiters.find(({ open }) => open === token.open);
+      if (delimiter) this.renderables.set(node, { text: token.text, info: "", render: delimiter.render });
+    }
+    return node;
+  }
+
+  /** Draws the inline text of a block behind `before`. Pieces that are drawn already are left alone. */
+  #text<Node extends HTMLElement>(node: Node, tokens: readonly Token[], before?: HTMLElement): Node {
+    const source = this.#inline.get(tokens) ?? "";
+    const known = this.#pieces.get(node) ?? [];
+    const pieces: Piece[] = [];
+    const fresh: ChildNode[] = before ? [before] : [];
+    let from = 0;
+    for (const [index, group] of inlinePieces(source).entries()) {
+      const key = this.#key(group.join("\0"));
+      const old = known[index];
+      if (old?.key === key && fresh.length === 0) {
+        pieces.push(old);
+        from += old.nodes;
+        continue;
+      }
+      const drawn = document.createDocumentFragment();
+      for (const piece of group) appendInline(drawn, lexInline(piece, this.#definitions.links), this.#context);
+      pieces.push({ key, nodes: drawn.childNodes.length });
+      fresh.push(...drawn.childNodes);
+    }
+    patchChildren(node, fresh, from);
+    if (before) this.#pieces.delete(node);
+    else this.#pieces.set(node, pieces);
+    return node;
+  }
+}
+
+/** The element that stands in a place, if it is of this kind, or a new one. */
+function kept<Name extends keyof HTMLElementTagNameMap>(
+  live: Element | null | undefined,
+  name: Name,
+  className = "",
+): HTMLElementTagNameMap[Name] {
+  const isKind = live?.localName === name && (name !== "p" && name !== "span" ? true : live.className === className);
+  return isKind ? (live as HTMLElementTagNameMap[Name]) : element(name, className);
+}
+
+/**
+ * An element that holds blocks has the direction of its first text. Each text in it has its own, by `unicode-bidi` in the
+ * style sheet: one Arabic paragraph does not turn an English list around.
+ */
+function withDirection<Node extends HTMLElement>(node: Node): Node {
+  setAttribute(node, "dir", "auto");
+  return node;
+}
+
+/** Draws the children of an element behind the first `from`, each into the place of the one that stands there. */
+function placeChildren<Item>(
+  parent: Element,
+  items: readonly Item[],
+  from: number,
+  draw: (item: Item, live: Element | null) => Element,
+): void {
+  let live: Element | null = parent.children[from] ?? null;
+  for (const item of items) {
+    const node = draw(item, live);
+    if (live === null) parent.append(node);
+    else if (node !== live) live.replaceWith(node);
+    live = node.nextElementSibling;
+  }
+  removeFrom(live);
+}
+
+/** The text of a code block, without the line break that ends its last line, in parts of whole lines. */
+function codeChunks(code: string): string[] {
+  const text = code.replace(/\n$/, "");
+  const chunks: string[] = [];
+  let start = 0;
+  for (;;) {
+    const end = text.indexOf("\n", start + CODE_CHUNK) + 1;
+    if (end === 0) break;
+    chunks.push(text.slice(start, end));
+    start = end;
+  }
+  chunks.push(text.slice(start));
+  return chunks;
+}

@@ -1,0 +1,159 @@
+/** From Markdown to tokens: marked, with limits for hostile text. */
+
+import { Lexer, type Links, type MarkedOptions, type MarkedToken, type Token } from "marked";
+import { BoundedTokenizer } from "./bounded-tokenizer.ts";
+import type { Delimiter } from "./renderers.ts";
+
+/** The blocks of a source. Their inline text is lexed only where it is drawn. */
+export interface LexedBlocks {
+  readonly tokens: readonly MarkedToken[];
+  /** Inline text that is not lexed yet, by the list that its tokens would be in. */
+  readonly inline: ReadonlyMap<readonly Token[], string>;
+}
+
+function newLexer(extensions?: MarkedOptions["extensions"]): Lexer {
+  const tokenizer = new BoundedTokenizer();
+  const lexer = new Lexer({ gfm: true, tokenizer, ...(extensions && { extensions }) });
+  tokenizer.useBoundedRules();
+  return lexer;
+}
+
+/** Splits a source into blocks. Never throws: a source that marked gives up on becomes one block of plain text. */
+export function lexBlocks(source: string, delimiters: readonly Delimiter[] = []): LexedBlocks {
+  const lexer = newLexer(delimiters.length > 0 ? extensionFor(delimiters) : undefined);
+  try {
+    lexer.blockTokens(source, lexer.tokens);
+  } catch {
+    // marked throws on a loop or a stack that it cannot handle. The reader still gets the text.
+    return { tokens: [{ type: "html", block: true, pre: false, raw: source, text: source }], inline: new Map() };
+  }
+  return {
+    tokens: lexer.tokens as Token[] as MarkedToken[],
+    inline: new Map(lexer.inlineQueue.map((entry) => [entry.tokens, entry.src])),
+  };
+}
+
+/** Lexes a piece of inline text, with the definitions that there are at the time. */
+export function lexInline(piece: string, links: Links): readonly MarkedToken[] {
+  if (piece === "") return [];
+  const lexer = newLexer();
+  lexer.tokens.links = links;
+  try {
+    return lexer.inlineTokens(piece) as Token[] as MarkedToken[];
+  } catch {
+    // As above: text that cannot be lexed is shown as it was written.
+    return [{ type: "text", raw: piece, text: piece, escaped: true }];
+  }
+}
+
+/** An empty table of link definitions, without a prototype because its keys come from the text. */
+export function noLinks(): Links {
+  return Object.create(null) as Links;
+}
+
+/** Adds the definitions in these tokens, of which the first of a label wins. Returns the new labels. */
+export function collectLinks(tokens: readonly Token[], links: Links): string[] {
+  return (tokens as readonly MarkedToken[]).flatMap((token) => {
+    if (token.type === "list") return collectLinks(token.items, links);
+    if (token.type === "blockquote" || token.type === "list_item") return collectLinks(token.tokens, links);
+    if (token.type !== "def" || links[token.tag] !== undefined) return [];
+    links[token.tag] = { href: token.href, title: token.title };
+    return [token.tag];
+  });
+}
+
+/** A text in the form in which labels are filed, so that it can be searched for them. */
+export function normalizedLabels(text: string): string {
+  return text.replace(/\s+/g, " ").toLowerCase().toUpperCase().toLowerCase();
+}
+
+/** Longest line that has to be complete before it counts: the beginning of a longer one decides what it is. */
+const LONG_LINE = 4096;
+
+/** A line that certainly begins with text, however deep in quotes and lists. */
+const BEGUN_TEXT = /^(?:[-*+>] |\d{1,9}[.)] )*(?:\*\*|__)?[\p{L}\p{N}]/u;
+
+/**
+ * How many of the leading blocks nothing can change any more: those before the last block whose first line is complete.
+ * Until then that line may turn out to continue the block above it.
+ */
+export function settledBlocks(source: string, tokens: readonly MarkedToken[]): number {
+  let offset = 0;
+  let settled = 0;
+  for (const [index, token] of tokens.entries()) {
+    // The offsets rely on `raw` being the source itself. Where it is not, settling waits.
+    if (!source.startsWith(token.raw, offset)) return settled;
+    if (hasBegun(source, offset, token, tokens[index - 1])) settled = index;
+    offset += token.raw.length;
+    if (token.type === "def" && titleMayFollow(source, offset)) return settled;
+  }
+  return settled;
+}
+
+/**
+ * Whether this block certainly begins here. Its first line must be complete, and the second one, too, where it could be
+ * the line under a table's head: until then that head may be part of a paragraph.
+ */
+function hasBegun(source: string, offset: number, token: MarkedToken, before: MarkedToken | undefined): boolean {
+  if (token.type === "space") return false;
+  const lineEnd = source.indexOf("\n", offset);
+  const isAfterText = before?.type === "paragraph" || before?.type === "text";
+  if (lineEnd === -1) {
+    return !isAfterText && source.length - offset > LONG_LINE && BEGUN_TEXT.test(source.slice(offset));
+  }
+  const needsSecondLine = token.type === "table" || isAfterText;
+  return !needsSecondLine || source.includes("\n", lineEnd + 1);
+}
+
+/** A definition's title may stand on the following lines, up to a blank one. */
+function titleMayFollow(source: string, offset: number): boolean {
+  const following = source.slice(offset);
+  return /^[ \t]*\n?[ \t]*(?:["'(]|$)/.test(following) && !/\n[ \t]*\n/.test(following);
+}
+
+/** Makes blocks between delimiters tokens of their own, so that the text between them is not read as Markdown. */
+function extensionFor(delimiters: readonly Delimiter[]): NonNullable<MarkedOptions["extensions"]> {
+  return {
+    block: delimiters.map(({ open, close }) => (source: string) => {
+      if (!source.startsWith(open)) return undefined;
+      // Without an end the block ends at a blank line, so that a price of "$$" does not swallow the answer.
+      const blank = source.search(/\n[ \t]*\n|$(?![\s\S])/);
+      const end = source.slice(0, blank).indexOf(close, open.length);
+      const isClosed = end !== -1 && /^[ \t]*(?:\n|$)/.test(source.slice(end + close.length));
+      const raw = source.slice(0, isClosed ? end + close.length : blank);
+      return { type: "delimited", raw, text: isClosed ? source.slice(open.length, end).trim() : undefined, open };
+    }),
+    startBlock: delimiters.map(({ open }) => (source: string) => {
+      const at = source.indexOf(`\n${open}`);
+      return at === -1 ? undefined : at + 1;
+    }),
+    renderers: {},
+    childTokens: {},
+  };
+}
+
+/** Texts with every kind of block and mark. */
+const SAMPLES = [
+  "Some **strong** *words*, `code`, ~~nothing~~, [a link](/), [another], <https://example.org> &amp; a line  \nbreak.",
+  "# Title\n\nTitle\n---\n\n***\n\n> quote\n\n<b>\n\n    code\n\n[label]: https://example.org",
+  "- one\n- [ ] two\n  - three\n\n1. four\n\n   five",
+  "```js\ncode\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+];
+
+/**
+ * Lexes samples while the page is idle, so that the browser has compiled marked's rules before the first answer comes. All of
+ * them take 150 ms on a slow phone, so they are lexed one by one.
+ */
+export function warmUpLexer([sample, ...others]: readonly string[] = SAMPLES): void {
+  if (sample === undefined) return;
+  whenIdle(() => {
+    for (const source of lexBlocks(sample).inline.values()) lexInline(source, noLinks());
+    warmUpLexer(others);
+  });
+}
+
+function whenIdle(work: () => void): void {
+  // Safari has no idle callbacks.
+  if (typeof requestIdleCallback === "function") requestIdleCallback(work);
+  else setTimeout(work, 100);
+}

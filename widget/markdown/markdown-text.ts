@@ -1,0 +1,78 @@
+/** `<agent-chat-markdown>`: Markdown that may still grow. */
+
+import { type PropertyValues, ReactiveElement } from "lit";
+import type { ImageStatus } from "./render-inline.ts";
+import { type MarkdownContext, MarkdownStream } from "./stream.ts";
+
+/** Milliseconds that a drawing may take without a pause before the next one. */
+const FRAME = 16;
+
+/** Its children belong to the stream, so this element has no template. */
+export class MarkdownText extends ReactiveElement {
+  static override properties = {
+    context: { attribute: false },
+    text: { attribute: false },
+    isStreaming: { attribute: false },
+  };
+  context!: MarkdownContext;
+  /** The whole text so far. */
+  text = "";
+  /** Whether more may come: then unfinished marks at the end are not shown. */
+  isStreaming = false;
+  readonly #images = new Map<string, ImageStatus>();
+  #stream: MarkdownStream | undefined;
+  #drawnWith: MarkdownContext | undefined;
+  /** How long the last drawing took, in milliseconds. */
+  #duration = 0;
+
+  protected override createRenderRoot(): this {
+    return this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.requestUpdate();
+  }
+
+  /** Ends what renderers have begun, once it is certain that the element is not only moved. */
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    queueMicrotask(() => {
+      if (this.isConnected || !hasRenderers(this.context)) return;
+      this.#stream?.close();
+      this.#stream = undefined;
+    });
+  }
+
+  /** Huge blocks are drawn less often, so that the page stays usable. */
+  protected override async scheduleUpdate(): Promise<void> {
+    if (this.#duration > FRAME) await new Promise((resolve) => setTimeout(resolve, this.#duration));
+    super.scheduleUpdate();
+  }
+
+  protected override update(changed: PropertyValues<this>): void {
+    super.update(changed);
+    const start = performance.now();
+    if (!this.#stream || !isSame(this.context, this.#drawnWith)) this.#begin();
+    this.#stream?.update(this.text, this.isStreaming);
+    this.#duration = performance.now() - start;
+  }
+
+  /** Another language, theme or renderer has everything drawn anew. */
+  #begin(): void {
+    this.#stream?.close();
+    this.replaceChildren();
+    this.#drawnWith = this.context;
+    this.#stream = new MarkdownStream(this, this.context, this.#images);
+  }
+}
+
+function isSame(a: MarkdownContext, b: MarkdownContext | undefined): boolean {
+  // Only a renderer has to know the theme: everything else follows the style sheet.
+  const isTheme = a.theme === b?.theme || !hasRenderers(a);
+  return a.strings === b?.strings && a.renderers === b.renderers && isTheme;
+}
+
+function hasRenderers({ renderers }: MarkdownContext): boolean {
+  return Object.keys(renderers).length > 0;
+}

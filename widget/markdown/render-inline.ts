@@ -1,0 +1,196 @@
+/** Inline tokens to nodes. No string ever becomes HTML, so nothing has to be sanitised: raw HTML is shown as text. */
+
+import type { MarkedToken, Token, Tokens } from "marked";
+import type { Strings } from "../i18n/strings.ts";
+import { decodeEntities } from "./entities.ts";
+import { type SafeImage, type SafeLink, safeImage, safeLink } from "./safe-url.ts";
+
+/** `failed`: the image is not there, or a policy of the page forbids to show it. */
+export type ImageStatus = "requested" | "failed";
+
+export interface InlineContext {
+  readonly strings: Strings;
+  /** The external images that the reader has asked for, by source. */
+  readonly images: Map<string, ImageStatus>;
+}
+
+/** An element or a fragment that inline text is drawn into. */
+type Parent = HTMLElement | DocumentFragment;
+
+/** Creates an element with a class. Attributes with text from a message are set by the caller, after a check. */
+export function element<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  className = "",
+): HTMLElementTagNameMap[Name] {
+  const node = document.createElement(name);
+  if (className !== "") node.className = className;
+  return node;
+}
+
+// UAX #15 allows 30 combining marks in a row and no language comes near. A renderer slows down with each one.
+const ENDLESS_MARKS = /(\p{M}{30})(?=\p{M})/gu;
+
+/**
+ * Appends text as text, joined to a text node that is already last, so that growing text keeps its node. Overlong runs of
+ * combining marks continue on a dotted circle, so that none is lost.
+ */
+export function appendText(parent: Parent, text: string): void {
+  if (text === "") return;
+  const last = parent.lastChild;
+  // The text before is read only where it matters: it would be copied for each of a paragraph's pieces.
+  const before = last instanceof Text && /^\p{M}/u.test(text) ? last.data.slice(-31) : "";
+  const shown = `${before}${text}`.replace(ENDLESS_MARKS, "$1\u25cc").slice(before.length);
+  if (last instanceof Text) last.appendData(shown);
+  else parent.append(shown);
+}
+
+export function appendInline(parent: Parent, tokens: readonly Token[], context: InlineContext, isInLink = false): void {
+  for (const token of tokens) appendToken(parent, token as MarkedToken, context, isInLink);
+}
+
+function appendToken(parent: Parent, token: MarkedToken, context: InlineContext, isInLink: boolean): void {
+  switch (token.type) {
+    case "strong":
+    case "em":
+    case "del":
+      appendInline(parent.appendChild(element(token.type)), token.tokens, context, isInLink);
+      return;
+    case "codespan":
+      appendText(parent.appendChild(element("code")), token.text);
+      return;
+    case "br":
+      parent.append(element("br"));
+      return;
+    case "link":
+      appendLink(parent, token, context, isInLink);
+      return;
+    case "image":
+      appendImage(parent, token, context, isInLink);
+      return;
+    case "checkbox":
+      // The list item draws its own.
+      return;
+    case "html":
+    case "escape":
+      appendText(parent, token.text);
+      return;
+    case "text":
+      // marked leaves text inside raw HTML as it was written, and so does this: the HTML is shown, not run.
+      appendText(parent, token.escaped ? token.text : decodeEntities(token.text));
+      return;
+    default:
+      appendText(parent, token.raw);
+  }
+}
+
+function appendLink(parent: Parent, token: Tokens.Link, context: InlineContext, isInLink: boolean): void {
+  const link = isInLink ? undefined : safeLink(token.autolink ? token.href : decodeEntities(token.href));
+  const target = link === undefined ? parent : linkElement(link);
+  if (token.autolink) appendText(target, token.text);
+  else appendInline(target, token.tokens, context, isInLink || link !== undefined);
+  if (link !== undefined) parent.append(target);
+}
+
+/** An empty link that keeps the opened page away from this one. */
+function linkElement({ href, host }: SafeLink): HTMLAnchorElement {
+  const link = element("a");
+  link.setAttribute("href", href);
+  link.setAttribute("target", "_blank");
+  link.setAttribute("rel", "noopener noreferrer nofollow");
+  if (host !== "") link.setAttribute("title", host);
+  return link;
+}
+
+function appendImage(parent: Parent, token: Tokens.Image, context: InlineContext, isInLink: boolean): void {
+  const alt = plainText(token.tokens);
+  const source = decodeEntities(token.href);
+  const image = safeImage(source);
+  const status = image && (image.host === "" ? "requested" : context.images.get(image.src));
+  if (image !== undefined && status === "requested") {
+    parent.append(imageElement(image.src, alt));
+  } else if (image === undefined || isInLink) {
+    // A button or a link may not stand in a link, so there the image is its alternative text.
+    appendText(parent, alt || source);
+  } else {
+    const { strings } = context;
+    parent.append(status === "failed" ? failedImage(image, alt, strings) : imageButton(image, alt, strings));
+  }
+}
+
+function imageButton({ src, host }: SafeImage, alt: string, strings: Strings): HTMLButtonElement {
+  const button = element("button", "image");
+  button.type = "button";
+  button.dataset.src = src;
+  button.dataset.alt = alt;
+  appendText(button, strings.loadImage(host));
+  if (alt !== "") {
+    // The space keeps the two apart when they are read aloud.
+    appendText(button, " ");
+    appendText(button.appendChild(element("span", "image-alt")), alt);
+  }
+  return button;
+}
+
+/** Stands in place of an image that cannot be shown here: its text, and a link to where it can be. */
+function failedImage({ src, host }: SafeImage, alt: string, strings: Strings): HTMLElement {
+  const node = element("span", "image-alt");
+  appendText(node, alt === "" ? strings.imageFailed : `${alt} (${strings.imageFailed})`);
+  appendText(node, " ");
+  const link = node.appendChild(linkElement({ href: src, host }));
+  appendText(link, strings.openImage(host));
+  return node;
+}
+
+/** An image that is requested without saying from where. */
+function imageElement(src: string, alt: string): HTMLImageElement {
+  const image = element("img", "image");
+  image.setAttribute("alt", alt);
+  image.setAttribute("decoding", "async");
+  // Before `src`: setting the source starts the request.
+  image.setAttribute("referrerpolicy", "no-referrer");
+  image.setAttribute("src", src);
+  return image;
+}
+
+function plainText(tokens: readonly Token[]): string {
+  return tokens
+    .map((generic) => {
+      const token = generic as MarkedToken;
+      if (token.type === "text") return token.escaped ? token.text : decodeEntities(token.text);
+      if (token.type === "br") return "\n";
+      if ("tokens" in token && token.tokens !== undefined) return plainText(token.tokens);
+      return "text" in token ? token.text : "";
+    })
+    .join("");
+}
+
+/** Loads external images inside `root` when the reader asks for them, and replaces those that cannot be loaded. */
+export function listenForImages(root: HTMLElement, context: InlineContext, signal: AbortSignal): void {
+  root.addEventListener(
+    "click",
+    ({ target }) => {
+      const button = (target as Element).closest<HTMLButtonElement>("button.image");
+      if (button) requestImage(button, context.images);
+    },
+    { signal },
+  );
+  // A failure to load does not bubble, but it can be caught on its way down.
+  root.addEventListener("error", ({ target }) => replaceFailed(target, context), { signal, capture: true });
+}
+
+function requestImage(button: HTMLButtonElement, images: Map<string, ImageStatus>): void {
+  const { src = "", alt = "" } = button.dataset;
+  images.set(src, "requested");
+  // An image takes no focus: the box that scrolls has it then.
+  const box = button.matches(":focus") && button.closest<HTMLElement>("[tabindex]");
+  button.replaceWith(imageElement(src, alt));
+  if (box) box.focus({ preventScroll: true });
+}
+
+function replaceFailed(target: EventTarget | null, { images, strings }: InlineContext): void {
+  if (!(target instanceof HTMLImageElement)) return;
+  const image = safeImage(target.src);
+  if (image === undefined || !images.has(image.src)) return;
+  images.set(image.src, "failed");
+  target.replaceWith(failedImage(image, target.alt, strings));
+}

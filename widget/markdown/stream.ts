@@ -1,0 +1,225 @@
+import type { MarkedToken } from "marked";
+import type { Strings } from "../i18n/strings.ts";
+import { BoxTools } from "./box-tools.ts";
+import { DomRenderer, type Renderable } from "./dom-renderer.ts";
+import { trimIncompleteTail } from "./heal.ts";
+import { collectLinks, type LexedBlocks, lexBlocks, noLinks, normalizedLabels, settledBlocks } from "./lexer.ts";
+import { isRestOf, NOTHING_SETTLED, splitLongBlock } from "./long-blocks.ts";
+import { element, type ImageStatus, listenForImages } from "./render-inline.ts";
+import { type BlockRenderers, delimitersOf } from "./renderers.ts";
+import { Sections } from "./sections.ts";
+
+/** The part of the chat's context that Markdown needs. */
+export interface MarkdownContext {
+  readonly strings: Strings;
+  readonly renderers: BlockRenderers;
+  readonly theme: "light" | "dark";
+}
+
+/** Settled content with text in brackets, which looks different once one of its labels is defined as a link. */
+interface Bracketed {
+  readonly labels: string;
+  readonly inline: LexedBlocks["inline"];
+  node: Element;
+  readonly draw: (live: Element) => Element;
+}
+
+/**
+ * Renders Markdown that arrives piece by piece into an element whose children it owns.
+ *
+ * Only the tail of the text is lexed: the blocks that a later character can still change. A block that nothing can change
+ * any more is settled: drawn from its own source, handed to its renderer, and left alone. So the result is that of the
+ * whole text rendered at once, and the cost of a piece does not grow with the answer.
+ */
+export class MarkdownStream {
+  readonly #root: HTMLElement;
+  readonly #context: MarkdownContext;
+  readonly #delimiters: ReturnType<typeof delimitersOf>;
+  readonly #images: Map<string, ImageStatus>;
+  #renderer: DomRenderer;
+  readonly #sections: Sections;
+  readonly #tools: BoxTools;
+  readonly #closed = new AbortController();
+
+  #text = "";
+  #isStreaming = false;
+  /** The end of the text that is not settled yet. */
+  #tail = "";
+  /** How many blocks are settled. */
+  #settled = 0;
+  /** What of the block behind them is settled, where that is a long list or table. */
+  #open = NOTHING_SETTLED;
+  #links = noLinks();
+  #bracketed: Bracketed[] = [];
+
+  /** `images`: the external images that the reader has asked for, which outlive a change of the context. */
+  constructor(root: HTMLElement, context: MarkdownContext, images = new Map<string, ImageStatus>()) {
+    this.#root = root;
+    this.#context = context;
+    this.#delimiters = delimitersOf(context.renderers);
+    this.#images = images;
+    this.#renderer = this.#newRenderer();
+    this.#sections = new Sections(root);
+    this.#tools = new BoxTools(root, context.strings, this.#closed.signal);
+    listenForImages(root, { ...context, images }, this.#closed.signal);
+  }
+
+  /** Shows `text`, the whole of it so far. While it streams, unfinished marks at its end are closed for the eye. */
+  update(text: string, isStreaming: boolean): void {
+    if (text === this.#text && isStreaming === this.#isStreaming) return;
+    // A text that was complete is settled to its last character, so only one that was streaming can go on.
+    if (!this.#isStreaming || !text.startsWith(this.#text)) this.#reset();
+    this.#isStreaming = isStreaming;
+    this.#append(text);
+    const blocks = this.#lex(this.#tail);
+    const count = isStreaming ? settledBlocks(this.#tail, blocks.tokens) : blocks.tokens.length;
+    this.#settle(blocks, count);
+    this.#drawTail(this.#settleParts({ ...blocks, tokens: blocks.tokens.slice(count) }));
+    if (isStreaming) return;
+    // Nothing changes any more, and both remember all of the text.
+    this.#bracketed = [];
+    this.#renderer = this.#newRenderer();
+  }
+
+  /** Stops everything that goes on by itself. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  #newRenderer(): DomRenderer {
+    return new DomRenderer({ ...this.#context, images: this.#images }, this.#delimiters);
+  }
+
+  #reset(): void {
+    this.#text = "";
+    this.#tail = "";
+    this.#settled = 0;
+    this.#open = NOTHING_SETTLED;
+    this.#links = noLinks();
+    this.#bracketed = [];
+  }
+
+  #append(text: string): void {
+    // Half a line break or half a character waits for its other half.
+    const isHalf = this.#isStreaming && /^[\r\ud800-\udbff]/.test(text.charAt(text.length - 1));
+    const whole = isHalf ? text.slice(0, -1) : text;
+    const added = whole.slice(this.#text.length).replace(/\r\n?/g, "\n");
+    // As CommonMark has it.
+    this.#tail += added.replaceAll("\0", "\ufffd");
+    this.#text = whole;
+  }
+
+  #lex(source: string): LexedBlocks {
+    return lexBlocks(source, this.#delimiters);
+  }
+
+  /** Draws the leading blocks for good. */
+  #settle(blocks: LexedBlocks, count: number): void {
+    if (count === 0) return;
+    const settling = blocks.tokens.slice(0, count);
+    this.#define(settling);
+    this.#begin(blocks);
+    for (const token of settling) {
+      this.#tail = this.#tail.slice(token.raw.length);
+      if (!DomRenderer.isShown(token)) continue;
+      const open = this.#open;
+      const node = this.#draw(token, this.#settled);
+      this.#open = NOTHING_SETTLED;
+      this.#settled += 1;
+      this.#finish(node, token.raw, blocks, (live) => this.#renderer.block(token, live, open));
+    }
+  }
+
+  /** Draws for good the leading items or rows of a long block that still grows. Returns the blocks that are left. */
+  #settleParts(blocks: LexedBlocks): LexedBlocks {
+    const [token] = blocks.tokens;
+    const split = this.#isStreaming && token ? splitLongBlock(this.#tail, token) : undefined;
+    const rest = split && this.#lex(split.rest);
+    if (!token || !split || !isRestOf(rest?.tokens[0], token)) return blocks;
+    const { done, isLoose } = this.#open;
+    const items = token.type === "list" ? token.items.slice(0, split.count) : [];
+    this.#define(items);
+    this.#begin(blocks);
+    const node = this.#draw(token, this.#settled);
+    const body = node.querySelector(":scope > table > tbody") ?? node;
+    const parts = [...body.children].slice(done, done + split.count);
+    for (const [index, part] of parts.entries()) {
+      const item = items[index];
+      const cells = token.type === "table" ? (token.rows[index] ?? []) : [];
+      const source = item?.raw ?? cells.map(({ text }) => text).join(" ");
+      const draw = (live: Element) => (item ? this.#renderer.block(item, live) : this.#renderer.row(cells, live));
+      this.#finish(part, source, blocks, draw);
+    }
+    this.#open = { done: done + split.count, isLoose: isLoose || split.isLoose };
+    this.#tail = split.rest;
+    return rest ?? blocks;
+  }
+
+  /** For content that nothing changes any more but the definition of a link. */
+  #finish(node: Element, source: string, { inline }: LexedBlocks, draw: Bracketed["draw"]): void {
+    if (this.#isStreaming && source.includes("[")) {
+      this.#bracketed.push({ labels: normalizedLabels(source), inline, node, draw });
+    }
+    this.#tools.settle(node);
+    this.#runRenderers(node);
+  }
+
+  /** Takes in link definitions. One may come long after the text that refers to it, which is then drawn again. */
+  #define(tokens: readonly MarkedToken[]): void {
+    const newLabels = collectLinks(tokens, this.#links);
+    if (newLabels.length === 0) return;
+    for (const block of this.#bracketed) {
+      if (!newLabels.some((label) => block.labels.includes(label))) continue;
+      this.#begin(block);
+      const node = block.draw(block.node);
+      if (node !== block.node) block.node.replaceWith(node);
+      block.node = node;
+    }
+  }
+
+  #begin({ inline }: Pick<LexedBlocks, "inline">, links = this.#links, version = ""): void {
+    this.#renderer.begin(inline, { links, version: `${Object.keys(this.#links).length}${version}` });
+  }
+
+  #draw(token: MarkedToken, index: number): HTMLElement {
+    const open = index === this.#settled ? this.#open : NOTHING_SETTLED;
+    const node = this.#renderer.block(token, this.#sections.at(index), open);
+    this.#sections.put(index, node);
+    return node;
+  }
+
+  /** Draws the blocks that may still change, without the marks at their end that are not complete yet. */
+  #drawTail(blocks: LexedBlocks): void {
+    const shown = this.#isStreaming ? trimIncompleteTail(this.#tail, blocks.tokens) : this.#tail;
+    const healed = shown === this.#tail ? blocks : this.#lex(shown);
+    const links = Object.assign(noLinks(), this.#links);
+    const defined = collectLinks(healed.tokens, links).map((label) => links[label]);
+    this.#begin(healed, links, defined.length > 0 ? JSON.stringify(defined) : "");
+    let index = this.#settled;
+    for (const token of healed.tokens) {
+      if (DomRenderer.isShown(token)) this.#draw(token, index++);
+    }
+    this.#sections.removeFrom(index);
+    this.#tools.watch(index > this.#settled ? this.#sections.at(index - 1) : undefined);
+  }
+
+  /** Runs the renderers of the blocks in a settled node. */
+  #runRenderers(node: Element): void {
+    for (const [box, renderable] of this.#renderer.renderables) {
+      if (!node.contains(box)) continue;
+      this.#renderer.renderables.delete(box);
+      void this.#render(box, renderable);
+    }
+  }
+
+  async #render(box: Element, { text, info, render }: Renderable): Promise<void> {
+    const { signal } = this.#closed;
+    try {
+      const rendered = element("div", "rendered");
+      rendered.append(await render(text, { info, theme: this.#context.theme, signal }));
+      if (!signal.aborted && this.#root.contains(box)) this.#renderer.replace(box, rendered);
+    } catch (error) {
+      console.warn(`<agent-chat>: a renderer failed for this block, which stays as it is written:\n${text}`, error);
+    }
+  }
+}

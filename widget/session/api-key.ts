@@ -1,0 +1,68 @@
+/** The key of one server: the site's own, or typed by the person and kept in this browser; and when to ask for it. */
+
+import type { ErrorEvent } from "../../server/protocol/events.ts";
+import { forget, recall, remember } from "./storage.ts";
+
+/** Why the person is asked for a key. */
+export type KeyPrompt = "required" | "refused" | "forbidden";
+
+export class ApiKey {
+  /** Set while the person has to enter a key before the chat can go on. */
+  prompt: KeyPrompt | undefined;
+  readonly #storageName: string;
+  #siteKey: string | undefined;
+  #typed: string | undefined;
+
+  constructor(server: URL) {
+    // With its path: several servers behind one proxy have keys of their own.
+    this.#storageName = `agent-chat-key:${server.href}`;
+    this.#typed = recall(this.#storageName);
+  }
+
+  /** The key to send; the site's wins. */
+  get value(): string | undefined {
+    return this.#siteKey ?? this.#typed;
+  }
+
+  /** Whether the site brings the key. Such a key is never stored, and visitors are not asked for another. */
+  get isOfSite(): boolean {
+    return this.#siteKey !== undefined;
+  }
+
+  /** Whether there is a typed key to forget. */
+  get isTyped(): boolean {
+    return this.#siteKey === undefined && this.#typed !== undefined;
+  }
+
+  /** An empty text, or the `null` of an attribute that was removed: the site brings none. */
+  setSiteKey(key: string | null | undefined): void {
+    this.#siteKey = key || undefined;
+  }
+
+  /** Uses a key that the person typed, for this page load. */
+  type(key: string): void {
+    this.#typed = key;
+  }
+
+  /** Stores the typed key for later visits, once the server has accepted it. */
+  keep(): void {
+    if (!this.isOfSite && this.#typed !== undefined) remember(this.#storageName, this.#typed);
+  }
+
+  /** Whether an error means that the person has to enter a key, or another one. A refused key is forgotten. */
+  isAskedForBy({ code }: ErrorEvent): boolean {
+    // Visitors of a site that brings its own key have none to enter.
+    if (this.isOfSite) return false;
+    const wasTyped = this.#typed !== undefined;
+    if (code === "forbidden" && wasTyped) this.prompt = "forbidden";
+    else if (code === "unauthorized") this.prompt = wasTyped ? "refused" : "required";
+    else return false;
+    this.forget();
+    return true;
+  }
+
+  forget(): void {
+    this.#typed = undefined;
+    forget(this.#storageName);
+  }
+}

@@ -1,0 +1,374 @@
+/** One conversation with the server: at most one run at a time, over as many connections as it takes. */
+
+import type { ConversationState } from "../../server/protocol/chat.ts";
+import type { ErrorEvent } from "../../server/protocol/events.ts";
+import {
+  type ApprovalDecision,
+  type RunEvent,
+  type RunPosition,
+  type Transport,
+  TransportError,
+} from "../transport/transport.ts";
+import { Conversation, type ConversationData, type OutgoingMessage } from "./conversation.ts";
+import {
+  type AssistantMessage,
+  applyEvent,
+  type Failure,
+  failAnswer,
+  type Message,
+  type SentFile,
+  stopAnswer,
+  stopTools,
+  type ToolBlock,
+  type UserMessage,
+  waitingCalls,
+} from "./messages.ts";
+import type { ReconnectPolicy } from "./reconnect-policy.ts";
+import { isRunLost, ResumableRun } from "./resumable-run.ts";
+
+export type { OutgoingMessage } from "./conversation.ts";
+
+export interface SendOptions {
+  /** Id of the earlier message whose place it takes. The messages after that one are removed. */
+  readonly replaces?: string | undefined;
+}
+
+/** Whether a message was taken. The composer empties itself only after `accepted`. */
+export type SendOutcome = "accepted" | "empty" | "busy";
+
+export interface SendResult {
+  readonly outcome: SendOutcome;
+  /** Resolves when the run has ended, also one that waits for a key or the network. A refused message has none. */
+  readonly ended: Promise<void>;
+}
+
+/** `locked`: the message waits for a key that the server accepts, or for `unlock`. */
+export type SessionStatus = "idle" | "running" | "stopping" | "locked";
+
+/** What the owner of a session is informed of. */
+export interface SessionListener {
+  /** After every change of the messages or the status. */
+  onChange(): void;
+  /** A piece of an answer's text. Not called again for what an earlier page load has reported already. */
+  onToken(text: string, messageId: string): void;
+  /** A tool was called, or its call has another status. Likewise. */
+  onTool(call: ToolBlock, messageId: string): void;
+  /** An answer has ended: done, failed or stopped. Likewise. */
+  onAnswerEnd(message: AssistantMessage): void;
+  /** Files are no longer part of the conversation: their object URLs can be revoked. */
+  onFilesGone(files: readonly SentFile[]): void;
+}
+
+export interface SessionOptions extends SessionListener {
+  readonly transport: Transport;
+  readonly reconnect: ReconnectPolicy;
+  /** The error as the conversation shows it; `undefined` if the message waits for a key that the person is asked for. */
+  readonly classifyError: (error: ErrorEvent) => ErrorEvent | undefined;
+}
+
+/** All that is needed to go on with a conversation, also with a run that has not ended. */
+export interface SessionData extends ConversationData {
+  readonly run?: RunPosition | undefined;
+}
+
+export class ChatSession {
+  readonly #options: SessionOptions;
+  readonly #conversation = new Conversation();
+  #status: SessionStatus = "idle";
+  #run: ResumableRun | undefined;
+  /** Events of a restored run up to this number were reported by an earlier page load. */
+  #reportedUntil = 0;
+  #clearing: Promise<void> = Promise.resolve();
+  /** Ends the waiting of a run for a key. */
+  #endWaiting = () => {};
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
+  get messages(): readonly Message[] {
+    return this.#conversation.messages;
+  }
+
+  get status(): SessionStatus {
+    return this.#status;
+  }
+
+  /** Whether a run has not ended, also while it is being stopped or waits for a key. */
+  get busy(): boolean {
+    return this.#status !== "idle";
+  }
+
+  /** Whether older messages of the conversation were left out when it was stored. */
+  get isCut(): boolean {
+    return this.#conversation.isCut;
+  }
+
+  /** Whether the last message has no answer at all yet and waits for the connection. */
+  get isQueued(): boolean {
+    const isWaiting = this.#options.reconnect.state !== "online" && this.#status !== "stopping";
+    return this.busy && isWaiting && (this.#conversation.lastAnswer?.blocks.length ?? 0) === 0;
+  }
+
+  /** See `Transport`. */
+  get unsent(): number {
+    return this.#options.transport.unsent;
+  }
+
+  get lastQuestion(): UserMessage | undefined {
+    return this.#conversation.lastQuestion;
+  }
+
+  get data(): SessionData {
+    const { messages, state, statesBefore, isCut } = this.#conversation;
+    return { messages, state, statesBefore, isCut, run: this.#run?.position };
+  }
+
+  /** Whether a message can be changed and sent again, with the state that it was sent with. */
+  canEdit({ id }: UserMessage): boolean {
+    return !this.busy && this.#conversation.statesBefore.has(id);
+  }
+
+  /** Whether the last message can be sent again. */
+  get canRetry(): boolean {
+    const { lastQuestion } = this.#conversation;
+    return !this.busy && lastQuestion !== undefined && this.#conversation.canRepeat(lastQuestion);
+  }
+
+  /** What goes with a message that takes the place of an earlier one, or with the next: it counts for the size. */
+  stateFor(id: string | undefined): ConversationState {
+    return this.#conversation.stateFor(id);
+  }
+
+  /** A message as it was sent; without its files if they are no longer here. */
+  outgoing(message: UserMessage): OutgoingMessage {
+    return this.#conversation.outgoing(message);
+  }
+
+  /** Sends a message, unless it is empty or a run has not ended. */
+  send(outgoing: OutgoingMessage, { replaces }: SendOptions = {}): SendResult {
+    if (outgoing.text.trim() === "" && outgoing.attachments.length === 0) return notSent("empty");
+    if (this.busy) return notSent("busy");
+    this.#changeAnswer(stopTools);
+    this.#removeFiles(() => {
+      if (replaces !== undefined) this.#conversation.rewind(replaces);
+      this.#conversation.ask(outgoing);
+    });
+    return { outcome: "accepted", ended: this.#follow(this.#newRun()) };
+  }
+
+  /** Answers the tool calls that wait for approval, each of them exactly once. The same answer goes on. */
+  decide(decisions: readonly ApprovalDecision[]): SendResult {
+    if (this.busy) return notSent("busy");
+    const { lastAnswer } = this.#conversation;
+    const open = new Set(lastAnswer ? waitingCalls(lastAnswer).map(({ callId }) => callId) : []);
+    const isComplete = decisions.length === open.size && decisions.every(({ id }) => open.delete(id));
+    if (open.size > 0 || !isComplete || decisions.length === 0) return notSent("empty");
+    this.#changeAnswer((answer) => reopenedAnswer(answer, decisions));
+    const { state } = this.#conversation;
+    const { transport, reconnect } = this.#options;
+    const start = { message: "", attachments: [], state, approvals: decisions };
+    return { outcome: "accepted", ended: this.#follow(new ResumableRun({ transport, reconnect, start })) };
+  }
+
+  /** Keeps the person's rating: the same message with another `feedback`. */
+  rate(rated: AssistantMessage): void {
+    this.#conversation.replace(rated);
+    this.#options.onChange();
+  }
+
+  /** Asks the server to end the run; the text so far stays. */
+  stop(): void {
+    if (!this.#run) return;
+    this.#changeAnswer(stopTools);
+    this.#setStatus("stopping");
+    this.#run.stop();
+    this.#endWaiting();
+  }
+
+  /** Sends the last message again, in place of its answer. */
+  async retry(): Promise<void> {
+    if (this.canRetry) await this.#repeat(false);
+  }
+
+  /** Like `retry`, as a new conversation: for a state that the server no longer has. */
+  async retryAfresh(): Promise<void> {
+    if (!this.busy) await this.#repeat(true);
+  }
+
+  /** Removes a message that is queued, and returns it as it was to be sent. Its files are in the caller's hands. */
+  withdraw(): OutgoingMessage | undefined {
+    const [run, question] = [this.#run, this.#conversation.lastQuestion];
+    if (!run || !question || !this.isQueued) return undefined;
+    const outgoing = this.#conversation.outgoing(question);
+    this.#leaveRun();
+    this.#conversation.rewind(question.id);
+    this.#setStatus("idle");
+    return outgoing;
+  }
+
+  /** Continues with the message that waits for a key. */
+  unlock(): void {
+    if (this.#status !== "locked") return;
+    this.#setStatus("running");
+    this.#endWaiting();
+  }
+
+  /** Removes the conversation and ends its run. Resolves when the server has forgotten it. */
+  async reset(): Promise<void> {
+    this.#removeFiles(() => this.#conversation.clear());
+    this.#clearing = this.#options.transport.clear();
+    this.#leaveRun();
+    this.#setStatus("idle");
+    await this.#clearing;
+  }
+
+  /**
+   * Goes on with an earlier conversation. A run that had not ended waits for `unlock`; its events up to number
+   * `reportedUntil` were reported by an earlier page load.
+   */
+  restore(data: SessionData, reportedUntil = 0): void {
+    const { run } = data;
+    // The same answer arrives here, too, and brings what is missing.
+    if (run && this.#run?.position.run === run.run) return;
+    this.#leaveRun();
+    this.#removeFiles(() => this.#conversation.restore(data));
+    this.#reportedUntil = reportedUntil;
+    this.#status = run ? "locked" : "idle";
+    if (run) void this.#follow(this.#newRun(run));
+    this.#options.onChange();
+  }
+
+  async #repeat(afresh: boolean): Promise<void> {
+    this.#conversation.rewindAnswer(afresh);
+    await this.#follow(this.#newRun());
+  }
+
+  #newRun(position?: RunPosition): ResumableRun {
+    const { transport, reconnect } = this.#options;
+    if (!position) this.#reportedUntil = 0;
+    return new ResumableRun({ transport, reconnect, start: this.#conversation.start, position });
+  }
+
+  /** Follows a run until it has ended, or another one has its place. */
+  async #follow(run: ResumableRun): Promise<void> {
+    this.#run = run;
+    this.#conversation.expectAnswer();
+    try {
+      do {
+        if (this.#status === "locked") await this.#unlocked();
+        if (this.#run !== run) return;
+        this.#conversation.expectAnswer();
+        if (this.#status !== "stopping") this.#setStatus("running");
+        // A run that starts before `cleared` has arrived would be cleared with the old conversation.
+        await this.#clearing;
+      } while (!(await this.#receiveAll(run)));
+      if (this.#run === run) this.#endAnswer((answer) => stopAnswer(answer, Date.now()));
+    } catch (error) {
+      const failure: Failure = { code: "unreadable", retryable: true };
+      if (this.#run === run) this.#endAnswer((answer) => failAnswer(answer, failure, Date.now()));
+      if (!(error instanceof TransportError)) throw error;
+    } finally {
+      if (this.#run === run) {
+        this.#run = undefined;
+        this.#setStatus("idle");
+      }
+    }
+  }
+
+  #unlocked(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#endWaiting = resolve;
+    });
+  }
+
+  /** Adds the events of a run to the answer; `false` if a key is needed before its end. */
+  async #receiveAll(run: ResumableRun): Promise<boolean> {
+    let isKeyNeeded = false;
+    await run.follow((event) => {
+      if (this.#run !== run) return;
+      const shown = event.type === "error" ? this.#classify(event) : event;
+      if (shown) this.#receive(shown, run);
+      else isKeyNeeded = true;
+    });
+    if (!isKeyNeeded || this.#run !== run) return true;
+    if (this.#conversation.lastAnswer?.blocks.length === 0) this.#conversation.dropAnswer();
+    this.#setStatus("locked");
+    return false;
+  }
+
+  #classify(event: ErrorEvent): ErrorEvent | undefined {
+    // The server's sentence is about a run that the person knows nothing of.
+    if (isRunLost(event)) return { ...event, data: "", retryable: true };
+    return this.#options.classifyError(event);
+  }
+
+  #receive(event: RunEvent, run: ResumableRun): void {
+    if ((event.type === "done" || event.type === "error") && event.state) this.#conversation.advance(event.state);
+    const isReported = event.id !== undefined && event.id <= this.#reportedUntil;
+    this.#changeAnswer((answer) => applyEvent(answer, event, Date.now(), run.reference), isReported);
+    const { lastAnswer } = this.#conversation;
+    if (event.type === "token" && lastAnswer && !isReported) this.#options.onToken(event.data, lastAnswer.id);
+  }
+
+  /** Ends an answer that no terminal event has ended. */
+  #endAnswer(end: (answer: AssistantMessage) => AssistantMessage): void {
+    this.#changeAnswer((answer) => (answer.status === "streaming" ? end(answer) : answer));
+  }
+
+  /** Changes the last answer, and reports what has happened in it unless an earlier page load has. */
+  #changeAnswer(change: (answer: AssistantMessage) => AssistantMessage, isReported = false): void {
+    const before = this.#conversation.lastAnswer;
+    this.#conversation.changeAnswer(change);
+    const after = this.#conversation.lastAnswer;
+    this.#options.onChange();
+    if (!before || !after || isReported) return;
+    for (const [index, block] of after.blocks.entries()) {
+      const known = before.blocks[index];
+      if (block === known || block.type !== "tool") continue;
+      if (known?.type !== "tool" || known.status !== block.status) this.#options.onTool(block, after.id);
+    }
+    if (before.status === "streaming" && after.status !== "streaming") this.#options.onAnswerEnd(after);
+  }
+
+  /** Changes the messages, and names the files that are gone with it. */
+  #removeFiles(change: () => void): void {
+    const before = this.messages.flatMap(filesOf);
+    change();
+    const kept = new Set(this.messages.flatMap(filesOf).map(({ previewUrl }) => previewUrl));
+    const gone = before.filter(({ previewUrl }) => !kept.has(previewUrl));
+    if (gone.length > 0) this.#options.onFilesGone(gone);
+  }
+
+  /** Follows the run no longer, and asks the server to end it. */
+  #leaveRun(): void {
+    const run = this.#run;
+    this.#run = undefined;
+    run?.stop();
+    this.#endWaiting();
+  }
+
+  #setStatus(status: SessionStatus): void {
+    this.#status = status;
+    this.#options.onChange();
+  }
+}
+
+function notSent(outcome: SendOutcome): SendResult {
+  return { outcome, ended: Promise.resolve() };
+}
+
+function filesOf(message: Message): readonly SentFile[] {
+  return message.role === "user" ? message.files : [];
+}
+
+/** Approved calls run from now on; declined ones have failed. Their results come as events. */
+function reopenedAnswer(answer: AssistantMessage, decisions: readonly ApprovalDecision[]): AssistantMessage {
+  const approved = new Map(decisions.map(({ id, approved }) => [id, approved]));
+  const blocks = answer.blocks.map((block) => {
+    if (block.type !== "tool" || block.status !== "waiting") return block;
+    return { ...block, status: approved.get(block.callId) ? "running" : "failed" } as const;
+  });
+  const { finishReason: _, ...rest } = answer;
+  return { ...rest, blocks, status: "streaming" };
+}

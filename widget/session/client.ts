@@ -1,0 +1,291 @@
+/** One server: its agent, the key that opens it, the conversation with it, and what keeps the conversation. */
+
+import type { AgentInfo } from "../../server/protocol/chat.ts";
+import type { ErrorEvent } from "../../server/protocol/events.ts";
+import { FallbackTransport } from "../transport/fallback.ts";
+import { ApiKey } from "./api-key.ts";
+import { ChatSession, type SessionListener } from "./chat-session.ts";
+import { ConversationKeeper, type Restored } from "./keeper.ts";
+import { ReconnectPolicy } from "./reconnect-policy.ts";
+import { fetchAgentInfo } from "./server.ts";
+import { type ConversationStore, IndexedDbStore } from "./store.ts";
+import type { Draft } from "./tab-slot.ts";
+
+export type { Draft } from "./tab-slot.ts";
+
+export interface ClientOptions extends SessionListener {
+  /** See `parseServer`. */
+  readonly server: URL;
+  /** Id of the element, or an empty text: it tells several chats of one server in one tab apart. */
+  readonly id: string;
+  /** A key that the site brings, or an empty text. */
+  readonly siteKey: string;
+  /** The server has described its agent. */
+  readonly onReady: (info: AgentInfo) => void;
+  /** An earlier page load left this in its composer. Called by `open`, and when the page is shown again. */
+  readonly onDraft: (draft: Draft) => void;
+  /** Default: IndexedDB. */
+  readonly store?: ConversationStore;
+}
+
+export class Client {
+  readonly server: URL;
+  readonly session: ChatSession;
+  readonly reconnect: ReconnectPolicy;
+  readonly key: ApiKey;
+  readonly #options: ClientOptions;
+  readonly #transport: FallbackTransport;
+  readonly #keeper: ConversationKeeper;
+  #info: AgentInfo | undefined;
+  #phase: "connecting" | "ready" | "unreachable" = "connecting";
+  /** Of the conversation that was restored. */
+  #agent = "";
+  #isLoading = false;
+  #isCheckingKey = false;
+  /** Whether the server has accepted the typed key. */
+  #isKeyProven = false;
+  /** Whether the connection was opened with a key that is no longer the one to send. */
+  #isConnectionStale = false;
+
+  constructor(options: ClientOptions) {
+    const { server, siteKey, store = new IndexedDbStore(server) } = options;
+    this.#options = options;
+    this.server = server;
+    this.key = new ApiKey(server);
+    this.key.setSiteKey(siteKey);
+    this.reconnect = new ReconnectPolicy(options.onChange);
+    this.#transport = new FallbackTransport({
+      server,
+      key: () => this.key.value,
+      onOpen: () => this.reconnect.opened(),
+    });
+    this.session = new ChatSession({
+      transport: this.#transport,
+      reconnect: this.reconnect,
+      classifyError: (error) => this.#classifyError(error),
+      onChange: () => {
+        this.#closeStale();
+        this.#keeper.changed();
+        options.onChange();
+      },
+      onToken: (text, messageId) => options.onToken(text, messageId),
+      onTool: (call, messageId) => options.onTool(call, messageId),
+      onAnswerEnd: (message) => {
+        if (message.status === "done") this.#keyProven();
+        options.onAnswerEnd(message);
+      },
+      onFilesGone: (files) => options.onFilesGone(files),
+    });
+    this.#keeper = new ConversationKeeper({
+      server,
+      id: options.id,
+      store,
+      read: () => ({ ...this.session.data, agent: this.#info?.agent ?? this.#agent }),
+      restore: (stored, reportedUntil, isNewer) => this.#restore(stored, reportedUntil, isNewer),
+      onDraft: options.onDraft,
+      onChange: options.onChange,
+    });
+  }
+
+  /** What the server says of its agent; absent until it has. */
+  get info(): AgentInfo | undefined {
+    return this.#info;
+  }
+
+  get phase(): "connecting" | "ready" | "unreachable" {
+    return this.#phase;
+  }
+
+  /** Whether the server is being asked about a typed key. */
+  get isCheckingKey(): boolean {
+    return this.#isCheckingKey;
+  }
+
+  /** Whether an earlier conversation is about to be shown. */
+  get isRestoring(): boolean {
+    return this.#keeper.isRestoring;
+  }
+
+  /** Whether a reload will find nothing although the conversation should be kept. */
+  get isNotKept(): boolean {
+    return this.#keeper.isNotKept;
+  }
+
+  /** Resolves when the earlier conversation, if any, is there. A message that is sent before would take its place. */
+  get restored(): Promise<void> {
+    return this.#keeper.restored;
+  }
+
+  /** Restores the conversation of an earlier page load, and asks the server about its agent until it answers. */
+  open(persist: boolean): void {
+    if (persist) this.#keeper.open();
+    void this.#load();
+  }
+
+  /** Turns keeping on; or off, which leaves nothing of what was kept. */
+  persist(isOn: boolean): void {
+    if (isOn) this.#keeper.open();
+    else this.#keeper.erase();
+  }
+
+  /** Keeps what is in the composer. */
+  saveDraft(draft: Draft): void {
+    this.#keeper.draft = draft;
+  }
+
+  /** Starts a new conversation. Resolves when the server has forgotten the old one. */
+  reset(): Promise<void> {
+    return this.session.reset();
+  }
+
+  /** A key that the site brings from now on, or an empty text; the conversation goes on. */
+  setSiteKey(key: string | null | undefined): void {
+    this.key.setSiteKey(key);
+    // A running answer belongs to the key with which it was asked for, and ends on its connection.
+    this.#isConnectionStale = true;
+    this.#closeStale();
+    if (this.key.isOfSite) this.#unlock();
+  }
+
+  /** Tries a key that the person typed; then a waiting message is sent. */
+  async submitKey(key: string): Promise<void> {
+    if (this.#isCheckingKey) return;
+    this.key.type(key);
+    this.#isKeyProven = false;
+    this.#transport.close();
+    this.#isCheckingKey = true;
+    this.#options.onChange();
+    // Without an answer the next message shows whether the key is accepted.
+    const answer = await this.#transport.check().then(
+      (refusal) => ({ refusal }),
+      () => undefined,
+    );
+    this.#isCheckingKey = false;
+    if (answer?.refusal) this.#asksForKey(answer.refusal);
+    // A refused key is forgotten, and the person may have forgotten it meanwhile.
+    if (!this.key.value) {
+      this.#options.onChange();
+      return;
+    }
+    if (answer) this.#keyProven();
+    this.#unlock();
+  }
+
+  /** Forgets the typed key here and in the browser's storage. */
+  forgetKey(): void {
+    this.key.forget();
+    this.#transport.close();
+    if (this.#info?.auth_required) this.key.prompt = "required";
+    this.#options.onChange();
+  }
+
+  /** To be called when the network is back, or another one: a connection from before may be dead. */
+  networkChanged(): void {
+    this.reconnect.retryNow();
+    this.#transport.close();
+  }
+
+  /** To be called on `visibilitychange`: a phone may grant no later moment. */
+  saveNow(): void {
+    this.#keeper.save();
+  }
+
+  /** To be called on `pagehide`: saves, and ends what keeps the browser from showing the page again as it was left. */
+  suspend(): void {
+    this.#keeper.suspend();
+    if (!this.session.busy) this.networkChanged();
+  }
+
+  /** To be called on `pageshow` if the page was left before: shows what was said on another page meanwhile. */
+  resume(): void {
+    this.#keeper.resume();
+  }
+
+  /** Ends a run and disconnects; `open` goes on. */
+  close(): void {
+    this.#isLoading = false;
+    this.session.stop();
+    this.networkChanged();
+    this.#keeper.close();
+  }
+
+  /** Asks again and again, until the server answers. */
+  async #load(): Promise<void> {
+    if (this.#info || this.#isLoading) return;
+    this.#isLoading = true;
+    while (!(await this.#fetchInfo())) {
+      await this.reconnect.wait();
+      if (!this.#isLoading) return;
+    }
+    this.#isLoading = false;
+  }
+
+  async #fetchInfo(): Promise<boolean> {
+    let info: AgentInfo;
+    try {
+      info = await fetchAgentInfo(this.server);
+    } catch {
+      // Down, blocked or not a chat server: for the person it is the same, with one way out.
+      this.#phase = "unreachable";
+      this.#options.onChange();
+      return false;
+    }
+    this.reconnect.succeeded();
+    this.#info = info;
+    this.#phase = "ready";
+    if (this.#isOtherAgent(this.#agent)) void this.session.reset();
+    if (info.auth_required && this.key.value === undefined) this.key.prompt = "required";
+    this.#options.onChange();
+    this.#options.onReady(info);
+    await this.restored;
+    if (!this.key.prompt) this.session.unlock();
+    return true;
+  }
+
+  #restore(stored: Restored, reportedUntil: number, isNewer: boolean): void {
+    // What this element shows already is newer than what another one has left.
+    const isOld = this.session.messages.length > 0 && !isNewer;
+    if (isOld || this.#isOtherAgent(stored.agent)) return;
+    this.#agent = stored.agent;
+    this.session.restore(stored, reportedUntil);
+    if (!isNewer) return;
+    this.#transport.close();
+    if (this.#info && !this.key.prompt) this.session.unlock();
+  }
+
+  /** Whether the conversation was with another agent at this address: this one knows nothing of it. */
+  #isOtherAgent(agent: string): boolean {
+    return this.#info !== undefined && agent !== "" && agent !== this.#info.agent;
+  }
+
+  /** Closes a connection that was opened with another key, unless an answer comes over it. */
+  #closeStale(): void {
+    if (!this.#isConnectionStale || this.session.status === "running") return;
+    this.#isConnectionStale = false;
+    this.#transport.close();
+  }
+
+  #keyProven(): void {
+    if (this.#isKeyProven) return;
+    this.#isKeyProven = true;
+    this.key.keep();
+  }
+
+  #unlock(): void {
+    this.key.prompt = undefined;
+    this.#options.onChange();
+    this.session.unlock();
+  }
+
+  #classifyError(error: ErrorEvent): ErrorEvent | undefined {
+    if (this.#asksForKey(error)) return undefined;
+    // A problem with the site's key is none of the visitor's: the text of the code says so, not the server's sentence.
+    return error.code === "unauthorized" ? { ...error, data: "" } : error;
+  }
+
+  #asksForKey(error: ErrorEvent): boolean {
+    if (!this.key.isAskedForBy(error)) return false;
+    this.#transport.close();
+    return true;
+  }
+}

@@ -1,0 +1,65 @@
+/** Where a server is, and what it says of its agent. */
+
+import type { AgentInfo } from "../../server/protocol/chat.ts";
+import { isRecord } from "../../server/protocol/json.ts";
+
+const ANSWER_WITHIN_MS = 10_000;
+
+/**
+ * Reads the `server` attribute. The result ends with a slash, so that paths can be resolved against it.
+ * Throws a `TypeError` if the text is not an address.
+ */
+export function parseServer(text: string, base: string): URL {
+  const url = URL.canParse(text, base) ? new URL(text, base) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new TypeError(
+      `<agent-chat> server must be an http or https URL such as "https://chat.example.com", not "${text}"`,
+    );
+  }
+  url.search = "";
+  url.hash = "";
+  if (!url.pathname.endsWith("/")) url.pathname += "/";
+  return url;
+}
+
+/** `GET /api/info`. Rejects when the server cannot be reached or does not answer like one of ours. */
+export async function fetchAgentInfo(server: URL): Promise<AgentInfo> {
+  const response = await fetch(new URL("api/info", server), {
+    credentials: "omit",
+    signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+  });
+  if (!response.ok) throw new Error(`GET /api/info answered ${response.status}`);
+  return parseAgentInfo(await response.json());
+}
+
+/** Only the specification's three fields are required: the others are our server's additions. */
+function parseAgentInfo(value: unknown): AgentInfo {
+  const info = isRecord(value) ? value : {};
+  const { name, agent, auth_required, welcome, suggestions, disclaimer, attachments } = info;
+  if (typeof name !== "string" || typeof agent !== "string") {
+    throw new TypeError("/api/info has no name or agent");
+  }
+  const limits = isRecord(attachments) ? attachments : {};
+  return {
+    name,
+    agent,
+    auth_required: auth_required === true,
+    ...(typeof welcome === "string" ? { welcome } : {}),
+    suggestions: stringsOf(suggestions),
+    ...(typeof disclaimer === "string" ? { disclaimer } : {}),
+    attachments: {
+      media_types: stringsOf(limits.media_types),
+      max_bytes: numberOf(limits.max_bytes) ?? 0,
+      max_count: numberOf(limits.max_count) ?? 0,
+    },
+    max_body_bytes: numberOf(info.max_body_bytes) ?? Infinity,
+  };
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
+function stringsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}

@@ -1,0 +1,145 @@
+/** Runs over `POST /api/chat` with Server-Sent Events, for networks that block WebSocket. */
+
+import type { ErrorEvent } from "../../server/protocol/events.ts";
+import { SseDecoder } from "../../server/protocol/sse.ts";
+import { errorCodeOf, parseEvent } from "./parse-event.ts";
+import {
+  ANSWER_WITHIN_MS,
+  type Endpoint,
+  isResume,
+  isTerminal,
+  type RunEvent,
+  type RunRequest,
+  SILENCE_MS,
+  type Transport,
+  TransportError,
+} from "./transport.ts";
+
+/** A name that no run has: asking for its events shows whether the key is accepted. */
+const NO_RUN = "is-this-key-accepted";
+
+export class HttpTransport implements Transport {
+  readonly #endpoint: Endpoint;
+  #request: AbortController | undefined;
+  #run: string | undefined;
+  /** Whether a message is being sent: a browser says when the response begins, and nothing about the request before. */
+  #isSending = false;
+
+  constructor(endpoint: Endpoint) {
+    this.#endpoint = endpoint;
+  }
+
+  get unsent(): number {
+    return this.#isSending ? Infinity : 0;
+  }
+
+  async run(request: RunRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const controller = new AbortController();
+    let deadline: ReturnType<typeof setTimeout> | undefined;
+    const stop = () => {
+      const abort = () => controller.abort();
+      deadline = setTimeout(abort, ANSWER_WITHIN_MS);
+      // A run that the server does not know yet has sent no event so far.
+      void this.cancel(request.run).then((isReceived) => isReceived || abort());
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    this.#request = controller;
+    this.#run = request.run;
+    this.#isSending = !isResume(request);
+    try {
+      const response = await this.#open(request, controller.signal);
+      this.#isSending = false;
+      if (response.ok && response.body) await this.#read(response.body, onEvent, controller);
+      else onEvent(await refusalOf(response));
+    } finally {
+      clearTimeout(deadline);
+      signal.removeEventListener("abort", stop);
+      controller.abort();
+      if (this.#request === controller) {
+        this.#isSending = false;
+        this.#run = undefined;
+      }
+    }
+  }
+
+  async clear(): Promise<void> {
+    const run = this.#run;
+    this.close();
+    if (run !== undefined) await this.cancel(run);
+  }
+
+  cancel(run: string): Promise<boolean> {
+    // `keepalive`: it is sent although the page may be closing.
+    return this.#fetch(`api/chat/runs/${run}/cancel`, { method: "POST", keepalive: true }).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  }
+
+  async check(): Promise<ErrorEvent | undefined> {
+    const response = await this.#fetch(`api/chat/runs/${NO_RUN}`, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    return response.status === 401 || response.status === 403 ? refusalOf(response) : undefined;
+  }
+
+  close(): void {
+    this.#request?.abort();
+  }
+
+  #open(request: RunRequest, signal: AbortSignal): Promise<Response> {
+    if (isResume(request)) {
+      const headers = { "last-event-id": String(request.after) };
+      return this.#fetch(`api/chat/runs/${request.run}`, { headers, signal });
+    }
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ ...request, stream: true });
+    return this.#fetch("api/chat", { method: "POST", headers, body, signal });
+  }
+
+  /** Rejects with `unreachable` when there is no response. */
+  async #fetch(path: string, init: RequestInit): Promise<Response> {
+    const key = this.#endpoint.key();
+    const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
+    const headers = { ...init.headers, ...authorization };
+    try {
+      const response = await fetch(new URL(path, this.#endpoint.server), { ...init, headers, credentials: "omit" });
+      this.#endpoint.onOpen?.();
+      return response;
+    } catch (cause) {
+      throw new TransportError("unreachable", { cause });
+    }
+  }
+
+  async #read(
+    body: ReadableStream<Uint8Array>,
+    onEvent: (event: RunEvent) => void,
+    controller: AbortController,
+  ): Promise<void> {
+    const reader = body.getReader();
+    const decoder = new SseDecoder();
+    const text = new TextDecoder();
+    for (;;) {
+      const silence = setTimeout(() => controller.abort(), SILENCE_MS);
+      const { done, value } = await reader
+        .read()
+        .catch((cause: unknown) => {
+          throw new TransportError("connection_lost", { cause });
+        })
+        .finally(() => clearTimeout(silence));
+      if (done) throw new TransportError("connection_lost");
+      for (const { data } of decoder.feed(text.decode(value, { stream: true }))) {
+        const event = parseEvent(data);
+        if (event === undefined || event.type === "cleared") continue;
+        onEvent(event);
+        if (isTerminal(event)) return;
+      }
+    }
+  }
+}
+
+/** An HTTP error as the event that a stream would have carried. */
+async function refusalOf(response: Response): Promise<ErrorEvent> {
+  const body = await response.json().catch(() => undefined);
+  const { code, message = "", retryable = response.status >= 500 } = body?.error ?? {};
+  return { type: "error", data: String(message), code: errorCodeOf(code), retryable: retryable === true };
+}

@@ -1,0 +1,261 @@
+import type { ReactiveController, ReactiveControllerHost } from "lit";
+
+/**
+ * The reader's place in the conversation.
+ *
+ * - `anchored`: the last exchange stands at the top, and the answer grows below it. Nothing moves.
+ * - `following`: the end of the text stays in view.
+ * - `free`: the reader went somewhere else. Nothing moves.
+ */
+type ReadingMode = "anchored" | "following" | "free";
+
+/** Nearer to the end than this counts as being there, in pixels. */
+const AT_END = 32;
+
+/** Between the header and a new message, in pixels. Of that, the message has 6 as its own padding (`message.css`). */
+const ANCHOR_GAP = 16 - 6;
+
+/** How much of a long question stays in view above its answer, in pixels: three lines. */
+const QUESTION_REST = 78;
+
+/** Browsers scroll smoothly in less time than that. */
+const LONGEST_GLIDE_MS = 1_000;
+
+/** Keys that scroll up; the space bar does with Shift. */
+const UPWARD_KEYS = /^(ArrowUp|PageUp|Home)$/;
+
+export interface ScrollPositionOptions {
+  /** The box that scrolls, once it is drawn. */
+  readonly scroller: () => HTMLElement | undefined;
+  /** How many answers have ended. Those that ended out of view are counted beside the way to the end. */
+  readonly countAnswers: () => number;
+}
+
+export class ScrollPosition implements ReactiveController {
+  readonly #host: ReactiveControllerHost;
+  readonly #options: ScrollPositionOptions;
+  readonly #resize = new ResizeObserver(() => this.#contentChanged());
+  #scroller: HTMLElement | undefined;
+  #listeners = new AbortController();
+  #mode: ReadingMode = "following";
+  #isEndVisible = true;
+  /** How many answers had ended when the end was last in view. */
+  #seenAnswers = 0;
+  /** The exchange that was moved to the top last. */
+  #anchor: HTMLElement | undefined;
+  /** Where it stands, below the scroller's top: less than 0 when only the end of its question is in view. */
+  #anchorTop = 0;
+  /** Until then it may be on its way there, as `performance.now()` says the time. */
+  #arrivesBy = 0;
+  /** The last known position, also after our own writes: a scroll event with another one is the reader's. */
+  #top = 0;
+  /** The reader drags or selects: text must not move under the pointer. */
+  #isPressed = false;
+  /** The next change of size was asked for by the reader. */
+  #isHolding = false;
+
+  constructor(host: ReactiveControllerHost, options: ScrollPositionOptions) {
+    this.#host = host;
+    this.#options = options;
+    host.addController(this);
+  }
+
+  /** Whether no way to the end needs to be offered. */
+  get isEndVisible(): boolean {
+    return this.#isEndVisible;
+  }
+
+  /** How many answers have ended since the end was last in view. */
+  get newAnswers(): number {
+    return Math.max(0, this.#options.countAnswers() - this.#seenAnswers);
+  }
+
+  hostUpdated(): void {
+    const scroller = this.#options.scroller();
+    if (scroller !== this.#scroller) this.#observe(scroller);
+  }
+
+  hostDisconnected(): void {
+    this.#observe(undefined);
+  }
+
+  /** Moves the last exchange to the top. To be called once it has been drawn; it glides there from where it was in view. */
+  anchorLastExchange({ glides = true } = {}): void {
+    const exchanges = this.#scroller?.querySelectorAll<HTMLElement>(".exchange") ?? [];
+    const exchange = exchanges[exchanges.length - 1];
+    if (!this.#scroller?.clientHeight || !exchange) {
+      // A chat that is not shown has no place to keep: its end is shown when it is opened.
+      this.follow();
+      return;
+    }
+    const { clientHeight } = this.#scroller;
+    const question = exchange.firstElementChild?.getBoundingClientRect().height ?? 0;
+    const hidden = question > clientHeight / 3 ? question - QUESTION_REST : 0;
+    exchange.style.setProperty("--hidden", `${hidden}px`);
+    exchange.classList.add("anchored");
+    this.#anchor = exchange;
+    this.#anchorTop = ANCHOR_GAP - hidden;
+    this.#mode = "anchored";
+    // The first message comes into an empty view: nothing was there to be moved.
+    const behavior = glides && exchanges.length > 1 ? "smooth" : "instant";
+    this.#scrollTo(this.#scroller.scrollTop + this.#anchorOffset(), behavior);
+    this.#arrivesBy = this.#isInPlace ? 0 : performance.now() + LONGEST_GLIDE_MS;
+    this.#checkEnd();
+  }
+
+  /** Goes to the end and stays there. */
+  follow(): void {
+    this.#mode = "following";
+    this.#followEnd();
+    this.#checkEnd();
+  }
+
+  /** Stays where it is over the next change of size, which the reader has asked for. */
+  hold(): void {
+    this.#isHolding = true;
+    // A row that was opened may have had no room to take.
+    requestAnimationFrame(() => requestAnimationFrame(() => this.#endHold()));
+  }
+
+  #observe(scroller: HTMLElement | undefined): void {
+    this.#listeners.abort();
+    this.#resize.disconnect();
+    this.#scroller = scroller;
+    if (!scroller) return;
+    // A chat that was moved in the page has lost its place, and the reader did not do it.
+    this.#top = scroller.scrollTop;
+    this.#listeners = new AbortController();
+    const options = { signal: this.#listeners.signal, passive: true };
+    scroller.addEventListener("scroll", () => this.#scrolled(), options);
+    // A wheel turned upward says it before the scroll event does: the next token must not win the race.
+    scroller.addEventListener("wheel", ({ deltaY }) => this.#leave(deltaY < 0), options);
+    scroller.addEventListener(
+      "keydown",
+      ({ key, shiftKey }) => this.#leave(UPWARD_KEYS.test(key) || (key === " " && shiftKey)),
+      options,
+    );
+    // A person who selects text reads it: it must not move away with the selection.
+    for (const type of ["touchmove", "selectstart"]) scroller.addEventListener(type, () => this.#leave(true), options);
+    // Parts of an answer that open say so.
+    scroller.addEventListener("toggle", () => this.hold(), options);
+    scroller.addEventListener("pointerdown", () => this.#press(true), options);
+    for (const end of ["pointerup", "pointercancel"]) {
+      window.addEventListener(end, () => this.#press(false), options);
+    }
+    this.#resize.observe(scroller);
+    for (const content of scroller.children) this.#resize.observe(content);
+  }
+
+  #press(isPressed: boolean): void {
+    this.#isPressed = isPressed;
+  }
+
+  /** The reader takes over. Scrolling downward at the end goes on following it. */
+  #leave(isUpward: boolean): void {
+    const scroller = this.#scroller;
+    if (!scroller || scroller.scrollHeight <= scroller.clientHeight) return;
+    if (isUpward) this.#mode = "free";
+    this.#arrivesBy = 0;
+    this.#checkEnd();
+  }
+
+  #scrolled(): void {
+    const scroller = this.#scroller;
+    // A hidden chat has no position.
+    if (!scroller?.clientHeight || Math.abs(scroller.scrollTop - this.#top) < 1) return;
+    const isUpward = scroller.scrollTop < this.#top;
+    this.#top = scroller.scrollTop;
+    if (this.#mode === "anchored") this.#scrolledAnchored();
+    else {
+      // Upward means away, even near the end; a position exactly there is only content that became shorter. Downward never
+      // means away: the browser itself scrolls so when something above grows, such as a picture.
+      const isAtEnd = this.#distanceToEnd() <= (isUpward ? 1 : AT_END);
+      if (isAtEnd) this.#mode = "following";
+      else if (isUpward) this.#mode = "free";
+    }
+    this.#checkEnd();
+  }
+
+  /** The reader has scrolled, unless the exchange is on its way, or the browser has held its place. */
+  #scrolledAnchored(): void {
+    if (this.#isInPlace) this.#arrivesBy = 0;
+    else if (!this.#isMoving) this.#mode = this.#distanceToEnd() <= AT_END ? "following" : "free";
+  }
+
+  #contentChanged(): void {
+    const scroller = this.#scroller;
+    // Where everything is in view, no scroll event says that the end is.
+    const isAllVisible = scroller?.clientHeight && scroller.scrollHeight <= scroller.clientHeight;
+    if (isAllVisible && this.#mode === "free") this.#mode = "following";
+    if (this.#isHolding) this.#endHold();
+    else if (this.#mode === "following") this.#followEnd();
+    else if (this.#mode === "anchored") this.#keepAnchor();
+    this.#checkEnd();
+  }
+
+  #followEnd(): void {
+    const scroller = this.#scroller;
+    if (!scroller || this.#isPressed) return;
+    if (isVisited(scroller)) {
+      if (this.#distanceToEnd() > AT_END) this.#mode = "free";
+      return;
+    }
+    this.#scrollTo(scroller.scrollHeight, "instant");
+  }
+
+  /** Something above it has another height, and the browser has not held the place by itself. */
+  #keepAnchor(): void {
+    const scroller = this.#scroller;
+    const wasScrolled = scroller && Math.abs(scroller.scrollTop - this.#top) >= 1;
+    if (!scroller || this.#isMoving || this.#isPressed || wasScrolled || this.#isInPlace) return;
+    this.#scrollTo(scroller.scrollTop + this.#anchorOffset(), "instant");
+  }
+
+  #endHold(): void {
+    if (!this.#isHolding) return;
+    this.#isHolding = false;
+    if (this.#mode !== "anchored") this.#mode = this.#distanceToEnd() <= AT_END ? "following" : "free";
+    if (this.#mode === "following") this.#followEnd();
+    this.#checkEnd();
+  }
+
+  get #isMoving(): boolean {
+    return performance.now() < this.#arrivesBy;
+  }
+
+  get #isInPlace(): boolean {
+    return Math.abs(this.#anchorOffset()) <= 1;
+  }
+
+  /** How far the anchored exchange is from its place. */
+  #anchorOffset(): number {
+    if (!this.#scroller || !this.#anchor?.isConnected) return 0;
+    return this.#anchor.getBoundingClientRect().top - this.#scroller.getBoundingClientRect().top - this.#anchorTop;
+  }
+
+  #scrollTo(top: number, behavior: ScrollBehavior): void {
+    const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.#scroller?.scrollTo({ top, behavior: isCalm ? "instant" : behavior });
+    this.#top = this.#scroller?.scrollTop ?? 0;
+  }
+
+  #distanceToEnd(): number {
+    const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = this.#scroller ?? {};
+    return scrollHeight - scrollTop - clientHeight;
+  }
+
+  #checkEnd(): void {
+    const isAtEnd = this.#mode === "following" || this.#distanceToEnd() <= AT_END;
+    if (isAtEnd) this.#seenAnswers = this.#options.countAnswers();
+    const isEndVisible = isAtEnd || this.#isMoving;
+    if (isEndVisible === this.#isEndVisible) return;
+    this.#isEndVisible = isEndVisible;
+    this.#host.requestUpdate();
+  }
+}
+
+/** Whether the keyboard's focus stands on something in the text. It must not move away from there. */
+function isVisited(scroller: HTMLElement): boolean {
+  const focused = (scroller.getRootNode() as ShadowRoot).activeElement;
+  return !!focused?.matches(":focus-visible") && focused !== scroller && scroller.contains(focused);
+}

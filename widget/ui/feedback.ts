@@ -1,0 +1,137 @@
+/** Thumbs on answers. Loaded where the page asks for them. */
+
+import { html, nothing, type TemplateResult } from "lit";
+import type { AssistantMessage, Feedback, FeedbackReason } from "../session/messages.ts";
+import { iconButton } from "./buttons.ts";
+import { ChatPart } from "./chat-part.ts";
+import { icons } from "./icons.ts";
+
+/** The text of each reason. */
+const REASONS = {
+  incorrect: "reasonIncorrect",
+  incomplete: "reasonIncomplete",
+  off_topic: "reasonOffTopic",
+  harmful: "reasonHarmful",
+} as const satisfies Record<FeedbackReason, string>;
+
+/** Of the comment, in characters: enough for a person, and not too much for any server. */
+const MAX_COMMENT = 2_000;
+
+/** Two thumbs, and after the lower one a form that asks why. A second press takes a rating back. */
+export class FeedbackElement extends ChatPart {
+  static override properties = { message: { attribute: false }, isAsking: { state: true } };
+  message!: AssistantMessage;
+  /** Whether the form is open. */
+  private isAsking = false;
+  /** Whether the form is to come into view once it is drawn: the rating arrives with a later update. */
+  #showsForm = false;
+
+  protected override updated(): void {
+    const form = this.querySelector("form");
+    if (!form || !this.#showsForm) return;
+    this.#showsForm = false;
+    form.scrollIntoView({ block: "nearest" });
+  }
+
+  protected override render(): TemplateResult {
+    const { strings } = this.context;
+    const { rating, reason, comment } = this.message.feedback ?? {};
+    const isAsking = rating === "down" && this.isAsking;
+    const saidWhy = reason !== undefined || comment !== undefined;
+    return html`
+      ${iconButton({
+        part: "rate-up",
+        label: strings.rateUp,
+        icon: icons.thumbUp,
+        onClick: (event) => this.#press("up", event),
+        pressed: rating === "up",
+      })}
+      ${iconButton({
+        part: "rate-down",
+        label: strings.rateDown,
+        icon: icons.thumbDown,
+        onClick: (event) => this.#press("down", event),
+        pressed: rating === "down",
+      })}
+      ${saidWhy && !isAsking ? html`<span class="thanks">${strings.feedbackThanks}</span>` : nothing}
+      ${isAsking ? this.#renderForm() : nothing}
+    `;
+  }
+
+  #renderForm(): TemplateResult {
+    const { strings } = this.context;
+    return html`
+      <form part="feedback-form" class="feedback-form" @submit=${this.#submit} @keydown=${this.#keyDown}>
+        <fieldset>
+          <legend>${strings.feedbackWhy}</legend>
+          ${Object.entries(REASONS).map(
+            ([reason, text]) => html`
+              <label class="choice">
+                <input type="radio" name="reason" value=${reason} />${strings[text]}
+              </label>
+            `,
+          )}
+        </fieldset>
+        <textarea
+          name="comment"
+          rows="2"
+          dir="auto"
+          maxlength=${MAX_COMMENT}
+          aria-label=${strings.feedbackComment}
+          placeholder=${strings.feedbackComment}
+        ></textarea>
+        <div class="choices">
+          <button type="submit" class="small-button sends">${strings.feedbackSend}</button>
+          <button type="button" class="small-button" @click=${this.#close}>${strings.feedbackClose}</button>
+        </div>
+      </form>
+    `;
+  }
+
+  #press(pressed: Feedback["rating"], event: MouseEvent): void {
+    // The second click of two meant the same as the first.
+    if (event.detail > 1) return;
+    const { strings } = this.context;
+    const rating = pressed === this.message.feedback?.rating ? undefined : pressed;
+    this.#rate(rating && { rating });
+    if (rating) this.context.actions.announce(rating === "down" ? strings.feedbackWhy : strings.feedbackThanks);
+    this.#show(rating === "down");
+  }
+
+  #show(isAsking: boolean): void {
+    if (isAsking === this.isAsking) return;
+    this.context.actions.holdScroll();
+    this.isAsking = isAsking;
+    this.#showsForm = isAsking;
+  }
+
+  #rate(feedback: Feedback | undefined): void {
+    this.context.actions.rate({ ...this.message, feedback });
+  }
+
+  readonly #close = (): void => {
+    // Before the form goes, and the focus in it.
+    this.querySelector<HTMLElement>('[part="rate-down"]')?.focus({ preventScroll: true });
+    this.#show(false);
+  };
+
+  readonly #submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    const reason = data.get("reason") as FeedbackReason | null;
+    const comment = String(data.get("comment")).trim();
+    this.#close();
+    if (reason === null && comment === "") return;
+    this.#rate({ rating: "down", ...(reason && { reason }), ...(comment && { comment }) });
+    this.context.actions.announce(this.context.strings.feedbackThanks);
+  };
+
+  readonly #keyDown = (event: KeyboardEvent): void => {
+    // 229: an input method's own key, also where Safari says that the composition is over.
+    if (event.key !== "Escape" || event.isComposing || event.keyCode === 229) return;
+    // It closes the form, and neither the panel around the chat nor an answer that is coming.
+    event.stopPropagation();
+    event.preventDefault();
+    this.#close();
+  };
+}

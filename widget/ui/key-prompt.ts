@@ -1,0 +1,75 @@
+/** The form that asks for the key. Loaded where the server wants one. */
+
+import { html, nothing, type TemplateResult } from "lit";
+import type { KeyPrompt } from "../session/api-key.ts";
+import { ChatPart } from "./chat-part.ts";
+import { icons } from "./icons.ts";
+
+/** Asks for the key, says why, and says what was wrong with the last one. */
+export class KeyPromptElement extends ChatPart {
+  static override properties = {
+    name: { attribute: false },
+    prompt: { attribute: false },
+    isChecking: { attribute: false },
+    isMessageWaiting: { attribute: false },
+  };
+  /** Name of the application that asks for the key. */
+  name = "";
+  /** Why it is asked for. */
+  prompt: KeyPrompt = "required";
+  isChecking = false;
+  /** Whether a message is sent as soon as there is a key. */
+  isMessageWaiting = false;
+
+  protected override render(): TemplateResult {
+    const { strings } = this.context;
+    const problem = this.#problemText();
+    return html`
+      <form part="key-form" class="key-form" @submit=${this.#submit}>
+        <span class="mark">${icons.key}</span>
+        <h2>${strings.keyTitle}</h2>
+        <p id="key-why">${strings.keyWhy(this.name, canKeep())}</p>
+        <label for="key">${strings.keyLabel}</label>
+        <input
+          id="key"
+          name="key"
+          type="password"
+          required
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck="false"
+          aria-describedby="key-why key-problem"
+          aria-invalid=${problem !== ""}
+        />
+        <p id="key-problem" class="problem" role="alert">${problem}</p>
+        ${this.isMessageWaiting && problem === "" ? html`<p class="hint">${strings.keyWaiting}</p>` : nothing}
+        <button type="submit" class="primary" ?disabled=${this.isChecking}>
+          ${this.isChecking ? html`${icons.spinner}${strings.keyChecking}` : strings.keySubmit}
+        </button>
+      </form>
+    `;
+  }
+
+  #problemText(): string {
+    const { keyRefused, keyForbidden } = this.context.strings;
+    if (this.isChecking) return "";
+    return { required: "", refused: keyRefused, forbidden: keyForbidden }[this.prompt];
+  }
+
+  readonly #submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const key = new FormData(event.currentTarget as HTMLFormElement).get("key");
+    if (typeof key === "string" && key.trim() !== "") this.context.actions.submitKey(key.trim());
+  };
+}
+
+/** Whether the browser will keep the key: it may block storage, or have no room left. */
+function canKeep(): boolean {
+  try {
+    localStorage.setItem("agent-chat-key", "");
+    localStorage.removeItem("agent-chat-key");
+    return true;
+  } catch {
+    return false;
+  }
+}

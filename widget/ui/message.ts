@@ -1,0 +1,278 @@
+import { html, nothing, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+import { failureText } from "../i18n/strings.ts";
+import { copyDrawn } from "../markdown/clipboard.ts";
+import {
+  type AssistantMessage,
+  answerText,
+  type Block,
+  type Failure,
+  type Message,
+  type Step,
+  type TextBlock,
+  type UserMessage,
+} from "../session/messages.ts";
+import { iconButton, retryButton, smallButton } from "./buttons.ts";
+import { ChatPart } from "./chat-part.ts";
+import { Copier } from "./controllers/copier.ts";
+import { ToolDrawings } from "./controllers/tool-drawings.ts";
+import { renderFiles } from "./files.ts";
+import { icons } from "./icons.ts";
+
+/** States that the server does not take: only a new conversation goes on. */
+const STATE_LOST = new Set<Failure["code"]>(["conversation_expired", "invalid_state"]);
+
+/** Failures that only the owner of the server's log can explain. */
+const IN_THE_LOG = /^(internal|provider_)/;
+
+/** A part of an answer: a text, steps in a row, or the page's own drawing of a tool call. `id` is that of its first block. */
+type AnswerPart =
+  | { readonly id: string; readonly text: TextBlock }
+  | { readonly id: string; readonly steps: Step[] }
+  | { readonly id: string; readonly drawing: string };
+
+/** One message, of the person or of the agent. */
+export class MessageElement extends ChatPart {
+  static override properties = {
+    message: { attribute: false },
+    canRetry: { attribute: false },
+    canEdit: { attribute: false },
+    isQueued: { attribute: false },
+    isEditing: { attribute: false },
+    isSending: { attribute: false },
+    unsent: { attribute: false },
+  };
+  message!: Message;
+  /** Whether it is the last answer, and another one can be asked for. */
+  canRetry = false;
+  canEdit = false;
+  /** Whether it waits for the connection. */
+  isQueued = false;
+  /** Whether its text is in the composer, to be changed. */
+  isEditing = false;
+  /** Whether it is on its way, or being answered. */
+  isSending = false;
+  /** See `MessageList`. */
+  unsent: () => number = () => 0;
+  readonly #copier = new Copier(this);
+  readonly #drawings = new ToolDrawings(this);
+
+  /** Resolves when what is inside has been drawn, too. */
+  protected override async getUpdateComplete(): Promise<boolean> {
+    const isComplete = await super.getUpdateComplete();
+    const parts = this.querySelectorAll<ChatPart>("agent-chat-markdown, agent-chat-steps, agent-chat-feedback");
+    await Promise.all(Array.from(parts, ({ updateComplete }) => updateComplete));
+    return isComplete;
+  }
+
+  protected override willUpdate(): void {
+    if (this.message.role === "assistant") this.#drawings.update(this.message, this.context.toolRenderers);
+  }
+
+  protected override render(): TemplateResult {
+    return this.message.role === "user" ? this.#renderUser(this.message) : this.#renderAssistant(this.message);
+  }
+
+  /** A message of the person: a muted bubble on the end side. */
+  #renderUser(message: UserMessage): TemplateResult {
+    const { strings, actions } = this.context;
+    const edit = () => actions.edit(message);
+    return html`
+      <article part="message user" class=${this.isEditing ? "message user editing" : "message user"}>
+        <span class="visually-hidden">${strings.you}</span>
+        ${renderFiles(message.files, "sent-files", strings)}
+        ${
+          this.isSending && message.files.length > 0
+            ? html`<agent-chat-upload
+                .context=${this.context}
+                .files=${message.files}
+                .isSending=${!this.isQueued}
+                .unsent=${this.unsent}
+              ></agent-chat-upload>`
+            : nothing
+        }
+        <div class="said">
+          ${
+            // Always there, so that a bubble has the same width while an answer comes and afterwards.
+            iconButton({
+              part: "edit",
+              label: strings.editMessage,
+              icon: icons.edit,
+              onClick: edit,
+              disabled: !this.canEdit || this.isQueued,
+            })
+          }
+          ${message.text === "" ? nothing : html`<div class="bubble" dir="auto">${message.text}</div>`}
+        </div>
+        ${
+          this.isQueued
+            ? html`<div part="queued" class="note queued">
+                ${strings.queued}
+                <span>
+                  ${smallButton("edit", strings.change, edit)}
+                  ${smallButton("take-back", strings.takeBack, () => actions.withdraw())}
+                </span>
+              </div>`
+            : nothing
+        }
+      </article>
+    `;
+  }
+
+  /** An answer: steps and texts, without a bubble. */
+  #renderAssistant(message: AssistantMessage): TemplateResult {
+    const { strings, modes } = this.context;
+    const isStreaming = message.status === "streaming";
+    const parts = this.#partsOf(message);
+    return html`
+      <article part="message assistant" class="message assistant" aria-busy=${isStreaming}>
+        <span class="visually-hidden">${strings.agentSaid(modes.agent)}</span>
+        ${repeat(
+          parts,
+          ({ id }) => id,
+          (part, index) => this.#renderPart(part, isStreaming && index === parts.length - 1),
+        )}
+        ${isStreaming && isSilent(parts) ? html`<div class="waiting" role="presentation"><span></span></div>` : nothing}
+        ${isStreaming ? nothing : this.#renderOutcome(message)}
+      </article>
+    `;
+  }
+
+  #renderPart(part: AnswerPart, isLive: boolean): TemplateResult {
+    if ("text" in part) {
+      return html`<agent-chat-markdown
+        part="markdown"
+        class="markdown"
+        .context=${this.context}
+        .text=${part.text.text}
+        .isStreaming=${isLive}
+      ></agent-chat-markdown>`;
+    }
+    if ("drawing" in part) return html`<slot class="drawing" name=${part.drawing}></slot>`;
+    return html`<agent-chat-steps
+      .context=${this.context}
+      .steps=${part.steps}
+      .baseId=${part.id}
+      .isLive=${isLive}
+    ></agent-chat-steps>`;
+  }
+
+  /** The parts of an answer in their order, without what is hidden. */
+  #partsOf({ id: messageId, blocks }: AssistantMessage): AnswerPart[] {
+    const parts: AnswerPart[] = [];
+    for (const [index, block] of blocks.entries()) {
+      const id = `${messageId}.${index}`;
+      const last = parts.at(-1);
+      const drawing = block.type === "tool" ? this.#drawings.slotOf(block) : undefined;
+      if (block.type === "text") parts.push({ id, text: block });
+      else if (drawing !== undefined) parts.push({ id, drawing });
+      else if (this.#isHidden(block)) continue;
+      else if (last && "steps" in last) last.steps.push(block);
+      else parts.push({ id, steps: [block] });
+    }
+    return parts;
+  }
+
+  #isHidden({ type }: Block): boolean {
+    const { thinking, tools } = this.context.modes;
+    return (type === "thinking" && thinking === "hidden") || (type === "tool" && tools === "hidden");
+  }
+
+  #renderOutcome(message: AssistantMessage): TemplateResult {
+    const note = this.#noteOf(message);
+    return html`
+      ${note === undefined ? nothing : html`<p part="note" class="note">${note}</p>`}
+      ${message.failure ? this.#renderFailure(message.failure) : nothing}
+      ${this.#renderActions(message)}
+    `;
+  }
+
+  /** Why an answer failed, and the way on where there is one. */
+  #renderFailure(failure: Failure): TemplateResult {
+    const { strings, actions } = this.context;
+    const { code, reference, retryable } = failure;
+    const isInTheLog = reference !== undefined && IN_THE_LOG.test(code);
+    return html`
+      <div part="error" class="failure">
+        ${icons.alert}
+        <p>${failureText(failure, strings)} ${isInTheLog ? strings.reference(reference) : nothing}</p>
+        ${retryable && this.canRetry ? retryButton(strings.retry, () => actions.retry()) : nothing}
+        ${STATE_LOST.has(code) && this.canRetry ? retryButton(strings.startOver, () => actions.retryAfresh()) : nothing}
+      </div>
+    `;
+  }
+
+  #renderActions(message: AssistantMessage): TemplateResult | typeof nothing {
+    const { strings, actions, modes } = this.context;
+    const hasText = answerText(message) !== "";
+    const canAskAgain = this.canRetry && !message.failure;
+    if (!hasText && !canAskAgain) return nothing;
+    const isCopied = this.#copier.isCopied("answer");
+    return html`
+      <div class="answer-actions">
+        ${
+          hasText
+            ? iconButton({
+                part: "copy",
+                label: isCopied ? strings.copied : strings.copyAnswer,
+                icon: isCopied ? icons.check : icons.copy,
+                onClick: this.#copyAnswer,
+              })
+            : nothing
+        }
+        ${
+          canAskAgain
+            ? iconButton({
+                part: "ask-again",
+                label: strings.askAgain,
+                icon: icons.retry,
+                onClick: () => actions.retry(),
+              })
+            : nothing
+        }
+        ${
+          hasText && modes.feedback
+            ? html`<agent-chat-feedback .context=${this.context} .message=${message}></agent-chat-feedback>`
+            : nothing
+        }
+      </div>
+    `;
+  }
+
+  readonly #copyAnswer = async (event: MouseEvent): Promise<void> => {
+    if (this.message.role !== "assistant") return;
+    const button = event.currentTarget as HTMLElement;
+    const copying = copyDrawn(answerText(this.message), this.querySelectorAll(".markdown"), button);
+    const isDone = await this.#copier.copy("answer", copying);
+    if (!isDone) this.context.actions.alert(this.context.strings.copyFailed);
+  };
+
+  /** A sentence about an answer that did not end by itself. */
+  #noteOf(message: AssistantMessage): string | undefined {
+    const { strings, modes } = this.context;
+    if (message.forgotten) return strings.forgotten(modes.agent);
+    if (message.status !== "done") return undefined;
+    switch (message.finishReason) {
+      case "stopped":
+        return strings.stopped;
+      case "length":
+        return strings.cutByLength;
+      case "content_filter":
+        return strings.cutByFilter;
+      case "max_turns":
+        return strings.cutByTurns;
+      default:
+        return answerText(message) === "" ? strings.emptyAnswer : undefined;
+    }
+  }
+}
+
+/** Whether nothing on the screen shows that the agent works. */
+function isSilent(parts: readonly AnswerPart[]): boolean {
+  const last = parts.at(-1);
+  if (last && "text" in last) return last.text.text.trim() === "";
+  const steps = parts.flatMap((part) => ("steps" in part ? part.steps : []));
+  const lastStep = last && "steps" in last ? last.steps.at(-1) : undefined;
+  if (lastStep?.type === "thinking") return lastStep.endedAt !== undefined;
+  return !steps.some((step) => step.type === "tool" && step.status === "running");
+}

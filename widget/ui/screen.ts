@@ -1,0 +1,230 @@
+/** The whole screen of the chat: a pure function of what the element knows. */
+
+import { html, nothing, type TemplateResult } from "lit";
+import { type Ref, ref } from "lit/directives/ref.js";
+import type { Client } from "../session/client.ts";
+import type { UserMessage } from "../session/messages.ts";
+import type { ChatContext } from "./chat-part.ts";
+import { type Header, renderHeader } from "./header.ts";
+import { icons } from "./icons.ts";
+import { connectingView, renderGreeting, renderSuggestions, renderUnreachable } from "./start.ts";
+
+export interface Screen extends Header {
+  readonly direction: "ltr" | "rtl";
+  /** In place of the agent's own. */
+  readonly disclaimer: string;
+  /** What the page offers to say next. */
+  readonly suggested: readonly string[];
+  /** Id of the message that is being changed. */
+  readonly editing: string | undefined;
+  readonly isDragging: boolean;
+  readonly isKeyPromptMissing: boolean;
+  readonly isEndVisible: boolean;
+  /** How many answers have ended since the end was last in view. */
+  readonly newAnswers: number;
+  readonly announcements: TemplateResult;
+  readonly list: Ref;
+  readonly composer: Ref;
+  readonly canEdit: (message: UserMessage) => boolean;
+  readonly unsent: () => number;
+  readonly onKeyDown: (event: KeyboardEvent) => void;
+  readonly onJump: () => void;
+  readonly onPick: (suggestion: string) => void;
+  readonly onLoadKeyPrompt: () => void;
+}
+
+/**
+ * The parts of `<agent-chat>`, in this file and in those of all that stands inside:
+ *
+ * @csspart header - The bar at the top.
+ * @csspart theme-toggle - The button between light and dark.
+ * @csspart reset - The button for a new conversation.
+ * @csspart forget-key - The button that forgets the saved key.
+ * @csspart messages - The conversation, which scrolls.
+ * @csspart message - One message; with `user` or `assistant`.
+ * @csspart user - A message of the person.
+ * @csspart assistant - A message of the agent.
+ * @csspart markdown - The text of an answer.
+ * @csspart code - A block of code, with its header.
+ * @csspart table - The box in which a table scrolls.
+ * @csspart steps - Thoughts and tool calls in a row; from three on they fold into one row.
+ * @csspart thinking - A collapsible thinking trace.
+ * @csspart tool - A collapsible tool call.
+ * @csspart note - A sentence about an answer that did not end by itself.
+ * @csspart error - A failure.
+ * @csspart retry - The button to try again.
+ * @csspart edit - The button that changes a message of the person.
+ * @csspart queued - What is said under a message that waits for the connection.
+ * @csspart take-back - The button that removes such a message.
+ * @csspart ask-again - The button for another answer.
+ * @csspart copy - A button that copies.
+ * @csspart rate-up - The thumb for a good answer.
+ * @csspart rate-down - The thumb for a bad one.
+ * @csspart feedback-form - The form that asks what was wrong.
+ * @csspart empty - The greeting.
+ * @csspart suggestions - The list of first messages.
+ * @csspart suggestion - One of them.
+ * @csspart jump - The button to the newest text.
+ * @csspart connection - What is said while the server cannot be reached.
+ * @csspart editing - What is said while a message is changed.
+ * @csspart cancel-edit - The button that leaves it as it was.
+ * @csspart composer - The card with the text field.
+ * @csspart input - The text field.
+ * @csspart attach - The button for files.
+ * @csspart attachments - The files of a message.
+ * @csspart attachment - One file.
+ * @csspart remove - The button that takes a file out again.
+ * @csspart upload - How much of the files of a message has left.
+ * @csspart refusals - Why files were not taken.
+ * @csspart dismiss - The button that closes them.
+ * @csspart send - The button that sends.
+ * @csspart stop - The button that stops the answer.
+ * @csspart disclaimer - The sentence below the composer.
+ * @csspart key-form - The form that asks for a key.
+ */
+export function renderScreen(screen: Screen): TemplateResult {
+  const { client, context, onKeyDown } = screen;
+  const { strings } = context;
+  const isEmpty = !client?.session.messages.length && !client?.isRestoring;
+  const disclaimer = screen.disclaimer || client?.info?.disclaimer;
+  const keyDown = (event: KeyboardEvent) => {
+    keepTyping(event);
+    onKeyDown(event);
+  };
+  return html`
+    <div
+      class=${isEmpty ? "chat is-empty" : "chat"}
+      lang=${strings.lang}
+      dir=${screen.direction}
+      @keydown=${keyDown}
+      @keypress=${keepTyping}
+      @keyup=${keepTyping}
+    >
+      ${renderHeader(screen)}
+      <div
+        part="messages"
+        class="scroller"
+        role="log"
+        aria-live="off"
+        aria-label=${strings.conversation}
+        tabindex="0"
+      >
+        <div class="column">
+          ${isEmpty ? renderStart(screen) : nothing} ${client && !isEmpty ? renderMessages(client, screen) : nothing}
+        </div>
+      </div>
+      <div class="dock">
+        ${isEmpty || screen.isEndVisible ? nothing : renderJump(screen)}
+        ${client ? renderStatus(client, context, isEmpty) : nothing}
+        <slot name="before-composer"></slot>
+        ${client ? renderDock(client, screen, isEmpty) : nothing}
+        <slot name="footer">
+          ${disclaimer ? html`<p part="disclaimer" class="disclaimer" dir="auto">${disclaimer}</p>` : nothing}
+        </slot>
+      </div>
+      ${screen.isDragging ? renderDropOverlay(context) : nothing} ${screen.announcements}
+    </div>
+  `;
+}
+
+/** What a conversation without messages shows. */
+function renderStart({ client, context }: Screen): TemplateResult | typeof nothing {
+  if (!client) return renderUnreachable(context);
+  if (client.key.prompt) return nothing;
+  if (client.phase === "connecting") return connectingView;
+  if (client.phase === "ready") return renderGreeting(client.info?.welcome, context);
+  return renderUnreachable(context, () => client.reconnect.retryNow());
+}
+
+function renderMessages({ session, isNotKept }: Client, screen: Screen): TemplateResult {
+  return html`<agent-chat-messages
+    ${ref(screen.list)}
+    .context=${screen.context}
+    .messages=${session.messages}
+    .isBusy=${session.busy}
+    .isQueued=${session.isQueued}
+    .canRetry=${session.canRetry}
+    .canEdit=${screen.canEdit}
+    .editing=${screen.editing}
+    .unsent=${screen.unsent}
+    .wasCut=${session.isCut}
+    .isNotKept=${isNotKept}
+  ></agent-chat-messages>`;
+}
+
+function renderStatus(
+  { reconnect, phase }: Client,
+  context: ChatContext,
+  isEmpty: boolean,
+): TemplateResult | typeof nothing {
+  // Without a conversation the middle of the screen says that the server does not answer.
+  if (isEmpty && phase === "unreachable") return nothing;
+  return html`<agent-chat-status
+    .context=${context}
+    .state=${reconnect.state}
+    .isOffline=${navigator.onLine === false}
+    .retryIn=${reconnect.retryIn}
+  ></agent-chat-status>`;
+}
+
+/** The composer stays where it is while a key is asked for, so that no draft is lost. */
+function renderDock(client: Client, screen: Screen, isEmpty: boolean): TemplateResult {
+  const { info, session } = client;
+  const { context, suggested, editing, onPick } = screen;
+  const isAsking = client.key.prompt !== undefined;
+  const mayFollow = !session.busy && !client.isRestoring && editing === undefined;
+  const suggestions = (isEmpty ? info?.suggestions : mayFollow && suggested) || [];
+  return html`
+    ${isAsking ? renderKeyPrompt(client, screen) : nothing}
+    <agent-chat-composer
+      ${ref(screen.composer)}
+      ?hidden=${isAsking}
+      .context=${context}
+      .info=${info}
+      .session=${session}
+      .isBusy=${session.busy}
+      .isStopping=${session.status === "stopping"}
+    ></agent-chat-composer>
+    ${isAsking ? nothing : renderSuggestions(suggestions, context, onPick)}
+  `;
+}
+
+function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: Screen): TemplateResult {
+  const { context, isKeyPromptMissing, onLoadKeyPrompt } = screen;
+  if (isKeyPromptMissing) return renderUnreachable(context, onLoadKeyPrompt);
+  return html`<agent-chat-key-prompt
+    .context=${context}
+    .name=${info?.name ?? context.strings.fallbackAgent}
+    .prompt=${key.prompt}
+    .isChecking=${isCheckingKey}
+    .isMessageWaiting=${session.status === "locked"}
+  ></agent-chat-key-prompt>`;
+}
+
+/** Brings a reader who has left the end back to it, and says how many answers have ended meanwhile. */
+function renderJump({ newAnswers, context: { strings }, onJump }: Screen): TemplateResult {
+  return html`
+    <button type="button" part="jump" class="small-button jump" @click=${onJump}>
+      ${icons.down}${strings.jump}${newAnswers > 0 ? ` · ${strings.newAnswers(newAnswers)}` : nothing}
+    </button>
+  `;
+}
+
+/** Lies over everything while files are dragged over the element. */
+function renderDropOverlay({ strings }: ChatContext): TemplateResult {
+  return html`
+    <div class="drop" aria-hidden="true">
+      <div class="drop-card">${icons.file}<span>${strings.dropHere}</span></div>
+    </div>
+  `;
+}
+
+/**
+ * The page does not get the keys that are typed into a field: it sees the element as their target, and would take "/"
+ * or "s" for its shortcut. It gets those that move the focus or close something, and those with Ctrl or ⌘.
+ */
+function keepTyping(event: KeyboardEvent): void {
+  const [field] = event.composedPath();
+  if (event.ctrlKey || event.metaKey || /^(Escape|Tab)$/.test(event.key)) return;
+  if (field instanceof Element && field.matches("textarea,input")) event.stopPropagation();
+}
