@@ -5,7 +5,7 @@ import { requiresKey, type Settings } from "../config/settings.ts";
 import type { RunObserver } from "../observe/run-observer.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { ConversationState, FinishReason, Usage } from "../protocol/chat.ts";
-import { ApiError, toApiError } from "../protocol/errors.ts";
+import { ApiError, runLost, toApiError } from "../protocol/errors.ts";
 import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent, unreachable } from "../protocol/events.ts";
 import type { Conversation, Provider, ToolAnswer, TurnFinish } from "../providers/provider.ts";
 import type { Agent } from "./define.ts";
@@ -49,6 +49,8 @@ export type AbortKind =
   | "stopped"
   /** The key that started the run may no longer be used: `error` with the code `unauthorized`. */
   | "revoked"
+  /** Another process has taken the run's name: `error` with the code `run_lost`. */
+  | "lost"
   /** The server stops: `error` with the code `shutting_down`. */
   | "shutting_down"
   /** The run took longer than `PARLEY_RUN_SECONDS`: `error` with the code `provider_timeout`. */
@@ -224,8 +226,10 @@ function abortKind({ reason }: AbortSignal): AbortKind {
   return reason instanceof RunAborted ? reason.kind : "gone";
 }
 
-function abortError({ settings }: AgentRuntime, kind: "revoked" | "shutting_down" | "timeout"): ApiError {
+function abortError({ settings }: AgentRuntime, kind: Exclude<AbortKind, "gone" | "stopped">): ApiError {
   switch (kind) {
+    case "lost":
+      return runLost();
     case "revoked":
       return new ApiError("unauthorized", "This key may no longer be used.");
     case "shutting_down":
@@ -254,7 +258,7 @@ export function failedEvent(
 /** Why a run has failed whose model ignores the abort, and which therefore cannot end itself. */
 export function abortTimeoutError(runtime: AgentRuntime, signal: AbortSignal): ApiError {
   const kind = abortKind(signal);
-  if (kind === "revoked" || kind === "shutting_down") return abortError(runtime, kind);
+  if (kind === "revoked" || kind === "lost" || kind === "shutting_down") return abortError(runtime, kind);
   return new ApiError("provider_timeout", "The answer could not be ended in time.", {
     detail: "The model ignored that its run was ended.",
   });

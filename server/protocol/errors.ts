@@ -107,6 +107,11 @@ export function invalidRequest(param: string, message: string): ApiError {
   return new ApiError("invalid_request", message, { param });
 }
 
+/** The process that gave an answer has ended, or can no longer be reached. */
+export function runLost(): ApiError {
+  return new ApiError("run_lost", "The answer was lost with the server that gave it. Please try again.");
+}
+
 export function errorBody({ code, message, param, retryable }: ApiError): ErrorBody {
   return { error: { code, message, ...(param === undefined ? {} : { param }), retryable } };
 }

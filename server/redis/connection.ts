@@ -12,7 +12,7 @@ export interface RedisClient {
   duplicate(): RedisClient;
   sendCommand(args: readonly string[]): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<void>;
-  unsubscribe(channel: string): Promise<void>;
+  unsubscribe(channel: string, listener: (message: string) => void): Promise<void>;
   destroy(): void;
 }
 
@@ -20,7 +20,8 @@ export interface RedisPackage {
   createClient(options: {
     url: string;
     disableOfflineQueue: boolean;
-    socket: { connectTimeout: number; reconnectStrategy(retries: number): number };
+    pingInterval: number;
+    socket: { connectTimeout: number; socketTimeout: number; reconnectStrategy(retries: number): number };
   }): RedisClient;
 }
 
@@ -28,8 +29,8 @@ export interface RedisOptions {
   url: string;
   /** Processes with another secret share nothing, even on the same Redis. */
   secret: string;
-  /** Called with whether Redis is there, when that changes. */
-  onChange(isUp: boolean): void;
+  /** Called with whether Redis is there, and with what is the matter otherwise, when that changes. */
+  onChange(isUp: boolean, problem: string): void;
 }
 
 /** A command takes no longer, also while Redis is frozen or cut off. */
@@ -39,6 +40,9 @@ const CONNECT_MS = 2000;
 
 /** How often a Redis that was away is tried. */
 const RETRY_MS = 1000;
+
+/** A connection on which nothing comes for so long is dead, although nobody has closed it: it is made anew. */
+const SILENCE_MS = 5000;
 
 /** Redis is away: what was asked of it has to be done in this process alone. */
 export class RedisAway extends Error {
@@ -52,8 +56,14 @@ export class RedisConnection {
   readonly #subscriber: RedisClient;
   readonly #options: RedisOptions;
   readonly #pingTimer: NodeJS.Timeout;
-  readonly #listeners = new Map<string, Set<(message: string) => void>>();
+  readonly #channels = new Map<string, Channel>();
+  readonly #upListeners = new Set<() => void>();
   #isUp = false;
+  #isClosed = false;
+  /** The first time that Redis is there is no return: nothing was lost before it. */
+  #backSince = Number.NEGATIVE_INFINITY;
+  #hasBeenAway = false;
+  #problem = "it does not answer";
 
   /** @throws ConfigError for a URL that is none */
   constructor({ createClient }: RedisPackage, options: RedisOptions) {
@@ -64,7 +74,8 @@ export class RedisConnection {
         url: options.url,
         // A command waits for no connection: it fails at once.
         disableOfflineQueue: true,
-        socket: { connectTimeout: CONNECT_MS, reconnectStrategy: () => RETRY_MS },
+        pingInterval: RETRY_MS,
+        socket: { connectTimeout: CONNECT_MS, socketTimeout: SILENCE_MS, reconnectStrategy: () => RETRY_MS },
       });
       this.#subscriber = this.#client.duplicate();
     } catch (cause) {
@@ -72,12 +83,27 @@ export class RedisConnection {
         cause,
       });
     }
-    for (const client of [this.#client, this.#subscriber]) client.on("error", () => this.#setUp(false));
-    this.#pingTimer = setInterval(() => void this.#ping(), RETRY_MS).unref();
+    for (const client of [this.#client, this.#subscriber]) client.on("error", (error) => this.#setUp(false, error));
+    this.#pingTimer = setInterval(() => void this.#probe(), RETRY_MS).unref();
   }
 
   get isUp(): boolean {
     return this.#isUp;
+  }
+
+  /** What was the matter when Redis was away last. It quotes nothing that was sent. */
+  get problem(): string {
+    return this.#problem;
+  }
+
+  /** Milliseconds since Redis came back. What other processes have to write there again may not be there yet. */
+  get msSinceReturn(): number {
+    return performance.now() - this.#backSince;
+  }
+
+  /** Called each time when Redis is back, perhaps without what it held. */
+  onReturn(listener: () => void): void {
+    this.#upListeners.add(listener);
   }
 
   /** Resolves when Redis is there, or has not come in time: it is tried on and on. */
@@ -86,7 +112,7 @@ export class RedisConnection {
     // It fails only when this connection is closed meanwhile.
     connecting.catch(() => {});
     await Promise.race([connecting, after(CONNECT_MS)]);
-    await this.#ping();
+    await this.#probe();
   }
 
   /** Rejects with `RedisAway`, or with what Redis says is wrong. */
@@ -103,60 +129,87 @@ export class RedisConnection {
   /** Resolves when the channel is listened to: a message that is published after that is not missed. */
   async listen(channel: string, listener: (message: string) => void): Promise<() => void> {
     if (!this.#isUp) throw new RedisAway("Redis is away");
-    const listeners = this.#listeners.get(channel) ?? new Set();
-    this.#listeners.set(channel, listeners);
+    const { listeners, subscribing, onMessage } = this.#channel(channel);
     listeners.add(listener);
-    if (listeners.size === 1) {
-      const onMessage = (message: string) => {
-        for (const each of listeners) each(message);
-      };
-      try {
-        await within(this.#subscriber.subscribe(channel, onMessage));
-      } catch (cause) {
-        this.#listeners.delete(channel);
-        throw new RedisAway("Redis is away", { cause });
-      }
-    }
-    return () => {
-      listeners.delete(listener);
-      if (listeners.size > 0 || this.#listeners.get(channel) !== listeners) return;
-      this.#listeners.delete(channel);
-      this.#subscriber.unsubscribe(channel).catch(() => {});
+    const stop = () => {
+      if (!listeners.delete(listener) || listeners.size > 0) return;
+      this.#channels.delete(channel);
+      // It may be subscribed later than anybody has waited for it.
+      subscribing.then(() => this.#subscriber.unsubscribe(channel, onMessage)).catch(() => {});
     };
+    try {
+      await within(subscribing);
+    } catch (cause) {
+      stop();
+      throw new RedisAway("Redis is away", { cause });
+    }
+    return stop;
   }
 
   close(): void {
+    this.#isClosed = true;
     clearInterval(this.#pingTimer);
     for (const client of [this.#client, this.#subscriber]) client.destroy();
   }
 
-  async #ping(): Promise<void> {
-    const isReady = this.#client.isReady && this.#subscriber.isReady;
-    const isUp =
-      isReady &&
-      (await this.#send(["PING"]).then(
-        () => true,
-        () => false,
-      ));
-    this.#setUp(isUp);
+  #channel(name: string): Channel {
+    const known = this.#channels.get(name);
+    if (known !== undefined) return known;
+    const listeners = new Set<(message: string) => void>();
+    const onMessage = (message: string) => {
+      for (const listener of listeners) listener(message);
+    };
+    const channel = { listeners, onMessage, subscribing: this.#subscriber.subscribe(name, onMessage) };
+    this.#channels.set(name, channel);
+    return channel;
+  }
+
+  /** A Redis that takes no writes, because its memory is full or it is a replica, cannot be used either. */
+  async #probe(): Promise<void> {
+    if (!this.#client.isReady || !this.#subscriber.isReady) return this.#setUp(false);
+    await this.#send(["SET", `${this.prefix}probe`, "1", "PX", String(RETRY_MS)]).then(
+      () => this.#setUp(true),
+      () => {},
+    );
   }
 
   async #send(args: readonly string[]): Promise<unknown> {
     try {
       return await within(this.#client.sendCommand(args));
     } catch (error) {
-      // An answer such as "OOM command not allowed" comes from a Redis that is there, and cannot be used either.
-      if (error instanceof Error && /^(?:NOSCRIPT|WRONGTYPE|ERR)\b/.test(error.message)) throw error;
-      this.#setUp(false);
+      // An answer such as "OOM command not allowed" comes from a Redis that is there, and cannot be used either. Redis 6
+      // says the same of a script behind "ERR".
+      const isFault = error instanceof Error && /^(?:NOSCRIPT|WRONGTYPE|ERR)\b(?!.*-[A-Z]+ )/.test(error.message);
+      if (isFault) throw error;
+      this.#setUp(false, error);
       throw new RedisAway("Redis is away", { cause: error });
     }
   }
 
-  #setUp(isUp: boolean): void {
+  #setUp(isUp: boolean, error?: unknown): void {
+    if (this.#isClosed) return;
+    if (error !== undefined) this.#problem = problemOf(error);
     if (this.#isUp === isUp) return;
     this.#isUp = isUp;
-    this.#options.onChange(isUp);
+    if (isUp && this.#hasBeenAway) this.#backSince = performance.now();
+    if (!isUp) this.#hasBeenAway = true;
+    this.#options.onChange(isUp, this.#problem);
+    if (isUp) for (const listener of this.#upListeners) listener();
   }
+}
+
+interface Channel {
+  readonly listeners: Set<(message: string) => void>;
+  onMessage(message: string): void;
+  /** Settles when Redis has answered. */
+  readonly subscribing: Promise<void>;
+}
+
+/** A code such as `ECONNREFUSED` or `WRONGPASS`: the sentence behind it may quote what was sent. */
+function problemOf(error: unknown): string {
+  if (error instanceof RedisAway || !(error instanceof Error)) return "it does not answer in time";
+  const code = "code" in error ? error.code : undefined;
+  return typeof code === "string" ? code : (/^(?:ERR\b.*-)?([A-Z]{3,})\b/.exec(error.message)?.[1] ?? error.name);
 }
 
 async function within<Value>(answer: Promise<Value>): Promise<Value> {

@@ -1,6 +1,6 @@
 /** A run of another process: read out of Redis, and ended by asking its process. */
 
-import { ApiError, invalidRequest } from "../protocol/errors.ts";
+import { ApiError, invalidRequest, runLost } from "../protocol/errors.ts";
 import { isTerminal, type NumberedEvent } from "../protocol/events.ts";
 import type { RunHandle, RunReader } from "../runs/run.ts";
 import { RedisAway, type RedisConnection } from "./connection.ts";
@@ -10,23 +10,28 @@ export interface Claim {
   instance: string;
   id: string;
   digest: string;
+  /** Another one each time that a name is claimed: what is left of a run before it is not read as its own. */
+  token: string;
 }
 
-/** What an instance is asked by another one. */
-export type InstanceMessage = { type: "stop" | "discard"; key: string } | { type: "hold"; key: string; ms: number };
+/** What an instance is asked by another one, of the run that has this name and token. */
+export type InstanceMessage = { key: string; token: string } & (
+  | { type: "stop" | "discard" }
+  | { type: "hold"; ms: number }
+);
 
 /** The names of what Redis holds of runs. */
 export interface RunKeys {
   claim(key: string): string;
   /** A stream: an entry for each batch, with the number of its last event as its id. */
-  events(key: string): string;
+  events(token: string): string;
   cancel(key: string): string;
   /** Is there while the instance lives. */
   instance(id: string): string;
   /** A channel of what the instance is asked. */
   inbox(id: string): string;
   /** A channel that says that a run has new events. */
-  news(key: string): string;
+  news(token: string): string;
 }
 
 /** Batches that are read at once. */
@@ -38,6 +43,9 @@ const LOOK_MS = 1000;
 /** A reader waits for a Redis that is away for so long. */
 const MAX_AWAY_MS = 10_000;
 
+/** So long after Redis came back, a run that is not there is not lost. */
+const RETURN_MS = 5000;
+
 /** The run's process is asked to hold it for so long, again and again. */
 const HOLD_MS = 5000;
 
@@ -48,52 +56,62 @@ export class RemoteRun implements RunHandle {
   readonly #redis: RedisConnection;
   readonly #key: string;
   readonly #claim: Claim;
+  readonly #claimText: string;
   readonly #keys: RunKeys;
-  readonly #graceMs: number;
 
-  constructor(redis: RedisConnection, key: string, claim: Claim, keys: RunKeys, graceMs: number) {
-    this.id = claim.id;
-    this.digest = claim.digest;
+  /** `claim` is what Redis holds. */
+  constructor(redis: RedisConnection, key: string, claim: string, keys: RunKeys) {
     this.#redis = redis;
     this.#key = key;
-    this.#claim = claim;
+    this.#claim = JSON.parse(claim) as Claim;
+    this.#claimText = claim;
     this.#keys = keys;
-    this.#graceMs = graceMs;
+    this.id = this.#claim.id;
+    this.digest = this.#claim.digest;
   }
 
   async read(after: number | "oldest"): Promise<RunReader> {
     const reader = new RemoteReader({
       redis: this.#redis,
-      stream: this.#keys.events(this.#key),
-      news: this.#keys.news(this.#key),
-      hold: () => this.#ask({ type: "hold", key: this.#key, ms: Math.max(HOLD_MS, this.#graceMs) }),
-      isOwnerAlive: async () => (await this.#redis.command("EXISTS", this.#keys.instance(this.#claim.instance))) === 1,
+      stream: this.#keys.events(this.#claim.token),
+      news: this.#keys.news(this.#claim.token),
+      hold: () => this.#ask({ type: "hold", ms: HOLD_MS }),
+      isKept: () => this.#isKept(),
     });
     await reader.open(after);
     return reader;
   }
 
   async stop(): Promise<boolean> {
-    const [last] = (await this.#redis.command(
-      "XREVRANGE",
-      this.#keys.events(this.#key),
-      "+",
-      "-",
-      "COUNT",
-      1,
-    )) as Entry[];
-    const event = last && eventsOf(last).at(-1);
-    if (event !== undefined && isTerminal(event)) return event.type === "done" && event.finish_reason === "stopped";
-    await this.#ask({ type: "stop", key: this.#key });
-    return true;
+    try {
+      const last = await newestEvent(this.#redis, this.#keys.events(this.#claim.token));
+      if (last !== undefined && isTerminal(last)) return last.type === "done" && last.finish_reason === "stopped";
+      return (await this.#ask({ type: "stop" })) > 0;
+    } catch (error) {
+      throw error instanceof RedisAway ? runLost() : error;
+    }
   }
 
   discard(): void {
-    this.#ask({ type: "discard", key: this.#key }).catch(() => {});
+    this.#ask({ type: "discard" }).catch(() => {});
   }
 
-  async #ask(message: InstanceMessage): Promise<void> {
-    await this.#redis.command("PUBLISH", this.#keys.inbox(this.#claim.instance), JSON.stringify(message));
+  /** Whether the run's process lives and knows the run. */
+  async #isKept(): Promise<boolean> {
+    const { instance } = this.#claim;
+    const [beat, claim] = (await this.#redis.command(
+      "MGET",
+      this.#keys.instance(instance),
+      this.#keys.claim(this.#key),
+    )) as (string | null)[];
+    return beat !== null && claim === this.#claimText;
+  }
+
+  /** Gives how many processes heard it. */
+  async #ask(message: { type: "stop" | "discard" } | { type: "hold"; ms: number }): Promise<number> {
+    const { instance, token } = this.#claim;
+    const full: InstanceMessage = { ...message, key: this.#key, token };
+    return Number(await this.#redis.command("PUBLISH", this.#keys.inbox(instance), JSON.stringify(full)));
   }
 }
 
@@ -104,12 +122,17 @@ function eventsOf([, fields]: Entry): NumberedEvent[] {
   return JSON.parse(fields[1] ?? "[]") as NumberedEvent[];
 }
 
+async function newestEvent(redis: RedisConnection, stream: string): Promise<NumberedEvent | undefined> {
+  const [newest] = (await redis.command("XREVRANGE", stream, "+", "-", "COUNT", 1)) as Entry[];
+  return newest && eventsOf(newest).at(-1);
+}
+
 interface ReaderOptions {
   redis: RedisConnection;
   stream: string;
   news: string;
-  hold(): Promise<void>;
-  isOwnerAlive(): Promise<boolean>;
+  hold(): Promise<unknown>;
+  isKept(): Promise<boolean>;
 }
 
 class RemoteReader implements RunReader {
@@ -138,17 +161,17 @@ class RemoteReader implements RunReader {
     return this;
   }
 
-  /** @throws ApiError `run_expired` or `invalid_request` */
+  /** @throws ApiError `run_expired`, `run_lost` or `invalid_request` */
   async open(after: number | "oldest"): Promise<void> {
     const { redis, stream, news, hold } = this.#options;
-    // Before the first look: what is written after it is not missed.
-    this.#stopListening = await redis.listen(news, () => this.#look());
-    this.#timer = setInterval(() => {
-      hold().catch(() => {});
-      this.#look();
-    }, LOOK_MS).unref();
-    await hold();
     try {
+      // Before the first look: what is written after it is not missed.
+      this.#stopListening = await redis.listen(news, () => this.#look());
+      this.#timer = setInterval(() => {
+        hold().catch(() => {});
+        this.#look();
+      }, LOOK_MS).unref();
+      await hold();
       if (after === "oldest") {
         const [oldest] = (await redis.command("XRANGE", stream, "-", "+", "COUNT", 1)) as Entry[];
         this.#position = ((oldest && eventsOf(oldest)[0]?.id) ?? 1) - 1;
@@ -156,7 +179,7 @@ class RemoteReader implements RunReader {
       this.#ready = await this.#read();
     } catch (error) {
       this.close();
-      throw error instanceof RedisAway ? lost() : error;
+      throw error instanceof RedisAway ? runLost() : error;
     }
   }
 
@@ -194,8 +217,7 @@ class RemoteReader implements RunReader {
     const events = entries.flatMap(eventsOf).filter(({ id }) => id > this.#position);
     const [first, last] = [events[0], events.at(-1)];
     if (first === undefined || last === undefined) {
-      const [newest] = (await redis.command("XREVRANGE", stream, "+", "-", "COUNT", 1)) as Entry[];
-      const end = newest && eventsOf(newest).at(-1);
+      const end = await newestEvent(redis, stream);
       // It was written since the first look.
       if (end !== undefined && end.id > this.#position) return this.#read();
       if (end !== undefined && isTerminal(end)) {
@@ -218,7 +240,9 @@ class RemoteReader implements RunReader {
     try {
       const events = await this.#read();
       this.#awaySince = undefined;
-      if (events.length > 0 || this.#isAtEnd || (await this.#options.isOwnerAlive())) return events;
+      if (events.length > 0 || this.#isAtEnd || (await this.#options.isKept())) return events;
+      // After a Redis that came back without what it held, processes make themselves known again.
+      if (this.#options.redis.msSinceReturn < RETURN_MS) return [];
       // Its process may have written its last words just before it ended.
       const lastWords = await this.#read();
       return lastWords.length > 0 || this.#isAtEnd ? lastWords : this.#lose();
@@ -232,7 +256,7 @@ class RemoteReader implements RunReader {
   #lose(): NumberedEvent[] {
     this.#isAtEnd = true;
     this.#position += 1;
-    const { code, message, retryable } = lost();
+    const { code, message, retryable } = runLost();
     return [{ type: "error", data: message, code, retryable, id: this.#position }];
   }
 
@@ -248,8 +272,4 @@ class RemoteReader implements RunReader {
     });
     this.#wake = undefined;
   }
-}
-
-function lost(): ApiError {
-  return new ApiError("run_lost", "The answer was lost with the server that gave it. Please try again.");
 }

@@ -23,6 +23,39 @@ const CLAIM = `
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return '' end
 return redis.call('GET', KEYS[1])`;
 
+/** Deletes a claim that is still this process' own, and the events. */
+const DELETE = `
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+redis.call('DEL', KEYS[2])
+redis.call('PUBLISH', ARGV[2], '')`;
+
+/** Keys and values come in pairs: claim and stream, and what the claim holds. Gives the numbers of those that others have. */
+const RENEW = `
+local taken = {}
+for i = 2, #ARGV do
+  local key, stream = KEYS[2 * i - 3], KEYS[2 * i - 2]
+  local claim = redis.call('GET', key)
+  if claim and claim ~= ARGV[i] then
+    table.insert(taken, i - 2)
+  else
+    redis.call('SET', key, ARGV[i], 'PX', ARGV[1])
+    redis.call('PEXPIRE', stream, ARGV[1])
+  end
+end
+return taken`;
+
+/** Claims that are renewed by one command. */
+const RENEWED_AT_ONCE = 200;
+
+/** A named run of this process. */
+interface OwnRun {
+  run: Run;
+  token: string;
+  /** What Redis holds. */
+  claim: string;
+  publisher: EventPublisher;
+}
+
 export interface RedisRunStoreOptions {
   /** How long the events of a run stay after its end. */
   graceMs: number;
@@ -37,8 +70,9 @@ export class RedisRunStore implements RunStore {
   readonly #keys: RunKeys;
   /** The runs of this process, with those that have no name, and what holds while Redis is away. */
   readonly #own = createMemoryRunStore();
-  readonly #publishers = new Map<string, EventPublisher>();
-  readonly #runs = new Map<string, Run>();
+  readonly #named = new Map<string, OwnRun>();
+  /** Also of runs that are being forgotten. */
+  readonly #publishers = new Set<EventPublisher>();
   /** Two messages of one name may come to this process at once: the second waits for what the first finds. */
   readonly #claiming = new Map<string, Promise<RunHandle>>();
   readonly #timers: NodeJS.Timeout[];
@@ -50,15 +84,20 @@ export class RedisRunStore implements RunStore {
     const { prefix } = redis;
     this.#keys = {
       claim: (key) => `${prefix}run:${key}`,
-      events: (key) => `${prefix}events:${key}`,
+      events: (token) => `${prefix}events:${token}`,
       cancel: (key) => `${prefix}cancel:${key}`,
       instance: (id) => `${prefix}instance:${id}`,
       inbox: (id) => `${prefix}inbox:${id}`,
-      news: (key) => `${prefix}news:${key}`,
+      news: (token) => `${prefix}news:${token}`,
     };
     const every = (ms: number, task: () => Promise<unknown>) =>
       setInterval(() => void task().catch(() => {}), ms).unref();
     this.#timers = [every(BEAT_MS, () => this.#beat()), every(RENEW_CLAIMS_MS, () => this.#renewClaims())];
+    // It may have lost everything, and readers elsewhere wait for a sign.
+    redis.onReturn(() => {
+      this.#beat().catch(() => {});
+      this.#renewClaims().catch(() => {});
+    });
   }
 
   /** Makes this process known. Does nothing while Redis is away; it is tried on and on. */
@@ -67,9 +106,9 @@ export class RedisRunStore implements RunStore {
   }
 
   async claim(key: string, run: Run, isNamed: boolean): Promise<RunHandle> {
-    const known = this.#claiming.get(key) ?? (await this.#own.find(key));
-    if (known !== undefined) return known;
     if (!isNamed) return this.#own.claim(key, run, false);
+    const known = this.#claiming.get(key) ?? this.#named.get(key)?.run;
+    if (known !== undefined) return known;
     const claiming = this.#claim(key, run).finally(() => this.#claiming.delete(key));
     this.#claiming.set(key, claiming);
     return claiming;
@@ -79,18 +118,28 @@ export class RedisRunStore implements RunStore {
     const own = this.#claiming.get(key) ?? (await this.#own.find(key));
     if (own !== undefined) return own;
     const claim = await this.#orAlone(() => this.#redis.command("GET", this.#keys.claim(key)), null);
-    return typeof claim === "string" ? this.#remoteRun(key, claim) : undefined;
+    // It may have become this process' own meanwhile.
+    const late = this.#claiming.get(key) ?? this.#named.get(key)?.run;
+    if (late !== undefined || typeof claim !== "string") return late;
+    return new RemoteRun(this.#redis, key, claim, this.#keys);
   }
 
-  async forget(key: string): Promise<void> {
-    await this.#own.forget(key);
-    this.#runs.delete(key);
-    const publisher = this.#publishers.get(key);
-    if (publisher === undefined) return;
+  async forget(key: string, run: Run): Promise<void> {
+    await this.#own.forget(key, run);
+    const named = this.#named.get(key);
+    if (named?.run !== run) return;
+    this.#named.delete(key);
+    const { publisher, claim, token } = named;
     // Of a run that was answered to its end, Redis keeps the events, also when this process stops.
     if (publisher.isEnded) await publisher.flush();
-    else await this.#orAlone(() => this.#delete(key), undefined);
-    this.#publishers.delete(key);
+    else {
+      publisher.close();
+      const keys = [this.#keys.claim(key), this.#keys.events(token)];
+      await this.#orAlone(() => this.#redis.script(DELETE, keys, [claim, this.#keys.news(token)]), undefined);
+    }
+    // What Redis has not taken by now, nobody will read.
+    publisher.close();
+    this.#publishers.delete(publisher);
   }
 
   async cancelEarly(key: string): Promise<void> {
@@ -105,37 +154,46 @@ export class RedisRunStore implements RunStore {
 
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    await Promise.allSettled([...this.#publishers.values()].map((publisher) => publisher.flush()));
+    await Promise.allSettled([...this.#publishers].map((publisher) => publisher.flush()));
     await this.#orAlone(() => this.#redis.command("DEL", this.#keys.instance(this.#instance)), undefined);
   }
 
   async #claim(key: string, run: Run): Promise<RunHandle> {
-    const claim: Claim = { instance: this.#instance, id: run.id, digest: run.digest };
-    const script = () => this.#redis.script(CLAIM, [this.#keys.claim(key)], [JSON.stringify(claim), CLAIM_MS]);
+    const token = randomUUID();
+    const claim: Claim = { instance: this.#instance, id: run.id, digest: run.digest, token };
+    const text = JSON.stringify(claim);
+    const script = () => this.#redis.script(CLAIM, [this.#keys.claim(key)], [text, CLAIM_MS]);
     const other = await this.#orAlone(script, "");
-    if (typeof other === "string" && other !== "") return this.#remoteRun(key, other);
+    if (typeof other === "string" && other !== "") return new RemoteRun(this.#redis, key, other, this.#keys);
     const { graceMs, maxBytes } = this.#options;
     const publisher = new EventPublisher(this.#redis, {
-      stream: this.#keys.events(key),
-      claim: this.#keys.claim(key),
-      news: this.#keys.news(key),
+      stream: this.#keys.events(token),
+      claimKey: this.#keys.claim(key),
+      claim: text,
+      news: this.#keys.news(token),
       maxBytes,
       keepMs: CLAIM_MS,
       graceMs,
+      onTaken: () => this.#lose(key, run),
     });
-    this.#publishers.set(key, publisher);
-    this.#runs.set(key, run);
+    this.#publishers.add(publisher);
+    this.#named.set(key, { run, token, claim: text, publisher });
     run.onEvents = (events: readonly NumberedEvent[]) => publisher.add(events);
     return this.#own.claim(key, run, true);
   }
 
-  #remoteRun(key: string, claim: string): RemoteRun {
-    return new RemoteRun(this.#redis, key, JSON.parse(claim) as Claim, this.#keys, this.#options.graceMs);
-  }
-
-  async #delete(key: string): Promise<void> {
-    await this.#redis.command("DEL", this.#keys.claim(key), this.#keys.events(key));
-    await this.#redis.command("PUBLISH", this.#keys.news(key), "");
+  /**
+   * Another process has answered the message under this name, while this one could not be reached. Were both answers read
+   * under one name, a client could get the beginning of one and the end of the other.
+   */
+  #lose(key: string, run: Run): void {
+    const named = this.#named.get(key);
+    if (named?.run !== run) return;
+    this.#named.delete(key);
+    named.publisher.close();
+    this.#publishers.delete(named.publisher);
+    void this.#own.forget(key, run);
+    run.abort("lost");
   }
 
   async #beat(): Promise<void> {
@@ -147,21 +205,29 @@ export class RedisRunStore implements RunStore {
   }
 
   async #renewClaims(): Promise<void> {
-    for (const [key, run] of this.#runs) {
-      if (run.isEnded) continue;
-      const claim: Claim = { instance: this.#instance, id: run.id, digest: run.digest };
-      await this.#redis.command("SET", this.#keys.claim(key), JSON.stringify(claim), "PX", CLAIM_MS);
-      await this.#redis.command("PEXPIRE", this.#keys.events(key), CLAIM_MS);
+    const keys = [...this.#named.keys()];
+    for (let from = 0; from < keys.length; from += RENEWED_AT_ONCE) {
+      const some = keys.slice(from, from + RENEWED_AT_ONCE).flatMap((key) => {
+        const named = this.#named.get(key);
+        return named === undefined || named.run.isEnded ? [] : [{ key, ...named }];
+      });
+      if (some.length === 0) continue;
+      const names = some.flatMap(({ key, token }) => [this.#keys.claim(key), this.#keys.events(token)]);
+      const taken = await this.#redis.script(RENEW, names, [CLAIM_MS, ...some.map(({ claim }) => claim)]);
+      for (const index of taken as number[]) {
+        const lost = some[index];
+        if (lost !== undefined) this.#lose(lost.key, lost.run);
+      }
     }
   }
 
   #receive(text: string): void {
     const message = JSON.parse(text) as InstanceMessage;
-    const run = this.#runs.get(message.key);
-    if (run === undefined) return;
-    if (message.type === "hold") run.hold(message.ms);
-    else if (message.type === "stop") void run.stop();
-    else run.discard();
+    const named = this.#named.get(message.key);
+    if (named?.token !== message.token) return;
+    if (message.type === "hold") named.run.hold(message.ms);
+    else if (message.type === "stop") void named.run.stop();
+    else named.run.discard();
   }
 
   async #orAlone<Value>(shared: () => Promise<Value>, alone: Value): Promise<Value> {

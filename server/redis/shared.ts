@@ -32,9 +32,9 @@ export async function connectShared(
   const redis = new RedisConnection(redisPackage, {
     url: redisUrl,
     secret: stateSecrets[0] ?? "",
-    onChange(isUp) {
+    onChange(isUp, problem) {
       if (isUp && wasAway) notice("Redis is back: runs and limits are shared again.");
-      if (!isUp) warn("Redis is away: runs and limits of this process are its own until it is back.");
+      if (!isUp) warn(`Redis is away (${problem}): runs and limits of this process are its own until it is back.`);
       wasAway = !isUp;
     },
   });
@@ -42,10 +42,14 @@ export async function connectShared(
   if (!redis.isUp) {
     if (redisRequired) {
       redis.close();
-      throw new ConfigError("Redis does not answer at PARLEY_REDIS_URL. Start it, or set PARLEY_REDIS_REQUIRED=off.");
+      throw new ConfigError(
+        `Redis cannot be used at PARLEY_REDIS_URL (${redis.problem}). Start it, or set PARLEY_REDIS_REQUIRED=off.`,
+      );
     }
     wasAway = true;
-    warn("Redis does not answer at PARLEY_REDIS_URL: runs and limits of this process are its own until it does.");
+    warn(
+      `Redis does not answer at PARLEY_REDIS_URL (${redis.problem}): runs and limits of this process are its own until it does.`,
+    );
   }
   const limiter = createRedisLimiter(redis);
   const store = new RedisRunStore(redis, { graceMs: resumeSeconds * 1000, maxBytes: resumeBytes });

@@ -113,6 +113,9 @@ export class RunRegistry {
     const run = await this.#parts.store.find(key);
     if (run !== undefined) return run.stop();
     await this.#parts.store.cancelEarly(key);
+    // Its message may have come to another process meanwhile, which did not know of the cancel yet.
+    const late = await this.#parts.store.find(key);
+    if (late !== undefined) return late.stop();
     throw runNotFound();
   }
 
@@ -156,7 +159,7 @@ export class RunRegistry {
       inFlight: this.#inFlight,
       onForgotten: () => {
         this.#runs.delete(run);
-        void store.forget(key);
+        void store.forget(key, run);
       },
     });
     return run;

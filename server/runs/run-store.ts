@@ -10,7 +10,7 @@ export interface RunStore {
   claim(key: string, run: Run, isNamed: boolean): Promise<RunHandle>;
   find(key: string): Promise<RunHandle | undefined>;
   /** No client can come back to a run of this process. */
-  forget(key: string): Promise<void>;
+  forget(key: string, run: Run): Promise<void>;
   /** Remembers that a run shall not start: its message may still be on its way. */
   cancelEarly(key: string): Promise<void>;
   /** May be asked again, because a message can be sent twice. */
@@ -40,8 +40,9 @@ export function createMemoryRunStore(now: () => number = () => performance.now()
 
     find: async (key) => runs.get(key),
 
-    async forget(key) {
-      runs.delete(key);
+    async forget(key, run) {
+      // The name may belong to another run by now.
+      if (runs.get(key) === run) runs.delete(key);
     },
 
     async cancelEarly(key) {
