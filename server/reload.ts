@@ -21,11 +21,18 @@ const STANDARD_INPUT = 0;
 
 /** Reads the settings anew on SIGHUP. If that signal means that the terminal was closed, the server ends. */
 export function reloadOnHangup(reloading: Reloading): void {
-  const hasTerminal = isatty(STANDARD_INPUT);
   let env = reloading.env;
+  onHangup(() => {
+    env = reload(reloading, env);
+  });
+}
+
+/** Calls `listener` on SIGHUP, but ends the process if that signal means that the terminal was closed. */
+export function onHangup(listener: () => void): void {
+  const hasTerminal = isatty(STANDARD_INPUT);
   process.on("SIGHUP", () => {
     if (hasTerminal && !isTerminalOpen()) process.kill(process.pid, "SIGTERM");
-    else env = reload(reloading, env);
+    else listener();
   });
 }
 

@@ -2,6 +2,7 @@
 
 import cluster, { type Worker } from "node:cluster";
 import { collectWorkerMetrics } from "../observe/worker-metrics.ts";
+import { onHangup } from "../reload.ts";
 
 /** A worker that ends by itself is replaced after this time, and after twice as long each further time. */
 const FIRST_RESTART_MS = 500;
@@ -42,12 +43,18 @@ export function superviseWorkers(count: number): Promise<never> {
     restartMs = Math.min(restartMs * 2, MAX_RESTART_MS);
   }
 
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+  const signalAll = (signal: NodeJS.Signals) => {
+    for (const worker of workers()) worker.process.kill(signal);
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
-      if (signal !== "SIGHUP") isStopping = true;
-      for (const worker of workers()) worker.process.kill(signal);
+      isStopping = true;
+      // All may have died, and wait to be replaced.
+      if (workers().length === 0) process.exit();
+      signalAll(signal);
     });
   }
+  onHangup(() => signalAll("SIGHUP"));
   collectWorkerMetrics();
   fork();
   return new Promise(() => {});

@@ -48,14 +48,16 @@ export function collectWorkerMetrics(): void {
       };
       const timer = setTimeout(() => settle(""), ANSWER_MS);
       waiting.set(id, settle);
-      worker.send({ type: "render-metrics", id });
+      // A worker may have died a moment ago: without a listener the error would end the supervisor.
+      worker.send({ type: "render-metrics", id }, (error) => error && settle(""));
     });
   cluster.on("message", (asker: Worker, message: Message) => {
     if (message.type === "rendered-metrics") waiting.get(message.id)?.(message.page);
     if (message.type !== "collect-metrics") return;
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker?.isConnected() === true);
     void Promise.all(workers.map((worker) => pageOf(worker as Worker))).then((pages) => {
-      if (asker.isConnected()) asker.send({ type: "collected-metrics", id: message.id, page: mergePages(pages) });
+      const answer = { type: "collected-metrics", id: message.id, page: mergePages(pages) };
+      if (asker.isConnected()) asker.send(answer, () => {});
     });
   });
 }

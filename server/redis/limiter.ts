@@ -1,6 +1,7 @@
 /** Rates and slots that all processes with the same Redis share. While Redis is away, this process counts alone. */
 
 import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import {
   createMemoryLimiter,
   type Limiter,
@@ -61,6 +62,13 @@ const RENEWED_AT_ONCE = 500;
 /** How often a caller that waits looks for a free slot, about: a slot may become free in another process. */
 const POLL_MS = 100;
 
+interface Waiter {
+  readonly pool: SlotPool;
+  /** `undefined`: none became free in time. */
+  give(release: Release | undefined): void;
+  fail(error: unknown): void;
+}
+
 export interface RedisLimiter extends Limiter {
   /** Gives back all slots of this process. */
   close(): Promise<void>;
@@ -82,7 +90,9 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
   async function renew(): Promise<void> {
     const all = [...leases];
     for (let from = 0; from < all.length; from += RENEWED_AT_ONCE) {
-      const some = all.slice(from, from + RENEWED_AT_ONCE);
+      // Some may have been released meanwhile.
+      const some = all.slice(from, from + RENEWED_AT_ONCE).filter(([id]) => leases.has(id));
+      if (some.length === 0) continue;
       await redis.script(
         RENEW,
         some.map(([, key]) => key),
@@ -101,24 +111,7 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
     });
   }
 
-  /** `maxWaiting` is counted for this process alone. */
-  let waitingCount = 0;
-
-  async function waitForSlot(pool: SlotPool, { maxWaiting, maxMs, signal }: Waiting): Promise<Release | undefined> {
-    if (waitingCount >= maxWaiting || maxMs === 0) return undefined;
-    const until = performance.now() + maxMs;
-    waitingCount++;
-    try {
-      while (performance.now() < until) {
-        await pause(POLL_MS * (0.5 + Math.random()), signal);
-        const release = await tryAcquire(pool);
-        if (release !== undefined) return release;
-      }
-      return undefined;
-    } finally {
-      waitingCount--;
-    }
-  }
+  const acquireShared = withQueues(tryAcquire);
 
   return {
     take: (rates) =>
@@ -135,7 +128,7 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
     async acquire(pool, waiting) {
       waiting?.signal.throwIfAborted();
       return orAlone(
-        async () => (await tryAcquire(pool)) ?? (waiting === undefined ? undefined : waitForSlot(pool, waiting)),
+        () => acquireShared(pool, waiting),
         () => alone.acquire(pool, waiting),
       );
     },
@@ -147,6 +140,67 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
   };
 }
 
+type TryAcquire = (pool: SlotPool) => Promise<Release | undefined>;
+type Acquire = (pool: SlotPool, waiting: Waiting | undefined) => Promise<Release | undefined>;
+
+/** Lets callers wait for slots. One that comes does not overtake those of this process that wait. */
+function withQueues(tryAcquire: TryAcquire): Acquire {
+  /** By pool, the callers of this process that wait, in the order in which they came. */
+  const queues = new Map<string, Waiter[]>();
+
+  function waitForSlot(pool: SlotPool, { maxWaiting, maxMs, signal }: Waiting): Promise<Release | undefined> {
+    const queue = queues.get(pool.name) ?? [];
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      if (queue.length >= maxWaiting || maxMs === 0) return resolve(undefined);
+      const leave = () => {
+        queue.splice(queue.indexOf(waiter), 1);
+        clearTimeout(timer);
+        signal.removeEventListener("abort", onAbort);
+      };
+      const waiter: Waiter = {
+        pool,
+        give(release) {
+          leave();
+          resolve(release);
+        },
+        fail(error) {
+          leave();
+          reject(error);
+        },
+      };
+      const onAbort = () => waiter.fail(signal.reason);
+      const timer = setTimeout(() => waiter.give(undefined), maxMs);
+      signal.addEventListener("abort", onAbort, { once: true });
+      queue.push(waiter);
+      if (queues.has(pool.name)) return;
+      queues.set(pool.name, queue);
+      void serve(pool.name, queue);
+    });
+  }
+
+  /** Asks Redis for all that wait: one question at a time, however many they are. */
+  async function serve(name: string, queue: Waiter[]): Promise<void> {
+    for (let first = queue[0]; first !== undefined; first = queue[0]) {
+      try {
+        const release = await tryAcquire(first.pool);
+        if (release === undefined) await pause(POLL_MS * (0.5 + Math.random()));
+        else if (queue[0] === undefined) release();
+        else queue[0].give(release);
+      } catch (error) {
+        for (const waiter of [...queue]) waiter.fail(error);
+      }
+    }
+    queues.delete(name);
+  }
+
+  return async (pool, waiting) => {
+    const isQueued = (queues.get(pool.name)?.length ?? 0) > 0;
+    const release = isQueued ? undefined : await tryAcquire(pool);
+    return release ?? (waiting === undefined ? undefined : waitForSlot(pool, waiting));
+  };
+}
+
 async function orAlone<Value>(shared: () => Promise<Value>, alone: () => Promise<Value>): Promise<Value> {
   try {
     return await shared();
@@ -154,19 +208,4 @@ async function orAlone<Value>(shared: () => Promise<Value>, alone: () => Promise
     if (error instanceof RedisAway) return alone();
     throw error;
   }
-}
-
-/** Rejects with the reason of an aborted signal. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    }, ms);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 }

@@ -1,11 +1,13 @@
 /** `parley start --workers`: several processes behind one port, with what they share in Redis. */
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { promisify } from "node:util";
 import { post, readEventStream } from "../support/chat-transports.ts";
-import { run, type StartedCommand, start } from "../support/command.ts";
+import { REPOSITORY, run, type StartedCommand, start } from "../support/command.ts";
 import { NO_REDIS, startRedis } from "../support/redis-server.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import type { Cleanup } from "../support/start-server.ts";
@@ -85,4 +87,43 @@ test("a mistake at the start is one sentence and exit code 1, not one of each wo
   const { code, stderr } = await run(["start", "--workers", "3", "--port", port], { env });
   assert.equal(code, 1);
   assert.match(stderr, /^parley: Port \d+ is in use\. [^\n]+\n$/);
+});
+
+/** Starts a command in a terminal of its own, closes the terminal when it listens, and prints how it ended. */
+const IN_A_TERMINAL = `
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+output = b""
+while b"http://" not in output:
+    output += os.read(terminal, 4096)
+os.close(terminal)
+_, status = os.waitpid(pid, 0)
+print("ended with", os.waitstatus_to_exitcode(status))
+`;
+
+test("workers end, and are not replaced, when their terminal was closed", { skip: NO_REDIS }, async (t) => {
+  const redis = await startRedis(t);
+  const command = [process.execPath, join(REPOSITORY, "dist/cli.js"), "start", "--workers", "2", "--port", "0"];
+  const env = { PATH: process.env.PATH ?? "", PARLEY_REDIS_URL: redis.url };
+  const script = ["-c", IN_A_TERMINAL, ...command];
+  const { stdout } = await promisify(execFile)("python3", script, { env, timeout: 15_000 });
+  assert.match(stdout, process.version.startsWith("v20.") ? /ended with (?:0|-6|-11)\n$/ : /ended with 0\n$/);
+});
+
+test("SIGTERM while every worker is dead ends the supervisor at once", { skip: NO_REDIS }, async (t) => {
+  const server = await startWorkers(t, 2);
+  const workers = () =>
+    spawnSync("pgrep", ["-P", String(server.command.pid)], { encoding: "utf8" }).stdout.match(/\d+/g) ?? [];
+  // So often that the next one takes seconds.
+  for (const replaced of [2, 4]) {
+    while (workers().length < 2) await pause(10);
+    for (const worker of workers()) process.kill(Number(worker), "SIGKILL");
+    while (server.command.stderr.split("is replaced").length <= replaced) await pause(10);
+  }
+  const startedAt = performance.now();
+  server.command.kill("SIGTERM");
+  await server.command.end();
+  assert.ok(performance.now() - startedAt < 1500);
 });

@@ -1,0 +1,143 @@
+/** The parts that speak with Redis, by themselves. */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { NumberedEvent } from "../../server/protocol/events.ts";
+import { RedisConnection, type RedisPackage } from "../../server/redis/connection.ts";
+import { EventPublisher } from "../../server/redis/event-publisher.ts";
+import { createRedisLimiter } from "../../server/redis/limiter.ts";
+import { post } from "../support/chat-transports.ts";
+import { run, start } from "../support/command.ts";
+import { freePort, NO_REDIS, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { say } from "../support/scripted-provider.ts";
+import { type Cleanup, startServer } from "../support/start-server.ts";
+
+const OPTIONS = { skip: NO_REDIS };
+
+async function connected(t: Cleanup, { url }: RedisServer, onChange = () => {}): Promise<RedisConnection> {
+  const redis = new RedisConnection((await import("@redis/client")) as unknown as RedisPackage, {
+    url,
+    secret: "secret",
+    onChange,
+  });
+  t.after(() => redis.close());
+  await redis.connect();
+  return redis;
+}
+
+test("callers that wait for a slot get it in the order in which they came", OPTIONS, async (t) => {
+  const redis = await startRedis(t);
+  const limiter = createRedisLimiter(await connected(t, redis));
+  t.after(() => limiter.close());
+  const pool = { name: "runs", max: 1 };
+  const waiting = { maxWaiting: 10, maxMs: 10_000, signal: new AbortController().signal };
+  let release = await limiter.acquire(pool);
+  const order: number[] = [];
+  const callers = [0, 1, 2, 3, 4].map(async (caller) => {
+    const own = await limiter.acquire(pool, waiting);
+    order.push(caller);
+    setImmediate(() => own?.());
+  });
+  release?.();
+  release = undefined;
+  await Promise.all(callers);
+  assert.deepEqual(order, [0, 1, 2, 3, 4]);
+});
+
+test("a caller that goes away while Redis is asked does not wait on, and keeps no slot", OPTIONS, async (t) => {
+  const redis = await startRedis(t);
+  const limiter = createRedisLimiter(await connected(t, redis));
+  t.after(() => limiter.close());
+  const pool = { name: "runs", max: 1 };
+  await limiter.acquire(pool);
+  const gone = new AbortController();
+  const asked = limiter.acquire(pool, { maxWaiting: 10, maxMs: 10_000, signal: gone.signal });
+  // The first question is on its way.
+  gone.abort(new Error("gone"));
+  const startedAt = performance.now();
+  await assert.rejects(asked, /gone/);
+  assert.ok(performance.now() - startedAt < 1000);
+});
+
+test("what is written to Redis a second time drives no older events out", OPTIONS, async (t) => {
+  const redis = await startRedis(t);
+  const connection = await connected(t, redis);
+  const publisher = new EventPublisher(connection, {
+    stream: "stream",
+    claimKey: "claim",
+    claim: "mine",
+    news: "news",
+    maxBytes: 1000,
+    keepMs: 60_000,
+    graceMs: 60_000,
+    onTaken: () => {},
+  });
+  t.after(() => publisher.close());
+  const token = (id: number, length: number): NumberedEvent => ({ type: "token", data: "x".repeat(length), id });
+  publisher.add([token(1, 100)]);
+  await publisher.flush();
+  publisher.add([token(2, 300)]);
+  redis.freeze();
+  for (let time = 0; time < 4; time++) await publisher.flush();
+  redis.thaw();
+  while (!(await redis.command("XLEN", "stream")).startsWith(":2")) await publisher.flush();
+});
+
+test("while Redis takes no writes the log says so once, and says why", OPTIONS, async (t) => {
+  const redis = await startRedis(t);
+  const server = await startServer(t, { turns: [[say("A")], [say("B")]], env: { PARLEY_REDIS_URL: redis.url } });
+  await redis.command("CONFIG", "SET", "maxmemory", "1");
+  const refused = async () => Number(/OOM:count=(\d+)/.exec(await redis.command("INFO", "errorstats"))?.[1] ?? 0);
+  while ((await refused()) < 5) await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal((await post(server, { message: "Hi", stream: false })).status, 200);
+  const said = server.log.filter((record) => /Redis is/.test(record));
+  assert.equal(said.length, 1);
+  assert.match(said[0] ?? "", /Redis is away \(OOM\)/);
+});
+
+test("a user in the URL; a wrong password is named in the log, and is not quoted", OPTIONS, async (t) => {
+  const redis = await startRedis(t);
+  await redis.command("ACL", "SETUSER", "parley", "on", ">the-password-of-parley", "~parley:*", "&parley:*", "+@all");
+  await redis.command("ACL", "SETUSER", "default", "off");
+  const url = (password: string) => ({
+    env: { PARLEY_REDIS_URL: `redis://parley:${password}@127.0.0.1:${redis.port}/0` },
+  });
+  const server = await startServer(t, { turns: [[say("A")]], ...url("the-password-of-parley") });
+  assert.match(await (await fetch(`${server.url}/metrics`)).text(), /^parley_redis_up 1$/m);
+  assert.equal((await post(server, { message: "Hi", stream: false })).status, 200);
+  const wrong = await startServer(t, { turns: [], ...url("another-password") });
+  assert.match(wrong.log.join(""), /WRONGPASS/);
+  assert.doesNotMatch(wrong.log.join(""), /another-password/);
+});
+
+test("server stops: the log does not say that Redis is away", OPTIONS, async (t) => {
+  const redis = await startRedis(t);
+  const server = await startServer(t, { turns: [[say("A")]], env: { PARLEY_REDIS_URL: redis.url } });
+  assert.equal((await post(server, { message: "Hi", stream: false })).status, 200);
+  await server.close();
+  assert.doesNotMatch(server.log.join(""), /Redis is away/);
+});
+
+test("rediss:// with a certificate that Node trusts", OPTIONS, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "parley-tls-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [key, certificate] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  execFileSync(
+    "openssl",
+    ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-keyout", key, "-out", certificate, ...subject],
+    { stdio: "ignore" },
+  );
+  const port = await freePort();
+  const tls = ["--tls-port", String(port), "--tls-cert-file", certificate, "--tls-key-file", key];
+  await startRedis(t, ...tls, "--tls-ca-cert-file", certificate, "--tls-auth-clients", "no");
+  const env = { PARLEY_REDIS_URL: `rediss://localhost:${port}`, PARLEY_REDIS_REQUIRED: "on" };
+  const server = await start(t, [], { env: { ...env, NODE_EXTRA_CA_CERTS: certificate } });
+  assert.match(await (await fetch(`${server.url}/metrics`)).text(), /^parley_redis_up 1$/m);
+  const { stderr } = await run(["start"], { env: { ...env, PORT: "0" } });
+  assert.match(stderr, /^parley: Redis cannot be used at PARLEY_REDIS_URL \((?:DEPTH_ZERO_)?SELF_SIGNED_CERT\)/);
+});
