@@ -12,18 +12,22 @@ const HELP = `parley - serve one AI agent over REST, SSE and WebSocket, with a c
 Usage
   parley start [project] [--port 8080] [--host 127.0.0.1] [--workers 1] [--open]
 
-  project         Folder that holds agent.ts (or .mts, .js, .mjs) and perhaps .env.
-                  Without it, the agent in the working directory is served or, where there
-                  is none, the built-in demo agent: no key, no network.
+  project         Folder with an agent.ts (or .mts, .js, .mjs) and, if needed, a .env file.
+                  Default: the working directory or, if it has no agent, a built-in demo
+                  agent that needs no key and no network.
 
 Options
-  --port <port>   Port to listen on; 0 takes a free one. Environment: PORT.
-  --host <host>   Address to listen on; 0.0.0.0 is every one. Environment: HOST.
-  --workers <n>   Processes that share the port, or auto: one for each processor. Needs Redis.
-                  Environment: PARLEY_WORKERS, PARLEY_REDIS_URL.
-  --open          Open the chat page in the browser.
+  --port <port>   Port to listen on; 0 picks a free one. Environment: PORT.
+  --host <host>   Address to listen on; 0.0.0.0 lets other machines connect. Environment: HOST.
+  --workers <n>   Number of processes that share the port; auto starts one per processor.
+                  More than one needs Redis. Environment: PARLEY_WORKERS, PARLEY_REDIS_URL.
+  --open          Open the chat page in your browser.
   -h, --help      Show this text.
   -v, --version   Show the version.
+
+Examples
+  parley start --open
+  parley start ./my-agent --port 3000
 `;
 
 async function main(argv: string[]): Promise<void> {
@@ -32,8 +36,8 @@ async function main(argv: string[]): Promise<void> {
   if (values.version) return print(`${readVersion()}\n`);
   if (values.help || command === undefined || command === "help") return print(HELP);
   if (command !== "start") throw new ConfigError(`There is no command "${command}". ${adviceFor(command)}`);
-  if (extra.length > 0) throw new ConfigError("Give one project only: parley start <project>.");
-  refuseSwallowedOption(project);
+  if (extra.length > 0) throw new ConfigError("Too many arguments: parley start takes one project folder.");
+  refuseSwallowedOption(project, values);
   await startCommand(
     project,
     { port: values.port, host: values.host, workers: values.workers },
@@ -43,15 +47,17 @@ async function main(argv: string[]): Promise<void> {
 
 function adviceFor(command: string): string {
   const isPath = /[/\\.]/.test(command) || existsSync(command);
-  return isPath ? `Did you mean: parley start ${command}?` : "See parley --help.";
+  return isPath ? `Did you mean: parley start ${command}?` : "Use: parley start. See parley --help.";
 }
 
-/** npm takes options before `--` for itself, and hands on their values alone. @throws ConfigError */
-function refuseSwallowedOption(project: string | undefined): void {
-  if (project === undefined || process.env.npm_lifecycle_event !== "start" || existsSync(project)) return;
-  const option = ["port", "host"].find((name) => process.env[`npm_config_${name}`] !== undefined);
+/** npm takes options before `--` for itself, and hands on their values alone, or with `--port=80` nothing. @throws ConfigError */
+function refuseSwallowedOption(project: string | undefined, given: { port?: string; host?: string }): void {
+  if (process.env.npm_lifecycle_event !== "start" || (project !== undefined && existsSync(project))) return;
+  const swallowed = (name: string) => process.env[`npm_config_${name}`];
+  const option = (["port", "host"] as const).find((name) => swallowed(name) !== undefined && given[name] === undefined);
   if (option === undefined) return;
-  throw new ConfigError(`npm kept --${option} for itself. Write "npm start -- --${option} ${project}".`);
+  const value = project ?? swallowed(option);
+  throw new ConfigError(`npm kept --${option} for itself. Write "npm start -- --${option} ${value}".`);
 }
 
 function readArguments(args: string[]) {
@@ -70,7 +76,7 @@ function readArguments(args: string[]) {
     });
   } catch (error) {
     const [problem] = error instanceof Error ? error.message.split(/[.\n]/, 1) : [];
-    throw new ConfigError(`${problem ?? "These options are not known"}. See parley --help.`);
+    throw new ConfigError(`${problem ?? "The options cannot be read"}. See parley --help.`);
   }
 }
 

@@ -39,7 +39,8 @@ const ENTRIES = {
 /** Builds all of it into a folder. Answers what it is made of, the scripts in it, and which of them are loaded to chat. */
 export async function buildBrowserFiles(folder, { minify, openChat }) {
   mkdirSync(folder, { recursive: true });
-  const define = { PARLEY_OPEN_CHAT: JSON.stringify(openChat) };
+  // A text with JSON: esbuild would put an object into a chunk of its own, which every other chunk imports.
+  const define = { PARLEY_OPEN_CHAT: JSON.stringify(JSON.stringify(openChat)) };
   const { metafile } = await build({
     ...common,
     minify,

@@ -70,7 +70,7 @@ function isTerminalOpen(): boolean {
 /** A file that lost its keys, by a slip or because it is half written, must not open the server to everybody. */
 function refuseToOpen(settings: Settings, next: Settings): void {
   if (!requiresKey(settings) || requiresKey(next)) return;
-  throw new ConfigError("No key is set any more. To serve without keys, restart the server.");
+  throw new ConfigError("The new settings have no key. To serve without keys, restart the server.");
 }
 
 interface Known {

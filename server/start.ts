@@ -28,9 +28,9 @@ function urlOf({ address, port }: AddressInfo): string {
 function listenProblem(error: unknown, host: string, port: number): string {
   switch (error instanceof Error && "code" in error ? error.code : undefined) {
     case "EADDRINUSE":
-      return `Port ${port} is in use. Choose another with --port, or stop the program that uses it.`;
+      return `Port ${port} is in use. Choose another, such as --port ${port < 65_535 ? port + 1 : 0}, or stop the program that uses it.`;
     case "EACCES":
-      return `Port ${port} may not be used by this user. Choose one above 1023 with --port.`;
+      return `This user may not use port ${port}. Choose one above 1023 with --port.`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
       return `"${host}" is not an address of this machine. Choose one with --host, such as 127.0.0.1 or 0.0.0.0.`;

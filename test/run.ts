@@ -70,7 +70,12 @@ function writeGroup(folder: string, files: readonly string[]): string {
 const folders = readdirSync("test", { withFileTypes: true }).flatMap((it) => (it.isDirectory() ? it.name : []));
 const areas = [...new Set([...Object.keys(AREAS), ...folders])];
 const left = process.argv.slice(2);
-for (const area of left) if (!areas.includes(area)) throw new Error(`there is no test/${area}`);
+const unknown = left.find((area) => !areas.includes(area));
+if (unknown !== undefined) {
+  console.error(`"${unknown}" is not an area of the tests. Arguments name areas to leave out: ${areas.join(", ")}.
+Run one file with: node --import tsx --import ./test/support/css.mjs --test test/server/keys.test.ts`);
+  process.exit(1);
+}
 
 // Outside of `node_modules`, where Node's runner finds no tests from version 22 on.
 const folder = mkdtempSync(join(tmpdir(), "parley-tests-"));

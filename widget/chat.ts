@@ -8,13 +8,11 @@ import { MessageElement } from "./ui/message.ts";
 import { MessageList } from "./ui/message-list.ts";
 import { StatusElement } from "./ui/status.ts";
 import { StepsElement } from "./ui/steps.ts";
-import { UploadElement } from "./ui/upload.ts";
 
 /** The parts come first, so that the chat finds them when it is drawn. */
 const elements: Record<string, CustomElementConstructor> = {
   "agent-chat-markdown": MarkdownText,
   "agent-chat-steps": StepsElement,
-  "agent-chat-upload": UploadElement,
   "agent-chat-message": MessageElement,
   "agent-chat-messages": MessageList,
   "agent-chat-status": StatusElement,

@@ -1,9 +1,11 @@
 /**
- * Entry of `/widget.js`, a classic script without Lit: draws the launcher's button, and loads the chat when it is needed. The
- * button is pressed or comes under the pointer or the focus, a script opens it, or an `<agent-chat>` is in the page.
+ * Entry of `/widget.js`, a classic script without Lit: draws the launcher's button, and loads the chat when it is
+ * needed. The button is pressed or comes under the pointer or the focus, a script opens it, or an `<agent-chat>` is in
+ * the page.
  *
- * `<script src="https://agent.example/widget.js" data-label="Ask us" async></script>`: in `data-key` stands the site's key, in
- * `data-launcher="none"` that the page places the chat itself, however late, and in other `data-*` the launcher's attributes.
+ * `<script src="https://agent.example/widget.js" data-label="Ask us" async></script>`: in `data-key` stands the site's
+ * key, in `data-launcher="none"` that the page places the chat itself, however late, and in other `data-*` the
+ * launcher's attributes.
  */
 
 import { warnOfValue } from "./element/properties.ts";
@@ -39,14 +41,15 @@ const observer = new MutationObserver(() => chats.length > 0 && loadChat());
 /** Adds the launcher, unless the page has placed the chat itself or wants none. */
 function addLauncher({ attributes }: HTMLScriptElement): void {
   if (chats.length > 0 || launchers.length > 0) return;
-  // Whichever script has defined it.
+  // Another script may have defined the element: this one's class would not be its.
   const launcher = document.createElement("agent-chat-launcher");
   launcher.server = server;
   const known = AgentChatLauncher.observedAttributes;
   // Not `dataset`, which has other names than the attributes.
   for (const { name, value } of attributes) {
     const attribute = name.startsWith("data-") ? name.slice(5) : "";
-    if (attribute === "key") launcher.apiKey = value.trim();
+    // The element's name of it is understood, too: as a wrong attribute it would be in the console.
+    if (/^(api-)?key$/.test(attribute)) launcher.apiKey = value.trim();
     else if (known.includes(attribute) || /^(lang|dir)$/.test(attribute)) launcher.setAttribute(attribute, value);
     else if (attribute && attribute !== "launcher") {
       warnOfValue(launcher, name, value, `one of ${known.map((it) => `data-${it}`).join(", ")}`);

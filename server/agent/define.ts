@@ -168,7 +168,8 @@ export function checkAgent(exported: unknown): Agent {
     throw new ConfigError("maxTurns must be a whole number from 1 to 1000.");
   }
   if (!Array.isArray(tools)) throw new ConfigError("tools must be an array of tool({ … }).");
-  if (chat !== undefined && !isRecord(chat)) throw new ConfigError("chat must be an object.");
+  if (chat !== undefined && !isRecord(chat))
+    throw new ConfigError('chat must be an object, such as { welcome: "Hello!" }.');
   if (chat !== undefined) refuseUnknownFields(chat, CHAT_FIELDS, "an agent", "chat.");
   return Object.freeze({
     name,
@@ -244,13 +245,14 @@ function refuseUnknownFields(from: Record<string, unknown>, known: readonly stri
   const field = Object.keys(from).find((name) => !known.includes(name));
   if (field === undefined) return;
   const meant = meantField(field, known);
-  const advice = meant === undefined ? `Known are ${known.join(", ")}.` : `Did you mean ${at}${meant}?`;
+  const advice = meant === undefined ? `The fields are ${known.join(", ")}.` : `Did you mean ${at}${meant}?`;
   throw new ConfigError(`${at}${field} is not a field of ${what}. ${advice}`);
 }
 
 function requiredText(from: Record<string, unknown>, field: string, label = field): string {
   const value = optionalText(from, field, label);
-  if (value === undefined || value.trim() === "") throw new ConfigError(`${label} is missing.`);
+  if (value === undefined || value.trim() === "")
+    throw new ConfigError(`${label} is missing. Set it to a string that is not empty.`);
   return value;
 }
 
@@ -267,7 +269,7 @@ function checkFallbacks({ model, fallbacks = [] }: Record<string, unknown>): rea
       throw new ConfigError(`fallbacks[${index}] must be a model, such as "anthropic/claude-sonnet-5".`);
     }
     if (name === model || fallbacks.indexOf(name) !== index) {
-      throw new ConfigError(`fallbacks[${index}] names "${name}", which is asked before it already.`);
+      throw new ConfigError(`fallbacks[${index}] repeats "${name}". Remove it.`);
     }
     return name;
   });
@@ -277,7 +279,7 @@ function checkTools(tools: readonly unknown[]): ReadonlyMap<string, Tool> {
   const checked = new Map<string, Tool>();
   for (const [index, definition] of tools.entries()) {
     const tool = checkTool(definition, `tools[${index}]`);
-    if (checked.has(tool.name)) throw new ConfigError(`Two tools are named "${tool.name}".`);
+    if (checked.has(tool.name)) throw new ConfigError(`Two tools are named "${tool.name}". Rename one of them.`);
     checked.set(tool.name, tool);
   }
   return checked;
@@ -291,7 +293,8 @@ function checkTool(definition: unknown, at: string): Tool {
     throw new ConfigError(`${at}.name must be 1 to 64 letters, digits, "_" or "-", but is "${name}".`);
   }
   refuseMisspeltFields(definition, name);
-  if (typeof execute !== "function") throw new ConfigError(`The tool "${name}" has no execute function.`);
+  if (typeof execute !== "function")
+    throw new ConfigError(`The tool "${name}" has no execute function. Add execute: (args) => …`);
   if (typeof timeoutMs !== "number" || !(timeoutMs > 0 && timeoutMs < 2 ** 31)) {
     throw new ConfigError(`timeoutMs of the tool "${name}" must be a number of milliseconds above 0.`);
   }

@@ -231,13 +231,13 @@ function abortError({ settings }: AgentRuntime, kind: Exclude<AbortKind, "gone" 
     case "lost":
       return runLost();
     case "revoked":
-      return new ApiError("unauthorized", "This key may no longer be used.");
+      return new ApiError("unauthorized", "This key has been revoked.");
     case "shutting_down":
       return new ApiError("shutting_down", "The server is stopping. Please try again.", { retryAfter: 1 });
     case "timeout":
       return new ApiError(
         "provider_timeout",
-        `The answer took longer than ${settings.runSeconds} seconds and was ended.`,
+        `The answer took longer than ${settings.runSeconds} seconds and was stopped.`,
       );
     default:
       return unreachable(kind);
@@ -259,7 +259,7 @@ export function failedEvent(
 export function abortTimeoutError(runtime: AgentRuntime, signal: AbortSignal): ApiError {
   const kind = abortKind(signal);
   if (kind === "revoked" || kind === "lost" || kind === "shutting_down") return abortError(runtime, kind);
-  return new ApiError("provider_timeout", "The answer could not be ended in time.", {
+  return new ApiError("provider_timeout", "The answer could not be stopped in time.", {
     detail: "The model ignored that its run was ended.",
   });
 }

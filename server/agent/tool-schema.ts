@@ -98,7 +98,7 @@ export interface ParameterSchema {
 export function readParameters(parameters: unknown): ParameterSchema {
   if (isStandardSchema(parameters)) return fromStandardSchema(parameters);
   if (isJsonSchemaOfObject(parameters)) return fromJsonSchema(parameters);
-  throw new Error('must be a zod object or a JSON Schema with "type": "object"');
+  throw new Error('must be a zod object or a JSON Schema of an object, such as { type: "object", properties: {} }');
 }
 
 function isStandardSchema(value: unknown): value is StandardSchema {
@@ -215,7 +215,17 @@ function checkKeywords(schema: JsonSchema): void {
   const { errors } = new Validator(META_SCHEMA, "2020-12", false).validate(schema);
   // The deepest one is the fault itself; the others are the parts that hold it.
   const [fault] = errors.reverse().sort((a, b) => b.instanceLocation.length - a.instanceLocation.length);
-  if (fault !== undefined) throw new Error(`are not a JSON Schema: ${describeError(fault).replace(/\.$/, "")}`);
+  if (fault !== undefined) throw new Error(`are not a JSON Schema: ${sentenceOf(fault)}`);
+}
+
+/** The validator speaks of instances; the author has only written a schema. */
+function sentenceOf(fault: { instanceLocation: string; error: string }): string {
+  return describeError(fault)
+    .replace(
+      /Instance does not match any of \[(.*)\]/,
+      (_, names: string) => `must be one of ${names.replaceAll(",", ", ")}`,
+    )
+    .replace(/\.$/, "");
 }
 
 /** Finds a `$ref` without a target and a bad pattern at any depth, so that they show at the start and not in a chat. */

@@ -170,8 +170,8 @@ function bearerToken(authorization: string | undefined): string | undefined {
 }
 
 function sentenceOf(matching: readonly KnownKey[], purpose: Purpose): string {
-  if (purpose === "operator") return "This address takes a key of PARLEY_API_KEY.";
+  if (purpose === "operator") return "This address needs a key from PARLEY_API_KEY.";
   return matching.some(({ kind }) => kind === "chat")
     ? "This key works only from the chat page of this server."
-    : "This key works only from web pages that may use this server.";
+    : "This key works only from web pages of allowed sites.";
 }

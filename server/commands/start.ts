@@ -62,7 +62,7 @@ function openInBrowser(url: string, warn: (sentence: string) => void): void {
   const [command, ...args] =
     process.platform === "darwin" ? ["open"] : process.platform === "win32" ? ["cmd", "/c", "start", ""] : ["xdg-open"];
   const browser = spawn(command as string, [...args, url], { stdio: "ignore", detached: true });
-  browser.on("error", () => warn(`No browser could be opened. Open ${url} yourself.`));
+  browser.on("error", () => warn(`No browser could be opened (${command} did not start). Open ${url} yourself.`));
   browser.unref();
 }
 
@@ -70,7 +70,7 @@ function openInBrowser(url: string, warn: (sentence: string) => void): void {
 function refuseWithoutRedis({ redisUrl, workers }: Settings): void {
   if (redisUrl !== "") return;
   throw new ConfigError(
-    `${workers} workers need a Redis to share runs and limits: set PARLEY_REDIS_URL, or start one worker.`,
+    `${workers} workers need Redis to share runs and limits. Set PARLEY_REDIS_URL, or start without --workers and PARLEY_WORKERS.`,
   );
 }
 
@@ -109,7 +109,7 @@ function publicWarnings(settings: Settings): string[] {
   if (isLoopbackHost(host)) return [];
   if (!requiresKey(settings)) {
     return [
-      `${host} can be reached from other machines and no key is set. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`,
+      `Other machines can reach this server (HOST is ${host}) and chat without a key. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`,
     ];
   }
   const warnings = [];

@@ -17,7 +17,7 @@ export function readEnvironment(env: Environment, projectFolder: string | undefi
   const extraFile = env.PARLEY_ENV_FILE?.trim();
   if (extraFile === "") throw new ConfigError(emptySentence("PARLEY_ENV_FILE"));
   if (extraFile !== undefined && !existsSync(extraFile)) {
-    throw new ConfigError("PARLEY_ENV_FILE names a file that is not there.");
+    throw new ConfigError("PARLEY_ENV_FILE names a file that does not exist.");
   }
   checkProcessNames(env);
   return {

@@ -29,10 +29,10 @@ export function memoryAdvice(
   const { bodyBytes, requestBytesTotal } = memoryDefaults(heap);
   const has = `The heap of a process is ${Math.floor(heap / MIB)} MiB`;
   if (allowed.maxBodyBytes > bodyBytes || allowed.maxRequestBytesTotal > requestBytesTotal) {
-    return `${has}, and PARLEY_MAX_BODY_BYTES or PARLEY_MAX_REQUEST_BYTES_TOTAL allows more than that holds: large messages can end it. Set NODE_OPTIONS=--max-old-space-size (MiB) or lower them.`;
+    return `${has}, and PARLEY_MAX_BODY_BYTES or PARLEY_MAX_REQUEST_BYTES_TOTAL allows more than fits: large messages can crash the process. Raise the heap with NODE_OPTIONS=--max-old-space-size=MIB, or lower the settings.`;
   }
   if (allowed.maxBodyBytes === bodyBytes && bodyBytes < memoryDefaults(Infinity).bodyBytes) {
-    return `${has}, so messages of up to ${bodyBytes / MIB} MiB are taken. NODE_OPTIONS=--max-old-space-size=1024 makes it 64 MiB.`;
+    return `${has}, so messages may have up to ${bodyBytes / MIB} MiB. Set NODE_OPTIONS=--max-old-space-size=1024 to allow 64 MiB.`;
   }
   return undefined;
 }

@@ -52,18 +52,18 @@ function live<T>(name: string, kind: Kind<T>, fallback: Setting<T>["fallback"], 
 
 const serving = {
   port: fixed("PORT", port, 8080, "Port to listen on."),
-  host: fixed("HOST", plainText, "127.0.0.1", "Address to listen on. `0.0.0.0` is every address."),
+  host: fixed("HOST", plainText, "127.0.0.1", "Address to listen on. `0.0.0.0` lets other machines connect."),
   envFile: fixed(
     "PARLEY_ENV_FILE",
     path,
     "",
-    "Path of a further file in the form of `.env`; it wins over the project's, and what is set in the environment wins over both.",
+    "Path of another file like `.env`. It overrides the project's `.env`; variables of the environment override both.",
   ),
   drainSeconds: fixed(
     "PARLEY_DRAIN_SECONDS",
     seconds(0),
     30,
-    "How long running answers may finish; 0 ends them at once.",
+    "How long running answers may continue at shutdown; 0 ends them at once.",
   ),
 };
 
@@ -82,13 +82,13 @@ const access = {
     "PARLEY_STATE_SECRET",
     secrets,
     [],
-    "Signs the conversation's state, so that clients cannot alter it. The first signs, all verify.",
+    "Signs the conversation's state, so that clients cannot change it. The first secret signs, all of them verify.",
   ),
   trustedProxies: live(
     "PARLEY_TRUSTED_PROXIES",
     addressRanges,
     new BlockList(),
-    "Addresses and ranges (`10.0.0.0/8, fd00::/8`) of your reverse proxies: behind those, the client's address is read from their header. See [Overload](api.md#overload).",
+    "Addresses and ranges (`10.0.0.0/8, fd00::/8`) of your reverse proxies. Only their header is trusted for the client's address. See [Overload](api.md#overload).",
     "none",
   ),
   forwardedHeader: live(
@@ -136,13 +136,13 @@ const messages = {
     "PARLEY_MAX_TOOL_CALLS",
     integer(1),
     16,
-    "Tool calls of one model turn that are carried out; the model reads that the others were not.",
+    "Tool calls per model turn. The model is informed that further calls were not carried out.",
   ),
   maxToolOutputChars: live(
     "PARLEY_MAX_TOOL_OUTPUT_CHARS",
     integer(1),
     100_000,
-    "Characters of one tool's output that go to model and client.",
+    "Characters of a tool's output that are sent to model and client.",
   ),
 };
 
@@ -153,14 +153,14 @@ const rates = {
     "PARLEY_WIDGET_RATE_PER_ADDRESS",
     integer(),
     20,
-    "The same with a widget key, in place of `PARLEY_RATE_PER_ADDRESS`.",
+    "Chat messages from one address with a widget key, instead of `PARLEY_RATE_PER_ADDRESS`.",
   ),
   ratePerSocket: live("PARLEY_RATE_PER_SOCKET", integer(), 120, "Messages of any kind on one socket."),
   wrongKeysPerAddress: live(
     "PARLEY_WRONG_KEYS_PER_ADDRESS",
     integer(),
     20,
-    "Unknown keys a minute from one address, and from all loopback addresses together; then every key is refused.",
+    "Unknown keys per minute from one address, or from all loopback addresses together. Beyond it, every key from there is refused.",
   ),
 };
 
@@ -172,19 +172,19 @@ const atOnce = {
     "PARLEY_WIDGET_MAX_RUNS_PER_ADDRESS",
     integer(),
     8,
-    "The same with a widget key, in place of `PARLEY_MAX_RUNS_PER_ADDRESS`.",
+    "Answers that run at once for one address with a widget key, instead of `PARLEY_MAX_RUNS_PER_ADDRESS`.",
   ),
   maxQueuedRuns: live(
     "PARLEY_MAX_QUEUED_RUNS",
     integer(),
     64,
-    "Messages that wait when `PARLEY_MAX_RUNS` are running; 0: none.",
+    "Messages that may wait when `PARLEY_MAX_RUNS` answers are running; 0: none.",
   ),
   queueSeconds: live(
     "PARLEY_QUEUE_SECONDS",
     seconds(0),
     5,
-    "How long they wait before they are refused; 0: not at all.",
+    "How long a message waits before it is refused; 0: not at all.",
   ),
   maxSockets: live("PARLEY_MAX_SOCKETS", integer(), 5000, "Sockets that are open at once."),
   maxSocketsPerAddress: live("PARLEY_MAX_SOCKETS_PER_ADDRESS", integer(), 100, "Sockets from one address."),
@@ -192,25 +192,25 @@ const atOnce = {
     "PARLEY_MAX_CONNECTIONS",
     integer(1),
     10_000,
-    "TCP connections, idle ones included; one more is closed at once.",
+    "TCP connections, idle ones included. Further ones are closed at once.",
   ),
   maxLargeBodies: fixed(
     "PARLEY_MAX_LARGE_BODIES",
     integer(1),
     8,
-    "Messages over 1 MiB that are read at once; up to 64 more wait, one address may have a quarter.",
+    "Messages over 1 MiB that are received at once. Up to 64 more wait. One address may use a quarter.",
   ),
   minUploadRate: fixed(
     "PARLEY_MIN_UPLOAD_RATE",
     integer(),
     16_384,
-    "Bytes per second, on average of 10 seconds, at which such a message must arrive; 0: any pace.",
+    "Bytes per second, averaged over 10 seconds, at which such a message must arrive; 0: any speed.",
   ),
   maxRequestBytesTotal: fixed(
     "PARLEY_MAX_REQUEST_BYTES_TOTAL",
     integer(1),
     ({ requestBytesTotal }) => requestBytesTotal,
-    "Bytes (512 MiB) of all messages over 64 KiB that one process is receiving or answering, and of the states that its sockets remember. The default is never more than a seventh of the [heap](deploying.md#memory), nor less than `PARLEY_MAX_BODY_BYTES`.",
+    "Total bytes (512 MiB) of messages over 64 KiB that a process is receiving or answering, and of the states that its sockets remember. The default is never more than a seventh of the [heap](deploying.md#memory), nor less than `PARLEY_MAX_BODY_BYTES`.",
   ),
 };
 
@@ -246,13 +246,13 @@ const resuming = {
     "PARLEY_RESUME_BYTES",
     integer(1),
     4 * 1024 * 1024,
-    "Bytes of events that are kept of one run (4 MiB).",
+    "Bytes of events that are kept per run (4 MiB).",
   ),
   resumeTotalBytes: fixed(
     "PARLEY_RESUME_TOTAL_BYTES",
     integer(1),
     ({ resumeBytesTotal }) => resumeBytesTotal,
-    "Bytes of events that are kept of all runs (256 MiB). The default is never more than an eighth of the [heap](deploying.md#memory).",
+    "Bytes of events that are kept for all runs (256 MiB). The default is never more than an eighth of the [heap](deploying.md#memory).",
   ),
 };
 
@@ -261,7 +261,7 @@ const sharing = {
     "PARLEY_WORKERS",
     workers,
     1,
-    "Processes that serve the port; `auto` is one for each processor. More than one need `PARLEY_REDIS_URL`.",
+    "Number of processes that share the port; `auto` is one per processor. More than one requires `PARLEY_REDIS_URL`.",
   ),
   redisUrl: fixed(
     "PARLEY_REDIS_URL",
@@ -274,7 +274,7 @@ const sharing = {
     "PARLEY_REDIS_REQUIRED",
     onOff,
     false,
-    "`on`: the start fails while Redis is away. Otherwise it is a warning, and each process works alone until Redis is there.",
+    "`on`: the start fails if Redis is unavailable. `off`: it only warns, and each process works alone until Redis is available.",
     "`off`",
   ),
 };
@@ -285,14 +285,14 @@ const observing = {
     "PARLEY_LOG",
     choice("pretty", "json", "off"),
     undefined,
-    "How the log is written: `pretty`, `json` or `off`.",
+    "Format of the log: `pretty`, `json` or `off`.",
     "pretty on a terminal, else JSON",
   ),
   logLevel: fixed<"error" | "warn" | "info" | "debug">(
     "PARLEY_LOG_LEVEL",
     choice("error", "warn", "info", "debug"),
     "info",
-    "Lowest level: `error`, `warn`, `info` or `debug`; `debug` also has the providers' own words on failures.",
+    "Lowest level: `error`, `warn`, `info` or `debug`; `debug` includes the providers' own error texts.",
   ),
   metrics: fixed("PARLEY_METRICS", onOff, true, "`off`: no `GET /metrics`.", "`on`"),
 };
@@ -326,7 +326,7 @@ const providers = {
     "AWS_BEARER_TOKEN_BEDROCK",
     token,
     "",
-    "API key of Bedrock. Without it the next rows and AWS's own chain count.",
+    "API key of Bedrock. Without it, the next settings and AWS's default credentials are used.",
   ),
   awsProfile: provider("AWS_PROFILE", plainText, "", "Profile of AWS's shared settings."),
   awsAccessKeyId: provider("AWS_ACCESS_KEY_ID", token, "", "Access key."),
@@ -346,13 +346,13 @@ const providers = {
     "VERTEX_ACCESS_TOKEN",
     token,
     "",
-    "Access token in place of Google's credentials; it is not renewed.",
+    "Access token to use instead of Google's credentials; it is not renewed.",
   ),
   vertexUrl: provider(
     "VERTEX_BASE_URL",
     baseUrl,
     "",
-    "Another address of the same API, in place of project and location.",
+    "Another address of the same API, instead of project and location.",
     "that of the location",
   ),
   ollamaUrl: provider("OLLAMA_BASE_URL", baseUrl, "http://127.0.0.1:11434/v1", "Address of Ollama, for `ollama/…`."),
@@ -443,12 +443,12 @@ function completed(settings: Settings, env: Environment): Settings {
   const isTotalGiven = (env.PARLEY_MAX_REQUEST_BYTES_TOTAL ?? "").trim() !== "";
   if (isTotalGiven && settings.maxRequestBytesTotal < maxBodyBytes) {
     throw new ConfigError(
-      `PARLEY_MAX_REQUEST_BYTES_TOTAL must not be below PARLEY_MAX_BODY_BYTES (${maxBodyBytes}), or the largest message would never be taken.`,
+      `PARLEY_MAX_REQUEST_BYTES_TOTAL must not be below PARLEY_MAX_BODY_BYTES (${maxBodyBytes}), or the largest messages would always be refused.`,
     );
   }
   if (headerSeconds > bodySeconds) {
     throw new ConfigError(
-      "PARLEY_HEADER_SECONDS must not be above PARLEY_BODY_SECONDS, which counts from the same moment.",
+      "PARLEY_HEADER_SECONDS must not be above PARLEY_BODY_SECONDS, because both count from the start of the request.",
     );
   }
   return { ...settings, maxRequestBytesTotal: Math.max(settings.maxRequestBytesTotal, maxBodyBytes) };

@@ -84,7 +84,7 @@ export function createHttpServer(
   server.on("upgrade", upgradeListener(server, parts));
   server.on("connect", (req: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => socket.destroy());
-    const error = new ApiError("method_not_allowed", "This server is not a proxy.");
+    const error = new ApiError("method_not_allowed", "This server is not a proxy. Send a path, not a full address.");
     const headers = [["allow", "GET, HEAD, POST, OPTIONS"]] as const;
     sendRawError(socket, error, { requestId: requestId(req), lingerMs, headers });
   });
@@ -143,7 +143,7 @@ function answerWithoutRoute({ req, res, method }: RequestContext, methods: reado
   if (methods.length === 0) throw new ApiError("not_found", "There is nothing at this address.");
   res.setHeader("allow", [...methods, "OPTIONS"].join(", "));
   if (method !== "OPTIONS") {
-    throw new ApiError("method_not_allowed", `This address answers ${methods.join(" and ")}.`);
+    throw new ApiError("method_not_allowed", `This address accepts ${methods.join(" and ")} only.`);
   }
   const isPreflight = req.headers["access-control-request-method"] !== undefined;
   if (isPreflight && origins.judge(req.headers) === "refused") throw originRefused(req.headers.origin);

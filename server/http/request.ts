@@ -68,7 +68,7 @@ export function newRequestId(): string {
 /** Refuses what Node's parser lets pass. @throws ApiError */
 export function refuseFaultyRequest({ httpVersion, headers, rawHeaders }: IncomingMessage): void {
   if (httpVersion !== "1.1" && httpVersion !== "1.0") {
-    throw new ApiError("invalid_request", "This server speaks HTTP/1.1.");
+    throw new ApiError("invalid_request", "This server supports HTTP/1.1 only.");
   }
   // RFC 9112, 3.2. Of two, a proxy may have judged one, and Node gives us the other.
   const hosts = rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && /^host$/i.test(text));

@@ -85,10 +85,10 @@ export class Upload {
 function tooSlow(minRate: number): ApiError {
   return new ApiError(
     "request_timeout",
-    `The message came too slowly: large ones must bring ${minRate} bytes per second.`,
+    `The message arrived too slowly. Large messages must arrive at ${minRate} bytes per second or more.`,
   );
 }
 
 export function cutOff(): ApiError {
-  return new ApiError("invalid_request", "The request body was cut off.");
+  return new ApiError("invalid_request", "The request body ended too early.");
 }

@@ -97,7 +97,7 @@ export class MemoryBudget {
 }
 
 function full(): ApiError {
-  return new ApiError("overloaded", "The server has too many large messages. Please try again.", {
+  return new ApiError("overloaded", "The server is busy with large messages. Please try again.", {
     retryAfter: RETRY_AFTER_SECONDS,
   });
 }

@@ -197,7 +197,7 @@ export class SocketRate {
     const wait = msUntilToken(this.#fullAt, now, perMinute);
     if (wait > 0) {
       this.#refusedInARow++;
-      throw rateLimited("Too many messages came on this connection.", wait);
+      throw rateLimited("Too many messages on this connection. Please wait a moment.", wait);
     }
     this.#refusedInARow = 0;
     if (perMinute > 0) this.#fullAt = nextFullAt(this.#fullAt, now, perMinute);
@@ -213,7 +213,7 @@ function tryAgain(code: "rate_limited" | "overloaded", message: string): ApiErro
 }
 
 function tooManyRuns(): ApiError {
-  return tryAgain("rate_limited", "Too many answers are running for you already.");
+  return tryAgain("rate_limited", "Too many of your messages are being answered. Please try again.");
 }
 
 function tooManySockets(): ApiError {

@@ -13,10 +13,12 @@ const AGENT_FILES = ["agent.ts", "agent.mts", "agent.js", "agent.mjs"];
 export function findProject(project: string): string {
   const folder = resolve(project);
   if (!existsSync(folder)) {
-    throw new ConfigError(`There is no project "${project}". Give the path of a folder that holds an agent.ts.`);
+    throw new ConfigError(`There is no folder "${project}". Give the path of a folder with an agent.ts.`);
   }
   if (!statSync(folder).isDirectory()) {
-    throw new ConfigError(`"${project}" is a file. Give the folder that holds it.`);
+    throw new ConfigError(
+      `"${project}" is a file. Give its folder: parley start ${relative(".", dirname(folder)) || "."}`,
+    );
   }
   // Imports resolve to real paths.
   return realpathSync(folder);
@@ -32,7 +34,7 @@ export async function loadAgent(folder: string): Promise<Agent> {
   const file = AGENT_FILES.map((name) => join(folder, name)).find((path) => existsSync(path));
   if (file === undefined) {
     throw new ConfigError(
-      `${folder} holds no agent. Write an agent.ts there that exports defineAgent({ … }) as default.`,
+      `${folder} holds no agent. Write an agent.ts there that has: export default defineAgent({ … }).`,
     );
   }
   const exported = await importAgent(file);
@@ -48,7 +50,7 @@ async function importAgent(file: string): Promise<unknown> {
   try {
     const module = await settled(importModule(file), basename(file));
     if (module.default === undefined) {
-      throw new ConfigError("nothing is exported as default: export default defineAgent({ … }).");
+      throw new ConfigError("nothing is exported as default. Write: export default defineAgent({ … }).");
     }
     return module.default;
   } catch (error) {
@@ -101,7 +103,7 @@ const SILENT_LOAD_MS = 5000;
 async function settled<Value>(loading: Promise<Value>, name: string): Promise<Value> {
   const sayWhy = () =>
     process.stderr.write(
-      `parley: ${name} is still loading: a top-level await in it, or in a file that it imports, has not ended.\n`,
+      `parley: ${name} is still loading. A top-level await in it, or in a file that it imports, has not finished.\n`,
     );
   const timer = setTimeout(sayWhy, SILENT_LOAD_MS).unref();
   let giveUp = (_reason: unknown) => {};
@@ -135,5 +137,7 @@ function firstProblem(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const [, problem, place] = /^ParseError: (.+?)\s*\n\s*(.+:\d+:\d+)/.exec(message) ?? [];
   if (place !== undefined) return `${basename(place)}: ${problem}`;
-  return message.split("\n", 1)[0] || "it throws an error without a message.";
+  // Where the compiled code calls an import, it is `(0, _package.name)`.
+  const plain = message.replace(/\(0 ?, _\w+\.(\w+)\)/g, "$1");
+  return plain.split("\n", 1)[0] || "it threw an error without a message.";
 }

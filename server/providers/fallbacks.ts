@@ -35,7 +35,7 @@ export function withFallbacks(first: NamedProvider, others: readonly NamedProvid
   if (stored.length === all.length) return new StoredProvider(facts, new FallbackModel(stored));
   const odd = others.find(({ provider }) => provider.stateKind !== first.provider.stateKind);
   throw new ConfigError(
-    `fallbacks names "${odd?.name}", which cannot go on with a conversation of "${first.name}": one of them has OpenAI keep it. Set store: false, so that the client keeps all of it.`,
+    `fallbacks names "${odd?.name}", which cannot continue a conversation of "${first.name}", because OpenAI stores the conversation of one of them. Set store: false, so that the client keeps the whole history.`,
   );
 }
 

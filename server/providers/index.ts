@@ -154,7 +154,7 @@ export async function resolveModels(
   const ids = models.map((model) => splitModel(model)[0]);
   if (modelSettings.extraBody !== undefined && new Set(ids).size > 1) {
     throw new ConfigError(
-      "extraBody holds fields of one API, and fallbacks names models of others: remove one of the two.",
+      "extraBody has fields of one API, but fallbacks names models of others. Remove one of the two.",
     );
   }
   const [first, ...others] = await Promise.all(
@@ -229,9 +229,7 @@ function knownForms(): string {
 function refuseUseless(id: ProviderId, field: string): void {
   if (takes(id, field)) return;
   const takers = Object.keys(PROVIDERS).filter((other) => takes(other as ProviderId, field));
-  throw new ConfigError(
-    `${field} does nothing with a model of ${id}: remove it, or use a model of ${takers.join(", ")}.`,
-  );
+  throw new ConfigError(`${field} has no effect on ${id} models. Remove it, or use a model of ${takers.join(" or ")}.`);
 }
 
 function takes(id: ProviderId, field: string): boolean {

@@ -48,7 +48,7 @@ export async function connectShared(
     }
     wasAway = true;
     warn(
-      `Redis does not answer at PARLEY_REDIS_URL (${redis.problem}): runs and limits of this process are its own until it does.`,
+      `Redis does not answer at PARLEY_REDIS_URL (${redis.problem}): until it does, this process shares no runs and limits with others.`,
     );
   }
   const limiter = createRedisLimiter(redis);

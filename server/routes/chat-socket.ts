@@ -23,7 +23,7 @@ export const upgradeRequired =
   () =>
   ({ res }: RequestContext): never => {
     res.setHeader("upgrade", "websocket");
-    throw new ApiError("invalid_request", "This address speaks WebSocket: connect to it with ws:// or wss://.");
+    throw new ApiError("invalid_request", "This is a WebSocket address. Connect to it with ws:// or wss://.");
   };
 
 /** The run that is answered on a socket. */

@@ -150,5 +150,5 @@ function shuttingDown(): ApiError {
 }
 
 function tooComplex(): ApiError {
-  return new ApiError("request_too_large", "The message is too complex to be read.");
+  return new ApiError("request_too_large", "The message is too complex. Please send a smaller one.");
 }

@@ -202,11 +202,11 @@ function runKey({ keyId }: Caller, id: string): string {
 /** The message was sent before. For a JSON answer the end of the run is enough, if its beginning was dropped. */
 async function join(run: RunHandle, { digest, transport }: StartOptions): Promise<StartedRun> {
   if (run.digest === digest) return { run, reader: await run.read(transport === "json" ? "oldest" : 0) };
-  throw invalidRequest("/run", "This run id belongs to another message. Mint one per message.");
+  throw invalidRequest("/run", "This run id belongs to another message. Use a new one for each message.");
 }
 
 function runNotFound(): ApiError {
-  return new ApiError("run_not_found", "There is no such run, or it is no longer kept.");
+  return new ApiError("run_not_found", "There is no such run, or its events are no longer kept.");
 }
 
 /** Counts what a shutdown has to wait for. */

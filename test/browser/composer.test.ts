@@ -157,7 +157,7 @@ test("a page adds buttons of its own, which write into the field, are hidden, or
           return !draft.includes("2026");
         },
         run(composer) {
-          composer.draft += "2026-11-24";
+          composer.insert("2026-11-24");
           composer.focus();
         },
       },
@@ -181,11 +181,13 @@ test("a page adds buttons of its own, which write into the field, are hidden, or
     ];
     (element as AgentChat).composerActions = actions;
   });
-  await chat.input.fill("Today is ");
+  await chat.input.fill("Today is T, I think");
+  await chat.input.evaluate((field) => (field as HTMLTextAreaElement).setSelectionRange(9, 10));
   const insert = page.getByRole("button", { name: "Insert the date" });
   assert.equal(await insert.getAttribute("part"), "insert-date");
   await insert.click();
-  assert.equal(await chat.input.inputValue(), "Today is 2026-11-24");
+  assert.equal(await chat.input.inputValue(), "Today is 2026-11-24, I think");
+  assert.equal(await chat.input.evaluate((field) => (field as HTMLTextAreaElement).selectionStart), 19);
   assert.equal(await isFocused(chat.input), true);
   assert.equal(await insert.count(), 0, "it is not available any more");
   await page.getByRole("button", { name: "Broken" }).click();

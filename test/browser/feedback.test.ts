@@ -159,3 +159,41 @@ test("a comment has at most 2,000 characters", async (t) => {
   await chat.replies.getByText("Thank you.").waitFor();
   assert.equal(await comment.evaluate((heard) => heard.comment.length), 2_000);
 });
+
+test("thumbs that cannot be loaded are asked for by one attempt at a time, however often the answer changes", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Hello.")]], expectedComplaints: /Failed to load resource/ });
+  const { page } = chat;
+  await page.addInitScript(() => {
+    const { addEventListener, removeEventListener } = window;
+    const waiting = new Set<unknown>();
+    Object.assign(window, {
+      waiting,
+      addEventListener(type: string, listener: EventListener, ...options: [boolean?]) {
+        if (type === "online") waiting.add(listener);
+        addEventListener.call(window, type, listener, ...options);
+      },
+      removeEventListener(type: string, listener: EventListener, ...options: [boolean?]) {
+        waiting.delete(listener);
+        removeEventListener.call(window, type, listener, ...options);
+      },
+    });
+  });
+  await page.route("**/chunks/feedback*", (route) => route.abort());
+  await page.reload();
+  await chat.greeting.waitFor();
+  const count = () => page.evaluate(() => (window as unknown as { waiting: Set<unknown> }).waiting.size);
+  await chat.ask("Hi", "Hello.");
+  const before = await count();
+  await page.locator("agent-chat").evaluate(async (element) => {
+    const agentChat = element as AgentChat;
+    for (let turn = 0; turn < 20; turn++) {
+      agentChat.feedback = turn % 2 === 0;
+      await agentChat.updateComplete;
+      await new Promise(requestAnimationFrame);
+    }
+    agentChat.feedback = true;
+    await agentChat.updateComplete;
+  });
+  const attempts = (await count()) - before;
+  assert.ok(attempts <= 1, `${attempts} attempts`);
+});

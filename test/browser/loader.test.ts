@@ -7,6 +7,7 @@ import { basename, join } from "node:path";
 import { after, test } from "node:test";
 import { build } from "esbuild";
 import type { Page } from "playwright-core";
+import type { AgentChatLauncher } from "../../widget/element/public-types.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { DIST } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";
@@ -323,6 +324,13 @@ test("a wrong attribute of the script tag is reported once, with those that ther
   assert.equal(reports.length, 2, reports.join("\n"));
   assert.match(reports[0] ?? "", /data-colour must be one of .*data-position.*not "red"/);
   assert.match(reports[1] ?? "", /size must be one of medium, small, large, not "9"/);
+});
+
+test("a key under the element's name for it is taken, and never in the console", async (t) => {
+  const { page, complaints } = await visit(t, browser, { script: 'data-api-key="wk"' });
+  await button(page).waitFor();
+  assert.equal(await page.locator("agent-chat-launcher").evaluate((it) => (it as AgentChatLauncher).apiKey), "wk");
+  assert.deepEqual(complaints, []);
 });
 
 test("axe finds nothing in it", async (t) => {

@@ -29,7 +29,7 @@ for (const flag of ["--version", "-v"]) {
 }
 
 const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][] = [
-  [["serve"], {}, /^parley: There is no command "serve"\. See parley --help\.\n$/],
+  [["serve"], {}, /^parley: There is no command "serve"\. Use: parley start\. See parley --help\.\n$/],
   [["./my-agent"], {}, /There is no command "\.\/my-agent"\. Did you mean: parley start \.\/my-agent\?\n$/],
   [["start", "a", "b"], {}, /one project/],
   [
@@ -37,15 +37,20 @@ const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][
     { npm_lifecycle_event: "start", npm_config_port: "3000" },
     /npm kept --port for itself\. Write "npm start -- --port 3000"\.\n$/,
   ],
+  [
+    ["start"],
+    { npm_lifecycle_event: "start", npm_config_port: "3000" },
+    /npm kept --port for itself\. Write "npm start -- --port 3000"\.\n$/,
+  ],
   [["start", "--prot", "80"], {}, /'--prot'.*parley --help/],
   [["start", "--port"], {}, /--port.*parley --help/],
-  [["start", "nowhere"], {}, /no project "nowhere"/],
+  [["start", "nowhere"], {}, /no folder "nowhere"/],
   [["start", "--port", "http"], {}, /--port must be a number from 0 to 65535, but is "http"/],
   [["start", "--port", "65536"], {}, /--port must be/],
   [["start", "--port", "-1"], {}, /--port/],
   [["start", "--port", "80.5"], {}, /--port must be/],
-  [["start", "--workers", "2"], {}, /2 workers need a Redis .* set PARLEY_REDIS_URL/],
-  [["start"], { PARLEY_WORKERS: "3" }, /3 workers need a Redis/],
+  [["start", "--workers", "2"], {}, /2 workers need Redis .* Set PARLEY_REDIS_URL/],
+  [["start"], { PARLEY_WORKERS: "3" }, /3 workers need Redis/],
   [["start", "--workers", "many"], {}, /--workers must be "auto" or a whole number from 1 to 256/],
   [["start"], { PORT: "many" }, /PORT must be a number from 0 to 65535, but is "many"/],
   [["start", "--host", "no.such.host.invalid"], {}, /"no\.such\.host\.invalid" is(?: not an address|\. Try again)/],
@@ -120,7 +125,7 @@ for (const [args, env] of [
 ] as const) {
   test(`a public address without a key prints a warning (${args.join(" ") || "HOST"})`, async (t) => {
     const { command, url } = await start(t, args, { env });
-    await command.printed("stderr", /^\{.*"level":"warn".*"0\.0\.0\.0 can be reached .*PARLEY_API_KEY.*\n$/);
+    await command.printed("stderr", /^\{.*"level":"warn".*Other machines can reach this server .*PARLEY_API_KEY.*\n$/);
     assert.match(url, /^http:\/\/localhost:\d+$/);
     assert.equal((await fetch(`${url}/health`)).status, 200);
   });
@@ -250,7 +255,7 @@ test("a key that no header can carry stops the start", async () => {
 });
 
 for (const [unread, read, started] of [
-  ["stdout", "stderr", /can be reached from other machines/],
+  ["stdout", "stderr", /Other machines can reach this server/],
   ["stderr", "stdout", /^http:/m],
 ] as const) {
   test(`a project that writes to a ${unread} which nobody reads is served`, async (t) => {

@@ -92,13 +92,16 @@ test("a top-level await that does not end is told of after five seconds, while t
   const folder = temporaryProject(t, { "agent.ts": agent });
   const command = new Command(["start", folder, "--port", "0"], {});
   t.after(() => command.kill("SIGKILL"));
-  await command.printed("stderr", /^parley: agent\.ts is still loading: a top-level await in it.* has not ended\.\n$/);
+  await command.printed(
+    "stderr",
+    /^parley: agent\.ts is still loading\. A top-level await in it.* has not finished\.\n$/,
+  );
 });
 
 test("a file instead of a folder, and a folder instead of .env, are named as such", async (t) => {
   const folder = temporaryProject(t, { "agent.ts": "export default {};", "b/.env/x": "" });
   const file = await run(["start", join(folder, "agent.ts")]);
-  assert.match(file.stderr, /is a file\. Give the folder/);
+  assert.match(file.stderr, /is a file\. Give its folder: parley start /);
   assert.equal(file.code, 1);
   const env = await run(["start", join(folder, "b")]);
   assert.match(env.stderr, /\.env cannot be read/);
@@ -139,7 +142,7 @@ const WRONG_AGENTS: [name: string, exported: unknown, sentence: RegExp][] = [
   [
     "a field that resembles none",
     exporting({ colour: "x" }),
-    /colour is not a field of an agent\. Known are name, agent, model/,
+    /colour is not a field of an agent\. The fields are name, agent, model/,
   ],
   ["a misspelt field of chat", exporting({ chat: { welcom: "x" } }), /chat\.welcom .* Did you mean chat\.welcome\?/],
   ["a misspelt field of a tool", withTool({ timeout: 5 }), /"t" has a field timeout, .* Did you mean timeoutMs\?/],

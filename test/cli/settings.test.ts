@@ -98,7 +98,7 @@ test("a variable of the process wins over PARLEY_ENV_FILE, and that file over th
   assert.deepEqual(readEnvironment(env, folder), { ...env, B: "2", C: "1" });
   assert.throws(
     () => readEnvironment({ PARLEY_ENV_FILE: "nowhere" }, folder),
-    refused(/names a file that is not there/),
+    refused(/names a file that does not exist/),
   );
   assert.throws(() => readEnvironment({ PARLEY_ENV_FILE: " " }, folder), refused(/set but empty/));
 });

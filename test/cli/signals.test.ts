@@ -100,7 +100,7 @@ test("SIGHUP ends the server when its terminal was closed, where the log was for
   const command = [process.execPath, join(REPOSITORY, "dist/cli.js"), "start", "--host", "0.0.0.0", "--port", "0"];
   const options = { env: { PATH: process.env.PATH ?? "" }, timeout: 15_000 };
   const { stdout } = await promisify(execFile)("python3", ["-c", IN_A_TERMINAL, ...command], options);
-  assert.match(stdout, /can be reached from other machines/);
+  assert.match(stdout, /Other machines can reach this server/);
   assert.doesNotMatch(stdout, /"level":/);
   // Node 20 crashes when it exits and its terminal is gone, whatever it runs.
   assert.match(stdout, process.version.startsWith("v20.") ? /ended with (?:0|-6|-11)\n$/ : /ended with 0\n$/);
@@ -201,7 +201,7 @@ test("limits and origins are read anew, and what needs a restart is named", asyn
 
 const SLIPS: [name: string, lines: string[], sentence: RegExp][] = [
   ["a variable without a key", ["PARLEY_API_KEY="], /PARLEY_API_KEY is set but empty/],
-  ["no key at all", ["# PARLEY_API_KEY=first-key"], /No key is set any more/],
+  ["no key at all", ["# PARLEY_API_KEY=first-key"], /The new settings have no key/],
   [
     "a limit that is no number",
     ["PARLEY_API_KEY=second-key", "PARLEY_MAX_RUNS=many"],

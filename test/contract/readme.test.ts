@@ -60,13 +60,13 @@ test("the README's way to a real model starts, and without its .env is told what
 });
 
 test("the README's curl commands bring the answer as JSON and as a stream", async (t) => {
-  const server = await start(t, []);
+  const server = await start(t, [writeProject(t, { "agent.ts": ownAgent })]);
   const commands = codeBlocks(readme).filter(({ text }) => text.startsWith("curl "));
   const [json, stream, ...others] = await Promise.all(
     commands.map(async ({ text }) => (await run("bash", ["-c", against(server, text)])).stdout),
   );
   assert.deepEqual(others, []);
-  assert.match(JSON.parse(json ?? "").response, /get_weather/);
+  assert.match(JSON.parse(json ?? "").response, /get_order_status/);
   assert.match(stream ?? "", /^id: 1\nevent: thinking\ndata: \{.*\nevent: done\ndata: \{[^\n]*\}\n\n$/s);
 });
 

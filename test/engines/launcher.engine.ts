@@ -95,7 +95,11 @@ engineTest(
     await page.driver.moveMouse("page");
     await page.until(() => document.title === "entered");
     await page.button("Open chat");
-    await page.driver.moveMouse("tabs");
+    // The launcher may not have loaded yet what listens.
+    do {
+      await page.driver.moveMouse("page");
+      await page.driver.moveMouse("tabs");
+    } while (!(await page.run((field: string) => findAll(field).length > 0, FIELD)));
     await page.shown(FIELD);
   },
 );

@@ -224,7 +224,7 @@ for (const { settings, takenBy } of CHOICES) {
       }
       await assert.rejects(resolveFor(id, settings), {
         name: "ConfigError",
-        message: `${name} does nothing with a model of ${id}: remove it, or use a model of ${takenBy.join(", ")}.`,
+        message: `${name} has no effect on ${id} models. Remove it, or use a model of ${takenBy.join(" or ")}.`,
       });
     }
   });

@@ -213,12 +213,12 @@ test("an agent with one model says nothing of models", async (t) => {
 const REFUSED: [what: string, agent: Partial<AgentDefinition>, sentence: RegExp][] = [
   ["no array", { fallbacks: "demo" as never }, /^fallbacks must be an array of models\.$/],
   ["no model", { fallbacks: [" "] }, /^fallbacks\[0\] must be a model/],
-  ["a model twice", { fallbacks: [SECOND, SECOND] }, /^fallbacks\[1\] names "compatible\/second"/],
-  ["the first model", { model: SECOND, fallbacks: [SECOND] }, /^fallbacks\[0\] names/],
+  ["a model twice", { fallbacks: [SECOND, SECOND] }, /^fallbacks\[1\] repeats "compatible\/second"/],
+  ["the first model", { model: SECOND, fallbacks: [SECOND] }, /^fallbacks\[0\] repeats/],
   ["a model without its setting", { fallbacks: ["gemini/x"] }, /GEMINI_API_KEY/],
   ["an unknown provider", { fallbacks: ["nobody/x"] }, /names no known provider/],
   ["one that OpenAI keeps a conversation for", { fallbacks: ["openai/x"] }, /store: false/],
-  ["a model that takes no such setting", { fallbacks: ["demo"], temperature: 1 }, /temperature does nothing/],
+  ["a model that takes no such setting", { fallbacks: ["demo"], temperature: 1 }, /temperature has no effect/],
   ["another API than extraBody is for", { fallbacks: ["ollama/x"], extraBody: { x: 1 } }, /^extraBody/],
 ];
 

@@ -21,6 +21,8 @@ export interface ServerOptions extends ScriptedOptions {
   /** A model that the test has made itself. */
   provider?: Provider;
   env?: Readonly<Record<string, string | undefined>>;
+  /** The browser's files, in place of those of this build. */
+  publicFolder?: string | undefined;
   /** The worker that parses large messages, in place of the built file. */
   parseWorker?: string;
   /** With it, runs are traced. */
@@ -62,7 +64,7 @@ export async function startServer(t: Cleanup, options: ServerOptions = {}): Prom
     env,
     provider: options.provider ?? (turns === undefined ? undefined : model),
     logSink: (record) => log.push(record),
-    publicFolder: join(DIST, "public"),
+    publicFolder: options.publicFolder ?? join(DIST, "public"),
     parseWorker: options.parseWorker ?? join(DIST, "parse-worker.js"),
     openTelemetry: options.openTelemetry,
     lingerMs: options.lingerMs ?? 100,

@@ -71,6 +71,17 @@ test("a conversation needs nothing of the server's files any more once the chat 
   assert.equal(await chat.input.inputValue(), "First");
   await chat.say("First, changed");
   await chat.replies.getByText("Two.").waitFor();
-  const text = await chat.page.evaluate(() => document.querySelector("agent-chat")?.exportTranscript("markdown"));
-  assert.match(String(text), /Two\./);
+});
+
+test("a file whose reader could not be loaded is refused by name, and taken the next time", async (t) => {
+  const chat = await openChat(t, browser, { turns: [], expectedComplaints });
+  const asked = await refuse(chat.page, "read-file", 1);
+  const picker = chat.page.locator('input[type="file"]');
+  const file = { name: "a.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") };
+  await chat.greeting.waitFor();
+  await picker.setInputFiles(file);
+  await chat.page.locator('[part="refusals"]').getByText("a.pdf").waitFor();
+  await picker.setInputFiles(file);
+  await chat.page.locator('[part="composer"] [part="attachment"]').getByText("a.pdf").waitFor();
+  assert.equal(asked(), 2);
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { beforeEach, type TestContext, test } from "node:test";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import type { AgentChatTokenEvent } from "../../widget/element/events.ts";
+import { gate } from "../support/deadline.ts";
 import { AgentChat, mount, until } from "./mount.ts";
 import { done, startScriptedServer, token } from "./scripted-server.ts";
 
@@ -286,4 +287,137 @@ test("stop in the same moment as send stops that answer, and nobody is asked", a
   turn.send(done("ok"));
   await next;
   assert.deepEqual(reasons, ["stopped", "stop"]);
+});
+
+test("a page draws a call that needs approval itself, and decides about it", async (t) => {
+  const server = await startScriptedServer(t);
+  const page = await mount(t, { server: server.url });
+  const { chat } = page;
+  const buttons: HTMLElement[] = [];
+  chat.toolRenderers = {
+    pay: ({ callId, status, approval }) => {
+      if (status !== "waiting") return undefined;
+      const button = document.createElement("button");
+      button.textContent = approval?.text ?? "";
+      button.addEventListener("click", () => void chat.decide([{ id: callId, approved: true }]));
+      buttons.push(button);
+      return button;
+    },
+  };
+  await assert.rejects(chat.decide([{ id: "1", approved: true }]), /each call that waits/);
+  const asked: (string | undefined)[] = [];
+  chat.addEventListener("agent-chat-tool", ({ status, approval }) => asked.push(`${status} ${approval?.expires_at}`));
+  const sent = chat.send("Pay");
+  const waiting = { id: "1", tool: "pay", arguments: "{}", text: "Pay 5 €?", expires_at: "2026-01-01T00:00:00Z" };
+  (await server.turn()).send(
+    { type: "tool_approval", data: waiting } as unknown as StreamEvent,
+    { ...done(""), finish_reason: "approval_required" } as unknown as StreamEvent,
+  );
+  await sent;
+  const button = await until(chat, () => buttons[0]);
+  assert.deepEqual([button.textContent, asked], ["Pay 5 €?", ["waiting 2026-01-01T00:00:00Z"]]);
+  button.click();
+  const turn = await server.turn();
+  assert.deepEqual([turn.body.message, turn.body.approvals], ["", [{ id: "1", approved: true }]]);
+  await assert.rejects(chat.decide([{ id: "1", approved: true }]), /running/);
+  turn.send(
+    { type: "tool_result", data: { id: "1", tool: "pay", output: "ok", status: "completed", duration_ms: 1 } },
+    done("Paid."),
+  );
+  await until(chat, () => /Paid/.test(page.text(".markdown")));
+});
+
+test("a server that answers after the element has left it is not reported as ready", async (t) => {
+  const [slow, next] = [await startScriptedServer(t), await startScriptedServer(t, { info: { name: "Next" } })];
+  const { fetch } = globalThis;
+  const asked = gate();
+  const answers = gate();
+  globalThis.fetch = async (input, init) => {
+    if (!String(input).startsWith(slow.url)) return fetch(input, init);
+    asked.open();
+    await answers.opened;
+    return fetch(input, { ...init, signal: null });
+  };
+  t.after(() => {
+    globalThis.fetch = fetch;
+  });
+  const chat = document.createElement("agent-chat");
+  Object.assign(chat, { persist: "none", server: slow.url });
+  const ready: string[] = [];
+  chat.addEventListener("agent-chat-ready", ({ info }) => ready.push(info.name));
+  document.body.append(chat);
+  t.after(() => chat.remove());
+  await asked.opened;
+  chat.server = next.url;
+  await until(chat as AgentChat, () => ready.length > 0);
+  answers.open();
+  const sent = chat.send("Hi");
+  (await next.turn()).send(done("ok"));
+  await sent;
+  await new Promise(setImmediate);
+  assert.deepEqual(ready, ["Next"]);
+});
+
+test("pictures of the conversation are revoked when the element gets another server", async (t) => {
+  const [first, second] = [await startScriptedServer(t), await startScriptedServer(t)];
+  const page = await mount(t, { server: first.url });
+  const { chat } = page;
+  const revoked: string[] = [];
+  t.mock.method(URL, "createObjectURL", () => "blob:dot");
+  t.mock.method(URL, "revokeObjectURL", (url: string) => revoked.push(url));
+  const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0]);
+  await chat.attach([new File([png], "dot.png", { type: "image/png" })]);
+  const sent = chat.send("Not with the picture");
+  (await first.turn()).send(done("ok"));
+  await sent;
+  await page.type("See");
+  await page.click("[part=send]");
+  (await first.turn()).send(done("ok"));
+  await page.shown("[part='message user'] img");
+  assert.deepEqual(revoked, []);
+  chat.server = second.url;
+  await chat.updateComplete;
+  assert.deepEqual(revoked, ["blob:dot"]);
+});
+
+test("an element that was never in a page takes the calls that it can do nothing with", () => {
+  const chat = new AgentChat();
+  chat.focusComposer();
+  chat.stop();
+  chat.suggest(["Hi"]);
+  chat.setDraft("Hi");
+});
+
+test("values that are no text and no list do not stop the chat", async (t) => {
+  const server = await startScriptedServer(t);
+  const page = await mount(t, { server: server.url });
+  const { chat } = page;
+  for (const draft of [undefined, null]) chat.setDraft(draft as unknown as string);
+  for (const actions of [{}, "x", null]) chat.composerActions = actions as unknown as [];
+  await chat.updateComplete;
+  assert.equal(page.find("textarea")?.textContent, "");
+  const sent = chat.send("Hi");
+  (await server.turn()).send(done("ok"));
+  await sent;
+});
+
+test("an element that was removed in mid-answer listens to nothing of the window", async (t) => {
+  const server = await startScriptedServer(t);
+  const signals: (AbortSignal | undefined)[] = [];
+  const { addEventListener } = window;
+  t.mock.method(window, "addEventListener", function (this: Window, ...args: Parameters<typeof addEventListener>) {
+    const [, , options] = args;
+    if (typeof options === "object") signals.push(options.signal);
+    addEventListener.apply(this, args);
+  });
+  const page = await mount(t, { server: server.url });
+  const { chat } = page;
+  const sent = chat.send("Hi");
+  (await server.turn()).send(token("Half"));
+  await until(chat, () => page.text(".markdown"));
+  chat.remove();
+  await sent;
+  await chat.updateComplete;
+  assert.ok(signals.length > 0);
+  assert.equal(signals.filter((signal) => !signal?.aborted).length, 0);
 });

@@ -5,8 +5,9 @@ import { beforeEach, type TestContext, test } from "node:test";
 import type { ConversationState } from "../../server/protocol/chat.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import type { Message } from "../../widget/session/messages.ts";
-import type { ConversationStore } from "../../widget/session/store.ts";
+import { type ConversationStore, IndexedDbStore } from "../../widget/session/store.ts";
 import { fromRow, type StoredConversation, toRow } from "../../widget/session/stored-conversation.ts";
+import { gate } from "../support/deadline.ts";
 import { TestStorage } from "./browser-stubs.ts";
 import { lastAnswer, openClient, type TestClient, text, textsOf } from "./chat-client.ts";
 import { done, type ScriptedServer, startScriptedServer, token } from "./scripted-server.ts";
@@ -111,6 +112,27 @@ test("a page that only shows its conversation holds no lock, which would keep th
   assert.equal(locks.held.size, 0);
   await ask(second, server, "More");
   assert.equal(locks.held.size, 1);
+});
+
+test("a chat that is removed before its lock is granted gives it back, and goes on with its conversation when it returns", async (t) => {
+  const { server, first, store } = await chat(t);
+  const { request } = locks;
+  const granted = gate();
+  locks.request = async function (...args) {
+    await granted.opened;
+    return request.apply(this, args);
+  };
+  const { ended } = first.client.session.send(text("Hi"));
+  (await server.turn()).send(done("ok"));
+  await ended;
+  first.client.close();
+  granted.open();
+  await new Promise(setImmediate);
+  assert.equal(locks.held.size, 0);
+  first.client.open(true);
+  await first.client.restored;
+  await ask(first, server, "More");
+  assert.equal(store.rows.size, 1);
 });
 
 test("a message is stored as soon as it is sent", async (t) => {
@@ -324,4 +346,39 @@ test("a row of another version or with damage is ignored", () => {
     assert.equal(fromRow({ ...row, ...damage }), undefined);
   }
   assert.equal(fromRow(undefined), undefined);
+});
+
+test("decisions that a page could not send before it was left are not sent as a message", async (t) => {
+  const { server, store, reload, first } = await chat(t);
+  const { ended } = first.client.session.send(text("Pay"));
+  const approval = { id: "1", tool: "pay", arguments: "{}", text: "Pay?", expires_at: "2026-01-01T00:00:00Z" };
+  (await server.turn()).send(
+    { type: "tool_approval", data: approval } as unknown as StreamEvent,
+    { ...done(""), finish_reason: "approval_required" } as unknown as StreamEvent,
+  );
+  await ended;
+  first.client.session.decide([{ id: "1", approved: true }]);
+  const turn = await server.turn();
+  turn.forget();
+  store.isFrozen = true;
+  const second = await reload(first);
+  await second.until(({ session }) => !session.busy);
+  const answer = lastAnswer(second.client);
+  assert.deepEqual([answer?.status, answer?.failure?.code], ["failed", "run_not_found"]);
+});
+
+test("a database that opens too late is closed: it would keep a newer version of the chat from its own", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let isClosed = false;
+  const close = () => {
+    isClosed = true;
+  };
+  const opening = { result: { close }, onsuccess: () => {} };
+  Object.assign(globalThis, { indexedDB: { open: () => opening } });
+  t.after(() => Reflect.deleteProperty(globalThis, "indexedDB"));
+  const loading = new IndexedDbStore(new URL("https://chat.example/")).load("c1");
+  t.mock.timers.tick(3_000);
+  await assert.rejects(loading, /does not answer/);
+  opening.onsuccess();
+  assert.equal(isClosed, true);
 });

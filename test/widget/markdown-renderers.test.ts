@@ -149,3 +149,23 @@ test("a renderer has to stop when its element leaves the page, not when that is 
   await drawn();
   assert.deepEqual([signals.length, element.querySelectorAll("canvas").length], [2, 1]);
 });
+
+test("a definition of a link that comes later leaves what renderers have drawn", async () => {
+  const texts: string[] = [];
+  const render = (text: string) => {
+    texts.push(text);
+    return document.createElement("canvas");
+  };
+  const { root, stream } = streaming({ mermaid: render, $$: render });
+  const text =
+    "See [1].\n\n```mermaid\nA[Step 1]\n```\n\n- one\n\n  ```mermaid\n  B[Step 1]\n  ```\n\n$$\nc[1]\n$$\n\nSo.\n\n[1]: https://example.org\n\nEnd.\n";
+  for (let end = 1; end <= text.length; end += 1) {
+    stream.update(text.slice(0, end), true);
+    await drawn();
+  }
+  stream.update(text, false);
+  await drawn();
+  assert.equal(root.querySelector("a")?.getAttribute("href"), "https://example.org/");
+  assert.deepEqual([root.querySelectorAll("canvas").length, root.querySelectorAll("pre, .source").length], [3, 0]);
+  assert.deepEqual(texts, ["A[Step 1]", "B[Step 1]", "c[1]"]);
+});

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
-import { formatBytes, formatDuration, formatMediaTypes } from "../../widget/i18n/format.ts";
+import { formatMediaTypes } from "../../widget/composer/read-file.ts";
+import { formatBytes, formatDuration } from "../../widget/i18n/format.ts";
 import { loadLocale } from "../../widget/i18n/load-strings.ts";
 import { en, failureText, type Locale, stringsOf } from "../../widget/i18n/strings.ts";
 

@@ -1,34 +1,18 @@
-/** The files of the message that is being written: which may be attached, and why a file may not. */
+/** The files of the message that is being written, those that are still being read, and why others were refused. */
 
-import {
-  type Attachment,
-  isMediaType,
-  MEDIA_TYPES,
-  type MediaType,
-  SNIFF_BYTES,
-  sniffMediaType,
-} from "../../server/protocol/attachments.ts";
-import type { AgentInfo } from "../../server/protocol/chat.ts";
-import { formatBytes } from "../i18n/format.ts";
+import { html, nothing, type TemplateResult } from "lit";
 import type { Strings } from "../i18n/strings.ts";
+import { lazy } from "../lazy.ts";
 import type { OutgoingMessage } from "../session/chat-session.ts";
-import type { SentFile } from "../session/messages.ts";
-
-/** What the server says about its agent and the files that it takes. */
-export type FileRules = Pick<AgentInfo, "agent" | "attachments" | "max_body_bytes">;
-
-/** A file that will go with the message. */
-export interface DraftFile extends SentFile {
-  readonly attachment: Attachment;
-  /** Whether a sent message shows the picture, too: it stays when this file is removed. */
-  readonly isShared: boolean;
-}
-
-/** What is said about a file, in the language of the moment. */
-export type Sentence = (strings: Strings) => string;
+import { iconButton } from "../ui/buttons.ts";
+import { renderFiles } from "../ui/files.ts";
+import { icons } from "../ui/icons.ts";
+import type { DraftFile, FileRules, Sentence } from "./read-file.ts";
 
 /** Room for what is still to be written, and for the JSON around it. */
 const SPARE_BYTES = 16_384;
+
+const reader = lazy(() => import("./read-file.ts"));
 
 /** Checks and reads files, and owns the object URLs of their previews until they are sent. */
 export class DraftFiles {
@@ -135,30 +119,17 @@ export class DraftFiles {
   }
 
   /** Returns why the file is refused, if it is. */
-  async #addOne(file: File, { agent, attachments }: FileRules, room: number): Promise<Sentence | undefined> {
-    const { name } = file;
-    const { media_types, max_bytes, max_count } = attachments;
-    if (media_types.length === 0) return (strings) => strings.noFilesTaken(agent);
-    if (this.#files.length >= max_count) return (strings) => strings.tooManyFiles(name, max_count);
-    if (file.size > max_bytes) return (strings) => strings.fileTooLarge(name, formatBytes(max_bytes, strings.lang));
-    if (file.size === 0) return (strings) => strings.fileEmpty(name);
-    const taken = this.#files.reduce((sum, { attachment }) => sum + attachment.data.length, 0);
-    if (taken + base64Length(file.size) > room) {
-      return (strings) => strings.filesTooLarge(name, formatBytes(Math.floor((room / 4) * 3), strings.lang));
-    }
+  async #addOne(file: File, rules: FileRules, room: number): Promise<Sentence | undefined> {
     try {
-      const mediaType = sniffMediaType(new Uint8Array(await file.slice(0, SNIFF_BYTES).arrayBuffer()));
-      if (mediaType === undefined || !media_types.includes(mediaType)) {
-        return wrongType(file, mediaType, media_types);
-      }
-      const data = await readBase64(file);
-      if (this.#files.some(({ attachment }) => attachment.data === data)) return (strings) => strings.fileTwice(name);
-      this.#files = [...this.#files, draftFile(file, mediaType, data)];
+      const { readFile } = await reader.load();
+      const read = await readFile(file, { rules, room, files: this.#files });
+      if (typeof read === "function") return read;
+      this.#files = [...this.#files, read];
       this.#onChange();
       return undefined;
     } catch {
-      // The file was moved, or the system denies reading it.
-      return (strings) => strings.fileUnreadable(name);
+      // The file was moved, the system denies reading it, or the code that reads it cannot be loaded.
+      return (strings) => strings.fileUnreadable(file.name);
     }
   }
 }
@@ -175,41 +146,52 @@ export function draftFilesOf({ files, attachments }: OutgoingMessage, isShared: 
   });
 }
 
-function draftFile(file: File, mediaType: MediaType, data: string): DraftFile {
-  const { name, size } = file;
-  const { type } = MEDIA_TYPES[mediaType];
-  const previewUrl = type === "image" ? URL.createObjectURL(file) : undefined;
-  // The proven type, not the claimed one: a WebP that is called .jpg is a fine WebP.
-  const attachment: Attachment = { type, name, mime_type: mediaType, data };
-  return { name, size, mediaType, previewUrl, attachment, isShared: false };
+/** `onRemoved` is called when the person has taken a file out. */
+export function renderDraftFiles(draft: DraftFiles, strings: Strings, onRemoved: () => void): unknown {
+  return renderFiles(draft.files, "draft-files", strings, (file: DraftFile) =>
+    iconButton({
+      part: "remove",
+      label: strings.remove(file.name),
+      icon: icons.close,
+      onClick: (event) => {
+        draft.remove(file);
+        onRemoved();
+        // A click that no pointer made has a count of zero.
+        if (event.detail === 0) focusNeighbour(event);
+      },
+      className: "remove",
+    }),
+  );
 }
 
-function wrongType({ name, type }: File, mediaType: MediaType | undefined, allowed: readonly string[]): Sentence {
-  if (mediaType === undefined && isMediaType(type)) {
-    return (strings) => strings.fileTypeFalse(name, listTypes([type], strings.lang));
-  }
-  return (strings) => strings.fileTypeRefused(name, listTypes(allowed, strings.lang));
+/** The keyboard goes on to the next file that can be taken out; after the last the text field has the focus. */
+function focusNeighbour({ currentTarget }: Event): void {
+  const item = (currentTarget as Element).closest("li");
+  // The next file moves up into this one's place.
+  const place = item?.nextElementSibling ? item : item?.previousElementSibling;
+  place?.querySelector("button")?.focus();
 }
 
-/** "JPEG, PNG, and PDF". A type that this version does not know is named as it is. */
-function listTypes(types: readonly string[], lang: string): string {
-  const labels = types.map((type) => (isMediaType(type) ? MEDIA_TYPES[type].label : type));
-  return new Intl.ListFormat(lang).format(labels);
+export function renderRefusals(draft: DraftFiles, strings: Strings): TemplateResult {
+  return html`
+    ${draft.pending.map(({ name }) => html`<p class="reading">${icons.spinner}${name}</p>`)}
+    ${draft.refusals.length === 0 ? nothing : renderReasons(draft, strings)}
+  `;
 }
 
-/** It has 4 characters for 3 bytes. */
-function base64Length(bytes: number): number {
-  return Math.ceil(bytes / 3) * 4;
-}
-
-function readBase64(file: File): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => {
-      const url = String(reader.result);
-      resolve(url.slice(url.indexOf(",") + 1));
-    };
-    reader.onerror = () => reject(reader.error);
-    reader.readAsDataURL(file);
-  });
+function renderReasons(draft: DraftFiles, strings: Strings): TemplateResult {
+  return html`
+    <div part="refusals" class="refusals">
+      ${icons.alert}
+      <ul class="reasons">
+        ${draft.refusals.map((refusal) => html`<li>${refusal(strings)}</li>`)}
+      </ul>
+      ${iconButton({
+        part: "dismiss",
+        label: strings.dismiss,
+        icon: icons.close,
+        onClick: () => draft.dismissRefusals(),
+      })}
+    </div>
+  `;
 }

@@ -1,5 +1,4 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
-import { createRef, ref } from "lit/directives/ref.js";
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import type { ChatSession, OutgoingMessage } from "../session/chat-session.ts";
 import type { Draft } from "../session/client.ts";
@@ -7,9 +6,10 @@ import type { UserMessage } from "../session/messages.ts";
 import { iconButton } from "../ui/buttons.ts";
 import { ChatPart } from "../ui/chat-part.ts";
 import { icons } from "../ui/icons.ts";
+import { loadUpload } from "../ui/lazy-parts.ts";
 import { type BuiltInPort, canAttach, renderActions, renderAttach } from "./actions.ts";
-import { renderDraftFiles, renderRefusals } from "./attachment-views.ts";
-import { type DraftFile, DraftFiles, draftFilesOf, type Sentence } from "./attachments.ts";
+import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals } from "./attachments.ts";
+import type { DraftFile, Sentence } from "./read-file.ts";
 
 /** Its keyboards have no Shift+Enter: there the button sends, and Enter makes a new line. */
 const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
@@ -45,8 +45,6 @@ export class Composer extends ChatPart implements BuiltInPort {
   isStopping = false;
   /** Grows with each change of the draft. */
   private changes = 0;
-  readonly #field = createRef<HTMLTextAreaElement>();
-  readonly #picker = createRef<HTMLInputElement>();
   readonly #files = new DraftFiles(() => this.#changed());
   #text = "";
   /** Whether the person has typed the text, or a part of it. */
@@ -65,7 +63,8 @@ export class Composer extends ChatPart implements BuiltInPort {
 
   set draft(text: string) {
     this.#isTyped = false;
-    this.#text = text;
+    // What a page sets may be no text.
+    this.#text = String(text ?? "");
     this.#changed();
   }
 
@@ -88,15 +87,22 @@ export class Composer extends ChatPart implements BuiltInPort {
   }
 
   override focus(): void {
-    this.#field.value?.focus({ preventScroll: true });
+    this.#field?.focus({ preventScroll: true });
+  }
+
+  insert(text: string): void {
+    const field = this.#field;
+    field?.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+    this.#input();
   }
 
   pickFiles(): void {
-    this.#picker.value?.click();
+    this.querySelector("input")?.click();
   }
 
   /** Resolves when the files have been read. What is refused is said in place and aloud. */
   async addFiles(files: Iterable<File>): Promise<void> {
+    void loadUpload();
     const outcomes = await this.#files.add([...files], async () => {
       const rules = this.info ?? (await new Promise<AgentInfo>((resolve) => this.#informed.push(resolve)));
       return { rules, besides: [this.session.stateFor(this.editing), this.#text] };
@@ -113,7 +119,7 @@ export class Composer extends ChatPart implements BuiltInPort {
     this.#replace(message.text, draftFilesOf(message, true));
     this.focus();
     this.context.actions.announce(this.context.strings.editing);
-    this.context.actions.editingChanged();
+    this.context.actions.editingChanged(this.editing);
   }
 
   /** Leaves the message as it was. */
@@ -144,7 +150,6 @@ export class Composer extends ChatPart implements BuiltInPort {
         ${renderRefusals(this.#files, strings)} ${renderDraftFiles(this.#files, strings, () => this.focus())}
         <div class=${canAttach(this) ? "composer-row attachable" : "composer-row"}>
           <input
-            ${ref(this.#picker)}
             type="file"
             multiple
             hidden
@@ -153,7 +158,6 @@ export class Composer extends ChatPart implements BuiltInPort {
           />
           ${renderAttach(this, this.context)}
           <textarea
-            ${ref(this.#field)}
             id="input"
             part="input"
             rows="1"
@@ -195,6 +199,10 @@ export class Composer extends ChatPart implements BuiltInPort {
     `;
   }
 
+  get #field(): HTMLTextAreaElement | null {
+    return this.querySelector("textarea");
+  }
+
   get #canSend(): boolean {
     const { pending, files } = this.#files;
     return pending.length === 0 && (files.length > 0 || this.#text.trim() !== "");
@@ -202,7 +210,7 @@ export class Composer extends ChatPart implements BuiltInPort {
 
   readonly #input = (): void => {
     this.#isTyped = true;
-    this.#text = this.#field.value?.value ?? "";
+    this.#text = this.#field?.value ?? "";
     this.#changed();
   };
 
@@ -277,7 +285,7 @@ export class Composer extends ChatPart implements BuiltInPort {
     this.#editing = undefined;
     this.#files.discard();
     this.#replace(text, files);
-    this.context.actions.editingChanged();
+    this.context.actions.editingChanged(this.editing);
   }
 
   #replace(text: string, files: readonly DraftFile[]): void {
@@ -297,7 +305,7 @@ export class Composer extends ChatPart implements BuiltInPort {
   }
 
   #growField(): void {
-    const field = this.#field.value;
+    const field = this.#field;
     if (!field) return;
     const { length } = field.value;
     // With `auto` a browser looks through all of the text for its direction each time that it is laid out.

@@ -1,17 +1,15 @@
 import { LitElement, type PropertyValues, type TemplateResult, unsafeCSS } from "lit";
-import { createRef } from "lit/directives/ref.js";
 import type { Composer } from "../composer/composer.ts";
 import { FileDrop } from "../composer/file-drop.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
-import type { SendOptions, SendOutcome, SendResult } from "../session/chat-session.ts";
+import { lazy } from "../lazy.ts";
+import type { ApprovalDecision, SendOptions, SendOutcome, SendResult } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";
 import type { OutgoingMessage } from "../session/conversation.ts";
-import { exportTranscript, type TranscriptFormat } from "../session/export.ts";
+import type { TranscriptFormat } from "../session/export.ts";
 import type { AssistantMessage, Message, UserMessage } from "../session/messages.ts";
 import baseStyles from "../styles/base.css";
 import composerStyles from "../styles/composer.css";
-import feedbackStyles from "../styles/feedback.css";
-import keyPromptStyles from "../styles/key-prompt.css";
 import markdownStyles from "../styles/markdown.css";
 import messageStyles from "../styles/message.css";
 import screenStyles from "../styles/screen.css";
@@ -60,6 +58,7 @@ export class AgentChat extends LitElement implements face.AgentChat {
   static override properties = {
     ...litProperties(),
     suggested: { state: true },
+    editing: { state: true },
     isKeyPromptMissing: { state: true },
   };
 
@@ -72,20 +71,21 @@ export class AgentChat extends LitElement implements face.AgentChat {
     stepsStyles,
     markdownStyles,
     composerStyles,
-    keyPromptStyles,
-    feedbackStyles,
   ].map(unsafeCSS);
 
-  /** Where an element finds its server that does not name one: where its script came from. Empty where that is not known. */
+  /**
+   * The server of elements without the attribute `server`: the one that the script was loaded from. Empty if that is
+   * not known.
+   */
   static defaultServer = "";
 
   /** What the page offers to say next. */
   private suggested: readonly string[] = [];
+  /** Id of the message that is being changed. */
+  private editing: string | undefined;
   /** Whether the form that asks for a key could not be loaded. */
   private isKeyPromptMissing = false;
 
-  readonly #list = createRef<MessageList>();
-  readonly #composer = createRef<Composer>();
   readonly #locale = new LocaleController(this);
   readonly #theme = new ThemeWatcher(this);
   readonly #announcer = new Announcer(this);
@@ -103,7 +103,7 @@ export class AgentChat extends LitElement implements face.AgentChat {
     context: () => this.#context,
     drawn: async ({ id }) => {
       await this.updateComplete;
-      return this.#list.value?.find(id) ?? null;
+      return this.renderRoot.querySelector<MessageList>("agent-chat-messages")?.find(id) ?? null;
     },
   });
   /** For this element alone: its `style` belongs to the site. */
@@ -122,7 +122,9 @@ export class AgentChat extends LitElement implements face.AgentChat {
     new VisualViewportController(this, () => this.renderRoot.querySelector<HTMLElement>(".chat"));
   }
 
-  /** Sends a message as if the person had typed it; resolves when the answer is over, rejects if there is to be none. */
+  /**
+   * Sends a message as if the person had typed it; resolves when the answer is over, rejects if there is to be none.
+   */
   async send(text: string): Promise<void> {
     const stops = this.#stops;
     await this.#restored();
@@ -132,6 +134,20 @@ export class AgentChat extends LitElement implements face.AgentChat {
     const { outcome, ended } = this.#send({ text: text.trim(), attachments: [], files: [] });
     if (outcome !== "accepted") throw new Error(`cannot send while the session is ${session.status}`);
     if (this.#stops > stops) this.stop();
+    await ended;
+  }
+
+  /**
+   * Answers the tool calls that wait for approval, each of them exactly once; resolves when the answer that goes on
+   * with them is over, rejects if there is none.
+   */
+  async decide(decisions: readonly ApprovalDecision[]): Promise<void> {
+    await this.#restored();
+    const session = this.#client?.session;
+    if (!session) throw new Error("decide: the element is not in a page, or has no server");
+    const { outcome, ended } = session.decide(decisions);
+    if (outcome === "busy") throw new Error(`cannot decide while the session is ${session.status}`);
+    if (outcome !== "accepted") throw new TypeError("decide: there must be one decision for each call that waits");
     await ended;
   }
 
@@ -150,9 +166,9 @@ export class AgentChat extends LitElement implements face.AgentChat {
 
   /** Puts the cursor where the person goes on: the text field, or the field for the key. */
   focusComposer(): void {
-    const keyField = this.renderRoot.querySelector<HTMLElement>("#key");
+    const keyField = this.shadowRoot?.querySelector<HTMLElement>("#key");
     if (keyField) keyField.focus({ preventScroll: true });
-    else this.#composer.value?.focus();
+    else this.#composer?.focus();
   }
 
   /** Puts a text into the text field, in place of what is there, for the person to send. */
@@ -173,6 +189,7 @@ export class AgentChat extends LitElement implements face.AgentChat {
     await this.#restored();
     const { strings, modes } = this.#context;
     const shown = this.#messages.map((message) => withoutHidden(message, modes));
+    const { exportTranscript } = await transcripts.load();
     return exportTranscript(format, shown, {
       you: strings.you,
       agent: strings.agentSaid(modes.agent),
@@ -180,7 +197,10 @@ export class AgentChat extends LitElement implements face.AgentChat {
     });
   }
 
-  /** Offers messages to send with one click, until one is sent or the conversation begins anew; an empty list offers none. */
+  /**
+   * Offers messages to send with one click, until one is sent or the conversation begins anew; an empty list offers
+   * none.
+   */
   suggest(texts: Iterable<string>): void {
     if (typeof texts === "string") throw new TypeError("suggest: texts must be a list of strings");
     this.suggested = [...texts].map(String);
@@ -198,6 +218,10 @@ export class AgentChat extends LitElement implements face.AgentChat {
 
   get #client(): Client | undefined {
     return this.#clients.client;
+  }
+
+  get #composer(): Composer | null | undefined {
+    return this.shadowRoot?.querySelector("agent-chat-composer");
   }
 
   get #messages(): readonly Message[] {
@@ -256,14 +280,12 @@ export class AgentChat extends LitElement implements face.AgentChat {
       client: this.#client,
       disclaimer: this.disclaimer,
       suggested: this.suggested,
-      editing: this.#composer.value?.editing,
+      editing: this.editing,
       isDragging: this.#drop.isDragging,
       isKeyPromptMissing: this.isKeyPromptMissing,
       isEndVisible: this.#scroll.isEndVisible,
       newAnswers: this.#scroll.newAnswers,
       announcements: this.#announcer.render(),
-      list: this.#list,
-      composer: this.#composer,
       canEdit: this.#canEdit,
       unsent: this.#unsent,
       onKeyDown: this.#keyDown,
@@ -288,8 +310,10 @@ export class AgentChat extends LitElement implements face.AgentChat {
     },
     edit: (message) => this.#edit(message),
     recall: () => this.#recall(),
-    cancelEdit: () => this.#composer.value?.cancelEdit(),
-    editingChanged: () => this.requestUpdate(),
+    cancelEdit: () => this.#composer?.cancelEdit(),
+    editingChanged: (id) => {
+      this.editing = id;
+    },
     saveDraft: (draft) => this.#client?.saveDraft(draft),
     withdraw: () => revokePreviews(this.#client?.session.withdraw()?.files ?? []),
     submitKey: (key) => void this.#client?.submitKey(key),
@@ -346,8 +370,8 @@ export class AgentChat extends LitElement implements face.AgentChat {
   #edit(message: UserMessage): void {
     const session = this.#client?.session;
     const unsent = session?.withdraw();
-    if (unsent) this.#composer.value?.putBefore(unsent);
-    else if (session?.canEdit(message)) this.#composer.value?.edit(message, session.outgoing(message));
+    if (unsent) this.#composer?.putBefore(unsent);
+    else if (session?.canEdit(message)) this.#composer?.edit(message, session.outgoing(message));
   }
 
   #recall(): void {
@@ -362,14 +386,13 @@ export class AgentChat extends LitElement implements face.AgentChat {
 
   /** Escape leaves the message that is being changed, or else stops the answer. */
   readonly #keyDown = (event: KeyboardEvent): void => {
-    const composer = this.#composer.value;
-    const isEditing = composer?.editing !== undefined;
+    const isEditing = this.editing !== undefined;
     // 229: the key of an input method, also where Safari says that the composition is over.
     if (event.key !== "Escape" || event.isComposing || event.keyCode === 229) return;
     if (!isEditing && this.#client?.session.status !== "running") return;
     // A launcher around the element closes on an Escape that nothing has used.
     event.preventDefault();
-    if (isEditing) composer.cancelEdit();
+    if (isEditing) this.#composer?.cancelEdit();
     else this.stop();
   };
 
@@ -396,7 +419,7 @@ export class AgentChat extends LitElement implements face.AgentChat {
 
   /** Forgets with the conversation what was being changed, offered and spoken. */
   #clear(): void {
-    this.#composer.value?.cancelEdit();
+    this.#composer?.cancelEdit();
     this.suggested = [];
     this.#announcer.clear();
     this.#announcer.say(this.#context.strings.begunAnew);
@@ -404,8 +427,9 @@ export class AgentChat extends LitElement implements face.AgentChat {
 
   /** Before the first drawing there is no composer: what is asked of it waits. */
   async #withComposer<Result>(use: (composer: Composer) => Result): Promise<Awaited<Result> | undefined> {
-    if (!this.#composer.value) await this.updateComplete;
-    return this.#composer.value && (await use(this.#composer.value));
+    if (!this.#composer) await this.updateComplete;
+    const composer = this.#composer;
+    return composer ? await use(composer) : undefined;
   }
 
   /** Resolves when what an earlier page load has kept is there: it would undo what is asked of the element before. */
@@ -440,7 +464,7 @@ export class AgentChat extends LitElement implements face.AgentChat {
       actions: this.#actions,
       renderers: this.renderers ?? NOTHING,
       toolRenderers: this.toolRenderers ?? NOTHING,
-      composerActions: this.composerActions ?? NO_ACTIONS,
+      composerActions: Array.isArray(this.composerActions) ? this.composerActions : NO_ACTIONS,
     };
     if (!known || !hasSameEntries(known, context)) this.#context = context;
   }
@@ -456,6 +480,8 @@ export class AgentChat extends LitElement implements face.AgentChat {
     style.setProperty("--_accent", isColor ? this.accent : "");
   }
 }
+
+const transcripts = lazy(() => import("../session/export.ts"));
 
 /** Where a script that a site has bundled finds its server. */
 function siteServer(): string {

@@ -69,8 +69,7 @@ export class ClientController implements ReactiveController {
    * none.
    */
   connect(address: string): Client | undefined {
-    this.client?.close();
-    this.client = undefined;
+    this.#leave();
     const { apiKey, id } = this.#host;
     let server: URL;
     try {
@@ -103,6 +102,15 @@ export class ClientController implements ReactiveController {
   /** To be called when the element says otherwise whether the conversation outlives a reload. */
   persistChanged(): void {
     this.client?.persist(this.#persists);
+  }
+
+  /** Ends what goes on with a server, for good. */
+  #leave(): void {
+    const { client } = this;
+    if (!client) return;
+    client.close();
+    this.client = undefined;
+    revokePreviews(client.session.messages.flatMap((message) => (message.role === "user" ? message.files : [])));
   }
 
   get #persists(): boolean {

@@ -53,7 +53,10 @@ export class AgentChatTokenEvent extends Event implements face.AgentChatTokenEve
   }
 }
 
-/** A tool was called (`status` is `running`), or its call is over: `completed`, `failed` or `stopped`. */
+/**
+ * A tool was called (`status` is `running`), its call needs approval (`waiting`), or is over: `completed`, `failed` or
+ * `stopped`.
+ */
 export class AgentChatToolEvent extends Event implements face.AgentChatToolEvent {
   /** The call's id: the same in both events. */
   readonly callId: string;
@@ -63,6 +66,8 @@ export class AgentChatToolEvent extends Event implements face.AgentChatToolEvent
   readonly arguments: string;
   /** Absent while the call runs, and when it was stopped. */
   readonly output: string | undefined;
+  /** Present where the call needs approval. */
+  readonly approval: ToolBlock["approval"];
 
   constructor(call: ToolBlock) {
     super("agent-chat-tool", ACROSS);
@@ -71,6 +76,7 @@ export class AgentChatToolEvent extends Event implements face.AgentChatToolEvent
     this.status = call.status;
     this.arguments = call.arguments;
     this.output = call.output;
+    this.approval = call.approval;
   }
 }
 

@@ -24,6 +24,17 @@ export type StepMode = "auto" | "open" | "closed" | "hidden";
 /** What was wrong with an answer. */
 export type FeedbackReason = "incorrect" | "incomplete" | "off_topic" | "harmful";
 
+/** The person's answer to a tool call that needs approval. */
+export interface ApprovalDecision {
+  /** The `callId` of the call. */
+  readonly id: string;
+  readonly approved: boolean;
+  /** Why it was declined, for the model. */
+  readonly reason?: string;
+  /** Changed arguments, as one JSON text, for a tool that lets them be edited. */
+  readonly arguments?: string;
+}
+
 // Begin of what `npm run docs` writes from properties.ts.
 
 /** Properties that both elements have. */
@@ -109,6 +120,11 @@ export interface AgentChat extends HTMLElement, ChatProperties {
    * Sends a message as if the person had typed it; resolves when the answer is over, rejects if there is to be none.
    */
   send(text: string): Promise<void>;
+  /**
+   * Answers the tool calls that wait for approval, each of them exactly once; resolves when the answer that goes on with
+   * them is over, rejects if there is none.
+   */
+  decide(decisions: readonly ApprovalDecision[]): Promise<void>;
   /** Stops the running answer, or that to a message which is about to be sent; what was said so far stays. */
   stop(): void;
   /** Starts a new conversation. */
@@ -172,7 +188,10 @@ export interface AgentChatTokenEvent extends Event {
   readonly messageId: string;
 }
 
-/** A tool was called (`status` is `running`), or its call is over: `completed`, `failed` or `stopped`. */
+/**
+ * A tool was called (`status` is `running`), its call needs approval (`waiting`), or is over: `completed`, `failed` or
+ * `stopped`.
+ */
 export interface AgentChatToolEvent extends Event {
   /** The call's id: the same in both events. */
   readonly callId: string;
@@ -184,6 +203,8 @@ export interface AgentChatToolEvent extends Event {
   readonly arguments: string;
   /** Absent while the call runs, and when it was stopped. */
   readonly output: string | undefined;
+  /** Present where the call needs approval: what the person is asked, and until when (a date as in ISO 8601). */
+  readonly approval: { readonly text: string; readonly expires_at: string } | undefined;
 }
 
 /** An answer ended. */

@@ -1,6 +1,4 @@
-/** Sizes, times and lists, as people read them in a language. */
-
-import { isMediaType, MEDIA_TYPES } from "../../server/protocol/attachments.ts";
+/** Sizes and times, as people read them in a language. */
 
 /** "20 MB", "512B", in the binary units that the limits are given in. */
 export function formatBytes(bytes: number, lang: string): string {
@@ -17,12 +15,6 @@ export function formatDuration(milliseconds: number, lang: string): string {
   const whole = Math.round(seconds);
   const rest = format(whole % 60, "second", lang);
   return whole < 60 ? rest : `${format(Math.floor(whole / 60), "minute", lang)} ${rest}`;
-}
-
-/** "JPEG, PNG, and PDF". A type that this version does not know is named as it is. */
-export function formatMediaTypes(types: readonly string[], lang: string): string {
-  const labels = types.map((type) => (isMediaType(type) ? MEDIA_TYPES[type].label : type));
-  return new Intl.ListFormat(lang).format(labels);
 }
 
 /** One digit after the point at most, and `digits` at least. Sizes keep their space, times are written closely. */

@@ -14,8 +14,9 @@ const locales: Readonly<Record<string, Lazy<{ readonly locale: Locale }>>> = {
 };
 
 /**
- * The texts for a language tag such as `de-CH`; English where there is no translation. Resolves when they are there, however
- * often that has to be tried, and to English when the signal aborts. `onFailure` is called when they could not be loaded.
+ * The texts for a language tag such as `de-CH`; English where there is no translation. Resolves when they are there,
+ * however often that has to be tried, and to English when the signal aborts. `onFailure` is called when they could not
+ * be loaded.
  */
 export async function loadLocale(tag: string, signal?: AbortSignal, onFailure?: () => void): Promise<Locale> {
   const [code = ""] = tag.toLowerCase().split("-");

@@ -3,7 +3,7 @@
 import type { Failure, FailureCode } from "../session/messages.ts";
 
 export const en = {
-  /** A language tag: how numbers are written, and what screen readers are told. */
+  /** A language tag: numbers are written and screen readers pronounce the texts by it. */
   lang: "en",
 
   conversation: "Conversation",
@@ -192,7 +192,7 @@ type Texts<Table> = {
 /** A translation. English stands in for what it lacks, but a test wants all of it. */
 export type Locale = Partial<Strings> & Pick<Strings, "lang">;
 
-/** Texts of a site's own, in place of ours: each as a text or as a function, whichever the built-in one is. */
+/** Texts of a site's own, in place of ours: each as a text or as a function. */
 export type StringsOverride = {
   readonly [Name in keyof Omit<Strings, "lang">]?: Strings[Name] | string | (() => string);
 };

@@ -1,6 +1,6 @@
 /**
- * `<agent-chat-launcher>`: the round button in the corner. It is drawn without Lit, because most visitors of a page never
- * press it; the panel with the chat is loaded when it is needed.
+ * `<agent-chat-launcher>`: the round button in the corner. It is drawn without Lit, because most visitors of a page
+ * never press it; the panel with the chat is loaded when it is needed.
  */
 
 import {
@@ -21,9 +21,9 @@ import type { ButtonState, Launcher, LauncherPanel } from "./panel.ts";
 import { hasOpened } from "./state.ts";
 
 /** What the button is called without a label, by language: put here by the build. */
-declare const PARLEY_OPEN_CHAT: Readonly<Record<string, string>>;
+declare const PARLEY_OPEN_CHAT: string;
 
-const openChat = PARLEY_OPEN_CHAT;
+const openChat: Readonly<Record<string, string>> = JSON.parse(PARLEY_OPEN_CHAT);
 
 const rows = rowsOf("launcher").filter(([, { kind }]) => kind !== "inherited");
 
@@ -128,7 +128,10 @@ export class AgentChatLauncher extends HTMLElement implements Launcher {
     return (this.#drawing ?? Promise.resolve(true)).then(() => this.#panel?.updateComplete ?? true);
   }
 
-  /** Opens the panel and puts the cursor into its text field; resolves when both are done, or the launcher has left the page. */
+  /**
+   * Opens the panel and puts the cursor into its text field; resolves when both are done, or the launcher has left the
+   * page.
+   */
   async open(): Promise<void> {
     const panel = await this.#load();
     await panel?.open();

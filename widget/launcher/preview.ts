@@ -1,4 +1,7 @@
-/** The bubble beside the closed launcher: a few words of the site's, or the beginning of an answer that arrived meanwhile. */
+/**
+ * The bubble beside the closed launcher: a few words of the site's, or the beginning of an answer that arrived
+ * meanwhile.
+ */
 
 import { warnOfValue } from "../element/properties.ts";
 import type { AgentChatLauncher } from "../element/public-types.ts";

@@ -1,6 +1,6 @@
 /** When something happens by itself: after a time, when the page was read, or when the visitor is about to leave it. */
 
-/** What a page's author is told about a value that is no trigger. */
+/** Names the valid values in the warning about a wrong one. */
 export const TRIGGERS = 'a time in milliseconds, a part of the page such as "50%", "exit", or several of them';
 
 /** The longest time that a browser's timer takes; it would act at once on a longer one. */
@@ -9,8 +9,8 @@ const MAX_MS = 2_147_483_647;
 type Watch = (act: () => void, signal: AbortSignal) => void;
 
 /**
- * Calls `act` at the first of the triggers that a text names, or when the page comes into view after it. Returns what cancels
- * it, and `undefined` for any other text.
+ * Calls `act` at the first of the triggers that a text names, or when the page comes into view after it. Returns what
+ * cancels it, and `undefined` for any other text.
  */
 export function onTrigger(value: string | number, act: () => void): (() => void) | undefined {
   const watches = String(value).trim().split(/\s+/).map(watchOf);

@@ -14,15 +14,18 @@ const BULLET = /^ {0,3}(?:[*+-]|\d{1,9}[.)])(?=\s|$)/;
 /** The bullet of an item at the very start of a line: nothing inside an item stands there. */
 const OUTER_BULLET = /^(?:([*+-])|\d{1,9}([.)]))(?=\s|$)/;
 
-/** Text that may be an underlined heading: one of its first hundred lines shows it, and of more lines marked decides. */
+/**
+ * Text that may be an underlined heading: one of its first hundred lines shows it, and of more lines marked decides.
+ */
 const UNDERLINE = /^.+(\n.+){0,99}?\n {0,3}[=-]+[ \t]*(\n|$)|^(.+\n){100}/;
 
 /** Where marked's rule for a table goes on from the head to the rows. */
 const TABLE_ROWS = "(?:\\n((?:(?!";
 
 /**
- * marked's paragraph rule looks for a table at every line, and then reads the whole of it: quadratic for lines that only
- * look like tables. Two lines decide, so the look-ahead ends there. If marked changes the rule, it is used as it is.
+ * marked's paragraph rule looks for a table at every line, and then reads the whole of it: quadratic for lines that
+ * only look like tables. Two lines decide, so the look-ahead ends there. If marked changes the rule, it is used as it
+ * is.
  */
 function boundedRules(rules: Rules["block"]): Rules["block"] {
   const { paragraph, table } = rules;
@@ -134,7 +137,9 @@ function kindOf(line: string): string | undefined {
   return character ?? delimiter;
 }
 
-/** Where to stop reading a list: before another one, or before too many lines that belong to an item only by laziness. */
+/**
+ * Where to stop reading a list: before another one, or before too many lines that belong to an item only by laziness.
+ */
 function listEnd(src: string): number {
   const kind = kindOf(src);
   const indent = (BULLET.exec(src)?.[0].length ?? 1) + 1;

@@ -9,7 +9,9 @@ const BOXES = ".code, .table";
 
 const codeBlocks = lazy(() => import("./code-blocks/code-blocks.ts"));
 
-/** Gives the drawn boxes of an answer their tools, and code its colours. Without them they are whole, and can be copied. */
+/**
+ * Gives the drawn boxes of an answer their tools, and code its colours. Without them they are whole, and can be copied.
+ */
 export class BoxTools {
   readonly #strings: Strings;
   readonly #signal: AbortSignal;

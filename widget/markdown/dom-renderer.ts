@@ -1,7 +1,7 @@
 /**
- * Draws blocks into the page. A block that was drawn before is compared with its source first: where that is the same, the
- * element stays untouched, and where it has grown, only the new items, rows, lines or words are drawn. So the cost of a
- * piece does not grow with the block, and every node that can stay is kept.
+ * Draws blocks into the page. A block that was drawn before is compared with its source first: where that is the same,
+ * the element stays untouched, and where it has grown, only the new items, rows, lines or words are drawn. So the cost
+ * of a piece does not grow with the block, and every node that can stay is kept.
  */
 
 import type { Links, MarkedToken, Token, Tokens } from "marked";
@@ -13,8 +13,13 @@ import { patchChildren, removeFrom, setAttribute } from "./patch-dom.ts";
 import { appendInline, appendText, element, type InlineContext } from "./render-inline.ts";
 import { type BlockRenderers, type Delimiter, type RenderBlock, rendererOf } from "./renderers.ts";
 
-/** Shortest part of a code block that is a box of its own: a browser lays out only the last one while a program grows. */
+/**
+ * Shortest part of a code block that is a box of its own: a browser lays out only the last one while a program grows.
+ */
 const CODE_CHUNK = 4096;
+
+/** Blocks without Markdown inside: brackets in them are no links, and what a renderer has drawn stays. */
+const LITERAL = /^(?:code|html|delimited)$/;
 
 const LANGUAGE_NAME = /^[a-z0-9+#-]{1,30}$/;
 
@@ -66,11 +71,12 @@ export class DomRenderer {
   }
 
   /**
-   * Returns the element of a block: `live`, the one that stands in its place, if it can be kept. Of an open block the parts
-   * that are settled stay as they are, and `token` is the rest.
+   * Returns the element of a block: `live`, the one that stands in its place, if it can be kept. Of an open block the
+   * parts that are settled stay as they are, and `token` is the rest.
    */
   block(token: MarkedToken, live: Element | null | undefined, open = NOTHING_SETTLED): HTMLElement {
-    const key = this.#key(`${token.type} ${open.done} ${token.raw}`);
+    const source = `${token.type} ${open.done} ${token.raw}`;
+    const key = LITERAL.test(token.type) ? source : this.#key(source);
     if (live instanceof HTMLElement && this.#sources.get(live) === key) return live;
     const node = this.#draw(token, live, open);
     this.#sources.set(node, key);
@@ -287,8 +293,8 @@ function kept<Name extends keyof HTMLElementTagNameMap>(
 }
 
 /**
- * An element that holds blocks has the direction of its first text. Each text in it has its own, by `unicode-bidi` in the
- * style sheet: one Arabic paragraph does not turn an English list around.
+ * An element that holds blocks has the direction of its first text. Each text in it has its own, by `unicode-bidi` in
+ * the style sheet: one Arabic paragraph does not turn an English list around.
  */
 function withDirection<Node extends HTMLElement>(node: Node): Node {
   setAttribute(node, "dir", "auto");

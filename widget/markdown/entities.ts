@@ -7,8 +7,8 @@ const known = new Map<string, string>();
 
 /**
  * The browser knows all 2,125 names; a table of our own would be as large as the rest of this folder. Only letters and
- * digits get here, so the HTML that is parsed can be nothing but this one reference. Trusted Types ask for a policy: this
- * borrows Lit's, by a template that Lit takes for its own.
+ * digits get here, so the HTML that is parsed can be nothing but this one reference. Trusted Types ask for a policy:
+ * this borrows Lit's, by a template that Lit takes for its own.
  */
 function named(name: string): string {
   const whole = `&${name};`;

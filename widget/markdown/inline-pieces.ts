@@ -13,9 +13,9 @@ const BASE64_RUN = /[A-Za-z0-9+/=]*\)?/y;
 const MARKS = /[*_~]+|[[<`\\!]/g;
 
 /**
- * Cuts inline text into pieces that are lexed apart, at a single white space where there is one. The cuts depend only on
- * the text before them, so text that grows keeps its earlier pieces. Pieces with no white space between them make one
- * word, so they are returned together.
+ * Cuts inline text into pieces that are lexed apart, at a single white space where there is one. The cuts depend only
+ * on the text before them, so text that grows keeps its earlier pieces. Pieces with no white space between them make
+ * one word, so they are returned together.
  */
 export function inlinePieces(source: string): string[][] {
   const groups: string[][] = [[]];

@@ -141,8 +141,8 @@ const SAMPLES = [
 ];
 
 /**
- * Lexes samples while the page is idle, so that the browser has compiled marked's rules before the first answer comes. All of
- * them take 150 ms on a slow phone, so they are lexed one by one.
+ * Lexes samples while the page is idle, so that the browser has compiled marked's rules before the first answer comes.
+ * All of them take 150 ms on a slow phone, so they are lexed one by one.
  */
 export function warmUpLexer([sample, ...others]: readonly string[] = SAMPLES): void {
   if (sample === undefined) return;

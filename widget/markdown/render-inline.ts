@@ -31,8 +31,8 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
 const ENDLESS_MARKS = /(\p{M}{30})(?=\p{M})/gu;
 
 /**
- * Appends text as text, joined to a text node that is already last, so that growing text keeps its node. Overlong runs of
- * combining marks continue on a dotted circle, so that none is lost.
+ * Appends text as text, joined to a text node that is already last, so that growing text keeps its node. Overlong runs
+ * of combining marks continue on a dotted circle, so that none is lost.
  */
 export function appendText(parent: Parent, text: string): void {
   if (text === "") return;

@@ -3,7 +3,9 @@
  * element's property `renderers`.
  */
 
-/** Draws a block from its text. A renderer that is large imports what it needs here, so that it is loaded when needed. */
+/**
+ * Draws a block from its text. A renderer that is large imports what it needs here, so that it is loaded when needed.
+ */
 export type RenderBlock = (text: string, block: RenderedBlock) => Node | Promise<Node>;
 
 /** What a renderer gets besides the text. */
@@ -18,9 +20,9 @@ export interface RenderedBlock {
 
 /**
  * By language of a fence in lower case (`csv`), or by delimiter: one that opens and closes (`$$`), or two with a space
- * between them (`\[ \]`). A block between delimiters begins and ends with a line, and has no blank line in it. Each block is
- * rendered once, as soon as it has ended. A renderer that throws leaves the block as it is written, and a warning in the
- * console.
+ * between them (`\[ \]`). A block between delimiters begins and ends with a line, and has no blank line in it. Each
+ * block is rendered once, as soon as it has ended. A renderer that throws leaves the block as it is written, and a
+ * warning in the console.
  */
 export type BlockRenderers = Readonly<Record<string, RenderBlock>>;
 

@@ -5,9 +5,15 @@ import { DomRenderer, type Renderable } from "./dom-renderer.ts";
 import { trimIncompleteTail } from "./heal.ts";
 import { collectLinks, type LexedBlocks, lexBlocks, noLinks, normalizedLabels, settledBlocks } from "./lexer.ts";
 import { isRestOf, NOTHING_SETTLED, splitLongBlock } from "./long-blocks.ts";
+import { removeFrom } from "./patch-dom.ts";
 import { element, type ImageStatus, listenForImages } from "./render-inline.ts";
 import { type BlockRenderers, delimitersOf } from "./renderers.ts";
-import { Sections } from "./sections.ts";
+
+/**
+ * Blocks of one section. A browser looks through all children of an element of which one grows, with each frame, and
+ * lays out all that is in view. So the blocks of a long answer stand in sections behind the first ones.
+ */
+const SECTION_SIZE = 32;
 
 /** The part of the chat's context that Markdown needs. */
 export interface MarkdownContext {
@@ -27,9 +33,9 @@ interface Bracketed {
 /**
  * Renders Markdown that arrives piece by piece into an element whose children it owns.
  *
- * Only the tail of the text is lexed: the blocks that a later character can still change. A block that nothing can change
- * any more is settled: drawn from its own source, handed to its renderer, and left alone. So the result is that of the
- * whole text rendered at once, and the cost of a piece does not grow with the answer.
+ * Only the tail of the text is lexed: the blocks that a later character can still change. A block that nothing can
+ * change any more is settled: drawn from its own source, handed to its renderer, and left alone. So the result is that
+ * of the whole text rendered at once, and the cost of a piece does not grow with the answer.
  */
 export class MarkdownStream {
   readonly #root: HTMLElement;
@@ -221,5 +227,53 @@ export class MarkdownStream {
     } catch (error) {
       console.warn(`<agent-chat>: a renderer failed for this block, which stays as it is written:\n${text}`, error);
     }
+  }
+}
+
+/** The blocks of an answer, numbered from 0: the first ones are children of the root, the others of its sections. */
+class Sections {
+  readonly #root: HTMLElement;
+
+  constructor(root: HTMLElement) {
+    this.#root = root;
+  }
+
+  at(index: number): Element | undefined {
+    return this.#parentOf(index)?.children[index % SECTION_SIZE];
+  }
+
+  /** Puts a block into the place of the one with this number, or behind the last one. */
+  put(index: number, node: Element): void {
+    const live = this.at(index);
+    if (live === node) return;
+    if (live) live.replaceWith(node);
+    else (this.#parentOf(index) ?? this.#add()).append(node);
+  }
+
+  /** Removes the blocks from this number on. */
+  removeFrom(index: number): void {
+    const parent = this.#parentOf(index);
+    if (!parent) return;
+    removeFrom(parent.children[index % SECTION_SIZE] ?? null);
+    if (parent === this.#root) return;
+    removeFrom(parent.nextSibling);
+    if (index % SECTION_SIZE === 0) parent.remove();
+    for (const section of [...this.#root.children].slice(-2)) {
+      if (section.matches(".passed")) section.classList.remove("passed");
+    }
+  }
+
+  /** The first blocks stand in the root itself. */
+  #parentOf(index: number): Element | undefined {
+    return index < SECTION_SIZE ? this.#root : this.#root.children[SECTION_SIZE - 1 + Math.floor(index / SECTION_SIZE)];
+  }
+
+  #add(): Element {
+    // Not the section before: it is in view, and would be left out and taken in again in one frame.
+    const before = this.#root.lastElementChild?.previousElementSibling;
+    if (before?.matches(".section")) before.classList.add("passed");
+    const section = element("div", "section");
+    this.#root.append(section);
+    return section;
   }
 }

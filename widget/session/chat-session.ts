@@ -26,6 +26,7 @@ import {
 import type { ReconnectPolicy } from "./reconnect-policy.ts";
 import { isRunLost, ResumableRun } from "./resumable-run.ts";
 
+export type { ApprovalDecision } from "../transport/transport.ts";
 export type { OutgoingMessage } from "./conversation.ts";
 
 export interface SendOptions {
@@ -62,7 +63,9 @@ export interface SessionListener {
 export interface SessionOptions extends SessionListener {
   readonly transport: Transport;
   readonly reconnect: ReconnectPolicy;
-  /** The error as the conversation shows it; `undefined` if the message waits for a key that the person is asked for. */
+  /**
+   * The error as the conversation shows it; `undefined` if the message waits for a key that the person is asked for.
+   */
   readonly classifyError: (error: ErrorEvent) => ErrorEvent | undefined;
 }
 
@@ -247,7 +250,10 @@ export class ChatSession {
   #newRun(position?: RunPosition): ResumableRun {
     const { transport, reconnect } = this.#options;
     if (!position) this.#reportedUntil = 0;
-    return new ResumableRun({ transport, reconnect, start: this.#conversation.start, position });
+    // Decisions are not stored: without them, what would be sent is the message, which declines the calls.
+    const isDecided = this.#conversation.lastAnswer?.blocks.some((block) => block.type === "tool" && block.approval);
+    const start = isDecided ? undefined : this.#conversation.start;
+    return new ResumableRun({ transport, reconnect, start, position });
   }
 
   /** Follows a run until it has ended, or another one has its place. */

@@ -16,7 +16,7 @@ export type { Draft } from "./tab-slot.ts";
 export interface ClientOptions extends SessionListener {
   /** See `parseServer`. */
   readonly server: URL;
-  /** Id of the element, or an empty text: it tells several chats of one server in one tab apart. */
+  /** Id of the element, or an empty text: it distinguishes several chats of one server in one tab. */
   readonly id: string;
   /** A key that the site brings, or an empty text. */
   readonly siteKey: string;
@@ -40,7 +40,8 @@ export class Client {
   #phase: "connecting" | "ready" | "unreachable" = "connecting";
   /** Of the conversation that was restored. */
   #agent = "";
-  #isLoading = false;
+  /** Ends the asking about the agent; absent while nothing is asked. */
+  #loading: AbortController | undefined;
   #isCheckingKey = false;
   /** Whether the server has accepted the typed key. */
   #isKeyProven = false;
@@ -203,7 +204,8 @@ export class Client {
 
   /** Ends a run and disconnects; `open` goes on. */
   close(): void {
-    this.#isLoading = false;
+    this.#loading?.abort();
+    this.#loading = undefined;
     this.session.stop();
     this.networkChanged();
     this.#keeper.close();
@@ -211,20 +213,19 @@ export class Client {
 
   /** Asks again and again, until the server answers. */
   async #load(): Promise<void> {
-    if (this.#info || this.#isLoading) return;
-    this.#isLoading = true;
-    while (!(await this.#fetchInfo())) {
-      await this.reconnect.wait();
-      if (!this.#isLoading) return;
-    }
-    this.#isLoading = false;
+    if (this.#info || this.#loading) return;
+    this.#loading = new AbortController();
+    const { signal } = this.#loading;
+    while (!(await this.#fetchInfo(signal)) && !signal.aborted) await this.reconnect.wait();
+    if (!signal.aborted) this.#loading = undefined;
   }
 
-  async #fetchInfo(): Promise<boolean> {
-    let info: AgentInfo;
-    try {
-      info = await fetchAgentInfo(this.server);
-    } catch {
+  /** Returns whether the server has answered. */
+  async #fetchInfo(signal: AbortSignal): Promise<boolean> {
+    const info = await fetchAgentInfo(this.server, signal).catch(() => undefined);
+    // The element has left the page, or has another server by now.
+    if (signal.aborted) return false;
+    if (!info) {
       // Down, blocked or not a chat server: for the person it is the same, with one way out.
       this.#phase = "unreachable";
       this.#options.onChange();

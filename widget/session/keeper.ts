@@ -197,14 +197,17 @@ export class ConversationKeeper {
     this.#isLocking = true;
     const releaseLock = await lockConversation(id);
     this.#isLocking = false;
+    if (this.#id === id && this.#slot) {
+      if (releaseLock) this.#isOwner = true;
+      else this.#useNewId();
+    }
     this.#keepLock(id, releaseLock);
-    if (this.#id === id && releaseLock) this.#isOwner = true;
-    else if (this.#id === id) this.#useNewId();
     this.save();
   }
 
+  /** Gives the lock back where the page was left, or the conversation begun anew, before it was granted. */
   #keepLock(id: string, releaseLock: (() => void) | undefined): void {
-    if (this.#id === id) this.#releaseLock = releaseLock;
+    if (this.#id === id && this.#isOwner) this.#releaseLock = releaseLock;
     else releaseLock?.();
   }
 

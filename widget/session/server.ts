@@ -22,11 +22,14 @@ export function parseServer(text: string, base: string): URL {
   return url;
 }
 
-/** `GET /api/info`. Rejects when the server cannot be reached or does not answer like one of ours. */
-export async function fetchAgentInfo(server: URL): Promise<AgentInfo> {
+/**
+ * `GET /api/info`. Rejects when the server cannot be reached or does not answer like one of ours, and when the signal
+ * aborts.
+ */
+export async function fetchAgentInfo(server: URL, signal: AbortSignal): Promise<AgentInfo> {
   const response = await fetch(new URL("api/info", server), {
     credentials: "omit",
-    signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)]),
   });
   if (!response.ok) throw new Error(`GET /api/info answered ${response.status}`);
   return parseAgentInfo(await response.json());

@@ -34,12 +34,3 @@ export function forget(name: string, area: StorageArea = "localStorage"): void {
     // Blocked: nothing was stored.
   }
 }
-
-/** Whether this tab has something under a name that begins like this. */
-export function holds(start: string): boolean {
-  try {
-    return Object.keys(sessionStorage).some((name) => name.startsWith(start));
-  } catch {
-    return false;
-  }
-}

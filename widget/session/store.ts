@@ -139,8 +139,14 @@ async function openDatabase(): Promise<IDBDatabase> {
     database.createObjectStore("summaries", { keyPath: "id" }).createIndex("server", "server");
   };
   return new Promise((resolve, reject) => {
-    settled(opening).then(resolve, reject);
-    setTimeout(() => reject(new Error("IndexedDB does not answer")), OPEN_WITHIN_MS);
+    const timer = setTimeout(() => {
+      reject(new Error("IndexedDB does not answer"));
+      // An open connection that is not used would keep newer versions of the chat from opening theirs.
+      opening.onsuccess = () => opening.result.close();
+    }, OPEN_WITHIN_MS);
+    settled(opening)
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer));
   });
 }
 

@@ -37,7 +37,8 @@ export class TabSlot {
     let own = `${first}${framePath(window)}#${id}`;
     while (isTaken(own)) own += "+";
     this.#own = own;
-    // An element that once came second has its own slot, whichever is the first this time: frames load in any order.
+    // An element that once came second has its own slot, also where it is the first this time: frames load in any
+    // order.
     const hasOwn = recall(own, "sessionStorage") !== undefined;
     this.name = hasOwn || isTaken(first) ? own : first;
     takenHere().add(own).add(this.name);

@@ -20,7 +20,9 @@ export interface ChatModes {
   readonly feedback: boolean;
 }
 
-/** Actions of the person, and requests of the parts to the element around them. Parts call these and hold no session. */
+/**
+ * Actions of the person, and requests of the parts to the element around them. Parts call these and hold no session.
+ */
 export interface ChatActions {
   /** `replaces`: id of the message whose place it takes. */
   send(message: OutgoingMessage, options?: { readonly replaces?: string | undefined }): Promise<SendOutcome>;
@@ -36,7 +38,7 @@ export interface ChatActions {
   /** Leaves the message that is being changed as it was. */
   cancelEdit(): void;
   /** Another message is being changed, or none any more. */
-  editingChanged(): void;
+  editingChanged(id: string | undefined): void;
   /** Keeps what is in the composer over a reload. */
   saveDraft(draft: Draft): void;
   /** Takes back the message that waits for the connection. */
@@ -56,7 +58,7 @@ export interface ChatActions {
 }
 
 /** A tool call, as a site's own rendering gets it. */
-export type ToolCall = Pick<ToolBlock, "callId" | "tool" | "arguments" | "output" | "status">;
+export type ToolCall = Pick<ToolBlock, "callId" | "tool" | "arguments" | "output" | "status" | "approval">;
 
 /** By name of the tool: draws a call in place of its row. The node stays until the call changes. */
 export type ToolRenderers = Readonly<Record<string, (call: ToolCall) => Node | undefined>>;
@@ -65,6 +67,8 @@ export type ToolRenderers = Readonly<Record<string, (call: ToolCall) => Node | u
 export interface ComposerPort {
   /** The text in the field. */
   draft: string;
+  /** Puts a text in at the cursor, in place of what is selected. */
+  insert(text: string): void;
   addFiles(files: Iterable<File>): Promise<void>;
   focus(): void;
 }
@@ -81,8 +85,8 @@ export interface ComposerAction {
 }
 
 /**
- * Is passed down as a property. The object is replaced only when something in it changes, so it costs nothing per token, and
- * a change of language redraws everything.
+ * Is passed down as a property. The object is replaced only when something in it changes, so it costs nothing per
+ * token, and a change of language redraws everything.
  */
 export interface ChatContext {
   readonly strings: Strings;

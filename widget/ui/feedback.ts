@@ -1,7 +1,9 @@
 /** Thumbs on answers. Loaded where the page asks for them. */
 
 import { html, nothing, type TemplateResult } from "lit";
+import { adoptSheet, sheetOf } from "../lazy.ts";
 import type { AssistantMessage, Feedback, FeedbackReason } from "../session/messages.ts";
+import styles from "../styles/feedback.css";
 import { iconButton } from "./buttons.ts";
 import { ChatPart } from "./chat-part.ts";
 import { icons } from "./icons.ts";
@@ -17,6 +19,8 @@ const REASONS = {
 /** Of the comment, in characters: enough for a person, and not too much for any server. */
 const MAX_COMMENT = 2_000;
 
+const sheet = sheetOf(styles);
+
 /** Two thumbs, and after the lower one a form that asks why. A second press takes a rating back. */
 export class FeedbackElement extends ChatPart {
   static override properties = { message: { attribute: false }, isAsking: { state: true } };
@@ -25,6 +29,11 @@ export class FeedbackElement extends ChatPart {
   private isAsking = false;
   /** Whether the form is to come into view once it is drawn: the rating arrives with a later update. */
   #showsForm = false;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adoptSheet(this, sheet);
+  }
 
   protected override updated(): void {
     const form = this.querySelector("form");
@@ -81,7 +90,7 @@ export class FeedbackElement extends ChatPart {
           placeholder=${strings.feedbackComment}
         ></textarea>
         <div class="choices">
-          <button type="submit" class="small-button sends">${strings.feedbackSend}</button>
+          <button type="submit" class="small-button filled">${strings.feedbackSend}</button>
           <button type="button" class="small-button" @click=${this.#close}>${strings.feedbackClose}</button>
         </div>
       </form>

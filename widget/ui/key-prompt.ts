@@ -1,9 +1,13 @@
 /** The form that asks for the key. Loaded where the server wants one. */
 
 import { html, nothing, type TemplateResult } from "lit";
+import { adoptSheet, sheetOf } from "../lazy.ts";
 import type { KeyPrompt } from "../session/api-key.ts";
+import styles from "../styles/key-prompt.css";
 import { ChatPart } from "./chat-part.ts";
 import { icons } from "./icons.ts";
+
+const sheet = sheetOf(styles);
 
 /** Asks for the key, says why, and says what was wrong with the last one. */
 export class KeyPromptElement extends ChatPart {
@@ -20,6 +24,12 @@ export class KeyPromptElement extends ChatPart {
   isChecking = false;
   /** Whether a message is sent as soon as there is a key. */
   isMessageWaiting = false;
+  readonly #canKeep = canKeep();
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adoptSheet(this, sheet);
+  }
 
   protected override render(): TemplateResult {
     const { strings } = this.context;
@@ -28,7 +38,7 @@ export class KeyPromptElement extends ChatPart {
       <form part="key-form" class="key-form" @submit=${this.#submit}>
         <span class="mark">${icons.key}</span>
         <h2>${strings.keyTitle}</h2>
-        <p id="key-why">${strings.keyWhy(this.name, canKeep())}</p>
+        <p id="key-why">${strings.keyWhy(this.name, this.#canKeep)}</p>
         <label for="key">${strings.keyLabel}</label>
         <input
           id="key"
@@ -43,7 +53,7 @@ export class KeyPromptElement extends ChatPart {
         />
         <p id="key-problem" class="problem" role="alert">${problem}</p>
         ${this.isMessageWaiting && problem === "" ? html`<p class="hint">${strings.keyWaiting}</p>` : nothing}
-        <button type="submit" class="primary" ?disabled=${this.isChecking}>
+        <button type="submit" class="primary filled" ?disabled=${this.isChecking}>
           ${this.isChecking ? html`${icons.spinner}${strings.keyChecking}` : strings.keySubmit}
         </button>
       </form>

@@ -40,15 +40,19 @@ export class MessageList extends ChatPart {
   /** Whether nothing will be there after a reload, although the page wants it to be. */
   isNotKept = false;
   /**
-   * The first message that is drawn, by its place. A long conversation appears from its end, and the rest of it in pieces:
-   * drawn at once it would hold the page up.
+   * The first message that is drawn, by its place. A long conversation appears from its end, and the rest of it in
+   * pieces: drawn at once it would hold the page up.
    */
   private firstDrawn: number | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Ends the loading of the thumbs; absent before they are wanted. */
+  #loading: AbortController | undefined;
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     clearTimeout(this.#timer);
+    this.#loading?.abort();
+    this.#loading = undefined;
   }
 
   override connectedCallback(): void {
@@ -68,13 +72,19 @@ export class MessageList extends ChatPart {
   }
 
   protected override updated(): void {
-    if (this.context.modes.feedback) void loadFeedback();
+    if (this.context.modes.feedback) this.#loadFeedback();
     clearTimeout(this.#timer);
     const { firstDrawn } = this;
     if (!firstDrawn) return;
     this.#timer = setTimeout(() => {
       this.firstDrawn = this.#pieceBefore(Math.min(firstDrawn, this.messages.length));
     });
+  }
+
+  #loadFeedback(): void {
+    if (this.#loading || !this.isConnected) return;
+    this.#loading = new AbortController();
+    void loadFeedback(this.#loading.signal);
   }
 
   /** Resolves when the messages have been drawn, too. */

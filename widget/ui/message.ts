@@ -25,7 +25,10 @@ const STATE_LOST = new Set<Failure["code"]>(["conversation_expired", "invalid_st
 /** Failures that only the owner of the server's log can explain. */
 const IN_THE_LOG = /^(internal|provider_)/;
 
-/** A part of an answer: a text, steps in a row, or the page's own drawing of a tool call. `id` is that of its first block. */
+/**
+ * A part of an answer: a text, steps in a row, or the page's own drawing of a tool call. `id` is that of its first
+ * block.
+ */
 type AnswerPart =
   | { readonly id: string; readonly text: TextBlock }
   | { readonly id: string; readonly steps: Step[] }

@@ -1,15 +1,16 @@
 /** The whole screen of the chat: a pure function of what the element knows. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import { type Ref, ref } from "lit/directives/ref.js";
 import type { Client } from "../session/client.ts";
 import type { UserMessage } from "../session/messages.ts";
+import { iconButton, retryButton } from "./buttons.ts";
 import type { ChatContext } from "./chat-part.ts";
-import { type Header, renderHeader } from "./header.ts";
 import { icons } from "./icons.ts";
-import { connectingView, renderGreeting, renderSuggestions, renderUnreachable } from "./start.ts";
 
-export interface Screen extends Header {
+export interface Screen {
+  readonly context: ChatContext;
+  /** Absent where the element has no server. */
+  readonly client: Client | undefined;
   readonly direction: "ltr" | "rtl";
   /** In place of the agent's own. */
   readonly disclaimer: string;
@@ -23,11 +24,11 @@ export interface Screen extends Header {
   /** How many answers have ended since the end was last in view. */
   readonly newAnswers: number;
   readonly announcements: TemplateResult;
-  readonly list: Ref;
-  readonly composer: Ref;
   readonly canEdit: (message: UserMessage) => boolean;
   readonly unsent: () => number;
   readonly onKeyDown: (event: KeyboardEvent) => void;
+  readonly onReset: () => void;
+  readonly onToggleTheme: () => void;
   readonly onJump: () => void;
   readonly onPick: (suggestion: string) => void;
   readonly onLoadKeyPrompt: () => void;
@@ -127,6 +128,51 @@ export function renderScreen(screen: Screen): TemplateResult {
   `;
 }
 
+/** The agent's name, and what can be done with the whole conversation. */
+function renderHeader({ context, client, onReset, onToggleTheme }: Screen): TemplateResult {
+  const { strings, theme } = context;
+  const isDark = theme === "dark";
+  const { name = "", agent = client?.phase === "connecting" ? "" : strings.fallbackAgent } = client?.info ?? {};
+  return html`
+    <header part="header" class="header">
+      <slot name="header-start"></slot>
+      <div class="who">
+        <slot name="avatar"><span class="avatar">${icons.spark}</span></slot>
+        <span class="names">
+          <span class="agent">${agent}</span>
+          ${name !== "" && name !== agent ? html`<span class="app">${name}</span>` : nothing}
+        </span>
+      </div>
+      <div class="actions">
+        ${
+          client?.key.isTyped
+            ? iconButton({
+                part: "forget-key",
+                label: strings.forgetKey,
+                icon: icons.key,
+                onClick: () => client.forgetKey(),
+              })
+            : nothing
+        }
+        ${iconButton({
+          part: "theme-toggle",
+          label: isDark ? strings.toLight : strings.toDark,
+          icon: isDark ? icons.sun : icons.moon,
+          onClick: onToggleTheme,
+        })}
+        ${iconButton({
+          part: "reset",
+          label: strings.newConversation,
+          icon: icons.compose,
+          onClick: onReset,
+          disabled: !client?.session.messages.length,
+        })}
+        <slot name="header-end"></slot>
+      </div>
+    </header>
+  `;
+}
+
 /** What a conversation without messages shows. */
 function renderStart({ client, context }: Screen): TemplateResult | typeof nothing {
   if (!client) return renderUnreachable(context);
@@ -136,9 +182,37 @@ function renderStart({ client, context }: Screen): TemplateResult | typeof nothi
   return renderUnreachable(context, () => client.reconnect.retryNow());
 }
 
+function renderGreeting(welcome: string | undefined, { strings }: ChatContext): TemplateResult {
+  return html`
+    <div part="empty" class="greeting">
+      <slot name="empty">
+        <span class="mark">${icons.spark}</span>
+        <p class="welcome" dir="auto">${welcome ?? strings.welcome}</p>
+      </slot>
+    </div>
+  `;
+}
+
+/** Where the greeting will be. */
+const connectingView = html`
+  <div class="greeting"><span class="bone"></span></div>
+`;
+
+/** Stands in the place of a part that cannot be shown, because the server does not answer. */
+function renderUnreachable({ strings }: ChatContext, onRetry?: () => void): TemplateResult {
+  return html`
+    <div class="greeting">
+      <div part="error" class="failure" role="alert">
+        ${icons.alert}
+        <p>${strings.unreachable}</p>
+        ${onRetry ? retryButton(strings.retry, onRetry) : nothing}
+      </div>
+    </div>
+  `;
+}
+
 function renderMessages({ session, isNotKept }: Client, screen: Screen): TemplateResult {
   return html`<agent-chat-messages
-    ${ref(screen.list)}
     .context=${screen.context}
     .messages=${session.messages}
     .isBusy=${session.busy}
@@ -177,7 +251,6 @@ function renderDock(client: Client, screen: Screen, isEmpty: boolean): TemplateR
   return html`
     ${isAsking ? renderKeyPrompt(client, screen) : nothing}
     <agent-chat-composer
-      ${ref(screen.composer)}
       ?hidden=${isAsking}
       .context=${context}
       .info=${info}
@@ -186,6 +259,29 @@ function renderDock(client: Client, screen: Screen, isEmpty: boolean): TemplateR
       .isStopping=${session.status === "stopping"}
     ></agent-chat-composer>
     ${isAsking ? nothing : renderSuggestions(suggestions, context, onPick)}
+  `;
+}
+
+/** Messages to send with one click. */
+function renderSuggestions(
+  texts: readonly string[],
+  { strings }: ChatContext,
+  onPick: (text: string) => void,
+): TemplateResult | typeof nothing {
+  const suggestions = texts.filter((text) => text.trim() !== "");
+  if (suggestions.length === 0) return nothing;
+  return html`
+    <ul part="suggestions" class="suggestions" aria-label=${strings.suggestions}>
+      ${suggestions.map(
+        (text) => html`
+          <li>
+            <button type="button" part="suggestion" class="pill" dir="auto" @click=${() => onPick(text)}>
+              ${text}
+            </button>
+          </li>
+        `,
+      )}
+    </ul>
   `;
 }
 

@@ -103,7 +103,9 @@ export class StepsElement extends ChatPart {
     });
   }
 
-  /** The model's reasoning: unless page or person decided otherwise, open while it streams and closed soon afterwards. */
+  /**
+   * The model's reasoning: unless page or person decided otherwise, open while it streams and closed soon afterwards.
+   */
   #renderThinking({ text, startedAt, endedAt }: ThinkingBlock, key: string): TemplateResult {
     const { strings, modes } = this.context;
     const isRunning = endedAt === undefined;

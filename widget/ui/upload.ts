@@ -1,5 +1,7 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { adoptSheet, sheetOf } from "../lazy.ts";
 import type { SentFile } from "../session/messages.ts";
+import styles from "../styles/upload.css";
 import { ChatPart } from "./chat-part.ts";
 
 /** Smaller files are sent before a bar could be read. */
@@ -7,7 +9,12 @@ const WORTH_SHOWING_BYTES = 262_144;
 
 const CHECK_EVERY_MS = 100;
 
-/** Below the files of a message, how much of them has been sent. It keeps itself up to date, and nothing else is redrawn meanwhile. */
+const sheet = sheetOf(styles);
+
+/**
+ * Below the files of a message, how much of them has been sent. It keeps itself up to date, and nothing else is redrawn
+ * meanwhile.
+ */
 export class UploadElement extends ChatPart {
   static override properties = {
     files: { attribute: false },
@@ -26,6 +33,7 @@ export class UploadElement extends ChatPart {
 
   override connectedCallback(): void {
     super.connectedCallback();
+    adoptSheet(this, sheet);
     this.#watch();
   }
 

@@ -1,11 +1,13 @@
 /**
- * Tools of code blocks and tables: wrap lines, fold what is long, copy a table, scroll by keyboard, colours of code. Loaded
- * with the first such box; without them it is whole.
+ * Tools of code blocks and tables: wrap lines, fold what is long, copy a table, scroll by keyboard, colours of code.
+ * Loaded with the first such box; without them it is whole.
  *
- * Tools stand last in the element that they belong to, with the class `tools`, and their attributes begin with `data-ui-`.
+ * Tools stand last in the element that they belong to, with the class `tools`, and their attributes begin with
+ * `data-ui-`.
  */
 
 import type { Strings } from "../../i18n/strings.ts";
+import { adoptSheet, sheetOf } from "../../lazy.ts";
 import styles from "../../styles/code-blocks.css";
 import { copyFrom } from "../clipboard.ts";
 import { colourCode } from "./colours.ts";
@@ -17,17 +19,14 @@ const MAX_ROWS = 100;
 /** How often the lines of code that still grows are counted again, in milliseconds. */
 const COUNT_AGAIN = 250;
 
-const sheet = new CSSStyleSheet();
-sheet.replaceSync(styles);
+const sheet = sheetOf(styles);
 
 /**
- * Adds what is missing to the boxes in a node, itself included, and colours to code that does not change any more. May be
- * called again when they have grown.
+ * Adds what is missing to the boxes in a node, itself included, and colours to code that does not change any more. May
+ * be called again when they have grown.
  */
 export function addTools(node: Element, isSettled: boolean, strings: Strings): void {
-  const root = node.getRootNode();
-  const owner = root instanceof ShadowRoot ? root : document;
-  if (!owner.adoptedStyleSheets.includes(sheet)) owner.adoptedStyleSheets.push(sheet);
+  adoptSheet(node, sheet);
   for (const box of boxesIn(node, ".code")) addCodeTools(box, strings);
   for (const box of boxesIn(node, ".table")) addTableTools(box, strings);
   if (isSettled) void colourCode(node);
@@ -123,8 +122,8 @@ interface Length {
 const countAgain = new WeakMap<Element, () => void>();
 
 /**
- * Folds a box as soon as it has too many lines or rows: while it still grows, so that nothing jumps later. `clipped` shows
- * the beginning of `content`.
+ * Folds a box as soon as it has too many lines or rows: while it still grows, so that nothing jumps later. `clipped`
+ * shows the beginning of `content`.
  */
 function foldLong(box: HTMLElement, clipped: HTMLElement, content: HTMLElement, length: Length): void {
   const known = countAgain.get(box);
@@ -173,7 +172,8 @@ function fold(box: HTMLElement, clipped: HTMLElement, { count, showAll, showFewe
     // The button is far up again, and has to stay where the reader looks.
     if (!opens) button.scrollIntoView({ block: "nearest" });
   });
-  // The part that is folded away can be scrolled to only by finding it in the page, by a selection or by a screen reader.
+  // The part that is folded away can be scrolled to only by finding it in the page, by a selection or by a screen
+  // reader.
   clipped.addEventListener("scroll", () => {
     const { scrollTop } = clipped;
     if (scrollTop === 0) return;
@@ -187,8 +187,8 @@ function fold(box: HTMLElement, clipped: HTMLElement, { count, showAll, showFewe
 const scrollLabels = new WeakMap<Element, string>();
 
 /**
- * A box that scrolls sideways can be scrolled by keyboard, and has a name there, as long as there is something to scroll.
- * One that shows all it has is no stop on the way through an answer.
+ * A box that scrolls sideways can be scrolled by keyboard, and has a name there, as long as there is something to
+ * scroll. One that shows all it has is no stop on the way through an answer.
  */
 function nameIfScrollable(box: HTMLElement, label: string): void {
   const isKnown = scrollLabels.has(box);
@@ -201,7 +201,7 @@ function nameIfScrollable(box: HTMLElement, label: string): void {
 }
 
 function setScrollable(box: Element, isScrollable: boolean): void {
-  // The focus is not taken away from where somebody has just read on.
+  // A box that has the focus keeps it: the reader may be in the middle of it.
   const isStop = isScrollable || box.matches(":focus");
   for (const [name, value] of [
     ["tabindex", "0"],

@@ -64,8 +64,8 @@ type Ranges = readonly (readonly [role: string, range: StaticRange])[];
 const wanted = new WeakMap<Element, string>();
 
 /**
- * The ranges of each painted element. Only of those near view: with each change to the page, browsers do something for each
- * range that they may paint, which with a thousand of them is a frame's work.
+ * The ranges of each painted element. Only of those near view: with each change to the page, browsers do something for
+ * each range that they may paint, which with a thousand of them is a frame's work.
  */
 const painted = new Map<Element, Ranges>();
 
@@ -229,6 +229,7 @@ function wrapIn(text: Text, before: number, spans: readonly HighlightSpan[]): vo
     const part = from > 0 ? text.splitText(from) : text;
     const span = document.createElement("span");
     span.className = `token-${role}`;
+    span.style.color = `var(--_code-${role})`;
     part.replaceWith(span);
     span.append(part);
     if (from === 0) return;

@@ -1,6 +1,9 @@
 import { html, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from "lit";
 
-/** Texts that are read and said at a time (paragraphs, items, rows, blocks of code): the thousands of a long answer would hold the page up. */
+/**
+ * Texts that are read and said at a time (paragraphs, items, rows, blocks of code): the thousands of a long answer
+ * would hold the page up.
+ */
 const TEXTS_AT_A_TIME = 50;
 
 /** By then a screen reader has taken over what it will say. */
@@ -42,9 +45,9 @@ export class Announcer implements ReactiveController {
   }
 
   /**
-   * Says texts, sentence by sentence, when the reader pauses. They are gone soon, since a person who browses the page would
-   * find them a second time. An alert from before is over then. Nothing is read in this task, which may be the one that sends
-   * a message.
+   * Says texts, sentence by sentence, when the reader pauses. They are gone soon, since a person who browses the page
+   * would find them a second time. An alert from before is over then. Nothing is read in this task, which may be the
+   * one that sends a message.
    */
   sayAll(texts: Iterable<string>): void {
     this.#urgent = "";
@@ -52,7 +55,10 @@ export class Announcer implements ReactiveController {
     this.#wait();
   }
 
-  /** Says it at once: for failures. It is gone as soon, since an alert is said again with whatever shows the element again. */
+  /**
+   * Says it at once: for failures. It is gone as soon, since an alert is said again with whatever shows the element
+   * again.
+   */
   interrupt(text: string): void {
     // A live region speaks only when its text changes; a no-break space makes a repeated one differ.
     this.#urgent = text === this.#urgent ? `${text}\u00A0` : text;
@@ -89,20 +95,23 @@ export class Announcer implements ReactiveController {
 }
 
 /**
- * Where a listener can leave a long answer: after what ends a sentence, and what closes a quote. `Intl.Segmenter` knows more of
- * it, but its data takes a phone 50 ms and longer to load.
+ * Where a listener can leave a long answer: after what ends a sentence, and what closes a quote. `Intl.Segmenter` knows
+ * more of it, but its data takes a phone 50 ms and longer to load.
  */
 const SENTENCE_END = /(?<=\p{STerm}["'\p{Pe}\p{Pf}]?)\s+(?![\p{Ll}\d])|(?<=[。！？])(?![\p{Pe}\p{Pf}。！？])/u;
 
-/** Elements of an answer whose text is spoken on its own; all others that are no part of a line have such elements in them. */
+/**
+ * Elements of an answer whose text is spoken on its own; all others that are no part of a line have such elements in
+ * them.
+ */
 const BLOCKS = /^(P|H\d|LI|PRE|TR|DIV)$/;
 
 /** Elements that have nothing but such elements and buttons in them, and can be long. */
 const CONTAINERS = "div,table,thead,tbody,ul,ol";
 
 /**
- * The spoken texts of rendered answers, one per block: without Markdown marks and buttons. Each block is read when its text is
- * asked for, and of a list or a table each item or row.
+ * The spoken texts of rendered answers, one per block: without Markdown marks and buttons. Each block is read when its
+ * text is asked for, and of a list or a table each item or row.
  */
 export function* spokenTexts(roots: Iterable<Node>): Generator<string> {
   for (const root of roots) {

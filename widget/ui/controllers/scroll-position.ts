@@ -32,7 +32,7 @@ export interface ScrollPositionOptions {
 }
 
 export class ScrollPosition implements ReactiveController {
-  readonly #host: ReactiveControllerHost;
+  readonly #host: ReactiveControllerHost & HTMLElement;
   readonly #options: ScrollPositionOptions;
   readonly #resize = new ResizeObserver(() => this.#contentChanged());
   #scroller: HTMLElement | undefined;
@@ -54,7 +54,7 @@ export class ScrollPosition implements ReactiveController {
   /** The next change of size was asked for by the reader. */
   #isHolding = false;
 
-  constructor(host: ReactiveControllerHost, options: ScrollPositionOptions) {
+  constructor(host: ReactiveControllerHost & HTMLElement, options: ScrollPositionOptions) {
     this.#host = host;
     this.#options = options;
     host.addController(this);
@@ -71,7 +71,8 @@ export class ScrollPosition implements ReactiveController {
   }
 
   hostUpdated(): void {
-    const scroller = this.#options.scroller();
+    // An element is also drawn after it was removed, for example when its answer ends by that.
+    const scroller = this.#host.isConnected ? this.#options.scroller() : undefined;
     if (scroller !== this.#scroller) this.#observe(scroller);
   }
 
@@ -79,7 +80,9 @@ export class ScrollPosition implements ReactiveController {
     this.#observe(undefined);
   }
 
-  /** Moves the last exchange to the top. To be called once it has been drawn; it glides there from where it was in view. */
+  /**
+   * Moves the last exchange to the top. To be called once it has been drawn; it glides there from where it was in view.
+   */
   anchorLastExchange({ glides = true } = {}): void {
     const exchanges = this.#scroller?.querySelectorAll<HTMLElement>(".exchange") ?? [];
     const exchange = exchanges[exchanges.length - 1];
@@ -167,8 +170,8 @@ export class ScrollPosition implements ReactiveController {
     this.#top = scroller.scrollTop;
     if (this.#mode === "anchored") this.#scrolledAnchored();
     else {
-      // Upward means away, even near the end; a position exactly there is only content that became shorter. Downward never
-      // means away: the browser itself scrolls so when something above grows, such as a picture.
+      // Upward means away, even near the end; a position exactly there is only content that became shorter. Downward
+      // never means away: the browser itself scrolls so when something above grows, such as a picture.
       const isAtEnd = this.#distanceToEnd() <= (isUpward ? 1 : AT_END);
       if (isAtEnd) this.#mode = "following";
       else if (isUpward) this.#mode = "free";

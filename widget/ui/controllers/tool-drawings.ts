@@ -11,8 +11,8 @@ interface ToolDrawing {
 }
 
 /**
- * The page's own drawings of the tool calls of one message. They become children of `<agent-chat>`, and stand in a slot where
- * the row of their call would be: so the page's style sheets and scripts reach them.
+ * The page's own drawings of the tool calls of one message. They become children of `<agent-chat>`, and stand in a slot
+ * where the row of their call would be: so the page's style sheets and scripts reach them.
  */
 export class ToolDrawings implements ReactiveController {
   readonly #host: ReactiveControllerHost & HTMLElement;

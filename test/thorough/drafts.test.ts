@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { AgentChat } from "../../widget/element/public-types.ts";
+import { type ChatPage, openChat } from "../browser/chat-page.ts";
+import { goBack, holdKept, kept, leave } from "../browser/kept.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say, wait } from "../support/scripted-provider.ts";
-import { type ChatPage, openChat } from "./chat-page.ts";
-import { goBack, holdKept, kept, leave } from "./kept.ts";
 
 const browser = await launchBrowser({ after });
 

@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { chatIn, failOnComplaints, openRows } from "../browser/chat-page.ts";
+import { button, preview } from "../browser/launcher-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { call, say, think } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
-import { chatIn, failOnComplaints, openRows } from "./chat-page.ts";
-import { button, preview } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
 

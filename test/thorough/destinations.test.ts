@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
+import { type ChatElement, canCopy, chatIn, openRows } from "../browser/chat-page.ts";
 import { hostileDestinations, PLACES } from "../fixtures/hostile-destinations.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
@@ -13,7 +14,6 @@ import { call, type Step, say, think } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { type ServerOptions, startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
-import { type ChatElement, canCopy, chatIn, openRows } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 

@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
+import { chatIn, dropLargePdf } from "../browser/chat-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { within } from "../support/deadline.ts";
 import { type ProxyOptions, startProxy } from "../support/proxy.ts";
 import { startRelay } from "../support/relay.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn, dropLargePdf } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 

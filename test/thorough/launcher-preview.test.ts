@@ -5,12 +5,12 @@ import { after, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { AgentChatLauncher } from "../../widget/element/public-types.ts";
+import { isFocused } from "../browser/chat-page.ts";
+import { button, panel, preview, script, visit } from "../browser/launcher-page.ts";
+import { allHeard, listen } from "../browser/listening.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { fail, hang, say, type Turn, wait } from "../support/scripted-provider.ts";
-import { isFocused } from "./chat-page.ts";
-import { button, panel, preview, script, visit } from "./launcher-page.ts";
-import { allHeard, listen } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -67,9 +67,15 @@ for (const [key, press] of [
   });
 }
 
+/** What listens may not have been loaded yet when the mouse leaves for the first time. */
+async function leaveUntilOpen(page: Page): Promise<void> {
+  do await leave(page);
+  while (!(await panel(page).isVisible()));
+}
+
 for (const [moment, act] of [
   ["60%", (page: Page) => page.evaluate(() => scrollTo(0, 1e6))],
-  [" 86400000  exit ", leave],
+  [" 86400000  exit ", leaveUntilOpen],
   ["5", async () => {}],
 ] as const) {
   test(`data-auto-open="${moment}" opens at its moment and not before`, async (t) => {

@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Frame, Page } from "playwright-core";
+import { chatIn, failOnComplaints } from "../browser/chat-page.ts";
+import { holdKept, kept } from "../browser/kept.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn, failOnComplaints } from "./chat-page.ts";
-import { holdKept, kept } from "./kept.ts";
 
 const browser = await launchBrowser({ after });
 

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import { en } from "../../widget/i18n/strings.ts";
+import { chatIn, failOnComplaints, openChat } from "../browser/chat-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn, failOnComplaints, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 

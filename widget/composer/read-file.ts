@@ -1,0 +1,94 @@
+/** Judges and reads a file that is to be attached. Loaded with the first one. */
+
+import {
+  type Attachment,
+  isMediaType,
+  MEDIA_TYPES,
+  type MediaType,
+  SNIFF_BYTES,
+  sniffMediaType,
+} from "../../server/protocol/attachments.ts";
+import type { AgentInfo } from "../../server/protocol/chat.ts";
+import { formatBytes } from "../i18n/format.ts";
+import type { Strings } from "../i18n/strings.ts";
+import type { SentFile } from "../session/messages.ts";
+
+/** What the server says about its agent and the files that it takes. */
+export type FileRules = Pick<AgentInfo, "agent" | "attachments" | "max_body_bytes">;
+
+/** A file that will go with the message. */
+export interface DraftFile extends SentFile {
+  readonly attachment: Attachment;
+  /** Whether a sent message shows the picture, too: it stays when this file is removed. */
+  readonly isShared: boolean;
+}
+
+/** What is said about a file, in the language of the moment. */
+export type Sentence = (strings: Strings) => string;
+
+/** What a file is judged by. */
+interface Limits {
+  readonly rules: FileRules;
+  /** How many characters of base64 all files of the message may have together. */
+  readonly room: number;
+  /** The files that the message has already. */
+  readonly files: readonly DraftFile[];
+}
+
+/** Resolves to the file, or to why it is refused. Rejects where it cannot be read. */
+export async function readFile(file: File, { rules, room, files }: Limits): Promise<DraftFile | Sentence> {
+  const { name } = file;
+  const { media_types, max_bytes, max_count } = rules.attachments;
+  if (media_types.length === 0) return (strings) => strings.noFilesTaken(rules.agent);
+  if (files.length >= max_count) return (strings) => strings.tooManyFiles(name, max_count);
+  if (file.size > max_bytes) return (strings) => strings.fileTooLarge(name, formatBytes(max_bytes, strings.lang));
+  if (file.size === 0) return (strings) => strings.fileEmpty(name);
+  const taken = files.reduce((sum, { attachment }) => sum + attachment.data.length, 0);
+  if (taken + base64Length(file.size) > room) {
+    return (strings) => strings.filesTooLarge(name, formatBytes(Math.floor((room / 4) * 3), strings.lang));
+  }
+  const mediaType = sniffMediaType(new Uint8Array(await file.slice(0, SNIFF_BYTES).arrayBuffer()));
+  if (mediaType === undefined || !media_types.includes(mediaType)) return wrongType(file, mediaType, media_types);
+  const data = await readBase64(file);
+  if (files.some(({ attachment }) => attachment.data === data)) return (strings) => strings.fileTwice(name);
+  return draftFile(file, mediaType, data);
+}
+
+function draftFile(file: File, mediaType: MediaType, data: string): DraftFile {
+  const { name, size } = file;
+  const { type } = MEDIA_TYPES[mediaType];
+  const previewUrl = type === "image" ? URL.createObjectURL(file) : undefined;
+  // The proven type, not the claimed one: a WebP that is called .jpg is a fine WebP.
+  const attachment: Attachment = { type, name, mime_type: mediaType, data };
+  return { name, size, mediaType, previewUrl, attachment, isShared: false };
+}
+
+function wrongType({ name, type }: File, mediaType: MediaType | undefined, allowed: readonly string[]): Sentence {
+  if (mediaType === undefined && isMediaType(type)) {
+    return (strings) => strings.fileTypeFalse(name, formatMediaTypes([type], strings.lang));
+  }
+  return (strings) => strings.fileTypeRefused(name, formatMediaTypes(allowed, strings.lang));
+}
+
+/** "JPEG, PNG, and PDF". A type that this version does not know is named as it is. */
+export function formatMediaTypes(types: readonly string[], lang: string): string {
+  const labels = types.map((type) => (isMediaType(type) ? MEDIA_TYPES[type].label : type));
+  return new Intl.ListFormat(lang).format(labels);
+}
+
+/** It has 4 characters for 3 bytes. */
+function base64Length(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4;
+}
+
+function readBase64(file: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => {
+      const url = String(reader.result);
+      resolve(url.slice(url.indexOf(",") + 1));
+    };
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}
