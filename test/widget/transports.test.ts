@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import { FallbackTransport } from "../../widget/transport/fallback.ts";
@@ -251,5 +253,22 @@ test("a server that is down is unreachable on all transports", async () => {
   const endpoint = { server: new URL("http://127.0.0.1:9/"), key: () => undefined };
   for (const Transport of [WebSocketTransport, HttpTransport, FallbackTransport]) {
     await assert.rejects(start(new Transport(endpoint)), { code: "unreachable" });
+  }
+});
+
+test("a proxy that answers for a server that is down is no answer of the server, and the socket is tried again", async (t) => {
+  const proxy = createServer((_req, res) =>
+    res.writeHead(502, { "content-type": "text/html" }).end("<h1>Bad Gateway</h1>"),
+  );
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  t.after(() => proxy.close());
+  const server = new URL(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}/`);
+  const transport = new FallbackTransport({ server, key: () => undefined });
+  t.after(() => transport.close());
+  const socketsBefore = openedSockets.length;
+  for (const tries of [1, 2]) {
+    await assert.rejects(collect(transport, { run: "a-run-of-this-test", ...TURN }), { code: "unreachable" });
+    assert.equal(openedSockets.length - socketsBefore, tries);
   }
 });

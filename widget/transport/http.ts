@@ -96,18 +96,22 @@ export class HttpTransport implements Transport {
     return this.#fetch("api/chat", { method: "POST", headers, body, signal });
   }
 
-  /** Rejects with `unreachable` when there is no response. */
+  /**
+   * Rejects with `unreachable` when there is no response of the server. A message may be sent again then: the same one
+   * under the same name is answered once.
+   */
   async #fetch(path: string, init: RequestInit): Promise<Response> {
     const key = this.#endpoint.key();
     const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
     const headers = { ...init.headers, ...authorization };
-    try {
-      const response = await fetch(new URL(path, this.#endpoint.server), { ...init, headers, credentials: "omit" });
-      this.#endpoint.onOpen?.();
-      return response;
-    } catch (cause) {
-      throw new TransportError("unreachable", { cause });
-    }
+    const response = await fetch(new URL(path, this.#endpoint.server), { ...init, headers, credentials: "omit" }).catch(
+      (cause: unknown) => {
+        throw new TransportError("unreachable", { cause });
+      },
+    );
+    if (isOfProxy(response)) throw new TransportError("unreachable");
+    this.#endpoint.onOpen?.();
+    return response;
   }
 
   async #read(
@@ -135,6 +139,11 @@ export class HttpTransport implements Transport {
       }
     }
   }
+}
+
+/** Whether a proxy answers for a server that is down: the server's own errors are JSON. */
+function isOfProxy({ status, headers }: Response): boolean {
+  return [502, 503, 504].includes(status) && !headers.get("content-type")?.startsWith("application/json");
 }
 
 /** An HTTP error as the event that a stream would have carried. */
