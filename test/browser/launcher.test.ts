@@ -313,6 +313,8 @@ test("a panel that was made large is large on the next page, and one that was cl
 test("what else is in the launcher's place of the storage is taken for nothing", async (t) => {
   const { page } = await visit(t, browser);
   await button(page).click();
+  await panel(page).waitFor();
+  await page.waitForFunction(() => Object.keys(sessionStorage).some((name) => name.startsWith("agent-chat-panel:")));
   for (const text of ["open", "null", '{"open":1,"unread":"<b>","wide":"yes","preview":{}}']) {
     await page.evaluate((value) => {
       for (const name of Object.keys(sessionStorage)) {
