@@ -3,7 +3,7 @@
 import "./chat.ts";
 import { AgentChat } from "./element/agent-chat.ts";
 import { AgentChatLauncher } from "./launcher/launcher.ts";
-import { lazy } from "./lazy.ts";
+import { lazy } from "./loading/lazy.ts";
 
 // A bundle does not know where the server is; a site that does not say it has its own.
 AgentChat.defaultServer = "";

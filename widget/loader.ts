@@ -10,7 +10,7 @@
 
 import { warnOfValue } from "./element/properties.ts";
 import { AgentChatLauncher } from "./launcher/launcher.ts";
-import { lazy } from "./lazy.ts";
+import { lazy } from "./loading/lazy.ts";
 
 /** Names of the files in the folder `chunks` beside this one: put here by the build. */
 declare const PARLEY_CHUNKS: { readonly chat: string; readonly panel: string };

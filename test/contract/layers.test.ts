@@ -65,9 +65,9 @@ test("nothing lies flat in server/ but the entry points and their errors", () =>
   assert.deepEqual(flat.sort(), ["errors.ts", "parley-agent.ts", "reload.ts", "server.ts", "start.ts"]);
 });
 
-test("nothing lies flat in widget/ but the entries, the page and what loads parts", () => {
+test("nothing lies flat in widget/ but the entries and the page", () => {
   const flat = readdirSync("widget").filter((name) => name.includes("."));
-  assert.deepEqual(flat.sort(), ["chat.ts", "css.d.ts", "elements.ts", "lazy.ts", "loader.ts", "page.html", "page.ts"]);
+  assert.deepEqual(flat.sort(), ["chat.ts", "elements.ts", "loader.ts", "page.html", "page.ts"]);
 });
 
 /** What the files of a folder import while they run. */

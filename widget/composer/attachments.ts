@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import type { Strings } from "../i18n/strings.ts";
-import { lazy } from "../lazy.ts";
+import { lazy } from "../loading/lazy.ts";
 import type { OutgoingMessage } from "../session/chat-session.ts";
 import { iconButton } from "../ui/buttons.ts";
 import { renderFiles } from "../ui/files.ts";

@@ -2,7 +2,7 @@ import { LitElement, type PropertyValues, type TemplateResult, unsafeCSS } from 
 import type { Composer } from "../composer/composer.ts";
 import { FileDrop } from "../composer/file-drop.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
-import { lazy } from "../lazy.ts";
+import { lazy } from "../loading/lazy.ts";
 import type { ApprovalDecision, SendOptions, SendOutcome, SendResult } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";
 import type { OutgoingMessage } from "../session/conversation.ts";

@@ -1,4 +1,4 @@
-import { type Lazy, lazy } from "../lazy.ts";
+import { type Lazy, lazy } from "../loading/lazy.ts";
 import { en, type Locale } from "./strings.ts";
 
 /** Every language but English is loaded when it is first needed. */

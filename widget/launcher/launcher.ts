@@ -14,7 +14,8 @@ import {
 } from "../element/properties.ts";
 import type * as face from "../element/public-types.ts";
 import { languageAt } from "../i18n/page-language.ts";
-import type { Lazy } from "../lazy.ts";
+import type { Lazy } from "../loading/lazy.ts";
+import { sheetOf } from "../styles/adopt.ts";
 import launcherStyles from "../styles/launcher.css";
 import tokenStyles from "../styles/tokens.css";
 import type { ButtonState, Launcher, LauncherPanel } from "./panel.ts";
@@ -312,12 +313,6 @@ function svgIcon(path: string): SVGSVGElement {
   svg.setAttribute("aria-hidden", "true");
   svg.appendChild(document.createElementNS(svg.namespaceURI, "path")).setAttribute("d", path);
   return svg;
-}
-
-function sheetOf(text: string): CSSStyleSheet {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(text);
-  return sheet;
 }
 
 function afterLoad(task: () => void): void {

@@ -1,5 +1,5 @@
 import type { Strings } from "../i18n/strings.ts";
-import { lazy } from "../lazy.ts";
+import { lazy } from "../loading/lazy.ts";
 import { copyFrom } from "./clipboard.ts";
 
 /** Code that grows gets its colours when nothing has been added for so long, in milliseconds. */

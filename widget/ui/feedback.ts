@@ -1,8 +1,8 @@
 /** Thumbs on answers. Loaded where the page asks for them. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import { adoptSheet, sheetOf } from "../lazy.ts";
 import type { AssistantMessage, Feedback, FeedbackReason } from "../session/messages.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/feedback.css";
 import { iconButton } from "./buttons.ts";
 import { ChatPart } from "./chat-part.ts";

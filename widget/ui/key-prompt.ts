@@ -1,8 +1,8 @@
 /** The form that asks for the key. Loaded where the server wants one. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import { adoptSheet, sheetOf } from "../lazy.ts";
 import type { KeyPrompt } from "../session/api-key.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/key-prompt.css";
 import { ChatPart } from "./chat-part.ts";
 import { icons } from "./icons.ts";

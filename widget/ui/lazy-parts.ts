@@ -1,6 +1,6 @@
 /** Elements that most chats never need. Each stands in its place, empty, until its code has been loaded. */
 
-import { lazy } from "../lazy.ts";
+import { lazy } from "../loading/lazy.ts";
 
 const feedback = lazy(() => import("./feedback.ts"));
 const keyPrompt = lazy(() => import("./key-prompt.ts"));

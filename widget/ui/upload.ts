@@ -1,6 +1,6 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
-import { adoptSheet, sheetOf } from "../lazy.ts";
 import type { SentFile } from "../session/messages.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/upload.css";
 import { ChatPart } from "./chat-part.ts";
 

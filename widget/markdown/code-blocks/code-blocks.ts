@@ -7,7 +7,7 @@
  */
 
 import type { Strings } from "../../i18n/strings.ts";
-import { adoptSheet, sheetOf } from "../../lazy.ts";
+import { adoptSheet, sheetOf } from "../../styles/adopt.ts";
 import styles from "../../styles/code-blocks.css";
 import { copyFrom } from "../clipboard.ts";
 import { colourCode } from "./colours.ts";

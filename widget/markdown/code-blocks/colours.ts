@@ -1,6 +1,6 @@
 /** Which code can be coloured. Only then the highlighter with its grammars is loaded. */
 
-import { lazy } from "../../lazy.ts";
+import { lazy } from "../../loading/lazy.ts";
 
 const highlighter = lazy(() => import("./highlight.ts"));
 

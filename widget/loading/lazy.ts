@@ -75,17 +75,3 @@ function pause(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener("abort", end);
   });
 }
-
-/** The style sheet of such a part, once for all elements. */
-export function sheetOf(css: string): CSSStyleSheet {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(css);
-  return sheet;
-}
-
-/** Gives the root around a part the part's style sheet. */
-export function adoptSheet(part: Node, sheet: CSSStyleSheet): void {
-  const root = part.getRootNode();
-  const owner = root instanceof ShadowRoot ? root : document;
-  if (!owner.adoptedStyleSheets.includes(sheet)) owner.adoptedStyleSheets.push(sheet);
-}
