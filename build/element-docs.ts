@@ -1,6 +1,6 @@
 /**
- * What is written from `widget/element/properties.ts`: the tables of properties in docs/widget.md, and the types of
- * them in public-types.ts. Writes both anew: npm run docs
+ * What is written from `widget/element/properties.ts` and the doc blocks of the elements: the tables of docs/widget.md,
+ * and the types of the properties in public-types.ts. Writes both anew: npm run docs
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -16,40 +16,89 @@ import {
 } from "../widget/element/properties.ts";
 
 export const DOCS = fileURLToPath(new URL("../docs/widget.md", import.meta.url));
+const MANIFEST = fileURLToPath(new URL("../dist/custom-elements.json", import.meta.url));
 export const TYPES = fileURLToPath(new URL("../widget/element/public-types.ts", import.meta.url));
 
 const BEGIN = "// Begin of what `npm run docs` writes from properties.ts.";
 const END = "// End of what `npm run docs` writes.";
 
-/** The page with the tables as they should be; what else is on it stays. */
+/** Cells of a table by the name in their row's first cell. They are the last cells of the row. */
+type Cells = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * The page with what its tables say as it should be. The page itself decides which rows it has, in which order and in
+ * how many tables.
+ */
 export function renderDocs(page: string): string {
-  const objects = rowsOf("chat").filter(([, { kind }]) => kind === "object");
-  const tables = {
-    attribute: attributeTable("chat", rowsOf("chat")),
-    // What both have is described there.
-    "launcher attribute": attributeTable("launcher", rowsOf("launcher")),
-    property: objects.map(([name]) => [
-      code(name),
-      code(DOCUMENTATION[name].type ?? ""),
-      sentences(DOCUMENTATION[name]),
-    ]),
-  };
-  return Object.entries(tables).reduce((text, [header, rows]) => {
-    const table = new RegExp(`^\\| ${header} +\\|.*\\n(?:\\|.*\\n)+`, "m");
-    if (!table.test(text)) throw new Error(`docs/widget.md has no table of: ${header}`);
-    const values = header === "property" ? "type" : "values";
-    const cells = [[header, values, "meaning"], ["---", "---", "---"], ...rows];
-    return text.replace(table, () => cells.map((row) => `| ${row.join(" | ")} |\n`).join(""));
-  }, page);
+  const cellsOf = cellsByHeader();
+  return page.replace(/^\| ([\w ]+?) +\|.*\n\|[- |]+\n(?:\|.*\n)+/gm, (table, header: string) => {
+    const known = cellsOf.get(header);
+    if (!known) return table;
+    const [head = "", , ...rows] = table.trimEnd().split("\n");
+    const columns = splitRow(head);
+    const written = rows.map((row) => {
+      const [name = "", ...rest] = splitRow(row);
+      const cells = known.get(name.replaceAll("`", ""));
+      if (!cells) throw new Error(`docs/widget.md: there is no ${header} ${name}`);
+      return [name, ...rest.slice(0, columns.length - 1 - cells.length), ...cells];
+    });
+    return [columns, columns.map(() => "---"), ...written].map((row) => `| ${row.join(" | ")} |\n`).join("");
+  });
 }
 
-function attributeTable(owner: "chat" | "launcher", rows: typeof ROWS): string[][] {
-  return rows.flatMap(([name, row]) => {
+const splitRow = (row: string) =>
+  row
+    .slice(1, -1)
+    .split(/(?<!\\)\|/)
+    .map((cell) => cell.trim());
+
+interface Described {
+  name: string;
+  description: string;
+  kind?: string;
+  parameters?: { name: string }[];
+}
+
+/** From the table of properties and, for all else, from the doc blocks that the build has put into the manifest. */
+function cellsByHeader(): ReadonlyMap<string, Cells> {
+  const { modules } = JSON.parse(readFileSync(MANIFEST, "utf8"));
+  const objects = rowsOf("chat").filter(([, { kind }]) => kind === "object");
+  const headers: [string, Cells][] = [
+    ["attribute", attributeCells("chat")],
+    ["launcher attribute", attributeCells("launcher")],
+    [
+      "property",
+      new Map(objects.map(([name]) => [name, [code(DOCUMENTATION[name].type ?? ""), sentences(DOCUMENTATION[name])]])),
+    ],
+  ];
+  for (const [index, prefix] of ["", "launcher "].entries()) {
+    const [element] = modules[index].declarations;
+    const methods = element.members
+      .filter(({ kind }: Described) => kind === "method")
+      .map((it: Described) => ({ ...it, name: `${it.name}(${it.parameters?.map(({ name }) => name).join(", ")})` }));
+    const lists = {
+      event: element.events,
+      slot: element.slots,
+      part: element.cssParts,
+      variable: element.cssProperties,
+      method: methods,
+    };
+    for (const [header, list] of Object.entries<Described[]>(lists)) {
+      headers.push([
+        prefix + header,
+        new Map(list.map(({ name, description }) => [name, [description.replaceAll("|", "\\|")]])),
+      ]);
+    }
+  }
+  return new Map(headers);
+}
+
+function attributeCells(owner: "chat" | "launcher"): Cells {
+  const rows = rowsOf(owner).flatMap(([name, row]) => {
     const attribute = attributeOf(owner, name);
-    const isAsOnChat = owner === "launcher" && row.of === "both";
-    const about = DOCUMENTATION[name];
-    return attribute ? [[code(attribute), valuesOf(row), isAsOnChat ? about.doc : sentences(about)]] : [];
+    return attribute ? [[attribute, [valuesOf(row), sentences(DOCUMENTATION[name])]] as const] : [];
   });
+  return new Map(rows);
 }
 
 function valuesOf({ kind, choices }: Row): string {

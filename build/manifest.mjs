@@ -93,7 +93,8 @@ function tagsOf(source) {
 }
 
 const parse = (path) => ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.Latest, true);
-const commentOf = (node) => ts.getTextOfJSDocComment(ts.getJSDocCommentsAndTags(node)[0]?.comment)?.trim();
+const commentOf = (node) =>
+  ts.getTextOfJSDocComment(ts.getJSDocCommentsAndTags(node)[0]?.comment)?.replace(/\s+/g, " ");
 
 function descriptionOf(path, name) {
   const found = parse(path).statements.find((it) => ts.isClassDeclaration(it) && it.name?.text === name);

@@ -47,16 +47,14 @@ export function section(markdown: string, heading: string): string {
   return end === -1 ? body : body.slice(0, end);
 }
 
-/** Rows of the table whose first header cell is `header`, without the header; back-quotes are taken away. */
+/** Rows of the tables whose first header cell is `header`, without the header; back-quotes are taken away. */
 export function tableRows(markdown: string, header: string): string[][] {
-  const lines = markdown.split("\n");
-  const start = lines.findIndex(
-    (line, index) =>
-      line.startsWith("|") && lines[index + 1]?.startsWith("| ---") && line.split("|")[1]?.trim() === header,
+  const tables = [...markdown.matchAll(/^\| (.+?) +\|.*\n\| ---.*\n((?:\|.*(?:\n|$))+)/gm)];
+  const rows = tables.flatMap(([, first, body = ""]) =>
+    first === header ? body.trimEnd().split("\n").map(cells) : [],
   );
-  if (start === -1) throw new Error(`there is no table "${header}"`);
-  const end = lines.findIndex((line, index) => index > start && !line.startsWith("|"));
-  return lines.slice(start + 2, end === -1 ? undefined : end).map(cells);
+  if (rows.length === 0) throw new Error(`there is no table "${header}"`);
+  return rows;
 }
 
 function cells(row: string): string[] {

@@ -39,19 +39,19 @@ export interface AgentChat extends PropertiesOf<"chat"> {}
  *
  * Its attributes: `properties.ts`. Its parts: `ui/screen.ts`. Its CSS variables: `styles/tokens.css`.
  *
- * @fires {AgentChatReadyEvent} agent-chat-ready - The server has described its agent.
- * @fires {AgentChatMessageEvent} agent-chat-message - The person sent a message.
- * @fires {AgentChatTokenEvent} agent-chat-token - A piece of an answer's text has arrived.
- * @fires {AgentChatToolEvent} agent-chat-tool - A tool was called, or its call is over.
- * @fires {AgentChatDoneEvent} agent-chat-done - An answer ended.
- * @fires {AgentChatErrorEvent} agent-chat-error - An answer failed.
- * @fires {AgentChatFeedbackEvent} agent-chat-feedback - The person rated an answer, said why, or took it back.
+ * @fires {AgentChatReadyEvent} agent-chat-ready - The server has described its agent; the chat can be used.
+ * @fires {AgentChatMessageEvent} agent-chat-message - The user has sent a message.
+ * @fires {AgentChatTokenEvent} agent-chat-token - A piece of the answer's Markdown has arrived. Thoughts are not reported.
+ * @fires {AgentChatToolEvent} agent-chat-tool - A tool call has started (`running`), waits for approval (`waiting`) or has ended (`completed`, `failed`, `stopped`).
+ * @fires {AgentChatDoneEvent} agent-chat-done - An answer has ended; `finishReason` is `stopped` if the user stopped it.
+ * @fires {AgentChatErrorEvent} agent-chat-error - An answer has failed.
+ * @fires {AgentChatFeedbackEvent} agent-chat-feedback - The user has rated an answer, given a reason, or taken the rating back.
  * @slot header-start - Before the agent's name.
  * @slot avatar - Replaces the mark beside the agent's name.
  * @slot header-end - After the header's buttons.
  * @slot empty - Replaces the greeting of an empty conversation.
  * @slot before-composer - Above the composer.
- * @slot footer - Below the composer, in place of the disclaimer.
+ * @slot footer - Replaces the disclaimer below the composer.
  */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the table declares the properties of the class.
 export class AgentChat extends LitElement implements face.AgentChat {

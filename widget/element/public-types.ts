@@ -52,7 +52,7 @@ export interface SharedProperties {
   accent: string;
   /** Space between messages and size of the text. */
   density: "normal" | "compact" | "spacious";
-  /** How round everything is. */
+  /** How round the corners are. */
   corners: "round" | "soft" | "sharp";
   /**
    * `session` keeps the conversation in this tab across reloads and pages of the same site; `none` does not. Files
@@ -94,13 +94,13 @@ export interface ChatProperties extends SharedProperties {
 
 /** Properties of `<agent-chat-launcher>`. */
 export interface LauncherProperties extends SharedProperties {
-  /** The corner; `end` is the right side where one reads from left to right. */
+  /** The corner. `end` is the right side in languages that run from left to right. */
   position: "bottom-end" | "bottom-start" | "top-end" | "top-start";
   /** What the button shows. An image of your own goes into the slot `launcher-icon`. */
   icon: "chat" | "spark" | "question";
   /** Size of the button: 56, 48 or 64 pixels. */
   size: "medium" | "small" | "large";
-  /** A few words beside the icon; also what the button is called. */
+  /** A few words beside the icon. Screen readers read them as the name of the button. */
   label: string;
   /** Opens by itself at a moment. Attribute: `auto-open`. */
   autoOpen: number | string | null;
@@ -117,29 +117,31 @@ export interface AgentChat extends HTMLElement, ChatProperties {
   /** Resolves when what was set so far has been drawn. */
   readonly updateComplete: Promise<boolean>;
   /**
-   * Sends a message as if the person had typed it; resolves when the answer is over, rejects if there is to be none.
+   * Sends a message as if the user had typed it. Resolves when the answer has ended, however it ended; stays pending
+   * while the message waits for a key or the network; resolves if it is withdrawn or cleared by `reset()`. Rejects if
+   * another answer is running or the text is empty.
    */
   send(text: string): Promise<void>;
   /**
-   * Answers the tool calls that wait for approval, each of them exactly once; resolves when the answer that goes on with
-   * them is over, rejects if there is none.
+   * Answers all tool calls that wait for approval. Resolves and
+   * rejects like `send`.
    */
   decide(decisions: readonly ApprovalDecision[]): Promise<void>;
-  /** Stops the running answer, or that to a message which is about to be sent; what was said so far stays. */
+  /** Stops the running answer, or one that is about to start. The text so far stays. */
   stop(): void;
-  /** Starts a new conversation. */
+  /** Starts a new conversation. Resolves when the server has forgotten the old one. */
   reset(): Promise<void>;
-  /** Puts the cursor where the person goes on: the text field, or the field for the key. */
+  /** Puts the cursor into the text field, or into the field for the key. */
   focusComposer(): void;
-  /** Puts a text into the text field, in place of what is there, for the person to send. */
+  /** Replaces the text in the text field. The user sends it. */
   setDraft(text: string): void;
-  /** Adds files to the message that is being written; resolves when they are read. What is refused is said in place. */
+  /** Adds `File`s to the next message. Resolves when they are read; the chat itself says which are refused. */
   attach(files: Iterable<File>): Promise<void>;
-  /** Resolves to the conversation as it is shown, as a text; rejects for another format. */
+  /** Resolves to the conversation as `"markdown"` or `"json"`, without what `thinking` and `tools` hide. */
   exportTranscript(format: TranscriptFormat): Promise<string>;
   /**
-   * Offers messages to send with one click, until one is sent or the conversation begins anew; an empty list offers
-   * none.
+   * Offers messages to send with one click, until one is sent or a new conversation starts. An empty list removes
+   * them.
    */
   suggest(texts: Iterable<string>): void;
 }
@@ -152,14 +154,11 @@ export interface AgentChatLauncher extends HTMLElement, LauncherProperties {
   readonly opened: boolean;
   /** The chat in the panel, once it has been opened for the first time. */
   readonly chat: AgentChat | null;
-  /**
-   * Opens the panel and puts the cursor into its text field; resolves when both are done, or the launcher has left
-   * the page.
-   */
+  /** Opens the panel and puts the cursor into it. Resolves when both are done. */
   open(): Promise<void>;
-  /** Closes the panel. The focus, if it was inside, goes back to where it was before. */
+  /** Closes the panel. The focus returns to where it was. */
   close(): void;
-  /** Opens the panel if it is closed, and the other way round. */
+  /** Opens the panel if it is closed, and closes it if it is open. */
   toggle(): Promise<void>;
 }
 

@@ -41,18 +41,18 @@ export interface AgentChatLauncher extends face.AgentChatLauncher {}
 /**
  * A round button in the corner that opens the chat in a panel; what `/widget.js` adds to the pages of other sites.
  *
- * @fires {Event} agent-chat-open - The panel was opened.
- * @fires {Event} agent-chat-close - The panel was closed.
+ * @fires {Event} agent-chat-open - The panel has opened.
+ * @fires {Event} agent-chat-close - The panel has closed.
  * @slot launcher-icon - Replaces the icon of the button.
- * @cssprop --agent-chat-inset-block - How far the button is from the window's upper or lower edge. Default: 20px.
- * @cssprop --agent-chat-inset-inline - How far it is from the side. Default: 20px.
+ * @cssprop --agent-chat-inset-block - Distance of the button from the upper or lower edge of the window. Default: 20px.
+ * @cssprop --agent-chat-inset-inline - Distance of the button from the side. Default: 20px.
  * @csspart launcher - The round button.
- * @csspart unread - The dot with the number of answers that arrived while the panel was closed.
+ * @csspart unread - The number of answers that arrived while the panel was closed.
  * @csspart preview - The bubble beside the closed button.
  * @csspart preview-close - The button that closes the bubble.
  * @csspart panel - The panel with the chat.
- * @csspart expand - The button that makes the panel large.
- * @csspart close - The panel's own button to close it.
+ * @csspart expand - The button that enlarges the panel.
+ * @csspart close - The button that closes the panel.
  */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the table declares the properties of the class.
 export class AgentChatLauncher extends HTMLElement implements Launcher {

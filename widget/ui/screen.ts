@@ -43,41 +43,41 @@ export interface Screen {
  * @csspart forget-key - The button that forgets the saved key.
  * @csspart messages - The conversation, which scrolls.
  * @csspart message - One message; with `user` or `assistant`.
- * @csspart user - A message of the person.
+ * @csspart user - A message of the user.
  * @csspart assistant - A message of the agent.
  * @csspart markdown - The text of an answer.
  * @csspart code - A block of code, with its header.
  * @csspart table - The box in which a table scrolls.
- * @csspart steps - Thoughts and tool calls in a row; from three on they fold into one row.
- * @csspart thinking - A collapsible thinking trace.
- * @csspart tool - A collapsible tool call.
- * @csspart note - A sentence about an answer that did not end by itself.
+ * @csspart steps - Consecutive thoughts and tool calls. From three on they fold into one line.
+ * @csspart thinking - One thought, which opens and closes.
+ * @csspart tool - One tool call, which opens and closes.
+ * @csspart note - A sentence about an answer that was cut short.
  * @csspart error - A failure.
  * @csspart retry - The button to try again.
- * @csspart edit - The button that changes a message of the person.
- * @csspart queued - What is said under a message that waits for the connection.
- * @csspart take-back - The button that removes such a message.
+ * @csspart edit - The button that edits a message of the user.
+ * @csspart queued - The line below a message that waits for the connection.
+ * @csspart take-back - The button that removes a waiting message.
  * @csspart ask-again - The button for another answer.
  * @csspart copy - A button that copies.
- * @csspart rate-up - The thumb for a good answer.
- * @csspart rate-down - The thumb for a bad one.
+ * @csspart rate-up - Thumbs up.
+ * @csspart rate-down - Thumbs down.
  * @csspart feedback-form - The form that asks what was wrong.
- * @csspart empty - The greeting.
- * @csspart suggestions - The list of first messages.
- * @csspart suggestion - One of them.
+ * @csspart empty - The greeting of an empty conversation.
+ * @csspart suggestions - The list of suggested messages.
+ * @csspart suggestion - One suggested message.
  * @csspart jump - The button to the newest text.
- * @csspart connection - What is said while the server cannot be reached.
- * @csspart editing - What is said while a message is changed.
- * @csspart cancel-edit - The button that leaves it as it was.
+ * @csspart connection - The line about a lost connection.
+ * @csspart editing - The line about the message that is being edited.
+ * @csspart cancel-edit - The button that cancels editing.
  * @csspart composer - The card with the text field.
  * @csspart input - The text field.
  * @csspart attach - The button for files.
  * @csspart attachments - The files of a message.
  * @csspart attachment - One file.
- * @csspart remove - The button that takes a file out again.
- * @csspart upload - How much of the files of a message has left.
- * @csspart refusals - Why files were not taken.
- * @csspart dismiss - The button that closes them.
+ * @csspart remove - The button that removes a file.
+ * @csspart upload - The progress of an upload.
+ * @csspart refusals - The reasons why files were refused.
+ * @csspart dismiss - The button that closes the reasons.
  * @csspart send - The button that sends.
  * @csspart stop - The button that stops the answer.
  * @csspart disclaimer - The sentence below the composer.
