@@ -1,7 +1,7 @@
 /** Proves that a `conversation_history` from a client is one that a run could have made. */
 
 import { type AttachmentType, isMediaType, MEDIA_TYPES } from "../protocol/attachments.ts";
-import type { ContentPart, HistoryMessage, UserMessage } from "../protocol/chat.ts";
+import type { AssistantMessage, ContentPart, HistoryMessage, ToolMessage, UserMessage } from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
 
@@ -24,9 +24,9 @@ export function checkHistory(value: unknown, limits: HistoryLimits): HistoryMess
   if (!Array.isArray(value)) throw invalid(ROOT, "must be an array");
   refuseLargeHistory(value, limits);
   const open = new Set<string>();
-  for (const [index, message] of value.entries()) checkMessage(message, `${ROOT}/${index}`, open);
+  const history = value.map((message, index) => checkMessage(message, `${ROOT}/${index}`, open));
   if (open.size > 0) throw invalid(ROOT, "ends with a tool call that has no result");
-  return value.map(withoutExtras);
+  return history;
 }
 
 /** Numbers, texts, arrays and objects that one item may hold on average: far above what any provider sends. */
@@ -64,43 +64,36 @@ function itemsIn(message: unknown): number {
   return (Array.isArray(content) ? content.length : 0) + (Array.isArray(calls) ? calls.length : 0);
 }
 
-function checkMessage(message: unknown, at: string, open: Set<string>): void {
+/** `open` holds the ids of tool calls that have no result yet. */
+function checkMessage(message: unknown, at: string, open: Set<string>): HistoryMessage {
   if (!isRecord(message)) throw invalid(at, "must be an object");
-  switch (message.role) {
-    case "tool":
-      checkToolMessage(message, at, open);
-      break;
-    case "user":
-      refuseOpenCalls(at, open);
-      checkUserContent(message.content, `${at}/content`);
-      break;
-    case "assistant":
-      refuseOpenCalls(at, open);
-      checkAssistantMessage(message, at, open);
-      break;
-    default:
-      throw invalid(`${at}/role`, 'must be "user", "assistant" or "tool"');
+  const { role, content } = message;
+  if (role === "tool") return checkToolMessage(message, at, open);
+  if (role !== "user" && role !== "assistant") {
+    throw invalid(`${at}/role`, 'must be "user", "assistant" or "tool"');
   }
-}
-
-function refuseOpenCalls(at: string, open: ReadonlySet<string>): void {
   if (open.size > 0) throw invalid(at, "comes before every tool call has its result");
+  if (role === "user") return { role, content: checkUserContent(content, `${at}/content`) };
+  return checkAssistantMessage(message, at, open);
 }
 
-function checkToolMessage(message: Record<string, unknown>, at: string, open: Set<string>): void {
-  const { tool_call_id: id, content, is_error: isError } = message;
+function checkToolMessage(message: Record<string, unknown>, at: string, open: Set<string>): ToolMessage {
+  const { tool_call_id: id, content, is_error } = message;
   if (typeof id !== "string" || !open.delete(id)) {
     throw invalid(`${at}/tool_call_id`, "answers no tool call that is open");
   }
   if (typeof content !== "string") throw invalid(`${at}/content`, "must be a string");
-  if (isError !== undefined && typeof isError !== "boolean") throw invalid(`${at}/is_error`, "must be true or false");
+  if (is_error === undefined) return { role: "tool", tool_call_id: id, content };
+  if (typeof is_error !== "boolean") throw invalid(`${at}/is_error`, "must be true or false");
+  return { role: "tool", tool_call_id: id, content, is_error };
 }
 
-function checkAssistantMessage({ content, tool_calls: calls }: Record<string, unknown>, at: string, open: Set<string>) {
+function checkAssistantMessage(message: Record<string, unknown>, at: string, open: Set<string>): AssistantMessage {
+  const { content, tool_calls: calls = [] } = message;
   if (typeof content !== "string" && content !== null) throw invalid(`${at}/content`, "must be a string or null");
-  if (calls === undefined) return;
   if (!Array.isArray(calls)) throw invalid(`${at}/tool_calls`, "must be an array");
   for (const [index, call] of calls.entries()) open.add(checkCall(call, `${at}/tool_calls/${index}`, open));
+  return message as AssistantMessage;
 }
 
 function checkCall(call: unknown, at: string, open: ReadonlySet<string>): string {
@@ -116,68 +109,34 @@ function checkCall(call: unknown, at: string, open: ReadonlySet<string>): string
   return call.id;
 }
 
-function checkUserContent(content: unknown, at: string): void {
-  if (typeof content === "string") return;
+function checkUserContent(content: unknown, at: string): UserMessage["content"] {
+  if (typeof content === "string") return content;
   if (!Array.isArray(content)) throw invalid(at, "must be a string or an array of parts");
-  for (const [index, part] of content.entries()) {
-    if (!isContentPart(part)) {
-      throw invalid(`${at}/${index}`, "must be a text, or an image or file with a data: URL");
-    }
-  }
+  return content.map((part, index) => checkPart(part, `${at}/${index}`));
 }
 
-/** Only `data:` URLs: neither this server nor the provider fetches an address that a client names. */
-function isContentPart(part: unknown): boolean {
-  if (!isRecord(part)) return false;
-  switch (part.type) {
-    case "text":
-      return typeof part.text === "string";
-    case "image_url":
-      return isRecord(part.image_url) && isDataUrl(part.image_url.url, "image");
-    case "file":
-      return isRecord(part.file) && typeof part.file.filename === "string" && isDataUrl(part.file.file_data, "file");
-    default:
-      return false;
+/**
+ * Only `data:` URLs: neither this server nor the provider fetches an address that a client names. Only fields that are
+ * checked here: a provider may know more, such as the id or the address of a file.
+ */
+function checkPart(part: unknown, at: string): ContentPart {
+  const { type, text, image_url: image, file } = isRecord(part) ? part : {};
+  if (type === "text" && typeof text === "string") return { type, text };
+  if (type === "image_url" && isRecord(image) && isDataUrl(image.url, "image")) {
+    return { type, image_url: { url: image.url } };
   }
+  if (type === "file" && isRecord(file)) {
+    const { filename, file_data } = file;
+    if (typeof filename === "string" && isDataUrl(file_data, "file")) return { type, file: { filename, file_data } };
+  }
+  throw invalid(at, "must be a text, or an image or file with a data: URL");
 }
 
 /** Of a media type that may be attached, under the type that it goes with. */
-function isDataUrl(value: unknown, type: AttachmentType): boolean {
+function isDataUrl(value: unknown, type: AttachmentType): value is string {
   if (typeof value !== "string") return false;
   const mediaType = /^data:([a-z/]+);base64,/.exec(value.slice(0, 100))?.[1] ?? "";
   return isMediaType(mediaType) && MEDIA_TYPES[mediaType].type === type;
-}
-
-/** Fields that a client adds to the user's and the tools' messages do not go to the provider. */
-function withoutExtras(message: HistoryMessage): HistoryMessage {
-  switch (message.role) {
-    case "user":
-      return { role: "user", content: ownContent(message.content) };
-    case "tool": {
-      const { tool_call_id, content, is_error } = message;
-      return { role: "tool", tool_call_id, content, ...(is_error === undefined ? {} : { is_error }) };
-    }
-    case "assistant":
-      return message;
-  }
-}
-
-/** A provider may know more fields of a part than are checked here, such as the id or the address of a file. */
-function ownContent(content: UserMessage["content"]): UserMessage["content"] {
-  return typeof content === "string" ? content : content.map(ownPart);
-}
-
-function ownPart(part: ContentPart): ContentPart {
-  switch (part.type) {
-    case "text":
-      return { type: "text", text: part.text };
-    case "image_url":
-      return { type: "image_url", image_url: { url: part.image_url.url } };
-    case "file": {
-      const { filename, file_data } = part.file;
-      return { type: "file", file: { filename, file_data } };
-    }
-  }
 }
 
 function invalid(param: string, problem: string): ApiError {

@@ -8,43 +8,26 @@ const EFFORTS: readonly ReasoningEffort[] = ["none", "minimal", "low", "medium",
 
 const HOSTED_TOOLS: readonly HostedToolType[] = ["web_search", "file_search", "code_interpreter"];
 
+/** What each field must be, and the words of the sentence about a wrong one. */
+const RULES: Record<Exclude<keyof ModelSettings, "hostedTools">, [(value: unknown) => boolean, string]> = {
+  reasoningEffort: [(value) => EFFORTS.some((effort) => effort === value), `one of ${EFFORTS.join(", ")}`],
+  temperature: [(value) => typeof value === "number" && value >= 0 && value <= 2, "a number from 0 to 2"],
+  maxOutputTokens: [(value) => Number.isInteger(value) && Number(value) > 0, "a whole number above 0"],
+  extraBody: [isRecord, "an object"],
+  store: [(value) => typeof value === "boolean", "true or false"],
+};
+
 /** @throws ConfigError that names the field and says what is right */
 export function checkModelSettings(agent: Record<string, unknown>): ModelSettings {
-  const { reasoningEffort, temperature, maxOutputTokens, extraBody, store, hostedTools } = agent;
-  return {
-    ...(reasoningEffort === undefined ? {} : { reasoningEffort: checkEffort(reasoningEffort) }),
-    ...(temperature === undefined ? {} : { temperature: checkTemperature(temperature) }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens: checkTokens(maxOutputTokens) }),
-    ...(extraBody === undefined ? {} : { extraBody: checkBody(extraBody) }),
-    ...(store === undefined ? {} : { store: checkStore(store) }),
-    ...(hostedTools === undefined ? {} : { hostedTools: checkHostedTools(hostedTools) }),
-  };
-}
-
-function checkEffort(value: unknown): ReasoningEffort {
-  const effort = EFFORTS.find((known) => known === value);
-  if (effort !== undefined) return effort;
-  throw new ConfigError(`reasoningEffort must be one of ${EFFORTS.join(", ")}.`);
-}
-
-function checkTemperature(value: unknown): number {
-  if (typeof value === "number" && value >= 0 && value <= 2) return value;
-  throw new ConfigError("temperature must be a number from 0 to 2.");
-}
-
-function checkTokens(value: unknown): number {
-  if (typeof value === "number" && Number.isInteger(value) && value > 0) return value;
-  throw new ConfigError("maxOutputTokens must be a whole number above 0.");
-}
-
-function checkBody(value: unknown): Record<string, unknown> {
-  if (isRecord(value)) return value;
-  throw new ConfigError("extraBody must be an object.");
-}
-
-function checkStore(value: unknown): boolean {
-  if (typeof value === "boolean") return value;
-  throw new ConfigError("store must be true or false.");
+  const settings: Record<string, unknown> = {};
+  for (const [field, [isRight, rule]] of Object.entries(RULES)) {
+    const value = agent[field];
+    if (value === undefined) continue;
+    if (!isRight(value)) throw new ConfigError(`${field} must be ${rule}.`);
+    settings[field] = value;
+  }
+  if (agent.hostedTools !== undefined) settings.hostedTools = checkHostedTools(agent.hostedTools);
+  return settings;
 }
 
 function checkHostedTools(value: unknown): readonly HostedTool[] {

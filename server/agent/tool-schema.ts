@@ -153,60 +153,33 @@ function fromJsonSchema(schema: JsonSchema): ParameterSchema {
   };
 }
 
-const SCHEMA_LIST = { type: "array", minItems: 1, items: { $ref: "#" } };
-const SCHEMAS_BY_NAME = { type: "object", additionalProperties: { $ref: "#" } };
-const COUNT = { type: "integer", minimum: 0 };
+const SCHEMA = { $ref: "#" };
 const TYPE = { enum: ["string", "number", "integer", "boolean", "object", "array", "null"] };
+const TEXTS = { type: "array", items: { type: "string" } };
+
+function keywords(schema: JsonSchema, ...names: string[]): Record<string, JsonSchema> {
+  return Object.fromEntries(names.map((name) => [name, schema]));
+}
 
 /** What the keywords of a JSON Schema hold, as its own meta-schema has it (2020-12); other keywords may hold anything. */
 const META_SCHEMA: JsonSchema = {
   type: ["object", "boolean"],
   properties: {
     type: { anyOf: [{ type: "array", minItems: 1, uniqueItems: true, items: TYPE }, TYPE] },
-    enum: { type: "array" },
-    required: { type: "array", uniqueItems: true, items: { type: "string" } },
-    dependentRequired: { type: "object", additionalProperties: { type: "array", items: { type: "string" } } },
-    title: { type: "string" },
-    description: { type: "string" },
-    format: { type: "string" },
-    pattern: { type: "string" },
-    $ref: { type: "string" },
-    examples: { type: "array" },
+    required: { ...TEXTS, uniqueItems: true },
+    dependentRequired: { type: "object", additionalProperties: TEXTS },
     uniqueItems: { type: "boolean" },
     multipleOf: { type: "number", exclusiveMinimum: 0 },
-    ...Object.fromEntries(
-      ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"].map((name) => [name, { type: "number" }]),
-    ),
-    ...Object.fromEntries(
-      [
-        "minLength",
-        "maxLength",
-        "minItems",
-        "maxItems",
-        "minContains",
-        "maxContains",
-        "minProperties",
-        "maxProperties",
-      ].map((name) => [name, COUNT]),
-    ),
-    ...Object.fromEntries(["allOf", "anyOf", "oneOf", "prefixItems"].map((name) => [name, SCHEMA_LIST])),
-    ...Object.fromEntries(
-      ["properties", "patternProperties", "dependentSchemas", "$defs"].map((name) => [name, SCHEMAS_BY_NAME]),
-    ),
-    ...Object.fromEntries(
-      [
-        "items",
-        "contains",
-        "additionalProperties",
-        "propertyNames",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        "not",
-        "if",
-        "then",
-        "else",
-      ].map((name) => [name, { $ref: "#" }]),
-    ),
+    ...keywords({ type: "array" }, "enum", "examples"),
+    ...keywords({ type: "string" }, "title", "description", "format", "pattern", "$ref"),
+    ...keywords({ type: "number" }, "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    ...keywords({ type: "integer", minimum: 0 }, "minLength", "maxLength", "minItems", "maxItems"),
+    ...keywords({ type: "integer", minimum: 0 }, "minContains", "maxContains", "minProperties", "maxProperties"),
+    ...keywords({ type: "array", minItems: 1, items: SCHEMA }, "allOf", "anyOf", "oneOf", "prefixItems"),
+    ...keywords({ type: "object", additionalProperties: SCHEMA }, "properties", "patternProperties"),
+    ...keywords({ type: "object", additionalProperties: SCHEMA }, "dependentSchemas", "$defs"),
+    ...keywords(SCHEMA, "items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"),
+    ...keywords(SCHEMA, "unevaluatedItems", "unevaluatedProperties"),
   },
 };
 

@@ -95,16 +95,14 @@ async function callTool(tool: Tool, call: ToolCall, { signal: runSignal, observe
   const timeout = new AbortController();
   const timer = setTimeout(() => timeout.abort(), tool.timeoutMs);
   const signal = AbortSignal.any([runSignal, timeout.signal]);
-  const abort = rejectionOf(signal);
   try {
-    return await Promise.race([execute(tool, call, signal), abort.promise]);
+    return await Promise.race([execute(tool, call, signal), rejectWhenAborted(signal)]);
   } catch (error) {
     if (runSignal.aborted) return failure("Stopped before it finished.", ABORTED);
     if (timeout.signal.aborted) return failure(`Timed out after ${tool.timeoutMs} ms.`, "timeout");
     return thrownByTool(tool.name, error, observer);
   } finally {
     clearTimeout(timer);
-    abort.forget();
   }
 }
 
@@ -158,16 +156,12 @@ function failure(output: string, errorType?: string): Outcome {
   return { output, failed: true, errorType };
 }
 
-/** Rejects when the signal is aborted, for a race with work that may ignore it. */
-function rejectionOf(signal: AbortSignal): { promise: Promise<never>; forget(): void } {
-  let onAbort = () => {};
-  const promise = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
+/** For a race with work that may ignore the signal. */
+function rejectWhenAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
-  promise.catch(() => {});
-  return { promise, forget: () => signal.removeEventListener("abort", onAbort) };
 }
 
 /** The output as it leaves the server: well-formed Unicode of limited length. */
