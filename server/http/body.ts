@@ -27,16 +27,57 @@ export async function withBody<Value>(
   refuseOtherMedia(req);
   const length = Number(req.headers["content-length"] ?? 0);
   if (length > rules.maxBytes) throw tooLarge(rules.maxBytes);
-  const reader = new BodyReader(req, rules);
-  whenClosed(res, () => reader.end());
+  let refuse: (error: ApiError) => void = () => {};
+  const tooSlow = new Promise<never>((_resolve, reject) => {
+    refuse = reject;
+  });
+  const upload = new Upload(rules, rules.address, (error) => refuse(error));
+  whenClosed(res, () => upload.end());
   try {
-    if (length > LARGE_BYTES) await reader.waitForSlot();
+    if (length > LARGE_BYTES) await upload.begin();
     rules.memory.expect(length);
     // The client may wait until the body is wanted.
     if (/^100-continue$/i.test(req.headers.expect ?? "")) res.writeContinue();
-    return await use(await reader.read());
+    return await use(await Promise.race([readBody(req, rules, upload), tooSlow]));
   } finally {
-    reader.end();
+    upload.end();
+  }
+}
+
+/** A body in chunks does not say in advance that it is large: it waits for its slot in the middle. @throws ApiError */
+async function readBody(req: IncomingMessage, { maxBytes, memory }: BodyRules, upload: Upload): Promise<Buffer> {
+  const announced = Number(req.headers["content-length"] ?? 0);
+  // Filled as the body arrives: to join the chunks of a large one at its end would hold up everything else.
+  let bytes = Buffer.alloc(0);
+  let size = 0;
+  for await (const chunk of chunksOf(req)) {
+    upload.count(chunk.length);
+    if (size + chunk.length > maxBytes) throw tooLarge(maxBytes);
+    // Refused meanwhile, because it came too slowly.
+    if (upload.isEnded) throw cutOff();
+    memory.grow(chunk.length);
+    if (size + chunk.length > LARGE_BYTES) await upload.begin();
+    if (size + chunk.length > bytes.length) {
+      // The announced length is believed where there is a slot: those are few, and an announcement costs a client nothing.
+      const expected = announced > LARGE_BYTES ? announced : 0;
+      const larger = Buffer.allocUnsafeSlow(Math.max(expected, 2 * bytes.length, size + chunk.length));
+      bytes.copy(larger);
+      bytes = larger;
+    }
+    chunk.copy(bytes, size);
+    size += chunk.length;
+  }
+  upload.arrived();
+  return bytes.subarray(0, size);
+}
+
+/** A loop that is left early leaves the connection as it is. @throws ApiError for a client that has broken off */
+async function* chunksOf(req: IncomingMessage): AsyncGenerator<Buffer, void> {
+  try {
+    for await (const chunk of req.iterator({ destroyOnReturn: false })) yield chunk;
+  } catch {
+    // Or Node's parser answers by itself.
+    throw cutOff();
   }
 }
 
@@ -60,106 +101,6 @@ function unsupported(message: string): ApiError {
   return new ApiError("unsupported_media_type", message);
 }
 
-/** Collects one body. */
-class BodyReader {
-  readonly #req: IncomingMessage;
-  readonly #rules: BodyRules;
-  /** Of a large body. */
-  #upload: Upload | undefined;
-  /** Filled as the body arrives: to join the chunks of a large one at its end would hold up everything else. */
-  #bytes = Buffer.alloc(0);
-  #size = 0;
-  #isRefused = false;
-  #reject: (error: unknown) => void = () => {};
-
-  constructor(req: IncomingMessage, rules: BodyRules) {
-    this.#req = req;
-    this.#rules = rules;
-  }
-
-  /** For a large body. @throws ApiError `overloaded` */
-  waitForSlot(): Promise<void> {
-    this.#upload ??= new Upload(this.#rules, this.#rules.address, (error) => this.#refuse(error));
-    return this.#upload.begin();
-  }
-
-  end(): void {
-    this.#upload?.end();
-  }
-
-  read(): Promise<Buffer> {
-    const req = this.#req;
-    return new Promise((resolve, reject) => {
-      this.#reject = reject;
-      if (isCutOff(req)) {
-        reject(cutOff());
-        return;
-      }
-      req.on("data", (chunk: Buffer) => this.#add(chunk));
-      req.on("end", async () => {
-        this.#upload?.arrived();
-        // The last chunk may be the one that made the body large.
-        await this.#upload?.begin().catch(reject);
-        resolve(this.#bytes.subarray(0, this.#size));
-      });
-      req.on("close", () => {
-        if (isCutOff(req)) reject(cutOff());
-      });
-      // The client has broken off, or Node's parser answers by itself.
-      req.on("error", () => reject(cutOff()));
-    });
-  }
-
-  #add(chunk: Buffer): void {
-    if (this.#isRefused) return;
-    const { maxBytes, memory } = this.#rules;
-    const at = this.#size;
-    this.#size += chunk.length;
-    this.#upload?.count(chunk.length);
-    try {
-      if (this.#size > maxBytes) throw tooLarge(maxBytes);
-      memory.grow(chunk.length);
-    } catch (error) {
-      this.#refuse(error);
-      return;
-    }
-    if (this.#size > this.#bytes.length) this.#grow();
-    chunk.copy(this.#bytes, at);
-    if (this.#size > LARGE_BYTES && this.#upload === undefined) this.#pauseForSlot();
-  }
-
-  /** The announced length is believed where there is a slot: those are few, and an announcement costs a client nothing. */
-  #grow(): void {
-    const announced = this.#upload === undefined ? 0 : Number(this.#req.headers["content-length"] ?? 0);
-    const larger = Buffer.allocUnsafeSlow(Math.max(announced, 2 * this.#bytes.length, this.#size));
-    this.#bytes.copy(larger);
-    this.#bytes = larger;
-  }
-
-  /** A body in chunks does not say in advance that it is large. */
-  #pauseForSlot(): void {
-    this.#req.pause();
-    this.waitForSlot().then(
-      () => this.#req.resume(),
-      (error: unknown) => this.#refuse(error),
-    );
-  }
-
-  /** What still arrives is thrown away. */
-  #refuse(error: unknown): void {
-    this.#isRefused = true;
-    this.#bytes = Buffer.alloc(0);
-    this.#upload?.end();
-    this.#reject(error);
-    this.#req.resume();
-  }
-}
-
 function tooLarge(maxBytes: number): ApiError {
   return new ApiError("request_too_large", `The request body is larger than ${maxBytes} bytes.`);
-}
-
-/** Whether the connection is gone, and not all of the body has been read. */
-function isCutOff(req: IncomingMessage): boolean {
-  return req.destroyed && !req.readableEnded;
 }

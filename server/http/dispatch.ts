@@ -81,7 +81,15 @@ export function createHttpServer(
   // Without these, Node answers `Expect` by itself, before key and length are judged.
   server.on("checkContinue", serve);
   server.on("checkExpectation", serve);
-  server.on("upgrade", upgradeListener(server, parts));
+  const dispatchUpgrade = createUpgradeDispatch(parts);
+  server.on("upgrade", (req: IncomingMessage, socket: Socket, head: Buffer) => {
+    if (req.headers.upgrade?.toLowerCase() !== "websocket") {
+      ignoreUpgrade(server, req, socket, head);
+      return;
+    }
+    socket.on("error", () => socket.destroy());
+    void dispatchUpgrade(req, socket, head);
+  });
   server.on("connect", (req: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => socket.destroy());
     const error = new ApiError("method_not_allowed", "This server is not a proxy. Send a path, not a full address.");
@@ -298,51 +306,24 @@ interface Router<Route> {
   methodsOf(path: string): string[];
 }
 
-interface Row<Route> {
-  method: string;
-  path: string;
-  segments: string[];
-  route: Route;
-}
-
 /** Keys are `METHOD /path`; `{name}` stands for one segment that is not empty. */
 function createRouter<Route>(table: Readonly<Record<string, Route>>): Router<Route> {
-  const rows = Object.entries(table).map(([key, route]): Row<Route> => {
+  const rows = Object.entries(table).map(([key, route]) => {
     const [method = "", path = ""] = key.split(" ");
-    return { method, path, segments: path.split("/"), route };
+    const pattern = path.replaceAll(".", "\\.").replace(/\{(\w+)\}/g, "(?<$1>[^/]+)");
+    return { method, path, pattern: new RegExp(`^${pattern}$`), route };
   });
-  const patterns = rows.filter(({ path }) => path.includes("{"));
-  /** Most rows name no segment, and are found at once. */
-  const whole = new Map(rows.filter((row) => !patterns.includes(row)).map((row) => [`${row.method} ${row.path}`, row]));
-
   return {
     find(method, path) {
       const wanted = method === "HEAD" ? "GET" : method;
-      const row = whole.get(`${wanted} ${path}`);
-      if (row !== undefined) return { route: row.route, path, params: {} };
-      for (const pattern of patterns) {
-        const params = pattern.method === wanted ? matchPath(pattern.segments, path) : undefined;
-        if (params !== undefined) return { route: pattern.route, path: pattern.path, params };
-      }
-      return undefined;
+      const row = rows.find((one) => one.method === wanted && one.pattern.test(path));
+      return row && { route: row.route, path: row.path, params: { ...row.pattern.exec(path)?.groups } };
     },
     methodsOf: (path) =>
       rows
-        .filter(({ segments }) => matchPath(segments, path) !== undefined)
+        .filter(({ pattern }) => pattern.test(path))
         .flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])),
   };
-}
-
-function matchPath(segments: readonly string[], path: string): Record<string, string> | undefined {
-  const given = path.split("/");
-  if (given.length !== segments.length) return undefined;
-  const params: Record<string, string> = {};
-  for (const [index, segment] of segments.entries()) {
-    const value = given[index] as string;
-    if (segment.startsWith("{") && value !== "") params[segment.slice(1, -1)] = value;
-    else if (segment !== value) return undefined;
-  }
-  return params;
 }
 
 /** Answers what Node's parser has refused before there was a request. */
@@ -359,18 +340,6 @@ function answerClientError({ code }: NodeJS.ErrnoException, socket: Duplex, opti
     default:
       sendRawError(socket, new ApiError("invalid_request", "This is not valid HTTP."), options);
   }
-}
-
-function upgradeListener(server: Server, parts: HttpServerParts) {
-  const dispatch = createUpgradeDispatch(parts);
-  return (req: IncomingMessage, socket: Socket, head: Buffer): void => {
-    if (req.headers.upgrade?.toLowerCase() !== "websocket") {
-      ignoreUpgrade(server, req, socket, head);
-      return;
-    }
-    socket.on("error", () => socket.destroy());
-    void dispatch(req, socket, head);
-  };
 }
 
 /** Headers that offer another protocol; RFC 7540, 3.2.1 for the last. */

@@ -33,6 +33,10 @@ export class Upload {
     this.#onTooSlow = onTooSlow;
   }
 
+  get isEnded(): boolean {
+    return this.#ended.signal.aborted;
+  }
+
   /** Waits for a slot; a second call waits for the same one. @throws ApiError `overloaded` */
   async begin(): Promise<void> {
     if (this.#slot === undefined) {
@@ -67,8 +71,8 @@ export class Upload {
   /** Gives the slot back, or waits for it no longer. */
   end(): void {
     this.arrived();
-    if (this.#release === undefined) this.#ended.abort(cutOff());
-    else this.#release();
+    if (!this.isEnded) this.#ended.abort(cutOff());
+    this.#release?.();
   }
 
   #measure(): void {
