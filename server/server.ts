@@ -14,10 +14,10 @@ import { createMemoryLimiter } from "./limits/limiter.ts";
 import { MemoryBudget } from "./limits/memory-budget.ts";
 import { createMessageLimits } from "./limits/message-limits.ts";
 import { createLog, type Log } from "./observe/log.ts";
-import { createMetrics, type Metrics } from "./observe/metrics.ts";
+import { createMetrics, type Metrics, renderMetrics } from "./observe/metrics.ts";
 import { observeRuns } from "./observe/run-recorder.ts";
 import { createTracing, type OpenTelemetry, type Tracing } from "./observe/tracing.ts";
-import { pageOfAllWorkers } from "./observe/worker-metrics.ts";
+import { metricsOfAllWorkers } from "./observe/worker-metrics.ts";
 import { ownThread } from "./project/own-files.ts";
 import { resolveModels } from "./providers/index.ts";
 import type { LoadPackage, Provider } from "./providers/provider.ts";
@@ -152,12 +152,13 @@ function createService(options: ParleyServerOptions, { provider, log, metrics, t
     }),
     log,
     site: loadSite(options.publicFolder, agent.name),
-    metricsPage: settings.metrics ? metricsPage(metrics.render) : undefined,
+    metricsPage: settings.metrics ? metricsPage(metrics) : undefined,
   };
 }
 
-function metricsPage(render: () => string): () => string | Promise<string> {
-  return cluster.isWorker ? pageOfAllWorkers(render) : render;
+function metricsPage({ families }: Metrics): () => Promise<string> {
+  const read = cluster.isWorker ? metricsOfAllWorkers(families) : families;
+  return async () => renderMetrics(await read());
 }
 
 /** Only where it is used: most servers need no Redis. */

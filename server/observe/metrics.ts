@@ -32,8 +32,7 @@ export interface Metrics {
   runStarted(): void;
   run(entry: RunEntry): void;
   step(entry: StepEntry): void;
-  /** The page in Prometheus' text format. */
-  render(): string;
+  families(): Family[];
   close(): void;
 }
 
@@ -65,7 +64,7 @@ export function createMetrics({ model, tools, openSockets, redisUp }: MetricsOpt
     queued(change) {
       queued += change;
     },
-    render: () => registry.render(),
+    families: () => registry.families(),
     close: stopMeasuring,
   };
 }
@@ -169,7 +168,22 @@ function openFiles(): number | undefined {
 
 type Labels = Readonly<Record<string, string>>;
 type Kind = "counter" | "gauge" | "histogram";
-type Samples = Iterable<readonly [name: string, value: number]>;
+type Samples = (readonly [name: string, value: number])[];
+
+/** One metric as it is now, in plain data: workers send theirs to each other. */
+export interface Family {
+  /** The comments before its samples. */
+  head: string;
+  samples: Samples;
+}
+
+/** A page in Prometheus' text format (0.0.4). */
+export function renderMetrics(families: readonly Family[]): string {
+  return families
+    .filter(({ samples }) => samples.length > 0)
+    .map(({ head, samples }) => head + samples.map(([name, value]) => `${name} ${value}\n`).join(""))
+    .join("");
+}
 
 export interface Counter {
   /** `by` is not negative. */
@@ -187,16 +201,16 @@ export interface GaugeOptions {
 }
 
 /**
- * Counters, gauges and histograms in Prometheus' text format (0.0.4). Our own, because `prom-client` depends on
+ * Counters, gauges and histograms for Prometheus. Our own, because `prom-client` depends on
  * `@opentelemetry/api`, which must stay optional. Each name is registered once; label values must come from sets that do
  * not grow.
  */
 export class Registry {
-  readonly #families: { head: string; samples(): Samples }[] = [];
+  readonly #families: { head: string; read(): Samples }[] = [];
 
   counter(name: string, help: string): Counter {
     const values = new Map<string, number>();
-    this.#register(name, help, "counter", () => values);
+    this.#register(name, help, "counter", () => [...values]);
     return {
       add(by, labels = {}) {
         const sample = sampleName(name, labels);
@@ -205,7 +219,7 @@ export class Registry {
     };
   }
 
-  /** `read` is called with each rendering; if it returns `undefined`, the gauge is left out. */
+  /** `read` is called for each page; if it returns `undefined`, the gauge is left out. */
   gauge(name: string, help: string, read: () => number | undefined, options: GaugeOptions = {}): void {
     const { kind = "gauge", labels = {} } = options;
     this.#register(name, help, kind, () => {
@@ -232,17 +246,12 @@ export class Registry {
     };
   }
 
-  render(): string {
-    let text = "";
-    for (const { head, samples } of this.#families) {
-      const lines = [...samples()].map(([name, value]) => `${name} ${value}\n`);
-      if (lines.length > 0) text += head + lines.join("");
-    }
-    return text;
+  families(): Family[] {
+    return this.#families.map(({ head, read }) => ({ head, samples: read() }));
   }
 
-  #register(name: string, help: string, kind: Kind, samples: () => Samples): void {
-    this.#families.push({ head: `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n`, samples });
+  #register(name: string, help: string, kind: Kind, read: () => Samples): void {
+    this.#families.push({ head: `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n`, read });
   }
 }
 

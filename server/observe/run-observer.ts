@@ -72,38 +72,6 @@ export type ModelRequestOutcome =
   /** Ended from outside. */
   | { type: "aborted" };
 
-/** Several observers of one run. The first one's `tool` contains the second one's, and so on. */
-export function combineObservers(observers: readonly RunObserver[]): RunObserver {
-  if (observers.length === 1) return observers[0] as RunObserver;
-  return {
-    events(batch) {
-      for (const observer of observers) observer.events(batch);
-    },
-    modelRequest: () => combineModelRequestObservers(observers.map((observer) => observer.modelRequest())),
-    tool: (call, work) => observers.reduceRight((inner, observer) => () => observer.tool(call, inner), work)(),
-    failure(error) {
-      for (const observer of observers) observer.failure(error);
-    },
-    end() {
-      for (const observer of observers) observer.end();
-    },
-  };
-}
-
-function combineModelRequestObservers(observers: readonly ModelRequestObserver[]): ModelRequestObserver {
-  return {
-    answered(providerRequestId) {
-      for (const observer of observers) observer.answered(providerRequestId);
-    },
-    failedOver(report) {
-      for (const observer of observers) observer.failedOver(report);
-    },
-    end(outcome) {
-      for (const observer of observers) observer.end(outcome);
-    },
-  };
-}
-
 /** One run, when it is over. All times are in whole milliseconds. */
 export interface RunEntry {
   readonly start: RunStart;

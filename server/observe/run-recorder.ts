@@ -1,4 +1,4 @@
-/** Gathers the facts of one run for the log and the metrics. */
+/** Gathers the facts of one run for the log and the metrics, and hands what happens on to its spans. */
 
 import { toApiError } from "../protocol/errors.ts";
 import {
@@ -8,20 +8,20 @@ import {
   type StreamEvent,
   type ToolResultEvent,
 } from "../protocol/events.ts";
+import type { ToolCall } from "../providers/provider.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
-import {
-  combineObservers,
-  type ModelRequestObserver,
-  type ModelRequestOutcome,
-  type ObserveRun,
-  type RunEntry,
-  type RunObserver,
-  type RunStart,
-  type StepEntry,
-  type ToolOutcome,
+import type {
+  ModelRequestObserver,
+  ModelRequestOutcome,
+  ObserveRun,
+  RunEntry,
+  RunObserver,
+  RunStart,
+  StepEntry,
+  ToolOutcome,
 } from "./run-observer.ts";
-import type { Tracing } from "./tracing.ts";
+import type { RunSpans, Tracing } from "./tracing.ts";
 
 export interface RunRecorderParts {
   /** The agent's model string. */
@@ -32,17 +32,14 @@ export interface RunRecorderParts {
 
 /** Every run is recorded for the log and the metrics, and traced where an SDK takes spans. */
 export function observeRuns(parts: RunRecorderParts, tracing?: Tracing): ObserveRun {
-  return (start) => {
-    const recorder = new RunRecorder(start, parts);
-    const spans = tracing?.observe(start);
-    return spans === undefined ? recorder : combineObservers([recorder, spans]);
-  };
+  return (start) => new RunRecorder(start, parts, tracing?.observe(start));
 }
 
 class RunRecorder implements RunObserver {
   readonly #start: RunStart;
   readonly #log: Log;
   readonly #metrics: Metrics;
+  readonly #spans: RunSpans | undefined;
   readonly #startedAt = performance.now();
   readonly #tools: StepEntry[] = [];
   #model: string;
@@ -52,8 +49,9 @@ class RunRecorder implements RunObserver {
   #last: DoneEvent | ErrorEvent | undefined;
   #providerRequestId: string | undefined;
 
-  constructor(start: RunStart, { model, log, metrics }: RunRecorderParts) {
+  constructor(start: RunStart, { model, log, metrics }: RunRecorderParts, spans: RunSpans | undefined) {
     this.#start = start;
+    this.#spans = spans;
     this.#model = model;
     this.#log = log;
     this.#metrics = metrics;
@@ -72,22 +70,25 @@ class RunRecorder implements RunObserver {
   modelRequest(): ModelRequestObserver {
     this.#turns += 1;
     const startedAt = performance.now();
+    const span = this.#spans?.modelRequest();
     return {
       answered: (providerRequestId) => {
         this.#providerRequestId = providerRequestId;
+        span?.answered(providerRequestId);
       },
       failedOver: (report) => this.failure(report),
       end: (outcome) => {
         if (outcome.type === "finished") this.#model = outcome.model ?? this.#model;
         const ms = Math.round(performance.now() - startedAt);
         this.#recordStep({ start: this.#start, kind: "model", name: this.#model, outcome: nameOf(outcome), ms });
+        span?.end(outcome);
       },
     };
   }
 
-  /** The `tool_result` says all that is recorded. */
-  tool<Outcome extends ToolOutcome>(_call: unknown, work: () => Promise<Outcome>): Promise<Outcome> {
-    return work();
+  /** The log gets all that it needs from the `tool_result`. */
+  tool<Outcome extends ToolOutcome>(call: ToolCall, work: () => Promise<Outcome>): Promise<Outcome> {
+    return this.#spans === undefined ? work() : this.#spans.tool(call, work);
   }
 
   failure(error: unknown): void {
@@ -96,6 +97,7 @@ class RunRecorder implements RunObserver {
 
   end(): void {
     const last = this.#last;
+    this.#spans?.end(last);
     const usage = last?.type === "done" ? last.usage : undefined;
     const entry: RunEntry = {
       start: this.#start,

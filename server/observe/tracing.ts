@@ -3,7 +3,7 @@
 import type { Context, Span, SpanOptions } from "@opentelemetry/api";
 import type { Usage } from "../protocol/chat.ts";
 import { toApiError } from "../protocol/errors.ts";
-import { type DoneEvent, type ErrorEvent, isTerminal, type StreamEvent } from "../protocol/events.ts";
+import type { TerminalEvent } from "../protocol/events.ts";
 import { splitModel } from "../providers/index.ts";
 import type { ToolCall } from "../providers/provider.ts";
 import { shortId } from "./log.ts";
@@ -11,7 +11,6 @@ import {
   ABORTED,
   type ModelRequestObserver,
   type ModelRequestOutcome,
-  type RunObserver,
   type RunStart,
   type ToolOutcome,
 } from "./run-observer.ts";
@@ -29,7 +28,7 @@ export interface TracedAgent {
 
 export interface Tracing {
   /** `undefined` while no SDK takes spans: then not even their attributes are made. */
-  observe(start: RunStart): RunObserver | undefined;
+  observe(start: RunStart): RunSpans | undefined;
   /** Sends what an SDK still holds, because the process ends. Never rejects. */
   flush(): Promise<void>;
 }
@@ -77,7 +76,7 @@ function hasMethod<Name extends string>(value: unknown, name: Name): value is Re
  * Begins the span of a run: within the span that is active, such as one of an instrumentation of HTTP, or else within
  * that of the request's `traceparent`. `undefined` if no SDK takes it.
  */
-function traceRun(api: OpenTelemetry, agent: TracedAgent, start: RunStart): RunObserver | undefined {
+function traceRun(api: OpenTelemetry, agent: TracedAgent, start: RunStart): RunSpans | undefined {
   const active = api.context.active();
   const parent = api.trace.getSpan(active) ? active : api.propagation.extract(active, start.trace);
   const attributes = {
@@ -95,14 +94,13 @@ function traceRun(api: OpenTelemetry, agent: TracedAgent, start: RunStart): RunO
 }
 
 /** The spans of one run: its own, one for each model request and one for each tool call. */
-class RunSpans implements RunObserver {
+export class RunSpans {
   readonly #api: OpenTelemetry;
   readonly #agent: TracedAgent;
   readonly #span: Span;
   readonly #context: Context;
   /** They end with the run at the latest, even if a model or a tool does not. */
   readonly #open = new Set<Span>();
-  #last: DoneEvent | ErrorEvent | undefined;
 
   constructor(api: OpenTelemetry, agent: TracedAgent, span: Span, parent: Context) {
     this.#api = api;
@@ -111,13 +109,7 @@ class RunSpans implements RunObserver {
     this.#context = api.trace.setSpan(parent, span);
   }
 
-  events(batch: readonly StreamEvent[]): void {
-    this.#last = batch.find(isTerminal) ?? this.#last;
-  }
-
-  failure(): void {}
-
-  modelRequest(): ModelRequestObserver {
+  modelRequest(): Pick<ModelRequestObserver, "answered" | "end"> {
     const { model } = this.#agent;
     const span = this.#begin(`chat ${splitModel(model)[1]}`, {
       kind: this.#api.SpanKind.CLIENT,
@@ -125,7 +117,6 @@ class RunSpans implements RunObserver {
     });
     return {
       answered: (providerRequestId) => void span.setAttribute("parley.provider.request_id", providerRequestId),
-      failedOver() {},
       end: (outcome) => this.#endModelRequest(span, outcome),
     };
   }
@@ -145,9 +136,9 @@ class RunSpans implements RunObserver {
     return outcome;
   }
 
-  end(): void {
+  /** `last` is the event that the run ended with; none: the client had gone. */
+  end(last: TerminalEvent | undefined): void {
     for (const span of this.#open) this.#end(span, ABORTED);
-    const last = this.#last;
     if (last?.type === "done") {
       this.#span.setAttribute("gen_ai.response.finish_reasons", [last.finish_reason]);
       this.#span.setAttributes(usageAttributes(last.usage));

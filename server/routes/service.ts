@@ -24,5 +24,5 @@ export interface Service {
   readonly log: Log;
   readonly site: Site;
   /** The page for Prometheus; absent when metrics are switched off. */
-  readonly metricsPage: (() => string | Promise<string>) | undefined;
+  readonly metricsPage: (() => Promise<string>) | undefined;
 }

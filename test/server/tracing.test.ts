@@ -55,7 +55,7 @@ test("an SDK that comes and goes while the server runs takes the runs in between
   sdk.register();
   const spans = tracing.observe(RUN);
   assert.ok(spans !== undefined);
-  spans.end();
+  spans.end(undefined);
   trace.disable();
   assert.equal(tracing.observe(RUN), undefined);
   assert.equal(mock.callCount(), 1);
