@@ -1,19 +1,16 @@
 /**
  * Keeps the conversation of one element and its draft over reloads and pages of a site: the conversation in a store,
- * its id and the draft in the tab's storage. A conversation has one owner: where another tab has it, as after
- * "Duplicate tab", this one goes on with a copy.
+ * its id and the draft in the tab's storage. A tab that finds its slot in use is a copy, as after "Duplicate tab": it
+ * goes on with a copy of the conversation.
  */
 
 import type { RunPosition } from "../transport/transport.ts";
 import type { SessionData } from "./chat-session.ts";
 import { randomId } from "./resumable-run.ts";
 import type { ConversationStore } from "./store.ts";
-import { type Draft, EMPTY_DRAFT, isTabStorageBlocked, TabSlot } from "./tab-slot.ts";
+import { type Draft, EMPTY_DRAFT, TabSlot } from "./tab-slot.ts";
 
 const SAVE_EVERY_MS = 1_000;
-
-/** A page that is left needs a moment to let go of its conversation. */
-const OWNER_LEAVES_WITHIN_MS = 500;
 
 /** Conversations of tabs that were closed are deleted after so long. */
 const DELETE_AFTER_MS = 24 * 60 * 60_000;
@@ -41,40 +38,26 @@ export interface KeeperOptions {
 }
 
 export class ConversationKeeper {
+  /** Whether an earlier conversation is about to be shown. */
+  isRestoring = false;
+  /** Whether a reload will find nothing although the conversation should be kept. */
+  isNotKept = false;
+  /** Resolves when the earlier conversation, if any, is there. */
+  restored: Promise<void> = Promise.resolve();
   readonly #options: KeeperOptions;
   #slot: TabSlot | undefined;
-  /** Of the conversation that this element shows; absent before its first message. */
+  /** Id of this tab's conversation in the store; absent before its first message. */
   #id: string | undefined;
-  /** From the first change on: with a lock, the browser would not show the page again as it was left. */
-  #isOwner = false;
-  #isLocking = false;
-  #releaseLock: (() => void) | undefined;
   #draft = EMPTY_DRAFT;
-  #restored: Promise<void> = Promise.resolve();
-  #isRestoring = false;
-  #isNotKept = false;
+  /** Whether the page was left, and may be shown again. */
+  #isLeft = false;
   #isDirty = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #savedMark = "";
+  #savedProgress = "";
   #savedAt = 0;
 
   constructor(options: KeeperOptions) {
     this.#options = options;
-  }
-
-  /** Whether an earlier conversation is about to be shown. */
-  get isRestoring(): boolean {
-    return this.#isRestoring;
-  }
-
-  /** Whether a reload will find nothing although the conversation should be kept. */
-  get isNotKept(): boolean {
-    return this.#isNotKept;
-  }
-
-  /** Resolves when the earlier conversation, if any, is there. */
-  get restored(): Promise<void> {
-    return this.#restored;
   }
 
   /** Takes a slot, and restores what is kept there. */
@@ -82,15 +65,16 @@ export class ConversationKeeper {
     if (this.#slot) return;
     const { server, id, read, onDraft } = this.#options;
     this.#slot = new TabSlot(server, id);
-    this.#isNotKept = isTabStorageBlocked();
+    this.#isLeft = false;
     const content = this.#slot.read();
     if (content) {
       this.#draft = content.draft;
       onDraft(content.draft);
     }
-    this.#isRestoring = content?.id !== undefined;
-    this.#restored = this.#load(false);
-    void this.#restored.then(() => this.#deleteAbandoned());
+    this.#id = content?.isInUse ? undefined : content?.id;
+    this.isRestoring = content?.id !== undefined;
+    this.restored = this.#load(false);
+    void this.restored.then(() => this.#deleteAbandoned());
     if (read().messages.length > 0) this.changed();
   }
 
@@ -100,7 +84,7 @@ export class ConversationKeeper {
     this.#isDirty = true;
     this.#timer ??= setTimeout(() => this.save(), SAVE_EVERY_MS);
     // The beginning and the end of an answer are saved at once: a browser that crashes does not say so before.
-    if (markOf(this.#options.read()) !== this.#savedMark) this.save();
+    if (progressOf(this.#options.read()) !== this.#savedProgress) this.save();
   }
 
   set draft(draft: Draft) {
@@ -116,36 +100,33 @@ export class ConversationKeeper {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     // What is stored would be overwritten before it is shown: it is saved then.
-    if (!this.#slot || this.#isRestoring) return;
+    if (!this.#slot || this.isRestoring) return;
     const data = this.#options.read();
-    this.#savedMark = markOf(data);
-    if (data.messages.length === 0) this.#forget();
-    else if (Date.now() > this.#savedAt + TOUCH_AFTER_MS) this.#isDirty = true;
-    const isChanged = this.#isDirty && data.messages.length > 0;
-    if (isChanged && this.#id === undefined) this.#useNewId();
-    const hasRoom = this.#writeSlot(this.#slot, data.run);
-    if (!isChanged || this.#id === undefined) return;
-    if (!this.#isOwner) {
-      void this.#becomeOwner(this.#id);
+    this.#savedProgress = progressOf(data);
+    if (data.messages.length === 0) {
+      this.#delete();
+      this.#writeSlot(this.#slot, undefined);
       return;
     }
+    if (Date.now() > this.#savedAt + TOUCH_AFTER_MS) this.#isDirty = true;
+    this.#id ??= randomId();
+    const hasRoom = this.#writeSlot(this.#slot, data.run);
+    if (this.#isDirty) void this.#store(data, this.#id, hasRoom);
     this.#isDirty = false;
-    void this.#store(data, this.#id, hasRoom);
   }
 
   /** The page is left, and the browser may show it again as it is. */
   suspend(): void {
-    // There is no time to ask whether another tab has it.
-    this.#isOwner = true;
+    this.#isLeft = true;
     this.save();
-    this.#disown();
   }
 
   /** The page is shown again as it was left: the conversation may have gone on in another one. */
   resume(): void {
     if (!this.#slot) return;
-    this.#isRestoring = true;
-    this.#restored = this.#load(true);
+    this.#isLeft = false;
+    this.isRestoring = true;
+    this.restored = this.#load(true);
   }
 
   /** Saves, and lets another element have the slot. */
@@ -156,70 +137,47 @@ export class ConversationKeeper {
 
   /** Leaves nothing of what was kept. */
   erase(): void {
-    this.#id ??= this.#slot?.read()?.id;
-    this.#forget();
+    this.#delete();
     this.#slot?.erase();
     this.#leave();
-    this.#isNotKept = false;
+    this.isNotKept = false;
+  }
+
+  #leave(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isDirty = false;
+    this.#slot?.release();
+    this.#slot = undefined;
+    this.isRestoring = false;
   }
 
   async #load(isReturn: boolean): Promise<void> {
     const { store, restore, onDraft, onChange } = this.#options;
     const slot = this.#slot;
-    const { id, draft = EMPTY_DRAFT, reported } = slot?.read() ?? {};
+    const { id, draft = EMPTY_DRAFT, reported, isInUse = false } = slot?.read() ?? {};
     const stored = id === undefined ? undefined : await store.load(id).catch(() => undefined);
     if (this.#slot !== slot) return;
+    const isCopy = isInUse && !isReturn;
     const isKnown = id === this.#id && (stored?.updatedAt ?? this.#savedAt) === this.#savedAt;
-    this.#id = id;
+    this.#id = isCopy ? undefined : id;
     if (isReturn) onDraft(draft);
     if (isReturn ? !isKnown : stored) {
       const isAfter = reported?.run === stored?.run?.run;
       restore(stored ?? NOTHING, isAfter ? (reported?.after ?? 0) : 0, isReturn);
       // What has just been read has not changed, unless there were messages here already.
-      this.#isDirty = markOf(this.#options.read()) !== markOf(stored ?? NOTHING);
+      this.#isDirty = isCopy || progressOf(this.#options.read()) !== progressOf(stored ?? NOTHING);
       this.#savedAt = stored?.updatedAt ?? 0;
     }
-    this.#isRestoring = false;
+    this.isRestoring = false;
     this.save();
     onChange();
   }
 
-  #useNewId(): void {
-    const id = randomId();
-    this.#id = id;
-    this.#isOwner = true;
-    void lockConversation(id).then((releaseLock) => this.#keepLock(id, releaseLock));
-  }
-
-  /** Saves as the owner. Where another tab has the conversation, this one goes on with a copy. */
-  async #becomeOwner(id: string): Promise<void> {
-    if (this.#isLocking) return;
-    this.#isLocking = true;
-    const releaseLock = await lockConversation(id);
-    this.#isLocking = false;
-    if (this.#id === id && this.#slot) {
-      if (releaseLock) this.#isOwner = true;
-      else this.#useNewId();
-    }
-    this.#keepLock(id, releaseLock);
-    this.save();
-  }
-
-  /** Gives the lock back where the page was left, or the conversation begun anew, before it was granted. */
-  #keepLock(id: string, releaseLock: (() => void) | undefined): void {
-    if (this.#id === id && this.#isOwner) this.#releaseLock = releaseLock;
-    else releaseLock?.();
-  }
-
-  #disown(): void {
-    this.#isOwner = false;
-    this.#releaseLock?.();
-    this.#releaseLock = undefined;
-  }
-
+  /** Returns whether there was room for it. */
   #writeSlot(slot: TabSlot, reported: RunPosition | undefined): boolean {
     if (this.#id !== undefined || this.#draft.text !== "" || this.#draft.files.length > 0) {
-      return slot.write({ id: this.#id, draft: this.#draft, reported });
+      return slot.write({ id: this.#id, draft: this.#draft, reported, isInUse: !this.#isLeft });
     }
     slot.clear();
     return true;
@@ -235,66 +193,28 @@ export class ConversationKeeper {
     );
     // What was stored before is an old conversation by now.
     if (!isStored) await store.delete(id).catch(() => undefined);
-    const isNotKept = !isStored || !hasRoom || isTabStorageBlocked();
-    if (isNotKept === this.#isNotKept || !this.#slot) return;
-    this.#isNotKept = isNotKept;
+    const isNotKept = !isStored || !hasRoom;
+    if (isNotKept === this.isNotKept || !this.#slot) return;
+    this.isNotKept = isNotKept;
     onChange();
   }
 
-  #forget(): void {
-    const [id, isOwner] = [this.#id, this.#isOwner];
+  #delete(): void {
+    if (this.#id !== undefined) void this.#options.store.delete(this.#id).catch(() => undefined);
     this.#id = undefined;
-    this.#disown();
-    if (id === undefined) return;
-    if (isOwner) void this.#options.store.delete(id).catch(() => undefined);
-    else void this.#deleteUnowned(id);
-  }
-
-  #leave(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#isDirty = false;
-    this.#slot?.release();
-    this.#slot = undefined;
-    this.#isRestoring = false;
   }
 
   async #deleteAbandoned(): Promise<void> {
-    const conversations = await this.#options.store.list().catch(() => []);
+    const { store } = this.#options;
+    const conversations = await store.list().catch(() => []);
     const before = Date.now() - DELETE_AFTER_MS;
     for (const { id, updatedAt } of conversations) {
-      if (updatedAt < before && id !== this.#id) await this.#deleteUnowned(id);
+      if (updatedAt < before && id !== this.#id) await store.delete(id).catch(() => undefined);
     }
   }
-
-  async #deleteUnowned(id: string): Promise<void> {
-    const releaseLock = await lockConversation(id);
-    if (releaseLock) await this.#options.store.delete(id).catch(() => undefined);
-    releaseLock?.();
-  }
 }
 
-/** Another one as soon as there is another message, or a run has begun or ended. */
-function markOf({ messages, run }: Restored): string {
+/** Another text as soon as there is another message, or a run has begun or ended. */
+function progressOf({ messages, run }: Restored): string {
   return `${messages.length} ${run?.run}`;
-}
-
-/**
- * Makes this page the owner of a conversation until it is left, or until the result is called. `undefined`: another
- * page is the owner. Without Web Locks, as on pages without HTTPS, each is.
- */
-function lockConversation(id: string): Promise<(() => void) | undefined> {
-  const { locks } = globalThis.navigator ?? {};
-  if (!locks) return Promise.resolve(() => {});
-  return new Promise((resolve) => {
-    const hold = () => new Promise<void>((release) => resolve(release));
-    const signal = AbortSignal.timeout(OWNER_LEAVES_WITHIN_MS);
-    locks
-      .request(`agent-chat:${id}`, { signal }, hold)
-      .catch((error: unknown) => resolve(isTimeout(error) ? undefined : () => {}));
-  });
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof DOMException && error.name === "TimeoutError";
 }

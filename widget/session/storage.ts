@@ -14,15 +14,15 @@ export function recall(name: string, area: StorageArea = "localStorage"): string
   }
 }
 
-/** Whether there was room for it. A value without room, or without storage, is kept in memory. */
+/** Whether the browser has stored it. A value that it does not store is kept in memory. */
 export function remember(name: string, value: string, area: StorageArea = "localStorage"): boolean {
   try {
     window[area].setItem(name, value);
     memory.delete(name);
     return true;
-  } catch (error) {
+  } catch {
     memory.set(name, value);
-    return !(error instanceof DOMException && error.name === "QuotaExceededError");
+    return false;
   }
 }
 

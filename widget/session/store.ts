@@ -1,9 +1,17 @@
-/** Where conversations are kept between page loads. */
+/** Where conversations are kept between page loads, and how. Bytes of files and keys are never part of them. */
 
+import type { ContentPart, ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
+import type { SessionData } from "./chat-session.ts";
 import type { Message } from "./messages.ts";
-import { fromRow, type StoredConversation, toRow } from "./stored-conversation.ts";
 
-export type { StoredConversation } from "./stored-conversation.ts";
+/** Everything that a reload must not lose. */
+export interface StoredConversation extends SessionData {
+  readonly id: string;
+  /** Another agent at the same address must not get it. */
+  readonly agent: string;
+  /** When it was saved, in milliseconds. */
+  readonly updatedAt: number;
+}
 
 /** One row of a list of conversations. */
 export interface ConversationSummary {
@@ -11,7 +19,6 @@ export interface ConversationSummary {
   /** The beginning of the first message. */
   readonly title: string;
   readonly updatedAt: number;
-  readonly isRunning: boolean;
 }
 
 /** Keeps the conversations of one server. Its methods reject where the browser forbids storage or has no room. */
@@ -29,12 +36,16 @@ const MAX_CHARS = 2_000_000;
 /** Half a conversation would be a false one: without room for so much, nothing is kept. */
 const MIN_CHARS = 1_000;
 
+/** A browser in trouble may never answer, and the chat waits for its conversation. */
+const OPEN_WITHIN_MS = 3_000;
+
 /** Summaries are stored apart, so that the list does not read every message of every conversation. */
 type SummaryRow = ConversationSummary & { readonly server: string };
 
-const TABLES = ["summaries", "conversations"] as const;
-
-type Tables = Readonly<Record<(typeof TABLES)[number], IDBObjectStore>>;
+interface Tables {
+  readonly summaries: IDBObjectStore;
+  readonly conversations: IDBObjectStore;
+}
 
 export class IndexedDbStore implements ConversationStore {
   readonly #server: string;
@@ -50,11 +61,14 @@ export class IndexedDbStore implements ConversationStore {
   }
 
   async load(id: string): Promise<StoredConversation | undefined> {
-    return fromRow(await this.#read(({ conversations }) => conversations.get(id)));
+    return fromRow(await this.#read<Row | undefined>(({ conversations }) => conversations.get(id)));
   }
 
   async save(conversation: StoredConversation): Promise<void> {
-    const summary: SummaryRow = { ...summaryOf(conversation), server: this.#server };
+    const { id, updatedAt, messages } = conversation;
+    const first = messages.find(({ role }) => role === "user");
+    const title = first?.role === "user" ? first.text.slice(0, 60) : "";
+    const summary: SummaryRow = { id, title, updatedAt, server: this.#server };
     for (let room = MAX_CHARS; ; room /= 2) {
       try {
         return await this.#write(({ summaries, conversations }) => {
@@ -62,7 +76,8 @@ export class IndexedDbStore implements ConversationStore {
           conversations.put(toRow(conversation, room));
         });
       } catch (error) {
-        if (!isFull(error) || room < MIN_CHARS) throw error;
+        const isFull = error instanceof DOMException && error.name === "QuotaExceededError";
+        if (!isFull || room < MIN_CHARS) throw error;
       }
     }
   }
@@ -75,18 +90,17 @@ export class IndexedDbStore implements ConversationStore {
   }
 
   async #read<Result>(request: (tables: Tables) => IDBRequest<Result>): Promise<Result> {
-    const { tables } = await this.#begin("readonly");
-    return settled(request(tables));
+    return settled(request(tablesOf(await this.#begin("readonly"))));
   }
 
   async #write(change: (tables: Tables) => void): Promise<void> {
-    const { transaction, tables } = await this.#begin("readwrite");
+    const transaction = await this.#begin("readwrite");
     const completed = new Promise<void>((resolve, reject) => {
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(transaction.error);
     });
     try {
-      change(tables);
+      change(tablesOf(transaction));
       // Without a word to the contrary it would wait for its requests, which a page that is left does not live to see.
       transaction.commit();
     } catch (error) {
@@ -97,15 +111,10 @@ export class IndexedDbStore implements ConversationStore {
     return completed;
   }
 
-  async #begin(mode: IDBTransactionMode): Promise<{ transaction: IDBTransaction; tables: Tables }> {
+  async #begin(mode: IDBTransactionMode): Promise<IDBTransaction> {
     this.#database ??= this.#open();
     const database = await this.#database;
-    const transaction = database.transaction(TABLES, mode, { durability: "relaxed" });
-    const [summaries, conversations] = TABLES.map((name) => transaction.objectStore(name)) as [
-      IDBObjectStore,
-      IDBObjectStore,
-    ];
-    return { transaction, tables: { summaries, conversations } };
+    return database.transaction(["summaries", "conversations"], mode, { durability: "relaxed" });
   }
 
   async #open(): Promise<IDBDatabase> {
@@ -127,8 +136,12 @@ export class IndexedDbStore implements ConversationStore {
   }
 }
 
-/** A browser in trouble may never answer, and the chat waits for its conversation. */
-const OPEN_WITHIN_MS = 3_000;
+function tablesOf(transaction: IDBTransaction): Tables {
+  return {
+    summaries: transaction.objectStore("summaries"),
+    conversations: transaction.objectStore("conversations"),
+  };
+}
 
 /** Rejects where the browser forbids storage, for example in a private window or a third-party frame. */
 async function openDatabase(): Promise<IDBDatabase> {
@@ -157,13 +170,70 @@ function settled<Result>(request: IDBRequest<Result>): Promise<Result> {
   });
 }
 
-function isFull(error: unknown): boolean {
-  return error instanceof DOMException && error.name === "QuotaExceededError";
+/** Grows when older versions of this file could misread what is written. */
+const VERSION = 3;
+
+type Row = Omit<StoredConversation, "state"> & {
+  readonly version: number;
+  /** Absent where it could not be stored. */
+  readonly state: ConversationState | undefined;
+};
+
+/** A copy to be stored. `maxChars` bounds the messages: the newest are kept, and the state always is. */
+export function toRow(conversation: StoredConversation, maxChars: number): Row {
+  const messages: Message[] = [];
+  let chars = 0;
+  for (const message of conversation.messages.toReversed()) {
+    chars += sizeOf(message);
+    if (chars > maxChars) break;
+    messages.unshift(withoutPreviews(message));
+  }
+  const isCut = conversation.isCut || messages.length < conversation.messages.length;
+  return { ...conversation, version: VERSION, isCut, messages, state: withoutFiles(conversation.state) };
 }
 
-function summaryOf({ id, messages, run, updatedAt }: StoredConversation): ConversationSummary {
-  const isFromPerson = ({ role }: Message) => role === "user";
-  const first = messages.find(isFromPerson);
-  const title = first?.role === "user" ? first.text.slice(0, 60) : "";
-  return { id, title, updatedAt, isRunning: run !== undefined };
+/** A row of another version gives `undefined`. */
+export function fromRow(row: Row | undefined): StoredConversation | undefined {
+  if (row?.version !== VERSION) return undefined;
+  const { version: _, state, ...rest } = row;
+  if (state) return { ...rest, state };
+  // The agent knows nothing of it, and without the state there is no telling what an earlier one began with.
+  const lastAnswer = rest.messages.findLast(({ role }) => role === "assistant");
+  const messages = rest.messages.map((message) => (message === lastAnswer ? { ...message, forgotten: true } : message));
+  return { ...rest, messages, state: {}, statesBefore: new Map() };
+}
+
+/** Messages never change: each is measured once. */
+const sizes = new WeakMap<Message, number>();
+
+function sizeOf(message: Message): number {
+  const size = sizes.get(message) ?? JSON.stringify(message).length;
+  sizes.set(message, size);
+  return size;
+}
+
+/** Object URLs end with the page. */
+function withoutPreviews(message: Message): Message {
+  if (message.role !== "user" || message.files.length === 0) return message;
+  return { ...message, files: message.files.map(({ previewUrl: _, ...file }) => file) };
+}
+
+/** `undefined` for a signed state with files: without them it is another one, which the server would refuse. */
+function withoutFiles(state: ConversationState): ConversationState | undefined {
+  const { conversation_history: history, signature } = state;
+  const slim = history?.map(withoutFileParts);
+  const hasFiles = slim?.some((message, index) => message !== history?.[index]);
+  if (!slim || !hasFiles) return state;
+  return signature ? undefined : { ...state, conversation_history: slim };
+}
+
+function withoutFileParts(message: HistoryMessage): HistoryMessage {
+  if (message.role !== "user" || typeof message.content === "string") return message;
+  if (message.content.every(({ type }) => type === "text")) return message;
+  return { ...message, content: message.content.map((part) => (part.type === "text" ? part : notice(part))) };
+}
+
+function notice(part: ContentPart): ContentPart {
+  const name = part.type === "file" ? part.file.filename : "an image";
+  return { type: "text", text: `[${name} was attached here earlier and is no longer included]` };
 }

@@ -22,89 +22,82 @@ export interface SlotContent {
   readonly draft: Draft;
   /** The last event that the page was informed of. The stored conversation may be older. */
   readonly reported?: RunPosition | undefined;
+  /** Whether a page shows it. In a tab that has just opened it is a copy of another tab's slot. */
+  readonly isInUse: boolean;
 }
 
 /** On the window of each page and frame that has an element: the slots that are taken there, or reserved. */
-const TAKEN = Symbol.for("agent-chat-slots");
+const TAKEN: unique symbol = Symbol.for("agent-chat-slots");
+
+declare global {
+  interface Window {
+    [TAKEN]?: Set<string>;
+  }
+}
 
 export class TabSlot {
-  readonly name: string;
-  /** The slot that is this element's alone; another one than the first. */
-  readonly #own: string;
+  readonly #name: string;
+  /** The slot that no other element has. */
+  readonly #reserved: string;
 
   constructor(server: URL, id: string) {
-    const first = `agent-chat-session:${server.href}`;
-    let own = `${first}${framePath(window)}#${id}`;
-    while (isTaken(own)) own += "+";
-    this.#own = own;
-    // An element that once came second has its own slot, also where it is the first this time: frames load in any
+    const shared = `agent-chat-session:${server.href}`;
+    let reserved = `${shared}${framePath(window)}#${id}`;
+    while (isTaken(reserved)) reserved += "+";
+    this.#reserved = reserved;
+    // An element that had its reserved slot once keeps it, also where it is the first this time: frames load in any
     // order.
-    const hasOwn = recall(own, "sessionStorage") !== undefined;
-    this.name = hasOwn || isTaken(first) ? own : first;
-    takenHere().add(own).add(this.name);
+    const hadReserved = recall(reserved, "sessionStorage") !== undefined;
+    this.#name = hadReserved || isTaken(shared) ? reserved : shared;
+    window[TAKEN] ??= new Set();
+    window[TAKEN].add(reserved).add(this.#name);
     if (!this.read()) this.clear();
   }
 
   read(): SlotContent | undefined {
-    return parse(recall(this.name, "sessionStorage") ?? "");
+    return parse(recall(this.#name, "sessionStorage") ?? "");
   }
 
   /** Returns whether there was room for it. */
   write(content: SlotContent): boolean {
-    return remember(this.name, JSON.stringify(content), "sessionStorage");
+    return remember(this.#name, JSON.stringify(content), "sessionStorage");
   }
 
-  /** An element that came second goes on having a slot of its own, an empty one. */
+  /** An element that has its reserved slot keeps it, empty. */
   clear(): void {
-    if (this.name === this.#own) remember(this.name, "", "sessionStorage");
+    if (this.#name === this.#reserved) remember(this.#name, "", "sessionStorage");
     else this.erase();
   }
 
   erase(): void {
-    forget(this.name, "sessionStorage");
+    forget(this.#name, "sessionStorage");
   }
 
   /** Lets another element have it. */
   release(): void {
-    takenHere().delete(this.name);
-    takenHere().delete(this.#own);
-  }
-}
-
-/** Whether the browser blocks the tab's storage: then a reload finds nothing. */
-export function isTabStorageBlocked(): boolean {
-  try {
-    return !sessionStorage;
-  } catch {
-    return true;
+    window[TAKEN]?.delete(this.#name);
+    window[TAKEN]?.delete(this.#reserved);
   }
 }
 
 function parse(text: string): SlotContent | undefined {
   try {
-    const { id, draft, reported } = JSON.parse(text);
+    const { id, draft, reported, isInUse } = JSON.parse(text);
     return {
       id: typeof id === "string" ? id : undefined,
       draft: { text: String(draft.text), files: draft.files.map(String) },
       reported: isRecord(reported) ? { run: String(reported.run), after: Number(reported.after) } : undefined,
+      isInUse: isInUse === true,
     };
   } catch {
     return undefined;
   }
 }
 
-function takenHere(): Set<string> {
-  const known = Reflect.get(window, TAKEN);
-  if (known instanceof Set) return known;
-  const created = new Set<string>();
-  Reflect.set(window, TAKEN, created);
-  return created;
-}
-
 /** Whether an element of this tab has the slot: in this page, or in a frame of it. */
 function isTaken(name: string, frame: Window = window.top ?? window): boolean {
   try {
-    if (Reflect.get(frame, TAKEN)?.has(name)) return true;
+    if (frame[TAKEN]?.has(name)) return true;
   } catch {
     // Of another origin: it has another storage, and may contain frames of this one.
   }
