@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
-import type { AgentChatFeedbackEvent } from "../../widget/element/events.ts";
+import type { AgentChatFeedbackEvent } from "../../widget/element/public-types.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";

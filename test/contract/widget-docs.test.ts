@@ -79,13 +79,12 @@ for (const [declaration, prefix, tagName] of [
 }
 
 test("docs/widget.md names the fields of each event", () => {
-  const events = source("element/events.ts")
-    .split(/^export class /m)
-    .slice(1);
-  const fields = events.map((code) => [
-    /super\("([\w-]+)"/.exec(code)?.[1],
-    [...code.matchAll(/^ {2}readonly (\w+)/gm)].map(([, name = ""]) => name),
-  ]);
+  const interfaces = source("element/public-types.ts").split(/^export interface /m);
+  const fields = interfaces.flatMap((code) => {
+    const [, name] = /^AgentChat(\w+)Event extends Event/.exec(code) ?? [];
+    const names = [...code.matchAll(/^ {2}readonly (\w+)/gm)].map(([, field = ""]) => field);
+    return name ? [[`agent-chat-${name.toLowerCase()}`, names]] : [];
+  });
   const inDocs = tableRows(docs, "event").map(([name, cell = ""]) => [name, cell.split(":")[0]?.split(", ")]);
   assert.deepEqual(inDocs, fields);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, type TestContext, test } from "node:test";
 import type { StreamEvent } from "../../server/protocol/events.ts";
-import type { AgentChatTokenEvent } from "../../widget/element/events.ts";
+import type { AgentChatTokenEvent } from "../../widget/element/public-types.ts";
 import { gate } from "../support/deadline.ts";
 import { AgentChat, mount, until } from "./mount.ts";
 import { done, startScriptedServer, token } from "./scripted-server.ts";

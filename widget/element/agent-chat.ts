@@ -7,7 +7,7 @@ import type { ApprovalDecision, SendOptions, SendOutcome, SendResult } from "../
 import type { Client } from "../session/client.ts";
 import type { OutgoingMessage } from "../session/conversation.ts";
 import type { TranscriptFormat } from "../session/export.ts";
-import type { AssistantMessage, Message, UserMessage } from "../session/messages.ts";
+import { type AssistantMessage, answerText, type Message, type UserMessage } from "../session/messages.ts";
 import baseStyles from "../styles/base.css";
 import composerStyles from "../styles/composer.css";
 import markdownStyles from "../styles/markdown.css";
@@ -25,10 +25,10 @@ import { loadKeyPrompt } from "../ui/lazy-parts.ts";
 import type { MessageList } from "../ui/message-list.ts";
 import { renderScreen } from "../ui/screen.ts";
 import { ClientController, revokePreviews } from "./client-controller.ts";
-import { AgentChatFeedbackEvent, AgentChatMessageEvent } from "./events.ts";
+import { fireEvent } from "./events.ts";
 import { LocaleController } from "./locale.ts";
 import { checkProperty, initialValues, litProperties, type PropertiesOf, rowsOf, warnOfValue } from "./properties.ts";
-import type * as face from "./public-types.ts";
+import type { AgentChat as PublicAgentChat } from "./public-types.ts";
 import { ThemeWatcher } from "./theme.ts";
 
 /** See `properties.ts`. */
@@ -54,7 +54,7 @@ export interface AgentChat extends PropertiesOf<"chat"> {}
  * @slot footer - Replaces the disclaimer below the composer.
  */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the table declares the properties of the class.
-export class AgentChat extends LitElement implements face.AgentChat {
+export class AgentChat extends LitElement implements PublicAgentChat {
   static override properties = {
     ...litProperties(),
     suggested: { state: true },
@@ -350,7 +350,8 @@ export class AgentChat extends LitElement implements face.AgentChat {
     if (options?.replaces !== undefined) this.#announcer.say(`${strings.edited} ${strings.answering}`);
     this.suggested = [];
     void this.#showNewExchange();
-    this.dispatchEvent(new AgentChatMessageEvent(message.text, message.attachments.length));
+    const { text, attachments } = message;
+    fireEvent(this, "agent-chat-message", { text, attachmentCount: attachments.length });
     return sent;
   }
 
@@ -381,7 +382,9 @@ export class AgentChat extends LitElement implements face.AgentChat {
 
   #rate(message: AssistantMessage): void {
     this.#client?.session.rate(message);
-    this.dispatchEvent(new AgentChatFeedbackEvent(message));
+    const { id: messageId, feedback } = message;
+    const { rating = null, reason, comment } = feedback ?? {};
+    fireEvent(this, "agent-chat-feedback", { messageId, rating, reason, comment, answer: answerText(message) });
   }
 
   /** Escape leaves the message that is being changed, or else stops the answer. */

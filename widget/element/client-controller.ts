@@ -3,13 +3,7 @@ import { failureText, type Strings } from "../i18n/strings.ts";
 import { Client, type Draft } from "../session/client.ts";
 import { type AssistantMessage, answerText, type SentFile } from "../session/messages.ts";
 import { parseServer } from "../session/server.ts";
-import {
-  AgentChatDoneEvent,
-  AgentChatErrorEvent,
-  AgentChatReadyEvent,
-  AgentChatTokenEvent,
-  AgentChatToolEvent,
-} from "./events.ts";
+import { fireEvent } from "./events.ts";
 
 /** The element: what of it a client is made with. */
 export interface ClientHost extends ReactiveControllerHost, HTMLElement {
@@ -87,10 +81,11 @@ export class ClientController implements ReactiveController {
         if (client.phase === "unreachable") this.#explain(client);
         this.#listener.onChange(client);
       },
-      onReady: (info) => this.#host.dispatchEvent(new AgentChatReadyEvent(info)),
+      onReady: (info) => fireEvent(this.#host, "agent-chat-ready", { info }),
       onDraft: this.#listener.onDraft,
-      onToken: (text, messageId) => this.#host.dispatchEvent(new AgentChatTokenEvent(text, messageId)),
-      onTool: (call) => this.#host.dispatchEvent(new AgentChatToolEvent(call)),
+      onToken: (text, messageId) => fireEvent(this.#host, "agent-chat-token", { text, messageId }),
+      onTool: ({ callId, tool, status, arguments: args, output, approval }) =>
+        fireEvent(this.#host, "agent-chat-tool", { callId, tool, status, arguments: args, output, approval }),
       onAnswerEnd: (message) => this.#answerEnded(message),
       onFilesGone: revokePreviews,
     });
@@ -140,10 +135,10 @@ export class ClientController implements ReactiveController {
 
   #answerEnded(message: AssistantMessage): void {
     const { failure, finishReason = "stop" } = message;
-    const event = failure
-      ? new AgentChatErrorEvent(failure, failureText(failure, this.#host.texts))
-      : new AgentChatDoneEvent(answerText(message), finishReason);
-    this.#host.dispatchEvent(event);
+    if (failure) {
+      const { code, reference } = failure;
+      fireEvent(this.#host, "agent-chat-error", { code, reference, message: failureText(failure, this.#host.texts) });
+    } else fireEvent(this.#host, "agent-chat-done", { text: answerText(message), finishReason });
   }
 }
 
