@@ -12,10 +12,16 @@ export function asString(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
+/** The objects of a list from outside. */
+export function records(list: unknown): Record<string, unknown>[] {
+  return Array.isArray(list) ? list.filter(isRecord) : [];
+}
+
 /** The texts that the elements of a list have in this field, joined. */
 export function textsOf(list: unknown, field: string): string {
-  if (!Array.isArray(list)) return "";
-  return list.map((item: unknown) => (isRecord(item) ? asString(item[field]) : "")).join("");
+  return records(list)
+    .map((item) => asString(item[field]))
+    .join("");
 }
 
 /** The value of a JSON text; `undefined` for a text that is not JSON. */

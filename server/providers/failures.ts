@@ -6,25 +6,10 @@
 import { ApiError, type ApiErrorOptions, type ErrorCode } from "../protocol/errors.ts";
 import { asString, isRecord, tryParse } from "../protocol/json.ts";
 
-/** Codes that a provider's failure can have. */
-export type ProviderErrorCode = Extract<
-  ErrorCode,
-  | "provider_error"
-  | "provider_auth"
-  | "provider_rate_limited"
-  | "provider_overloaded"
-  | "provider_truncated"
-  | "provider_timeout"
-  | "conversation_expired"
-  | "invalid_request"
-  | "content_filtered"
-  | "context_too_long"
->;
-
 const NOT_SET_UP = "The assistant is not set up correctly. Please tell the owner of this site.";
 
 /** What visitors read. */
-const SENTENCES: Record<ProviderErrorCode, string> = {
+const SENTENCES = {
   provider_error: "The assistant has a problem right now. Please try again.",
   provider_auth: NOT_SET_UP,
   provider_rate_limited: "The assistant is getting too many requests right now. Please try again in a while.",
@@ -35,7 +20,10 @@ const SENTENCES: Record<ProviderErrorCode, string> = {
   invalid_request: "The assistant does not take this message or one of its attachments.",
   content_filtered: "This message was refused under a usage policy.",
   context_too_long: "The conversation is too long for the assistant. Start a new one, or send less.",
-};
+} satisfies Partial<Record<ErrorCode, string>>;
+
+/** Codes that a provider's failure can have. */
+export type ProviderErrorCode = keyof typeof SENTENCES;
 
 /** Where sending the same message again cannot help, because the operator has to do something first. */
 const FINAL_SENTENCES: Partial<Record<ProviderErrorCode, string>> = {
@@ -48,17 +36,18 @@ const MAX_RETRY_AFTER = 86_400;
 
 export interface ProviderErrorOptions extends Pick<ApiErrorOptions, "cause" | "retryable" | "retryAfter"> {
   /** Overrides the sentence that belongs to the code. */
-  message?: string;
+  message?: string | undefined;
 }
 
 /** `detail`: what happened, in a sentence for the operator, who may read the provider's name there. */
 export function providerError(code: ProviderErrorCode, detail: string, options: ProviderErrorOptions = {}): ApiError {
-  const { message, retryAfter, ...rest } = options;
-  const sentence = (options.retryable === false ? FINAL_SENTENCES[code] : undefined) ?? SENTENCES[code];
+  const { cause, retryable, retryAfter, message } = options;
+  const sentence = (retryable === false ? FINAL_SENTENCES[code] : undefined) ?? SENTENCES[code];
   return new ApiError(code, message ?? sentence, {
-    ...rest,
+    cause,
+    retryable,
+    retryAfter: retryAfter === undefined ? undefined : Math.min(retryAfter, MAX_RETRY_AFTER),
     detail,
-    ...(retryAfter === undefined ? {} : { retryAfter: Math.min(retryAfter, MAX_RETRY_AFTER) }),
   });
 }
 
@@ -169,10 +158,7 @@ export function isCompressed(headers: Headers): boolean {
 }
 
 /** Whether the upstream refused the request because of this parameter, so that it may be sent without. */
-export function blamesParameter(cause: unknown, name: string): boolean {
-  if (!(cause instanceof UpstreamRefusal)) return false;
-  if (cause.status !== 400 && cause.status !== 422) return false;
-  const { param, text } = cause.detail;
+export function blamesParameter({ detail: { param, text } }: UpstreamRefusal, name: string): boolean {
   return param === "" ? text.includes(name) : param === name || param.startsWith(`${name}.`);
 }
 
@@ -395,12 +381,9 @@ const FILTERED = /ContentPolicyViolation|ResponsibleAIPolicyViolation/;
 /** The failure by the table of rules. */
 export function classify(label: string, failure: Failure): ApiError {
   const rule = RULES.find(({ when }) => when(failure)) as Rule;
-  return providerError(rule.code, `${label} ${rule.detail}`, {
-    cause: failure.cause,
-    ...(rule.retryable === undefined ? {} : { retryable: rule.retryable }),
-    ...(rule.message === undefined ? {} : { message: rule.message }),
-    ...(failure.retryAfter === undefined ? {} : { retryAfter: failure.retryAfter }),
-  });
+  const { code, detail, retryable, message } = rule;
+  const { cause, retryAfter } = failure;
+  return providerError(code, `${label} ${detail}`, { cause, retryable, message, retryAfter });
 }
 
 function says({ code, type }: FailureDetail, ...names: string[]): boolean {

@@ -2,9 +2,7 @@
 
 import { ConfigError } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
-import type { ProviderErrorCode } from "./failures.ts";
-import { HistoryProvider } from "./history.ts";
-import { StoredProvider } from "./openai/provider.ts";
+import { createProvider } from "./conversation.ts";
 import type { Model, ModelEvent, Provider } from "./provider.ts";
 
 /** A provider with the model string that it was made of. */
@@ -19,30 +17,18 @@ export interface NamedProvider {
  * @throws ConfigError for models that cannot continue each other's conversations
  */
 export function withFallbacks(first: NamedProvider, others: readonly NamedProvider[]): Provider {
+  const { id, label, stateKind } = first.provider;
+  const odd = others.find(({ provider }) => provider.stateKind !== stateKind);
+  if (odd !== undefined) {
+    throw new ConfigError(
+      `fallbacks names "${odd.name}", which cannot continue a conversation of "${first.name}", because OpenAI stores the conversation of one of them. Set store: false, so that the client keeps the whole history.`,
+    );
+  }
   const all = [first, ...others];
-  const { id, label } = first.provider;
   const mediaTypes = first.provider.mediaTypes.filter((type) =>
     others.every(({ provider }) => provider.mediaTypes.includes(type)),
   );
-  const facts = { id, label, mediaTypes, models: all.map(({ name }) => name) };
-  const histories = all.flatMap(({ name, provider }) =>
-    provider instanceof HistoryProvider ? [{ name, model: provider.model }] : [],
-  );
-  if (histories.length === all.length) return new HistoryProvider(facts, new FallbackModel(histories));
-  const stored = all.flatMap(({ name, provider }) =>
-    provider instanceof StoredProvider ? [{ name, model: provider.model }] : [],
-  );
-  if (stored.length === all.length) return new StoredProvider(facts, new FallbackModel(stored));
-  const odd = others.find(({ provider }) => provider.stateKind !== first.provider.stateKind);
-  throw new ConfigError(
-    `fallbacks names "${odd?.name}", which cannot continue a conversation of "${first.name}", because OpenAI stores the conversation of one of them. Set store: false, so that the client keeps the whole history.`,
-  );
-}
-
-/** A model with its model string. */
-interface Candidate<Request> {
-  readonly name: string;
-  readonly model: Model<Request>;
+  return createProvider({ id, label, mediaTypes, models: all.map(({ name }) => name) }, stateKind, oneOf(all));
 }
 
 /** How long a model that failed is asked last, where it did not say how long. */
@@ -51,16 +37,6 @@ const REST_SECONDS = 30;
 /** However long it says: it may have recovered. */
 const LONGEST_REST_SECONDS = 300;
 
-/** What another model may mend. The message's own faults and an expired conversation are the same everywhere. */
-const MENDED: readonly ProviderErrorCode[] = [
-  "provider_error",
-  "provider_auth",
-  "provider_rate_limited",
-  "provider_overloaded",
-  "provider_truncated",
-  "provider_timeout",
-];
-
 /** For the log: the model that failed, its failure, and the model that is asked next. */
 class ModelFailover extends Error {
   override readonly name = "ModelFailover";
@@ -68,30 +44,32 @@ class ModelFailover extends Error {
 }
 
 /** Asks one model after another until one says something. When all fail, the failure of the first counts. */
-class FallbackModel<Request> implements Model<Request> {
-  readonly #candidates: readonly Candidate<Request>[];
+function oneOf(candidates: readonly NamedProvider[]): Model {
   /** Until when a model that failed is asked last, as `performance.now()`: not every message has to wait for it. */
-  readonly #restsUntil = new Map<Candidate<Request>, number>();
+  const restsUntil = new Map<NamedProvider, number>();
 
-  constructor(candidates: readonly Candidate<Request>[]) {
-    this.#candidates = candidates;
+  function inOrder(): NamedProvider[] {
+    const now = performance.now();
+    const rests = (candidate: NamedProvider) => (restsUntil.get(candidate) ?? 0) > now;
+    return [...candidates.filter((candidate) => !rests(candidate)), ...candidates.filter(rests)];
   }
 
-  async *stream(request: Request, signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
+  return async function* (request, signal) {
     let failure: unknown;
-    const order = this.#order();
+    const order = inOrder();
     for (const [index, candidate] of order.entries()) {
       let hasBegun = false;
       try {
-        for await (const batch of candidate.model.stream(request, signal)) {
+        for await (const batch of candidate.provider.model(request, signal)) {
           hasBegun = true;
           yield signed(batch, candidate.name);
         }
-        this.#restsUntil.delete(candidate);
+        restsUntil.delete(candidate);
         return;
       } catch (error) {
         if (hasBegun || signal.aborted || !mayBeMended(error)) throw error;
-        this.#rest(candidate, error);
+        const seconds = Math.min(error.retryAfter ?? REST_SECONDS, LONGEST_REST_SECONDS);
+        restsUntil.set(candidate, performance.now() + seconds * 1000);
         failure ??= error;
         const next = order[index + 1];
         if (next === undefined) throw failure;
@@ -99,18 +77,7 @@ class FallbackModel<Request> implements Model<Request> {
         yield [{ type: "failover", report: new ModelFailover(text, { cause: error }) }];
       }
     }
-  }
-
-  #order(): Candidate<Request>[] {
-    const now = performance.now();
-    const rests = (candidate: Candidate<Request>) => (this.#restsUntil.get(candidate) ?? 0) > now;
-    return [...this.#candidates.filter((candidate) => !rests(candidate)), ...this.#candidates.filter(rests)];
-  }
-
-  #rest(candidate: Candidate<Request>, { retryAfter = REST_SECONDS }: ApiError): void {
-    const seconds = Math.min(retryAfter, LONGEST_REST_SECONDS);
-    this.#restsUntil.set(candidate, performance.now() + seconds * 1000);
-  }
+  };
 }
 
 /** Adds to the end which model has answered. */
@@ -119,6 +86,7 @@ function signed(batch: ModelEvent[], model: string): ModelEvent[] {
   return batch.map((event) => (event.type === "end" ? { ...event, model } : event));
 }
 
+/** Whether another model may help. The message's own faults and an expired conversation are the same everywhere. */
 function mayBeMended(error: unknown): error is ApiError {
-  return error instanceof ApiError && MENDED.some((code) => code === error.code);
+  return error instanceof ApiError && error.code.startsWith("provider_");
 }

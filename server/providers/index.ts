@@ -8,10 +8,10 @@ import { ConfigError } from "../errors.ts";
 import { ALL_MEDIA_TYPES, type MediaType } from "../protocol/attachments.ts";
 import { ollamaDialect } from "./chat-completions/dialect.ts";
 import { createChatCompletions } from "./chat-completions/model.ts";
+import { createProvider } from "./conversation.ts";
 import { withFallbacks } from "./fallbacks.ts";
 import { createGemini } from "./gemini/gemini.ts";
 import { createVertex } from "./gemini/vertex.ts";
-import { HistoryProvider } from "./history.ts";
 import { createOpenAi } from "./openai/provider.ts";
 import { type LoadPackage, type ModelSettings, type Provider, type ProviderSetup, requireSetting } from "./provider.ts";
 
@@ -125,7 +125,7 @@ const PROVIDERS = {
     mediaTypes: ALL_MEDIA_TYPES,
     modelSettings: [],
     settings: [],
-    create: async (setup) => new HistoryProvider(setup, (await import("./demo/demo.ts")).demoModel),
+    create: async (setup) => createProvider(setup, "conversation_history", (await import("./demo/demo.ts")).demoModel),
   },
 } as const satisfies Record<string, ProviderRow>;
 

@@ -68,12 +68,14 @@ export interface ProviderFacts {
   /** Which files may be attached to a message; others are refused before the model is asked. */
   readonly mediaTypes: readonly MediaType[];
   /** The model strings in the order in which they are asked; only of an agent with fallback models. */
-  readonly models?: readonly string[];
+  readonly models?: readonly string[] | undefined;
 }
 
 /** A model that is served, with its settings resolved. One object serves all conversations. */
 export interface Provider extends ProviderFacts {
   readonly stateKind: StateKind;
+  /** Any other model whose states are of the same kind can go on with the same conversation. */
+  readonly model: Model;
   /** Sends nothing yet. */
   open(start: ConversationStart): Conversation;
 }
@@ -119,42 +121,23 @@ export interface Conversation {
 /** Called for each answer to a model request, refusals too, with the provider's own id of the request. For the log. */
 export type OnRequestId = (id: string) => void;
 
-/** A model of one provider. `Request` says what it has to know with each request. */
-export interface Model<Request> {
-  /** As `Conversation.ask`. It calls `request.keep` before it yields the `end` event. */
-  stream(request: Request, signal: AbortSignal): AsyncIterable<ModelEvent[]>;
-}
+/** Makes one model request, as `Conversation.ask` does. */
+export type Model = (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent[]>;
 
-interface ModelRequest {
+/** One request of a conversation. */
+export interface ModelRequest {
   setup: ModelSetup;
+  /** The whole conversation; for an API that keeps it, what the API does not have yet. */
+  messages: readonly HistoryMessage[];
+  /** The response to continue from, of an API that keeps the conversation. */
+  previousId?: string | undefined;
+  /** Takes the answer as the history keeps it, and what the API has kept of it. The model calls it before it yields `end`. */
+  keep(message: AssistantMessage, kept?: KeptResponse): void;
   onRequestId?: OnRequestId | undefined;
 }
 
-/** A request that holds the whole conversation. A `HistoryProvider` makes a `Provider` of a model that takes it. */
-export interface HistoryRequest extends ModelRequest {
-  messages: readonly HistoryMessage[];
-  /** Takes the answer as the history keeps it. */
-  keep(message: AssistantMessage): void;
-}
-
-export type HistoryModel = Model<HistoryRequest>;
-
-/** A request to an API that keeps the conversation. */
-export interface StoredRequest extends ModelRequest {
-  /** What the API does not have yet. */
-  messages: readonly HistoryMessage[];
-  /** The response to continue from. */
-  previousId: string | undefined;
-  /** Takes what the API has kept of the answer. */
-  keep(response: StoredResponse): void;
-}
-
-export type StoredModel = Model<StoredRequest>;
-
-export interface StoredResponse {
+export interface KeptResponse {
   id: string;
-  /** Whether the response made calls, the cut ones included. */
-  hasCalls: boolean;
   /** Calls that the token limit cut: they cannot be made, but the API wants them answered. */
   cutCalls: readonly string[];
 }
@@ -202,6 +185,15 @@ export interface ProviderSetup extends ProviderFacts {
   modelSettings: ModelSettings;
   limits: TransportLimits;
   loadPackage: LoadPackage;
+  /** For tests. */
+  clock?: RetryClock;
+}
+
+/** What a retry needs of the world. */
+export interface RetryClock {
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+  /** As `Math.random`. */
+  random(): number;
 }
 
 /**

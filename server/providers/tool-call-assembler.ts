@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { HistoryToolCall } from "../protocol/chat.ts";
+import type { HistoryMessage, HistoryToolCall } from "../protocol/chat.ts";
 import { asString, isRecord, tryParse } from "../protocol/json.ts";
 import { ExtraFields } from "./extra-fields.ts";
 import { unreadable } from "./failures.ts";
+import { callsOf } from "./history.ts";
 import type { TurnFinish } from "./provider.ts";
 
 type Piece = Readonly<Record<string, unknown>>;
@@ -12,8 +13,8 @@ export interface AnswerEnd {
   readonly finish: TurnFinish;
   /** Whether a call is the last thing in it. */
   readonly endsInCall: boolean;
-  /** The ids of the conversation's calls so far. */
-  readonly taken: ReadonlySet<string>;
+  /** The conversation so far: no id of its calls is given again. */
+  readonly history: readonly HistoryMessage[];
   /** The provider's name in sentences. */
   readonly label: string;
 }
@@ -51,13 +52,11 @@ export class ToolCallAssembler {
    * The calls that were made, in the order in which they began: none in an answer that was withheld, and not the one
    * that the token limit has cut. @throws ApiError for one without a name
    */
-  finish({ finish, endsInCall, taken, label }: AnswerEnd): HistoryToolCall[] {
+  finish({ finish, endsInCall, history, label }: AnswerEnd): HistoryToolCall[] {
     if (finish === "content_filter") return [];
-    const used = new Set(taken);
+    const used = new Set(callsOf(history).map(({ id }) => id));
     return this.#wholeCalls(finish === "length" && endsInCall).map((call) => {
-      if (call.name === "") {
-        throw unreadable(label, "a tool call has no name");
-      }
+      if (call.name === "") throw unreadable(label, "a tool call has no name");
       // A server that counts from zero in each turn would give the same id to two calls of a conversation.
       const id = call.id === "" || used.has(call.id) ? mintId(used) : call.id;
       used.add(id);
@@ -88,13 +87,7 @@ export class ToolCallAssembler {
     const index = typeof piece.index === "number" ? piece.index : undefined;
     let call = id === "" ? this.#withoutId(piece, index) : this.#withId(id, piece, index);
     if (call === undefined) {
-      call = {
-        id,
-        name: "",
-        arguments: "",
-        extra: new ExtraFields(),
-        functionExtra: new ExtraFields(),
-      };
+      call = { id, name: "", arguments: "", extra: new ExtraFields(), functionExtra: new ExtraFields() };
       this.#calls.push(call);
     }
     if (id !== "") {

@@ -16,7 +16,7 @@ const ephemeral = { type: "ephemeral" };
 
 test("anthropic: a text answer streams, brings its usage, and makes a history", async () => {
   await using upstream = await startUpstream(stream("text"));
-  const conversation = open(claude(upstream));
+  const conversation = open(await claude(upstream));
   const { events } = await ask(conversation);
   assert.deepEqual(events, [
     { type: "text", delta: "Hel" },
@@ -33,7 +33,7 @@ test("anthropic: a text answer streams, brings its usage, and makes a history", 
 
 test("anthropic: the request has its limit, visible thinking, tools without $schema, and two cache points", async () => {
   await using upstream = await startUpstream(stream("text"));
-  await ask(open(claude(upstream), { tools: [WEATHER] }));
+  await ask(open(await claude(upstream), { tools: [WEATHER] }));
   const [call] = upstream.calls;
   assert.equal(call?.path, "/v1/messages");
   assert.deepEqual(call?.json, {
@@ -69,7 +69,7 @@ test("anthropic: the key goes as x-api-key alone, whatever the process's environ
     });
   }
   await using upstream = await startUpstream(stream("text"));
-  assert.equal(said(await ask(open(claude(upstream)))), "Hello 👋");
+  assert.equal(said(await ask(open(await claude(upstream)))), "Hello 👋");
   const headers = upstream.calls[0]?.headers ?? {};
   assert.equal(headers["x-api-key"], "sk-ant-test");
   assert.equal(headers["anthropic-version"], "2026-10-21");
@@ -80,14 +80,14 @@ test("anthropic: the key goes as x-api-key alone, whatever the process's environ
 
 test("anthropic: no instructions, no system; no tools, no tools field", async () => {
   await using upstream = await startUpstream(stream("text"));
-  await ask(open(claude(upstream), { instructions: " " }));
+  await ask(open(await claude(upstream), { instructions: " " }));
   const body = upstream.calls[0]?.json ?? {};
   assert.deepEqual(["system" in body, "tools" in body], [false, false]);
 });
 
 test("anthropic: thinking streams apart from the text, and its signed block is kept", async () => {
   await using upstream = await startUpstream(stream("thinking"));
-  const conversation = open(claude(upstream));
+  const conversation = open(await claude(upstream));
   const turn = await ask(conversation);
   assert.equal(said(turn, "thinking"), "Let me think. 27 * 453 = 12231");
   assert.equal(said(turn), "12,231");
@@ -103,7 +103,7 @@ test("anthropic: thinking streams apart from the text, and its signed block is k
 
 test("anthropic: thinking whose text is withheld still goes back with its signature", async () => {
   await using upstream = await startUpstream(stream("omitted-thinking"), stream("text"));
-  const provider = claude(upstream);
+  const provider = await claude(upstream);
   const conversation = open(provider);
   assert.equal(said(await ask(conversation), "thinking"), "");
   await ask(open(provider, { state: conversation.state(), message: "And now?" }));
@@ -116,7 +116,7 @@ test("anthropic: thinking whose text is withheld still goes back with its signat
 
 test("anthropic: one tool call; its thinking, text and result go back in the tool loop, verbatim", async () => {
   await using upstream = await startUpstream(stream("thinking-and-tool"), stream("text"));
-  const conversation = open(claude(upstream), { tools: [WEATHER] });
+  const conversation = open(await claude(upstream), { tools: [WEATHER] });
   const { events } = await ask(conversation);
   const id = "toolu_01T1x1fJ34qAmk2tNTrN7Up6";
   assert.deepEqual(events.slice(-2), [
@@ -140,7 +140,7 @@ test("anthropic: one tool call; its thinking, text and result go back in the too
 
 test("anthropic: parallel calls whose inputs arrive by turns come whole; their results are one message", async () => {
   await using upstream = await startUpstream(stream("parallel-tools"), stream("text"));
-  const conversation = open(claude(upstream), { tools: [WEATHER] });
+  const conversation = open(await claude(upstream), { tools: [WEATHER] });
   const { events } = await ask(conversation);
   const calls = events.flatMap((event) => (event.type === "call" ? [event.call] : []));
   assert.deepEqual(calls, [
@@ -171,7 +171,7 @@ test("anthropic: parallel calls whose inputs arrive by turns come whole; their r
 
 test("anthropic: blocks that interleave go back in the order in which they came", async () => {
   await using upstream = await startUpstream(stream("interleaved-thinking"), stream("text"));
-  const conversation = open(claude(upstream), { tools: [WEATHER] });
+  const conversation = open(await claude(upstream), { tools: [WEATHER] });
   const turn = await ask(conversation);
   assert.equal(said(turn), "Let me look.\n\nBoth, in fact.");
   assert.equal(said(turn, "thinking"), "First Lima.\n\nThen Oslo.");
@@ -192,7 +192,7 @@ test("anthropic: blocks that interleave go back in the order in which they came"
 
 test("anthropic: an image and a PDF go as base64 blocks before the question, the PDF with its name", async () => {
   await using upstream = await startUpstream(stream("text"));
-  await ask(open(claude(upstream), { message: "What is this?", attachments: IMAGE_AND_PDF }));
+  await ask(open(await claude(upstream), { message: "What is this?", attachments: IMAGE_AND_PDF }));
   assert.deepEqual(upstream.calls[0]?.json.messages[0].content, [
     { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0=" } },
     { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" }, title: "b.pdf" },
@@ -202,7 +202,7 @@ test("anthropic: an image and a PDF go as base64 blocks before the question, the
 
 test("anthropic: what was read from the cache or written to it counts as input", async () => {
   await using upstream = await startUpstream(stream("cached"));
-  const { events } = await ask(open(claude(upstream)));
+  const { events } = await ask(open(await claude(upstream)));
   const usage = { input_tokens: 2003, output_tokens: 6 };
   assert.deepEqual(events.at(-1), { type: "end", finish: "stop", usage });
 });
@@ -224,7 +224,7 @@ for (const [reason, finish] of [
       { type: "message_stop" },
     );
     await using upstream = await startUpstream({ body: [body] });
-    const turn = await ask(open(claude(upstream)));
+    const turn = await ask(open(await claude(upstream)));
     assert.equal(said(turn), "So far");
     assert.deepEqual(turn.events.at(-1), { type: "end", finish });
   });
@@ -232,7 +232,7 @@ for (const [reason, finish] of [
 
 test("anthropic: a refused answer ends as content_filter, and its calls are not made", async () => {
   await using upstream = await startUpstream(stream("refusal"));
-  const { events } = await ask(open(claude(upstream), { tools: [WEATHER] }));
+  const { events } = await ask(open(await claude(upstream), { tools: [WEATHER] }));
   assert.deepEqual(events, [
     { type: "text", delta: "Take " },
     { type: "end", finish: "content_filter", usage: { input_tokens: 25, output_tokens: 4 } },
@@ -241,7 +241,7 @@ test("anthropic: a refused answer ends as content_filter, and its calls are not 
 
 test("anthropic: a call that the token limit has cut is not made, those before it are", async () => {
   await using upstream = await startUpstream(stream("max-tokens-in-tool"));
-  const { events } = await ask(open(claude(upstream), { tools: [WEATHER] }));
+  const { events } = await ask(open(await claude(upstream), { tools: [WEATHER] }));
   const calls = events.flatMap((event) => (event.type === "call" ? [event.call.id] : []));
   assert.deepEqual(calls, ["toolu_31"]);
 });
@@ -260,7 +260,7 @@ test("anthropic: a gateway's whole input, missing id and unknown events do not d
     { type: "message_delta", delta: { stop_reason: "tool_use" } },
   );
   await using upstream = await startUpstream({ body: [body] });
-  const { events } = await ask(open(claude(upstream), { tools: [WEATHER] }));
+  const { events } = await ask(open(await claude(upstream), { tools: [WEATHER] }));
   const [call, end] = events;
   assert.ok(call?.type === "call" && call.call.id !== "");
   assert.equal(call.call.arguments, '{"city":"Lima"}');
@@ -340,7 +340,7 @@ const BOUND = {
 
 test("anthropic: thinking that no longer fits the conversation is left out, for the rest of the run too", async () => {
   await using upstream = await startUpstream(jsonReply(400, BOUND), stream("thinking-and-tool"), stream("text"));
-  const conversation = open(claude(upstream), {
+  const conversation = open(await claude(upstream), {
     tools: [WEATHER],
     state: {
       conversation_history: [
@@ -363,7 +363,7 @@ test("anthropic: thinking that no longer fits the conversation is left out, for 
 
 test("anthropic: a refusal of thinking where none was sent is told, not tried again", async () => {
   await using upstream = await startUpstream(jsonReply(400, BOUND));
-  assert.equal(failureOf(await ask(open(claude(upstream)))).code, "invalid_request");
+  assert.equal(failureOf(await ask(open(await claude(upstream)))).code, "invalid_request");
   assert.equal(upstream.calls.length, 1);
 });
 
@@ -373,7 +373,7 @@ test("anthropic: a turn of another model without its thinking is answered withou
   await using upstream = await startUpstream(jsonReply(400, { error }), stream("text"));
   const settings = { reasoningEffort: "high" } as const;
   const { error: failure } = await ask(
-    open(claude(upstream, { model: "claude-haiku-4-5", settings }), { tools: [WEATHER] }),
+    open(await claude(upstream, { model: "claude-haiku-4-5", settings }), { tools: [WEATHER] }),
   );
   assert.equal(failure, undefined);
   assert.deepEqual(
@@ -388,7 +388,7 @@ const VISIBLE = { type: "adaptive", display: "summarized" };
 
 async function sent(model: string, settings: ModelSettings) {
   await using upstream = await startUpstream(stream("text"));
-  const { error } = await ask(open(claude(upstream, { model, settings })));
+  const { error } = await ask(open(await claude(upstream, { model, settings })));
   assert.equal(error, undefined);
   const { json, headers } = upstream.calls[0] ?? assert.fail("nothing was sent");
   return { ...json, version: headers["anthropic-version"] };

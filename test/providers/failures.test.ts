@@ -354,7 +354,7 @@ test("Retry-After is passed on only where waiting helps: a gateway may put it on
 
 test("anthropic: overloaded in the middle of an answer is reported after what was said, and not tried again", async () => {
   await using upstream = await startUpstream(claudeStream("overloaded"));
-  const conversation = open(claude(upstream));
+  const conversation = open(await claude(upstream));
   const turn = await ask(conversation);
   assert.equal(said(turn), "Hel");
   assert.equal(failureOf(turn).code, "provider_overloaded");
@@ -366,8 +366,8 @@ test("anthropic: 529 is tried again, and a longer Retry-After is passed on", asy
   const overloaded = anthropicRefusal(529, "overloaded_error", "Overloaded");
   const waiting = { ...overloaded, headers: { ...overloaded.headers, "retry-after": "30" } };
   await using upstream = await startUpstream(overloaded, claudeStream("text"), waiting);
-  assert.equal(said(await ask(open(claude(upstream)))), "Hello 👋");
-  assert.equal(failureOf(await ask(open(claude(upstream)))).retryAfter, 30);
+  assert.equal(said(await ask(open(await claude(upstream)))), "Hello 👋");
+  assert.equal(failureOf(await ask(open(await claude(upstream)))).retryAfter, 30);
   assert.equal(upstream.calls.length, 3);
 });
 
@@ -382,7 +382,7 @@ test("anthropic: what is no event of the API is an answer that could not be read
     },
   );
   for (let run = 0; run < 2; run++) {
-    assert.match(failureOf(await ask(open(claude(upstream)))).detail, /could not be read/);
+    assert.match(failureOf(await ask(open(await claude(upstream)))).detail, /could not be read/);
   }
 });
 
@@ -390,7 +390,7 @@ test("anthropic: a ping is a sign of life, silence after it is provider_timeout"
   const ping = 'event: ping\ndata: {"type": "ping"}\n\n';
   await using upstream = await startUpstream({ body: [ping], end: "stall" });
   const limits = { firstChunkMs: 20_000, idleMs: 80 };
-  assert.match(failureOf(await ask(open(claude(upstream, { limits })))).detail, /stopped sending/);
+  assert.match(failureOf(await ask(open(await claude(upstream, { limits })))).detail, /stopped sending/);
   assert.equal(await upstream.calls[0]?.closed, "aborted");
 });
 
@@ -475,7 +475,7 @@ test("gemini: an error inside the stream is read although it comes in a list", a
 
 for (const [name, provider, reply, text] of [
   ["gemini", gemini, stream("gemini/cut"), "Half an answer"],
-  ["anthropic", async (upstream: UpstreamServer) => claude(upstream), claudeStream("cut"), undefined],
+  ["anthropic", (upstream: UpstreamServer) => claude(upstream), claudeStream("cut"), undefined],
 ] as const) {
   for (const end of ["close", "cut"] as const) {
     test(`${name}: a stream without its end (${end}) is truncated, after what was said`, async () => {

@@ -1,27 +1,30 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AssistantMessage, HistoryMessage } from "../../server/protocol/chat.ts";
-import { HistoryProvider, slimHistory } from "../../server/providers/history.ts";
-import type { ConversationStart, HistoryModel } from "../../server/providers/provider.ts";
+import { createProvider } from "../../server/providers/conversation.ts";
+import { slimHistory } from "../../server/providers/history.ts";
+import type { ConversationStart, Model } from "../../server/providers/provider.ts";
 import { ask } from "../support/upstream-conversation.ts";
 
 /** A model that answers with these messages in turn and records which messages it gets. */
 function scripted(...answers: AssistantMessage[]) {
   const shown: HistoryMessage[][] = [];
-  const model: HistoryModel = {
-    async *stream({ messages, keep }) {
-      shown.push([...messages]);
-      const message = answers.shift();
-      if (message === undefined) return;
-      keep(message);
-      yield [{ type: "end", finish: "stop" }];
-    },
+  const model: Model = async function* ({ messages, keep }) {
+    shown.push([...messages]);
+    const message = answers.shift();
+    if (message === undefined) return;
+    keep(message);
+    yield [{ type: "end", finish: "stop" }];
   };
   return { model, shown };
 }
 
-function open(model: HistoryModel, start: Partial<ConversationStart> = {}) {
-  const provider = new HistoryProvider({ id: "scripted", label: "The model", mediaTypes: [] }, model);
+function open(model: Model, start: Partial<ConversationStart> = {}) {
+  const provider = createProvider(
+    { id: "scripted", label: "The model", mediaTypes: [] },
+    "conversation_history",
+    model,
+  );
   return provider.open({ setup: { instructions: "", tools: [] }, state: {}, message: "Hi", attachments: [], ...start });
 }
 

@@ -2,27 +2,19 @@
 
 import { readFileSync } from "node:fs";
 import { crc32 } from "node:zlib";
-import { readSettings } from "../../server/config/settings.ts";
-import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import { createBedrock } from "../../server/providers/bedrock/provider.ts";
-import type { ModelSettings, Provider, TransportLimits } from "../../server/providers/provider.ts";
-import type { RetryClock } from "../../server/providers/transport/request.ts";
-import { INSTANT_CLOCK, PATIENT } from "./upstream-conversation.ts";
+import type { Provider } from "../../server/providers/provider.ts";
+import { setupOf, type TestProvider } from "./upstream-conversation.ts";
 import type { UpstreamReply, UpstreamServer } from "./upstream-server.ts";
 
-interface TestBedrock {
-  model?: string;
-  settings?: ModelSettings;
-  limits?: TransportLimits;
+interface TestBedrock extends TestProvider {
   env?: Record<string, string>;
-  clock?: RetryClock;
 }
 
 export const CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
 /** Claude with an API key of Bedrock, unless told otherwise. */
 export function bedrock(upstream: Pick<UpstreamServer, "url">, options: TestBedrock = {}): Promise<Provider> {
-  const { model = CLAUDE, settings: modelSettings = {}, clock = INSTANT_CLOCK, limits = PATIENT } = options;
   const env = {
     AWS_REGION: "us-east-1",
     AWS_BEARER_TOKEN_BEDROCK: "bedrock-api-key-test",
@@ -30,17 +22,7 @@ export function bedrock(upstream: Pick<UpstreamServer, "url">, options: TestBedr
     BEDROCK_BASE_URL: upstream.url.replace(/\/v1$/, ""),
     ...options.env,
   };
-  const setup = {
-    id: "bedrock",
-    label: "AWS Bedrock",
-    mediaTypes: ALL_MEDIA_TYPES,
-    model,
-    settings: readSettings(env),
-    modelSettings,
-    limits,
-    loadPackage: (name: string) => import(name),
-  };
-  return createBedrock(setup, clock);
+  return createBedrock(setupOf("bedrock", env, { model: CLAUDE, ...options }));
 }
 
 /** One frame: `{"messageStart": {...}}`, or an exception, which ends in that word. */

@@ -2,13 +2,14 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ALL_MEDIA_TYPES, type MediaType } from "../../server/protocol/attachments.ts";
-import type { AssistantMessage, ConversationState, StateKind, Usage } from "../../server/protocol/chat.ts";
-import { HistoryProvider } from "../../server/providers/history.ts";
+import type { StateKind, Usage } from "../../server/protocol/chat.ts";
+import { createProvider } from "../../server/providers/conversation.ts";
+import { assistantMessage, toHistoryCall } from "../../server/providers/history.ts";
 import type {
-  Conversation,
   ConversationStart,
-  HistoryRequest,
+  Model,
   ModelEvent,
+  ModelRequest,
   Provider,
   ToolCall,
   TurnFinish,
@@ -53,7 +54,7 @@ export interface Asked {
   /** What the request's conversation began with. */
   start: ConversationStart;
   /** The whole conversation; empty for a provider that keeps it. */
-  messages: HistoryRequest["messages"];
+  messages: ModelRequest["messages"];
   /** For a provider that keeps the conversation: the response that the request continues from. */
   previousId?: string | undefined;
   /** Settles when the request's signal is aborted. */
@@ -97,20 +98,39 @@ export function scriptedProvider(
     if (turn === undefined) throw new Error("the test scripted no turn for this request");
     return play(turn, deaf ? new AbortController().signal : signal);
   };
+  const modelOf = (start: ConversationStart): Model =>
+    async function* ({ messages, previousId, keep }, signal) {
+      const calls: ToolCall[] = [];
+      let content = "";
+      const request =
+        stateKind === "conversation_history"
+          ? { start, messages: structuredClone(messages) }
+          : { start, messages: [], previousId };
+      for await (const event of ask(request, signal)) {
+        if (event.type === "text") content += event.delta;
+        if (event.type === "call") calls.push(event.call);
+        if (event.type === "end") {
+          const number = Number(previousId?.slice("resp_".length) ?? 0) + 1;
+          keep(assistantMessage(content, calls.map(toHistoryCall)), { id: `resp_${number}`, cutCalls: [] });
+        }
+        yield [event];
+      }
+    };
   const facts = { id: "scripted", label: "The scripted model", mediaTypes };
-  const historyOf = (start: ConversationStart) =>
-    new HistoryProvider(facts, { stream: (request, signal) => tellHistory(ask, start, request, signal) }).open(start);
+  const providerOf = (start: ConversationStart) => createProvider(facts, stateKind, modelOf(start));
   return {
     ...facts,
     stateKind,
+    model: () => {
+      throw new Error("each conversation has a model of its own");
+    },
     asked,
     nextAsked: () => within(new Promise((resolve) => waiting.push(resolve)), "the next request to the model"),
-    open: (start) => (stateKind === "conversation_history" ? historyOf(start) : new KeptConversation(ask, start)),
+    open: (start) => providerOf(start).open(start),
   };
 }
 
 type Played = Exclude<ModelEvent, { type: "end" }> | { type: "end"; finish: TurnFinish; usage?: Usage };
-type Ask = (request: Omit<Asked, "aborted">, signal: AbortSignal) => AsyncIterable<Played>;
 
 async function* play(turn: Turn, signal: AbortSignal): AsyncGenerator<Played, void> {
   for (const step of turn) {
@@ -135,69 +155,6 @@ async function* play(turn: Turn, signal: AbortSignal): AsyncGenerator<Played, vo
     }
   }
   yield { type: "end", finish: "stop" };
-}
-
-/** The model of a history: before its `end` the history gets the assistant's message. */
-async function* tellHistory(
-  ask: Ask,
-  start: ConversationStart,
-  { messages, keep }: HistoryRequest,
-  signal: AbortSignal,
-): AsyncGenerator<ModelEvent[]> {
-  let content = "";
-  const calls: ToolCall[] = [];
-  for await (const event of ask({ start, messages: structuredClone(messages) }, signal)) {
-    if (event.type === "text") content += event.delta;
-    if (event.type === "call") calls.push(event.call);
-    if (event.type === "end") keep(assistantMessage(content, calls));
-    yield [event];
-  }
-}
-
-function assistantMessage(content: string, calls: readonly ToolCall[]): AssistantMessage {
-  const tool_calls = calls.map(({ id, name, arguments: args }) => ({
-    id,
-    type: "function" as const,
-    function: { name, arguments: args },
-  }));
-  return { role: "assistant", content, ...(calls.length === 0 ? {} : { tool_calls }) };
-}
-
-/** A conversation that the provider keeps: responses are `resp_1`, `resp_2`, … within one state. */
-class KeptConversation implements Conversation {
-  readonly #ask: Ask;
-  readonly #start: ConversationStart;
-  #settled: string | undefined;
-  #previous: string | undefined;
-
-  constructor(ask: Ask, start: ConversationStart) {
-    this.#ask = ask;
-    this.#start = start;
-    this.#settled = start.state.previous_response_id;
-    this.#previous = this.#settled;
-  }
-
-  async *ask(signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
-    const request = { start: this.#start, messages: [], previousId: this.#previous };
-    let calls = 0;
-    for await (const event of this.#ask(request, signal)) {
-      if (event.type === "call") calls++;
-      if (event.type === "end") {
-        const number = Number(this.#previous?.slice("resp_".length) ?? 0) + 1;
-        this.#previous = `resp_${number}`;
-        if (calls === 0) this.#settled = this.#previous;
-      }
-      yield [event];
-    }
-  }
-
-  answer(): void {}
-
-  interrupt(): void {}
-
-  state(): ConversationState {
-    return this.#settled === undefined ? {} : { previous_response_id: this.#settled };
-  }
 }
 
 // A model that would talk for ever: for showing who holds it back.

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { readSettings } from "../../server/config/settings.ts";
-import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { createChatCompletions } from "../../server/providers/chat-completions/model.ts";
+import { PROVIDER_ROWS, type ProviderId } from "../../server/providers/index.ts";
 import { createOpenAi } from "../../server/providers/openai/provider.ts";
 import type {
   Conversation,
@@ -13,12 +13,13 @@ import type {
   ModelSettings,
   ModelSetup,
   Provider,
+  ProviderSetup,
+  RetryClock,
   TransportLimits,
 } from "../../server/providers/provider.ts";
-import type { RetryClock } from "../../server/providers/transport/request.ts";
 import type { UpstreamServer } from "./upstream-server.ts";
 
-interface TestProvider {
+export interface TestProvider {
   limits?: TransportLimits;
   model?: string;
   apiKey?: string | undefined;
@@ -33,33 +34,22 @@ export const PATIENT: TransportLimits = { firstChunkMs: 20_000, idleMs: 20_000 }
 /** Never waits between two tries. */
 export const INSTANT_CLOCK: RetryClock = { wait: async () => {}, random: () => 0.5 };
 
+/** What a row of the provider table gets. */
+export function setupOf(id: ProviderId, env: Record<string, string>, options: TestProvider = {}): ProviderSetup {
+  const { label, mediaTypes } = PROVIDER_ROWS[id];
+  const { model = "gpt-4o", settings: modelSettings = {}, limits = PATIENT, clock = INSTANT_CLOCK } = options;
+  const loadPackage = (name: string) => import(name);
+  return { id, label, mediaTypes, model, settings: readSettings(env), modelSettings, limits, clock, loadPackage };
+}
+
 export function responsesProvider(upstream: Pick<UpstreamServer, "url">, options: TestProvider = {}): Provider {
-  const { clock = INSTANT_CLOCK, apiKey = "sk-test", model = "gpt-4o", settings: modelSettings = {} } = options;
-  const setup = {
-    id: "openai",
-    label: "OpenAI",
-    mediaTypes: ALL_MEDIA_TYPES,
-    model,
-    settings: readSettings({ OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: upstream.url }),
-    modelSettings,
-    limits: options.limits ?? PATIENT,
-    loadPackage: (name: string) => import(name),
-  };
-  return createOpenAi(setup, clock);
+  const { apiKey = "sk-test" } = options;
+  return createOpenAi(setupOf("openai", { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: upstream.url }, options));
 }
 
 export function chatProvider(upstream: Pick<UpstreamServer, "url">, options: TestProvider = {}): Provider {
-  return createChatCompletions({
-    id: "litellm",
-    label: "LiteLLM",
-    mediaTypes: ALL_MEDIA_TYPES,
-    baseURL: upstream.url,
-    apiKey: "apiKey" in options ? options.apiKey : "sk-test",
-    model: options.model ?? "gpt-4o",
-    modelSettings: options.settings ?? {},
-    limits: options.limits ?? PATIENT,
-    clock: options.clock ?? INSTANT_CLOCK,
-  });
+  const apiKey = "apiKey" in options ? options.apiKey : "sk-test";
+  return createChatCompletions({ ...setupOf("litellm", {}, options), baseURL: upstream.url, apiKey });
 }
 
 /** A conversation that says "Hi" and has no tools, unless the test says otherwise. */

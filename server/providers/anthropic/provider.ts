@@ -3,6 +3,7 @@
 import type { Anthropic, ClientOptions } from "@anthropic-ai/sdk";
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/json.ts";
+import { type AlternatingMessage, lostTools } from "../claude/messages.ts";
 import {
   type ClaudeModel,
   type ClaudeThinking,
@@ -11,13 +12,12 @@ import {
   isAtLeast,
   parseClaudeModel,
 } from "../claude/models.ts";
-import { ForgottenThinking, refusesThinking, wantsThinking } from "../claude/thinking.ts";
+import { ForgottenThinking } from "../claude/thinking.ts";
+import { createProvider } from "../conversation.ts";
 import { UpstreamRefusal, upstreamCause } from "../failures.ts";
-import { callsOf, HistoryProvider } from "../history.ts";
 import {
-  type HistoryModel,
-  type HistoryRequest,
-  type ModelEvent,
+  type Model,
+  type ModelRequest,
   type ModelSettings,
   type Provider,
   type ProviderSetup,
@@ -25,28 +25,20 @@ import {
   type ToolSpec,
 } from "../provider.ts";
 import { NO_TIMEOUT, nodeFetch, type StreamedAnswer, streamedAnswer } from "../transport/fetch.ts";
-import { type RetryClock, streamEvents, withExtraBody } from "../transport/request.ts";
-import { type AnthropicMessage, toMessages, toolName } from "./messages.ts";
+import { streamEvents, withExtraBody } from "../transport/request.ts";
+import { toMessages } from "./messages.ts";
 import { AnthropicReader } from "./reader.ts";
 
 type AnthropicPackage = typeof import("@anthropic-ai/sdk");
 
 /** The row `anthropic/NAME`. @throws ConfigError */
 export async function createAnthropic(setup: ProviderSetup): Promise<Provider> {
-  requireSetting(setup, "anthropicKey", "a key of your Anthropic account");
-  return messagesProvider((await setup.loadPackage("@anthropic-ai/sdk")) as AnthropicPackage, setup);
-}
-
-/** A provider that speaks the Messages API. @throws ConfigError for settings that do not suit the model */
-export function messagesProvider(
-  { Anthropic }: Pick<AnthropicPackage, "Anthropic">,
-  setup: ProviderSetup,
-  clock?: RetryClock,
-): Provider {
-  const { model, settings, modelSettings } = setup;
+  const { model, settings, modelSettings, loadPackage } = setup;
+  const apiKey = requireSetting(setup, "anthropicKey", "a key of your Anthropic account");
+  const { Anthropic } = (await loadPackage("@anthropic-ai/sdk")) as AnthropicPackage;
   const params = modelParams(model, modelSettings);
-  const client = new Anthropic(clientOptions(settings.anthropicUrl, settings.anthropicKey));
-  return new HistoryProvider(setup, new MessagesModel(client, setup, params, clock));
+  const client = new Anthropic(clientOptions(settings.anthropicUrl, apiKey));
+  return createProvider(setup, "conversation_history", messagesModel(client, setup, params));
 }
 
 /** What the package would otherwise read from the process's environment is set. */
@@ -101,73 +93,56 @@ const SAMPLING_VERSION = "2023-06-01";
 const VERSION = "2026-10-21";
 const SAMPLING_PARAMETERS = ["temperature", "top_p", "top_k"];
 
-class MessagesModel implements HistoryModel {
-  readonly #client: Anthropic;
-  readonly #setup: ProviderSetup;
-  readonly #params: ModelParams;
-  readonly #clock: RetryClock | undefined;
-  readonly #forgotten = new ForgottenThinking();
-
-  constructor(client: Anthropic, setup: ProviderSetup, params: ModelParams, clock: RetryClock | undefined) {
-    this.#client = client;
-    this.#setup = setup;
-    this.#params = params;
-    this.#clock = clock;
-  }
-
-  /**
-   * Thinking goes back whenever the API takes it. It does not when something before it has changed (the agent's instructions,
-   * its tools, an attachment that the history had no room for) or another account made it; then the conversation goes on
-   * without. And older models refuse to think on in an answer with calls whose thinking is missing, as that of another model.
-   */
-  stream(request: HistoryRequest, signal: AbortSignal): AsyncIterable<ModelEvent[]> {
-    const { label, limits } = this.#setup;
-    let params = this.#params;
+/**
+ * Thinking goes back whenever the API takes it. It does not when something before it has changed (the agent's instructions,
+ * its tools, an attachment that the history had no room for) or another account made it; then the conversation goes on
+ * without. And older models refuse to think on in an answer with calls whose thinking is missing, as that of another model.
+ */
+function messagesModel(client: Anthropic, setup: ProviderSetup, params: ModelParams): Model {
+  const forgotten = new ForgottenThinking();
+  return (request, signal) => {
+    const shape = { thinks: params.thinking !== undefined };
     const sent = {
-      label,
-      limits,
-      clock: this.#clock,
+      setup,
       onRequestId: request.onRequestId,
-      send: (own: AbortSignal) => this.#send(this.#body(request, params), own),
-      adapt: ({ cause }: { cause?: unknown }) => {
-        if (!(cause instanceof UpstreamRefusal) || cause.status !== 400) return false;
-        const { text } = cause.detail;
-        if (refusesThinking(text) && this.#forgotten.forget(request.messages.filter(hasThinking))) return true;
-        if (!wantsThinking(text) || params.thinking === undefined) return false;
-        const { thinking: _thinking, ...rest } = params;
-        params = rest;
-        return true;
+      send: (own: AbortSignal) => {
+        const thinking = shape.thinks ? params.thinking : undefined;
+        return send(client, messagesBody(setup, request, { ...params, thinking }, forgotten), own);
       },
+      adapt: (refusal: UpstreamRefusal) => forgotten.adapt(refusal, request.messages.filter(hasThinking), shape),
     };
-    return streamEvents(sent, new AnthropicReader(label, request), signal);
-  }
+    return streamEvents(sent, new AnthropicReader(setup.label, request), signal);
+  };
+}
 
-  /** Not by `messages.create`, which prints warnings about models that are to be retired. */
-  async #send(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<StreamedAnswer> {
-    const isSampling = SAMPLING_PARAMETERS.some((name) => name in body);
-    const headers = { "anthropic-version": isSampling ? SAMPLING_VERSION : VERSION };
-    try {
-      const options = { body, headers, signal, stream: true };
-      return streamedAnswer(await this.#client.post("/v1/messages", options).asResponse());
-    } catch (error) {
-      nameSubject(upstreamCause(error));
-      throw error;
-    }
+/** Not by `messages.create`, which prints warnings about models that are to be retired. */
+async function send(client: Anthropic, body: Record<string, unknown>, signal: AbortSignal): Promise<StreamedAnswer> {
+  const isSampling = SAMPLING_PARAMETERS.some((name) => name in body);
+  const headers = { "anthropic-version": isSampling ? SAMPLING_VERSION : VERSION };
+  try {
+    return streamedAnswer(await client.post("/v1/messages", { body, headers, signal, stream: true }).asResponse());
+  } catch (error) {
+    nameSubject(upstreamCause(error));
+    throw error;
   }
+}
 
-  #body({ setup: { instructions, tools }, messages }: HistoryRequest, params: ModelParams): Record<string, unknown> {
-    const { model, modelSettings } = this.#setup;
-    const thinks = mayThink(model, modelSettings.extraBody?.thinking ?? params.thinking);
-    const body = {
-      model,
-      ...params,
-      ...(instructions.trim() === "" ? {} : { system: [cached({ type: "text", text: instructions })] }),
-      messages: withCachePoint(toMessages(messages, (message) => thinks && !this.#forgotten.has(message))),
-      ...toolParams(tools, messages),
-      stream: true,
-    };
-    return withExtraBody(body, modelSettings.extraBody);
-  }
+function messagesBody(
+  { model, modelSettings }: ProviderSetup,
+  { setup: { instructions, tools }, messages }: ModelRequest,
+  params: ModelParams,
+  forgotten: ForgottenThinking,
+): Record<string, unknown> {
+  const thinks = mayThink(model, modelSettings.extraBody?.thinking ?? params.thinking);
+  const body = {
+    model,
+    ...params,
+    ...(instructions.trim() === "" ? {} : { system: [cached({ type: "text", text: instructions })] }),
+    messages: withCachePoint(toMessages(messages, (message) => thinks && !forgotten.has(message))),
+    ...toolParams(tools, messages),
+    stream: true,
+  };
+  return withExtraBody(body, modelSettings.extraBody);
 }
 
 function hasThinking(message: HistoryMessage): boolean {
@@ -181,11 +156,13 @@ function mayThink(model: string, thinking: unknown): boolean {
   return !isRecord(thinking) || thinking.type !== "disabled";
 }
 
+type Message = AlternatingMessage<Anthropic.ContentBlockParam>;
+
 /**
  * Two points up to which the API keeps what it has read: tools and instructions, which all conversations share, and all of this
  * conversation, with which its next request begins.
  */
-function withCachePoint(messages: AnthropicMessage[]): AnthropicMessage[] {
+function withCachePoint(messages: Message[]): Message[] {
   const last = messages.at(-1);
   const block = last?.content.at(-1);
   if (last?.role !== "user" || block === undefined) return messages;
@@ -196,16 +173,14 @@ function cached<Block extends Anthropic.ContentBlockParam>(block: Block): Block 
   return { ...block, cache_control: { type: "ephemeral" } };
 }
 
-/** A history with calls needs tools in the request: where the agent has none left, none may be called. */
+/** Of the tools that an agent has lost, none may be called. */
 function toolParams(
   tools: readonly ToolSpec[],
   history: readonly HistoryMessage[],
 ): { tools?: Anthropic.Tool[]; tool_choice?: Anthropic.ToolChoiceNone } {
   if (tools.length > 0) return { tools: tools.map(toolParam) };
-  const names = new Set(callsOf(history).map((call) => toolName(call.function.name)));
-  if (names.size === 0) return {};
-  const lost = [...names].map((name) => toolParam({ name, description: "No longer available.", parameters: {} }));
-  return { tools: lost, tool_choice: { type: "none" } };
+  const lost = lostTools(history);
+  return lost.length === 0 ? {} : { tools: lost.map(toolParam), tool_choice: { type: "none" } };
 }
 
 function toolParam({ name, description, parameters }: ToolSpec): Anthropic.Tool {

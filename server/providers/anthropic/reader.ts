@@ -4,14 +4,14 @@ import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord } from "../../protocol/json.ts";
 import { ClaudeAnswer } from "../claude/answer.ts";
 import { truncated } from "../failures.ts";
-import type { HistoryRequest, ModelEvent, TurnFinish } from "../provider.ts";
+import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import type { MessageReader } from "../transport/request.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
 export class AnthropicReader implements MessageReader<ModelEvent> {
   readonly #label: string;
-  readonly #request: HistoryRequest;
+  readonly #request: ModelRequest;
   readonly #answer = new ClaudeAnswer();
   /** The indexes of the blocks that are calls of ours. Tools that run on Anthropic's side get inputs, too. */
   readonly #callBlocks = new Set<unknown>();
@@ -19,7 +19,7 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
   #stopReason = "";
   isComplete = false;
 
-  constructor(label: string, request: HistoryRequest) {
+  constructor(label: string, request: ModelRequest) {
     this.#label = label;
     this.#request = request;
   }

@@ -11,29 +11,30 @@ import { ConfigError } from "../../errors.ts";
 export type BedrockPackage = typeof import("@aws-sdk/client-bedrock-runtime");
 
 /**
- * A client whose region and credentials were found. What is not set in the environment comes from AWS's own chain: profiles,
+ * Signs requests with the region and the credentials that were found. What is not set in the environment comes from AWS's own chain: profiles,
  * single sign-on, web identity, container and instance roles. @throws ConfigError that names the missing setting
  */
 export async function createBedrockClient(
-  { BedrockRuntimeClient: Client }: BedrockPackage,
+  sdk: BedrockPackage,
   model: string,
   settings: Settings,
-): Promise<BedrockRuntimeClient> {
-  const client = withoutVersionWarning(() => new Client(clientConfig(settings)));
+): Promise<SignRequest> {
+  const client = withoutVersionWarning(() => new sdk.BedrockRuntimeClient(clientConfig(settings)));
+  const sign: SignRequest = (input) => signedRequest(sdk, client, input);
   try {
     await client.config.region();
   } catch (cause) {
     const problem = `model "bedrock/${model}" needs AWS_REGION: set it to the region that serves the model, such as us-east-1.`;
     throw new ConfigError(problem, { cause });
   }
-  if (settings.awsBearerToken !== "") return client;
+  if (settings.awsBearerToken !== "") return sign;
   try {
     await client.config.credentials();
   } catch (cause) {
     const problem = `model "bedrock/${model}" needs AWS credentials: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.`;
     throw new ConfigError(problem, { cause });
   }
-  return client;
+  return sign;
 }
 
 function clientConfig(settings: Settings): BedrockRuntimeClientConfig {
@@ -56,7 +57,7 @@ function accessKey(settings: Settings): Pick<BedrockRuntimeClientConfig, "creden
 }
 
 /** A request as the SDK builds and signs it. */
-export interface SignedRequest {
+interface SignedRequest {
   url: string;
   method: string;
   headers: Record<string, string>;
@@ -64,7 +65,9 @@ export interface SignedRequest {
 }
 
 /** Finding the credentials may take long. */
-export async function signedRequest(
+export type SignRequest = (input: ConverseStreamCommandInput) => Promise<SignedRequest>;
+
+async function signedRequest(
   { ConverseStreamCommand: Command }: BedrockPackage,
   client: BedrockRuntimeClient,
   input: ConverseStreamCommandInput,

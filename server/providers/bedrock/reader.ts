@@ -4,7 +4,8 @@ import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord } from "../../protocol/json.ts";
 import { ClaudeAnswer } from "../claude/answer.ts";
 import { providerError, truncated } from "../failures.ts";
-import type { HistoryRequest, ModelEvent, TurnFinish } from "../provider.ts";
+import { usageOf } from "../history.ts";
+import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { MODEL_TAGS, type ThinkTagPiece, ThinkTags } from "../think-tags.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { LABEL } from "./failures.ts";
@@ -12,7 +13,7 @@ import { LABEL } from "./failures.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 export class BedrockReader implements MessageReader<ModelEvent> {
-  readonly #request: HistoryRequest;
+  readonly #request: ModelRequest;
   readonly #answer = new ClaudeAnswer();
   /** The indexes of calls that the provider runs by itself. */
   readonly #hostedCalls = new Set<unknown>();
@@ -25,7 +26,7 @@ export class BedrockReader implements MessageReader<ModelEvent> {
   #usage: Usage | undefined;
   isComplete = false;
 
-  constructor(request: HistoryRequest) {
+  constructor(request: ModelRequest) {
     this.#request = request;
   }
 
@@ -45,7 +46,7 @@ export class BedrockReader implements MessageReader<ModelEvent> {
         this.#stopReason = asString(json.stopReason) || "end_turn";
         break;
       case "metadata":
-        this.#usage = usageOf(json.usage);
+        this.#usage = converseUsage(json.usage);
         // The last event.
         this.isComplete = this.#stopReason !== "";
         break;
@@ -118,13 +119,10 @@ function finishOf(reason: string): TurnFinish {
 }
 
 /** Bedrock counts what came from its cache, or went into it, apart from the input. */
-function usageOf(usage: unknown): Usage | undefined {
+function converseUsage(usage: unknown): Usage | undefined {
   if (!isRecord(usage)) return undefined;
   const { inputTokens, outputTokens, cacheReadInputTokens, cacheWriteInputTokens } = usage;
-  if (typeof inputTokens !== "number" || typeof outputTokens !== "number") return undefined;
+  const read = usageOf(inputTokens, outputTokens);
   const cached = [cacheReadInputTokens, cacheWriteInputTokens].filter((count) => typeof count === "number");
-  return {
-    input_tokens: cached.reduce((sum, count) => sum + count, inputTokens),
-    output_tokens: outputTokens,
-  };
+  return read && { ...read, input_tokens: cached.reduce((sum, count) => sum + count, read.input_tokens) };
 }

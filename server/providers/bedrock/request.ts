@@ -4,10 +4,10 @@ import type { ConverseStreamCommandInput, Tool } from "@aws-sdk/client-bedrock-r
 import { ConfigError } from "../../errors.ts";
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/json.ts";
-import { callsOf } from "../history.ts";
-import type { HistoryRequest, ModelSettings, ToolSpec } from "../provider.ts";
+import { lostTools } from "../claude/messages.ts";
+import type { ModelRequest, ModelSettings, ToolSpec } from "../provider.ts";
 import { withExtraBody } from "../transport/request.ts";
-import { converseMessages, toolUseName } from "./messages.ts";
+import { converseMessages } from "./messages.ts";
 import type { BedrockEffort } from "./models.ts";
 
 /** What is the same in each request. */
@@ -65,7 +65,7 @@ function objectOf(name: string, value: unknown = {}): Fields {
 }
 
 export function converseInput(
-  { setup: { instructions, tools }, messages }: HistoryRequest,
+  { setup: { instructions, tools }, messages }: ModelRequest,
   { model, settings, effort, extra }: BedrockModelSettings,
   { isForgotten, thinks }: RequestShape,
 ): ConverseStreamCommandInput {
@@ -89,13 +89,6 @@ export function converseInput(
     ...(Object.keys(additional).length === 0 ? {} : { additionalModelRequestFields: additional }),
     ...extra.converse,
   } as ConverseStreamCommandInput;
-}
-
-/** The API refuses calls in the history without any tool: the tools that the agent has lost are still declared. */
-function lostTools(history: readonly HistoryMessage[]): ToolSpec[] {
-  const names = new Set(callsOf(history).map((call) => toolUseName(call.function.name)));
-  const description = "No longer available: do not call it.";
-  return [...names].map((name) => ({ name, description, parameters: { type: "object" } }));
 }
 
 function converseTool({ name, description, parameters }: ToolSpec): Tool {

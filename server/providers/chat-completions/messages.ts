@@ -1,7 +1,7 @@
 /** The history as an API takes it. What the client holds stays as it is. */
 
 import { createHash } from "node:crypto";
-import type { MediaType } from "../../protocol/attachments.ts";
+import { MEDIA_TYPES, type MediaType } from "../../protocol/attachments.ts";
 import type {
   AssistantMessage,
   ContentPart,
@@ -10,8 +10,8 @@ import type {
   ToolMessage,
   UserMessage,
 } from "../../protocol/chat.ts";
-import { isRecord, tryParse } from "../../protocol/json.ts";
-import { describeFile, resultText } from "../history.ts";
+import { isRecord, records, tryParse } from "../../protocol/json.ts";
+import { fileOf, partsOf, resultText } from "../history.ts";
 import type { ChatDialect, HistoryQuirks } from "./dialect.ts";
 
 export interface SendRules {
@@ -87,21 +87,16 @@ function sentUser(users: readonly UserMessage[], rules: SendRules): SentMessage 
   if (contents.every((content) => typeof content === "string")) {
     return { role: "user", content: contents.filter((text) => text !== "").join("\n\n") };
   }
-  const content = contents.flatMap(parts).map((part) => sentPart(part, rules));
-  return { role: "user", content };
-}
-
-function parts(content: UserMessage["content"]): ContentPart[] {
-  if (typeof content !== "string") return content;
-  return content === "" ? [] : [{ type: "text", text: content }];
+  const parts = users.filter(({ content }) => content !== "").flatMap(partsOf);
+  return { role: "user", content: parts.map((part) => sentPart(part, rules)) };
 }
 
 function sentPart(part: ContentPart, { dialect, mediaTypes }: SendRules): object {
   if (part.type === "text") return part;
-  const { name, label, mediaType } = describeFile(part);
-  if (mediaTypes.some((type) => type === mediaType)) return dialect.part(part);
-  const text = `[${name} (${label}) was attached here, which this model cannot read]`;
-  return { type: "text", text };
+  const { name, mediaType } = fileOf(part);
+  if (mediaTypes.includes(mediaType)) return dialect.part(part);
+  const { label } = MEDIA_TYPES[mediaType];
+  return { type: "text", text: `[${name} (${label}) was attached here, which this model cannot read]` };
 }
 
 function sentResult(result: ToolMessage, rules: SendRules): SentMessage {
@@ -125,7 +120,8 @@ function sentAssistant(
     !rules.quirks.refused.has(name) &&
     (position.usesTools || rules.quirks.wantsReasoning || !OF_TOOL_TURNS.has(name)) &&
     (position.isCurrent || !rules.quirks.dropsSigned || !SIGNED.has(name));
-  const thoughts = goesBack("thinking_parts") ? thinkingParts(thinking_parts) : [];
+  // A client's history may hold anything here: only what is thinking goes on.
+  const thoughts = goesBack("thinking_parts") ? records(thinking_parts).filter(({ type }) => type === "thinking") : [];
   const said = content === null || content === "" ? [] : [{ type: "text", text: content }];
   return {
     ...(rules.quirks.wantsReasoning ? { reasoning_content: "" } : {}),
@@ -134,12 +130,6 @@ function sentAssistant(
     content: thoughts.length === 0 ? content : [...thoughts, ...said],
     ...(tool_calls === undefined ? {} : { tool_calls: sentCalls(tool_calls, rules) }),
   };
-}
-
-/** A client's history may hold anything here: only what is thinking goes on. */
-function thinkingParts(value: unknown): object[] {
-  if (!Array.isArray(value)) return [];
-  return value.filter((part: unknown) => isRecord(part) && part.type === "thinking");
 }
 
 function sentCalls(calls: readonly HistoryToolCall[], rules: SendRules): SentMessage["tool_calls"] {
@@ -151,13 +141,9 @@ function sentCalls(calls: readonly HistoryToolCall[], rules: SendRules): SentMes
     type,
     function: { ...only(inner, goesBack), name, arguments: readableArguments(written) },
   }));
-  if (unsignedCall === undefined || calls.some((call) => isSigned(call, unsignedCall))) return sent;
+  const isSigned = calls.some((call) => Object.keys(unsignedCall ?? {}).some((name) => call[name] !== undefined));
   // The first of parallel calls carries the signature for all of them.
-  return sent.map((call, index) => (index === 0 ? { ...unsignedCall, ...call } : call));
-}
-
-function isSigned(call: HistoryToolCall, fields: Readonly<Record<string, unknown>>): boolean {
-  return Object.keys(fields).some((name) => call[name] !== undefined);
+  return isSigned ? sent : sent.map((call, index) => (index === 0 ? { ...unsignedCall, ...call } : call));
 }
 
 function only(fields: Readonly<Record<string, unknown>>, goesBack: (name: string) => boolean): Record<string, unknown> {

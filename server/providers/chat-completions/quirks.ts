@@ -1,7 +1,7 @@
 /** What a server does not take, learned from the sentences with which it refuses requests. */
 
-import { isRecord } from "../../protocol/json.ts";
-import { blamesParameter, UpstreamRefusal } from "../failures.ts";
+import { isRecord, records } from "../../protocol/json.ts";
+import { blamesParameter, type UpstreamRefusal } from "../failures.ts";
 import type { ChatDialect, HistoryQuirks, SettingQuirks } from "./dialect.ts";
 import type { SentMessage } from "./messages.ts";
 
@@ -41,32 +41,32 @@ export interface LearnedQuirks {
  * What the refusal teaches beyond what the request already heeded, so that another try makes sense;
  * `undefined` when it teaches nothing.
  */
-export function learn(cause: unknown, request: RefusedRequest): LearnedQuirks | undefined {
-  if (!(cause instanceof UpstreamRefusal)) return undefined;
-  if (cause.status !== 400 && cause.status !== 422) return undefined;
-  const settings = learnSettings(cause, request);
+export function learn(refusal: UpstreamRefusal, request: RefusedRequest): LearnedQuirks | undefined {
+  const settings = learnSettings(refusal, request);
   if (settings !== undefined) return { settings };
-  const history = learnHistory(cause, request);
+  const history = learnHistory(refusal, request);
   return history === undefined ? undefined : { history };
 }
 
 function learnSettings(
-  cause: UpstreamRefusal,
+  refusal: UpstreamRefusal,
   { dialect, settings, body }: RefusedRequest,
 ): Partial<SettingQuirks> | undefined {
-  if (settings.usage && blamesParameter(cause, "stream_options")) return { usage: false };
-  if (settings.thoughts && dialect.thoughtsRefused?.test(cause.detail.text)) {
+  if (settings.usage && blamesParameter(refusal, "stream_options")) return { usage: false };
+  if (settings.thoughts && dialect.thoughtsRefused?.test(refusal.detail.text)) {
     return { thoughts: false };
   }
-  if ("max_tokens" in body && /\bmax_completion_tokens\b/.test(cause.detail.text)) {
+  if ("max_tokens" in body && /\bmax_completion_tokens\b/.test(refusal.detail.text)) {
     return { maxTokens: "max_completion_tokens" };
   }
   return undefined;
 }
 
-function learnHistory(cause: UpstreamRefusal, { history, body }: RefusedRequest): Partial<HistoryQuirks> | undefined {
+function learnHistory(
   // Some servers put the sentence into fields of their own: the whole body is searched.
-  const said = cause.body;
+  { body: said }: UpstreamRefusal,
+  { history, body }: RefusedRequest,
+): Partial<HistoryQuirks> | undefined {
   if (!history.wantsReasoning && /reasoning_content\b.{0,80}must be passed back/is.test(said)) {
     return { wantsReasoning: true };
   }
@@ -91,20 +91,15 @@ const FUNCTION_FIELDS = new Set(["name", "arguments"]);
 
 /** Names of what went back beyond the API's own fields. */
 function extraFields(messages: readonly SentMessage[]): string[] {
-  const names = new Set<string>();
-  const add = (fields: unknown, known: ReadonlySet<string>) => {
-    if (!isRecord(fields)) return;
-    for (const name of Object.keys(fields)) if (!known.has(name)) names.add(name);
-  };
-  for (const message of messages) {
-    if (message.role !== "assistant") continue;
-    add(message, MESSAGE_FIELDS);
-    const calls: unknown = message.tool_calls;
-    if (!Array.isArray(calls)) continue;
-    for (const call of calls) {
-      add(call, CALL_FIELDS);
-      if (isRecord(call)) add(call.function, FUNCTION_FIELDS);
-    }
-  }
-  return [...names];
+  const answers = messages.filter(({ role }) => role === "assistant");
+  const calls = answers.flatMap((answer) => records(answer.tool_calls));
+  const functions = calls.flatMap((call) => (isRecord(call.function) ? [call.function] : []));
+  const beyond = (fields: readonly object[], known: ReadonlySet<string>) =>
+    fields.flatMap(Object.keys).filter((name) => !known.has(name));
+  const names = [
+    ...beyond(answers, MESSAGE_FIELDS),
+    ...beyond(calls, CALL_FIELDS),
+    ...beyond(functions, FUNCTION_FIELDS),
+  ];
+  return [...new Set(names)];
 }

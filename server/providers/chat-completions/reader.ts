@@ -1,9 +1,9 @@
 import type { Usage } from "../../protocol/chat.ts";
-import { asString, isRecord, textsOf } from "../../protocol/json.ts";
+import { asString, isRecord, records, textsOf } from "../../protocol/json.ts";
 import { ExtraFields } from "../extra-fields.ts";
 import { streamError, truncated, unreadable } from "../failures.ts";
-import { assistantMessage, callIds, endOfTurn } from "../history.ts";
-import type { HistoryRequest, ModelEvent, TurnFinish } from "../provider.ts";
+import { assistantMessage, endOfTurn, usageOf } from "../history.ts";
+import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import type { MessageReader } from "../transport/request.ts";
@@ -13,7 +13,7 @@ type Json = Readonly<Record<string, unknown>>;
 /** Reads the chunks of one Chat Completions stream, as OpenAI and the servers that copied it send them. */
 export class ChatReader implements MessageReader<ModelEvent> {
   readonly #label: string;
-  readonly #request: Pick<HistoryRequest, "messages" | "keep">;
+  readonly #request: ModelRequest;
   readonly #calls = new ToolCallAssembler();
   readonly #extra = new ExtraFields();
   readonly #tags: ThinkTags;
@@ -23,7 +23,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
   /** Whether the answer so far ends in a tool call. */
   #endsInCall = false;
 
-  constructor(label: string, request: Pick<HistoryRequest, "messages" | "keep">, tags: ThinkTagRule) {
+  constructor(label: string, request: ModelRequest, tags: ThinkTagRule) {
     this.#label = label;
     this.#request = request;
     this.#tags = new ThinkTags(tags);
@@ -51,7 +51,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     const calls = this.#calls.finish({
       finish,
       endsInCall: this.#endsInCall,
-      taken: callIds(this.#request.messages),
+      history: this.#request.messages,
       label: this.#label,
     });
     // Google's way to say that the model wrote a call that is none, or of a tool that it does not have.
@@ -71,12 +71,9 @@ export class ChatReader implements MessageReader<ModelEvent> {
   #delta(delta: Json, said: ModelEvent[]): void {
     this.#say({ thinking: thinkingOf(delta), text: "" }, said);
     this.#contentOf(delta, said);
-    if (Array.isArray(delta.tool_calls)) {
-      for (const piece of delta.tool_calls) {
-        if (!isRecord(piece)) continue;
-        this.#calls.add(piece);
-        this.#endsInCall = true;
-      }
+    for (const piece of records(delta.tool_calls)) {
+      this.#calls.add(piece);
+      this.#endsInCall = true;
     }
     for (const [name, piece] of Object.entries(delta)) if (!READ_FIELDS.has(name)) this.#extra.add(name, piece);
     if (isRecord(delta.extra_content)) this.#extra.add("extra_content", withoutThought(delta.extra_content));
@@ -87,9 +84,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     const { content, refusal } = delta;
     const written = asString(content) + asString(refusal);
     if (written !== "" || isThought(delta)) this.#say(this.#tags.push(written, isThought(delta)), said);
-    if (!Array.isArray(content)) return;
-    for (const part of content) {
-      if (!isRecord(part)) continue;
+    for (const part of records(content)) {
       if (part.type !== "thinking") {
         this.#say(this.#tags.push(asString(part.text)), said);
         continue;
@@ -139,10 +134,9 @@ function withoutThought(extra: Json): Json | null {
 /** Gemini and Grok count what was thought only in the total, where OpenAI's `completion_tokens` include it. */
 function readUsage(usage: unknown): Usage | undefined {
   if (!isRecord(usage)) return undefined;
-  const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
-  if (typeof input !== "number" || typeof output !== "number") return undefined;
-  const all = typeof total === "number" ? total - input : output;
-  return { input_tokens: input, output_tokens: Math.max(output, all) };
+  const read = usageOf(usage.prompt_tokens, usage.completion_tokens);
+  if (read === undefined || typeof usage.total_tokens !== "number") return read;
+  return { ...read, output_tokens: Math.max(read.output_tokens, usage.total_tokens - read.input_tokens) };
 }
 
 /** Google adds the kind of filter: "content_filter: PROHIBITED_CONTENT". */

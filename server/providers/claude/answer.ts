@@ -2,8 +2,8 @@
 
 import type { Usage } from "../../protocol/chat.ts";
 import { asString } from "../../protocol/json.ts";
-import { assistantMessage, callIds, endOfTurn } from "../history.ts";
-import type { HistoryRequest, ModelEvent, TurnFinish } from "../provider.ts";
+import { assistantMessage, endOfTurn } from "../history.ts";
+import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import { isPlain, type Layout, type ThinkingBlock } from "./thinking.ts";
 
@@ -83,11 +83,11 @@ export class ClaudeAnswer {
     label: string,
     finish: TurnFinish,
     usage: Usage | undefined,
-    { messages, keep }: HistoryRequest,
+    { messages: history, keep }: ModelRequest,
     said: ModelEvent[],
   ): void {
     const endsInCall = this.#blocks.at(-1)?.kind === "tool_use";
-    const calls = this.#calls.finish({ finish, endsInCall, taken: callIds(messages), label });
+    const calls = this.#calls.finish({ finish, endsInCall, history, label });
     const message = { ...assistantMessage(this.#text, calls), ...this.#thinkingFields(calls.length) };
     keep(message);
     said.push(...endOfTurn(message, finish, usage));

@@ -50,7 +50,8 @@ export interface ClaudeThinking {
     | { type: "adaptive"; display?: "summarized" }
     | { type: "enabled"; budget_tokens: number }
     | { type: "disabled" }
-    | { type: "between_tools" };
+    | { type: "between_tools" }
+    | undefined;
   output_config?: { effort: Exclude<ReasoningEffort, "none" | "minimal"> };
 }
 

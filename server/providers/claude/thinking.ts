@@ -5,7 +5,8 @@
  */
 
 import type { AssistantMessage, HistoryMessage } from "../../protocol/chat.ts";
-import { asString, isRecord } from "../../protocol/json.ts";
+import { asString, records } from "../../protocol/json.ts";
+import type { UpstreamRefusal } from "../failures.ts";
 
 export type ThinkingBlock =
   | { type: "thinking"; thinking: string; signature: string }
@@ -17,8 +18,7 @@ export type Layout = readonly ("thinking" | "tool_use" | readonly [start: number
 
 /** The blocks that the API can take back: it refuses a request with a block that has no signature. */
 export function thinkingBlocks(message: AssistantMessage): ThinkingBlock[] {
-  const { thinking_blocks: blocks } = message;
-  return Array.isArray(blocks) ? blocks.flatMap((block: unknown) => (isRecord(block) ? readBlock(block) : [])) : [];
+  return records(message.thinking_blocks).flatMap(readBlock);
 }
 
 function readBlock(block: Record<string, unknown>): ThinkingBlock[] {
@@ -83,20 +83,30 @@ export class ForgottenThinking {
     return this.#messages.has(message);
   }
 
-  /** `false`: all of them were forgotten before. */
-  forget(messages: readonly HistoryMessage[]): boolean {
-    const known = messages.filter((message) => !this.#messages.has(message));
+  /**
+   * Leaves out what a refusal blames: the thinking of these messages, or, by `shape.thinks`, the request to think. `false`:
+   * it blames neither, or both were left out before.
+   */
+  adapt(
+    { detail: { text } }: UpstreamRefusal,
+    messages: readonly HistoryMessage[],
+    shape: { thinks: boolean },
+  ): boolean {
+    const known = refusesThinking(text) ? messages.filter((message) => !this.has(message)) : [];
     for (const message of known) this.#messages.add(message);
-    return known.length > 0;
+    if (known.length > 0) return true;
+    if (!wantsThinking(text) || !shape.thinks) return false;
+    shape.thinks = false;
+    return true;
   }
 }
 
 /** Whether a refusal blames a thinking block that went back: changed, moved, foreign, or out of its order. */
-export function refusesThinking(sentence: string): boolean {
+function refusesThinking(sentence: string): boolean {
   return /signature|cannot be modified|bound to/i.test(sentence) && /thinking/i.test(sentence);
 }
 
 /** Whether a refusal blames an earlier answer that lacks the thinking it must begin with. */
-export function wantsThinking(sentence: string): boolean {
+function wantsThinking(sentence: string): boolean {
   return /expected `?thinking`?|must (?:start|begin) with a `?thinking`? block/i.test(sentence);
 }

@@ -3,16 +3,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError } from "../../protocol/errors.ts";
 import { assistantMessage, endOfTurn, toHistoryCall } from "../history.ts";
-import type { HistoryModel, HistoryRequest, ModelEvent, ToolCall } from "../provider.ts";
+import type { ModelEvent, ModelRequest, ToolCall } from "../provider.ts";
 import { planDemo } from "./script.ts";
 
 /** Milliseconds between two words: about the speed of a hosted model. */
 const WORD_MS = 12;
 
-export const demoModel: HistoryModel = { stream: play };
-
 /** Plays what the script plans, word by word. */
-async function* play(request: HistoryRequest, signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
+export async function* demoModel(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
   let said = "";
   let words = 0;
   const calls: ToolCall[] = [];
@@ -42,7 +40,7 @@ async function* play(request: HistoryRequest, signal: AbortSignal): AsyncGenerat
 }
 
 /** The demo has no tokenizer; a word counts as one token. */
-function countWords({ messages }: HistoryRequest): number {
+function countWords({ messages }: ModelRequest): number {
   const texts = messages.map(({ content }) => (typeof content === "string" ? content : ""));
   return texts.join(" ").split(/\s+/).filter(Boolean).length;
 }

@@ -2,7 +2,7 @@
 
 import { decodedBytes } from "../../protocol/attachments.ts";
 import type { ContentPart, HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
-import type { HistoryRequest, ToolCall, ToolSpec } from "../provider.ts";
+import type { ModelRequest, ToolCall, ToolSpec } from "../provider.ts";
 import { MARKDOWN_SAMPLE } from "./markdown.ts";
 import { chooseCalls, wordsOf } from "./tools.ts";
 
@@ -15,7 +15,7 @@ export type DemoStep =
 const SLOW_WORD_MS = 400;
 
 /** Plans one model turn from the whole conversation; the same conversation gives the same plan. */
-export function planDemo({ messages, setup }: HistoryRequest): DemoStep[] {
+export function planDemo({ messages, setup }: ModelRequest): DemoStep[] {
   const results = resultsAtEnd(messages);
   if (results.length > 0) return summarize(messages, results);
   const message = lastUserMessage(messages);

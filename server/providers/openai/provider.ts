@@ -4,141 +4,120 @@
  */
 
 import { ConfigError } from "../../errors.ts";
-import type { MediaType } from "../../protocol/attachments.ts";
-import type { ConversationState, HistoryMessage } from "../../protocol/chat.ts";
-import { CANCELLED_OUTPUT, HistoryProvider, toolMessage, userMessage } from "../history.ts";
-import {
-  type Conversation,
-  type ConversationStart,
-  type ModelEvent,
-  type ModelSetup,
-  type OnRequestId,
-  type Provider,
-  type ProviderFacts,
-  type ProviderSetup,
-  requireSetting,
-  type StoredModel,
-  type StoredResponse,
-  type ToolAnswer,
-} from "../provider.ts";
-import type { RetryClock } from "../transport/request.ts";
-import { ResponsesModel } from "./model.ts";
+import { createProvider } from "../conversation.ts";
+import { blamesParameter, type UpstreamRefusal } from "../failures.ts";
+import { type Model, type ModelRequest, type Provider, type ProviderSetup, requireSetting } from "../provider.ts";
+import { openAiClient } from "../transport/fetch.ts";
+import { streamEvents, withExtraBody } from "../transport/request.ts";
+import { HOSTED_RESULTS } from "./hosted-tools.ts";
+import { type InputItem, toInput, withoutReasoning } from "./input.ts";
+import { ResponsesReader } from "./reader.ts";
 
 /** The row `openai/NAME`. @throws ConfigError */
-export function createOpenAi(setup: ProviderSetup, clock?: RetryClock): Provider {
-  const { model, label, settings, modelSettings, limits } = setup;
+export function createOpenAi(setup: ProviderSetup): Provider {
+  const { settings, modelSettings } = setup;
   const apiKey = requireSetting(setup, "openaiKey", "a key of your OpenAI account");
   if (modelSettings.extraBody !== undefined && "store" in modelSettings.extraBody) {
     throw new ConfigError(
       "extraBody.store would break the state of every conversation: set store of the agent instead.",
     );
   }
-  const responses = new ResponsesModel({
-    label,
-    model,
+  const stateKind = modelSettings.store === false ? "conversation_history" : "previous_response_id";
+  const post = openAiClient({
     baseURL: settings.openaiUrl,
     apiKey,
     organization: settings.openaiOrganization || undefined,
     project: settings.openaiProject || undefined,
-    modelSettings,
-    limits,
-    clock,
   });
-  if (modelSettings.store === false) {
-    return new HistoryProvider(setup, {
-      stream: (request, signal) =>
-        responses.stream({ ...request, store: false }, ({ message }) => request.keep(message), signal),
-    });
-  }
-  return new StoredProvider(setup, {
-    stream: (request, signal) =>
-      responses.stream(
-        { ...request, store: true },
-        ({ id, message, cutCalls }) => {
-          const hasCalls = message.tool_calls !== undefined || cutCalls.length > 0;
-          request.keep({ id, hasCalls, cutCalls });
-        },
-        signal,
-      ),
-  });
+  return createProvider(setup, stateKind, responsesModel(setup, post));
 }
 
-/** A provider whose API keeps the conversation. */
-export class StoredProvider implements Provider {
-  readonly stateKind = "previous_response_id";
-  readonly id: string;
-  readonly label: string;
-  readonly mediaTypes: readonly MediaType[];
-  readonly models?: readonly string[];
-  /** Another model of the same account can go on with the same conversation. */
-  readonly model: StoredModel;
-
-  constructor({ id, label, mediaTypes, models }: ProviderFacts, model: StoredModel) {
-    this.id = id;
-    this.label = label;
-    this.mediaTypes = mediaTypes;
-    if (models !== undefined) this.models = models;
-    this.model = model;
-  }
-
-  open(start: ConversationStart): Conversation {
-    return new StoredConversation(this.model, start);
-  }
+/** What a refusal may change about a request. */
+interface RequestShape {
+  input: readonly InputItem[];
+  /** Whether it asks for summaries of the reasoning. */
+  summary: boolean;
+  /** Whether it asks for the reasoning in encrypted form. */
+  encrypted: boolean;
 }
 
-class StoredConversation implements Conversation {
-  readonly #model: StoredModel;
-  readonly #setup: ModelSetup;
-  /** What the API does not have yet. */
-  #messages: HistoryMessage[];
-  /** The response to continue from within this run; its calls may be open. */
-  #previousId: string | undefined;
-  /** Its calls that were cut: they are not carried out, but the API wants each answered. */
-  #cutCalls: readonly string[] = [];
-  /** The last response that left no call open. The API refuses a new message after any other. */
-  #settledId: string | undefined;
+function responsesModel(setup: ProviderSetup, post: ReturnType<typeof openAiClient>): Model {
+  const store = setup.modelSettings.store !== false;
+  /** Until a refusal: other models do not take it, and neither do accounts that are not verified. */
+  let takesSummary = isReasoningModel(setup.model);
+  /** Until a refusal: models that do not reason have nothing to encrypt. */
+  let takesEncrypted = takesSummary && !store;
 
-  constructor(model: StoredModel, { setup, state, message, attachments }: ConversationStart) {
-    this.#model = model;
-    this.#setup = setup;
-    this.#messages = [userMessage(message, attachments)];
-    this.#previousId = state.previous_response_id;
-    this.#settledId = this.#previousId;
+  /** Leaves out what the refusal blames; `undefined`: nothing can be left out. */
+  function withoutRefused(shape: RequestShape, refusal: UpstreamRefusal): RequestShape | undefined {
+    const { code, text } = refusal.detail;
+    if (code === "invalid_encrypted_content") {
+      // Another account or model cannot decrypt the reasoning in the history. The conversation goes on without it.
+      const input = withoutReasoning(shape.input);
+      if (input !== undefined) return { ...shape, input };
+    }
+    if (shape.encrypted && /encrypted/i.test(text)) {
+      takesEncrypted = false;
+      return { ...shape, encrypted: false };
+    }
+    if (shape.summary && blamesParameter(refusal, "reasoning")) {
+      takesSummary = false;
+      return { ...shape, summary: false };
+    }
+    return undefined;
   }
 
-  ask(signal: AbortSignal, onRequestId?: OnRequestId): AsyncIterable<ModelEvent[]> {
-    const request = {
-      setup: this.#setup,
-      messages: this.#messages,
-      previousId: this.#previousId,
-      keep: (response: StoredResponse) => this.#keep(response),
-      onRequestId,
+  return (request, signal) => {
+    // Other conversations may learn at the same time: the shape is this request's own.
+    let shape: RequestShape = { input: toInput(request.messages), summary: takesSummary, encrypted: takesEncrypted };
+    const sent = {
+      setup,
+      onRequestId: request.onRequestId,
+      send: (own: AbortSignal) => post("/responses", responsesBody(setup, request, shape), own),
+      adapt: (refusal: UpstreamRefusal) => {
+        const next = withoutRefused(shape, refusal);
+        if (next !== undefined) shape = next;
+        return next !== undefined;
+      },
     };
-    return this.#model.stream(request, signal);
-  }
+    return streamEvents(sent, new ResponsesReader(setup.label, request), signal);
+  };
+}
 
-  answer(answers: readonly ToolAnswer[]): void {
-    this.#messages = [
-      ...answers.map(({ id, output, failed }) => toolMessage(id, output, failed)),
-      ...this.#cutCalls.map((id) => toolMessage(id, CANCELLED_OUTPUT, false)),
-    ];
-  }
+function responsesBody(
+  { model, modelSettings }: ProviderSetup,
+  { setup, previousId }: ModelRequest,
+  { input, summary, encrypted }: RequestShape,
+): object {
+  const { reasoningEffort, temperature, maxOutputTokens, extraBody, hostedTools = [], store = true } = modelSettings;
+  const tools = [...setup.tools.map((tool) => ({ type: "function", ...tool, strict: false })), ...hostedTools];
+  const include = [
+    ...hostedTools.map(({ type }) => HOSTED_RESULTS[type]),
+    ...(encrypted ? ["reasoning.encrypted_content"] : []),
+  ];
+  const reasoning = {
+    // Unless it is asked for summaries, a reasoning model thinks in silence.
+    ...(summary ? { summary: "auto" } : {}),
+    ...(reasoningEffort === undefined ? {} : { effort: reasoningEffort }),
+  };
+  const body = {
+    model,
+    // The API does not carry instructions over from the previous response.
+    ...(setup.instructions === "" ? {} : { instructions: setup.instructions }),
+    input,
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(include.length === 0 ? {} : { include }),
+    ...(Object.keys(reasoning).length === 0 ? {} : { reasoning }),
+    temperature,
+    max_output_tokens: maxOutputTokens,
+    previous_response_id: previousId,
+    store,
+    stream: true,
+  };
+  return withExtraBody(body, extraBody);
+}
 
-  /**
-   * The API does not keep a response that was cut, and one with open calls is never handed out: the conversation goes on from
-   * the last response that was complete.
-   */
-  interrupt(): void {
-    this.#messages = [];
-  }
-
-  state(): ConversationState {
-    return this.#settledId === undefined ? {} : { previous_response_id: this.#settledId };
-  }
-
-  #keep({ id, hasCalls, cutCalls }: StoredResponse): void {
-    this.#previousId = id;
-    this.#cutCalls = cutCalls;
-    if (!hasCalls) this.#settledId = id;
-  }
+/** By its name: models that take `reasoning`. All others answer 400 to it, which costs one request and is remembered. */
+function isReasoningModel(name: string): boolean {
+  return /(?:^|[/:])(?:o\d|gpt-[5-9]|codex)(?!.*chat)/.test(name);
 }

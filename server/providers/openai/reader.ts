@@ -1,28 +1,19 @@
 /** Reads the events of one stream of the Responses API. */
 
-import type { AssistantMessage, HistoryToolCall, Usage } from "../../protocol/chat.ts";
+import type { AssistantMessage, HistoryToolCall } from "../../protocol/chat.ts";
 import { asString, isRecord } from "../../protocol/json.ts";
 import { streamError, truncated, unreadable } from "../failures.ts";
-import { assistantMessage } from "../history.ts";
-import type { ModelEvent, TurnFinish } from "../provider.ts";
+import { assistantMessage, endEvent, usageOf } from "../history.ts";
+import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { HostedToolReader, isHostedCall, missingSources } from "./hosted-tools.ts";
 import { keptItem, type OutputPart, outputField } from "./input.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A response that is over, and how it ended is known. */
-export interface FinishedResponse {
-  id: string;
-  /** As the history keeps it, where the client keeps the conversation. */
-  message: AssistantMessage;
-  /** Ids of calls that the token limit has cut: they cannot be made, but the API wants them answered. */
-  cutCalls: readonly string[];
-}
-
 export class ResponsesReader implements MessageReader<ModelEvent> {
   readonly #label: string;
-  readonly #onEnd: (finished: FinishedResponse) => void;
+  readonly #keep: ModelRequest["keep"];
   /** By call id: the final snapshot repeats the calls, and may hold one that had no event of its own. */
   readonly #calls = new Map<string, HistoryToolCall>();
   readonly #cutCalls = new Set<string>();
@@ -36,10 +27,9 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
   #hasItems = false;
   isComplete = false;
 
-  /** `onEnd` is called before the `end` event. */
-  constructor(label: string, onEnd: (finished: FinishedResponse) => void) {
+  constructor(label: string, { keep }: Pick<ModelRequest, "keep">) {
     this.#label = label;
-    this.#onEnd = onEnd;
+    this.#keep = keep;
   }
 
   read(event: string, json: Json, said: ModelEvent[]): void {
@@ -100,14 +90,14 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
     if (!isRecord(item)) return;
     if (item.type === "function_call") this.#call(item, said);
     else if (item.type === "message") this.#message(item, key, said);
-    else if (item.type === "reasoning") this.#keep(item);
+    else if (item.type === "reasoning") this.#addItem(item);
     else if (isHostedCall(item)) {
-      this.#keep(item);
+      this.#addItem(item);
       this.#hosted.finish(item, said);
     }
   }
 
-  #keep(item: Json): void {
+  #addItem(item: Json): void {
     const part = keptItem(item);
     if (part !== undefined) this.#parts.push(part);
   }
@@ -147,9 +137,9 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
     this.isComplete = true;
     const calls = [...this.#calls.values()];
     const message: AssistantMessage = { ...assistantMessage(this.#said, calls), ...outputField(this.#parts) };
-    this.#onEnd({ id: asString(response.id), message, cutCalls: [...this.#cutCalls] });
-    const usage = usageOf(response.usage);
-    said.push({ type: "end", finish: finishOf(response), ...(usage === undefined ? {} : { usage }) });
+    this.#keep(message, { id: asString(response.id), cutCalls: [...this.#cutCalls] });
+    const { input_tokens, output_tokens } = isRecord(response.usage) ? response.usage : {};
+    said.push(endEvent(finishOf(response), usageOf(input_tokens, output_tokens)));
   }
 }
 
@@ -170,11 +160,4 @@ function failureOf(response: unknown): unknown {
 function finishOf({ status, incomplete_details: details }: Json): TurnFinish {
   if (status !== "incomplete") return "stop";
   return isRecord(details) && details.reason === "content_filter" ? "content_filter" : "length";
-}
-
-function usageOf(usage: unknown): Usage | undefined {
-  if (!isRecord(usage)) return undefined;
-  const { input_tokens, output_tokens } = usage;
-  if (typeof input_tokens !== "number" || typeof output_tokens !== "number") return undefined;
-  return { input_tokens, output_tokens };
 }

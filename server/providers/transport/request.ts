@@ -16,25 +16,21 @@ import {
   UpstreamRefusal,
   upstreamCause,
 } from "../failures.ts";
-import type { OnRequestId, TransportLimits } from "../provider.ts";
+import type { OnRequestId, ProviderSetup, RetryClock } from "../provider.ts";
 import type { StreamedAnswer } from "./fetch.ts";
 import { UpstreamResponse } from "./upstream-response.ts";
 
 export interface UpstreamRequest {
-  /** The provider's name in sentences for the operator. */
-  label: string;
-  limits: TransportLimits;
+  setup: Pick<ProviderSetup, "label" | "limits" | "clock">;
   /** Sends the request once. An answer that is no stream must reject, best with an `UpstreamRefusal`. */
   send(signal: AbortSignal): Promise<StreamedAnswer>;
-  /** Called with a refusal; `true` when `send` will now send another request, which is worth a try. */
-  adapt?(failure: ApiError): boolean;
+  /** Called where the request's content is refused; `true` when `send` will now send another one, which is worth a try. */
+  adapt?(refusal: UpstreamRefusal): boolean;
   onRequestId?: OnRequestId | undefined;
   /** What a failure means to this provider only. */
   explain?: ExplainFailure | undefined;
   /** Reads packets in another form than Server-Sent Events. One decoder reads one answer. */
   decoder?(): PacketDecoder;
-  /** For tests. */
-  clock?: RetryClock | undefined;
 }
 
 /** The messages that a packet completes. It may throw after it has given the ones before. */
@@ -59,7 +55,7 @@ export async function* streamEvents<Event>(
   const tries = new Tries(request);
   for (;;) {
     signal.throwIfAborted();
-    const response = new UpstreamResponse(request.limits, tries.deadline, signal);
+    const response = new UpstreamResponse(request.setup.limits, tries.deadline, signal);
     const packets = new PacketReader(request, reader);
     try {
       const { headers } = await response.open(request.send);
@@ -94,10 +90,10 @@ export async function* streamEvents<Event>(
   }
 }
 
-function toFailure({ label, explain }: UpstreamRequest, cause: unknown, hasBegun: boolean): ApiError {
+function toFailure({ setup, explain }: UpstreamRequest, cause: unknown, hasBegun: boolean): ApiError {
   if (cause instanceof ApiError && !(cause.cause instanceof UpstreamFailure)) return cause;
   const reported = cause instanceof ApiError ? cause.cause : cause;
-  return explain?.(reported) ?? toProviderError(label, cause, hasBegun);
+  return explain?.(reported) ?? toProviderError(setup.label, cause, hasBegun);
 }
 
 function reportRequestId(headers: Headers, { onRequestId }: UpstreamRequest): void {
@@ -167,13 +163,6 @@ function parseMessage(event: string, data: string): Record<string, unknown> {
   return message;
 }
 
-/** What a retry needs of the world; tests bring their own. */
-export interface RetryClock {
-  wait(ms: number, signal: AbortSignal): Promise<void>;
-  /** As `Math.random`. */
-  random(): number;
-}
-
 const REAL_CLOCK: RetryClock = {
   wait: (ms, signal) => sleep(ms, undefined, { signal }),
   random: Math.random,
@@ -204,13 +193,13 @@ class Tries {
 
   constructor(request: UpstreamRequest) {
     this.#request = request;
-    this.#clock = request.clock ?? REAL_CLOCK;
-    this.deadline = performance.now() + request.limits.firstChunkMs;
+    this.#clock = request.setup.clock ?? REAL_CLOCK;
+    this.deadline = performance.now() + request.setup.limits.firstChunkMs;
   }
 
   /** Resolves with whether another try may help, when it is time for it. */
   async mayRepeat(failure: ApiError, signal: AbortSignal): Promise<boolean> {
-    if (this.#forms < MAX_FORMS && this.#request.adapt?.(failure)) {
+    if (this.#forms < MAX_FORMS && isRefusedContent(failure.cause) && this.#request.adapt?.(failure.cause)) {
       this.#forms++;
       return true;
     }
@@ -230,6 +219,11 @@ class Tries {
     if (retryAfter > LONGEST_WAIT_SECONDS) return undefined;
     return retryAfter * 1000 + this.#clock.random() * 250;
   }
+}
+
+/** Whether another form of the request may be taken. */
+function isRefusedContent(cause: unknown): cause is UpstreamRefusal {
+  return cause instanceof UpstreamRefusal && (cause.status === 400 || cause.status === 422);
 }
 
 function isTransient(cause: unknown): boolean {
