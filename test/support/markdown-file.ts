@@ -16,6 +16,10 @@ export const DOCUMENTS: readonly string[] = [
 export interface CodeBlock {
   language: string;
   text: string;
+  /** Line of the document in which it begins. */
+  line: number;
+  /** The block that follows a command at once, with its answer. */
+  answer?: CodeBlock;
 }
 
 export function readMarkdown(path: string): string {
@@ -24,7 +28,18 @@ export function readMarkdown(path: string): string {
 
 /** Fenced blocks, in order. */
 export function codeBlocks(markdown: string): CodeBlock[] {
-  return [...markdown.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = "", text = ""]) => ({ language, text }));
+  const blocks: CodeBlock[] = [];
+  let end = 0;
+  for (const match of markdown.matchAll(/^```(\w*)\n(.*?)^```$/gms)) {
+    const [whole, language = "", text = ""] = match;
+    const block = { language, text, line: markdown.slice(0, match.index).split("\n").length };
+    const before = blocks.at(-1);
+    const follows = before?.language === "sh" && markdown.slice(end, match.index).trim() === "";
+    if (follows && ["json", "text"].includes(language)) before.answer = block;
+    blocks.push(block);
+    end = match.index + whole.length;
+  }
+  return blocks;
 }
 
 /** The one block of a language that holds a text. */

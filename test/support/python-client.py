@@ -1,4 +1,6 @@
-"""Runs the Python client of docs/clients.md against the server whose URL is given, and checks what it printed.
+"""Runs the Python client of docs/clients.md that uses the package `websockets`, and checks what it printed.
+
+It takes the URL of the server.
 
 Then it checks what the contract promises to every client of the socket: one terminal event, which is the
 last, a conversation that goes on, and an answer to `clear`. Needs the package `websockets`.
@@ -19,7 +21,8 @@ SECONDS = 20
 
 def run_documented_client(host: str) -> None:
     page = pathlib.Path(__file__).parents[2].joinpath("docs/clients.md").read_text(encoding="utf-8")
-    [block] = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    [block] = [text for text in blocks if "websockets" in text]
     if "localhost:8080" not in block:
         sys.exit("the Python client of docs/clients.md does not connect to localhost:8080")
     printed = io.StringIO()

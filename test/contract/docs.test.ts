@@ -1,0 +1,434 @@
+/**
+ * Every fenced block of the documents is run: by the first row of ROWS that fits it. One that cannot be run is named in
+ * NOT_RUN with the reason; one that is in neither fails here. And every link leads somewhere.
+ */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, symlinkSync } from "node:fs";
+import { createServer } from "node:http";
+import { dirname, join } from "node:path";
+import { after, describe, it, type TestContext, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { WebSocket } from "ws";
+import { launchBrowser } from "../support/browser.ts";
+import { REPOSITORY, start } from "../support/command.ts";
+import { ask, newFolder, serve, shell } from "../support/document-commands.ts";
+import * as pages from "../support/document-pages.ts";
+import { listen } from "../support/listen.ts";
+import { type CodeBlock, codeBlocks, DOCUMENTS, readMarkdown } from "../support/markdown-file.ts";
+import { NO_REDIS, startRedis } from "../support/redis-server.ts";
+import { assertShown, assertShownEvents, eventsOf, typeOf } from "../support/shown.ts";
+import type { Cleanup } from "../support/start-server.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
+
+/** The pages with blocks, by the way. Each begins in the column of its line. */
+const BLOCKS = DOCUMENTS.flatMap((path) => {
+  const markdown = readMarkdown(path);
+  const blocks = codeBlocks(markdown);
+  assert.equal(
+    blocks.length * 2,
+    markdown.match(/^ *```/gm)?.length ?? 0,
+    `${path}: a block is not closed, or indented`,
+  );
+  return blocks.map((block) => ({ path, ...block }));
+});
+
+// As before `npm test`: else `npm start` would build while other blocks run.
+await shell("node build/start.mjs");
+
+/** What belongs to the file closes at its end. */
+const file = { after } as Cleanup;
+
+const [browser, demo, acme] = await Promise.all([
+  launchBrowser({ after }),
+  start(file, []),
+  start(file, [temporaryProject(file, { "agent.ts": blockOf("README.md", "ts") })]),
+]);
+
+type Run = (t: TestContext, block: CodeBlock) => unknown;
+
+const inBrowser =
+  (run: typeof pages.opensInABrowser): Run =>
+  (t, block) =>
+    run(t, browser, block);
+
+/** Which blocks (a document or all, a language, a text that they contain), and what runs them. */
+const ROWS: [path: string, language: string, has: string, run: Run][] = [
+  ["", "sh", "curl ", runCurl],
+  ["", "sh", "npm start", startInTheClone],
+  ["", "sh", "http.server", servesThePage],
+  ["README.md", "sh", "npm install parley-agent", installs],
+  ["README.md", "sh", "npx parley start --open", startsAndOpens],
+  ["README.md", "ts", "", runsItsTool],
+  ["README.md", "ini", "", startsWithARealModel],
+
+  ["docs/agents.md", "sh", "npm install zod", installs],
+  ["docs/agents.md", "ts", "node:test", runsAsATest],
+  ["docs/agents.md", "ts", 'from "zod"', quotesAPrice],
+  ["docs/agents.md", "ts", "", runsItsTool],
+
+  ["docs/api.md", "text", "> {", conversesOverWebSocket],
+  ["docs/api.md", "text", "parley start", isTheUsage],
+  ["docs/api.md", "json", '"tool_calls"', isTheHistory],
+  ["docs/api.md", "json", '"msg":"run"', isTheLog],
+
+  ["docs/architecture.md", "text", "", namesFilesThatExist],
+
+  ["docs/clients.md", "js", "const ask", printsTwoAnswers],
+  ["docs/clients.md", "js", "", printsAnAnswer],
+  ["docs/clients.md", "python", "", printsAnAnswerInPython],
+
+  ["docs/deploying.md", "sh", "PARLEY_CHAT_KEY=", startsWithAKey],
+  ["docs/deploying.md", "sh", "@redis/client", startsWorkers],
+  ["docs/deploying.md", "yaml", "scrape_configs", isAConfigurationOfPrometheus],
+
+  ["docs/providers.md", "ts", "fallbacks", fallsBack],
+  ["docs/providers.md", "ts", "", startsWithARealModel],
+  ["docs/providers.md", "ini", "", startsWithARealModel],
+  ["docs/settings.md", "ini", "", startsWithTheSettings],
+
+  ["docs/widget.md", "tsx", "", compile],
+  ["docs/widget.md", "text", "script-src", inBrowser(pages.isEnoughOfAPolicy)],
+  ["docs/widget.md", "css", "", inBrowser(pages.coloursTheChat)],
+  ["docs/widget.md", "js", 'import "parley-agent/widget"', inBrowser(pages.isBundled)],
+  ["docs/widget.md", "js", "", inBrowser(pages.runsInThePage)],
+  ["", "html", "", inBrowser(pages.opensInABrowser)],
+];
+
+const NOT_RUN: [path: string, begins: string, why: string][] = [
+  ["README.md", "npm test", "This file is a part of it."],
+  [
+    "docs/deploying.md",
+    "systemctl",
+    "It needs a machine that runs systemd; .ci/run checks the unit with systemd-analyze.",
+  ],
+  ["docs/deploying.md", "docker build", "It needs a Docker daemon and images from a registry."],
+  ["docs/deploying.md", "npm ci", "It takes minutes and a registry: npm run test:package."],
+  ["docs/deploying.md", "npm install @opentelemetry", "It needs a registry: npm run test:package."],
+  ["docs/deploying.md", "// tracing.mjs", "It needs those packages: npm run test:package."],
+  ["docs/performance.md", "npm ci && npm run bench", "It takes half an hour; test/bench runs a small part."],
+];
+
+// They mostly wait for other processes.
+describe("blocks of the documents", { concurrency: 4 }, () => {
+  for (const { path, ...block } of BLOCKS) {
+    const { language, text, line } = block;
+    const isAnswer = BLOCKS.some(
+      (other) => other.path === path && other.answer?.line === line && other.text.startsWith("curl "),
+    );
+    if (isAnswer || NOT_RUN.some(([page, begins]) => page === path && text.startsWith(begins))) continue;
+    const row = ROWS.find(([page, of, has]) => (page === "" || page === path) && of === language && text.includes(has));
+    it(`${path}, line ${line}: the ${language || "unnamed"} block works`, async (t) => {
+      assert.ok(row, "no row of ROWS runs it, and NOT_RUN does not say why");
+      await row[3](t as TestContext, block);
+    });
+  }
+});
+
+test("every row runs a block, and each that is not run is there", () => {
+  for (const [path, begins] of NOT_RUN) {
+    assert.equal(BLOCKS.filter((block) => block.path === path && block.text.startsWith(begins)).length, 1, begins);
+  }
+  for (const [page, of, has] of ROWS) {
+    const fits = ({ path, language, text }: (typeof BLOCKS)[number]) =>
+      (page === "" || page === path) && of === language && text.includes(has);
+    assert.ok(BLOCKS.some(fits), `${page} ${of} ${has}`);
+  }
+});
+
+/** The first block of a document that is of a language and contains a text. */
+function blockOf(path: string, language: string, has = ""): string {
+  const found = codeBlocks(readMarkdown(path)).find((it) => it.language === language && it.text.includes(has));
+  return found?.text ?? assert.fail(`${path} has no ${language} block with "${has}"`);
+}
+
+test("every link and image of a document leads to a file and a heading that exist, or is a URL", () => {
+  const broken = DOCUMENTS.flatMap((path) =>
+    linksOf(readMarkdown(path))
+      .filter((link) => !leadsSomewhere(path, link))
+      .map((link) => `${path}: ${link}`),
+  );
+  assert.deepEqual(broken, []);
+});
+
+function linksOf(markdown: string): string[] {
+  const prose = markdown.replace(/^```.*?^```$/gms, "");
+  const links = [...prose.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset|href)="([^"]+)"/g)];
+  return links.map(([, link, image]) => link ?? image ?? "");
+}
+
+function leadsSomewhere(from: string, link: string): boolean {
+  if (/^https?:/.test(link)) return URL.canParse(link);
+  const [path = "", anchor] = link.split("#");
+  const target = path === "" ? from : join(dirname(from), path);
+  if (!existsSync(join(REPOSITORY, target))) return false;
+  if (anchor === undefined) return true;
+  const headings = [...readMarkdown(target).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
+  );
+  return headings.includes(anchor);
+}
+
+// Commands and servers
+
+async function runCurl(_t: TestContext, { text, answer }: CodeBlock): Promise<void> {
+  const { host } = text.includes("order status") ? acme : demo;
+  const printed = await shell(text.replaceAll("curl ", "curl -sS ").replaceAll("localhost:8080", host));
+  if (answer?.language === "json") assertShown(JSON.parse(printed), JSON.parse(answer.text));
+  else if (answer) assertShownEvents(eventsOf(printed), eventsOf(answer.text));
+  else assert.match(printed, /get_order_status/);
+}
+
+async function startInTheClone(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url } = await serve(t, text);
+  assert.equal((await fetch(`${url}/health/ready`)).status, 200);
+}
+
+async function servesThePage(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const server = await serve(t, text.replace("3000", "0").replace("python3", "python3 -u"));
+  assert.match(await (await fetch(server.url)).text(), /widget\.js/);
+}
+
+async function installs(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const folder = await newFolder(t);
+  await shell(text, { cwd: folder.path, env: folder.env });
+  assert.ok(existsSync(join(folder.path, "node_modules", text.trim().split(" ").at(-1) ?? "", "package.json")));
+}
+
+async function startsAndOpens(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const folder = await newFolder(t, { "agent.ts": blockOf("README.md", "ts") });
+  await shell("npm install parley-agent", { cwd: folder.path, env: folder.env });
+  const { url } = await serve(t, text, folder.path, folder.env);
+  assert.equal(await folder.opened(), `${url}/`);
+  assert.match(await (await ask(url, "What is my order status?")).text(), /on its way/);
+}
+
+async function runsItsTool(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url } = await start(t, [temporaryProject(t, { "agent.ts": text })]);
+  assert.match(
+    await (await ask(url, "What is my order status?")).text(),
+    /"status":"completed".*on its way|on its way.*"completed"/,
+  );
+}
+
+async function startsWithARealModel(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const isEnv = text.includes("OPENAI_API_KEY=");
+  const agent = isEnv ? blockOf("docs/providers.md", "ts") : text;
+  const dotEnv = isEnv ? text : blockOf("docs/providers.md", "ini");
+  const { command } = await start(t, [temporaryProject(t, { "agent.ts": agent, ".env": dotEnv })]);
+  assert.match(command.stdout, /model +openai\/gpt-5\.2\n/);
+  await assert.rejects(start(t, [temporaryProject(t, { "agent.ts": agent })]), /needs OPENAI_API_KEY: set it/);
+}
+
+/** The project of docs/agents.md, with the packages that it installs. */
+async function projectOfAgents(t: TestContext): Promise<string> {
+  const { path, env } = await newFolder(t, {
+    "agent.ts": blockOf("docs/agents.md", "ts"),
+    "orders.test.ts": blockOf("docs/agents.md", "ts", "node:test"),
+    "quote.ts": blockOf("docs/agents.md", "ts", 'from "zod"'),
+    "package.json": '{ "type": "module" }',
+  });
+  await shell(`npm install parley-agent\n${blockOf("docs/agents.md", "sh")}`, { cwd: path, env });
+  return path;
+}
+
+const TSX = `node --import ${pathToFileURL(join(REPOSITORY, "node_modules/tsx/dist/esm/index.mjs")).href}`;
+
+async function runsAsATest(t: TestContext): Promise<void> {
+  const printed = await shell(`${TSX} --test orders.test.ts`, { cwd: await projectOfAgents(t) });
+  assert.match(printed, /pass 1\b/);
+}
+
+async function quotesAPrice(t: TestContext): Promise<void> {
+  const script =
+    'const { quote } = await import("./quote.ts"); console.log(quote.execute({ part: "gears", count: 1 }));';
+  const printed = await shell(`${TSX} --input-type=module -e '${script}'`, { cwd: await projectOfAgents(t) });
+  assert.match(printed, /euros: 60/);
+}
+
+async function conversesOverWebSocket(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const socket = new WebSocket(demo.socketUrl);
+  t.after(() => socket.terminate());
+  await new Promise((resolve) => socket.once("open", resolve));
+  for (const round of text.split(/^> /m).slice(1)) {
+    const [message = "", ...answer] = round.trim().split("\n");
+    const real: unknown[] = [];
+    const ended = new Promise<void>((resolve) => {
+      socket.on("message", (data) => {
+        real.push(JSON.parse(String(data)));
+        if (["done", "error", "cleared"].includes(String(typeOf(real.at(-1))))) resolve();
+      });
+    });
+    socket.send(message);
+    await ended;
+    socket.removeAllListeners("message");
+    assertShownEvents(
+      real,
+      answer.map((line) => (line === "…" ? line : JSON.parse(line.slice(2)))),
+    );
+  }
+}
+
+async function isTheUsage(_t: TestContext, { text }: CodeBlock): Promise<void> {
+  assert.ok((await shell("node dist/cli.js --help")).includes(`\n  ${text}`));
+}
+
+async function isTheHistory(_t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { state } = await (await ask(demo.url, "What is the weather in Paris?")).json();
+  assertShown(state.conversation_history, JSON.parse(text));
+}
+
+async function isTheLog(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { url, command } = await start(t, [], { env: { PARLEY_LOG: "json" } });
+  await (await ask(url, "Hello")).text();
+  await command.printed("stderr", /"msg":"request"/);
+  const records = command.stderr
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  for (const line of text.trim().split("\n")) {
+    const shown = JSON.parse(line);
+    const real = records.find(({ msg }) => msg === shown.msg);
+    // What the demo has not, such as the provider's id of a request, is shown as well.
+    assert.deepEqual(
+      Object.keys(shown).filter((name) => name in real),
+      Object.keys(real),
+    );
+  }
+}
+
+function namesFilesThatExist(_t: TestContext, { text }: CodeBlock): void {
+  const roots = ["server", "server/providers", "widget"];
+  const missing = (text.match(/\b[a-z-]+\/[\w/-]+\.ts\b/g) ?? []).filter(
+    (file) => !roots.some((root) => existsSync(join(REPOSITORY, root, file))),
+  );
+  assert.deepEqual(missing, []);
+}
+
+/** Node 20 has the browser's WebSocket behind this flag, as the page says. */
+const NODE = `node --no-warnings --input-type=module${process.version.startsWith("v20.") ? " --experimental-websocket" : ""}`;
+
+const runNode = (script: string) => shell(`${NODE} -e '${script.replaceAll("localhost:8080", demo.host)}'`);
+
+async function printsTwoAnswers(_t: TestContext, { text }: CodeBlock): Promise<void> {
+  assert.match(
+    await runNode(text),
+    /Here is what the tools answered:.*Paris.*Here is what the tools answered:.*Tokyo/s,
+  );
+  await assert.rejects(runNode(text.replace("What is the weather in Paris?", "")), /invalid_request: /);
+}
+
+async function printsAnAnswer(_t: TestContext, { text }: CodeBlock): Promise<void> {
+  assert.match(
+    (await runNode(text)).replaceAll("\n", ""),
+    /^Let me look that up\..*Here is what the tools answered:.*as it is\.$/,
+  );
+}
+
+async function printsAnAnswerInPython(t: TestContext, { text }: CodeBlock): Promise<void> {
+  if (text.includes("websockets") && !(await hasPython("websockets")))
+    return t.skip("no package websockets: .ci/run has it");
+  const printed = await shell(`python3 - <<'END'\n${text.replaceAll("localhost:8080", demo.host)}END`);
+  assert.match(printed, /Here is what the tools answered:/);
+}
+
+const hasPython = (name: string) =>
+  shell(`python3 -c 'import ${name}'`).then(
+    () => true,
+    () => false,
+  );
+
+async function startsWithAKey(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const { path, env } = await newFolder(t, { "agent.ts": blockOf("README.md", "ts") });
+  await shell("npm install parley-agent", { cwd: path, env });
+  const server = await serve(t, text, path, { ...env, HOST: "0.0.0.0" });
+  assert.match(server.printed, /keys +chat\n/);
+  assert.doesNotMatch(server.printed, /"level":"warn"/);
+  const { port } = new URL(server.url);
+  assert.equal((await ask(`http://127.0.0.1:${port}`, "Hi")).status, 401);
+}
+
+async function startsWorkers(t: TestContext, { text }: CodeBlock): Promise<void> {
+  if (NO_REDIS) return t.skip(NO_REDIS);
+  const redis = await startRedis(t);
+  const { path, env } = await newFolder(t, { "agent.ts": blockOf("README.md", "ts") });
+  await shell("npm install parley-agent", { cwd: path, env });
+  const { url } = await serve(t, text.replace("redis://127.0.0.1:6379", redis.url), path, env);
+  assert.match(await (await fetch(`${url}/metrics`)).text(), /parley_redis_up 1/);
+}
+
+async function isAConfigurationOfPrometheus(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const folder = temporaryProject(t, { "parley.key": "a-key" });
+  const local = text.replace("/etc/prometheus/parley.key", join(folder, "parley.key"));
+  const config = temporaryProject(t, { "prometheus.yml": local });
+  try {
+    execFileSync("promtool", ["check", "config", join(config, "prometheus.yml")], { stdio: "pipe" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return t.skip("there is no promtool on this machine");
+    throw error;
+  }
+}
+
+/** Of the three models the first two refuse their key, so that the third one answers. */
+async function fallsBack(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const asked: string[] = [];
+  const upstream = createServer((request, response) => {
+    asked.push(request.url ?? "");
+    if (!request.url?.endsWith("/chat/completions")) return response.writeHead(401).end("{}");
+    const chunk = { choices: [{ index: 0, delta: { content: "Hi." }, finish_reason: "stop" }] };
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    return response.end(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
+  });
+  const address = await listen(t, upstream);
+  const folder = temporaryProject(t, { "agent.ts": text });
+  symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
+  const { url } = await start(t, [folder], {
+    env: {
+      ANTHROPIC_API_KEY: "a",
+      ANTHROPIC_BASE_URL: address,
+      AWS_REGION: "us-east-1",
+      AWS_BEARER_TOKEN_BEDROCK: "b",
+      BEDROCK_BASE_URL: address,
+      GEMINI_API_KEY: "g",
+      GEMINI_BASE_URL: address,
+    },
+  });
+  const { response, model } = await (await ask(url, "Hello")).json();
+  assert.deepEqual([response, model], ["Hi.", "gemini/gemini-3-flash"]);
+  assert.equal(asked.length, 3);
+}
+
+async function startsWithTheSettings(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const folder = temporaryProject(t, { "agent.ts": blockOf("README.md", "ts"), ".env": text });
+  const { command, url } = await start(t, [folder]);
+  assert.match(command.stdout, /keys +chat\n/);
+  const [, key = ""] = /PARLEY_CHAT_KEY=(\S+)/.exec(text) ?? [];
+  assert.equal((await ask(url, "Hi", { origin: url, authorization: `Bearer ${key}` })).status, 200);
+}
+
+/** Together with all TypeScript of the documents, so that the compiler is started once. */
+async function compile(): Promise<void> {
+  const files: Record<string, string> = {};
+  for (const { path, language, text, line } of BLOCKS.filter((it) => /^tsx?$/.test(it.language))) {
+    const isFirst = text === blockOf(path, language);
+    files[`${path}/${isFirst ? "agent" : `line-${line}`}.${language}`] = text;
+  }
+  const at = (path: string) => [join(REPOSITORY, path)];
+  const compilerOptions = {
+    ...{ noUnusedLocals: false, rootDir: "/", jsx: "react-jsx", jsxImportSource: "react", types: ["node"] },
+    paths: { "parley-agent": at("server/parley-agent.ts"), "parley-agent/widget/*": at("widget/element/jsx/*.ts") },
+  };
+  const extended = join(REPOSITORY, "tsconfig.json");
+  const tsconfig = { extends: extended, compilerOptions, include: Object.keys(files), exclude: [] };
+  const folder = temporaryProject(file, {
+    ...files,
+    "tsconfig.json": JSON.stringify(tsconfig),
+    "package.json": '{"type":"module"}',
+  });
+  symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
+  execFileSync("node", [join(REPOSITORY, "node_modules/typescript/bin/tsc"), "-p", folder], { encoding: "utf8" });
+}

@@ -1,0 +1,224 @@
+/** Opens blocks of the documents in a real browser, as pages of a site. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import type { TestContext } from "node:test";
+import { build } from "esbuild";
+import type { Browser, Page } from "playwright-core";
+import { type ChatElement, chatIn, failOnComplaints } from "../browser/chat-page.ts";
+import { openPage } from "./browser.ts";
+import { REPOSITORY } from "./command.ts";
+import { RED_PIXEL } from "./files.ts";
+import type { CodeBlock } from "./markdown-file.ts";
+import { call, say, type Turn } from "./scripted-provider.ts";
+import { sitePage, startSite } from "./site.ts";
+import { startServer } from "./start-server.ts";
+import { define } from "./test-tools.ts";
+
+export interface DocumentedPage {
+  /** Content of the body. */
+  body: string;
+  head?: string;
+  /** Content-Security-Policy of the page. */
+  policy?: string;
+  /** Other files of the site, by path. */
+  files?: Readonly<Record<string, string>>;
+  /** What the model says. */
+  turns?: readonly Turn[];
+}
+
+export interface OpenedPage extends ChatElement {
+  page: Page;
+  /** What the page wrote to the console. */
+  printed: string[];
+}
+
+const weather = define("get_weather", () => ({ city: "Paris", celsius: 21 }));
+
+/** Opens a page with that content. Where it has the key of the documents, the server asks for it. */
+export async function openDocumented(t: TestContext, browser: Browser, options: DocumentedPage): Promise<OpenedPage> {
+  const { body, head = "", policy = "", files = {}, turns = [[say("Hi.")]] } = options;
+  const env: Record<string, string> = body.includes("YOUR_WIDGET_KEY") ? { PARLEY_WIDGET_KEY: "YOUR_WIDGET_KEY" } : {};
+  const server = await startServer(t, { turns, env, agent: { tools: [weather] } });
+  const onServer = (text: string) =>
+    text.replaceAll(/(http|ws)s(:\/\/)chat\.example\.com/g, `$1$2127.0.0.1:${server.port}`);
+  const headers: Record<string, string> = policy ? { "content-security-policy": onServer(policy) } : {};
+  const site = await startSite(t, { "/": { html: sitePage(onServer(body), head), headers } });
+  const { page, complaints } = await openPage(t, browser, { reducedMotion: "reduce" });
+  failOnComplaints(t, complaints);
+  const printed: string[] = [];
+  page.on("console", (message) => printed.push(message.text()));
+  for (const [path, content] of Object.entries(files)) {
+    const contentType = path.endsWith(".svg") ? "image/svg+xml" : "text/javascript";
+    await page.route(`${site.url}${path}`, (route) => route.fulfill({ contentType, body: content }));
+  }
+  await page.goto(site.url);
+  return { page, printed, ...chatIn(page.locator("agent-chat")) };
+}
+
+const TAGS = `<script src="https://chat.example.com/widget.js" async></script>
+<agent-chat server="https://chat.example.com" style="height: 500px"></agent-chat>`;
+
+/** A page of HTML: its button opens a chat, or its chat or frame is there at once, and the agent answers. */
+export async function opensInABrowser(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
+  const opened = await openDocumented(t, browser, { body: text, files: { "/logo.svg": LOGO } });
+  const { page } = opened;
+  const chat = text.includes("<iframe") ? chatIn(page.frameLocator("iframe").locator("agent-chat")) : opened;
+  if (text.includes('id="ask"')) {
+    await page.getByRole("button", { name: "Where is my order?" }).click();
+    await chat.replies.getByText("Hi.").waitFor();
+    return;
+  }
+  if (!text.includes("<agent-chat") && !text.includes("<iframe")) {
+    await page.locator('[part="launcher"]').click();
+  }
+  await chat.ask("Hello", "Hi.");
+  for (const slotted of await page.locator("agent-chat > [slot]").all()) assert.ok(await slotted.isVisible());
+  if (text.includes("exportTranscript")) {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#save").click()]);
+    assert.match(readFileSync(await download.path(), "utf8"), /Hello.*Hi\./s);
+  }
+}
+
+const LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>';
+
+/** The policy of a page, with all that it shall allow and nothing else. */
+export async function isEnoughOfAPolicy(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
+  const policy = `default-src 'none'; ${text.replaceAll("\n", " ")}`;
+  const answer = "**Hi** ![dot](data:image/gif;base64,R0lGODlhAQABAAAAACw=)\n\n```js\nlet a;\n```";
+  const {
+    say: type,
+    answer: shown,
+    files,
+    replies,
+  } = await openDocumented(t, browser, {
+    body: TAGS.replace(' style="height: 500px"', ""),
+    policy,
+    turns: [[say(answer)]],
+  });
+  await files.setInputFiles([{ name: "red.png", mimeType: "image/png", buffer: RED_PIXEL }]);
+  await type("Hello");
+  await shown.locator("pre code span").first().waitFor();
+  await replies.locator("img").waitFor();
+}
+
+/** What a style sheet of the page changes: the background of the header, or of the user's messages. */
+export async function coloursTheChat(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
+  const { page, ask } = await openDocumented(t, browser, { body: TAGS, head: `<style>${text}</style>` });
+  await ask("Hello", "Hi.");
+  const [where, colour] = text.includes("::part(header)")
+    ? ['[part="header"]', "rgb(237, 233, 254)"]
+    : ['[part~="user"] .bubble', "rgb(245, 243, 255)"];
+  assert.equal(await page.locator(where).evaluate((it) => getComputedStyle(it).backgroundColor), colour);
+}
+
+/** The package's element in a bundle with chunks, on a page without our script tag. */
+export async function isBundled(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
+  const { outputFiles } = await build({
+    stdin: { contents: text, resolveDir: REPOSITORY },
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    outdir: "/bundle",
+    write: false,
+  });
+  const { ask } = await openDocumented(t, browser, {
+    body: `<script type="module" src="/bundle/stdin.js"></script><agent-chat server="https://chat.example.com"></agent-chat>`,
+    files: Object.fromEntries(outputFiles.map(({ path, text: script }) => [path, script])),
+  });
+  await ask("Hello", "Hi.");
+}
+
+/** Scripts of a page with a chat, by a text that they contain: what the model says, and what the user then sees. */
+const SCRIPTS: Record<string, Omit<DocumentedPage, "body"> & { check(opened: OpenedPage): Promise<void> }> = {
+  "setDraft(": {
+    async check({ input, page }) {
+      await page.waitForFunction(() => document.activeElement?.localName === "agent-chat");
+      assert.equal(await input.inputValue(), "I would like to return my order 4711.");
+    },
+  },
+  "suggest(": {
+    async check({ ask, page }) {
+      await ask("Hello", "Hi.");
+      await page.getByRole("button", { name: "And tomorrow?" }).waitFor();
+    },
+  },
+  ".strings =": {
+    async check({ page }) {
+      await page.getByText("What would you like to know about bicycles?").waitFor();
+      await page.getByPlaceholder("Ask Acme Support").waitFor();
+    },
+  },
+  "agent-chat-feedback": {
+    async check({ ask, page }) {
+      await page.locator("agent-chat").evaluate((chat) => chat.setAttribute("feedback", ""));
+      await ask("Hello", "Hi.");
+      await page.route("**/feedback", (route) => route.fulfill({ body: "" }));
+      const [request] = await Promise.all([
+        page.waitForRequest("**/feedback"),
+        page.locator('[part="rate-up"]').click(),
+      ]);
+      const { rating, answer } = request.postDataJSON();
+      assert.deepEqual([rating, answer], ["up", "Hi."]);
+    },
+  },
+  ".renderers =": {
+    turns: [[say("```csv\na,b\nc,d\n```\n\n```mermaid\ngraph\n```\n\n$$\nx^2\n$$\n\nEnd.\n")]],
+    files: {
+      "/diagrams.js":
+        "export const draw = (text, { theme }) => Object.assign(document.createElement('figure'), { textContent: theme + text });",
+    },
+    async check({ say: type, answered, answer }) {
+      await type("Show it");
+      await answered();
+      assert.deepEqual(await answer.getByRole("cell").allTextContents(), ["a", "b", "c", "d"]);
+      await answer.locator("figure").getByText("lightgraph").waitFor();
+      await answer.locator("code").getByText("x^2").waitFor();
+    },
+  },
+  get_weather: {
+    turns: [[call("c1", "get_weather", { city: "Paris" })], [say("Warm.")]],
+    async check({ say: type, page, tools }) {
+      await type("Weather?");
+      await page.locator("agent-chat > p.weather").getByText("Paris: 21 °C").waitFor();
+      assert.equal(await tools.count(), 0);
+    },
+  },
+  "chat.decide(": { check: paysAfterApproval },
+  ".composerActions =": {
+    async check({ page, input }) {
+      await page.getByRole("button", { name: "Insert the date" }).click();
+      assert.match(await input.inputValue(), /\d/);
+    },
+  },
+};
+
+/** A script behind the chat of a page. */
+export async function runsInThePage(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
+  const [, script] = Object.entries(SCRIPTS).find(([has]) => text.includes(has)) ?? [];
+  assert.ok(script, "SCRIPTS does not say what the script does");
+  const { check, ...page } = script;
+  const opened = await openDocumented(t, browser, { ...page, body: `${TAGS}<script>${text}</script>` });
+  await opened.input.waitFor();
+  await check(opened);
+}
+
+/** The server sends no such calls yet: the page's socket leads to one that does. */
+async function paysAfterApproval({ page, say: type, replies }: OpenedPage): Promise<void> {
+  const done = { type: "done", data: "", state: {}, finish_reason: "approval_required" };
+  const waiting = { id: "1", tool: "pay", arguments: "{}", text: "Pay 5 €?", expires_at: "2026-01-01T00:00:00Z" };
+  await page.routeWebSocket(/\/ws\/chat/, (socket) => {
+    socket.onMessage((message) => {
+      const { approvals } = JSON.parse(String(message));
+      const events = approvals?.[0].approved
+        ? [{ ...done, data: "Paid.", finish_reason: "stop" }]
+        : [{ type: "tool_approval", data: waiting }, done];
+      if (approvals) events.unshift({ type: "token", data: "Paid." } as (typeof events)[0]);
+      for (const [index, event] of events.entries()) socket.send(JSON.stringify({ ...event, id: index + 1 }));
+    });
+  });
+  await page.reload();
+  await type("Pay");
+  await page.getByRole("button", { name: "Pay", exact: true }).click();
+  await replies.getByText("Paid.").waitFor();
+}
