@@ -18,13 +18,7 @@ export const locale: Locale = {
   expand: "تكبير الدردشة",
   shrink: "تصغير الدردشة",
   unread: (count) =>
-    plural(count, {
-      one: "رسالة جديدة واحدة",
-      two: "رسالتان جديدتان",
-      few: "# رسائل جديدة",
-      many: "# رسالة جديدة",
-      other: "# رسالة جديدة",
-    }),
+    plural(count, { one: "رسالة جديدة واحدة", two: "رسالتان جديدتان", few: "# رسائل جديدة", other: "# رسالة جديدة" }),
   hidePreview: "إخفاء هذه الرسالة",
   welcome: "كيف يمكنني مساعدتك؟",
   composerLabel: "الرسالة",
@@ -39,13 +33,7 @@ export const locale: Locale = {
   dismiss: "إغلاق",
   jump: "الانتقال إلى الأحدث",
   newAnswers: (count) =>
-    plural(count, {
-      one: "إجابة جديدة واحدة",
-      two: "إجابتان جديدتان",
-      few: "# إجابات جديدة",
-      many: "# إجابة جديدة",
-      other: "# إجابة جديدة",
-    }),
+    plural(count, { one: "إجابة جديدة واحدة", two: "إجابتان جديدتان", few: "# إجابات جديدة", other: "# إجابة جديدة" }),
   suggestions: "اقتراحات",
   you: "أنت:",
   agentSaid: (agent) => `${agent}:`,
@@ -59,22 +47,8 @@ export const locale: Locale = {
   toolFailed: "فشل",
   toolStopped: "توقف",
   toolWaiting: "في انتظار الموافقة",
-  steps: (count) =>
-    plural(count, {
-      one: "خطوة واحدة",
-      two: "خطوتان",
-      few: "# خطوات",
-      many: "# خطوة",
-      other: "# خطوة",
-    }),
-  stepsFailed: (count) =>
-    plural(count, {
-      one: "فشل واحد",
-      two: "فشلان",
-      few: "# حالات فشل",
-      many: "# حالة فشل",
-      other: "# حالة فشل",
-    }),
+  steps: (count) => plural(count, { few: "# خطوات", other: "# خطوة" }),
+  stepsFailed: (count) => plural(count, { one: "فشل واحد", two: "فشلان", few: "# حالات فشل", other: "# حالة فشل" }),
   showAll: (size) => `عرض الكل (${size})`,
   toolArguments: "المعطيات",
   toolOutput: "الناتج",
@@ -149,33 +123,15 @@ export const locale: Locale = {
   fileTypeRefused: (name, types) => `لا يمكن إرفاق ${name}: تُقبل ملفات ${types} فقط.`,
   fileTypeFalse: (name, type) => `لا يمكن إرفاق ${name}: رغم اسمه فهو ليس ملف ${type}.`,
   filesTooLarge: (name, limit) => `لم يُرفق ${name}: يمكن أن يبلغ مجموع ملفات هذه الرسالة ${limit}.`,
-  tooManyFiles: (name, limit) =>
-    `لم يُرفق ${name}: ${plural(limit, {
-      one: "تقبل الرسالة ملفًا واحدًا على الأكثر.",
-      two: "تقبل الرسالة ملفين على الأكثر.",
-      few: "تقبل الرسالة # ملفات على الأكثر.",
-      many: "تقبل الرسالة # ملفًا على الأكثر.",
-      other: "تقبل الرسالة # ملف على الأكثر.",
-    })}`,
+  tooManyFiles: (name, limit) => {
+    const files = plural(limit, { one: "ملفًا واحدًا", two: "ملفين", few: "# ملفات", many: "# ملفًا", other: "# ملف" });
+    return `لم يُرفق ${name}: تقبل الرسالة ${files} على الأكثر.`;
+  },
   code: "شيفرة",
   wrapLines: "التفاف الأسطر",
-  showAllLines: (lines) =>
-    plural(lines, {
-      one: "عرض السطر",
-      two: "عرض السطرين",
-      few: "عرض الأسطر الـ# كلها",
-      many: "عرض الأسطر الـ# كلها",
-      other: "عرض الأسطر الـ# كلها",
-    }),
+  showAllLines: (lines) => plural(lines, { other: "عرض الأسطر الـ# كلها" }),
   showFewerLines: "عرض أسطر أقل",
-  showAllRows: (rows) =>
-    plural(rows, {
-      one: "عرض الصف",
-      two: "عرض الصفين",
-      few: "عرض الصفوف الـ# كلها",
-      many: "عرض الصفوف الـ# كلها",
-      other: "عرض الصفوف الـ# كلها",
-    }),
+  showAllRows: (rows) => plural(rows, { other: "عرض الصفوف الـ# كلها" }),
   showFewerRows: "عرض صفوف أقل",
   copyAsMarkdown: "نسخ بصيغة Markdown",
   copyAsCsv: "نسخ بصيغة CSV",

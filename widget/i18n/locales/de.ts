@@ -45,7 +45,7 @@ export const locale: Locale = {
   toolFailed: "fehlgeschlagen",
   toolStopped: "abgebrochen",
   toolWaiting: "wartet auf Zustimmung",
-  steps: (count) => plural(count, { one: "# Schritt", other: "# Schritte" }),
+  steps: (count) => plural(count, { other: "# Schritte" }),
   stepsFailed: (count) => `${count} fehlgeschlagen`,
   showAll: (size) => `Alles anzeigen (${size})`,
   toolArguments: "Argumente",
@@ -123,16 +123,15 @@ export const locale: Locale = {
   fileTypeFalse: (name, type) => `${name} kann nicht angehängt werden: Trotz ihres Namens ist es keine ${type}-Datei.`,
   filesTooLarge: (name, limit) =>
     `${name} wurde nicht angehängt: Die Dateien dieser Nachricht dürfen zusammen ${limit} haben.`,
-  tooManyFiles: (name, limit) =>
-    `${name} wurde nicht angehängt: ${plural(limit, {
-      one: "Eine Nachricht darf höchstens # Datei haben.",
-      other: "Eine Nachricht darf höchstens # Dateien haben.",
-    })}`,
+  tooManyFiles: (name, limit) => {
+    const files = plural(limit, { one: "# Datei", other: "# Dateien" });
+    return `${name} wurde nicht angehängt: Eine Nachricht darf höchstens ${files} haben.`;
+  },
   code: "Code",
   wrapLines: "Zeilen umbrechen",
-  showAllLines: (lines) => plural(lines, { one: "# Zeile anzeigen", other: "Alle # Zeilen anzeigen" }),
+  showAllLines: (lines) => plural(lines, { other: "Alle # Zeilen anzeigen" }),
   showFewerLines: "Weniger Zeilen anzeigen",
-  showAllRows: (rows) => plural(rows, { one: "# Zeile anzeigen", other: "Alle # Zeilen anzeigen" }),
+  showAllRows: (rows) => plural(rows, { other: "Alle # Zeilen anzeigen" }),
   showFewerRows: "Weniger Zeilen anzeigen",
   copyAsMarkdown: "Als Markdown kopieren",
   copyAsCsv: "Als CSV kopieren",

@@ -45,7 +45,7 @@ export const locale: Locale = {
   toolFailed: "fallido",
   toolStopped: "detenido",
   toolWaiting: "a la espera de aprobación",
-  steps: (count) => plural(count, { one: "# paso", other: "# pasos" }),
+  steps: (count) => plural(count, { other: "# pasos" }),
   stepsFailed: (count) => plural(count, { one: "# fallido", other: "# fallidos" }),
   showAll: (size) => `Mostrar todo (${size})`,
   toolArguments: "Argumentos",
@@ -123,16 +123,15 @@ export const locale: Locale = {
   fileTypeFalse: (name, type) => `No se puede adjuntar ${name}: a pesar de su nombre, no es un archivo ${type}.`,
   filesTooLarge: (name, limit) =>
     `${name} no se ha adjuntado: los archivos de este mensaje pueden ocupar ${limit} en total.`,
-  tooManyFiles: (name, limit) =>
-    `${name} no se ha adjuntado: ${plural(limit, {
-      one: "un mensaje admite # archivo como máximo.",
-      other: "un mensaje admite # archivos como máximo.",
-    })}`,
+  tooManyFiles: (name, limit) => {
+    const files = plural(limit, { one: "# archivo", other: "# archivos" });
+    return `${name} no se ha adjuntado: un mensaje admite ${files} como máximo.`;
+  },
   code: "Código",
   wrapLines: "Ajustar líneas",
-  showAllLines: (lines) => plural(lines, { one: "Mostrar # línea", other: "Mostrar las # líneas" }),
+  showAllLines: (lines) => plural(lines, { other: "Mostrar las # líneas" }),
   showFewerLines: "Mostrar menos líneas",
-  showAllRows: (rows) => plural(rows, { one: "Mostrar # fila", other: "Mostrar las # filas" }),
+  showAllRows: (rows) => plural(rows, { other: "Mostrar las # filas" }),
   showFewerRows: "Mostrar menos filas",
   copyAsMarkdown: "Copiar como Markdown",
   copyAsCsv: "Copiar como CSV",

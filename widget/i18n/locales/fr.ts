@@ -45,7 +45,7 @@ export const locale: Locale = {
   toolFailed: "échoué",
   toolStopped: "interrompu",
   toolWaiting: "en attente d’approbation",
-  steps: (count) => plural(count, { one: "# étape", other: "# étapes" }),
+  steps: (count) => plural(count, { other: "# étapes" }),
   stepsFailed: (count) => plural(count, { one: "# échec", other: "# échecs" }),
   showAll: (size) => `Tout afficher (${size})`,
   toolArguments: "Arguments",
@@ -124,16 +124,15 @@ export const locale: Locale = {
   fileTypeFalse: (name, type) => `Impossible de joindre ${name} : malgré son nom, ce n’est pas un fichier ${type}.`,
   filesTooLarge: (name, limit) =>
     `${name} n’a pas été joint : les fichiers de ce message peuvent faire ${limit} au total.`,
-  tooManyFiles: (name, limit) =>
-    `${name} n’a pas été joint : ${plural(limit, {
-      one: "un message contient au plus # fichier.",
-      other: "un message contient au plus # fichiers.",
-    })}`,
+  tooManyFiles: (name, limit) => {
+    const files = plural(limit, { one: "# fichier", other: "# fichiers" });
+    return `${name} n’a pas été joint : un message contient au plus ${files}.`;
+  },
   code: "Code",
   wrapLines: "Retour à la ligne",
-  showAllLines: (lines) => plural(lines, { one: "Afficher # ligne", other: "Afficher les # lignes" }),
+  showAllLines: (lines) => plural(lines, { other: "Afficher les # lignes" }),
   showFewerLines: "Afficher moins de lignes",
-  showAllRows: (rows) => plural(rows, { one: "Afficher # ligne", other: "Afficher les # lignes" }),
+  showAllRows: (rows) => plural(rows, { other: "Afficher les # lignes" }),
   showFewerRows: "Afficher moins de lignes",
   copyAsMarkdown: "Copier en Markdown",
   copyAsCsv: "Copier en CSV",

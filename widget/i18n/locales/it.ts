@@ -45,7 +45,7 @@ export const locale: Locale = {
   toolFailed: "non riuscito",
   toolStopped: "interrotto",
   toolWaiting: "in attesa di approvazione",
-  steps: (count) => plural(count, { one: "# passaggio", other: "# passaggi" }),
+  steps: (count) => plural(count, { other: "# passaggi" }),
   stepsFailed: (count) => plural(count, { one: "# non riuscito", other: "# non riusciti" }),
   showAll: (size) => `Mostra tutto (${size})`,
   toolArguments: "Argomenti",
@@ -124,15 +124,12 @@ export const locale: Locale = {
   filesTooLarge: (name, limit) =>
     `${name} non è stato allegato: i file di questo messaggio possono occupare ${limit} in tutto.`,
   tooManyFiles: (name, limit) =>
-    `${name} non è stato allegato: ${plural(limit, {
-      one: "un messaggio può avere al massimo # file.",
-      other: "un messaggio può avere al massimo # file.",
-    })}`,
+    `${name} non è stato allegato: un messaggio può avere al massimo ${plural(limit, { other: "# file" })}.`,
   code: "Codice",
   wrapLines: "A capo automatico",
-  showAllLines: (lines) => plural(lines, { one: "Mostra # riga", other: "Mostra tutte le # righe" }),
+  showAllLines: (lines) => plural(lines, { other: "Mostra tutte le # righe" }),
   showFewerLines: "Mostra meno righe",
-  showAllRows: (rows) => plural(rows, { one: "Mostra # riga", other: "Mostra tutte le # righe" }),
+  showAllRows: (rows) => plural(rows, { other: "Mostra tutte le # righe" }),
   showFewerRows: "Mostra meno righe",
   copyAsMarkdown: "Copia come Markdown",
   copyAsCsv: "Copia come CSV",
