@@ -3,15 +3,18 @@
 import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { html, LitElement } from "lit";
+import type { Client } from "../../widget/session/client.ts";
 import type { AssistantMessage, Message, ToolBlock, UserMessage } from "../../widget/session/messages.ts";
 import type { ChatContext, ToolRenderers } from "../../widget/ui/chat-part.ts";
-import type { MessageList } from "../../widget/ui/message-list.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 
 const { locale: german } = await import("../../widget/i18n/locales/de.ts");
 const { en, stringsOf } = await import("../../widget/i18n/strings.ts");
 await import("../../widget/chat.ts");
 const { MessageElement } = await import("../../widget/ui/message.ts");
+const { PiecewiseDrawing, renderMessages } = await import("../../widget/ui/message-list.ts");
+const { partsComplete } = await import("../../widget/ui/chat-part.ts");
 
 const ACTIONS = new Proxy({}, { get: () => () => {} }) as ChatContext["actions"];
 
@@ -31,23 +34,45 @@ function answer(id: string, text: string, more: Partial<AssistantMessage> = {}):
   return { role: "assistant", id, status: "done", blocks: [{ type: "text", text }], ...more };
 }
 
-/** In a shadow root, as in `<agent-chat>`. */
-async function mount(messages: readonly Message[], context = CONTEXT): Promise<MessageList> {
-  const list = document.createElement("agent-chat-messages") as MessageList;
-  Object.assign(list, { context, messages });
-  const host = document.body.appendChild(document.createElement("div"));
-  host.attachShadow({ mode: "open" }).append(list);
+/** The conversation, in a shadow root as in `<agent-chat>`. */
+class Conversation extends LitElement {
+  static override properties = { messages: { attribute: false }, context: { attribute: false } };
+  messages: readonly Message[] = [];
+  context = CONTEXT;
+  readonly #client = { session: { messages: this.messages, canEdit: () => false }, isNotKept: false };
+  readonly #drawing = new PiecewiseDrawing(this, () => this.messages);
+
+  get root(): ShadowRoot {
+    return this.renderRoot as ShadowRoot;
+  }
+
+  protected override async getUpdateComplete(): Promise<boolean> {
+    const isComplete = await super.getUpdateComplete();
+    await partsComplete(this.root);
+    return isComplete;
+  }
+
+  protected override render() {
+    this.#client.session.messages = this.messages;
+    return html`${renderMessages(this.#client as unknown as Client, { context: this.context, firstDrawn: this.#drawing.first, editing: undefined })}`;
+  }
+}
+customElements.define("test-conversation", Conversation);
+
+async function mount(messages: readonly Message[], context = CONTEXT): Promise<Conversation> {
+  const list = Object.assign(new Conversation(), { context, messages });
+  document.body.append(list);
   await list.updateComplete;
   return list;
 }
 
-async function show(list: MessageList, change: Partial<MessageList>): Promise<void> {
+async function show(list: Conversation, change: Partial<Conversation>): Promise<void> {
   Object.assign(list, change);
   await list.updateComplete;
 }
 
-const textOf = (list: MessageList, selector: string) =>
-  list.querySelector(selector)?.textContent?.replace(/\s+/g, " ").trim();
+const textOf = (list: Conversation, selector: string) =>
+  list.root.querySelector(selector)?.textContent?.replace(/\s+/g, " ").trim();
 
 function countUpdates(t: TestContext): () => number {
   let count = 0;
@@ -85,7 +110,7 @@ test("a person's choice for a thought outlives what the page wants and what stil
   const thinking = (text: string) =>
     answer("m", "", { status: "streaming", blocks: [{ type: "thinking", text, startedAt: 0 }] });
   const list = await mount([thinking("Hm")]);
-  const row = list.querySelector<HTMLElement>('[part="thinking"] button');
+  const row = list.root.querySelector<HTMLElement>('[part="thinking"] button');
   assert.equal(row?.ariaExpanded ?? row?.getAttribute("aria-expanded"), "true");
   row?.click();
   await show(list, { messages: [thinking("Hm, yes")] });
@@ -95,20 +120,20 @@ test("a person's choice for a thought outlives what the page wants and what stil
 test("an answer that takes the place of another has none of its open rows", async () => {
   const call: ToolBlock = { type: "tool", callId: "c", tool: "peek", arguments: "{}", status: "completed" };
   const list = await mount([QUESTION, answer("a", "", { blocks: [call] })]);
-  list.querySelector<HTMLElement>('[part="tool"] button')?.click();
+  list.root.querySelector<HTMLElement>('[part="tool"] button')?.click();
   await list.updateComplete;
-  assert.equal(list.querySelectorAll('[aria-expanded="true"]').length, 1);
+  assert.equal(list.root.querySelectorAll('[aria-expanded="true"]').length, 1);
   await show(list, { messages: [QUESTION, answer("b", "", { blocks: [call] })] });
-  assert.equal(list.querySelectorAll('[aria-expanded="true"]').length, 0);
+  assert.equal(list.root.querySelectorAll('[aria-expanded="true"]').length, 0);
 });
 
 test("a button that has copied says so for a moment, also when the chat is moved meanwhile", async (t) => {
   t.mock.method(navigator.clipboard, "write", async () => {});
   const clock = stopClock(t);
   const list = await mount([QUESTION, answer("a", "Copy me")]);
-  const label = () => list.querySelector('[part="copy"]')?.getAttribute("aria-label");
+  const label = () => list.root.querySelector('[part="copy"]')?.getAttribute("aria-label");
   const copy = async () => {
-    list.querySelector<HTMLElement>('[part="copy"]')?.click();
+    list.root.querySelector<HTMLElement>('[part="copy"]')?.click();
     while (label() !== en.copied) await list.updateComplete;
   };
   await copy();
@@ -116,7 +141,7 @@ test("a button that has copied says so for a moment, also when the chat is moved
   await list.updateComplete;
   assert.equal(label(), en.copyAnswer);
   await copy();
-  document.body.append((list.getRootNode() as ShadowRoot).host);
+  document.body.append(list);
   clock.tick(2_000);
   await list.updateComplete;
   assert.equal(label(), en.copyAnswer);
@@ -129,7 +154,7 @@ test("a long conversation appears from its end, and all of it soon", async () =>
   ]);
   const list = await mount(exchanges.flat());
   const ids = () =>
-    [...list.querySelectorAll("agent-chat-message")].map(
+    [...list.root.querySelectorAll("agent-chat-message")].map(
       (it) => (it as InstanceType<typeof MessageElement>).message.id,
     );
   const first = ids();
@@ -155,8 +180,11 @@ async function withRenderers(
 ) {
   const modes = { ...CONTEXT.modes, tools };
   const list = await mount([QUESTION, answer("a", "", { blocks })], { ...CONTEXT, modes, toolRenderers });
-  const { host } = list.getRootNode() as ShadowRoot;
-  return { list, host, slots: () => [...list.querySelectorAll("slot")].map(({ name }) => name) };
+  return {
+    list,
+    host: list as HTMLElement,
+    slots: () => [...list.root.querySelectorAll("slot")].map(({ name }) => name),
+  };
 }
 
 test("a page draws the calls of a tool itself, once for each state, and the drawing stays over other changes", async () => {
@@ -169,13 +197,13 @@ test("a page draws the calls of a tool itself, once for each state, and the draw
   };
   const { list, host, slots } = await withRenderers({ weather }, [RUNNING]);
   assert.deepEqual([card.parentNode, [card.slot]], [host, slots()]);
-  assert.equal(list.querySelector('[part="tool"]'), null);
+  assert.equal(list.root.querySelector('[part="tool"]'), null);
   const other: ToolBlock = { ...RUNNING, callId: "c2", tool: "clock" };
   await show(list, { messages: [QUESTION, answer("a", "", { blocks: [RUNNING, other] })] });
   await show(list, { messages: [QUESTION, answer("a", "", { blocks: [COMPLETED, other] })] });
   assert.deepEqual(seen, ['weather {"city":"Ulm"} - running', 'weather {"city":"Ulm"} rain completed']);
   assert.deepEqual([host.children.length, card.textContent], [1, "rain"]);
-  assert.equal(list.querySelectorAll('[part="tool"]').length, 1, "other tools have their row");
+  assert.equal(list.root.querySelectorAll('[part="tool"]').length, 1, "other tools have their row");
   await show(list, { messages: [] });
   assert.equal(host.children.length, 0);
 });
@@ -184,10 +212,10 @@ test("a drawing is in no group of steps, and is there where rows are hidden", as
   const weather = () => document.createElement("b");
   const calls = ["c2", "c3", "c4", "c5"].map((callId) => ({ ...COMPLETED, callId, tool: "clock" }));
   const { list, slots } = await withRenderers({ weather }, [...calls.slice(0, 3), COMPLETED, ...calls.slice(3)]);
-  assert.equal(list.querySelectorAll("agent-chat-steps").length, 2);
+  assert.equal(list.root.querySelectorAll("agent-chat-steps").length, 2);
   assert.equal(slots().length, 1);
   const hidden = await withRenderers({ weather }, [COMPLETED, ...calls], "hidden");
-  assert.deepEqual([hidden.list.querySelector("agent-chat-steps"), hidden.slots().length], [null, 1]);
+  assert.deepEqual([hidden.list.root.querySelector("agent-chat-steps"), hidden.slots().length], [null, 1]);
 });
 
 test("a drawing that fails, or that there is none of, leaves the row", async (t) => {
@@ -199,7 +227,7 @@ test("a drawing that fails, or that there is none of, leaves the row", async (t)
     COMPLETED,
     { ...COMPLETED, callId: "c2", tool: "clock" },
   ]);
-  assert.equal(list.querySelectorAll('[part="tool"]').length, 2);
+  assert.equal(list.root.querySelectorAll('[part="tool"]').length, 2);
   assert.equal(warn.mock.callCount(), 1);
   assert.match(String(warn.mock.calls[0]?.arguments[0]), /toolRenderers\.weather/);
 });

@@ -6,7 +6,7 @@ import type { UserMessage } from "../session/messages.ts";
 import { iconButton } from "../ui/buttons.ts";
 import { ChatPart } from "../ui/chat-part.ts";
 import { icons } from "../ui/icons.ts";
-import { loadUpload } from "../ui/lazy-parts.ts";
+import { tryToLoadPart } from "../ui/lazy-parts.ts";
 import { type BuiltInPort, canAttach, renderActions, renderAttach } from "./actions.ts";
 import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals } from "./attachments.ts";
 import type { DraftFile, Sentence } from "./read-file.ts";
@@ -102,7 +102,7 @@ export class Composer extends ChatPart implements BuiltInPort {
 
   /** Resolves when the files have been read. What is refused is said in place and aloud. */
   async addFiles(files: Iterable<File>): Promise<void> {
-    void loadUpload();
+    tryToLoadPart("agent-chat-upload");
     const outcomes = await this.#files.add([...files], async () => {
       const rules = this.info ?? (await new Promise<AgentInfo>((resolve) => this.#informed.push(resolve)));
       return { rules, besides: [this.session.stateFor(this.editing), this.#text] };

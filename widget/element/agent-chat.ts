@@ -15,14 +15,15 @@ import messageStyles from "../styles/message.css";
 import screenStyles from "../styles/screen.css";
 import stepsStyles from "../styles/steps.css";
 import tokenStyles from "../styles/tokens.css";
-import type { ChatActions, ChatContext, ChatModes } from "../ui/chat-part.ts";
+import { type ChatActions, type ChatContext, type ChatModes, partsComplete } from "../ui/chat-part.ts";
 import { Announcer } from "../ui/controllers/announcer.ts";
 import { AnswerAnnouncer } from "../ui/controllers/answer-announcer.ts";
 import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
 import { ScrollPosition } from "../ui/controllers/scroll-position.ts";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
-import { loadKeyPrompt } from "../ui/lazy-parts.ts";
-import type { MessageList } from "../ui/message-list.ts";
+import { loadPart } from "../ui/lazy-parts.ts";
+import type { MessageElement } from "../ui/message.ts";
+import { PiecewiseDrawing } from "../ui/message-list.ts";
 import { renderScreen } from "../ui/screen.ts";
 import { ClientController, revokePreviews } from "./client-controller.ts";
 import { fireEvent } from "./events.ts";
@@ -93,6 +94,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     scroller: () => this.renderRoot.querySelector<HTMLElement>(".scroller") ?? undefined,
     countAnswers: () => this.#messages.filter(isFinishedAnswer).length,
   });
+  readonly #drawing = new PiecewiseDrawing(this, () => this.#messages);
   readonly #drop = new FileDrop(this, (files) => void this.attach(files));
   readonly #clients = new ClientController(this, {
     onChange: (client) => this.#clientChanged(client),
@@ -103,7 +105,8 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     context: () => this.#context,
     drawn: async ({ id }) => {
       await this.updateComplete;
-      return this.renderRoot.querySelector<MessageList>("agent-chat-messages")?.find(id) ?? null;
+      const messages = this.renderRoot.querySelectorAll<MessageElement>("agent-chat-message");
+      return [...messages].find(({ message }) => message.id === id);
     },
   });
   /** For this element alone: its `style` belongs to the site. */
@@ -246,10 +249,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   protected override async getUpdateComplete(): Promise<boolean> {
     const isComplete = await super.getUpdateComplete();
     await this.#keyPrompt;
-    const parts = this.renderRoot.querySelectorAll<LitElement>(
-      "agent-chat-messages, agent-chat-status, agent-chat-composer, agent-chat-key-prompt",
-    );
-    await Promise.all(Array.from(parts, ({ updateComplete }) => updateComplete));
+    await partsComplete(this.renderRoot);
     return isComplete;
   }
 
@@ -286,8 +286,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
       isEndVisible: this.#scroll.isEndVisible,
       newAnswers: this.#scroll.newAnswers,
       announcements: this.#announcer.render(),
-      canEdit: this.#canEdit,
-      unsent: this.#unsent,
+      firstDrawn: this.#drawing.first,
       onKeyDown: this.#keyDown,
       onReset: () => void this.reset().then(() => this.focusComposer()),
       onToggleTheme: () => this.#theme.toggle(),
@@ -317,16 +316,11 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     saveDraft: (draft) => this.#client?.saveDraft(draft),
     withdraw: () => revokePreviews(this.#client?.session.withdraw()?.files ?? []),
     submitKey: (key) => void this.#client?.submitKey(key),
-    reconnect: () => this.#client?.reconnect.retryNow(),
     rate: (message) => this.#rate(message),
     announce: (...texts) => this.#announcer.sayAll(texts),
     alert: (text) => this.#announcer.interrupt(text),
     holdScroll: () => this.#scroll.hold(),
   };
-
-  readonly #canEdit = (message: UserMessage): boolean => this.#client?.session.canEdit(message) ?? false;
-
-  readonly #unsent = (): number => this.#client?.session.unsent ?? 0;
 
   readonly #pickSuggestion = (text: string): void => {
     void this.#sendRestored({ text, attachments: [], files: [] });
@@ -443,7 +437,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
 
   async #loadKeyPrompt(): Promise<void> {
     try {
-      await loadKeyPrompt();
+      await loadPart("agent-chat-key-prompt");
       this.isKeyPromptMissing = false;
     } catch {
       this.isKeyPromptMissing = true;

@@ -210,7 +210,7 @@ export function stringsOf(locale: Locale, own: StringsOverride | null = {}): Str
 }
 
 /** Names of texts without a parameter. */
-type TextName = { [Name in keyof Strings]: Strings[Name] extends string ? Name : never }[keyof Strings];
+export type TextName = { [Name in keyof Strings]: Strings[Name] extends string ? Name : never }[keyof Strings];
 
 /** Where the server said nothing that a person can use. All other codes have `serverError`. */
 const FAILURES: Partial<Record<FailureCode, TextName>> = {

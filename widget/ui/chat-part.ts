@@ -1,6 +1,6 @@
 /** The context that every part of the interface gets, and the base class of the parts. */
 
-import { LitElement, type PropertyDeclarations } from "lit";
+import { LitElement, type PropertyDeclarations, type ReactiveElement } from "lit";
 import type { Strings } from "../i18n/strings.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { OutgoingMessage, SendOutcome } from "../session/chat-session.ts";
@@ -45,8 +45,6 @@ export interface ChatActions {
   withdraw(): void;
   /** Tries a key that the person has entered. */
   submitKey(key: string): void;
-  /** Tries at once to reach the server. */
-  reconnect(): void;
   /** Takes an answer with another `feedback`. */
   rate(message: AssistantMessage): void;
   /** Has texts spoken when the reader pauses. */
@@ -111,4 +109,21 @@ export abstract class ChatPart extends LitElement {
   protected override createRenderRoot(): this {
     return this;
   }
+
+  /** Resolves when the parts inside have been drawn, too. */
+  protected override async getUpdateComplete(): Promise<boolean> {
+    const isComplete = await super.getUpdateComplete();
+    await partsComplete(this);
+    return isComplete;
+  }
+}
+
+const PARTS =
+  "agent-chat-composer, agent-chat-feedback, agent-chat-key-prompt, agent-chat-markdown, agent-chat-message, agent-chat-step, agent-chat-steps";
+
+/** Resolves when the parts inside an element or a root have been drawn, and theirs. */
+export async function partsComplete(root: ParentNode): Promise<void> {
+  // An element whose code is still to be loaded has nothing to wait for.
+  const parts = root.querySelectorAll<Element & Partial<Pick<ReactiveElement, "updateComplete">>>(PARTS);
+  await Promise.all(Array.from(parts, ({ updateComplete }) => updateComplete));
 }

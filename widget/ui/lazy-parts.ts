@@ -2,25 +2,22 @@
 
 import { lazy } from "../loading/lazy.ts";
 
-const feedback = lazy(() => import("./feedback.ts"));
-const keyPrompt = lazy(() => import("./key-prompt.ts"));
-const upload = lazy(() => import("./upload.ts"));
+const PARTS = {
+  /** Thumbs on answers. */
+  "agent-chat-feedback": lazy(async () => (await import("./feedback.ts")).FeedbackElement),
+  /** The form that asks for a key. */
+  "agent-chat-key-prompt": lazy(async () => (await import("./key-prompt.ts")).KeyPromptElement),
+  /** The bar below files that are being sent. */
+  "agent-chat-upload": lazy(async () => (await import("./upload.ts")).UploadElement),
+};
 
-/** Thumbs on answers: without them an answer is whole, so they may come at any time. */
-export async function loadFeedback(signal?: AbortSignal): Promise<void> {
-  define("agent-chat-feedback", (await feedback.loadEventually(signal))?.FeedbackElement);
+/** Rejects where the code cannot be loaded; the next call tries again. */
+export async function loadPart(name: keyof typeof PARTS): Promise<void> {
+  const element: CustomElementConstructor = await PARTS[name].load();
+  if (!customElements.get(name)) customElements.define(name, element);
 }
 
-/** The form that asks for a key. Rejects if it cannot be loaded, which the person has to know. */
-export async function loadKeyPrompt(): Promise<void> {
-  define("agent-chat-key-prompt", (await keyPrompt.load()).KeyPromptElement);
-}
-
-/** The bar below files that are being sent. Without it they are sent as well; the next file tries again. */
-export async function loadUpload(): Promise<void> {
-  define("agent-chat-upload", (await upload.load().catch(() => undefined))?.UploadElement);
-}
-
-function define(name: string, element: CustomElementConstructor | undefined): void {
-  if (element && !customElements.get(name)) customElements.define(name, element);
+/** For a part without which the chat is whole. */
+export function tryToLoadPart(name: keyof typeof PARTS): void {
+  loadPart(name).catch(() => undefined);
 }

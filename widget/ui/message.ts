@@ -1,11 +1,13 @@
-import { html, nothing, type TemplateResult } from "lit";
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
-import { failureText } from "../i18n/strings.ts";
+import { failureText, type TextName } from "../i18n/strings.ts";
 import { copyDrawn } from "../markdown/clipboard.ts";
+import type { ChatSession } from "../session/chat-session.ts";
 import {
   type AssistantMessage,
   answerText,
   type Block,
+  type EndReason,
   type Failure,
   type Message,
   type Step,
@@ -18,12 +20,24 @@ import { Copier } from "./controllers/copier.ts";
 import { ToolDrawings } from "./controllers/tool-drawings.ts";
 import { renderFiles } from "./files.ts";
 import { icons } from "./icons.ts";
+import { tryToLoadPart } from "./lazy-parts.ts";
+
+/** Smaller files are sent before a bar could be read. */
+const UPLOAD_BAR_FROM_BYTES = 262_144;
 
 /** States that the server does not take: only a new conversation goes on. */
 const STATE_LOST = new Set<Failure["code"]>(["conversation_expired", "invalid_state"]);
 
 /** Failures that only the owner of the server's log can explain. */
 const IN_THE_LOG = /^(internal|provider_)/;
+
+/** What is said about answers that did not end by themselves. */
+const END_NOTES: Partial<Record<EndReason, TextName>> = {
+  stopped: "stopped",
+  length: "cutByLength",
+  content_filter: "cutByFilter",
+  max_turns: "cutByTurns",
+};
 
 /**
  * A part of an answer: a text, steps in a row, or the page's own drawing of a tool call. `id` is that of its first
@@ -37,14 +51,15 @@ type AnswerPart =
 /** One message, of the person or of the agent. */
 export class MessageElement extends ChatPart {
   static override properties = {
+    session: { attribute: false },
     message: { attribute: false },
     canRetry: { attribute: false },
     canEdit: { attribute: false },
     isQueued: { attribute: false },
     isEditing: { attribute: false },
     isSending: { attribute: false },
-    unsent: { attribute: false },
   };
+  session!: Pick<ChatSession, "unsent">;
   message!: Message;
   /** Whether it is the last answer, and another one can be asked for. */
   canRetry = false;
@@ -55,21 +70,15 @@ export class MessageElement extends ChatPart {
   isEditing = false;
   /** Whether it is on its way, or being answered. */
   isSending = false;
-  /** See `MessageList`. */
-  unsent: () => number = () => 0;
   readonly #copier = new Copier(this);
   readonly #drawings = new ToolDrawings(this);
 
-  /** Resolves when what is inside has been drawn, too. */
-  protected override async getUpdateComplete(): Promise<boolean> {
-    const isComplete = await super.getUpdateComplete();
-    const parts = this.querySelectorAll<ChatPart>("agent-chat-markdown, agent-chat-steps, agent-chat-feedback");
-    await Promise.all(Array.from(parts, ({ updateComplete }) => updateComplete));
-    return isComplete;
-  }
-
   protected override willUpdate(): void {
     if (this.message.role === "assistant") this.#drawings.update(this.message, this.context.toolRenderers);
+  }
+
+  protected override updated(changed: PropertyValues): void {
+    if (changed.has("context") && this.context.modes.feedback) tryToLoadPart("agent-chat-feedback");
   }
 
   protected override render(): TemplateResult {
@@ -84,16 +93,7 @@ export class MessageElement extends ChatPart {
       <article part="message user" class=${this.isEditing ? "message user editing" : "message user"}>
         <span class="visually-hidden">${strings.you}</span>
         ${renderFiles(message.files, "sent-files", strings)}
-        ${
-          this.isSending && message.files.length > 0
-            ? html`<agent-chat-upload
-                .context=${this.context}
-                .files=${message.files}
-                .isSending=${!this.isQueued}
-                .unsent=${this.unsent}
-              ></agent-chat-upload>`
-            : nothing
-        }
+        ${this.isSending && !this.isQueued ? this.#renderUpload(message) : nothing}
         <div class="said">
           ${
             // Always there, so that a bubble has the same width while an answer comes and afterwards.
@@ -120,6 +120,17 @@ export class MessageElement extends ChatPart {
         }
       </article>
     `;
+  }
+
+  /** How much of the message's files has been sent. */
+  #renderUpload({ files }: UserMessage): TemplateResult | typeof nothing {
+    const bytes = files.reduce((sum, { size = 0 }) => sum + size, 0);
+    if (bytes < UPLOAD_BAR_FROM_BYTES) return nothing;
+    return html`<agent-chat-upload
+      .context=${this.context}
+      .session=${this.session}
+      .bytes=${bytes}
+    ></agent-chat-upload>`;
   }
 
   /** An answer: steps and texts, without a bubble. */
@@ -155,7 +166,6 @@ export class MessageElement extends ChatPart {
     return html`<agent-chat-steps
       .context=${this.context}
       .steps=${part.steps}
-      .baseId=${part.id}
       .isLive=${isLive}
     ></agent-chat-steps>`;
   }
@@ -210,17 +220,13 @@ export class MessageElement extends ChatPart {
     const hasText = answerText(message) !== "";
     const canAskAgain = this.canRetry && !message.failure;
     if (!hasText && !canAskAgain) return nothing;
-    const isCopied = this.#copier.isCopied("answer");
     return html`
       <div class="answer-actions">
         ${
           hasText
-            ? iconButton({
-                part: "copy",
-                label: isCopied ? strings.copied : strings.copyAnswer,
-                icon: isCopied ? icons.check : icons.copy,
-                onClick: this.#copyAnswer,
-              })
+            ? this.#copier.renderButton("answer", strings.copyAnswer, (button) =>
+                copyDrawn(answerText(message), this.querySelectorAll(".markdown"), button),
+              )
             : nothing
         }
         ${
@@ -242,31 +248,14 @@ export class MessageElement extends ChatPart {
     `;
   }
 
-  readonly #copyAnswer = async (event: MouseEvent): Promise<void> => {
-    if (this.message.role !== "assistant") return;
-    const button = event.currentTarget as HTMLElement;
-    const copying = copyDrawn(answerText(this.message), this.querySelectorAll(".markdown"), button);
-    const isDone = await this.#copier.copy("answer", copying);
-    if (!isDone) this.context.actions.alert(this.context.strings.copyFailed);
-  };
-
   /** A sentence about an answer that did not end by itself. */
   #noteOf(message: AssistantMessage): string | undefined {
     const { strings, modes } = this.context;
     if (message.forgotten) return strings.forgotten(modes.agent);
     if (message.status !== "done") return undefined;
-    switch (message.finishReason) {
-      case "stopped":
-        return strings.stopped;
-      case "length":
-        return strings.cutByLength;
-      case "content_filter":
-        return strings.cutByFilter;
-      case "max_turns":
-        return strings.cutByTurns;
-      default:
-        return answerText(message) === "" ? strings.emptyAnswer : undefined;
-    }
+    const note = END_NOTES[message.finishReason ?? "stop"];
+    if (note) return strings[note];
+    return answerText(message) === "" ? strings.emptyAnswer : undefined;
   }
 }
 

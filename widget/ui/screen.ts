@@ -2,10 +2,10 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import type { Client } from "../session/client.ts";
-import type { UserMessage } from "../session/messages.ts";
 import { iconButton, retryButton } from "./buttons.ts";
 import type { ChatContext } from "./chat-part.ts";
 import { icons } from "./icons.ts";
+import { renderMessages } from "./message-list.ts";
 
 export interface Screen {
   readonly context: ChatContext;
@@ -16,6 +16,8 @@ export interface Screen {
   readonly disclaimer: string;
   /** What the page offers to say next. */
   readonly suggested: readonly string[];
+  /** The first message that is drawn, by its place. */
+  readonly firstDrawn: number;
   /** Id of the message that is being changed. */
   readonly editing: string | undefined;
   readonly isDragging: boolean;
@@ -24,8 +26,6 @@ export interface Screen {
   /** How many answers have ended since the end was last in view. */
   readonly newAnswers: number;
   readonly announcements: TemplateResult;
-  readonly canEdit: (message: UserMessage) => boolean;
-  readonly unsent: () => number;
   readonly onKeyDown: (event: KeyboardEvent) => void;
   readonly onReset: () => void;
   readonly onToggleTheme: () => void;
@@ -211,21 +211,7 @@ function renderUnreachable({ strings }: ChatContext, onRetry?: () => void): Temp
   `;
 }
 
-function renderMessages({ session, isNotKept }: Client, screen: Screen): TemplateResult {
-  return html`<agent-chat-messages
-    .context=${screen.context}
-    .messages=${session.messages}
-    .isBusy=${session.busy}
-    .isQueued=${session.isQueued}
-    .canRetry=${session.canRetry}
-    .canEdit=${screen.canEdit}
-    .editing=${screen.editing}
-    .unsent=${screen.unsent}
-    .wasCut=${session.isCut}
-    .isNotKept=${isNotKept}
-  ></agent-chat-messages>`;
-}
-
+/** Above the composer, what is wrong with the connection. Not a live region: it counts seconds. */
 function renderStatus(
   { reconnect, phase }: Client,
   context: ChatContext,
@@ -233,12 +219,21 @@ function renderStatus(
 ): TemplateResult | typeof nothing {
   // Without a conversation the middle of the screen says that the server does not answer.
   if (isEmpty && phase === "unreachable") return nothing;
-  return html`<agent-chat-status
-    .context=${context}
-    .state=${reconnect.state}
-    .isOffline=${navigator.onLine === false}
-    .retryIn=${reconnect.retryIn}
-  ></agent-chat-status>`;
+  const { offline, unreachable, connecting, tryingAgainIn, tryNow } = context.strings;
+  const isOffline = navigator.onLine === false;
+  if (reconnect.state === "online" && !isOffline) return nothing;
+  const isWaiting = reconnect.state === "waiting";
+  const problem = isOffline ? offline : unreachable;
+  return html`
+    <div part="connection" class="status-line">
+      ${icons.alert}
+      <p>
+        ${reconnect.state === "connecting" ? connecting : problem}
+        ${isWaiting ? tryingAgainIn(reconnect.retryIn) : nothing}
+      </p>
+      ${isWaiting ? retryButton(tryNow, () => reconnect.retryNow()) : nothing}
+    </div>
+  `;
 }
 
 /** The composer stays where it is while a key is asked for, so that no draft is lost. */

@@ -1,11 +1,9 @@
-import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
-import type { SentFile } from "../session/messages.ts";
+import { html, nothing, type TemplateResult } from "lit";
+
+import type { ChatSession } from "../session/chat-session.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/upload.css";
 import { ChatPart } from "./chat-part.ts";
-
-/** Smaller files are sent before a bar could be read. */
-const WORTH_SHOWING_BYTES = 262_144;
 
 const CHECK_EVERY_MS = 100;
 
@@ -17,24 +15,24 @@ const sheet = sheetOf(styles);
  */
 export class UploadElement extends ChatPart {
   static override properties = {
-    files: { attribute: false },
-    isSending: { attribute: false },
-    unsent: { attribute: false },
-    remaining: { state: true },
+    session: { attribute: false },
+    bytes: { attribute: false },
+    unsent: { state: true },
   };
-  files: readonly SentFile[] = [];
-  /** Whether the message is on its way, or being answered. */
-  isSending = false;
-  /** See `MessageList`. */
-  unsent: () => number = () => 0;
-  /** The last result of `unsent`. */
-  private remaining = 0;
+  session!: Pick<ChatSession, "unsent">;
+  /** Size of all files together. */
+  bytes = 0;
+  /** Characters of the message that have not been sent yet; infinite where the browser does not say how many. */
+  private unsent = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   override connectedCallback(): void {
     super.connectedCallback();
     adoptSheet(this, sheet);
-    this.#watch();
+    // After a lost connection the message is sent again.
+    this.#timer = setInterval(() => {
+      this.unsent = this.session.unsent;
+    }, CHECK_EVERY_MS);
   }
 
   override disconnectedCallback(): void {
@@ -42,16 +40,12 @@ export class UploadElement extends ChatPart {
     clearInterval(this.#timer);
   }
 
-  protected override updated(changed: PropertyValues<this>): void {
-    if (changed.has("isSending")) this.#watch();
-  }
-
   protected override render(): TemplateResult | typeof nothing {
-    if (this.remaining === 0) return nothing;
+    if (this.unsent === 0) return nothing;
     const { uploading, lang } = this.context.strings;
     // As base64, which has 4 characters for 3 bytes.
-    const length = (this.#bytes / 3) * 4;
-    const share = 1 - this.remaining / Math.max(this.remaining, length);
+    const length = (this.bytes / 3) * 4;
+    const share = 1 - this.unsent / Math.max(this.unsent, length);
     const isKnown = Number.isFinite(share);
     const percent = Math.floor(share * 100);
     const words = isKnown ? (percent / 100).toLocaleString(lang, { style: "percent" }) : "";
@@ -65,23 +59,5 @@ export class UploadElement extends ChatPart {
     >
       ${uploading} ${words}
     </div>`;
-  }
-
-  get #bytes(): number {
-    return this.files.reduce((sum, { size = 0 }) => sum + size, 0);
-  }
-
-  /** Until all of the message has been sent. After a lost connection it is sent again. */
-  #watch(): void {
-    clearInterval(this.#timer);
-    if (this.isSending && this.#bytes >= WORTH_SHOWING_BYTES)
-      this.#timer = setInterval(() => this.#check(), CHECK_EVERY_MS);
-    else this.remaining = 0;
-  }
-
-  #check(): void {
-    const wasSent = this.remaining > 0 && this.unsent() === 0;
-    this.remaining = this.unsent();
-    if (wasSent) clearInterval(this.#timer);
   }
 }

@@ -8,7 +8,7 @@ export interface AnswerAnnouncerOptions {
   readonly announcer: Announcer;
   readonly context: () => ChatContext;
   /** Resolves to the message as it is drawn, once it is. */
-  readonly drawn: (message: AssistantMessage) => Promise<ParentNode | null>;
+  readonly drawn: (message: AssistantMessage) => Promise<ParentNode | undefined>;
 }
 
 /** Says what happens in an answer: that it begins, each tool call, and at its end all of its text. */

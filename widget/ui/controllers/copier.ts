@@ -1,15 +1,19 @@
-import type { ReactiveController, ReactiveControllerHost } from "lit";
+import type { ReactiveController, TemplateResult } from "lit";
+import { iconButton } from "../buttons.ts";
+import type { ChatPart } from "../chat-part.ts";
+import { icons } from "../icons.ts";
 
 /** How long a button says that it has copied. */
 const COPIED_FOR_MS = 2_000;
 
-/** Copies for the buttons of one part, and knows for a moment which of them has just done it. */
+/** The buttons of a part that copy, and say so for a moment. */
 export class Copier implements ReactiveController {
-  readonly #host: ReactiveControllerHost;
+  readonly #host: ChatPart;
+  /** Name of the button that has just copied. */
   #copied: string | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(host: ReactiveControllerHost) {
+  constructor(host: ChatPart) {
     this.#host = host;
     host.addController(this);
   }
@@ -18,23 +22,25 @@ export class Copier implements ReactiveController {
     this.#show(undefined);
   }
 
-  isCopied(key: string): boolean {
-    return this.#copied === key;
+  /** `copy` gets the button, and resolves to whether copying was possible. */
+  renderButton(name: string, label: string, copy: (button: HTMLElement) => Promise<boolean>): TemplateResult {
+    const { strings, actions } = this.#host.context;
+    const isCopied = this.#copied === name;
+    return iconButton({
+      part: "copy",
+      label: isCopied ? strings.copied : label,
+      icon: isCopied ? icons.check : icons.copy,
+      onClick: async ({ currentTarget }) => {
+        if (await copy(currentTarget as HTMLElement)) this.#show(name);
+        else actions.alert(strings.copyFailed);
+      },
+    });
   }
 
-  /** `key` names the button, `copying` is what it does. Resolves to whether that was possible. */
-  async copy(key: string, copying: Promise<boolean>): Promise<boolean> {
-    const isDone = await copying;
-    if (isDone) {
-      this.#show(key);
-      this.#timer = setTimeout(() => this.#show(undefined), COPIED_FOR_MS);
-    }
-    return isDone;
-  }
-
-  #show(key: string | undefined): void {
+  #show(name: string | undefined): void {
     clearTimeout(this.#timer);
-    this.#copied = key;
+    this.#copied = name;
+    if (name !== undefined) this.#timer = setTimeout(() => this.#show(undefined), COPIED_FOR_MS);
     this.#host.requestUpdate();
   }
 }
