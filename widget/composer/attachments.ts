@@ -148,20 +148,15 @@ export function draftFilesOf({ files, attachments }: OutgoingMessage, isShared: 
 
 /** `onRemoved` is called when the person has taken a file out. */
 export function renderDraftFiles(draft: DraftFiles, strings: Strings, onRemoved: () => void): unknown {
-  return renderFiles(draft.files, "draft-files", strings, (file: DraftFile) =>
-    iconButton({
-      part: "remove",
-      label: strings.remove(file.name),
-      icon: icons.close,
-      onClick: (event) => {
-        draft.remove(file);
-        onRemoved();
-        // A click that no pointer made has a count of zero.
-        if (event.detail === 0) focusNeighbour(event);
-      },
-      className: "remove",
-    }),
-  );
+  return renderFiles(draft.files, "draft-files", strings, (file: DraftFile) => {
+    const remove = (event: MouseEvent) => {
+      draft.remove(file);
+      onRemoved();
+      // A click that no pointer made has a count of zero.
+      if (event.detail === 0) focusNeighbour(event);
+    };
+    return iconButton("remove", strings.remove(file.name), icons.close, remove, { className: "remove" });
+  });
 }
 
 /** The keyboard goes on to the next file that can be taken out; after the last the text field has the focus. */
@@ -186,12 +181,7 @@ function renderReasons(draft: DraftFiles, strings: Strings): TemplateResult {
       <ul class="reasons">
         ${draft.refusals.map((refusal) => html`<li>${refusal(strings)}</li>`)}
       </ul>
-      ${iconButton({
-        part: "dismiss",
-        label: strings.dismiss,
-        icon: icons.close,
-        onClick: () => draft.dismissRefusals(),
-      })}
+      ${iconButton("dismiss", strings.dismiss, icons.close, () => draft.dismissRefusals())}
     </div>
   `;
 }

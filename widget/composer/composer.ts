@@ -4,10 +4,10 @@ import type { ChatSession, OutgoingMessage } from "../session/chat-session.ts";
 import type { Draft } from "../session/client.ts";
 import type { UserMessage } from "../session/messages.ts";
 import { iconButton } from "../ui/buttons.ts";
-import { ChatPart } from "../ui/chat-part.ts";
+import { ChatPart, type ComposerPort } from "../ui/chat-part.ts";
 import { icons } from "../ui/icons.ts";
 import { tryToLoadPart } from "../ui/lazy-parts.ts";
-import { type BuiltInPort, canAttach, renderActions, renderAttach } from "./actions.ts";
+import { renderActions } from "./actions.ts";
 import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals } from "./attachments.ts";
 import type { DraftFile, Sentence } from "./read-file.ts";
 
@@ -29,7 +29,7 @@ interface Editing {
 }
 
 /** The card with the text field, its files and its buttons. Holds the draft, and the message that is being changed. */
-export class Composer extends ChatPart implements BuiltInPort {
+export class Composer extends ChatPart implements ComposerPort {
   static override properties = {
     info: { attribute: false },
     session: { attribute: false },
@@ -73,10 +73,6 @@ export class Composer extends ChatPart implements BuiltInPort {
     return this.#editing?.id;
   }
 
-  get mediaTypes(): readonly string[] | undefined {
-    return this.info?.attachments.media_types;
-  }
-
   /** Begins with what an earlier page load had here, and names the files that are gone. A text set by the page wins. */
   async restore({ text, files }: Draft): Promise<void> {
     await this.#sending;
@@ -94,10 +90,6 @@ export class Composer extends ChatPart implements BuiltInPort {
     const field = this.#field;
     field?.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
     this.#input();
-  }
-
-  pickFiles(): void {
-    this.querySelector("input")?.click();
   }
 
   /** Resolves when the files have been read. What is refused is said in place and aloud. */
@@ -144,19 +136,22 @@ export class Composer extends ChatPart implements BuiltInPort {
 
   protected override render(): TemplateResult {
     const { strings, composerActions } = this.context;
+    const mediaTypes = this.info?.attachments.media_types;
+    // Its place is kept until the server has answered: the text must not move under the cursor.
+    const canAttach = mediaTypes?.length !== 0;
     return html`
       ${this.#editing ? this.#renderEditing(this.#editing) : nothing}
       <div part="composer" class="composer" @mousedown=${focusField}>
         ${renderRefusals(this.#files, strings)} ${renderDraftFiles(this.#files, strings, () => this.focus())}
-        <div class=${canAttach(this) ? "composer-row attachable" : "composer-row"}>
+        <div class=${canAttach ? "composer-row attachable" : "composer-row"}>
           <input
             type="file"
             multiple
             hidden
-            accept=${this.mediaTypes?.join() ?? ""}
+            accept=${mediaTypes?.join() ?? ""}
             @change=${this.#pick}
           />
-          ${renderAttach(this, this.context)}
+          ${canAttach ? this.#renderAttach() : nothing}
           <textarea
             id="input"
             part="input"
@@ -175,26 +170,30 @@ export class Composer extends ChatPart implements BuiltInPort {
     `;
   }
 
+  #renderAttach(): TemplateResult {
+    const pick = () => this.querySelector("input")?.click();
+    return iconButton("attach", this.context.strings.attach, icons.plus, pick, {
+      className: "icon-button round attach",
+      disabled: !this.info,
+    });
+  }
+
   /** One button in one place, which keeps the focus: it sends, and while an answer is coming it stops that. */
   #renderSend(): TemplateResult {
     const { strings } = this.context;
     const className = "icon-button round filled";
-    if (!this.isBusy) {
-      const [onClick, disabled] = [() => this.#send(), !this.#canSend];
-      return iconButton({ part: "send", label: strings.send, icon: icons.send, onClick, disabled, className });
-    }
-    const [onClick, disabled] = [this.#stop, this.isStopping];
-    return iconButton({ part: "stop", label: strings.stop, icon: icons.stop, onClick, disabled, className });
+    return this.isBusy
+      ? iconButton("stop", strings.stop, icons.stop, this.#stop, { className, disabled: this.isStopping })
+      : iconButton("send", strings.send, icons.send, () => this.#send(), { className, disabled: !this.#canSend });
   }
 
   #renderEditing({ lacksFiles }: Editing): TemplateResult {
     const { strings } = this.context;
-    const onClick = () => this.cancelEdit();
     return html`
       <div part="editing" class="status-line">
         ${icons.edit}
         <p>${strings.editing} ${lacksFiles ? strings.filesGone : ""}</p>
-        ${iconButton({ part: "cancel-edit", label: strings.cancelEdit, icon: icons.close, onClick })}
+        ${iconButton("cancel-edit", strings.cancelEdit, icons.close, () => this.cancelEdit())}
       </div>
     `;
   }

@@ -317,7 +317,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     withdraw: () => revokePreviews(this.#client?.session.withdraw()?.files ?? []),
     submitKey: (key) => void this.#client?.submitKey(key),
     rate: (message) => this.#rate(message),
-    announce: (...texts) => this.#announcer.sayAll(texts),
+    announce: (...texts) => this.#announcer.say(...texts),
     alert: (text) => this.#announcer.interrupt(text),
     holdScroll: () => this.#scroll.hold(),
   };

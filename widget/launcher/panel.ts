@@ -199,12 +199,7 @@ export class LauncherPanel extends LitElement {
         <button type="button" class="preview-text" @click=${() => void this.#launcher.toggle()}>
           <span dir="auto">${this.#preview.text}</span>
         </button>
-        ${iconButton({
-          part: "preview-close",
-          label: this.#locale.strings.hidePreview,
-          icon: icons.close,
-          onClick: this.#dismiss,
-        })}
+        ${iconButton("preview-close", this.#locale.strings.hidePreview, icons.close, this.#dismiss)}
       </div>
     `;
   }
@@ -222,13 +217,8 @@ export class LauncherPanel extends LitElement {
         ${slots.map((name) => html`<slot name=${name} slot=${name}></slot>`)}
         <span slot="header-end" class="panel-buttons">
           <slot name="header-end"></slot>
-          ${iconButton({
-            part: "expand",
-            label: wide ? strings.shrink : strings.expand,
-            icon: icon(wide ? SHRINK : EXPAND),
-            onClick: () => this.#resize(!wide),
-          })}
-          ${iconButton({ part: "close", label: strings.closeChat, icon: icons.close, onClick: () => this.close() })}
+          ${iconButton("expand", wide ? strings.shrink : strings.expand, icon(wide ? SHRINK : EXPAND), () => this.#resize(!wide))}
+          ${iconButton("close", strings.closeChat, icons.close, () => this.close())}
         </span>
       </agent-chat>
     `;
@@ -289,9 +279,9 @@ export class LauncherPanel extends LitElement {
     if (this.isOpen) return;
     // As it is drawn: without Markdown's marks.
     const texts = chat?.shadowRoot?.querySelectorAll(".assistant:last-of-type .markdown") ?? [];
-    const drawn = spokenTexts([...texts].slice(-1));
-    this.#preview.showExcerpt("text" in event ? drawn : [], "text" in event ? event.text : event.message);
-    this.#announcer.sayAll([this.#locale.strings.unread(unread), this.#preview.text]);
+    const drawn = spokenTexts([...texts].slice(-1)).join(" ");
+    this.#preview.showExcerpt("text" in event ? drawn || event.text : event.message);
+    this.#announcer.say(this.#locale.strings.unread(unread), this.#preview.text);
   };
 
   #planOpening(autoOpen: AgentChatLauncher["autoOpen"]): void {

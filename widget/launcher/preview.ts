@@ -55,16 +55,16 @@ export class LauncherPreview {
     else this.#cancel = this.#onTrigger(previewAfter ?? DEFAULT_AFTER_MS);
   }
 
-  /** Shows the beginning of an answer: of its texts as they are drawn, or without any, of the text. */
-  showExcerpt(drawn: Iterable<string>, text: string): void {
+  /** Shows the beginning of an answer. */
+  showExcerpt(answer: string): void {
     if (this.isDismissed) return;
-    let answer = "";
-    for (const paragraph of drawn) {
-      answer += ` ${paragraph}`;
-      // A character may take two of a text's units.
-      if (answer.length > 3 * EXCERPT) break;
-    }
-    const characters = [...(answer || text).replace(/\s+/g, " ").trim()];
+    // A character may take two of a text's units.
+    const characters = [
+      ...answer
+        .replace(/\s+/g, " ")
+        .trim()
+        .slice(0, 3 * EXCERPT),
+    ];
     const excerpt = characters.slice(0, EXCERPT).join("");
     // Not in the middle of a word, where words are apart.
     this.#show(characters.length > EXCERPT ? `${excerpt.replace(/\s\S{0,30}$/, "")}…` : excerpt);

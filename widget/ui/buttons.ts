@@ -3,29 +3,30 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { icons } from "./icons.ts";
 
-interface IconButton {
-  readonly part: string;
-  /** Its name, also for the pointer. */
-  readonly label: string;
-  readonly icon: TemplateResult;
-  readonly onClick: (event: MouseEvent) => void;
+interface IconButtonOptions {
   readonly disabled?: boolean;
   readonly className?: string;
   /** Of a button that stays pressed; absent for all others. */
   readonly pressed?: boolean;
 }
 
-/** A button that shows an icon and is named by its label. */
-export function iconButton({ part, label, icon, onClick, disabled, className, pressed }: IconButton): TemplateResult {
+/** A button that shows an icon, and is named by its label, also for the pointer. */
+export function iconButton(
+  part: string,
+  label: string,
+  icon: TemplateResult,
+  onClick: (event: MouseEvent) => void,
+  { disabled = false, className = "icon-button", pressed }: IconButtonOptions = {},
+): TemplateResult {
   return html`
     <button
       type="button"
       part=${part}
-      class=${className ?? "icon-button"}
+      class=${className}
       aria-label=${label}
       title=${label}
       aria-pressed=${pressed ?? nothing}
-      ?disabled=${disabled ?? false}
+      ?disabled=${disabled}
       @click=${onClick}
     >
       ${icon}

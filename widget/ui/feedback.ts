@@ -48,18 +48,10 @@ export class FeedbackElement extends ChatPart {
     const isAsking = rating === "down" && this.isAsking;
     const saidWhy = reason !== undefined || comment !== undefined;
     return html`
-      ${iconButton({
-        part: "rate-up",
-        label: strings.rateUp,
-        icon: icons.thumbUp,
-        onClick: (event) => this.#press("up", event),
+      ${iconButton("rate-up", strings.rateUp, icons.thumbUp, (event) => this.#press("up", event), {
         pressed: rating === "up",
       })}
-      ${iconButton({
-        part: "rate-down",
-        label: strings.rateDown,
-        icon: icons.thumbDown,
-        onClick: (event) => this.#press("down", event),
+      ${iconButton("rate-down", strings.rateDown, icons.thumbDown, (event) => this.#press("down", event), {
         pressed: rating === "down",
       })}
       ${saidWhy && !isAsking ? html`<span class="thanks">${strings.feedbackThanks}</span>` : nothing}

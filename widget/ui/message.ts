@@ -97,13 +97,7 @@ export class MessageElement extends ChatPart {
         <div class="said">
           ${
             // Always there, so that a bubble has the same width while an answer comes and afterwards.
-            iconButton({
-              part: "edit",
-              label: strings.editMessage,
-              icon: icons.edit,
-              onClick: edit,
-              disabled: !this.canEdit || this.isQueued,
-            })
+            iconButton("edit", strings.editMessage, icons.edit, edit, { disabled: !this.canEdit || this.isQueued })
           }
           ${message.text === "" ? nothing : html`<div class="bubble" dir="auto">${message.text}</div>`}
         </div>
@@ -229,16 +223,7 @@ export class MessageElement extends ChatPart {
               )
             : nothing
         }
-        ${
-          canAskAgain
-            ? iconButton({
-                part: "ask-again",
-                label: strings.askAgain,
-                icon: icons.retry,
-                onClick: () => actions.retry(),
-              })
-            : nothing
-        }
+        ${canAskAgain ? iconButton("ask-again", strings.askAgain, icons.retry, () => actions.retry()) : nothing}
         ${
           hasText && modes.feedback
             ? html`<agent-chat-feedback .context=${this.context} .message=${message}></agent-chat-feedback>`

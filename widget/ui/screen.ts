@@ -144,29 +144,9 @@ function renderHeader({ context, client, onReset, onToggleTheme }: Screen): Temp
         </span>
       </div>
       <div class="actions">
-        ${
-          client?.key.isTyped
-            ? iconButton({
-                part: "forget-key",
-                label: strings.forgetKey,
-                icon: icons.key,
-                onClick: () => client.forgetKey(),
-              })
-            : nothing
-        }
-        ${iconButton({
-          part: "theme-toggle",
-          label: isDark ? strings.toLight : strings.toDark,
-          icon: isDark ? icons.sun : icons.moon,
-          onClick: onToggleTheme,
-        })}
-        ${iconButton({
-          part: "reset",
-          label: strings.newConversation,
-          icon: icons.compose,
-          onClick: onReset,
-          disabled: !client?.session.messages.length,
-        })}
+        ${client?.key.isTyped ? iconButton("forget-key", strings.forgetKey, icons.key, () => client.forgetKey()) : nothing}
+        ${iconButton("theme-toggle", isDark ? strings.toLight : strings.toDark, isDark ? icons.sun : icons.moon, onToggleTheme)}
+        ${iconButton("reset", strings.newConversation, icons.compose, onReset, { disabled: !client?.session.messages.length })}
         <slot name="header-end"></slot>
       </div>
     </header>

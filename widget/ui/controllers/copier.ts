@@ -26,15 +26,11 @@ export class Copier implements ReactiveController {
   renderButton(name: string, label: string, copy: (button: HTMLElement) => Promise<boolean>): TemplateResult {
     const { strings, actions } = this.#host.context;
     const isCopied = this.#copied === name;
-    return iconButton({
-      part: "copy",
-      label: isCopied ? strings.copied : label,
-      icon: isCopied ? icons.check : icons.copy,
-      onClick: async ({ currentTarget }) => {
-        if (await copy(currentTarget as HTMLElement)) this.#show(name);
-        else actions.alert(strings.copyFailed);
-      },
-    });
+    const onClick = async ({ currentTarget }: MouseEvent) => {
+      if (await copy(currentTarget as HTMLElement)) this.#show(name);
+      else actions.alert(strings.copyFailed);
+    };
+    return iconButton("copy", isCopied ? strings.copied : label, isCopied ? icons.check : icons.copy, onClick);
   }
 
   #show(name: string | undefined): void {
