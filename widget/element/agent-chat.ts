@@ -90,10 +90,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   readonly #locale = new LocaleController(this);
   readonly #theme = new ThemeWatcher(this);
   readonly #announcer = new Announcer(this);
-  readonly #scroll = new ScrollPosition(this, {
-    scroller: () => this.renderRoot.querySelector<HTMLElement>(".scroller") ?? undefined,
-    countAnswers: () => this.#messages.filter(isFinishedAnswer).length,
-  });
+  readonly #scroll = new ScrollPosition(this, () => this.#messages.filter(isFinishedAnswer).length);
   readonly #drawing = new PiecewiseDrawing(this, () => this.#messages);
   readonly #drop = new FileDrop(this, (files) => void this.attach(files));
   readonly #clients = new ClientController(this, {
@@ -122,7 +119,8 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     super();
     Object.assign(this, initialValues());
     new FocusKeeper(this);
-    new VisualViewportController(this, () => this.renderRoot.querySelector<HTMLElement>(".chat"));
+    // Elsewhere the site or the launcher sees to it.
+    new VisualViewportController(this, () => (this.page ? this.renderRoot.querySelector<HTMLElement>(".chat") : null));
   }
 
   /**
@@ -288,16 +286,15 @@ export class AgentChat extends LitElement implements PublicAgentChat {
       announcements: this.#announcer.render(),
       firstDrawn: this.#drawing.first,
       onKeyDown: this.#keyDown,
-      onReset: () => void this.reset().then(() => this.focusComposer()),
-      onToggleTheme: () => this.#theme.toggle(),
-      onJump: () => this.#scroll.follow(),
-      onPick: this.#pickSuggestion,
-      onLoadKeyPrompt: () => void this.#loadKeyPrompt(),
     });
   }
 
   readonly #actions: ChatActions = {
     send: (message, options) => this.#sendRestored(message, options),
+    sendSuggestion: (text) => {
+      void this.#sendRestored({ text, attachments: [], files: [] });
+      this.focusComposer();
+    },
     stop: () => this.stop(),
     retry: () => {
       void this.#client?.session.retry();
@@ -315,16 +312,15 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     },
     saveDraft: (draft) => this.#client?.saveDraft(draft),
     withdraw: () => revokePreviews(this.#client?.session.withdraw()?.files ?? []),
+    reset: () => void this.reset().then(() => this.focusComposer()),
+    loadKeyPrompt: () => void this.#loadKeyPrompt(),
     submitKey: (key) => void this.#client?.submitKey(key),
     rate: (message) => this.#rate(message),
     announce: (...texts) => this.#announcer.say(...texts),
     alert: (text) => this.#announcer.interrupt(text),
+    toggleTheme: () => this.#theme.toggle(),
+    jumpToEnd: () => this.#scroll.follow(),
     holdScroll: () => this.#scroll.hold(),
-  };
-
-  readonly #pickSuggestion = (text: string): void => {
-    void this.#sendRestored({ text, attachments: [], files: [] });
-    this.focusComposer();
   };
 
   /** What an earlier page load has kept comes first: it would take the place of the message. */

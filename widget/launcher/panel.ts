@@ -7,10 +7,12 @@ import { Directive, directive, type ElementPart } from "lit/directive.js";
 import { LocaleController } from "../element/locale.ts";
 import { ROWS, warnOfValue } from "../element/properties.ts";
 import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from "../element/public-types.ts";
+import { sheetOf } from "../styles/adopt.ts";
 import baseStyles from "../styles/base.css";
 import panelStyles from "../styles/panel.css";
 import { iconButton } from "../ui/buttons.ts";
 import { Announcer, spokenTexts } from "../ui/controllers/announcer.ts";
+import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
 import { icon, icons } from "../ui/icons.ts";
 import { LauncherPreview } from "./preview.ts";
 import { LauncherMemory } from "./state.ts";
@@ -62,11 +64,7 @@ const forwardFrom = directive(
   },
 );
 
-export const styles = [baseStyles, panelStyles].map((text) => {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(text);
-  return sheet;
-});
+export const styles = [baseStyles, panelStyles].map(sheetOf);
 
 /** Draws into itself, so that the launcher has one shadow root and a page's `::part` rules reach the panel. */
 export class LauncherPanel extends LitElement {
@@ -79,6 +77,7 @@ export class LauncherPanel extends LitElement {
   readonly #memory: LauncherMemory;
   readonly #locale = new LocaleController(this);
   readonly #announcer = new Announcer(this);
+  readonly #viewport = new VisualViewportController(this, () => this.#dialog);
   readonly #preview: LauncherPreview;
   #plannedFor: AgentChatLauncher["autoOpen"] = null;
   #cancelOpening: (() => void) | undefined;
@@ -89,12 +88,7 @@ export class LauncherPanel extends LitElement {
     super();
     this.#launcher = launcher;
     this.#memory = new LauncherMemory(launcher);
-    this.#preview = new LauncherPreview({
-      launcher,
-      memory: this.#memory,
-      announcer: this.#announcer,
-      onChange: () => this.requestUpdate(),
-    });
+    this.#preview = new LauncherPreview(this, launcher, this.#memory, this.#announcer);
   }
 
   override connectedCallback(): void {
@@ -105,8 +99,6 @@ export class LauncherPanel extends LitElement {
       signal,
     });
     smallScreen.addEventListener("change", () => this.#fit(), { signal });
-    for (const type of ["resize", "scroll"])
-      visualViewport?.addEventListener(type, () => this.#fitKeyboard(), { signal });
     // "Back" shows a page as it was left, and another page may have changed the panel meanwhile.
     addEventListener("pageshow", ({ persisted }) => persisted && this.#resume(), { signal });
     // The latter is the last moment that a phone grants.
@@ -206,6 +198,7 @@ export class LauncherPanel extends LitElement {
 
   #renderChat(wide: boolean): TemplateResult {
     const strings = this.#locale.strings;
+    const resizeLabel = wide ? strings.shrink : strings.expand;
     const slots = CHAT_SLOTS.filter((name) => this.#launcher.querySelector(`:scope > [slot="${name}"]`));
     return html`
       <agent-chat
@@ -217,7 +210,7 @@ export class LauncherPanel extends LitElement {
         ${slots.map((name) => html`<slot name=${name} slot=${name}></slot>`)}
         <span slot="header-end" class="panel-buttons">
           <slot name="header-end"></slot>
-          ${iconButton("expand", wide ? strings.shrink : strings.expand, icon(wide ? SHRINK : EXPAND), () => this.#resize(!wide))}
+          ${iconButton("expand", resizeLabel, icon(wide ? SHRINK : EXPAND), () => this.#resize(!wide))}
           ${iconButton("close", strings.closeChat, icons.close, () => this.close())}
         </span>
       </agent-chat>
@@ -313,16 +306,7 @@ export class LauncherPanel extends LitElement {
       else dialog.open = true;
       if (hadFocus) this.#launcher.chat?.focusComposer();
     }
-    this.#fitKeyboard();
-  }
-
-  /** A phone's keyboard covers a page without making it smaller; what is left is the visual viewport. */
-  #fitKeyboard(): void {
-    const style = this.#dialog?.style;
-    // Zoomed by two fingers, the visual viewport is a detail of the page.
-    if (!style || !visualViewport || visualViewport.scale > 1.01) return;
-    style.setProperty("--_top", `${visualViewport.offsetTop}px`);
-    style.setProperty("--_height", `${visualViewport.height}px`);
+    this.#viewport.fit();
   }
 
   /** Android's gesture to go back closes a modal panel without asking. */

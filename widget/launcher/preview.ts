@@ -3,6 +3,7 @@
  * meanwhile.
  */
 
+import type { ReactiveControllerHost } from "lit";
 import { warnOfValue } from "../element/properties.ts";
 import type { AgentChatLauncher } from "../element/public-types.ts";
 import type { Announcer } from "../ui/controllers/announcer.ts";
@@ -15,22 +16,26 @@ const DEFAULT_AFTER_MS = 3_000;
 /** What is shown of an answer, in characters. */
 const EXCERPT = 140;
 
-export interface PreviewOptions {
-  readonly launcher: AgentChatLauncher;
-  readonly memory: LauncherMemory;
-  readonly announcer: Announcer;
-  onChange(): void;
-}
-
 export class LauncherPreview {
-  readonly #options: PreviewOptions;
+  readonly #panel: ReactiveControllerHost;
+  readonly #launcher: AgentChatLauncher;
+  readonly #memory: LauncherMemory;
+  readonly #announcer: Announcer;
   #text = "";
   /** What the page had set when the bubble was planned. */
   #plannedFor = "";
   #cancel: (() => void) | undefined;
 
-  constructor(options: PreviewOptions) {
-    this.#options = options;
+  constructor(
+    panel: ReactiveControllerHost,
+    launcher: AgentChatLauncher,
+    memory: LauncherMemory,
+    announcer: Announcer,
+  ) {
+    this.#panel = panel;
+    this.#launcher = launcher;
+    this.#memory = memory;
+    this.#announcer = announcer;
   }
 
   /** What the bubble says; empty while there is none. */
@@ -40,18 +45,18 @@ export class LauncherPreview {
 
   /** Whether the person has closed it: then there is no other one in this session. */
   get isDismissed(): boolean {
-    return this.#options.memory.state.preview === "dismissed";
+    return this.#memory.state.preview === "dismissed";
   }
 
   /** Shows what the page wants to say, when it wants to; to be called when the launcher has changed. */
   plan(): void {
-    const { preview, previewAfter } = this.#options.launcher;
+    const { preview, previewAfter } = this.#launcher;
     const wanted = `${previewAfter}\n${preview}`;
     if (wanted === this.#plannedFor) return;
     this.stop();
     this.#plannedFor = wanted;
     if (!preview.trim()) this.#show("");
-    else if (this.#options.memory.state.preview === "seen") this.#greet();
+    else if (this.#memory.state.preview === "seen") this.#greet();
     else this.#cancel = this.#onTrigger(previewAfter ?? DEFAULT_AFTER_MS);
   }
 
@@ -75,7 +80,7 @@ export class LauncherPreview {
   }
 
   dismiss(): void {
-    this.#options.memory.keep({ preview: "dismissed" });
+    this.#memory.keep({ preview: "dismissed" });
     this.hide();
   }
 
@@ -87,23 +92,22 @@ export class LauncherPreview {
 
   #onTrigger(after: string | number): (() => void) | undefined {
     const cancel = onTrigger(after, () => this.#greet());
-    if (!cancel) warnOfValue(this.#options.launcher, "preview-after", after, TRIGGERS);
+    if (!cancel) warnOfValue(this.#launcher, "preview-after", after, TRIGGERS);
     return cancel ?? this.#onTrigger(DEFAULT_AFTER_MS);
   }
 
   /** A person who has opened the chat knows it. */
   #greet(): void {
-    const { launcher, memory, announcer } = this.#options;
-    const { open, preview } = memory.state;
+    const { open, preview } = this.#memory.state;
     if (open !== undefined || this.isDismissed) return;
-    this.#show(launcher.preview);
+    this.#show(this.#launcher.preview);
     if (preview === "seen") return;
-    memory.keep({ preview: "seen" });
-    announcer.say(launcher.preview);
+    this.#memory.keep({ preview: "seen" });
+    this.#announcer.say(this.#launcher.preview);
   }
 
   #show(text: string): void {
     this.#text = text;
-    this.#options.onChange();
+    this.#panel.requestUpdate();
   }
 }

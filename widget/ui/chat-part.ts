@@ -26,6 +26,8 @@ export interface ChatModes {
 export interface ChatActions {
   /** `replaces`: id of the message whose place it takes. */
   send(message: OutgoingMessage, options?: { readonly replaces?: string | undefined }): Promise<SendOutcome>;
+  /** Sends what the server or the page has suggested. */
+  sendSuggestion(text: string): void;
   stop(): void;
   /** Asks the last message again, in place of its answer. */
   retry(): void;
@@ -43,6 +45,10 @@ export interface ChatActions {
   saveDraft(draft: Draft): void;
   /** Takes back the message that waits for the connection. */
   withdraw(): void;
+  /** Starts a new conversation. */
+  reset(): void;
+  /** Tries again to load the form that asks for a key. */
+  loadKeyPrompt(): void;
   /** Tries a key that the person has entered. */
   submitKey(key: string): void;
   /** Takes an answer with another `feedback`. */
@@ -51,6 +57,9 @@ export interface ChatActions {
   announce(...texts: string[]): void;
   /** Has a text spoken at once: for failures. */
   alert(text: string): void;
+  toggleTheme(): void;
+  /** Goes to the end of the conversation. */
+  jumpToEnd(): void;
   /** To be called before something is opened or closed: the reader stays where they are. */
   holdScroll(): void;
 }

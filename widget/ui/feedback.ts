@@ -1,6 +1,6 @@
 /** Thumbs on answers. Loaded where the page asks for them. */
 
-import { html, nothing, type TemplateResult } from "lit";
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { AssistantMessage, Feedback, FeedbackReason } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/feedback.css";
@@ -27,25 +27,19 @@ export class FeedbackElement extends ChatPart {
   message!: AssistantMessage;
   /** Whether the form is open. */
   private isAsking = false;
-  /** Whether the form is to come into view once it is drawn: the rating arrives with a later update. */
-  #showsForm = false;
 
   override connectedCallback(): void {
     super.connectedCallback();
     adoptSheet(this, sheet);
   }
 
-  protected override updated(): void {
-    const form = this.querySelector("form");
-    if (!form || !this.#showsForm) return;
-    this.#showsForm = false;
-    form.scrollIntoView({ block: "nearest" });
+  protected override updated(changed: PropertyValues): void {
+    if (changed.has("isAsking")) this.querySelector("form")?.scrollIntoView({ block: "nearest" });
   }
 
   protected override render(): TemplateResult {
     const { strings } = this.context;
     const { rating, reason, comment } = this.message.feedback ?? {};
-    const isAsking = rating === "down" && this.isAsking;
     const saidWhy = reason !== undefined || comment !== undefined;
     return html`
       ${iconButton("rate-up", strings.rateUp, icons.thumbUp, (event) => this.#press("up", event), {
@@ -54,8 +48,8 @@ export class FeedbackElement extends ChatPart {
       ${iconButton("rate-down", strings.rateDown, icons.thumbDown, (event) => this.#press("down", event), {
         pressed: rating === "down",
       })}
-      ${saidWhy && !isAsking ? html`<span class="thanks">${strings.feedbackThanks}</span>` : nothing}
-      ${isAsking ? this.#renderForm() : nothing}
+      ${saidWhy && !this.isAsking ? html`<span class="thanks">${strings.feedbackThanks}</span>` : nothing}
+      ${this.isAsking ? this.#renderForm() : nothing}
     `;
   }
 
@@ -103,7 +97,6 @@ export class FeedbackElement extends ChatPart {
     if (isAsking === this.isAsking) return;
     this.context.actions.holdScroll();
     this.isAsking = isAsking;
-    this.#showsForm = isAsking;
   }
 
   #rate(feedback: Feedback | undefined): void {

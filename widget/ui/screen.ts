@@ -27,11 +27,6 @@ export interface Screen {
   readonly newAnswers: number;
   readonly announcements: TemplateResult;
   readonly onKeyDown: (event: KeyboardEvent) => void;
-  readonly onReset: () => void;
-  readonly onToggleTheme: () => void;
-  readonly onJump: () => void;
-  readonly onPick: (suggestion: string) => void;
-  readonly onLoadKeyPrompt: () => void;
 }
 
 /**
@@ -115,7 +110,7 @@ export function renderScreen(screen: Screen): TemplateResult {
         </div>
       </div>
       <div class="dock">
-        ${isEmpty || screen.isEndVisible ? nothing : renderJump(screen)}
+        ${isEmpty || screen.isEndVisible ? nothing : renderJump(screen.newAnswers, context)}
         ${client ? renderStatus(client, context, isEmpty) : nothing}
         <slot name="before-composer"></slot>
         ${client ? renderDock(client, screen, isEmpty) : nothing}
@@ -129,9 +124,10 @@ export function renderScreen(screen: Screen): TemplateResult {
 }
 
 /** The agent's name, and what can be done with the whole conversation. */
-function renderHeader({ context, client, onReset, onToggleTheme }: Screen): TemplateResult {
-  const { strings, theme } = context;
-  const isDark = theme === "dark";
+function renderHeader({ context, client }: Screen): TemplateResult {
+  const { strings, actions, theme } = context;
+  const [toOther, otherIcon] = theme === "dark" ? [strings.toLight, icons.sun] : [strings.toDark, icons.moon];
+  const isEmpty = !client?.session.messages.length;
   const { name = "", agent = client?.phase === "connecting" ? "" : strings.fallbackAgent } = client?.info ?? {};
   return html`
     <header part="header" class="header">
@@ -144,9 +140,13 @@ function renderHeader({ context, client, onReset, onToggleTheme }: Screen): Temp
         </span>
       </div>
       <div class="actions">
-        ${client?.key.isTyped ? iconButton("forget-key", strings.forgetKey, icons.key, () => client.forgetKey()) : nothing}
-        ${iconButton("theme-toggle", isDark ? strings.toLight : strings.toDark, isDark ? icons.sun : icons.moon, onToggleTheme)}
-        ${iconButton("reset", strings.newConversation, icons.compose, onReset, { disabled: !client?.session.messages.length })}
+        ${
+          client?.key.isTyped
+            ? iconButton("forget-key", strings.forgetKey, icons.key, () => client.forgetKey())
+            : nothing
+        }
+        ${iconButton("theme-toggle", toOther, otherIcon, () => actions.toggleTheme())}
+        ${iconButton("reset", strings.newConversation, icons.compose, () => actions.reset(), { disabled: isEmpty })}
         <slot name="header-end"></slot>
       </div>
     </header>
@@ -219,7 +219,7 @@ function renderStatus(
 /** The composer stays where it is while a key is asked for, so that no draft is lost. */
 function renderDock(client: Client, screen: Screen, isEmpty: boolean): TemplateResult {
   const { info, session } = client;
-  const { context, suggested, editing, onPick } = screen;
+  const { context, suggested, editing } = screen;
   const isAsking = client.key.prompt !== undefined;
   const mayFollow = !session.busy && !client.isRestoring && editing === undefined;
   const suggestions = (isEmpty ? info?.suggestions : mayFollow && suggested) || [];
@@ -233,36 +233,34 @@ function renderDock(client: Client, screen: Screen, isEmpty: boolean): TemplateR
       .isBusy=${session.busy}
       .isStopping=${session.status === "stopping"}
     ></agent-chat-composer>
-    ${isAsking ? nothing : renderSuggestions(suggestions, context, onPick)}
+    ${isAsking ? nothing : renderSuggestions(suggestions, context)}
   `;
 }
 
 /** Messages to send with one click. */
 function renderSuggestions(
   texts: readonly string[],
-  { strings }: ChatContext,
-  onPick: (text: string) => void,
+  { strings, actions }: ChatContext,
 ): TemplateResult | typeof nothing {
   const suggestions = texts.filter((text) => text.trim() !== "");
   if (suggestions.length === 0) return nothing;
   return html`
     <ul part="suggestions" class="suggestions" aria-label=${strings.suggestions}>
-      ${suggestions.map(
-        (text) => html`
+      ${suggestions.map((text) => {
+        const send = () => actions.sendSuggestion(text);
+        return html`
           <li>
-            <button type="button" part="suggestion" class="pill" dir="auto" @click=${() => onPick(text)}>
-              ${text}
-            </button>
+            <button type="button" part="suggestion" class="pill" dir="auto" @click=${send}>${text}</button>
           </li>
-        `,
-      )}
+        `;
+      })}
     </ul>
   `;
 }
 
 function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: Screen): TemplateResult {
-  const { context, isKeyPromptMissing, onLoadKeyPrompt } = screen;
-  if (isKeyPromptMissing) return renderUnreachable(context, onLoadKeyPrompt);
+  const { context, isKeyPromptMissing } = screen;
+  if (isKeyPromptMissing) return renderUnreachable(context, () => context.actions.loadKeyPrompt());
   return html`<agent-chat-key-prompt
     .context=${context}
     .name=${info?.name ?? context.strings.fallbackAgent}
@@ -273,9 +271,9 @@ function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: 
 }
 
 /** Brings a reader who has left the end back to it, and says how many answers have ended meanwhile. */
-function renderJump({ newAnswers, context: { strings }, onJump }: Screen): TemplateResult {
+function renderJump(newAnswers: number, { strings, actions }: ChatContext): TemplateResult {
   return html`
-    <button type="button" part="jump" class="small-button jump" @click=${onJump}>
+    <button type="button" part="jump" class="small-button jump" @click=${() => actions.jumpToEnd()}>
       ${icons.down}${strings.jump}${newAnswers > 0 ? ` · ${strings.newAnswers(newAnswers)}` : nothing}
     </button>
   `;

@@ -1,4 +1,4 @@
-import type { ReactiveController, ReactiveControllerHost } from "lit";
+import type { LitElement, ReactiveController } from "lit";
 
 /**
  * The reader's place in the conversation.
@@ -24,16 +24,9 @@ const LONGEST_GLIDE_MS = 1_000;
 /** Keys that scroll up; the space bar does with Shift. */
 const UPWARD_KEYS = /^(ArrowUp|PageUp|Home)$/;
 
-export interface ScrollPositionOptions {
-  /** The box that scrolls, once it is drawn. */
-  readonly scroller: () => HTMLElement | undefined;
-  /** How many answers have ended. Those that ended out of view are counted beside the way to the end. */
-  readonly countAnswers: () => number;
-}
-
 export class ScrollPosition implements ReactiveController {
-  readonly #host: ReactiveControllerHost & HTMLElement;
-  readonly #options: ScrollPositionOptions;
+  readonly #host: LitElement;
+  readonly #countAnswers: () => number;
   readonly #resize = new ResizeObserver(() => this.#contentChanged());
   #scroller: HTMLElement | undefined;
   #listeners = new AbortController();
@@ -54,9 +47,10 @@ export class ScrollPosition implements ReactiveController {
   /** The next change of size was asked for by the reader. */
   #isHolding = false;
 
-  constructor(host: ReactiveControllerHost & HTMLElement, options: ScrollPositionOptions) {
+  /** `countAnswers` gives how many have ended. Those that ended out of view are counted beside the way to the end. */
+  constructor(host: LitElement, countAnswers: () => number) {
     this.#host = host;
-    this.#options = options;
+    this.#countAnswers = countAnswers;
     host.addController(this);
   }
 
@@ -67,12 +61,13 @@ export class ScrollPosition implements ReactiveController {
 
   /** How many answers have ended since the end was last in view. */
   get newAnswers(): number {
-    return Math.max(0, this.#options.countAnswers() - this.#seenAnswers);
+    return Math.max(0, this.#countAnswers() - this.#seenAnswers);
   }
 
   hostUpdated(): void {
     // An element is also drawn after it was removed, for example when its answer ends by that.
-    const scroller = this.#host.isConnected ? this.#options.scroller() : undefined;
+    const drawn = this.#host.isConnected ? this.#host.renderRoot.querySelector<HTMLElement>(".scroller") : undefined;
+    const scroller = drawn ?? undefined;
     if (scroller !== this.#scroller) this.#observe(scroller);
   }
 
@@ -249,7 +244,7 @@ export class ScrollPosition implements ReactiveController {
 
   #checkEnd(): void {
     const isAtEnd = this.#mode === "following" || this.#distanceToEnd() <= AT_END;
-    if (isAtEnd) this.#seenAnswers = this.#options.countAnswers();
+    if (isAtEnd) this.#seenAnswers = this.#countAnswers();
     const isEndVisible = isAtEnd || this.#isMoving;
     if (isEndVisible === this.#isEndVisible) return;
     this.#isEndVisible = isEndVisible;
