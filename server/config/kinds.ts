@@ -33,13 +33,6 @@ function numeric(what: string, min: number, max: number, fits: (value: number) =
   };
 }
 
-export const port: Kind<number> = {
-  parse(text, name) {
-    if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-    throw new ConfigError(`${name} must be a number from 0 to 65535, but is "${text}".`);
-  },
-};
-
 export const workers: Kind<number> = {
   parse(text, name) {
     if (text === "auto") return availableParallelism();

@@ -17,7 +17,6 @@ import {
   origins,
   path,
   plainText,
-  port,
   seconds,
   secrets,
   token,
@@ -37,243 +36,163 @@ export interface Setting<T> {
   /** The sentence of docs/settings.md, in Markdown. */
   text: string;
   /** Its default on that page, where that is more than the value. */
-  shown?: string;
+  shown: string | undefined;
+}
+
+function rows(live: boolean) {
+  return <T>(name: string, kind: Kind<T>, fallback: Setting<T>["fallback"]) => ({
+    means: (text: string, shown?: string): Setting<T> => ({ name, kind, fallback, live, text, shown }),
+  });
 }
 
 /** A setting that counts from the next start on. */
-function fixed<T>(name: string, kind: Kind<T>, fallback: Setting<T>["fallback"], text: string, shown?: string) {
-  return { name, kind, fallback, live: false, text, ...(shown === undefined ? {} : { shown }) } as Setting<T>;
-}
+const fixed = rows(false);
 
 /** A setting that SIGHUP takes over. Use its value anew for each decision: `settings.ratePerKey` changes in place. */
-function live<T>(name: string, kind: Kind<T>, fallback: Setting<T>["fallback"], text: string, shown?: string) {
-  return { ...fixed(name, kind, fallback, text, shown), live: true };
-}
+const live = rows(true);
 
 const serving = {
-  port: fixed("PORT", port, 8080, "Port to listen on."),
-  host: fixed("HOST", plainText, "127.0.0.1", "Address to listen on. `0.0.0.0` lets other machines connect."),
-  envFile: fixed(
-    "PARLEY_ENV_FILE",
-    path,
-    "",
+  port: fixed("PORT", integer(0, 65_535), 8080).means("Port to listen on."),
+  host: fixed("HOST", plainText, "127.0.0.1").means("Address to listen on. `0.0.0.0` lets other machines connect."),
+  envFile: fixed("PARLEY_ENV_FILE", path, "").means(
     "Path of another file like `.env`. It overrides the project's `.env`; variables of the environment override both.",
   ),
-  drainSeconds: fixed(
-    "PARLEY_DRAIN_SECONDS",
-    seconds(0),
-    30,
+  drainSeconds: fixed("PARLEY_DRAIN_SECONDS", seconds(0), 30).means(
     "How long running answers may continue at shutdown; 0 ends them at once.",
   ),
 };
 
 const access = {
-  apiKeys: live<readonly string[]>("PARLEY_API_KEY", keys, [], "Keys of your programs."),
-  chatKeys: live<readonly string[]>("PARLEY_CHAT_KEY", keys, [], "Keys of people on the chat page."),
-  widgetKeys: live<readonly string[]>("PARLEY_WIDGET_KEY", keys, [], "Keys of the element on other sites."),
-  allowedOrigins: live<readonly string[]>(
-    "PARLEY_ALLOWED_ORIGINS",
-    origins,
-    [],
+  apiKeys: live("PARLEY_API_KEY", keys, []).means("Keys of your programs."),
+  chatKeys: live("PARLEY_CHAT_KEY", keys, []).means("Keys of people on the chat page."),
+  widgetKeys: live("PARLEY_WIDGET_KEY", keys, []).means("Keys of the element on other sites."),
+  allowedOrigins: live("PARLEY_ALLOWED_ORIGINS", origins, []).means(
     "Sites whose pages may use the server.",
     "see [Origins](api.md#origins)",
   ),
-  stateSecrets: live<readonly string[]>(
-    "PARLEY_STATE_SECRET",
-    secrets,
-    [],
+  stateSecrets: live("PARLEY_STATE_SECRET", secrets, []).means(
     "Signs the conversation's state, so that clients cannot change it. The first secret signs, all of them verify.",
   ),
-  trustedProxies: live(
-    "PARLEY_TRUSTED_PROXIES",
-    addressRanges,
-    new BlockList(),
+  trustedProxies: live("PARLEY_TRUSTED_PROXIES", addressRanges, new BlockList()).means(
     "Addresses and ranges (`10.0.0.0/8, fd00::/8`) of your reverse proxies. Only their header is trusted for the client's address. See [Overload](api.md#overload).",
     "none",
   ),
-  forwardedHeader: live(
-    "PARLEY_FORWARDED_HEADER",
-    choice("x-forwarded-for", "forwarded"),
-    "x-forwarded-for",
+  forwardedHeader: live("PARLEY_FORWARDED_HEADER", choice("x-forwarded-for", "forwarded"), "x-forwarded-for").means(
     "The header with the client's address, or `forwarded` (RFC 7239). Only this one is read.",
   ),
 };
 
 const messages = {
-  maxBodyBytes: fixed(
-    "PARLEY_MAX_BODY_BYTES",
-    integer(1),
-    ({ bodyBytes }) => bodyBytes,
+  maxBodyBytes: fixed("PARLEY_MAX_BODY_BYTES", integer(1), ({ bodyBytes }) => bodyBytes).means(
     "Bytes of a body or socket message, with its files and state (64 MiB). The default is never more than a tenth of the [heap](deploying.md#memory).",
   ),
-  maxAttachments: live("PARLEY_MAX_ATTACHMENTS", integer(), 10, "Files per message; 0 allows none."),
-  maxMessageChars: live(
-    "PARLEY_MAX_MESSAGE_CHARS",
-    integer(1),
-    1_000_000,
+  maxAttachments: live("PARLEY_MAX_ATTACHMENTS", integer(), 10).means("Files per message; 0 allows none."),
+  maxMessageChars: live("PARLEY_MAX_MESSAGE_CHARS", integer(1), 1_000_000).means(
     "Characters (UTF-16 units) of a message's text.",
   ),
-  maxHistoryItems: live(
-    "PARLEY_MAX_HISTORY_ITEMS",
-    integer(1),
-    2000,
+  maxHistoryItems: live("PARLEY_MAX_HISTORY_ITEMS", integer(1), 2000).means(
     "Messages of a `conversation_history`, with the parts and tool calls in them.",
   ),
-  maxHistoryBytes: live(
-    "PARLEY_MAX_HISTORY_BYTES",
-    integer(1),
-    16 * 1024 * 1024,
+  maxHistoryBytes: live("PARLEY_MAX_HISTORY_BYTES", integer(1), 16 * 1024 * 1024).means(
     "Bytes of text and base64 in a `conversation_history` (16 MiB).",
   ),
   // The functions that read a message walk it recursively, so its depth has a bound of its own.
-  maxJsonDepth: live(
-    "PARLEY_MAX_JSON_DEPTH",
-    integer(8, 512),
-    64,
+  maxJsonDepth: live("PARLEY_MAX_JSON_DEPTH", integer(8, 512), 64).means(
     "Nesting of arrays and objects in a message, 8 to 512.",
   ),
-  maxToolCalls: live(
-    "PARLEY_MAX_TOOL_CALLS",
-    integer(1),
-    16,
+  maxToolCalls: live("PARLEY_MAX_TOOL_CALLS", integer(1), 16).means(
     "Tool calls per model turn. The model is informed that further calls were not carried out.",
   ),
-  maxToolOutputChars: live(
-    "PARLEY_MAX_TOOL_OUTPUT_CHARS",
-    integer(1),
-    100_000,
+  maxToolOutputChars: live("PARLEY_MAX_TOOL_OUTPUT_CHARS", integer(1), 100_000).means(
     "Characters of a tool's output that are sent to model and client.",
   ),
 };
 
 const rates = {
-  ratePerKey: live("PARLEY_RATE_PER_KEY", integer(), 600, "Chat messages with one key."),
-  ratePerAddress: live("PARLEY_RATE_PER_ADDRESS", integer(), 60, "Chat messages from one address."),
-  widgetRatePerAddress: live(
-    "PARLEY_WIDGET_RATE_PER_ADDRESS",
-    integer(),
-    20,
+  ratePerKey: live("PARLEY_RATE_PER_KEY", integer(), 600).means("Chat messages with one key."),
+  ratePerAddress: live("PARLEY_RATE_PER_ADDRESS", integer(), 60).means("Chat messages from one address."),
+  widgetRatePerAddress: live("PARLEY_WIDGET_RATE_PER_ADDRESS", integer(), 20).means(
     "Chat messages from one address with a widget key, instead of `PARLEY_RATE_PER_ADDRESS`.",
   ),
-  ratePerSocket: live("PARLEY_RATE_PER_SOCKET", integer(), 120, "Messages of any kind on one socket."),
-  wrongKeysPerAddress: live(
-    "PARLEY_WRONG_KEYS_PER_ADDRESS",
-    integer(),
-    20,
+  ratePerSocket: live("PARLEY_RATE_PER_SOCKET", integer(), 120).means("Messages of any kind on one socket."),
+  wrongKeysPerAddress: live("PARLEY_WRONG_KEYS_PER_ADDRESS", integer(), 20).means(
     "Unknown keys per minute from one address, or from all loopback addresses together. Beyond it, every key from there is refused.",
   ),
 };
 
 const atOnce = {
-  maxRuns: live("PARLEY_MAX_RUNS", integer(), 256, "Answers that run at once."),
-  maxRunsPerKey: live("PARLEY_MAX_RUNS_PER_KEY", integer(), 128, "Answers that run at once for one key."),
-  maxRunsPerAddress: live("PARLEY_MAX_RUNS_PER_ADDRESS", integer(), 32, "Answers that run at once for one address."),
-  widgetMaxRunsPerAddress: live(
-    "PARLEY_WIDGET_MAX_RUNS_PER_ADDRESS",
-    integer(),
-    8,
+  maxRuns: live("PARLEY_MAX_RUNS", integer(), 256).means("Answers that run at once."),
+  maxRunsPerKey: live("PARLEY_MAX_RUNS_PER_KEY", integer(), 128).means("Answers that run at once for one key."),
+  maxRunsPerAddress: live("PARLEY_MAX_RUNS_PER_ADDRESS", integer(), 32).means(
+    "Answers that run at once for one address.",
+  ),
+  widgetMaxRunsPerAddress: live("PARLEY_WIDGET_MAX_RUNS_PER_ADDRESS", integer(), 8).means(
     "Answers that run at once for one address with a widget key, instead of `PARLEY_MAX_RUNS_PER_ADDRESS`.",
   ),
-  maxQueuedRuns: live(
-    "PARLEY_MAX_QUEUED_RUNS",
-    integer(),
-    64,
+  maxQueuedRuns: live("PARLEY_MAX_QUEUED_RUNS", integer(), 64).means(
     "Messages that may wait when `PARLEY_MAX_RUNS` answers are running; 0: none.",
   ),
-  queueSeconds: live(
-    "PARLEY_QUEUE_SECONDS",
-    seconds(0),
-    5,
+  queueSeconds: live("PARLEY_QUEUE_SECONDS", seconds(0), 5).means(
     "How long a message waits before it is refused; 0: not at all.",
   ),
-  maxSockets: live("PARLEY_MAX_SOCKETS", integer(), 5000, "Sockets that are open at once."),
-  maxSocketsPerAddress: live("PARLEY_MAX_SOCKETS_PER_ADDRESS", integer(), 100, "Sockets from one address."),
-  maxConnections: fixed(
-    "PARLEY_MAX_CONNECTIONS",
-    integer(1),
-    10_000,
+  maxSockets: live("PARLEY_MAX_SOCKETS", integer(), 5000).means("Sockets that are open at once."),
+  maxSocketsPerAddress: live("PARLEY_MAX_SOCKETS_PER_ADDRESS", integer(), 100).means("Sockets from one address."),
+  maxConnections: fixed("PARLEY_MAX_CONNECTIONS", integer(1), 10_000).means(
     "TCP connections, idle ones included. Further ones are closed at once.",
   ),
-  maxLargeBodies: fixed(
-    "PARLEY_MAX_LARGE_BODIES",
-    integer(1),
-    8,
+  maxLargeBodies: fixed("PARLEY_MAX_LARGE_BODIES", integer(1), 8).means(
     "Messages over 1 MiB that are received at once. Up to 64 more wait. One address may use a quarter.",
   ),
-  minUploadRate: fixed(
-    "PARLEY_MIN_UPLOAD_RATE",
-    integer(),
-    16_384,
+  minUploadRate: fixed("PARLEY_MIN_UPLOAD_RATE", integer(), 16_384).means(
     "Bytes per second, averaged over 10 seconds, at which such a message must arrive; 0: any speed.",
   ),
   maxRequestBytesTotal: fixed(
     "PARLEY_MAX_REQUEST_BYTES_TOTAL",
     integer(1),
     ({ requestBytesTotal }) => requestBytesTotal,
+  ).means(
     "Total bytes (512 MiB) of messages over 64 KiB that a process is receiving or answering, and of the states that its sockets remember. The default is never more than a seventh of the [heap](deploying.md#memory), nor less than `PARLEY_MAX_BODY_BYTES`.",
   ),
 };
 
 const times = {
-  headerSeconds: fixed("PARLEY_HEADER_SECONDS", seconds(), 20, "For a request's headers to arrive."),
+  headerSeconds: fixed("PARLEY_HEADER_SECONDS", seconds(), 20).means("For a request's headers to arrive."),
   // 64 MiB at about 5 Mbit/s.
-  bodySeconds: fixed("PARLEY_BODY_SECONDS", seconds(), 120, "For a whole request to arrive."),
-  firstChunkSeconds: fixed(
-    "PARLEY_FIRST_CHUNK_SECONDS",
-    seconds(),
-    60,
+  bodySeconds: fixed("PARLEY_BODY_SECONDS", seconds(), 120).means("For a whole request to arrive."),
+  firstChunkSeconds: fixed("PARLEY_FIRST_CHUNK_SECONDS", seconds(), 60).means(
     "From a model request to the first byte of its answer, retries included.",
   ),
-  idleSeconds: fixed("PARLEY_IDLE_SECONDS", seconds(), 60, "Silence inside a model's answer."),
-  runSeconds: fixed("PARLEY_RUN_SECONDS", seconds(), 600, "A whole run."),
-  keepAliveSeconds: fixed("PARLEY_KEEP_ALIVE_SECONDS", seconds(), 15, "Silence on an SSE stream before a comment."),
-  sendSeconds: fixed(
-    "PARLEY_SEND_SECONDS",
-    seconds(),
-    60,
+  idleSeconds: fixed("PARLEY_IDLE_SECONDS", seconds(), 60).means("Silence inside a model's answer."),
+  runSeconds: fixed("PARLEY_RUN_SECONDS", seconds(), 600).means("A whole run."),
+  keepAliveSeconds: fixed("PARLEY_KEEP_ALIVE_SECONDS", seconds(), 15).means(
+    "Silence on an SSE stream before a comment.",
+  ),
+  sendSeconds: fixed("PARLEY_SEND_SECONDS", seconds(), 60).means(
     "How long a client may read nothing before it is disconnected.",
   ),
 };
 
 const resuming = {
-  resumeSeconds: fixed(
-    "PARLEY_RESUME_SECONDS",
-    seconds(0),
-    15,
+  resumeSeconds: fixed("PARLEY_RESUME_SECONDS", seconds(0), 15).means(
     "How long a named run outlives its connection; 0 ends it at once.",
   ),
-  resumeBytes: fixed(
-    "PARLEY_RESUME_BYTES",
-    integer(1),
-    4 * 1024 * 1024,
+  resumeBytes: fixed("PARLEY_RESUME_BYTES", integer(1), 4 * 1024 * 1024).means(
     "Bytes of events that are kept per run (4 MiB).",
   ),
-  resumeTotalBytes: fixed(
-    "PARLEY_RESUME_TOTAL_BYTES",
-    integer(1),
-    ({ resumeBytesTotal }) => resumeBytesTotal,
+  resumeTotalBytes: fixed("PARLEY_RESUME_TOTAL_BYTES", integer(1), ({ resumeBytesTotal }) => resumeBytesTotal).means(
     "Bytes of events that are kept for all runs (256 MiB). The default is never more than an eighth of the [heap](deploying.md#memory).",
   ),
 };
 
 const sharing = {
-  workers: fixed(
-    "PARLEY_WORKERS",
-    workers,
-    1,
+  workers: fixed("PARLEY_WORKERS", workers, 1).means(
     "Number of processes that share the port; `auto` is one per processor. More than one requires `PARLEY_REDIS_URL`.",
   ),
-  redisUrl: fixed(
-    "PARLEY_REDIS_URL",
-    plainText,
-    "",
+  redisUrl: fixed("PARLEY_REDIS_URL", plainText, "").means(
     "Address of the Redis or Valkey that several processes share, such as `redis://user:password@10.0.0.5:6379/0`; `rediss://` for TLS. Needs `npm install @redis/client@6`.",
     "none",
   ),
-  redisRequired: fixed(
-    "PARLEY_REDIS_REQUIRED",
-    onOff,
-    false,
+  redisRequired: fixed("PARLEY_REDIS_REQUIRED", onOff, false).means(
     "`on`: the start fails if Redis is unavailable. `off`: it only warns, and each process works alone until Redis is available.",
     "`off`",
   ),
@@ -281,10 +200,7 @@ const sharing = {
 
 const observing = {
   /** `undefined`: pretty on a terminal, else JSON. */
-  log: fixed<"pretty" | "json" | "off" | undefined>(
-    "PARLEY_LOG",
-    choice("pretty", "json", "off"),
-    undefined,
+  log: fixed<"pretty" | "json" | "off" | undefined>("PARLEY_LOG", choice("pretty", "json", "off"), undefined).means(
     "Format of the log: `pretty`, `json` or `off`.",
     "pretty on a terminal, else JSON",
   ),
@@ -292,9 +208,8 @@ const observing = {
     "PARLEY_LOG_LEVEL",
     choice("error", "warn", "info", "debug"),
     "info",
-    "Lowest level: `error`, `warn`, `info` or `debug`; `debug` includes the providers' own error texts.",
-  ),
-  metrics: fixed("PARLEY_METRICS", onOff, true, "`off`: no `GET /metrics`.", "`on`"),
+  ).means("Lowest level: `error`, `warn`, `info` or `debug`; `debug` includes the providers' own error texts."),
+  metrics: fixed("PARLEY_METRICS", onOff, true).means("`off`: no `GET /metrics`.", "`on`"),
 };
 
 /** A setting of a model provider. Its text is checked by `checkSettings`, when an agent's model needs it. */
@@ -302,70 +217,65 @@ const provider = fixed<string>;
 
 /** "" where nothing is set. */
 const providers = {
-  openaiKey: provider("OPENAI_API_KEY", token, "", "Key of your OpenAI account.", "required for `openai/…`"),
-  openaiUrl: provider("OPENAI_BASE_URL", baseUrl, "https://api.openai.com/v1", "Another address of the same API."),
-  openaiOrganization: provider("OPENAI_ORG_ID", token, "", "The organization that is billed."),
-  openaiProject: provider("OPENAI_PROJECT_ID", token, "", "The project that is billed."),
-  anthropicKey: provider(
-    "ANTHROPIC_API_KEY",
-    token,
-    "",
+  openaiKey: provider("OPENAI_API_KEY", token, "").means("Key of your OpenAI account.", "required for `openai/…`"),
+  openaiUrl: provider("OPENAI_BASE_URL", baseUrl, "https://api.openai.com/v1").means(
+    "Another address of the same API.",
+  ),
+  openaiOrganization: provider("OPENAI_ORG_ID", token, "").means("The organization that is billed."),
+  openaiProject: provider("OPENAI_PROJECT_ID", token, "").means("The project that is billed."),
+  anthropicKey: provider("ANTHROPIC_API_KEY", token, "").means(
     "Key of your Anthropic account.",
     "required for `anthropic/…`",
   ),
-  anthropicUrl: provider(
-    "ANTHROPIC_BASE_URL",
-    baseUrl,
-    "https://api.anthropic.com",
+  anthropicUrl: provider("ANTHROPIC_BASE_URL", baseUrl, "https://api.anthropic.com").means(
     "Another address of the same API.",
   ),
-  geminiKey: provider("GEMINI_API_KEY", token, "", "Key from Google AI Studio.", "required for `gemini/…`"),
-  geminiUrl: provider("GEMINI_BASE_URL", baseUrl, "", "Another address of the same API.", "Google's"),
-  awsRegion: provider("AWS_REGION", token, "", "Region that serves the model, for `bedrock/…`.", "AWS's own settings"),
-  awsBearerToken: provider(
-    "AWS_BEARER_TOKEN_BEDROCK",
-    token,
-    "",
+  geminiKey: provider("GEMINI_API_KEY", token, "").means("Key from Google AI Studio.", "required for `gemini/…`"),
+  geminiUrl: provider("GEMINI_BASE_URL", baseUrl, "").means("Another address of the same API.", "Google's"),
+  awsRegion: provider("AWS_REGION", token, "").means(
+    "Region that serves the model, for `bedrock/…`.",
+    "AWS's own settings",
+  ),
+  awsBearerToken: provider("AWS_BEARER_TOKEN_BEDROCK", token, "").means(
     "API key of Bedrock. Without it, the next settings and AWS's default credentials are used.",
   ),
-  awsProfile: provider("AWS_PROFILE", plainText, "", "Profile of AWS's shared settings."),
-  awsAccessKeyId: provider("AWS_ACCESS_KEY_ID", token, "", "Access key."),
-  awsSecretAccessKey: provider("AWS_SECRET_ACCESS_KEY", token, "", "Its secret."),
-  awsSessionToken: provider("AWS_SESSION_TOKEN", token, "", "Token of a temporary access key."),
-  bedrockUrl: provider("BEDROCK_BASE_URL", baseUrl, "", "Another address of the same API.", "that of the region"),
-  googleProject: provider("GOOGLE_CLOUD_PROJECT", plainText, "", "Project that is billed.", "required for `vertex/…`"),
-  googleLocation: provider("GOOGLE_CLOUD_LOCATION", plainText, "", "A region, or `global`.", "required for `vertex/…`"),
-  googleCredentials: provider(
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    plainText,
-    "",
+  awsProfile: provider("AWS_PROFILE", plainText, "").means("Profile of AWS's shared settings."),
+  awsAccessKeyId: provider("AWS_ACCESS_KEY_ID", token, "").means("Access key."),
+  awsSecretAccessKey: provider("AWS_SECRET_ACCESS_KEY", token, "").means("Its secret."),
+  awsSessionToken: provider("AWS_SESSION_TOKEN", token, "").means("Token of a temporary access key."),
+  bedrockUrl: provider("BEDROCK_BASE_URL", baseUrl, "").means("Another address of the same API.", "that of the region"),
+  googleProject: provider("GOOGLE_CLOUD_PROJECT", plainText, "").means(
+    "Project that is billed.",
+    "required for `vertex/…`",
+  ),
+  googleLocation: provider("GOOGLE_CLOUD_LOCATION", plainText, "").means(
+    "A region, or `global`.",
+    "required for `vertex/…`",
+  ),
+  googleCredentials: provider("GOOGLE_APPLICATION_CREDENTIALS", plainText, "").means(
     "File with a service account's key.",
     "Google's own search",
   ),
-  vertexToken: provider(
-    "VERTEX_ACCESS_TOKEN",
-    token,
-    "",
+  vertexToken: provider("VERTEX_ACCESS_TOKEN", token, "").means(
     "Access token to use instead of Google's credentials; it is not renewed.",
   ),
-  vertexUrl: provider(
-    "VERTEX_BASE_URL",
-    baseUrl,
-    "",
+  vertexUrl: provider("VERTEX_BASE_URL", baseUrl, "").means(
     "Another address of the same API, instead of project and location.",
     "that of the location",
   ),
-  ollamaUrl: provider("OLLAMA_BASE_URL", baseUrl, "http://127.0.0.1:11434/v1", "Address of Ollama, for `ollama/…`."),
-  litellmUrl: provider("LITELLM_BASE_URL", baseUrl, "", "Address of the LiteLLM proxy.", "required for `litellm/…`"),
-  litellmKey: provider("LITELLM_API_KEY", token, "", "Key of the LiteLLM proxy."),
-  compatibleUrl: provider(
-    "COMPATIBLE_BASE_URL",
-    baseUrl,
-    "",
+  ollamaUrl: provider("OLLAMA_BASE_URL", baseUrl, "http://127.0.0.1:11434/v1").means(
+    "Address of Ollama, for `ollama/…`.",
+  ),
+  litellmUrl: provider("LITELLM_BASE_URL", baseUrl, "").means(
+    "Address of the LiteLLM proxy.",
+    "required for `litellm/…`",
+  ),
+  litellmKey: provider("LITELLM_API_KEY", token, "").means("Key of the LiteLLM proxy."),
+  compatibleUrl: provider("COMPATIBLE_BASE_URL", baseUrl, "").means(
     "Address of a Chat Completions server.",
     "required for `compatible/…`",
   ),
-  compatibleKey: provider("COMPATIBLE_API_KEY", token, "", "Key of that server."),
+  compatibleKey: provider("COMPATIBLE_API_KEY", token, "").means("Key of that server."),
 };
 
 export const SETTINGS = {
