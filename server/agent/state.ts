@@ -25,20 +25,15 @@ export function readState(value: unknown, binding: StateBinding): ConversationSt
   if (!isRecord(value)) {
     throw new ApiError("invalid_request", "state must be an object.", { param: "/state" });
   }
-  // Own fields only: what an object inherits was not sent by the client.
-  const own = (name: string) => (Object.hasOwn(value, name) ? value[name] : undefined);
-  if (!isOfKind(value, binding.kind)) {
+  const { kind } = binding;
+  const other: StateKind = kind === "previous_response_id" ? "conversation_history" : "previous_response_id";
+  if (value[kind] === undefined || value[other] !== undefined) {
     if (Object.keys(value).length === 0) return NEW_CONVERSATION;
-    throw invalidState("/state", `state must be as this server returned it: {} or an object with ${binding.kind}.`);
+    throw invalidState("/state", `state must be as this server returned it: {} or an object with ${kind}.`);
   }
-  return binding.kind === "previous_response_id"
-    ? readResponseId(own("previous_response_id"), binding)
-    : readHistory(own("conversation_history"), own("signature"), binding);
-}
-
-function isOfKind(state: object, kind: StateKind): boolean {
-  const other = kind === "previous_response_id" ? "conversation_history" : "previous_response_id";
-  return Object.hasOwn(state, kind) && !Object.hasOwn(state, other);
+  return kind === "previous_response_id"
+    ? readResponseId(value[kind], binding)
+    : readHistory(value[kind], value.signature, binding);
 }
 
 function readResponseId(value: unknown, binding: StateBinding): ConversationState {

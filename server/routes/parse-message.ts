@@ -63,11 +63,10 @@ export type RememberedState = ConversationState | "dropped";
 
 /** The body of `POST /api/chat`. Unknown fields are ignored. @throws ApiError */
 export function parseChatRequest(body: unknown, rules: MessageRules): ParsedChatRequest {
-  const fields = ownFields(body);
-  if (typeof fields.message !== "string") throw invalidRequest("/message", "message must be a string.");
-  if (typeof fields.stream !== "boolean") throw invalidRequest("/stream", "stream must be true or false.");
-  const name = parseRunName(fields.run);
-  return { stream: fields.stream, ...parseMessage(fields.message, fields, fields.state, name, rules) };
+  const { message, stream, run, state, attachments } = fieldsOf(body);
+  if (typeof message !== "string") throw invalidRequest("/message", "message must be a string.");
+  if (typeof stream !== "boolean") throw invalidRequest("/stream", "stream must be true or false.");
+  return { stream, ...parseMessage(message, attachments, state, parseRunName(run), rules) };
 }
 
 /**
@@ -75,13 +74,12 @@ export function parseChatRequest(body: unknown, rules: MessageRules): ParsedChat
  * @throws ApiError
  */
 export function parseSocketMessage(body: unknown, remembered: RememberedState, rules: MessageRules): SocketCommand {
-  const fields = ownFields(body);
-  const { type, message, state, previous_response_id: responseId } = fields;
+  const { type, message, run, after, state, previous_response_id: responseId, attachments } = fieldsOf(body);
   if (type === "clear" || type === "stop") return { type };
-  const name = parseRunName(fields.run);
+  const name = parseRunName(run);
   if (type === "resume") {
     if (name === undefined) throw invalidRequest("/run", "run must name the run to resume.");
-    return { type, run: name, after: parseAfter(fields.after) };
+    return { type, run: name, after: parseAfter(after) };
   }
   if (typeof message !== "string") {
     throw invalidRequest("/message", 'message must be a string, unless type is "clear", "stop" or "resume".');
@@ -92,12 +90,12 @@ export function parseSocketMessage(body: unknown, remembered: RememberedState, r
   const continued = continuesRemembered(body)
     ? refuseDropped(remembered)
     : (state ?? { previous_response_id: responseId });
-  return { type: "message", ...parseMessage(message, fields, continued, name, rules) };
+  return { type: "message", ...parseMessage(message, attachments, continued, name, rules) };
 }
 
 /** Whether a socket message is a chat message that names no state. @throws ApiError */
 export function continuesRemembered(body: unknown): boolean {
-  const { message, state, previous_response_id: responseId } = ownFields(body);
+  const { message, state, previous_response_id: responseId } = fieldsOf(body);
   return isGiven(message) && !isGiven(state) && !isGiven(responseId);
 }
 
@@ -111,7 +109,7 @@ function refuseDropped(remembered: RememberedState): ConversationState {
 
 function parseMessage(
   message: string,
-  fields: Fields,
+  files: unknown,
   state: unknown,
   name: string | undefined,
   rules: MessageRules,
@@ -123,7 +121,7 @@ function parseMessage(
       { param: "/message" },
     );
   }
-  const attachments = parseAttachments(fields.attachments, rules.attachments);
+  const attachments = parseAttachments(files, rules.attachments);
   if (message.trim() === "" && attachments.length === 0) {
     throw invalidRequest("/message", "message must not be empty, unless a file is attached.");
   }
@@ -157,16 +155,9 @@ function parseAfter(value: unknown): number {
   throw invalidRequest("/after", "after must be the id of an event, or 0.");
 }
 
-/** All that is read of a message. */
-const FIELDS = ["type", "message", "stream", "run", "after", "state", "previous_response_id", "attachments"] as const;
-
-type Fields = Partial<Record<(typeof FIELDS)[number], unknown>>;
-
-/** Own fields only: what an object inherits was not sent. And no others: a message may have any number of them. */
-function ownFields(body: unknown): Fields {
-  if (!isRecord(body)) throw invalidRequest("", "The message must be a JSON object.");
-  const own = FIELDS.filter((name) => Object.hasOwn(body, name));
-  return Object.fromEntries(own.map((name) => [name, body[name]]));
+function fieldsOf(body: unknown): Record<string, unknown> {
+  if (isRecord(body)) return body;
+  throw invalidRequest("", "The message must be a JSON object.");
 }
 
 /** `null` for an optional field means absent. */
@@ -186,7 +177,7 @@ const MAX_NAME = 200;
 
 /** @throws ApiError that says which attachment is wrong, and why */
 function parseAttachments(value: unknown, rules: AttachmentRules): ReceivedFile[] {
-  if (value === undefined || value === null) return [];
+  if (!isGiven(value)) return [];
   if (!Array.isArray(value)) throw invalidRequest("/attachments", "attachments must be an array.");
   if (value.length > rules.maxCount) {
     throw new ApiError(
@@ -202,9 +193,8 @@ function parseAttachment(item: unknown, index: number, rules: AttachmentRules): 
   if (!isRecord(item)) {
     throw invalidRequest(`/attachments/${index}`, `attachments[${index}] must be an object.`);
   }
-  const fields = new Map<string, unknown>(Object.entries(item));
   const text = (field: string): string => {
-    const value = fields.get(field);
+    const value = item[field];
     if (typeof value === "string") return value;
     throw invalidRequest(`/attachments/${index}/${field}`, `attachments[${index}].${field} must be a string.`);
   };
