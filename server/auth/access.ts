@@ -38,25 +38,21 @@ export interface Access {
   isKnown(caller: Caller): boolean;
 }
 
+type AllowedPages = Record<KeyKind, readonly OriginVerdict[]>;
+
+/** A page sends no Origin with a GET to its own server. */
+const CONNECTION: AllowedPages = {
+  api: ["none", "own", "allowed"],
+  chat: ["none", "own"],
+  widget: ["none", "own", "allowed"],
+};
+
 /** Where each kind of key may be used, by the page that the request comes from. */
-const ALLOWED: Record<Purpose, Record<KeyKind, readonly OriginVerdict[]>> = {
-  message: {
-    api: ["none", "own", "allowed"],
-    // The chat page always sends its Origin with a POST. A program does not, and is not the chat page.
-    chat: ["own"],
-    widget: ["own", "allowed"],
-  },
-  socket: {
-    api: ["none", "own", "allowed"],
-    chat: ["none", "own"],
-    widget: ["none", "own", "allowed"],
-  },
-  // A page sends no Origin with a GET to its own server.
-  run: {
-    api: ["none", "own", "allowed"],
-    chat: ["none", "own"],
-    widget: ["none", "own", "allowed"],
-  },
+const ALLOWED: Record<Purpose, AllowedPages> = {
+  // The chat page always sends its Origin with a POST. A program does not, and is not the chat page.
+  message: { api: ["none", "own", "allowed"], chat: ["own"], widget: ["own", "allowed"] },
+  socket: CONNECTION,
+  run: CONNECTION,
   operator: { api: ["none", "own", "allowed"], chat: [], widget: [] },
 };
 

@@ -89,12 +89,12 @@ export class MemoryRates {
 }
 
 /** When a bucket is full again after one more token was taken. */
-export function nextFullAt(fullAt: number | undefined, now: number, perMinute: number): number {
+function nextFullAt(fullAt: number | undefined, now: number, perMinute: number): number {
   return Math.max(fullAt ?? now, now) + MINUTE_MS / perMinute;
 }
 
 /** How long it takes until a bucket has a token; `perMinute` 0 is no limit. */
-export function msUntilToken(fullAt: number | undefined, now: number, perMinute: number): number {
+function msUntilToken(fullAt: number | undefined, now: number, perMinute: number): number {
   if (perMinute === 0) return 0;
   const wait = nextFullAt(fullAt, now, perMinute) - now - MINUTE_MS;
   // Less than a nanosecond is a rounding error.

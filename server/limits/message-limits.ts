@@ -7,8 +7,7 @@ import { ApiError } from "../protocol/errors.ts";
 import {
   createMemoryLimiter,
   type Limiter,
-  msUntilToken,
-  nextFullAt,
+  MemoryRates,
   once,
   type Rate,
   type Release,
@@ -122,7 +121,7 @@ export function createMessageLimits(
       return acquireAll(uploads, wanted, onRefused);
     },
 
-    socketRate: () => new SocketRate(() => settings.ratePerSocket),
+    socketRate: () => new SocketRate(settings),
   };
 }
 
@@ -177,12 +176,12 @@ const MAX_REFUSED_IN_A_ROW = 20;
 
 /** The rate of one socket. It is of this process alone, since a socket is. */
 export class SocketRate {
-  readonly #perMinute: () => number;
-  #fullAt: number | undefined;
+  readonly #settings: Settings;
+  readonly #rates = new MemoryRates();
   #refusedInARow = 0;
 
-  constructor(perMinute: () => number) {
-    this.#perMinute = perMinute;
+  constructor(settings: Settings) {
+    this.#settings = settings;
   }
 
   /** Whether the client goes on although it was refused. */
@@ -192,15 +191,9 @@ export class SocketRate {
 
   /** Counts a message. @throws ApiError `rate_limited` */
   count(): void {
-    const now = performance.now();
-    const perMinute = this.#perMinute();
-    const wait = msUntilToken(this.#fullAt, now, perMinute);
-    if (wait > 0) {
-      this.#refusedInARow++;
-      throw rateLimited("Too many messages on this connection. Please wait a moment.", wait);
-    }
-    this.#refusedInARow = 0;
-    if (perMinute > 0) this.#fullAt = nextFullAt(this.#fullAt, now, perMinute);
+    const wait = this.#rates.take([{ name: "messages", perMinute: this.#settings.ratePerSocket }]);
+    this.#refusedInARow = wait > 0 ? this.#refusedInARow + 1 : 0;
+    if (wait > 0) throw rateLimited("Too many messages on this connection. Please wait a moment.", wait);
   }
 }
 

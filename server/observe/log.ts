@@ -6,6 +6,7 @@
 import { isatty } from "node:tty";
 import { pino } from "pino";
 import { isLoopbackHost } from "../auth/origins.ts";
+import type { Settings } from "../config/settings.ts";
 import { ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { describeFailure } from "./describe-failure.ts";
@@ -41,19 +42,6 @@ export interface RequestEntry {
   readonly bytes: number;
 }
 
-/** From the most important; each level shows itself and those before it. */
-type LogLevel = "error" | "warn" | "info" | "debug";
-
-export type LogFormat = "pretty" | "json" | "off";
-
-export interface LogSettings {
-  /** `undefined`: pretty on a terminal, otherwise JSON. */
-  readonly log: LogFormat | undefined;
-  readonly logLevel: LogLevel;
-  /** The address that the server listens on. */
-  readonly host: string;
-}
-
 type Fields = Record<string, string | number | undefined>;
 
 const STANDARD_ERROR = 2;
@@ -62,7 +50,8 @@ const STANDARD_ERROR = 2;
 const MAX_PRETTY_TOOLS = 8;
 
 /** `sink` gets each record with its line end, in place of standard error. */
-export function createLog({ log: format, logLevel, host }: LogSettings, sink = standardError()): Log {
+export function createLog(settings: Pick<Settings, "log" | "logLevel" | "host">, sink = standardError()): Log {
+  const { log: format, logLevel, host } = settings;
   const isPretty = (format ?? (isatty(STANDARD_ERROR) ? "pretty" : "json")) === "pretty";
   const showsMessages = isPretty && isLoopbackHost(host);
   const secrets = new Set<string>();

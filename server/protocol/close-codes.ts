@@ -17,22 +17,16 @@ export const CLOSE = {
   OVERLOADED: 4503,
 } as const;
 
+const CODES: Partial<Record<ErrorCode, number>> = {
+  unauthorized: CLOSE.UNAUTHORIZED,
+  forbidden: CLOSE.FORBIDDEN,
+  request_timeout: CLOSE.REQUEST_TIMEOUT,
+  rate_limited: CLOSE.RATE_LIMITED,
+  overloaded: CLOSE.OVERLOADED,
+  shutting_down: CLOSE.SHUTTING_DOWN,
+};
+
 /** The code that says on a socket what an error's status says over HTTP. */
 export function closeCodeOf(code: ErrorCode): number {
-  switch (code) {
-    case "unauthorized":
-      return CLOSE.UNAUTHORIZED;
-    case "forbidden":
-      return CLOSE.FORBIDDEN;
-    case "request_timeout":
-      return CLOSE.REQUEST_TIMEOUT;
-    case "rate_limited":
-      return CLOSE.RATE_LIMITED;
-    case "overloaded":
-      return CLOSE.OVERLOADED;
-    case "shutting_down":
-      return CLOSE.SHUTTING_DOWN;
-    default:
-      return CLOSE.INTERNAL;
-  }
+  return CODES[code] ?? CLOSE.INTERNAL;
 }

@@ -1,7 +1,7 @@
 /** Starts runs, finds them again, and ends them when the server stops. */
 
 import { randomUUID } from "node:crypto";
-import { type AgentRuntime, abortTimeoutError, failedEvent, type RunRequest, runAgent } from "../agent/run-agent.ts";
+import type { AgentRuntime, RunRequest } from "../agent/run-agent.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
@@ -9,7 +9,7 @@ import type { MessageLimits } from "../limits/message-limits.ts";
 import type { ObserveRun, RunTransport, TraceHeaders } from "../observe/run-observer.ts";
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
 import { EventLog, LogBudget } from "./event-log.ts";
-import { Run, type RunHandle, type RunReader, type RunWork } from "./run.ts";
+import { Run, type RunHandle, type RunReader } from "./run.ts";
 import type { RunStore } from "./run-store.ts";
 
 /** A message that is to be answered. */
@@ -170,26 +170,16 @@ export class RunRegistry {
     const { request, transport, requestId, trace } = options;
     const askedAt = performance.now();
     const release = options.memory.share();
-    const work: RunWork = {
+    const { message } = request;
+    await run.perform({
+      runtime,
+      request,
       admit: (signal) => {
         onQueue(1);
         return limits.admitRun(caller, signal).finally(() => onQueue(-1));
       },
-      observe: () =>
-        observeRun({
-          runId: run.id,
-          requestId,
-          transport,
-          key: caller.keyKind,
-          message: request.message,
-          askedAt,
-          trace,
-        }),
-      events: (signal, observer) => runAgent(runtime, request, signal, observer),
-      abortTimeoutError: (signal) => abortTimeoutError(runtime, signal),
-      failed: (error, observer) => failedEvent(runtime, request, error, observer),
-    };
-    await run.perform(work);
+      observe: () => observeRun({ runId: run.id, requestId, transport, key: caller.keyKind, message, askedAt, trace }),
+    });
     release();
   }
 }

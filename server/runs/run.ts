@@ -1,4 +1,12 @@
-import { type AbortKind, RunAborted } from "../agent/run-agent.ts";
+import {
+  type AbortKind,
+  type AgentRuntime,
+  abortTimeoutError,
+  failedEvent,
+  RunAborted,
+  type RunRequest,
+  runAgent,
+} from "../agent/run-agent.ts";
 import type { Release } from "../limits/limiter.ts";
 import type { RunObserver } from "../observe/run-observer.ts";
 import type { NumberedEvent, StreamEvent } from "../protocol/events.ts";
@@ -46,16 +54,12 @@ export interface RunOptions {
 
 /** What a run does. */
 export interface RunWork {
+  runtime: AgentRuntime;
+  request: RunRequest;
   /** Waits until the run may begin. @throws ApiError, or anything after an abort */
   admit(signal: AbortSignal): Promise<Release>;
   /** The run begins. */
   observe(): RunObserver;
-  /** The last event is a terminal one, unless the signal was aborted as `gone`. Never throws. */
-  events(signal: AbortSignal, observer: RunObserver): AsyncIterable<StreamEvent[]>;
-  /** Why a run has failed whose model ignores the abort. */
-  abortTimeoutError(signal: AbortSignal): unknown;
-  /** The last event of a run that failed without one of its own. */
-  failed(error: unknown, observer: RunObserver): StreamEvent;
 }
 
 /** How long a run may take to end when it was aborted. One that listens takes milliseconds. */
@@ -174,17 +178,17 @@ export class Run implements RunHandle {
     }
   }
 
-  async #runWork(work: RunWork): Promise<void> {
+  async #runWork({ runtime, request, observe }: RunWork): Promise<void> {
     const { signal } = this.#controller;
-    const observer = work.observe();
+    const observer = observe();
     const timeLimit = setTimeout(() => this.abort("timeout"), this.#options.maxMs).unref();
     const abortTimeout = new Promise<never>((_resolve, reject) => {
-      this.#onAbortTimeout = () => reject(work.abortTimeoutError(signal));
+      this.#onAbortTimeout = () => reject(abortTimeoutError(runtime, signal));
     });
     try {
-      await Promise.race([this.#write(work.events(signal, observer), observer), abortTimeout]);
+      await Promise.race([this.#write(runAgent(runtime, request, signal, observer), observer), abortTimeout]);
     } catch (error) {
-      this.#append([work.failed(error, observer)], observer);
+      this.#append([failedEvent(runtime, request, error, observer)], observer);
     }
     clearTimeout(timeLimit);
     observer.end();

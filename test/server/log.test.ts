@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLog, type LogFormat } from "../../server/observe/log.ts";
+import type { Settings } from "../../server/config/settings.ts";
+import { createLog } from "../../server/observe/log.ts";
 import type { RunEntry, RunStart } from "../../server/observe/run-observer.ts";
 import { ApiError, toApiError } from "../../server/protocol/errors.ts";
 import { UpstreamFailure, UpstreamGarbage, UpstreamRefusal } from "../../server/providers/failures.ts";
@@ -214,7 +215,7 @@ const START: RunStart = {
 };
 
 /** A log of a server on this address, and the records that it writes. */
-function ownLog(format: LogFormat, host = "127.0.0.1") {
+function ownLog(format: Settings["log"], host = "127.0.0.1") {
   const records: string[] = [];
   const log = createLog({ log: format, logLevel: "debug", host }, (record) => records.push(record));
   return { log, records };
@@ -231,7 +232,7 @@ function runEntry(entry: Partial<RunEntry>): RunEntry {
   return { ...about, ...unknown, toolCalls: entry.tools?.length ?? 0, tools: [], ...entry };
 }
 
-for (const format of ["json", "pretty"] satisfies LogFormat[]) {
+for (const format of ["json", "pretty"] as const) {
   test(`nothing from outside can begin a line, colour it or forge a field, and no secret is written: ${format}`, () => {
     const { log, records } = ownLog(format);
     log.hide(["hidden-key", "7"]);
