@@ -51,21 +51,22 @@ async function readBody(req: IncomingMessage, { maxBytes, memory }: BodyRules, u
   let bytes = Buffer.alloc(0);
   let size = 0;
   for await (const chunk of chunksOf(req)) {
+    const next = size + chunk.length;
     upload.count(chunk.length);
-    if (size + chunk.length > maxBytes) throw tooLarge(maxBytes);
+    if (next > maxBytes) throw tooLarge(maxBytes);
     // Refused meanwhile, because it came too slowly.
     if (upload.isEnded) throw cutOff();
-    memory.grow(chunk.length);
-    if (size + chunk.length > LARGE_BYTES) await upload.begin();
-    if (size + chunk.length > bytes.length) {
+    memory.growTo(next);
+    if (next > LARGE_BYTES) await upload.begin();
+    if (next > bytes.length) {
       // The announced length is believed where there is a slot: those are few, and an announcement costs a client nothing.
       const expected = announced > LARGE_BYTES ? announced : 0;
-      const larger = Buffer.allocUnsafeSlow(Math.max(expected, 2 * bytes.length, size + chunk.length));
+      const larger = Buffer.allocUnsafeSlow(Math.max(expected, 2 * bytes.length, next));
       bytes.copy(larger);
       bytes = larger;
     }
     chunk.copy(bytes, size);
-    size += chunk.length;
+    size = next;
   }
   upload.arrived();
   return bytes.subarray(0, size);

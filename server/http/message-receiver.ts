@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { RawData, WebSocket } from "ws";
 import type { MemoryBudget, MessageMemory } from "../limits/memory-budget.ts";
-import type { MessageLimits, Release, SocketRate } from "../limits/message-limits.ts";
+import type { MessageLimits, SocketRate } from "../limits/message-limits.ts";
 import { ApiError, toApiError } from "../protocol/errors.ts";
 import { LARGE_BYTES, Upload, type UploadRules } from "./upload.ts";
 
@@ -46,7 +46,7 @@ export class MessageReceiver {
   readonly #rate: SocketRate;
   /** Bytes of the message that is arriving. Control frames, which may come between its fragments, do not count. */
   #arrived = 0;
-  #counted: CountedBytes | undefined;
+  #memory: MessageMemory | undefined;
   #upload: Upload | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** The message before. */
@@ -81,7 +81,8 @@ export class MessageReceiver {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     this.#upload?.end();
-    this.#counted?.release();
+    // The only share of what has arrived.
+    this.#memory?.share()();
     this.#ws.resume();
   }
 
@@ -89,9 +90,9 @@ export class MessageReceiver {
     if (this.#isStopped) return;
     this.#arrived += bytes;
     this.#upload?.count(bytes);
-    this.#counted ??= countedBytes(this.#options.memory);
+    this.#memory ??= this.#options.memory.openMessage();
     try {
-      this.#counted.growTo(this.#arrived);
+      this.#memory.growTo(this.#arrived);
     } catch (error) {
       this.#refuse(toApiError(error));
       return;
@@ -118,12 +119,13 @@ export class MessageReceiver {
   /** A whole message has arrived. */
   #take(data: Buffer, isBinary: boolean): void {
     const upload = this.#upload;
-    const { memory, release } = this.#counted ?? countedBytes(this.#options.memory);
+    const memory = this.#memory ?? this.#options.memory.openMessage();
+    const release = memory.share();
     clearTimeout(this.#timer);
     upload?.arrived();
     this.#arrived = 0;
     this.#upload = undefined;
-    this.#counted = undefined;
+    this.#memory = undefined;
     const end = () => {
       upload?.end();
       release();
@@ -160,27 +162,6 @@ export class MessageReceiver {
   #refuse(error: ApiError): void {
     if (!this.#isStopped) this.#replies.closeWith(error);
   }
-}
-
-interface CountedBytes {
-  memory: MessageMemory;
-  release: Release;
-  /** @throws ApiError `overloaded` */
-  growTo(bytes: number): void;
-}
-
-function countedBytes(budget: MemoryBudget): CountedBytes {
-  const memory = budget.openMessage();
-  let counted = 0;
-  return {
-    memory,
-    release: memory.share(),
-    growTo(bytes) {
-      if (bytes <= counted) return;
-      memory.grow(bytes - counted);
-      counted = bytes;
-    },
-  };
 }
 
 function notInTime(): ApiError {

@@ -12,8 +12,8 @@ const RETRY_AFTER_SECONDS = 5;
 export interface MessageMemory {
   /** For a message whose length is known in advance. @throws ApiError `overloaded` if there is no room for it now */
   expect(bytes: number): void;
-  /** Counts bytes that have arrived. @throws ApiError `overloaded`, and then they are not counted */
-  grow(bytes: number): void;
+  /** So many bytes have arrived in all. @throws ApiError `overloaded`, and then no more than before are counted */
+  growTo(bytes: number): void;
   /** The bytes stay counted until every release that was handed out has been called. */
   share(): Release;
 }
@@ -41,7 +41,6 @@ export class MemoryBudget {
 
   /** For one message. Nothing is counted yet. */
   openMessage(): MessageMemory {
-    let arrived = 0;
     let counted = 0;
     let sharers = 0;
     const refuseBeyond = (bytes: number) => {
@@ -49,12 +48,11 @@ export class MemoryBudget {
     };
     return {
       expect: refuseBeyond,
-      grow: (bytes) => {
-        refuseBeyond(arrived + bytes);
-        arrived += bytes;
-        if (arrived <= UNCOUNTED_BYTES) return;
-        this.#messageBytes += arrived - counted;
-        counted = arrived;
+      growTo: (bytes) => {
+        refuseBeyond(bytes);
+        if (bytes <= UNCOUNTED_BYTES || bytes <= counted) return;
+        this.#messageBytes += bytes - counted;
+        counted = bytes;
         this.#makeRoom();
       },
       share: () => {
@@ -63,7 +61,6 @@ export class MemoryBudget {
           if (--sharers > 0) return;
           this.#messageBytes -= counted;
           counted = 0;
-          arrived = 0;
         });
       },
     };

@@ -421,7 +421,7 @@ test("messages and remembered states never take more than the budget, the oldest
           const next = message.size + one.bytes;
           const fits = next <= FREE || others + next <= MAX;
           try {
-            message.memory.grow(one.bytes);
+            message.memory.growTo(next);
             assert.ok(fits, "refused when there is no room for all messages");
             message.size = next;
           } catch (error) {
