@@ -44,10 +44,9 @@ function reload({ server, settings, flags, read }: Reloading, env: Environment):
     const next = readSettings(nextEnv, flags);
     refuseToOpen(settings, next);
     log.hide(secretsOf(nextEnv));
-    const changes = changesOf({ settings, env }, { settings: next, env: nextEnv });
+    const sentences = changesOf({ settings, env }, { settings: next, env: nextEnv });
     const ended = server.reload(next);
-    if (ended > 0) changes.live.push(`${ended} connections and answers were ended`);
-    const sentences = [...changes.live, ...changes.fixed];
+    if (ended > 0) sentences.push(`${ended} connections and answers were ended`);
     log.notice(`SIGHUP: ${sentences.length > 0 ? sentences.join("; ") : "nothing has changed"}.`);
     return nextEnv;
   } catch (error) {
@@ -78,14 +77,14 @@ interface Known {
   env: Environment;
 }
 
-function changesOf(old: Known, next: Known): { live: string[]; fixed: string[] } {
+function changesOf(old: Known, next: Known): string[] {
   const names = new Set([...Object.keys(old.env), ...Object.keys(next.env)]);
   const changed = [...names].filter((name) => old.env[name] !== next.env[name]).sort();
   const fixed = changed.filter((name) => !isLive(name));
-  return {
-    live: changed.filter(isLive).map((name) => `${name} has changed${countOf(name, old.settings, next.settings)}`),
-    fixed: fixed.length > 0 ? [`at the next start: ${fixed.join(", ")}`] : [],
-  };
+  return [
+    ...changed.filter(isLive).map((name) => `${name} has changed${countOf(name, old.settings, next.settings)}`),
+    ...(fixed.length > 0 ? [`at the next start: ${fixed.join(", ")}`] : []),
+  ];
 }
 
 const KEY_LISTS: Readonly<Record<string, "apiKeys" | "chatKeys" | "widgetKeys">> = {

@@ -93,7 +93,7 @@ export function createHttpServer(
   server.on("connect", (req: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => socket.destroy());
     const error = new ApiError("method_not_allowed", "This server is not a proxy. Send a path, not a full address.");
-    const headers = [["allow", "GET, HEAD, POST, OPTIONS"]] as const;
+    const headers = { allow: "GET, HEAD, POST, OPTIONS" };
     sendRawError(socket, error, { requestId: requestId(req), lingerMs, headers });
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
@@ -111,7 +111,7 @@ function createDispatch(parts: HttpServerParts): (req: IncomingMessage, res: Ser
   async function handle(context: RequestContext): Promise<void> {
     const { req, res, method, path, query } = context;
     res.setHeader("x-request-id", context.id);
-    for (const [name, value] of COMMON_HEADERS) res.setHeader(name, value);
+    for (const [name, value] of Object.entries(COMMON_HEADERS)) res.setHeader(name, value);
     setCorsHeaders(origins, req.headers, res);
     refuseFaultyRequest(req);
     const match = router.find(method, path);

@@ -9,10 +9,7 @@ import { KEEP_ALIVE_FRAME } from "../protocol/sse.ts";
 import type { RequestContext } from "./request.ts";
 
 /** Headers of every answer. */
-export const COMMON_HEADERS: readonly (readonly [name: string, value: string])[] = [
-  ["x-content-type-options", "nosniff"],
-  ["referrer-policy", "no-referrer"],
-];
+export const COMMON_HEADERS = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" };
 
 export function sendJson(res: ServerResponse, status: number, body: object): void {
   res.end(startJson(res, status, body));
@@ -35,18 +32,18 @@ export function sendError({ req, res }: RequestContext, error: ApiError, lingerM
     res.destroy();
     return;
   }
-  for (const [name, value] of errorHeaders(error)) res.setHeader(name, value);
+  for (const [name, value] of Object.entries(errorHeaders(error))) res.setHeader(name, value);
   const text = startJson(res, error.status, errorBody(error));
   if (req.complete || res.shouldKeepAlive) res.end(text);
   else endWhenRead(res, text, lingerMs);
 }
 
 /** Headers that belong to an error's code: 401 names the scheme, 429 and 503 the time to wait (RFC 9110). */
-function errorHeaders({ code, retryAfter }: ApiError): [name: string, value: string][] {
-  return [
-    ...(code === "unauthorized" ? [["www-authenticate", "Bearer"] as [string, string]] : []),
-    ...(retryAfter === undefined ? [] : [["retry-after", String(Math.ceil(retryAfter))] as [string, string]]),
-  ];
+function errorHeaders({ code, retryAfter }: ApiError): Record<string, string> {
+  return {
+    ...(code === "unauthorized" ? { "www-authenticate": "Bearer" } : {}),
+    ...(retryAfter === undefined ? {} : { "retry-after": String(Math.ceil(retryAfter)) }),
+  };
 }
 
 /**
@@ -69,19 +66,19 @@ function endWhenRead(res: ServerResponse, text: string, lingerMs: number): void 
 export function sendRawError(
   socket: Duplex,
   error: ApiError,
-  { requestId, lingerMs, status = error.status, headers = [] }: RawErrorOptions,
+  { requestId, lingerMs, status = error.status, headers = {} }: RawErrorOptions,
 ): void {
   const body = JSON.stringify(errorBody(error));
-  const sent = [
+  const sent = {
     ...COMMON_HEADERS,
     ...errorHeaders(error),
     ...headers,
-    ["connection", "close"],
-    ["x-request-id", requestId],
-    ["content-type", "application/json; charset=utf-8"],
-    ["content-length", Buffer.byteLength(body)],
-  ];
-  const lines = sent.map(([name, value]) => `${name}: ${value}`);
+    connection: "close",
+    "x-request-id": requestId,
+    "content-type": "application/json; charset=utf-8",
+    "content-length": Buffer.byteLength(body),
+  };
+  const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}`);
   socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, "", body].join("\r\n"));
   // A client that does not hang up would keep the connection half open.
   const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
@@ -94,7 +91,7 @@ export interface RawErrorOptions {
   lingerMs: number;
   /** In place of the error's own. */
   status?: number;
-  headers?: readonly (readonly [name: string, value: string])[];
+  headers?: Record<string, string>;
 }
 
 /** Calls `listener` once the connection is closed, or at once if it is closed already. */

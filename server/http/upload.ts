@@ -20,7 +20,7 @@ export class Upload {
   readonly #address: string;
   readonly #onTooSlow: (error: ApiError) => void;
   readonly #ended = new AbortController();
-  #slot: Promise<Release> | undefined;
+  #slot: Promise<void> | undefined;
   #release: Release | undefined;
   #isArriving = true;
   #bytes = 0;
@@ -38,23 +38,9 @@ export class Upload {
   }
 
   /** Waits for a slot; a second call waits for the same one. @throws ApiError `overloaded` */
-  async begin(): Promise<void> {
-    if (this.#slot === undefined) {
-      const { signal } = this.#ended;
-      this.#slot = this.#rules.limits.admitUpload(this.#address, signal);
-      this.#slot.then(
-        (release) => {
-          if (signal.aborted) {
-            release();
-            return;
-          }
-          this.#release = release;
-          this.#measure();
-        },
-        () => {},
-      );
-    }
-    await this.#slot;
+  begin(): Promise<void> {
+    this.#slot ??= this.#occupySlot();
+    return this.#slot;
   }
 
   /** Bytes have arrived. */
@@ -73,6 +59,12 @@ export class Upload {
     this.arrived();
     if (!this.isEnded) this.#ended.abort(cutOff());
     this.#release?.();
+  }
+
+  async #occupySlot(): Promise<void> {
+    this.#release = await this.#rules.limits.admitUpload(this.#address, this.#ended.signal);
+    if (this.isEnded) this.#release();
+    else this.#measure();
   }
 
   #measure(): void {
