@@ -173,7 +173,7 @@ test("a duplicated tab that begins a new conversation deletes its copy, not the 
   const shown = await reload(first);
   const { original } = duplicateTab();
   const copy = await open();
-  await copy.client.reset();
+  await copy.client.session.reset();
   await new Promise(setImmediate);
   openTab(original);
   const again = await reload(shown);
@@ -202,7 +202,7 @@ test("a new conversation, and a chat that is to keep nothing, leave nothing behi
   const { server, store, first } = await chat(t);
   await ask(first, server, "Hi");
   assert.equal(store.rows.size, 1);
-  await first.client.reset();
+  await first.client.session.reset();
   assert.equal(store.rows.size, 0);
   await ask(first, server, "Again");
   first.client.saveDraft({ text: "And more", files: [] });
@@ -226,7 +226,7 @@ test("a page that is shown again has what was said on another one meanwhile", as
   first.client.suspend();
   openTab(sessionStorage as unknown as TestStorage);
   const third = await open();
-  await third.client.reset();
+  await third.client.session.reset();
   third.client.suspend();
   first.client.resume();
   await first.client.restored;

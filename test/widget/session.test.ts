@@ -41,7 +41,7 @@ test("a message is sent with the state of the last answer, and reset forgets it"
     states.push((await answer(server, done("ok", state(id)))).state);
     await ended;
   }
-  await client.reset();
+  await client.session.reset();
   client.session.send(text("Again"));
   states.push((await answer(server, done("ok"))).state);
   assert.deepEqual(states, [{}, state("resp_1"), {}]);
@@ -108,7 +108,7 @@ test("a state that the server no longer has is left out by a retry afresh, and b
   const third = client.session.retry();
   assert.deepEqual((await answer(server, failure("conversation_expired"))).state, state("1"));
   await third;
-  void client.session.retryAfresh();
+  void client.session.retry({ afresh: true });
   assert.deepEqual((await answer(server, done("ok"))).state, {});
 });
 
@@ -243,7 +243,7 @@ test("the files of messages that are gone are named, and those that a changed me
   reports.length = 0;
   await send([file("b")], first.id);
   assert.deepEqual(reports, ["gone blob:a,blob:c", "m6 done"]);
-  await client.reset();
+  await client.session.reset();
   assert.equal(reports.at(-1), "gone blob:b");
 });
 

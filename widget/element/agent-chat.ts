@@ -162,7 +162,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   async reset(): Promise<void> {
     await this.#restored();
     this.#clear();
-    await this.#client?.reset();
+    await this.#client?.session.reset();
   }
 
   /** Puts the cursor where the person goes on: the text field, or the field for the key. */
@@ -296,14 +296,8 @@ export class AgentChat extends LitElement implements PublicAgentChat {
       this.focusComposer();
     },
     stop: () => this.stop(),
-    retry: () => {
-      void this.#client?.session.retry();
-      void this.#showNewAnswer();
-    },
-    retryAfresh: () => {
-      void this.#client?.session.retryAfresh();
-      void this.#showNewAnswer();
-    },
+    retry: () => this.#retry(),
+    retryAfresh: () => this.#retry({ afresh: true }),
     edit: (message) => this.#edit(message),
     recall: () => this.#recall(),
     cancelEdit: () => this.#composer?.cancelEdit(),
@@ -363,6 +357,11 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     const unsent = session?.withdraw();
     if (unsent) this.#composer?.putBefore(unsent);
     else if (session?.canEdit(message)) this.#composer?.edit(message, session.outgoing(message));
+  }
+
+  #retry(options?: { readonly afresh: boolean }): void {
+    void this.#client?.session.retry(options);
+    void this.#showNewAnswer();
   }
 
   #recall(): void {

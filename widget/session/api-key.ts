@@ -12,6 +12,8 @@ export class ApiKey {
   readonly #storageName: string;
   #siteKey: string | undefined;
   #typed: string | undefined;
+  /** Whether it was typed in this page load, and the server has not accepted it yet. */
+  #isNew = false;
 
   constructor(server: URL) {
     // With its path: several servers behind one proxy have keys of their own.
@@ -42,11 +44,14 @@ export class ApiKey {
   /** Uses a key that the person typed, for this page load. */
   type(key: string): void {
     this.#typed = key;
+    this.#isNew = true;
   }
 
-  /** Stores the typed key for later visits, once the server has accepted it. */
-  keep(): void {
-    if (!this.isOfSite && this.#typed !== undefined) remember(this.#storageName, this.#typed);
+  /** To be called when the server has accepted the key: stores a typed one for later visits. */
+  accepted(): void {
+    if (this.isOfSite) return;
+    if (this.#isNew && this.#typed !== undefined) remember(this.#storageName, this.#typed);
+    this.#isNew = false;
   }
 
   /** Whether an error means that the person has to enter a key, or another one. A refused key is forgotten. */

@@ -168,10 +168,8 @@ export class ChatSession {
     const isComplete = decisions.length === open.size && decisions.every(({ id }) => open.delete(id));
     if (open.size > 0 || !isComplete || decisions.length === 0) return notSent("empty");
     this.#changeAnswer((answer) => reopenedAnswer(answer, decisions));
-    const { state } = this.#conversation;
-    const { transport, reconnect } = this.#options;
-    const start = { message: "", attachments: [], state, approvals: decisions };
-    return { outcome: "accepted", ended: this.#follow(new ResumableRun({ transport, reconnect, start })) };
+    const start = { message: "", attachments: [], state: this.#conversation.state, approvals: decisions };
+    return { outcome: "accepted", ended: this.#follow(new ResumableRun({ ...this.#options, start })) };
   }
 
   /** Keeps the person's rating: the same message with another `feedback`. */
@@ -189,14 +187,14 @@ export class ChatSession {
     this.#endWaiting();
   }
 
-  /** Sends the last message again, in place of its answer. */
-  async retry(): Promise<void> {
-    if (this.canRetry) await this.#repeat(false);
-  }
-
-  /** Like `retry`, as a new conversation: for a state that the server no longer has. */
-  async retryAfresh(): Promise<void> {
-    if (!this.busy) await this.#repeat(true);
+  /**
+   * Sends the last message again, in place of its answer; `afresh` as the first of a new conversation, for a state that
+   * the server no longer has.
+   */
+  async retry({ afresh = false } = {}): Promise<void> {
+    if (afresh ? this.busy : !this.canRetry) return;
+    this.#conversation.rewindAnswer(afresh);
+    await this.#follow(this.#newRun());
   }
 
   /** Removes a message that is queued, and returns it as it was to be sent. Its files are in the caller's hands. */
@@ -242,18 +240,12 @@ export class ChatSession {
     this.#options.onChange();
   }
 
-  async #repeat(afresh: boolean): Promise<void> {
-    this.#conversation.rewindAnswer(afresh);
-    await this.#follow(this.#newRun());
-  }
-
   #newRun(position?: RunPosition): ResumableRun {
-    const { transport, reconnect } = this.#options;
     if (!position) this.#reportedUntil = 0;
     // Decisions are not stored: without them, what would be sent is the message, which declines the calls.
     const isDecided = this.#conversation.lastAnswer?.blocks.some((block) => block.type === "tool" && block.approval);
     const start = isDecided ? undefined : this.#conversation.start;
-    return new ResumableRun({ transport, reconnect, start, position });
+    return new ResumableRun({ ...this.#options, start, position });
   }
 
   /** Follows a run until it has ended, or another one has its place. */
@@ -262,7 +254,7 @@ export class ChatSession {
     this.#conversation.expectAnswer();
     try {
       do {
-        if (this.#status === "locked") await this.#unlocked();
+        if (this.#status === "locked") await new Promise<void>((resolve) => (this.#endWaiting = resolve));
         if (this.#run !== run) return;
         this.#conversation.expectAnswer();
         if (this.#status !== "stopping") this.#setStatus("running");
@@ -280,12 +272,6 @@ export class ChatSession {
         this.#setStatus("idle");
       }
     }
-  }
-
-  #unlocked(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#endWaiting = resolve;
-    });
   }
 
   /** Adds the events of a run to the answer; `false` if a key is needed before its end. */
@@ -310,7 +296,7 @@ export class ChatSession {
   }
 
   #receive(event: RunEvent, run: ResumableRun): void {
-    if ((event.type === "done" || event.type === "error") && event.state) this.#conversation.advance(event.state);
+    if ((event.type === "done" || event.type === "error") && event.state) this.#conversation.state = event.state;
     const isReported = event.id !== undefined && event.id <= this.#reportedUntil;
     this.#changeAnswer((answer) => applyEvent(answer, event, Date.now(), run.reference), isReported);
     const { lastAnswer } = this.#conversation;

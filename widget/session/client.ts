@@ -33,73 +33,57 @@ export class Client {
   readonly session: ChatSession;
   readonly reconnect: ReconnectPolicy;
   readonly key: ApiKey;
+  /** What the server says of its agent; absent until it has. */
+  info: AgentInfo | undefined;
+  phase: "connecting" | "ready" | "unreachable" = "connecting";
+  /** Whether the server is being asked about a typed key. */
+  isCheckingKey = false;
   readonly #options: ClientOptions;
   readonly #transport: FallbackTransport;
   readonly #keeper: ConversationKeeper;
-  #info: AgentInfo | undefined;
-  #phase: "connecting" | "ready" | "unreachable" = "connecting";
   /** Of the conversation that was restored. */
   #agent = "";
   /** Ends the asking about the agent; absent while nothing is asked. */
   #loading: AbortController | undefined;
-  #isCheckingKey = false;
-  /** Whether the server has accepted the typed key. */
-  #isKeyProven = false;
   /** Whether the connection was opened with a key that is no longer the one to send. */
   #isConnectionStale = false;
 
   constructor(options: ClientOptions) {
-    const { server, siteKey, store = new IndexedDbStore(server) } = options;
+    const { server, id, siteKey, store = new IndexedDbStore(server), onDraft, onChange } = options;
     this.#options = options;
     this.server = server;
     this.key = new ApiKey(server);
     this.key.setSiteKey(siteKey);
-    this.reconnect = new ReconnectPolicy(options.onChange);
+    this.reconnect = new ReconnectPolicy(onChange);
     this.#transport = new FallbackTransport({
       server,
       key: () => this.key.value,
       onOpen: () => this.reconnect.opened(),
     });
     this.session = new ChatSession({
+      ...options,
       transport: this.#transport,
       reconnect: this.reconnect,
       classifyError: (error) => this.#classifyError(error),
       onChange: () => {
         this.#closeStale();
         this.#keeper.changed();
-        options.onChange();
+        onChange();
       },
-      onToken: (text, messageId) => options.onToken(text, messageId),
-      onTool: (call, messageId) => options.onTool(call, messageId),
       onAnswerEnd: (message) => {
-        if (message.status === "done") this.#keyProven();
+        if (message.status === "done") this.key.accepted();
         options.onAnswerEnd(message);
       },
-      onFilesGone: (files) => options.onFilesGone(files),
     });
     this.#keeper = new ConversationKeeper({
       server,
-      id: options.id,
+      id,
       store,
-      read: () => ({ ...this.session.data, agent: this.#info?.agent ?? this.#agent }),
+      read: () => ({ ...this.session.data, agent: this.info?.agent ?? this.#agent }),
       restore: (stored, reportedUntil, isNewer) => this.#restore(stored, reportedUntil, isNewer),
-      onDraft: options.onDraft,
-      onChange: options.onChange,
+      onDraft,
+      onChange,
     });
-  }
-
-  /** What the server says of its agent; absent until it has. */
-  get info(): AgentInfo | undefined {
-    return this.#info;
-  }
-
-  get phase(): "connecting" | "ready" | "unreachable" {
-    return this.#phase;
-  }
-
-  /** Whether the server is being asked about a typed key. */
-  get isCheckingKey(): boolean {
-    return this.#isCheckingKey;
   }
 
   /** Whether an earlier conversation is about to be shown. */
@@ -134,11 +118,6 @@ export class Client {
     this.#keeper.draft = draft;
   }
 
-  /** Starts a new conversation. Resolves when the server has forgotten the old one. */
-  reset(): Promise<void> {
-    return this.session.reset();
-  }
-
   /** A key that the site brings from now on, or an empty text; the conversation goes on. */
   setSiteKey(key: string | null | undefined): void {
     this.key.setSiteKey(key);
@@ -150,25 +129,24 @@ export class Client {
 
   /** Tries a key that the person typed; then a waiting message is sent. */
   async submitKey(key: string): Promise<void> {
-    if (this.#isCheckingKey) return;
+    if (this.isCheckingKey) return;
     this.key.type(key);
-    this.#isKeyProven = false;
     this.#transport.close();
-    this.#isCheckingKey = true;
+    this.isCheckingKey = true;
     this.#options.onChange();
     // Without an answer the next message shows whether the key is accepted.
     const answer = await this.#transport.check().then(
       (refusal) => ({ refusal }),
       () => undefined,
     );
-    this.#isCheckingKey = false;
+    this.isCheckingKey = false;
     if (answer?.refusal) this.#asksForKey(answer.refusal);
     // A refused key is forgotten, and the person may have forgotten it meanwhile.
     if (!this.key.value) {
       this.#options.onChange();
       return;
     }
-    if (answer) this.#keyProven();
+    if (answer) this.key.accepted();
     this.#unlock();
   }
 
@@ -176,7 +154,7 @@ export class Client {
   forgetKey(): void {
     this.key.forget();
     this.#transport.close();
-    if (this.#info?.auth_required) this.key.prompt = "required";
+    if (this.info?.auth_required) this.key.prompt = "required";
     this.#options.onChange();
   }
 
@@ -211,36 +189,37 @@ export class Client {
     this.#keeper.close();
   }
 
-  /** Asks again and again, until the server answers. */
+  /** Asks about the agent, again and again until the server answers. */
   async #load(): Promise<void> {
-    if (this.#info || this.#loading) return;
+    if (this.info || this.#loading) return;
     this.#loading = new AbortController();
     const { signal } = this.#loading;
-    while (!(await this.#fetchInfo(signal)) && !signal.aborted) await this.reconnect.wait();
-    if (!signal.aborted) this.#loading = undefined;
+    for (;;) {
+      const info = await fetchAgentInfo(this.server, signal).catch(() => undefined);
+      // The element has left the page, or has another server by now.
+      if (signal.aborted) return;
+      if (info) {
+        this.#loading = undefined;
+        await this.#begin(info);
+        return;
+      }
+      // Down, blocked or not a chat server: for the person it is the same, with one way out.
+      this.phase = "unreachable";
+      this.#options.onChange();
+      await this.reconnect.wait();
+    }
   }
 
-  /** Returns whether the server has answered. */
-  async #fetchInfo(signal: AbortSignal): Promise<boolean> {
-    const info = await fetchAgentInfo(this.server, signal).catch(() => undefined);
-    // The element has left the page, or has another server by now.
-    if (signal.aborted) return false;
-    if (!info) {
-      // Down, blocked or not a chat server: for the person it is the same, with one way out.
-      this.#phase = "unreachable";
-      this.#options.onChange();
-      return false;
-    }
+  async #begin(info: AgentInfo): Promise<void> {
     this.reconnect.succeeded();
-    this.#info = info;
-    this.#phase = "ready";
+    this.info = info;
+    this.phase = "ready";
     if (this.#isOtherAgent(this.#agent)) void this.session.reset();
     if (info.auth_required && this.key.value === undefined) this.key.prompt = "required";
     this.#options.onChange();
     this.#options.onReady(info);
     await this.restored;
     if (!this.key.prompt) this.session.unlock();
-    return true;
   }
 
   #restore(stored: Restored, reportedUntil: number, isNewer: boolean): void {
@@ -251,12 +230,12 @@ export class Client {
     this.session.restore(stored, reportedUntil);
     if (!isNewer) return;
     this.#transport.close();
-    if (this.#info && !this.key.prompt) this.session.unlock();
+    if (this.info && !this.key.prompt) this.session.unlock();
   }
 
   /** Whether the conversation was with another agent at this address: this one knows nothing of it. */
   #isOtherAgent(agent: string): boolean {
-    return this.#info !== undefined && agent !== "" && agent !== this.#info.agent;
+    return this.info !== undefined && agent !== "" && agent !== this.info.agent;
   }
 
   /** Closes a connection that was opened with another key, unless an answer comes over it. */
@@ -264,12 +243,6 @@ export class Client {
     if (!this.#isConnectionStale || this.session.status === "running") return;
     this.#isConnectionStale = false;
     this.#transport.close();
-  }
-
-  #keyProven(): void {
-    if (this.#isKeyProven) return;
-    this.#isKeyProven = true;
-    this.key.keep();
   }
 
   #unlock(): void {

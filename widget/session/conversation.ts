@@ -36,41 +36,25 @@ export interface ConversationData {
 }
 
 export class Conversation implements ConversationData {
-  #messages: readonly Message[] = [];
-  #state: ConversationState = {};
-  #statesBefore = new Map<string, StateSnapshot>();
+  messages: readonly Message[] = [];
+  state: ConversationState = {};
+  statesBefore = new Map<string, StateSnapshot>();
+  isCut = false;
   #attachments = new Map<string, readonly Attachment[]>();
-  #isCut = false;
   #count = 0;
-
-  get messages(): readonly Message[] {
-    return this.#messages;
-  }
-
-  get state(): ConversationState {
-    return this.#state;
-  }
-
-  get statesBefore(): ReadonlyMap<string, StateSnapshot> {
-    return this.#statesBefore;
-  }
-
-  get isCut(): boolean {
-    return this.#isCut;
-  }
 
   /** The state that an earlier message was sent with; without one, that of the next. */
   stateFor(id: string | undefined): ConversationState {
-    return id ? stateOf(this.#statesBefore.get(id), this.#state) : this.#state;
+    return id ? stateOf(this.statesBefore.get(id), this.state) : this.state;
   }
 
   get lastQuestion(): UserMessage | undefined {
-    return this.#messages.findLast((message) => message.role === "user");
+    return this.messages.findLast((message) => message.role === "user");
   }
 
   /** The answer to the last message of the person. */
   get lastAnswer(): AssistantMessage | undefined {
-    const last = this.#messages.at(-1);
+    const last = this.messages.at(-1);
     return last?.role === "assistant" ? last : undefined;
   }
 
@@ -79,12 +63,12 @@ export class Conversation implements ConversationData {
     const question = this.lastQuestion;
     if (!question || !this.canRepeat(question)) return undefined;
     const { text: message, attachments } = this.outgoing(question);
-    return { message, attachments, state: this.#state };
+    return { message, attachments, state: this.state };
   }
 
   /** Whether a message can be sent again as it was: with the same state and files. */
   canRepeat({ id, files }: UserMessage): boolean {
-    return this.#statesBefore.has(id) && (files.length === 0 || this.#attachments.has(id));
+    return this.statesBefore.has(id) && (files.length === 0 || this.#attachments.has(id));
   }
 
   /** A message as it was sent; without its files if they are no longer here. */
@@ -97,51 +81,46 @@ export class Conversation implements ConversationData {
     const id = this.#nextId();
     // A file of the composer holds its bytes: the message has only what it shows.
     const shown = files.map(({ name, mediaType, size, previewUrl }) => ({ name, mediaType, size, previewUrl }));
-    this.#statesBefore.set(id, snapshotOf(this.#state));
+    this.statesBefore.set(id, snapshotOf(this.state));
     this.#keepAttachments(id, attachments);
-    this.#messages = [...this.#messages, { role: "user", id, text, files: shown }];
+    this.messages = [...this.messages, { role: "user", id, text, files: shown }];
   }
 
   /** Adds an empty answer to the last message; one that has begun goes on. */
   expectAnswer(): void {
-    if (!this.lastAnswer) this.#messages = [...this.#messages, emptyAnswer(this.#nextId())];
+    if (!this.lastAnswer) this.messages = [...this.messages, emptyAnswer(this.#nextId())];
   }
 
   changeAnswer(change: (message: AssistantMessage) => AssistantMessage): void {
     const answer = this.lastAnswer;
-    if (answer) this.#messages = [...this.#messages.slice(0, -1), change(answer)];
+    if (answer) this.messages = this.messages.with(-1, change(answer));
   }
 
   dropAnswer(): void {
-    if (this.lastAnswer) this.#messages = this.#messages.slice(0, -1);
+    if (this.lastAnswer) this.messages = this.messages.slice(0, -1);
   }
 
   /** Puts a message in the place of the one with the same id. */
   replace(changed: Message): void {
-    this.#messages = this.#messages.map((message) => (message.id === changed.id ? changed : message));
-  }
-
-  /** Goes on from a state that the server returned. */
-  advance(state: ConversationState): void {
-    this.#state = state;
+    this.messages = this.messages.map((message) => (message.id === changed.id ? changed : message));
   }
 
   /** Removes a message of the person and all after it. */
   rewind(id: string): void {
-    const at = this.#messages.findIndex((message) => message.id === id);
+    const at = this.messages.findIndex((message) => message.id === id);
     if (at === -1) return;
-    for (const { id: removed } of this.#messages.slice(at)) this.#attachments.delete(removed);
-    this.#messages = this.#messages.slice(0, at);
-    this.#state = this.stateFor(id);
+    for (const { id: removed } of this.messages.slice(at)) this.#attachments.delete(removed);
+    this.messages = this.messages.slice(0, at);
+    this.state = this.stateFor(id);
   }
 
   /** Removes the last answer, to have the message answered again; `afresh` as the first of a new conversation. */
   rewindAnswer(afresh: boolean): void {
     const question = this.lastQuestion;
     if (!question) return;
-    if (afresh) this.#statesBefore.set(question.id, {});
-    this.#messages = this.#messages.slice(0, this.#messages.indexOf(question) + 1);
-    this.#state = this.stateFor(question.id);
+    if (afresh) this.statesBefore.set(question.id, {});
+    this.messages = this.messages.slice(0, this.messages.indexOf(question) + 1);
+    this.state = this.stateFor(question.id);
   }
 
   clear(): void {
@@ -149,11 +128,11 @@ export class Conversation implements ConversationData {
   }
 
   restore({ messages, state, statesBefore, isCut }: ConversationData): void {
-    this.#messages = messages;
-    this.#state = state;
-    this.#statesBefore = new Map(statesBefore);
+    this.messages = messages;
+    this.state = state;
+    this.statesBefore = new Map(statesBefore);
     this.#attachments.clear();
-    this.#isCut = isCut;
+    this.isCut = isCut;
     this.#count = Math.max(this.#count, Number(messages.at(-1)?.id.slice(1) ?? 0));
   }
 

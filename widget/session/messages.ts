@@ -117,14 +117,13 @@ export function applyEvent(
       return { ...message, blocks: appendThinking(blocks, event.data, now) };
     case "tool_call": {
       const { id: callId, tool, arguments: args } = event.data;
-      return {
-        ...message,
-        blocks: putTool(endThinking(blocks, now), { callId, tool, arguments: args, status: "running" }),
-      };
+      const call = { type: "tool", callId, tool, arguments: args, status: "running" } as const;
+      return { ...message, blocks: putTool(endThinking(blocks, now), call) };
     }
     case "tool_approval": {
       const { id: callId, tool, arguments: args, text, expires_at } = event.data;
-      const call = { callId, tool, arguments: args, status: "waiting", approval: { text, expires_at } } as const;
+      const approval = { text, expires_at };
+      const call = { type: "tool", callId, tool, arguments: args, status: "waiting", approval } as const;
       return { ...message, blocks: putTool(endThinking(blocks, now), call) };
     }
     case "tool_result":
@@ -187,55 +186,53 @@ export function exchangesOf(messages: readonly Message[]): readonly Exchange[] {
   return exchanges;
 }
 
-function replaceLast(blocks: readonly Block[], block: Block): readonly Block[] {
-  return [...blocks.slice(0, -1), block];
-}
-
 function appendText(blocks: readonly Block[], text: string): readonly Block[] {
   const last = blocks.at(-1);
-  if (last?.type === "text") return replaceLast(blocks, { ...last, text: last.text + text });
+  if (last?.type === "text") return blocks.with(-1, { ...last, text: last.text + text });
   return [...blocks, { type: "text", text }];
 }
 
 function appendThinking(blocks: readonly Block[], text: string, now: number): readonly Block[] {
   const last = blocks.at(-1);
-  if (last?.type === "thinking" && last.endedAt === undefined) {
-    return replaceLast(blocks, { ...last, text: last.text + text });
-  }
+  if (isThinking(last)) return blocks.with(-1, { ...last, text: last.text + text });
   return [...blocks, { type: "thinking", text, startedAt: now }];
 }
 
 /** A call has one row: an approved one goes on in the row in which it waited. */
-function putTool(blocks: readonly Block[], call: Omit<ToolBlock, "type">): readonly Block[] {
-  const isKnown = (block: Block) =>
-    block.type === "tool" && block.callId === call.callId && block.approval !== undefined;
-  if (!blocks.some(isKnown)) return [...blocks, { type: "tool", ...call }];
-  return blocks.map((block) => (isKnown(block) ? ({ ...block, ...call } as ToolBlock) : block));
+function putTool(blocks: readonly Block[], call: ToolBlock): readonly Block[] {
+  const index = blocks.findIndex((block) => isCall(block, call.callId) && block.approval !== undefined);
+  return index === -1 ? [...blocks, call] : blocks.with(index, { ...blocks[index], ...call });
 }
 
 function putResult(blocks: readonly Block[], result: FinishedToolCall): readonly Block[] {
   const { id: callId, tool, output, status, duration_ms: durationMs } = result;
-  const at = blocks.findIndex((block) => block.type === "tool" && block.callId === callId);
+  const index = blocks.findIndex((block) => isCall(block, callId));
+  const call = blocks[index] as ToolBlock | undefined;
   // The call was lost, for example in an event of a kind that this version does not know: the result still has its row.
-  if (at === -1) return [...blocks, { type: "tool", callId, tool, arguments: "", output, status, durationMs }];
-  return blocks.map((block) => {
-    if (block.type !== "tool" || block.callId !== callId) return block;
-    const wasStopped = block.status === "stopped" && status === "failed";
-    return { ...block, output, durationMs, status: wasStopped ? "stopped" : status };
-  });
+  if (!call) return [...blocks, { type: "tool", callId, tool, arguments: "", output, status, durationMs }];
+  const wasStopped = call.status === "stopped" && status === "failed";
+  return blocks.with(index, { ...call, output, durationMs, status: wasStopped ? "stopped" : status });
+}
+
+function isCall(block: Block, callId: string): block is ToolBlock {
+  return block.type === "tool" && block.callId === callId;
+}
+
+/** Whether the model is still thinking. */
+function isThinking(block: Block | undefined): block is ThinkingBlock {
+  return block?.type === "thinking" && block.endedAt === undefined;
 }
 
 /** Ends the thinking that another kind of event follows. */
 function endThinking(blocks: readonly Block[], now: number): readonly Block[] {
   const last = blocks.at(-1);
-  if (last?.type !== "thinking" || last.endedAt !== undefined) return blocks;
-  return replaceLast(blocks, { ...last, endedAt: now });
+  return isThinking(last) ? blocks.with(-1, { ...last, endedAt: now }) : blocks;
 }
 
 function endTools(blocks: readonly Block[], open: readonly ToolStatus[]): readonly Block[] {
-  const isOpen = (block: Block) => block.type === "tool" && open.includes(block.status);
-  if (!blocks.some(isOpen)) return blocks;
-  return blocks.map((block) => (isOpen(block) ? ({ ...block, status: "stopped" } as ToolBlock) : block));
+  return blocks.map((block) =>
+    block.type === "tool" && open.includes(block.status) ? { ...block, status: "stopped" } : block,
+  );
 }
 
 function endAll(blocks: readonly Block[], now: number): readonly Block[] {
