@@ -246,6 +246,8 @@ test("where the socket is blocked messages go over HTTP, and the socket is tried
   assert.deepEqual(await ask("third"), ["http", "Bearer k"], "no message waits for the socket");
   const socket = openedSockets.at(-1) ?? assert.fail();
   if (socket.readyState !== socket.OPEN) await once(socket, "open");
+  // The transport has noticed it after its own listeners have run.
+  await new Promise(setImmediate);
   assert.deepEqual(await ask("fourth"), ["socket", undefined]);
 });
 

@@ -1,11 +1,32 @@
 /** Runs over `WS /ws/chat`. Connects on first need, and again after the connection broke. */
 
+import type { SocketRequest } from "../../server/protocol/chat.ts";
+import { CLOSE } from "../../server/protocol/close-codes.ts";
+import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { ErrorEvent } from "../../server/protocol/events.ts";
-import { SocketConnection } from "./socket-connection.ts";
-import { type Endpoint, isResume, type RunEvent, type RunRequest, type Transport } from "./transport.ts";
+import { parseEvent, type SocketMessage } from "./parse-event.ts";
+import {
+  ANSWER_WITHIN_MS,
+  type ApprovalDecision,
+  type Endpoint,
+  isResume,
+  isTerminal,
+  type RunEvent,
+  type RunRequest,
+  SILENCE_MS,
+  type Transport,
+  TransportError,
+  type TransportErrorCode,
+} from "./transport.ts";
 
 /** Unused for so long, a connection may have died in a sleep of the machine without an event. */
 const FRESH_MS = 300_000;
+
+/** A proxy that swallows the upgrade does not answer at all: it is given up, and HTTP is tried. */
+const OPEN_WITHIN_MS = 6_000;
+
+/** More than a connection sends in one go. */
+const MUCH_UNSENT = 65_536;
 
 export class WebSocketTransport implements Omit<Transport, "cancel"> {
   readonly #endpoint: Endpoint;
@@ -44,7 +65,6 @@ export class WebSocketTransport implements Omit<Transport, "cancel"> {
   }
 
   async clear(): Promise<void> {
-    this.#sender?.leaveRun();
     // Without a connection there is nothing to forget.
     const connection = await this.#connection?.catch(() => undefined);
     await connection?.clear();
@@ -66,15 +86,198 @@ export class WebSocketTransport implements Omit<Transport, "cancel"> {
     if (existing?.isOpen && Date.now() < this.#usedAt + FRESH_MS) return existing;
     existing?.close();
     this.#usedAt = Date.now();
-    return SocketConnection.open(this.#url());
-  }
-
-  #url(): URL {
     const url = new URL("ws/chat", this.#endpoint.server);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     // [contract] A browser cannot set headers on a socket: the key travels in the query.
     const key = this.#endpoint.key();
     if (key !== undefined) url.searchParams.set("key", key);
-    return url;
+    return openConnection(url);
   }
+}
+
+/** Rejects with `unreachable` if no connection can be opened. */
+async function openConnection(url: URL): Promise<SocketConnection> {
+  try {
+    // A page on HTTPS may not connect to ws://: the browser throws at once.
+    const socket = new WebSocket(url);
+    const connection = new SocketConnection(socket);
+    const timer = setTimeout(() => socket.close(), OPEN_WITHIN_MS);
+    await new Promise((resolve, reject) => {
+      socket.addEventListener("open", resolve);
+      socket.addEventListener("error", reject);
+    }).finally(() => clearTimeout(timer));
+    return connection;
+  } catch (cause) {
+    throw new TransportError("unreachable", { cause });
+  }
+}
+
+/** Why a connection has ended: an error of the server if it named its reason, else a failure of the connection. */
+type ConnectionEnd = ErrorEvent | TransportError;
+
+type Request = SocketRequest & { approvals?: readonly ApprovalDecision[] };
+
+/** The run that the connection carries. */
+interface ActiveRun {
+  readonly onEvent: (event: RunEvent) => void;
+  /** Ends the run's promise: without an error after the terminal event, and where the run was cleared. */
+  readonly settle: (error?: TransportError) => void;
+}
+
+/** One WebSocket, from its opening to its end. Carries at most one run at a time. */
+class SocketConnection {
+  readonly #socket: WebSocket;
+  #end: ConnectionEnd | undefined;
+  /** The last error event: a refusal arrives both as an event and as a close code. */
+  #lastError: ErrorEvent | undefined;
+  #run: ActiveRun | undefined;
+  #cleared: ((refusal?: ErrorEvent) => void) | undefined;
+  #hasReceived = false;
+  #wasUnsent = 0;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.addEventListener("message", ({ data }) => this.#receive(String(data)));
+    socket.addEventListener("close", ({ code }) => this.#finish(endOf(code, this.#lastError)));
+  }
+
+  get isOpen(): boolean {
+    return this.#end === undefined && this.#socket.readyState === WebSocket.OPEN;
+  }
+
+  /** Characters that have not been sent yet; none after the end, which nothing follows. */
+  get unsent(): number {
+    return this.#end ? 0 : this.#socket.bufferedAmount;
+  }
+
+  /** See `Transport.run`. */
+  async run(request: Request, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
+    const silence = setInterval(() => this.#isSilent() && this.close("silent"), SILENCE_MS);
+    let deadline: ReturnType<typeof setTimeout> | undefined;
+    let run: ActiveRun | undefined;
+    const stop = () => {
+      // A run that was cleared is over already.
+      if (this.#run !== run) return;
+      // The request to stop would arrive behind all of that. Closing the connection ends both; the run is cancelled.
+      if (this.unsent > MUCH_UNSENT) {
+        this.close();
+        return;
+      }
+      this.#send({ type: "stop" });
+      deadline = setTimeout(() => {
+        run?.settle();
+        this.close();
+      }, ANSWER_WITHIN_MS);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      await new Promise<void>((resolve, reject) => {
+        run = { onEvent, settle: (error) => (error ? reject(error) : resolve()) };
+        this.#run = run;
+        if (this.#end) this.#endRun(this.#end);
+        else this.#send(request);
+      });
+    } finally {
+      clearInterval(silence);
+      clearTimeout(deadline);
+      signal.removeEventListener("abort", stop);
+      if (this.#run === run) this.#run = undefined;
+    }
+  }
+
+  /** Makes the server forget the conversation. Resolves with its error if it closes the connection instead. */
+  clear(): Promise<ErrorEvent | undefined> {
+    this.#run?.settle();
+    this.#run = undefined;
+    if (this.#end) return Promise.resolve(this.#refusal);
+    return new Promise((resolve) => {
+      const deadline = setTimeout(() => this.close(), ANSWER_WITHIN_MS);
+      this.#cleared?.();
+      this.#cleared = (refusal) => {
+        clearTimeout(deadline);
+        this.#cleared = undefined;
+        resolve(refusal);
+      };
+      this.#send({ type: "clear" });
+    });
+  }
+
+  close(code: TransportErrorCode = "connection_lost"): void {
+    this.#finish(new TransportError(code));
+    this.#socket.close();
+  }
+
+  /** A connection that is closing drops the request: then its end settles the run. */
+  #send(request: Request): void {
+    this.#socket.send(JSON.stringify(request));
+  }
+
+  /** Whether nothing has arrived, and nothing of what is to be sent has left, since this was asked last. */
+  #isSilent(): boolean {
+    const { unsent } = this;
+    const isSilent = !this.#hasReceived && unsent === this.#wasUnsent;
+    this.#hasReceived = false;
+    this.#wasUnsent = unsent;
+    return isSilent;
+  }
+
+  #receive(json: string): void {
+    if (this.#end) return;
+    this.#hasReceived = true;
+    let event: SocketMessage | undefined;
+    try {
+      event = parseEvent(json);
+    } catch {
+      this.close("unreadable");
+      return;
+    }
+    if (!event) return;
+    if (event.type === "cleared") {
+      this.#cleared?.();
+      return;
+    }
+    if (event.type === "error") this.#lastError = event;
+    this.#deliver(event);
+  }
+
+  #deliver(event: RunEvent): void {
+    const run = this.#run;
+    if (isTerminal(event)) this.#run = undefined;
+    run?.onEvent(event);
+    if (isTerminal(event)) run?.settle();
+  }
+
+  #finish(end: ConnectionEnd): void {
+    if (this.#end) return;
+    this.#end = end;
+    this.#endRun(end);
+    this.#cleared?.(this.#refusal);
+  }
+
+  get #refusal(): ErrorEvent | undefined {
+    return this.#end instanceof TransportError ? undefined : this.#end;
+  }
+
+  #endRun(end: ConnectionEnd): void {
+    if (end instanceof TransportError) this.#run?.settle(end);
+    else this.#deliver(end);
+  }
+}
+
+/** What a close code means, and whether sending again may help. */
+const REASONS: Record<number, readonly [code: ErrorCode, retryable: boolean]> = {
+  [CLOSE.UNAUTHORIZED]: ["unauthorized", false],
+  [CLOSE.FORBIDDEN]: ["forbidden", false],
+  [CLOSE.RATE_LIMITED]: ["rate_limited", true],
+  [CLOSE.TOO_LARGE]: ["request_too_large", false],
+};
+
+function endOf(closeCode: number, lastError: ErrorEvent | undefined): ConnectionEnd {
+  // A server that stops says so in an event. Firefox closes the connections of a page that is left with the same code,
+  // and the next page goes on with the answer.
+  if (closeCode === CLOSE.SHUTTING_DOWN && lastError?.code === "shutting_down") return lastError;
+  const reason = REASONS[closeCode];
+  if (!reason) return new TransportError("connection_lost");
+  const [code, retryable] = reason;
+  return lastError?.code === code ? lastError : { type: "error", data: "", code, retryable };
 }
