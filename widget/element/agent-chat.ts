@@ -3,7 +3,7 @@ import type { Composer } from "../composer/composer.ts";
 import { FileDrop } from "../composer/file-drop.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
-import type { ApprovalDecision, SendOptions, SendOutcome, SendResult } from "../session/chat-session.ts";
+import type { ApprovalDecision, ChatSession, SendOptions, SendOutcome, SendResult } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";
 import type { OutgoingMessage } from "../session/conversation.ts";
 import type { TranscriptFormat } from "../session/export.ts";
@@ -123,85 +123,68 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     new VisualViewportController(this, () => (this.page ? this.renderRoot.querySelector<HTMLElement>(".chat") : null));
   }
 
-  /**
-   * Sends a message as if the person had typed it; resolves when the answer is over, rejects if there is to be none.
-   */
+  // `public-types.ts` says what the public methods do.
+
   async send(text: string): Promise<void> {
     const stops = this.#stops;
     await this.#restored();
     if (text.trim() === "") throw new TypeError("send: text must not be empty");
-    const session = this.#client?.session;
-    if (!session) throw new Error("send: the element is not in a page, or has no server");
+    const session = this.#sessionFor("send");
     const { outcome, ended } = this.#send({ text: text.trim(), attachments: [], files: [] });
     if (outcome !== "accepted") throw new Error(`cannot send while the session is ${session.status}`);
     if (this.#stops > stops) this.stop();
     await ended;
   }
 
-  /**
-   * Answers the tool calls that wait for approval, each of them exactly once; resolves when the answer that goes on
-   * with them is over, rejects if there is none.
-   */
   async decide(decisions: readonly ApprovalDecision[]): Promise<void> {
     await this.#restored();
-    const session = this.#client?.session;
-    if (!session) throw new Error("decide: the element is not in a page, or has no server");
+    const session = this.#sessionFor("decide");
     const { outcome, ended } = session.decide(decisions);
     if (outcome === "busy") throw new Error(`cannot decide while the session is ${session.status}`);
     if (outcome !== "accepted") throw new TypeError("decide: there must be one decision for each call that waits");
     await ended;
   }
 
-  /** Stops the running answer, or that to a message which is about to be sent; what was said so far stays. */
   stop(): void {
     this.#stops += 1;
     this.#client?.session.stop();
   }
 
-  /** Starts a new conversation. Resolves when the server has forgotten the old one. */
   async reset(): Promise<void> {
     await this.#restored();
     this.#clear();
     await this.#client?.session.reset();
   }
 
-  /** Puts the cursor where the person goes on: the text field, or the field for the key. */
   focusComposer(): void {
     const keyField = this.shadowRoot?.querySelector<HTMLElement>("#key");
     if (keyField) keyField.focus({ preventScroll: true });
     else this.#composer?.focus();
   }
 
-  /** Puts a text into the text field, in place of what is there, for the person to send. */
   setDraft(text: string): void {
     void this.#withComposer((composer) => {
       composer.draft = text;
     });
   }
 
-  /** Adds files to the message that is being written; resolves when they are read. What is refused is said in place. */
   async attach(files: Iterable<File>): Promise<void> {
     const list = [...files];
     await this.#withComposer((composer) => composer.addFiles(list));
   }
 
-  /** Resolves to the conversation as it is shown, as a text; rejects for another format. */
   async exportTranscript(format: TranscriptFormat): Promise<string> {
     await this.#restored();
     const { strings, modes } = this.#context;
-    const shown = this.#messages.map((message) => withoutHidden(message, modes));
+    const messages = this.#messages;
     const { exportTranscript } = await transcripts.load();
-    return exportTranscript(format, shown, {
+    return exportTranscript(format, messages, modes, {
       you: strings.you,
       agent: strings.agentSaid(modes.agent),
       failure: (failure) => failureText(failure, strings),
     });
   }
 
-  /**
-   * Offers messages to send with one click, until one is sent or the conversation begins anew; an empty list offers
-   * none.
-   */
   suggest(texts: Iterable<string>): void {
     if (typeof texts === "string") throw new TypeError("suggest: texts must be a list of strings");
     this.suggested = [...texts].map(String);
@@ -227,6 +210,11 @@ export class AgentChat extends LitElement implements PublicAgentChat {
 
   get #messages(): readonly Message[] {
     return this.#client?.session.messages ?? [];
+  }
+
+  #sessionFor(method: string): ChatSession {
+    if (!this.#client) throw new Error(`${method}: the element is not in a page, or has no server`);
+    return this.#client.session;
   }
 
   protected override createRenderRoot(): HTMLElement | DocumentFragment {
@@ -489,13 +477,6 @@ const NO_ACTIONS: readonly never[] = [];
 
 function isFinishedAnswer(message: Message): boolean {
   return message.role === "assistant" && message.status !== "streaming";
-}
-
-/** A message without the steps that are hidden. */
-function withoutHidden(message: Message, { thinking, tools }: ChatModes): Message {
-  if (message.role === "user") return message;
-  const hidden = { text: false, thinking: thinking === "hidden", tool: tools === "hidden" };
-  return { ...message, blocks: message.blocks.filter(({ type }) => !hidden[type]) };
 }
 
 function hasSameEntries<Shape extends object>(a: Shape, b: Shape): boolean {

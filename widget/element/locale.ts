@@ -8,37 +8,25 @@ const WAIT_MS = 3_000;
 
 /** In which language an element speaks, and in which direction that is written. */
 export class LocaleController implements ReactiveController {
-  readonly #host: ReactiveControllerHost & HTMLElement;
-  readonly #watcher = new MutationObserver(() => this.#update());
-  #locale: Locale = en;
-  #own: StringsOverride | undefined;
-  #strings: Strings = en;
-  #direction: "ltr" | "rtl" = "ltr";
-  #tag: string | undefined;
-  #loading = new AbortController();
-  #ready: Promise<unknown> = Promise.resolve();
-
-  constructor(host: ReactiveControllerHost & HTMLElement) {
-    this.#host = host;
-    host.addController(this);
-  }
-
   /** Another object means other texts. */
-  get strings(): Strings {
-    return this.#strings;
-  }
-
-  get direction(): "ltr" | "rtl" {
-    return this.#direction;
-  }
-
+  strings: Strings = en;
+  direction: "ltr" | "rtl" = "ltr";
   /**
    * Resolves when the texts are there, cannot be loaded or take too long: to draw before would flash in English. And
    * not in the same task: to run the script and to draw at once would hold a phone up for longer than a person should
    * notice.
    */
-  get ready(): Promise<unknown> {
-    return this.#ready;
+  ready: Promise<unknown> = Promise.resolve();
+  readonly #host: ReactiveControllerHost & HTMLElement;
+  readonly #watcher = new MutationObserver(() => this.#update());
+  #locale: Locale = en;
+  #override: StringsOverride | undefined;
+  #tag: string | undefined;
+  #loading = new AbortController();
+
+  constructor(host: ReactiveControllerHost & HTMLElement) {
+    this.#host = host;
+    host.addController(this);
   }
 
   hostConnected(): void {
@@ -58,15 +46,15 @@ export class LocaleController implements ReactiveController {
 
   /** Texts of the site's own, for what it wants to say differently. */
   override(texts: StringsOverride | undefined): void {
-    this.#own = texts;
+    this.#override = texts;
     this.#compose();
   }
 
   /** The nearest element that names a language decides, and without one the browser's setting. */
   #update(): void {
     const [tag, direction] = languageAt(this.#host);
-    if (direction !== this.#direction) {
-      this.#direction = direction;
+    if (direction !== this.direction) {
+      this.direction = direction;
       this.#host.requestUpdate();
     }
     if (tag === this.#tag) return;
@@ -75,7 +63,7 @@ export class LocaleController implements ReactiveController {
     this.#loading = new AbortController();
     const { signal } = this.#loading;
     const isDecided = new Promise<void>((resolve) => void this.#load(tag, signal, resolve).then(resolve));
-    this.#ready = Promise.race([isDecided, pause(WAIT_MS)]).then(() => pause(0));
+    this.ready = Promise.race([isDecided, pause(WAIT_MS)]).then(() => pause(0));
   }
 
   async #load(tag: string, signal: AbortSignal, onFailure: () => void): Promise<void> {
@@ -88,7 +76,7 @@ export class LocaleController implements ReactiveController {
   }
 
   #compose(): void {
-    this.#strings = stringsOf(this.#locale, this.#own);
+    this.strings = stringsOf(this.#locale, this.#override);
   }
 }
 

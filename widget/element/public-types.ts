@@ -5,35 +5,33 @@
 
 import type { AgentInfo, FinishReason } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
-import type { StringsOverride } from "../i18n/strings.ts";
-import type { BlockRenderers } from "../markdown/renderers.ts";
-import type { ComposerAction, ToolRenderers } from "../ui/chat-part.ts";
+import type { Strings, StringsOverride } from "../i18n/strings.ts";
+import type { BlockRenderers, RenderBlock, RenderedBlock } from "../markdown/renderers.ts";
+import type { ApprovalDecision } from "../session/chat-session.ts";
+import type { TranscriptFormat } from "../session/export.ts";
+import type { FeedbackReason } from "../session/messages.ts";
+import type { ComposerAction, ComposerPort, ToolCall, ToolRenderers } from "../ui/chat-part.ts";
 
-export type { AgentInfo, FinishReason } from "../../server/protocol/chat.ts";
-export type { ErrorCode } from "../../server/protocol/errors.ts";
-export type { Strings, StringsOverride } from "../i18n/strings.ts";
-export type { BlockRenderers, RenderBlock, RenderedBlock } from "../markdown/renderers.ts";
-export type { ComposerAction, ComposerPort, ToolCall, ToolRenderers } from "../ui/chat-part.ts";
-
-/** `markdown` is to be read, `json` for programs. */
-export type TranscriptFormat = "markdown" | "json";
+export type {
+  AgentInfo,
+  ApprovalDecision,
+  BlockRenderers,
+  ComposerAction,
+  ComposerPort,
+  ErrorCode,
+  FeedbackReason,
+  FinishReason,
+  RenderBlock,
+  RenderedBlock,
+  Strings,
+  StringsOverride,
+  ToolCall,
+  ToolRenderers,
+  TranscriptFormat,
+};
 
 /** How thoughts or tool calls are shown: open while they stream, open at first, closed at first, or not at all. */
 export type StepMode = "auto" | "open" | "closed" | "hidden";
-
-/** What was wrong with an answer. */
-export type FeedbackReason = "incorrect" | "incomplete" | "off_topic" | "harmful";
-
-/** The person's answer to a tool call that needs approval. */
-export interface ApprovalDecision {
-  /** The `callId` of the call. */
-  readonly id: string;
-  readonly approved: boolean;
-  /** Why it was declined, for the model. */
-  readonly reason?: string;
-  /** Changed arguments, as one JSON text, for a tool that lets them be edited. */
-  readonly arguments?: string;
-}
 
 // Begin of what `npm run docs` writes from properties.ts.
 

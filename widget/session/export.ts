@@ -16,12 +16,30 @@ export interface TranscriptTexts {
 
 const writers = { markdown: asMarkdown, json: asJson };
 
+/** How steps are shown: what is `hidden` is not exported. */
+export interface StepModes {
+  readonly thinking: string;
+  readonly tools: string;
+}
+
 /** Throws a `TypeError` for a format that is neither `markdown` nor `json`. */
-export function exportTranscript(format: string, messages: readonly Message[], texts: TranscriptTexts): string {
+export function exportTranscript(
+  format: string,
+  messages: readonly Message[],
+  modes: StepModes,
+  texts: TranscriptTexts,
+): string {
   if (!Object.hasOwn(writers, format)) {
     throw new TypeError(`exportTranscript: format must be markdown or json, not "${format}"`);
   }
-  return writers[format as TranscriptFormat](messages, texts);
+  const shown = messages.map((message) => withoutHidden(message, modes));
+  return writers[format as TranscriptFormat](shown, texts);
+}
+
+function withoutHidden(message: Message, { thinking, tools }: StepModes): Message {
+  if (message.role === "user") return message;
+  const hidden = { text: false, thinking: thinking === "hidden", tool: tools === "hidden" };
+  return { ...message, blocks: message.blocks.filter(({ type }) => !hidden[type]) };
 }
 
 function asMarkdown(messages: readonly Message[], { you, agent, failure }: TranscriptTexts): string {

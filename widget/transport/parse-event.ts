@@ -16,9 +16,13 @@ export type SocketMessage = RunEvent | (ClearedEvent & { readonly id?: number })
  * throws a `TransportError`.
  */
 export function parseEvent(json: string): SocketMessage | undefined {
-  const fields = object(parseJson(json));
-  const event = eventOf(fields);
-  return event && typeof fields.id === "number" ? { ...event, id: fields.id } : event;
+  try {
+    const fields = object(JSON.parse(json));
+    const event = eventOf(fields);
+    return event && typeof fields.id === "number" ? { ...event, id: fields.id } : event;
+  } catch (cause) {
+    throw new TransportError("unreadable", { cause });
+  }
 }
 
 function eventOf(fields: Fields): SocketMessage | undefined {
@@ -37,12 +41,7 @@ function eventOf(fields: Fields): SocketMessage | undefined {
     case "tool_result":
       return { type, data: toolResult(object(data)) };
     case "done":
-      return {
-        type,
-        data: string(data),
-        state: stateOf(fields.state),
-        finish_reason: finishReasonOf(fields.finish_reason),
-      };
+      return { type, data: string(data), state: stateOf(fields.state), finish_reason: finishReasonOf(fields) };
     case "error":
       return {
         type,
@@ -72,20 +71,19 @@ function toolCall(call: Fields) {
   return { id: string(call.id), tool: string(call.tool), arguments: string(call.arguments) };
 }
 
-function toolResult(result: Fields) {
-  const { status, duration_ms } = result;
+function toolResult({ id, tool, output, status, duration_ms }: Fields) {
   return {
-    id: string(result.id),
-    tool: string(result.tool),
-    output: string(result.output),
+    id: string(id),
+    tool: string(tool),
+    output: string(output),
     status: status === "failed" ? "failed" : "completed",
     duration_ms: typeof duration_ms === "number" ? duration_ms : 0,
   } as const;
 }
 
-function finishReasonOf(value: unknown): FinishReason | "approval_required" {
-  const isKnown = /^(length|content_filter|max_turns|stopped|approval_required)$/.test(String(value));
-  return isKnown ? (value as FinishReason) : "stop";
+function finishReasonOf({ finish_reason }: Fields): FinishReason | "approval_required" {
+  const isKnown = /^(length|content_filter|max_turns|stopped|approval_required)$/.test(String(finish_reason));
+  return isKnown ? (finish_reason as FinishReason) : "stop";
 }
 
 /** Opaque to clients: it is sent back as it came. */
@@ -93,20 +91,12 @@ function stateOf(value: unknown): ConversationState {
   return object(value) as unknown as ConversationState;
 }
 
-function parseJson(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch (cause) {
-    throw new TransportError("unreadable", { cause });
-  }
-}
-
 function object(value: unknown): Fields {
-  if (!isRecord(value)) throw new TransportError("unreadable");
+  if (!isRecord(value)) throw new TypeError("an object was expected");
   return value;
 }
 
 function string(value: unknown): string {
-  if (typeof value !== "string") throw new TransportError("unreadable");
+  if (typeof value !== "string") throw new TypeError("a string was expected");
   return value;
 }

@@ -15,12 +15,14 @@ export interface ToolApproval {
   readonly expires_at: string;
 }
 
-/** The person's answer to a `ToolApproval`. */
+/** The person's answer to a tool call that needs approval. */
 export interface ApprovalDecision {
+  /** The `callId` of the call. */
   readonly id: string;
   readonly approved: boolean;
+  /** Why it was declined, for the model. */
   readonly reason?: string;
-  /** Changed arguments, as one JSON text. */
+  /** Changed arguments, as one JSON text, for a tool that lets them be edited. */
   readonly arguments?: string;
 }
 
