@@ -2,7 +2,7 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { grammarOf } from "../../widget/markdown/code-blocks/colours.ts";
+import { grammarOf } from "../../widget/markdown/code-blocks/code-blocks.ts";
 
 // The chunk watches what can be seen, which nothing can without a layout.
 Object.assign(globalThis, {
@@ -17,7 +17,8 @@ const styles = (path: string) => readFileSync(new URL(`../../widget/${path}`, im
 
 /** `[light, dark]` of a variable with this name. */
 function coloursOf(css: string, name: string): [string, string] {
-  const [, light = "", dark = ""] = new RegExp(`--_${name}:[^;]*light-dark\\((#\\w{6}), (#\\w{6})\\)`).exec(css) ?? [];
+  const [, light = "", dark = ""] =
+    new RegExp(`--agent-chat-${name},[^;]*light-dark\\((#\\w{6}), (#\\w{6})\\)`).exec(css) ?? [];
   return [light, dark];
 }
 
@@ -37,7 +38,7 @@ function contrast(a: string, b: string): number {
 test("every colour of code reaches 4.5:1 on the background of code, in both themes", () => {
   const css = styles("styles/code-blocks.css");
   const sunken = coloursOf(styles("styles/tokens.css") + styles("styles/screen.css"), "sunken");
-  const names = [...css.matchAll(/^ +--_(code-\w+):/gm)].map(([, name = ""]) => name);
+  const names = [...css.matchAll(/--agent-chat-(code-\w+)/g)].map(([, name = ""]) => name);
   assert.equal(names.length, 9);
   for (const name of names) {
     for (const [theme, colour] of coloursOf(css, name).entries()) {

@@ -67,7 +67,9 @@ test("every documented variable is read in one place, and no style sets one", ()
   const all = styles.map(({ code }) => code).join("");
   const read = [...all.matchAll(/(?:--_([\w-]+):\s*)?var\(\s*--agent-chat-([\w-]+)/g)];
   assert.deepEqual(read.map(([, , name]) => name).sort(), names.sort());
-  for (const [, own, name] of read) assert.equal(own, name, "becomes the private variable of the same name");
+  for (const [, own, name = ""] of read) {
+    if (!name.startsWith("code-")) assert.equal(own, name, "becomes the private variable of the same name");
+  }
   for (const { path, code } of files) assert.doesNotMatch(code, /--agent-chat-[\w-]+:/, path);
 });
 

@@ -146,19 +146,15 @@ export class DomRenderer {
     const item = kept(live, "li");
     setAttribute(item, "class", token.task ? "task" : undefined);
     if (!token.task) return this.#blocks(item, token.tokens);
-    const box = this.#checkbox(token.checked ?? false);
-    const [first, ...others] = token.tokens.filter(DomRenderer.isShown) as MarkedToken[];
+    const blocks = token.tokens.filter(DomRenderer.isShown) as MarkedToken[];
+    const [first] = blocks;
     const isText = first?.type === "paragraph" || first?.type === "text";
-    const old = item.firstElementChild;
-    if (!isText) {
-      if (old?.localName === "input") old.replaceWith(box);
-      else item.prepend(box);
-      return this.#blocks(item, token.tokens, 1);
-    }
-    const text = this.#text(kept(old, "p"), first.tokens ?? [], box);
-    if (old === null) item.append(text);
-    else if (old !== text) old.replaceWith(text);
-    return this.#blocks(item, others, 1);
+    placeChildren(item, isText ? blocks : ["checkbox" as const, ...blocks], 0, (block, old) => {
+      if (block === "checkbox") return this.#checkbox(token.checked ?? false);
+      if (block !== first || !isText) return this.block(block, old);
+      return this.#text(kept(old, "p"), first.tokens ?? [], this.#checkbox(token.checked ?? false));
+    });
+    return item;
   }
 
   #checkbox(isChecked: boolean): HTMLElement {
@@ -179,16 +175,10 @@ export class DomRenderer {
     const code = box.querySelector("code") as HTMLElement;
     const language = label.toLowerCase();
     setAttribute(code, "class", LANGUAGE_NAME.test(language) ? `language-${language}` : undefined);
-    const name = box.querySelector(".code-language") as HTMLElement;
-    const shown = element("span");
-    appendText(shown, label.slice(0, 30) || this.#context.strings.code);
-    patchChildren(name, [...shown.childNodes]);
+    showText(box.querySelector(".code-language") as HTMLElement, label.slice(0, 30) || this.#context.strings.code);
     placeChildren(code, codeChunks(token.text), 0, (text, old) => {
       const chunk = kept(old, "span", "code-chunk");
-      if (this.#sources.get(chunk) === text) return chunk;
-      const fresh = element("span");
-      appendText(fresh, text);
-      patchChildren(chunk, [...fresh.childNodes]);
+      if (this.#sources.get(chunk) !== text) showText(chunk, text);
       this.#sources.set(chunk, text);
       return chunk;
     });
@@ -245,9 +235,7 @@ export class DomRenderer {
   /** Raw HTML, and blocks between delimiters until their renderer has drawn them, are shown as they are written. */
   #source(token: Token, live: Element | null | undefined): HTMLElement {
     const node = kept(live, "p", "source");
-    const fresh = element("p");
-    appendText(fresh, token.raw.replace(/\n+$/, ""));
-    patchChildren(node, [...fresh.childNodes]);
+    showText(node, token.raw.replace(/\n+$/, ""));
     if ("open" in token && token.text !== undefined) {
       const delimiter = this.#delimiters.find(({ open }) => open === token.open);
       if (delimiter) this.renderables.set(node, { text: token.text, info: "", render: delimiter.render });
@@ -290,6 +278,13 @@ function kept<Name extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[Name] {
   const isKind = live?.localName === name && (name !== "p" && name !== "span" ? true : live.className === className);
   return isKind ? (live as HTMLElementTagNameMap[Name]) : element(name, className);
+}
+
+/** Makes a text the whole content of an element. */
+function showText(node: HTMLElement, text: string): void {
+  const fresh = element("span");
+  appendText(fresh, text);
+  patchChildren(node, [...fresh.childNodes]);
 }
 
 /**

@@ -81,9 +81,10 @@ export function healInline(text: string): string {
     const [mark] = match;
     const end = marks.lastIndex;
     if (mark.startsWith("`")) {
-      const after = endOfCode(shown, end, mark.length);
-      if (after === -1) return closed(shown + mark);
-      marks.lastIndex = after;
+      const closing = new RegExp(`(?<!\`)${mark}(?!\`)`, "g");
+      closing.lastIndex = end;
+      if (!closing.test(shown)) return closed(shown + mark);
+      marks.lastIndex = closing.lastIndex;
     } else if (/^[*_~]/.test(mark)) {
       toggleEmphasis(emphasis, mark, shown.charAt(match.index - 1), shown.charAt(end));
     } else if (mark.endsWith("[")) {
@@ -99,17 +100,6 @@ export function healInline(text: string): string {
   }
   const [bracket] = brackets;
   return closed(bracket === undefined ? shown : unlinked(shown, bracket, shown.length));
-}
-
-/** Where a run of code ends that was opened by so many backticks, or -1. */
-function endOfCode(text: string, from: number, length: number): number {
-  for (let at = text.indexOf("`", from); at !== -1; ) {
-    let end = at;
-    while (text.charAt(end) === "`") end += 1;
-    if (end - at === length) return end;
-    at = text.indexOf("`", end);
-  }
-  return -1;
 }
 
 /** The text before an unfinished link, and the link's label. Of an image nothing is shown. */

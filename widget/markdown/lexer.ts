@@ -146,14 +146,10 @@ const SAMPLES = [
  */
 export function warmUpLexer([sample, ...others]: readonly string[] = SAMPLES): void {
   if (sample === undefined) return;
+  // Safari has no idle callbacks.
+  const whenIdle = globalThis.requestIdleCallback ?? ((work: () => void) => setTimeout(work, 100));
   whenIdle(() => {
     for (const source of lexBlocks(sample).inline.values()) lexInline(source, noLinks());
     warmUpLexer(others);
   });
-}
-
-function whenIdle(work: () => void): void {
-  // Safari has no idle callbacks.
-  if (typeof requestIdleCallback === "function") requestIdleCallback(work);
-  else setTimeout(work, 100);
 }

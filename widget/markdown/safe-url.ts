@@ -21,12 +21,7 @@ const SCHEME_OR_HOST = /^(?:[a-z][a-z\d+.-]*:|\/\/)/i;
 
 /** Against the page's own base: with another scheme, `https:host` would be another address. */
 function parse(destination: string): URL | undefined {
-  try {
-    return new URL(destination, document.baseURI);
-  } catch {
-    // Not a URL by the browser's own parser: the caller shows text instead.
-    return undefined;
-  }
+  return URL.canParse(destination, document.baseURI) ? new URL(destination, document.baseURI) : undefined;
 }
 
 function percentEncode(destination: string): string | undefined {

@@ -7,10 +7,10 @@
  */
 
 import type { Strings } from "../../i18n/strings.ts";
+import { lazy } from "../../loading/lazy.ts";
 import { adoptSheet, sheetOf } from "../../styles/adopt.ts";
 import styles from "../../styles/code-blocks.css";
 import { copyFrom } from "../clipboard.ts";
-import { colourCode } from "./colours.ts";
 
 /** Longer code is folded at this line, a longer table at the same height. */
 const MAX_LINES = 40;
@@ -238,4 +238,37 @@ function tableAsMarkdown(table: HTMLTableElement): string {
 
 function rowsOf(table: HTMLTableElement): string[][] {
   return [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()));
+}
+
+/** With its grammars, loaded for the first code in a language that there is. */
+const highlighter = lazy(() => import("./highlight.ts"));
+
+/** The grammars that there are, each with the other names that authors write after a fence. */
+const LANGUAGES =
+  "bash:sh,shell,zsh,console c:h,cpp,c++,cc,hpp css:scss,less diff:patch docker:dockerfile go:golang html:htm,vue,svelte " +
+  "ini:conf,properties java js:javascript,jsx,mjs,cjs json:jsonc,json5,jsonl lua py:python,python3 rs:rust " +
+  "sql:mysql,postgresql,sqlite toml ts:typescript,tsx,mts,cts xml:svg yaml:yml";
+
+const grammars = new Map(
+  LANGUAGES.split(" ").flatMap((entry) => {
+    const names = entry.split(/[:,]/);
+    return names.map((name) => [name, names[0]] as const);
+  }),
+);
+
+/** The grammar of an element with code, by its class; undefined for unknown languages: none is guessed. */
+export function grammarOf(code: Element): string | undefined {
+  return grammars.get(code.className.replace("language-", ""));
+}
+
+/** Colours the code in a node. */
+async function colourCode(node: Element): Promise<void> {
+  // Browsers that paint no ranges show code in one colour.
+  if (typeof Highlight === "undefined") return;
+  for (const code of node.querySelectorAll<HTMLElement>("pre > code[class]")) {
+    const grammar = grammarOf(code);
+    if (grammar === undefined) continue;
+    const module = await highlighter.loadEventually();
+    if (code.isConnected) module?.highlight(code, grammar);
+  }
 }

@@ -1,11 +1,29 @@
 /**
- * Colours code. The text is left alone where the browser can paint ranges (CSS Custom Highlight API), so a selection
+ * Colours code by ranges that the browser paints (CSS Custom Highlight API). The text is left alone, so a selection
  * survives and nothing flickers. The names of highlights belong to the whole page: all elements in it share them.
  */
 
-import type { ShjToken } from "@speed-highlight/core/tokenize";
-import { tokenizeWith } from "@speed-highlight/core/tokenize";
-import { grammars } from "./grammars.ts";
+import { type ShjLanguageData, type ShjToken, tokenizeWith } from "@speed-highlight/core/tokenize";
+import * as modules from "./grammars.ts";
+
+// By way of `unknown`, because the package's own types do not fit each other under exact optional properties.
+const grammars = modules as unknown as Readonly<Record<string, ShjLanguageData>>;
+
+/** Loops over everything but a few characters, which read to the end of the code at every place where one may begin. */
+const ENDLESS = /(\[\^[^\]]+\]|\(\[\^\?\]\|\\\?\[\^\?>\]\))\*/g;
+
+// In these grammars nothing of that kind is long, so with a limit hostile code costs milliseconds instead of seconds.
+for (const name of ["bash", "css", "docker", "html", "xml"]) limitLoops(grammars[name]);
+
+function limitLoops(rules: ShjLanguageData | undefined): void {
+  for (const rule of Array.isArray(rules) ? rules : []) {
+    if (rule.match instanceof RegExp) {
+      const { source, flags } = rule.match;
+      rule.match = new RegExp(source.replace(ENDLESS, "$1{0,500}"), flags);
+    }
+    if ("sub" in rule && typeof rule.sub === "object") limitLoops(rule.sub);
+  }
+}
 
 /** Longer code stays plain: colouring it would block the page. */
 const MAX_LENGTH = 50_000;
@@ -63,19 +81,24 @@ type Ranges = readonly (readonly [role: string, range: StaticRange])[];
 /** Grammars of the code that has not been painted since its text has grown. */
 const wanted = new WeakMap<Element, string>();
 
+const ranges = new WeakMap<Element, Ranges>();
+
 /**
- * The ranges of each painted element. Only of those near view: with each change to the page, browsers do something for
+ * The elements whose ranges are painted. Only those near view: with each change to the page, browsers do something for
  * each range that they may paint, which with a thousand of them is a frame's work.
  */
-const painted = new Map<Element, Ranges>();
+const painted = new Set<Element>();
 
-/** The ranges of elements far from view. */
-const hidden = new WeakMap<Element, Ranges>();
+/** Roots with code, for printing. They are let go with their elements. */
+const roots: WeakRef<ParentNode>[] = [];
+const knownRoots = new WeakSet<Node>();
 
 /** Colours the code of an element as soon as it can be seen, again if its text has grown. */
 export function highlight(code: HTMLElement, grammar: string): void {
   wanted.set(code, grammar);
-  rememberRoot(code.getRootNode());
+  const root = code.getRootNode() as ShadowRoot;
+  if (!knownRoots.has(root)) roots.push(new WeakRef(root));
+  knownRoots.add(root);
   observe(code);
 }
 
@@ -85,12 +108,9 @@ const observers = new WeakMap<Element, IntersectionObserver>();
 /** Observing an element again reports it again. */
 function observe(code: Element): void {
   const scroller = code.closest(".scroller") ?? document.documentElement;
-  let observer = observers.get(scroller);
-  if (observer === undefined) {
-    // Code is coloured before it is scrolled to.
-    observer = new IntersectionObserver(look, { root: scroller, rootMargin: "100%" });
-    observers.set(scroller, observer);
-  }
+  // Code is coloured before it is scrolled to.
+  const observer = observers.get(scroller) ?? new IntersectionObserver(look, { root: scroller, rootMargin: "100%" });
+  observers.set(scroller, observer);
   observer.unobserve(code);
   observer.observe(code);
 }
@@ -104,98 +124,69 @@ function look(entries: readonly IntersectionObserverEntry[]): void {
   }
 }
 
-function paint(code: Element): void {
-  const grammar = wanted.get(code);
-  if (grammar === undefined) {
-    const ranges = hidden.get(code);
-    if (ranges !== undefined) show(code, ranges);
-    return;
-  }
-  wanted.delete(code);
-  const spans = spansOf(code.textContent, grammar);
-  if (spans === undefined) return;
-  if (typeof Highlight === "undefined") wrapSpans(code, spans);
-  else paintRanges(code, spans);
-}
-
-/** Roots with code, for printing. They are let go with their elements. */
-const roots = new Set<WeakRef<Node>>();
-
-function rememberRoot(root: Node): void {
-  let isKnown = false;
-  for (const ref of roots) {
-    const known = ref.deref();
-    if (known === undefined) roots.delete(ref);
-    isKnown ||= known === root;
-  }
-  if (!isKnown) roots.add(new WeakRef(root));
-}
-
 // On paper everything is near.
 addEventListener("beforeprint", () => {
   isPrinting = true;
-  for (const ref of roots) {
-    const root = ref.deref() as ParentNode | undefined;
-    for (const code of root?.querySelectorAll("pre > code") ?? []) paint(code);
-  }
+  for (const code of roots.flatMap((root) => [...(root.deref()?.querySelectorAll("pre > code") ?? [])])) paint(code);
 });
 addEventListener("afterprint", () => {
   isPrinting = false;
-  for (const code of painted.keys()) observe(code);
+  for (const code of painted) observe(code);
 });
 
 /** Chromium paints ranges like selected text there, whatever their colours. */
 const forced = matchMedia("(forced-colors: active)");
 forced.addEventListener("change", () => {
-  for (const name of Object.values(ROLES)) CSS.highlights?.delete(`agent-chat-${name}`);
-  for (const ranges of painted.values()) register(ranges);
+  for (const name of Object.values(ROLES)) CSS.highlights.delete(`agent-chat-${name}`);
+  for (const code of painted) register(code);
 });
+
+function paint(code: Element): void {
+  const grammar = wanted.get(code);
+  const spans = grammar && spansOf(code.textContent, grammar);
+  wanted.delete(code);
+  if (spans) {
+    hide(code);
+    ranges.set(code, rangesOf(code, spans));
+  }
+  // Some browsers report nothing of elements that have left the page.
+  for (const element of painted) if (!element.isConnected) hide(element);
+  if (painted.has(code)) return;
+  painted.add(code);
+  register(code);
+}
 
 /** Takes the colours away until they are needed again. */
 function hide(code: Element): void {
-  const ranges = painted.get(code);
-  if (ranges === undefined) return;
-  for (const [role, range] of ranges) highlightOf(role).delete(range);
-  painted.delete(code);
-  hidden.set(code, ranges);
+  if (!painted.delete(code)) return;
+  for (const [role, range] of ranges.get(code) ?? []) highlightOf(role).delete(range);
 }
 
-function show(code: Element, ranges: Ranges): void {
-  if (painted.has(code)) return;
-  register(ranges);
-  painted.set(code, ranges);
-  hidden.delete(code);
-}
-
-function register(ranges: Ranges): void {
-  if (!forced.matches) for (const [role, range] of ranges) highlightOf(role).add(range);
-}
-
-function paintRanges(code: Element, spans: readonly HighlightSpan[]): void {
-  hide(code);
-  // Some browsers report nothing of elements that have left the page.
-  for (const element of painted.keys()) if (!element.isConnected) hide(element);
-  const places = placesIn(code);
-  const ranges = spans.map(({ role, start, end }) => {
-    const [startContainer, startOffset] = places(start);
-    const [endContainer, endOffset] = places(end);
-    return [role, new StaticRange({ startContainer, startOffset, endContainer, endOffset })] as const;
-  });
-  show(code, ranges);
+function register(code: Element): void {
+  if (forced.matches) return;
+  for (const [role, range] of ranges.get(code) ?? []) highlightOf(role).add(range);
 }
 
 function highlightOf(role: string): Highlight {
   const name = `agent-chat-${role}`;
-  const known = CSS.highlights.get(name);
-  if (known !== undefined) return known;
-  const created = new Highlight();
-  CSS.highlights.set(name, created);
-  return created;
+  const known = CSS.highlights.get(name) ?? new Highlight();
+  CSS.highlights.set(name, known);
+  return known;
+}
+
+function rangesOf(code: Element, spans: readonly HighlightSpan[]): Ranges {
+  const places = placesIn(code);
+  return spans.map(({ role, start, end }) => {
+    const [startContainer, startOffset] = places(start);
+    const [endContainer, endOffset] = places(end);
+    return [role, new StaticRange({ startContainer, startOffset, endContainer, endOffset })];
+  });
 }
 
 /** Finds the text node and the offset in it, for offsets in the whole text that only grow. */
 function placesIn(code: Element): (offset: number) => [Text, number] {
-  const texts = textsOf(code);
+  // Code is drawn in parts of whole lines, each with one text.
+  const texts = [...code.children].flatMap(({ firstChild }) => (firstChild instanceof Text ? [firstChild] : []));
   let before = 0;
   let index = 0;
   return (offset) => {
@@ -206,41 +197,4 @@ function placesIn(code: Element): (offset: number) => [Text, number] {
     const text = texts[index] ?? new Text();
     return [text, Math.min(offset - before, text.length)];
   };
-}
-
-/** For browsers that paint no ranges: an element around each coloured part. */
-function wrapSpans(code: Element, spans: readonly HighlightSpan[]): void {
-  for (const span of code.querySelectorAll("[class^=token-]")) span.replaceWith(...span.childNodes);
-  code.normalize();
-  let before = 0;
-  for (const text of textsOf(code)) {
-    const end = before + text.length;
-    const inside = spans.filter((span) => span.start < end && span.end > before);
-    wrapIn(text, before, inside);
-    before = end;
-  }
-}
-
-function wrapIn(text: Text, before: number, spans: readonly HighlightSpan[]): void {
-  // From the end, so that the text before keeps its offsets.
-  for (const { role, start, end } of spans.toReversed()) {
-    const from = Math.max(start - before, 0);
-    if (end - before < text.length) text.splitText(end - before);
-    const part = from > 0 ? text.splitText(from) : text;
-    const span = document.createElement("span");
-    span.className = `token-${role}`;
-    span.style.color = `var(--_code-${role})`;
-    part.replaceWith(span);
-    span.append(part);
-    if (from === 0) return;
-  }
-}
-
-function textsOf(code: Element): Text[] {
-  const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
-  const texts: Text[] = [];
-  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
-    if (node instanceof Text) texts.push(node);
-  }
-  return texts;
 }
