@@ -1,9 +1,18 @@
-/** Writes the events of one run into Redis, behind the answer: no client of this process waits for it. */
+/** Writes the events of this process' named runs into Redis, behind the answers: no client of this process waits for it. */
 
 import { isTerminal, type NumberedEvent } from "../protocol/events.ts";
 import type { RedisConnection } from "./connection.ts";
 
 export interface PublisherOptions {
+  /** Bytes of events that are kept of one run. */
+  maxBytes: number;
+  /** How long the events of a run stay if this process dies. */
+  keepMs: number;
+  /** How long they stay after the end of the run. */
+  graceMs: number;
+}
+
+export interface PublishedRunOptions {
   /** The stream of events. */
   stream: string;
   /** The key that says who has the run's name, and what it holds while that is this process. */
@@ -11,17 +20,11 @@ export interface PublisherOptions {
   claim: string;
   /** The channel that readers elsewhere listen to. */
   news: string;
-  /** Bytes of events that are kept of the run. */
-  maxBytes: number;
-  /** How long the stream stays if this process dies. */
-  keepMs: number;
-  /** How long it stays after the end of the run. */
-  graceMs: number;
   /** Another process has the run's name: nothing more is written. */
   onTaken(): void;
 }
 
-/** Events are gathered for so long, so that a run costs ten writes a second and not one for each token. */
+/** Events of all runs are gathered for so long, so that a process sends ten commands a second and not one for each token. */
 const GATHER_MS = 100;
 
 /** After a failure. */
@@ -30,29 +33,117 @@ const RETRY_MS = 500;
 /** Readers elsewhere get the end also of a run that is not kept for clients that come back. */
 const MIN_GRACE_MS = 10_000;
 
+/** What one command writes at most: Redis does nothing else meanwhile. */
+const RUNS_AT_ONCE = 100;
+const BYTES_AT_ONCE = 1024 * 1024;
+
+export class EventPublisher {
+  readonly #redis: RedisConnection;
+  readonly #options: PublisherOptions;
+  /** Runs with events that Redis does not have yet. */
+  readonly #unwritten = new Set<PublishedRun>();
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> | undefined;
+
+  constructor(redis: RedisConnection, options: PublisherOptions) {
+    this.#redis = redis;
+    this.#options = options;
+  }
+
+  open(options: PublishedRunOptions): PublishedRun {
+    const run: PublishedRun = new PublishedRun(options, this.#options.maxBytes, () => this.#gather(run));
+    return run;
+  }
+
+  /** Writes what there is. Resolves when Redis has it, or is away: then it is tried again. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const run of this.#unwritten) run.endBatch();
+    this.#writing ??= this.#write();
+    return this.#writing;
+  }
+
+  #gather(run: PublishedRun): void {
+    this.#unwritten.add(run);
+    if (run.isEnded) void this.flush();
+    else this.#timer ??= setTimeout(() => void this.flush(), GATHER_MS).unref();
+  }
+
+  async #write(): Promise<void> {
+    // `flush` must know of this promise before it ends.
+    await undefined;
+    try {
+      for (let runs = this.#nextRuns(); runs.length > 0; runs = this.#nextRuns()) await this.#writeBatches(runs);
+    } catch {
+      // Redis is away. What waits is written when it is there again.
+      if (this.#unwritten.size > 0) this.#timer ??= setTimeout(() => void this.flush(), RETRY_MS).unref();
+    }
+    this.#writing = undefined;
+  }
+
+  #nextRuns(): PublishedRun[] {
+    const runs: PublishedRun[] = [];
+    let bytes = 0;
+    for (const run of this.#unwritten) {
+      if (run.isClosed) this.#unwritten.delete(run);
+      const [batch] = run.batches;
+      if (batch === undefined) continue;
+      bytes += batch.text.length;
+      if (runs.length === RUNS_AT_ONCE || (runs.length > 0 && bytes > BYTES_AT_ONCE)) break;
+      runs.push(run);
+    }
+    return runs;
+  }
+
+  /** Writes the oldest batch of each run. */
+  async #writeBatches(runs: readonly PublishedRun[]): Promise<void> {
+    const { keepMs, graceMs } = this.#options;
+    const keys: string[] = [];
+    const values: (string | number)[] = [];
+    const written = runs.map((run) => {
+      const { batch, oldestId } = run.keepBatch();
+      const ttl = batch.isLast ? Math.max(graceMs, MIN_GRACE_MS) : keepMs;
+      keys.push(run.options.stream, run.options.claimKey);
+      values.push(`0-${batch.lastId}`, batch.text, `0-${oldestId}`, ttl, run.options.news, run.options.claim);
+      return { run, batch };
+    });
+    const taken = (await this.#redis.script(APPEND, keys, values)) as number[];
+    for (const [index, { run, batch }] of written.entries()) {
+      run.dropBatch(batch);
+      if (taken.includes(index) && !run.isClosed) {
+        run.close();
+        run.options.onTaken();
+      }
+      if (run.isWritten) this.#unwritten.delete(run);
+    }
+  }
+}
+
 interface Batch {
   lastId: number;
   text: string;
   isLast: boolean;
 }
 
-export class EventPublisher {
-  readonly #redis: RedisConnection;
-  readonly #options: PublisherOptions;
+/** What Redis has to get of one run, and what it keeps of it. */
+export class PublishedRun {
+  readonly options: PublishedRunOptions;
+  readonly #maxBytes: number;
+  readonly #onEvents: () => void;
   #gathered: NumberedEvent[] = [];
   /** What Redis has not taken yet, the oldest first. */
-  #waiting: Batch[] = [];
+  #batches: Batch[] = [];
   /** What Redis holds, to know what it may drop. */
   readonly #kept: { lastId: number; bytes: number }[] = [];
   #keptBytes = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #writing: Promise<void> | undefined;
   #isEnded = false;
   #isClosed = false;
 
-  constructor(redis: RedisConnection, options: PublisherOptions) {
-    this.#redis = redis;
-    this.#options = options;
+  constructor(options: PublishedRunOptions, maxBytes: number, onEvents: () => void) {
+    this.options = options;
+    this.#maxBytes = maxBytes;
+    this.#onEvents = onEvents;
   }
 
   /** Whether the last event of the run is among those that were added. */
@@ -60,89 +151,86 @@ export class EventPublisher {
     return this.#isEnded;
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  get isWritten(): boolean {
+    return this.#batches.length === 0 && this.#gathered.length === 0;
+  }
+
+  get batches(): readonly Batch[] {
+    return this.#batches;
+  }
+
   add(events: readonly NumberedEvent[]): void {
-    if (this.#isClosed) return;
-    this.#gathered.push(...events);
     const last = events.at(-1);
-    this.#isEnded = last !== undefined && isTerminal(last);
-    if (this.#isEnded) void this.flush();
-    else this.#timer ??= setTimeout(() => void this.flush(), GATHER_MS).unref();
+    if (this.#isClosed || last === undefined) return;
+    this.#gathered.push(...events);
+    this.#isEnded = isTerminal(last);
+    this.#onEvents();
   }
 
   /** Nothing more is written, and what waits is dropped. */
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
     this.#gathered = [];
-    this.#waiting = [];
+    this.#batches = [];
   }
 
-  /** Writes what there is. Resolves when Redis has it, or is away: then it is tried again. */
-  flush(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const events = this.#gathered;
+  /**
+   * What was gathered is written together. While Redis is away for long, old events give way: a reader elsewhere then learns
+   * that they are gone.
+   */
+  endBatch(): void {
+    const last = this.#gathered.at(-1);
+    if (last === undefined) return;
+    this.#batches.push({ lastId: last.id, text: JSON.stringify(this.#gathered), isLast: isTerminal(last) });
     this.#gathered = [];
-    const last = events.at(-1);
-    if (last !== undefined) {
-      this.#waiting.push({ lastId: last.id, text: JSON.stringify(events), isLast: isTerminal(last) });
-      this.#dropOldest();
-    }
-    this.#writing ??= this.#write();
-    return this.#writing;
+    let bytes = this.#batches.reduce((sum, { text }) => sum + text.length, 0);
+    while (bytes > this.#maxBytes && this.#batches.length > 1) bytes -= this.#batches.shift()?.text.length ?? 0;
   }
 
-  async #write(): Promise<void> {
-    // `flush` must know of this promise before it ends.
-    await undefined;
-    try {
-      for (let batch = this.#waiting[0]; batch !== undefined; batch = this.#waiting[0]) {
-        const isTaken = await this.#writeBatch(batch);
-        if (this.#waiting[0] === batch) this.#waiting.shift();
-        if (!isTaken || this.#isClosed) continue;
-        this.close();
-        this.#options.onTaken();
-      }
-    } catch {
-      // Redis is away. What waits is written when it is there again.
-      if (!this.#isClosed) this.#timer ??= setTimeout(() => void this.flush(), RETRY_MS).unref();
-    }
-    this.#writing = undefined;
-  }
-
-  /** Gives whether another process has the run's name. */
-  async #writeBatch({ lastId, text, isLast }: Batch): Promise<boolean> {
-    const { stream, claimKey, claim, news, maxBytes, keepMs, graceMs } = this.#options;
+  /** Counts the oldest batch as kept. Gives it, and the last number of the oldest batch that Redis keeps. */
+  keepBatch(): { batch: Batch; oldestId: number } {
+    const batch = this.#batches[0] as Batch;
     // A batch that is written again is there once.
-    if (this.#kept.at(-1)?.lastId !== lastId) {
-      this.#kept.push({ lastId, bytes: text.length });
-      this.#keptBytes += text.length;
+    if (this.#kept.at(-1)?.lastId !== batch.lastId) {
+      this.#kept.push({ lastId: batch.lastId, bytes: batch.text.length });
+      this.#keptBytes += batch.text.length;
     }
-    while (this.#keptBytes > maxBytes && this.#kept.length > 1) this.#keptBytes -= this.#kept.shift()?.bytes ?? 0;
-    const ttl = isLast ? Math.max(graceMs, MIN_GRACE_MS) : keepMs;
-    const values = [`0-${lastId}`, text, `0-${this.#kept[0]?.lastId ?? 0}`, ttl, news, claim];
-    return (await this.#redis.script(APPEND, [stream, claimKey], values)) === 0;
+    while (this.#keptBytes > this.#maxBytes && this.#kept.length > 1) {
+      this.#keptBytes -= this.#kept.shift()?.bytes ?? 0;
+    }
+    return { batch, oldestId: this.#kept[0]?.lastId ?? 0 };
   }
 
-  /** While Redis is away for long, old events give way: a reader elsewhere then learns that they are gone. */
-  #dropOldest(): void {
-    let bytes = this.#waiting.reduce((sum, { text }) => sum + text.length, 0);
-    while (bytes > this.#options.maxBytes && this.#waiting.length > 1) bytes -= this.#waiting.shift()?.text.length ?? 0;
+  /** Redis has the batch. It may have given way meanwhile. */
+  dropBatch(batch: Batch): void {
+    if (this.#batches[0] === batch) this.#batches.shift();
   }
 }
 
 /**
- * A batch that is there already was written by a command whose answer was lost. A claim that is gone was lost by Redis. Gives
- * 0 when another process has it.
+ * For each run two keys, stream and claim, and six values. A batch that is there already was written by a command whose answer
+ * was lost. A claim that is gone was lost by Redis. Gives the numbers of runs whose name another process has.
  */
 const APPEND = `
-local claim = redis.call('GET', KEYS[2])
-if claim and claim ~= ARGV[6] then return 0 end
-redis.call('SET', KEYS[2], ARGV[6], 'PX', ARGV[4])
-local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
-if not last or tonumber(string.sub(last[1], 3)) < tonumber(string.sub(ARGV[1], 3)) then
-  redis.call('XADD', KEYS[1], 'MINID', ARGV[3], ARGV[1], 'events', ARGV[2])
+local taken = {}
+for run = 0, #KEYS / 2 - 1 do
+  local stream, key = KEYS[2 * run + 1], KEYS[2 * run + 2]
+  local id, events, oldest, ttl, news, own = unpack(ARGV, 6 * run + 1, 6 * run + 6)
+  local claim = redis.call('GET', key)
+  if claim and claim ~= own then
+    table.insert(taken, run)
+  else
+    redis.call('SET', key, own, 'PX', ttl)
+    local last = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
+    if not last or tonumber(string.sub(last[1], 3)) < tonumber(string.sub(id, 3)) then
+      redis.call('XADD', stream, 'MINID', oldest, id, 'events', events)
+    end
+    redis.call('PEXPIRE', stream, ttl)
+    redis.call('PUBLISH', news, '')
+  end
 end
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
-redis.call('PUBLISH', ARGV[5], '')
-return 1`;
+return taken`;

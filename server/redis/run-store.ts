@@ -5,7 +5,7 @@ import type { NumberedEvent } from "../protocol/events.ts";
 import type { Run, RunHandle } from "../runs/run.ts";
 import { createMemoryRunStore, type RunStore } from "../runs/run-store.ts";
 import { RedisAway, type RedisConnection } from "./connection.ts";
-import { EventPublisher } from "./event-publisher.ts";
+import { EventPublisher, type PublishedRun } from "./event-publisher.ts";
 import { type Claim, type InstanceMessage, RemoteRun, type RunKeys } from "./remote-run.ts";
 
 /** A run whose process died is known for so long. */
@@ -53,7 +53,7 @@ interface OwnRun {
   token: string;
   /** What Redis holds. */
   claim: string;
-  publisher: EventPublisher;
+  events: PublishedRun;
 }
 
 export interface RedisRunStoreOptions {
@@ -65,14 +65,12 @@ export interface RedisRunStoreOptions {
 
 export class RedisRunStore implements RunStore {
   readonly #redis: RedisConnection;
-  readonly #options: RedisRunStoreOptions;
   readonly #instance = randomUUID();
   readonly #keys: RunKeys;
   /** The runs of this process, with those that have no name, and what holds while Redis is away. */
   readonly #own = createMemoryRunStore();
   readonly #named = new Map<string, OwnRun>();
-  /** Also of runs that are being forgotten. */
-  readonly #publishers = new Set<EventPublisher>();
+  readonly #publisher: EventPublisher;
   /** Two messages of one name may come to this process at once: the second waits for what the first finds. */
   readonly #claiming = new Map<string, Promise<RunHandle>>();
   readonly #timers: NodeJS.Timeout[];
@@ -80,7 +78,7 @@ export class RedisRunStore implements RunStore {
 
   constructor(redis: RedisConnection, options: RedisRunStoreOptions) {
     this.#redis = redis;
-    this.#options = options;
+    this.#publisher = new EventPublisher(redis, { ...options, keepMs: CLAIM_MS });
     const { prefix } = redis;
     this.#keys = {
       claim: (key) => `${prefix}run:${key}`,
@@ -129,17 +127,16 @@ export class RedisRunStore implements RunStore {
     const named = this.#named.get(key);
     if (named?.run !== run) return;
     this.#named.delete(key);
-    const { publisher, claim, token } = named;
+    const { events, claim, token } = named;
     // Of a run that was answered to its end, Redis keeps the events, also when this process stops.
-    if (publisher.isEnded) await publisher.flush();
+    if (events.isEnded) await this.#publisher.flush();
     else {
-      publisher.close();
+      events.close();
       const keys = [this.#keys.claim(key), this.#keys.events(token)];
       await this.#orAlone(() => this.#redis.script(DELETE, keys, [claim, this.#keys.news(token)]), undefined);
     }
     // What Redis has not taken by now, nobody will read.
-    publisher.close();
-    this.#publishers.delete(publisher);
+    events.close();
   }
 
   async cancelEarly(key: string): Promise<void> {
@@ -154,7 +151,7 @@ export class RedisRunStore implements RunStore {
 
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    await Promise.allSettled([...this.#publishers].map((publisher) => publisher.flush()));
+    await this.#publisher.flush();
     await this.#orAlone(() => this.#redis.command("DEL", this.#keys.instance(this.#instance)), undefined);
   }
 
@@ -165,20 +162,15 @@ export class RedisRunStore implements RunStore {
     const script = () => this.#redis.script(CLAIM, [this.#keys.claim(key)], [text, CLAIM_MS]);
     const other = await this.#orAlone(script, "");
     if (typeof other === "string" && other !== "") return new RemoteRun(this.#redis, key, other, this.#keys);
-    const { graceMs, maxBytes } = this.#options;
-    const publisher = new EventPublisher(this.#redis, {
+    const events = this.#publisher.open({
       stream: this.#keys.events(token),
       claimKey: this.#keys.claim(key),
       claim: text,
       news: this.#keys.news(token),
-      maxBytes,
-      keepMs: CLAIM_MS,
-      graceMs,
       onTaken: () => this.#lose(key, run),
     });
-    this.#publishers.add(publisher);
-    this.#named.set(key, { run, token, claim: text, publisher });
-    run.onEvents = (events: readonly NumberedEvent[]) => publisher.add(events);
+    this.#named.set(key, { run, token, claim: text, events });
+    run.onEvents = (batch: readonly NumberedEvent[]) => events.add(batch);
     return this.#own.claim(key, run, true);
   }
 
@@ -190,8 +182,7 @@ export class RedisRunStore implements RunStore {
     const named = this.#named.get(key);
     if (named?.run !== run) return;
     this.#named.delete(key);
-    named.publisher.close();
-    this.#publishers.delete(named.publisher);
+    named.events.close();
     void this.#own.forget(key, run);
     run.abort("lost");
   }

@@ -66,21 +66,13 @@ test("a caller that goes away while Redis is asked does not wait on, and keeps n
 test("what is written to Redis a second time drives no older events out", OPTIONS, async (t) => {
   const redis = await startRedis(t);
   const connection = await connected(t, redis);
-  const publisher = new EventPublisher(connection, {
-    stream: "stream",
-    claimKey: "claim",
-    claim: "mine",
-    news: "news",
-    maxBytes: 1000,
-    keepMs: 60_000,
-    graceMs: 60_000,
-    onTaken: () => {},
-  });
-  t.after(() => publisher.close());
+  const publisher = new EventPublisher(connection, { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 });
+  const run = publisher.open({ stream: "stream", claimKey: "claim", claim: "mine", news: "news", onTaken: () => {} });
+  t.after(() => run.close());
   const token = (id: number, length: number): NumberedEvent => ({ type: "token", data: "x".repeat(length), id });
-  publisher.add([token(1, 100)]);
+  run.add([token(1, 100)]);
   await publisher.flush();
-  publisher.add([token(2, 300)]);
+  run.add([token(2, 300)]);
   redis.freeze();
   for (let time = 0; time < 4; time++) await publisher.flush();
   redis.thaw();
