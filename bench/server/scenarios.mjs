@@ -43,13 +43,17 @@ const paced = {
 const many = {
   name: "many",
   transports: BOTH,
-  metrics: { ageP99: { title: "token age p99, 500 streams of 30 tokens/s", unit: "ms", ratio: 2 } },
-  async run({ base, transport, load, times }) {
+  metrics: {
+    ageP99: { title: "token age p99, 500 streams of 30 tokens/s", unit: "ms", ratio: 2 },
+    cpu: { title: "CPU per token of these streams", unit: "µs" },
+  },
+  async run({ base, transport, load, cpuOf, times }) {
     const order = { tokens: ENDLESS, rate: 30 };
     const spec = { base, transport, count: 500, order, spreadMs: 2000, patienceMs: 20_000 };
-    if (!(await load.call("addStreams", spec))) return { ageP99: Number.POSITIVE_INFINITY };
+    if (!(await load.call("addStreams", spec))) return { ageP99: Number.POSITIVE_INFINITY, cpu: Number.NaN };
     await sleep(times.pacedWarmMs);
-    return readFor(load, times.pacedMs);
+    const { value, cpu } = await cpuOf(() => readFor(load, times.pacedMs));
+    return { ageP99: value.ageP99, cpu: cpu / value.tokens };
   },
 };
 

@@ -2,6 +2,7 @@
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Cleanup } from "./start-server.ts";
 
 export interface Relay {
@@ -10,6 +11,8 @@ export interface Relay {
   /** Connections stay, and nothing moves on them: neither side hears of it. */
   freeze(): void;
   thaw(): void;
+  /** From now on bytes arrive so much later, in both directions, and in their order. */
+  delay(ms: number): void;
   /** Ends every connection that is open, frozen ones too. */
   cut(): void;
 }
@@ -18,10 +21,17 @@ export interface Relay {
 export async function startRelay(t: Cleanup, target: number): Promise<Relay> {
   const sockets = new Set<Socket>();
   let isFrozen = false;
+  let delayMs: number | undefined;
   const add = (socket: Socket, other: () => Socket) => {
     sockets.add(socket);
     if (isFrozen) socket.pause();
-    socket.on("data", (bytes) => other().write(bytes));
+    let passed = Promise.resolve();
+    socket.on("data", (bytes) => {
+      const write = () => void other().write(bytes);
+      if (delayMs === undefined) return write();
+      const due = pause(delayMs);
+      passed = passed.then(() => due).then(write);
+    });
     socket.on("error", () => {});
     socket.on("close", () => {
       sockets.delete(socket);
@@ -52,6 +62,9 @@ export async function startRelay(t: Cleanup, target: number): Promise<Relay> {
     thaw() {
       isFrozen = false;
       each((socket) => socket.resume());
+    },
+    delay(ms) {
+      delayMs = ms;
     },
     cut: () => each((socket) => socket.destroy()),
   };
