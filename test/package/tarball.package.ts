@@ -253,14 +253,23 @@ test("the command is also called parley-agent", async () => {
   assert.equal(stdout.trim(), manifest.version);
 });
 
-test("the Dockerfile installs where there are no sources to build yet", async () => {
+test("the image's steps of npm: an installation without sources, and one of the package with the client of Redis", async () => {
   const folder = join(work, "docker");
   mkdirSync(folder);
+  const dockerfile = readMarkdown("examples/deploy/Dockerfile");
   for (const file of ["package.json", "package-lock.json"]) {
     cpSync(join(REPOSITORY, file), join(folder, file));
   }
-  const [, step] = /^RUN npm (ci\b.*)$/m.exec(readMarkdown("examples/deploy/Dockerfile")) ?? [];
-  await npm(folder, ...(step ?? assert.fail()).split(" "));
+  const [, step] = /^RUN npm (ci\b.*)$/m.exec(dockerfile) ?? assert.fail();
+  await npm(folder, ...(step ?? "").split(" "));
+  const [, install] = /^RUN npm pack --silent && npm (install .*)$/m.exec(dockerfile) ?? assert.fail();
+  const image = join(work, "image");
+  const local: Record<string, string> = { "/parley": image, [`./${manifest.name}-*.tgz`]: tarball };
+  await npm(work, ...(install ?? "").split(" ").map((word) => local[word] ?? word));
+  assert.ok(ts.sys.fileExists(join(image, "node_modules/@redis/client/package.json")));
+  const [, command] = /^ENTRYPOINT \["node", "\/parley\/(.*)"\]$/m.exec(dockerfile) ?? assert.fail();
+  const { stdout } = await run("node", [join(image, command ?? ""), "--version"]);
+  assert.equal(stdout.trim(), manifest.version);
 });
 
 test("installed by the repository's URL it is built, and serves", async () => {
