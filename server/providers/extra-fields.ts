@@ -1,5 +1,7 @@
 import { asString, isRecord, textsOf } from "../protocol/json.ts";
 
+type Json = Readonly<Record<string, unknown>>;
+
 /**
  * Fields of a streamed message that are not ours to understand but must go back to the provider as they
  * came: signatures, thinking blocks, citations. Pieces of one field are merged over the chunks.
@@ -20,85 +22,53 @@ export class ExtraFields {
 /** The strings that come in pieces. Any other string is a value that a later one replaces. */
 const STREAMED_TEXT = new Set(["reasoning_content", "reasoning"]);
 
-/** Lists whose elements come in pieces, too. */
-const BLOCKS = new Map([
-  ["thinking_blocks", mergeThinkingBlocks],
-  ["thinking_parts", mergeThinkingParts],
-  ["reasoning_details", mergeReasoningDetails],
+/** Lists whose elements come in pieces, too: each makes one of the last element and a piece that belongs to it. */
+const JOINED = new Map<string, (open: Json, piece: Json) => Json | undefined>([
+  ["thinking_blocks", joinThinkingBlock],
+  ["thinking_parts", joinThinkingPart],
+  ["reasoning_details", joinReasoningDetail],
 ]);
 
 function merge(name: string, before: unknown, value: unknown): unknown {
-  const mergeBlocks = BLOCKS.get(name);
-  if (mergeBlocks !== undefined && Array.isArray(value)) {
-    return mergeBlocks(Array.isArray(before) ? before : [], value);
-  }
   if (STREAMED_TEXT.has(name) && typeof value === "string") return asString(before) + value;
-  if (Array.isArray(before) && Array.isArray(value)) return [...before, ...value];
+  if (Array.isArray(value)) return mergeLists(name, Array.isArray(before) ? before : [], value);
   if (!isRecord(value)) return value;
   const fields = new Map(Object.entries(isRecord(before) ? before : {}));
-  for (const [key, inner] of Object.entries(value)) {
-    fields.set(key, merge(key, fields.get(key), inner));
-  }
+  for (const [key, inner] of Object.entries(value)) fields.set(key, merge(key, fields.get(key), inner));
   return Object.fromEntries(fields);
+}
+
+function mergeLists(name: string, before: readonly unknown[], pieces: readonly unknown[]): unknown[] {
+  const join = JOINED.get(name);
+  const list = [...before];
+  for (const piece of pieces) {
+    const open = list.at(-1);
+    const joined = isRecord(open) && isRecord(piece) ? join?.(open, piece) : undefined;
+    if (joined === undefined) list.push(piece);
+    else list[list.length - 1] = joined;
+  }
+  return list;
 }
 
 /**
  * LiteLLM streams a thinking block as many: pieces of its text, then one that only brings the signature.
  * Claude wants back the one block that they make. A signature ends a block.
  */
-function mergeThinkingBlocks(before: readonly unknown[], pieces: readonly unknown[]): unknown[] {
-  const blocks = [...before];
-  for (const piece of pieces) {
-    const open = blocks.at(-1);
-    if (!isThinking(open) || !isThinking(piece) || asString(open.signature) !== "") {
-      blocks.push(piece);
-      continue;
-    }
-    const thinking = asString(open.thinking) + asString(piece.thinking);
-    const signature = asString(piece.signature);
-    blocks[blocks.length - 1] = { ...open, ...piece, thinking, signature };
-  }
-  return blocks;
-}
-
-function isThinking(block: unknown): block is Record<string, unknown> {
-  return isRecord(block) && block.type === "thinking";
+function joinThinkingBlock(open: Json, piece: Json): Json | undefined {
+  if (!areThinking(open, piece) || asString(open.signature) !== "") return undefined;
+  const thinking = asString(open.thinking) + asString(piece.thinking);
+  return { ...open, ...piece, thinking, signature: asString(piece.signature) };
 }
 
 /** Mistral's thinking parts: each piece brings a list with the next piece of the text. */
-function mergeThinkingParts(before: readonly unknown[], pieces: readonly unknown[]): unknown[] {
-  const parts = [...before];
-  for (const piece of pieces) {
-    const open = parts.at(-1);
-    if (!isThinking(open) || !isThinking(piece) || open.closed === true) {
-      parts.push(piece);
-      continue;
-    }
-    const thought = textsOf(open.thinking, "text") + textsOf(piece.thinking, "text");
-    parts[parts.length - 1] = { ...open, ...piece, thinking: [{ type: "text", text: thought }] };
-  }
-  return parts;
+function joinThinkingPart(open: Json, piece: Json): Json | undefined {
+  if (!areThinking(open, piece) || open.closed === true) return undefined;
+  const text = textsOf(open.thinking, "text") + textsOf(piece.thinking, "text");
+  return { ...open, ...piece, thinking: [{ type: "text", text }] };
 }
 
-/**
- * OpenRouter streams a detail as many with the same type and index. It asks for the whole ones back;
- * an encrypted one comes whole.
- */
-function mergeReasoningDetails(before: readonly unknown[], pieces: readonly unknown[]): unknown[] {
-  const details = [...before];
-  for (const piece of pieces) {
-    const open = details.at(-1);
-    const field = isRecord(piece) ? DETAIL_TEXT.get(asString(piece.type)) : undefined;
-    if (field === undefined || !isRecord(open) || !isRecord(piece) || !isSameDetail(open, piece)) {
-      details.push(piece);
-      continue;
-    }
-    const whole = new Map(Object.entries(open));
-    for (const [name, value] of Object.entries(piece)) if (value !== null) whole.set(name, value);
-    whole.set(field, asString(open[field]) + asString(piece[field]));
-    details[details.length - 1] = Object.fromEntries(whole);
-  }
-  return details;
+function areThinking(open: Json, piece: Json): boolean {
+  return open.type === "thinking" && piece.type === "thinking";
 }
 
 const DETAIL_TEXT = new Map([
@@ -106,6 +76,14 @@ const DETAIL_TEXT = new Map([
   ["reasoning.summary", "summary"],
 ]);
 
-function isSameDetail(a: Record<string, unknown>, b: Record<string, unknown>): boolean {
-  return a.type === b.type && a.index === b.index;
+/**
+ * OpenRouter streams a detail as many with the same type and index. It asks for the whole ones back;
+ * an encrypted one comes whole.
+ */
+function joinReasoningDetail(open: Json, piece: Json): Json | undefined {
+  const field = DETAIL_TEXT.get(asString(piece.type));
+  if (field === undefined || open.type !== piece.type || open.index !== piece.index) return undefined;
+  const given = Object.entries(piece).filter(([, value]) => value !== null);
+  const text = asString(open[field]) + asString(piece[field]);
+  return Object.fromEntries([...Object.entries(open), ...given, [field, text]]);
 }

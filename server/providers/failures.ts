@@ -170,9 +170,7 @@ export function toProviderError(label: string, thrown: unknown, started = false)
   const cause = upstreamCause(thrown);
   if (cause instanceof ApiError) return cause;
   if (cause instanceof UpstreamRefusal) return fromRefusal(label, cause);
-  if (cause instanceof UpstreamFailure) {
-    return classify(label, { status: statusOf(cause.detail), detail: cause.detail, cause });
-  }
+  if (cause instanceof UpstreamFailure) return classify(label, cause);
   if (cause instanceof UpstreamTimeout) {
     const seconds = `${Math.round(cause.ms / 100) / 10} seconds`;
     const detail = cause.started
@@ -236,128 +234,98 @@ function fromRefusal(label: string, refusal: UpstreamRefusal): ApiError {
     return providerError("provider_error", redirect, { cause: refusal, retryable: false });
   }
   if (status < 300) {
+    const isPacked = isCompressed(headers);
     // Some servers answer 200 with a JSON error instead of a stream.
-    if (
-      !isCompressed(headers) &&
-      /"error"\s*:/.test(refusal.body.slice(0, 200)) &&
-      (detail.text || detail.code) !== ""
-    ) {
-      return classify(label, { status: statusOf(detail), detail, cause: refusal });
-    }
-    const problem = isCompressed(headers)
+    const isError = /"error"\s*:/.test(refusal.body.slice(0, 200)) && (detail.text || detail.code) !== "";
+    if (isError && !isPacked) return classify(label, refusal);
+    const problem = isPacked
       ? `${label} answered with a compressed stream: the proxy or gateway before it must not compress it.`
       : `${label} did not answer with an event stream: its base URL probably is wrong.`;
     return providerError("provider_error", problem, { cause: refusal, retryable: false });
   }
   const retryAfter = WAITS.has(status) ? readRetryAfter(headers) : undefined;
-  return classify(label, { status, detail, retryAfter, cause: refusal });
+  return classify(label, refusal, status, retryAfter);
 }
 
-/** A refusal or a reported failure of a provider. */
-export interface Failure {
-  /** HTTP status, or the one that `statusOf` finds. */
-  status: number;
-  detail: FailureDetail;
-  /** Seconds. */
-  retryAfter?: number | undefined;
-  cause: unknown;
-}
-
-/** One row of the table: when it holds, and what it comes to. */
-interface Rule {
-  when(failure: Failure): boolean;
+/** What a failure comes to. */
+interface Verdict extends Pick<ProviderErrorOptions, "retryable" | "message"> {
   code: ProviderErrorCode;
   /** Completes the sentence that begins with the provider's name. */
   detail: string;
-  /** Overrides what the code says. */
-  retryable?: boolean;
-  message?: string;
 }
 
-/** The first rule that holds counts. The last one always does. */
-const RULES: readonly Rule[] = [
-  {
-    when: ({ status, detail }) =>
-      says(detail, "previous_response_not_found") ||
-      (detail.param === "previous_response_id" && status < 500 && !says(detail, ...SETUP_CODES)),
-    code: "conversation_expired",
-    detail: "no longer has this conversation.",
-  },
+/** The failure as one of our codes. `retryAfter`: seconds. */
+function classify(
+  label: string,
+  cause: UpstreamRefusal | UpstreamFailure,
+  status = statusOf(cause.detail),
+  retryAfter?: number,
+): ApiError {
+  const verdict = (status < 500 ? judgeRequest(cause.detail) : undefined) ?? judgeStatus(status, cause.detail);
+  const { code, detail, retryable, message } = verdict;
+  return providerError(code, `${label} ${detail}`, { cause, retryable, message, retryAfter });
+}
+
+/** Faults of the request that providers give all kinds of statuses to; `undefined`: the status counts. */
+function judgeRequest(detail: FailureDetail): Verdict | undefined {
+  const { param, text } = detail;
+  if (
+    says(detail, "previous_response_not_found") ||
+    (param === "previous_response_id" && !says(detail, ...SETUP_CODES))
+  ) {
+    return { code: "conversation_expired", detail: "no longer has this conversation." };
+  }
   // Providers word the next two in many ways, but they always mean that another message is needed.
-  {
-    when: ({ status, detail }) =>
-      status < 500 &&
-      (says(detail, "context_length_exceeded", "exceed_context_size_error") || TOO_LONG.test(detail.text)),
-    code: "context_too_long",
-    detail: "says that the conversation is too long for the model.",
-  },
-  {
-    when: ({ status, detail }) => status < 500 && (says(detail, ...FILTER_CODES) || FILTERED.test(detail.text)),
-    code: "content_filtered",
-    detail: "refused this message under its usage policy.",
-  },
-  {
-    when: ({ status, detail }) => status === 402 || says(detail, "insufficient_quota"),
-    code: "provider_rate_limited",
-    detail: "reports that the account of this server has used up its quota or credit.",
-    retryable: false,
-  },
-  {
-    // A LiteLLM proxy without a database says of a wrong key that it cannot look it up, as a 400.
-    when: ({ status, detail }) => status === 401 || status === 403 || says(detail, "no_db_connection"),
-    code: "provider_auth",
-    detail: "refused the API key of this server, or the key may not use this model.",
-  },
-  {
-    // A LiteLLM proxy answers 400 for a model that it has no route for.
-    when: ({ status, detail }) =>
-      status === 404 || says(detail, "model_not_found") || /^[^{]*invalid model name/i.test(detail.text),
-    code: "provider_error",
-    detail: "does not know the model that this agent is set to, or its base URL is wrong.",
-    retryable: false,
-  },
-  {
-    // OpenAI and Anthropic have codes for it; a LiteLLM proxy passes the word on inside a plain 500.
-    when: ({ status, detail }) =>
-      status === 503 ||
-      status === 529 ||
-      says(detail, "server_is_overloaded", "overloaded_error") ||
-      (status >= 500 && /\boverloaded\b/i.test(detail.text)),
-    code: "provider_overloaded",
-    detail: "is overloaded right now.",
-  },
-  {
-    when: ({ status }) => status === 429,
-    code: "provider_rate_limited",
-    detail: "is getting too many requests right now.",
-  },
-  {
-    when: ({ status }) => status === 408 || status === 504,
-    code: "provider_timeout",
-    detail: "took too long to answer.",
-  },
-  { when: ({ status }) => status >= 500, code: "provider_error", detail: "had an internal error." },
-  {
-    when: ({ status }) => status === 413,
-    code: "invalid_request",
-    detail: "cannot take a message with attachments this large.",
-    retryable: false,
-    message: "The assistant cannot take a message with attachments this large.",
-  },
-  {
-    when: ({ status, detail }) =>
-      (status === 400 || status === 422) && (/^(?:messages|input)\b/.test(detail.param) || !blamesSetup(detail)),
-    code: "invalid_request",
-    detail: "does not take this message or one of its attachments.",
-    retryable: false,
-  },
-  {
-    when: () => true,
-    code: "provider_error",
-    detail: "refused the request: the settings of this agent do not suit it.",
-    retryable: false,
-  },
-];
+  if (says(detail, "context_length_exceeded", "exceed_context_size_error") || TOO_LONG.test(text)) {
+    return { code: "context_too_long", detail: "says that the conversation is too long for the model." };
+  }
+  if (says(detail, ...FILTER_CODES) || FILTERED.test(text)) {
+    return { code: "content_filtered", detail: "refused this message under its usage policy." };
+  }
+  return undefined;
+}
+
+function judgeStatus(status: number, detail: FailureDetail): Verdict {
+  const { param, text } = detail;
+  if (status === 402 || says(detail, "insufficient_quota")) {
+    const sentence = "reports that the account of this server has used up its quota or credit.";
+    return { code: "provider_rate_limited", detail: sentence, retryable: false };
+  }
+  // A LiteLLM proxy without a database says of a wrong key that it cannot look it up, as a 400.
+  if (status === 401 || status === 403 || says(detail, "no_db_connection")) {
+    const sentence = "refused the API key of this server, or the key may not use this model.";
+    return { code: "provider_auth", detail: sentence };
+  }
+  // A LiteLLM proxy answers 400 for a model that it has no route for.
+  if (status === 404 || says(detail, "model_not_found") || /^[^{]*invalid model name/i.test(text)) {
+    const sentence = "does not know the model that this agent is set to, or its base URL is wrong.";
+    return { code: "provider_error", detail: sentence, retryable: false };
+  }
+  if (isOverloaded(status, detail)) return { code: "provider_overloaded", detail: "is overloaded right now." };
+  if (status === 429) return { code: "provider_rate_limited", detail: "is getting too many requests right now." };
+  if (status === 408 || status === 504) return { code: "provider_timeout", detail: "took too long to answer." };
+  if (status >= 500) return { code: "provider_error", detail: "had an internal error." };
+  if (status === 413) {
+    const sentence = "cannot take a message with attachments this large.";
+    return { code: "invalid_request", detail: sentence, retryable: false, message: `The assistant ${sentence}` };
+  }
+  if ((status === 400 || status === 422) && (/^(?:messages|input)\b/.test(param) || !blamesSetup(detail))) {
+    const sentence = "does not take this message or one of its attachments.";
+    return { code: "invalid_request", detail: sentence, retryable: false };
+  }
+  const sentence = "refused the request: the settings of this agent do not suit it.";
+  return { code: "provider_error", detail: sentence, retryable: false };
+}
+
+/** OpenAI and Anthropic have codes for it; a LiteLLM proxy passes the word on inside a plain 500. */
+function isOverloaded(status: number, detail: FailureDetail): boolean {
+  if (status === 503 || status === 529 || says(detail, "server_is_overloaded", "overloaded_error")) return true;
+  return status >= 500 && /\boverloaded\b/i.test(detail.text);
+}
+
+function says({ code, type }: FailureDetail, ...names: string[]): boolean {
+  return names.includes(code) || names.includes(type);
+}
 
 const SETUP_CODES = ["unsupported_parameter", "unknown_parameter", "unsupported_value", "invalid_function_parameters"];
 
@@ -377,18 +345,6 @@ const FILTER_CODES = [
 
 /** LiteLLM's words for all of its providers. */
 const FILTERED = /ContentPolicyViolation|ResponsibleAIPolicyViolation/;
-
-/** The failure by the table of rules. */
-export function classify(label: string, failure: Failure): ApiError {
-  const rule = RULES.find(({ when }) => when(failure)) as Rule;
-  const { code, detail, retryable, message } = rule;
-  const { cause, retryAfter } = failure;
-  return providerError(code, `${label} ${detail}`, { cause, retryable, message, retryAfter });
-}
-
-function says({ code, type }: FailureDetail, ...names: string[]): boolean {
-  return names.includes(code) || names.includes(type);
-}
 
 /** LiteLLM knows of many models what they take, and names the rest only in a sentence. */
 function blamesSetup(detail: FailureDetail): boolean {

@@ -43,8 +43,8 @@ export interface SettingQuirks {
   readonly maxTokens: "max_tokens" | "max_completion_tokens";
 }
 
-/** What was learned of a server for one conversation. */
-export interface HistoryQuirks {
+/** What was learned of a server that shapes one request: the fields of its own are learned for one conversation. */
+export interface Quirks extends SettingQuirks {
   /** Extra fields of earlier answers that it refuses. */
   readonly refused: ReadonlySet<string>;
   /** It refuses signed thinking of earlier answers, because another model made it. */

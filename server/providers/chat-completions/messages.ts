@@ -12,13 +12,13 @@ import type {
 } from "../../protocol/chat.ts";
 import { isRecord, records, tryParse } from "../../protocol/json.ts";
 import { fileOf, partsOf, resultText } from "../history.ts";
-import type { ChatDialect, HistoryQuirks } from "./dialect.ts";
+import type { ChatDialect, Quirks } from "./dialect.ts";
 
 export interface SendRules {
   dialect: ChatDialect;
   /** What the model takes: a history may hold attachments that another model took. */
   mediaTypes: readonly MediaType[];
-  quirks: HistoryQuirks;
+  quirks: Quirks;
 }
 
 /** A message in an API's own form. */
@@ -156,7 +156,7 @@ function readableArguments(written: string): string {
 }
 
 /** An id of nine letters and digits that depends on the whole of the given one. */
-function sentId(id: string, { shortIds }: HistoryQuirks): string {
+function sentId(id: string, { shortIds }: Quirks): string {
   if (!shortIds || /^[a-zA-Z0-9]{9}$/.test(id)) return id;
   return createHash("sha256").update(id).digest("hex").slice(0, 9);
 }

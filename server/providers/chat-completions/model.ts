@@ -6,9 +6,9 @@ import type { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, Provider, ProviderSetup } from "../provider.ts";
 import { type ApiAddress, openAiClient } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
-import { type ChatDialect, type HistoryQuirks, PLAIN_DIALECT } from "./dialect.ts";
+import { type ChatDialect, PLAIN_DIALECT, type Quirks } from "./dialect.ts";
 import { type SentMessage, sentMessages } from "./messages.ts";
-import { learn, NO_HISTORY_QUIRKS, NO_SETTING_QUIRKS, type RequestQuirks } from "./quirks.ts";
+import { learnHistory, learnSetting, NO_QUIRKS } from "./quirks.ts";
 import { ChatReader } from "./reader.ts";
 
 /** A model of such a server, and how the server differs from others. */
@@ -24,18 +24,15 @@ export function createChatCompletions(options: ChatCompletionsOptions): Provider
 function chatModel(options: ChatCompletionsOptions): Model {
   const { label, dialect = PLAIN_DIALECT } = options;
   const post = openAiClient(options);
-  // What was learned of what the server takes.
-  let settingQuirks = NO_SETTING_QUIRKS;
-  /** Of each conversation alone: its history is the client's, and must not shape another's requests. */
-  const historyQuirks = new WeakMap<readonly HistoryMessage[], HistoryQuirks>();
+  /** What was learned of the server. */
+  let shared: Partial<Quirks> = {};
+  /** And in each conversation alone: its history is the client's, and must not shape another's requests. */
+  const learned = new WeakMap<readonly HistoryMessage[], Partial<Quirks>>();
 
   return (request, signal) => {
     const { messages, onRequestId } = request;
     // Other requests may learn at the same time: what this one was shaped by is its own.
-    let quirks: RequestQuirks = {
-      settings: settingQuirks,
-      history: historyQuirks.get(messages) ?? NO_HISTORY_QUIRKS,
-    };
+    let quirks: Quirks = { ...NO_QUIRKS, ...shared, ...learned.get(messages) };
     let body = requestBody(options, request, dialect, quirks);
     const sent = {
       setup: options,
@@ -43,14 +40,12 @@ function chatModel(options: ChatCompletionsOptions): Model {
       onRequestId,
       send: (own: AbortSignal) => post("/chat/completions", body, own),
       adapt: (refusal: UpstreamRefusal) => {
-        const learned = learn(refusal, { ...quirks, body, dialect });
-        if (learned === undefined) return false;
-        quirks = {
-          settings: { ...quirks.settings, ...learned.settings },
-          history: { ...quirks.history, ...learned.history },
-        };
-        settingQuirks = { ...settingQuirks, ...learned.settings };
-        historyQuirks.set(messages, quirks.history);
+        const setting = learnSetting(refusal, quirks, body, dialect);
+        const news = setting ?? learnHistory(refusal, quirks, body.messages);
+        if (news === undefined) return false;
+        if (setting !== undefined) shared = { ...shared, ...setting };
+        else learned.set(messages, { ...learned.get(messages), ...news });
+        quirks = { ...quirks, ...news };
         body = requestBody(options, request, dialect, quirks);
         return true;
       },
@@ -63,7 +58,7 @@ function requestBody(
   { model, mediaTypes, modelSettings }: ChatCompletionsOptions,
   { setup, messages }: ModelRequest,
   dialect: ChatDialect,
-  quirks: RequestQuirks,
+  quirks: Quirks,
 ) {
   const { instructions, tools } = setup;
   const system: SentMessage[] = instructions === "" ? [] : [{ role: "system", content: instructions }];
@@ -74,11 +69,11 @@ function requestBody(
   const body = {
     model,
     ...(functions.length === 0 ? {} : { tools: functions }),
-    ...(quirks.settings.usage ? { stream_options: { include_usage: true } } : {}),
+    ...(quirks.usage ? { stream_options: { include_usage: true } } : {}),
     stream: true,
   };
   return {
-    ...withExtraBody(body, dialect.settings(modelSettings, quirks.settings)),
-    messages: [...system, ...sentMessages(messages, { dialect, mediaTypes, quirks: quirks.history })],
+    ...withExtraBody(body, dialect.settings(modelSettings, quirks)),
+    messages: [...system, ...sentMessages(messages, { dialect, mediaTypes, quirks })],
   };
 }

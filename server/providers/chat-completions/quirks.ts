@@ -2,22 +2,14 @@
 
 import { isRecord, records } from "../../protocol/json.ts";
 import { blamesParameter, type UpstreamRefusal } from "../failures.ts";
-import type { ChatDialect, HistoryQuirks, SettingQuirks } from "./dialect.ts";
+import type { ChatDialect, Quirks, SettingQuirks } from "./dialect.ts";
 import type { SentMessage } from "./messages.ts";
 
-/** Everything learned that shapes one request. */
-export interface RequestQuirks {
-  readonly settings: SettingQuirks;
-  readonly history: HistoryQuirks;
-}
-
-export const NO_SETTING_QUIRKS: SettingQuirks = {
+/** Of a server that is as OpenAI's. */
+export const NO_QUIRKS: Quirks = {
   usage: true,
   thoughts: true,
   maxTokens: "max_tokens",
-};
-
-export const NO_HISTORY_QUIRKS: HistoryQuirks = {
   refused: new Set(),
   dropsSigned: false,
   wantsReasoning: false,
@@ -25,65 +17,38 @@ export const NO_HISTORY_QUIRKS: HistoryQuirks = {
   closesTools: false,
 };
 
-/** A request that was refused, and what shaped it. */
-export interface RefusedRequest extends RequestQuirks {
-  dialect: ChatDialect;
-  body: { messages: readonly SentMessage[] };
-}
-
-/** What one refusal teaches: at most one of the two. */
-export interface LearnedQuirks {
-  settings?: Partial<SettingQuirks>;
-  history?: Partial<HistoryQuirks>;
-}
-
-/**
- * What the refusal teaches beyond what the request already heeded, so that another try makes sense;
- * `undefined` when it teaches nothing.
- */
-export function learn(refusal: UpstreamRefusal, request: RefusedRequest): LearnedQuirks | undefined {
-  const settings = learnSettings(refusal, request);
-  if (settings !== undefined) return { settings };
-  const history = learnHistory(refusal, request);
-  return history === undefined ? undefined : { history };
-}
-
-function learnSettings(
+/** What a refusal teaches of the server, beyond what the request already heeded; `undefined`: nothing. */
+export function learnSetting(
   refusal: UpstreamRefusal,
-  { dialect, settings, body }: RefusedRequest,
+  quirks: Quirks,
+  body: object,
+  { thoughtsRefused }: ChatDialect,
 ): Partial<SettingQuirks> | undefined {
-  if (settings.usage && blamesParameter(refusal, "stream_options")) return { usage: false };
-  if (settings.thoughts && dialect.thoughtsRefused?.test(refusal.detail.text)) {
-    return { thoughts: false };
-  }
-  if ("max_tokens" in body && /\bmax_completion_tokens\b/.test(refusal.detail.text)) {
-    return { maxTokens: "max_completion_tokens" };
-  }
+  const { text } = refusal.detail;
+  if (quirks.usage && blamesParameter(refusal, "stream_options")) return { usage: false };
+  if (quirks.thoughts && thoughtsRefused?.test(text)) return { thoughts: false };
+  if ("max_tokens" in body && /\bmax_completion_tokens\b/.test(text)) return { maxTokens: "max_completion_tokens" };
   return undefined;
 }
 
-function learnHistory(
+/** What a refusal teaches of the conversation that was sent, beyond what the request already heeded; `undefined`: nothing. */
+export function learnHistory(
   // Some servers put the sentence into fields of their own: the whole body is searched.
   { body: said }: UpstreamRefusal,
-  { history, body }: RefusedRequest,
-): Partial<HistoryQuirks> | undefined {
-  if (!history.wantsReasoning && /reasoning_content\b.{0,80}must be passed back/is.test(said)) {
+  quirks: Quirks,
+  messages: readonly SentMessage[],
+): Partial<Quirks> | undefined {
+  if (!quirks.wantsReasoning && /reasoning_content\b.{0,80}must be passed back/is.test(said)) {
     return { wantsReasoning: true };
   }
-  if (!history.shortIds && /tool.?call.?id\b.{0,200}(?:length|too long|must)/is.test(said)) {
-    return { shortIds: true };
-  }
-  if (!history.closesTools && /role '?"?user'?"? after role '?"?tool/i.test(said)) {
-    return { closesTools: true };
-  }
-  if (!history.dropsSigned && /invalid\W{0,3}signature/i.test(said)) return { dropsSigned: true };
+  if (!quirks.shortIds && /tool.?call.?id\b.{0,200}(?:length|too long|must)/is.test(said)) return { shortIds: true };
+  if (!quirks.closesTools && /role '?"?user'?"? after role '?"?tool/i.test(said)) return { closesTools: true };
+  if (!quirks.dropsSigned && /invalid\W{0,3}signature/i.test(said)) return { dropsSigned: true };
   const words = new Set(said.split(/\W+/));
-  const heeded = new Set([...history.refused, ...(history.wantsReasoning ? [REASONING] : [])]);
-  const blamed = extraFields(body.messages).filter((name) => words.has(name) && !heeded.has(name));
-  return blamed.length === 0 ? undefined : { refused: new Set([...history.refused, ...blamed]) };
+  const heeded = new Set([...quirks.refused, ...(quirks.wantsReasoning ? ["reasoning_content"] : [])]);
+  const blamed = extraFields(messages).filter((name) => words.has(name) && !heeded.has(name));
+  return blamed.length === 0 ? undefined : { refused: new Set([...quirks.refused, ...blamed]) };
 }
-
-const REASONING = "reasoning_content";
 
 const MESSAGE_FIELDS = new Set(["role", "content", "tool_calls"]);
 const CALL_FIELDS = new Set(["id", "type", "function"]);
