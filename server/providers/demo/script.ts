@@ -1,7 +1,8 @@
 /** What the demo model says to which message. */
 
 import { decodedBytes } from "../../protocol/attachments.ts";
-import type { ContentPart, HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
+import type { HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
+import { callsOf, type FilePart, fileOf, partsOf } from "../history.ts";
 import type { ModelRequest, ToolCall, ToolSpec } from "../provider.ts";
 import { MARKDOWN_SAMPLE } from "./markdown.ts";
 import { chooseCalls, wordsOf } from "./tools.ts";
@@ -12,64 +13,56 @@ export type DemoStep =
   | { type: "call"; call: ToolCall }
   | { type: "fail"; message: string };
 
+const say = (text: string): DemoStep => ({ type: "text", text });
+const think = (text: string): DemoStep => ({ type: "thinking", text });
+
 const SLOW_WORD_MS = 400;
 
 /** Plans one model turn from the whole conversation; the same conversation gives the same plan. */
-export function planDemo({ messages, setup }: ModelRequest): DemoStep[] {
+export function planDemo({ messages, setup: { tools } }: ModelRequest): DemoStep[] {
   const results = resultsAtEnd(messages);
-  if (results.length > 0) return summarize(messages, results);
-  const message = lastUserMessage(messages);
-  const text = textOf(message);
-  const files = filesOf(message);
-  if (files.length > 0) return describeFiles(files);
-  if (/\b(?:error|fail)\b/i.test(text)) return failOnRequest();
-  if (/\bslow(?:ly)?\b/i.test(text)) return speakSlowly();
-  if (/\b(?:markdown|table|code|long)\b/i.test(text)) return [{ type: "text", text: MARKDOWN_SAMPLE }];
-  const calls = chooseCalls(text, setup.tools, messages.length);
+  if (results.length > 0) return [say(summaryOf(messages, results))];
+  const users = messages.filter((message) => message.role === "user");
+  const parts = users.slice(-1).flatMap(partsOf);
+  const text = parts.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+  const files = parts.filter((part) => part.type !== "text");
+  if (files.length > 0) return [say(descriptionOf(files))];
+  if (/\b(?:error|fail)\b/i.test(text)) return ERROR;
+  if (/\bslow(?:ly)?\b/i.test(text)) return SLOW;
+  if (/\b(?:markdown|table|code|long)\b/i.test(text)) return [say(MARKDOWN_SAMPLE)];
+  const calls = chooseCalls(text, tools, messages.length);
   if (calls.length > 0) return useTools(calls);
-  if (/\bthink/i.test(text)) return thinkAloud();
-  return introduce(text, messages, setup.tools);
+  return /\bthink/i.test(text) ? THOUGHTS : [say(introduction(text, users.length, tools))];
 }
 
-function failOnRequest(): DemoStep[] {
-  return [
-    { type: "text", text: "You asked for an error, so this answer breaks off here: " },
-    { type: "fail", message: "This is the error that you asked the demo model for." },
-  ];
-}
+const ERROR: DemoStep[] = [
+  say("You asked for an error, so this answer breaks off here: "),
+  { type: "fail", message: "This is the error that you asked the demo model for." },
+];
 
-function speakSlowly(): DemoStep[] {
-  return [
-    {
-      type: "text",
-      wordMs: SLOW_WORD_MS,
-      text: "This answer is slow on purpose: a few words each second, as from a large model under load. You can press Stop at any time. What was said so far stays, and the conversation goes on from there. While you wait, you can already type the next message, scroll back, open a tool call or switch the theme. That is all: thank you for your patience.",
-    },
-  ];
-}
+const SLOW: DemoStep[] = [
+  {
+    type: "text",
+    wordMs: SLOW_WORD_MS,
+    text: "This answer is slow on purpose: a few words each second, as from a large model under load. You can press Stop at any time. What was said so far stays, and the conversation goes on from there. While you wait, you can already type the next message, scroll back, open a tool call or switch the theme. That is all: thank you for your patience.",
+  },
+];
 
-function thinkAloud(): DemoStep[] {
-  return [
-    {
-      type: "thinking",
-      text: "The user would like to see how reasoning is shown. I have none of my own, since I am a script, but a reasoning model streams its thoughts just like this.\n\nThey arrive before the answer, as events of their own, and are folded away once the answer begins. Now I can answer.",
-    },
-    {
-      type: "text",
-      text: "What you saw above is how a model's reasoning appears: it streams while the model thinks and folds away when the answer begins. Click **Thinking** to read it again.",
-    },
-  ];
-}
+const THOUGHTS: DemoStep[] = [
+  think(
+    "The user would like to see how reasoning is shown. I have none of my own, since I am a script, but a reasoning model streams its thoughts just like this.\n\nThey arrive before the answer, as events of their own, and are folded away once the answer begins. Now I can answer.",
+  ),
+  say(
+    "What you saw above is how a model's reasoning appears: it streams while the model thinks and folds away when the answer begins. Click **Thinking** to read it again.",
+  ),
+];
 
 function useTools(calls: readonly ToolCall[]): DemoStep[] {
   const names = [...new Set(calls.map(({ name }) => name))].join(" and ");
   const times = calls.length > 1 ? `${calls.length} calls, which can run in parallel` : "one call";
   return [
-    { type: "thinking", text: `This needs ${names}: ${times}.` },
-    {
-      type: "text",
-      text: calls.length > 1 ? "Let me look these up together." : "Let me look that up.",
-    },
+    think(`This needs ${names}: ${times}.`),
+    say(calls.length > 1 ? "Let me look these up together." : "Let me look that up."),
     ...calls.map((call): DemoStep => ({ type: "call", call })),
   ];
 }
@@ -80,21 +73,10 @@ function resultsAtEnd(messages: readonly HistoryMessage[]): ToolMessage[] {
   return messages.slice(start).filter((message) => message.role === "tool");
 }
 
-function summarize(messages: readonly HistoryMessage[], results: readonly ToolMessage[]): DemoStep[] {
-  const names = new Map(
-    messages.flatMap((message) =>
-      message.role === "assistant"
-        ? (message.tool_calls ?? []).map((call) => [call.id, call.function.name] as const)
-        : [],
-    ),
-  );
+function summaryOf(messages: readonly HistoryMessage[], results: readonly ToolMessage[]): string {
+  const names = new Map(callsOf(messages).map((call) => [call.id, call.function.name]));
   const rows = results.map(({ tool_call_id: id, content }) => `| \`${names.get(id) ?? id}\` | ${cell(content)} |`);
-  return [
-    {
-      type: "text",
-      text: `Here is what the tools answered:\n\n| Tool | Answer |\n|---|---|\n${rows.join("\n")}\n\nA real model would now tell you what this means. I am only a demo, so I hand it on as it is.`,
-    },
-  ];
+  return `Here is what the tools answered:\n\n| Tool | Answer |\n|---|---|\n${rows.join("\n")}\n\nA real model would now tell you what this means. I am only a demo, so I hand it on as it is.`;
 }
 
 function cell(content: string): string {
@@ -102,23 +84,17 @@ function cell(content: string): string {
   return line.length > 300 ? `${line.slice(0, 300)}…` : line || "*nothing*";
 }
 
-function describeFiles(files: readonly Exclude<ContentPart, { type: "text" }>[]): DemoStep[] {
+function descriptionOf(files: readonly FilePart[]): string {
   const items = files.map((part) => {
-    const url = part.type === "file" ? part.file.file_data : part.image_url.url;
-    const [, mediaType = "unknown type", data = ""] = /^data:([^;]+);base64,(.*)$/s.exec(url) ?? [];
-    const name = part.type === "file" ? `**${part.file.filename}**` : "an image";
-    return `- ${name}: \`${mediaType}\`, ${decodedBytes(data).toLocaleString("en")} bytes`;
+    const { name, mediaType, base64 } = fileOf(part);
+    const title = part.type === "file" ? `**${name}**` : name;
+    return `- ${title}: \`${mediaType}\`, ${decodedBytes(base64).toLocaleString("en")} bytes`;
   });
-  return [
-    {
-      type: "text",
-      text: `I received ${files.length === 1 ? "one file" : `${files.length} files`}:\n\n${items.join("\n")}\n\nI am a demo and cannot look inside. A model such as OpenAI's would now read ${files.length === 1 ? "it" : "them"}.`,
-    },
-  ];
+  const [count, them] = files.length === 1 ? ["one file", "it"] : [`${files.length} files`, "them"];
+  return `I received ${count}:\n\n${items.join("\n")}\n\nI am a demo and cannot look inside. A model such as OpenAI's would now read ${them}.`;
 }
 
-function introduce(text: string, messages: readonly HistoryMessage[], tools: readonly ToolSpec[]): DemoStep[] {
-  const turn = messages.filter(({ role }) => role === "user").length;
+function introduction(text: string, turn: number, tools: readonly ToolSpec[]): string {
   const heard = text.length > 200 ? `${text.slice(0, 200)}…` : text;
   const count = turn === 1 ? "the first message" : `message ${turn}`;
   const offers = [
@@ -129,12 +105,7 @@ function introduce(text: string, messages: readonly HistoryMessage[], tools: rea
     "**Give me an error** shows a failure and Retry",
     "Or attach an image or a PDF",
   ];
-  return [
-    {
-      type: "text",
-      text: `I am Parley's built-in **demo model**: a script that needs no key and no network, not an AI. This is ${count} of our conversation, and you wrote:\n\n> ${heard.replaceAll("\n", "\n> ")}\n\nTry one of these:\n\n${offers.map((offer) => `- ${offer}`).join("\n")}`,
-    },
-  ];
+  return `I am Parley's built-in **demo model**: a script that needs no key and no network, not an AI. This is ${count} of our conversation, and you wrote:\n\n> ${heard.replaceAll("\n", "\n> ")}\n\nTry one of these:\n\n${offers.map((offer) => `- ${offer}`).join("\n")}`;
 }
 
 /** At most so many of the agent's tools are named. */
@@ -147,23 +118,4 @@ function offersOf(tools: readonly ToolSpec[]): string[] {
   }
   const offers = tools.slice(0, MAX_OFFERS).map(({ name }) => `**${wordsOf(name).join(" ")}** runs \`${name}\``);
   return tools.length > 1 ? [...offers, `**Use your tools** runs all ${tools.length} of them`] : offers;
-}
-
-function lastUserMessage(messages: readonly HistoryMessage[]): HistoryMessage | undefined {
-  return messages.findLast(({ role }) => role === "user");
-}
-
-function partsOf(message: HistoryMessage | undefined): readonly ContentPart[] {
-  const content = message?.content ?? "";
-  return typeof content === "string" ? [{ type: "text", text: content }] : content;
-}
-
-function textOf(message: HistoryMessage | undefined): string {
-  return partsOf(message)
-    .map((part) => (part.type === "text" ? part.text : ""))
-    .join("\n");
-}
-
-function filesOf(message: HistoryMessage | undefined): Exclude<ContentPart, { type: "text" }>[] {
-  return partsOf(message).filter((part) => part.type !== "text");
 }

@@ -16,11 +16,7 @@ export function chooseCalls(text: string, tools: readonly ToolSpec[], turn: numb
   const chosen = tools.filter((tool) => words.has("tools") || isMentioned(tool, words));
   return chosen
     .flatMap((tool) => argumentsFor(tool, names).map((args) => ({ name: tool.name, args })))
-    .map(({ name, args }, index) => ({
-      id: `demo_${turn}_${index + 1}`,
-      name,
-      arguments: JSON.stringify(args),
-    }));
+    .map(({ name, args }, index) => ({ id: `demo_${turn}_${index + 1}`, name, arguments: JSON.stringify(args) }));
 }
 
 function isMentioned({ name }: ToolSpec, words: ReadonlySet<string>): boolean {
@@ -42,18 +38,16 @@ function properNames(text: string): string[] {
 }
 
 function argumentsFor(tool: ToolSpec, names: readonly string[]): Record<string, unknown>[] {
-  const required = Array.isArray(tool.parameters.required) ? tool.parameters.required : [];
-  const fields = Object.entries(asRecord(tool.parameters.properties)).filter(([name]) => required.includes(name));
-  const textFields = fields.filter(([, schema]) => isFreeText(asRecord(schema)));
+  const { properties, required } = tool.parameters;
+  const fields = Object.entries(isRecord(properties) ? properties : {})
+    .filter(([name]) => Array.isArray(required) && required.includes(name))
+    .map(([name, schema]) => ({ name, schema: isRecord(schema) ? schema : {} }));
+  const textFields = fields.filter(({ schema }) => isFreeText(schema));
   const rounds = textFields.length === 1 && names.length > 1 ? names.map((name) => [name]) : [names];
   return rounds.map((round) => {
     const left = [...round];
     return Object.fromEntries(
-      fields.map(([name, schema]) => {
-        const field = asRecord(schema);
-        const given = isFreeText(field) ? left.shift() : undefined;
-        return [name, given ?? sample(field)];
-      }),
+      fields.map(({ name, schema }) => [name, (isFreeText(schema) ? left.shift() : undefined) ?? sample(schema)]),
     );
   });
 }
@@ -80,8 +74,4 @@ function sample(schema: Record<string, unknown>): unknown {
     default:
       return "example";
   }
-}
-
-function asRecord(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {};
 }
