@@ -26,7 +26,8 @@ export interface ThinkTagPiece {
 
 /** Takes reasoning in tags out of an answer that arrives in any pieces. */
 export class ThinkTags {
-  readonly #rule: ThinkTagRule;
+  readonly #opening: readonly string[];
+  readonly #anywhere: boolean;
   #mode: "start" | "thinking" | "closed" | "answer" = "start";
   /** The end of the text so far, as long as it may turn out to be a tag. */
   #held = "";
@@ -34,8 +35,9 @@ export class ThinkTags {
   #closing = "";
   #sawFlagged = false;
 
-  constructor(rule: ThinkTagRule) {
-    this.#rule = rule;
+  constructor({ names, anywhere }: ThinkTagRule) {
+    this.#opening = names.map((name) => `<${name}>`);
+    this.#anywhere = anywhere;
   }
 
   /** Takes the next piece; `flagged`: the server says that all of it is thinking. */
@@ -57,19 +59,27 @@ export class ThinkTags {
 
   /** Sorts the beginning of `rest`, and returns what is left of it. */
   #take(rest: string, flagged: boolean, said: ThinkTagPiece): string {
-    switch (this.#mode) {
-      case "thinking":
-        return this.#takeThinking(rest, said);
-      case "closed": {
-        const answer = rest.trimStart();
-        if (answer !== "") this.#mode = "answer";
-        return answer;
-      }
-      case "start":
-        return this.#takeStart(rest, flagged, said);
-      case "answer":
-        return this.#takeAnswer(rest, flagged, said);
+    if (this.#mode === "thinking") return this.#takeThinking(rest, said);
+    if (this.#mode === "closed") {
+      const answer = rest.trimStart();
+      if (answer !== "") this.#mode = "answer";
+      return answer;
     }
+    const isStart = this.#mode === "start";
+    const begin = isStart ? rest.trimStart() : rest;
+    const opened = this.#opening.find((tag) => begin.startsWith(tag));
+    if (opened !== undefined && (isStart || flagged || this.#anywhere)) {
+      this.#mode = "thinking";
+      this.#closing = closingOf(opened);
+      return begin.slice(opened.length);
+    }
+    if (flagged) {
+      said.thinking += rest;
+      // The next answer text may begin with the closing tag.
+      this.#mode = "start";
+      return "";
+    }
+    return isStart ? this.#takeStart(rest, begin) : this.#takeAnswer(rest, said);
   }
 
   #takeThinking(rest: string, said: ThinkTagPiece): string {
@@ -83,20 +93,15 @@ export class ThinkTags {
     return rest.slice(at + this.#closing.length);
   }
 
-  #takeStart(rest: string, flagged: boolean, said: ThinkTagPiece): string {
-    const begin = rest.trimStart();
-    const opened = this.#rule.names.find((name) => begin.startsWith(`<${name}>`));
-    if (opened !== undefined) return this.#open(opened, begin);
-    if (flagged) {
-      said.thinking += rest;
-      return "";
-    }
-    const closed = this.#closedAt(begin);
+  #takeStart(rest: string, begin: string): string {
+    // Where the server flags thoughts, the tag that ends them may still stand at the start of the answer.
+    const closing = this.#sawFlagged ? this.#opening.map(closingOf) : [];
+    const closed = closing.find((tag) => begin.startsWith(tag));
     if (closed !== undefined) {
       this.#mode = "closed";
       return begin.slice(closed.length);
     }
-    if (this.#tags().some((tag) => tag.startsWith(begin))) {
+    if ([...this.#opening, ...closing].some((tag) => tag.startsWith(begin))) {
       this.#held = rest;
       return "";
     }
@@ -104,51 +109,16 @@ export class ThinkTags {
     return rest;
   }
 
-  #takeAnswer(rest: string, flagged: boolean, said: ThinkTagPiece): string {
-    if (flagged) {
-      const opened = this.#rule.names.find((name) => rest.startsWith(`<${name}>`));
-      if (opened !== undefined) return this.#open(opened, rest);
-      said.thinking += rest;
-      // The next answer text may begin with the closing tag.
-      this.#mode = "start";
-      return "";
+  /** Up to the next tag, if tags count here. */
+  #takeAnswer(rest: string, said: ThinkTagPiece): string {
+    const places = this.#anywhere ? this.#opening.map((tag) => rest.indexOf(tag)).filter((at) => at !== -1) : [];
+    if (places.length > 0) {
+      const at = Math.min(...places);
+      said.text += rest.slice(0, at);
+      return rest.slice(at);
     }
-    if (!this.#rule.anywhere) {
-      said.text += rest;
-      return "";
-    }
-    const found = this.#firstOpening(rest);
-    if (found === undefined) {
-      said.text += this.#holdBack(rest, this.#tags());
-      return "";
-    }
-    said.text += rest.slice(0, found.at);
-    return this.#open(found.name, rest.slice(found.at));
-  }
-
-  #open(name: string, rest: string): string {
-    this.#mode = "thinking";
-    this.#closing = `</${name}>`;
-    return rest.slice(name.length + 2);
-  }
-
-  /** Where the server flags thoughts, the tag that ends them may still stand at the start of the answer. */
-  #closedAt(begin: string): string | undefined {
-    if (!this.#sawFlagged) return undefined;
-    return this.#rule.names.map((name) => `</${name}>`).find((tag) => begin.startsWith(tag));
-  }
-
-  #firstOpening(rest: string): { name: string; at: number } | undefined {
-    return this.#rule.names
-      .map((name) => ({ name, at: rest.indexOf(`<${name}>`) }))
-      .filter(({ at }) => at !== -1)
-      .sort((a, b) => a.at - b.at)[0];
-  }
-
-  #tags(): string[] {
-    const { names } = this.#rule;
-    const opening = names.map((name) => `<${name}>`);
-    return this.#sawFlagged ? [...opening, ...names.map((name) => `</${name}>`)] : opening;
+    said.text += this.#anywhere ? this.#holdBack(rest, this.#opening) : rest;
+    return "";
   }
 
   /** Keeps back an end that may be the beginning of a tag, and returns what comes before it. */
@@ -158,4 +128,8 @@ export class ThinkTags {
     this.#held = rest.slice(at);
     return rest.slice(0, at);
   }
+}
+
+function closingOf(tag: string): string {
+  return `</${tag.slice(1)}`;
 }

@@ -1,26 +1,51 @@
 /** Tools that OpenAI runs itself: what clients see of their calls, and the sources that an answer cites. */
 
-import { asString, isRecord } from "../../protocol/json.ts";
+import { asString, isRecord, records } from "../../protocol/json.ts";
 import type { HostedToolType, ModelEvent } from "../provider.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The items of hosted calls, and the names that authors of agents know the tools by. */
-const TOOLS: ReadonlyMap<unknown, HostedToolType> = new Map([
-  ["web_search_call", "web_search"],
-  ["file_search_call", "file_search"],
-  ["code_interpreter_call", "code_interpreter"],
-]);
+interface HostedTool {
+  /** Unless the request includes this, the API reports that the tool ran, but not its results. */
+  include: string;
+  /** What the model asked the tool for. */
+  argumentsOf(item: Json): Json;
+  /** The result as a person reads it. */
+  outputOf(item: Json): string;
+}
 
-/** Unless the request includes these, the API reports that a hosted tool ran, but not its results. */
-export const HOSTED_RESULTS = {
-  web_search: "web_search_call.action.sources",
-  file_search: "file_search_call.results",
-  code_interpreter: "code_interpreter_call.outputs",
-} as const satisfies Record<HostedToolType, string>;
+/** By the names that authors of agents know them by. An item that is a call has that name before `_call` as its type. */
+export const HOSTED_TOOLS: Readonly<Record<HostedToolType, HostedTool>> = {
+  web_search: {
+    include: "web_search_call.action.sources",
+    argumentsOf({ action }) {
+      const { sources: _output, ...asked } = isRecord(action) ? action : {};
+      return asked;
+    },
+    outputOf: ({ action }) =>
+      records(isRecord(action) ? action.sources : [])
+        .map(({ url, name }) => asString(url) || asString(name))
+        .join("\n"),
+  },
+  file_search: {
+    include: "file_search_call.results",
+    argumentsOf: ({ queries }) => ({ queries }),
+    outputOf: ({ results }) => records(results).map(foundText).join("\n\n"),
+  },
+  code_interpreter: {
+    include: "code_interpreter_call.outputs",
+    argumentsOf: ({ code }) => ({ code }),
+    outputOf: ({ outputs }) =>
+      records(outputs)
+        .map(({ type, logs }) => (type === "logs" ? asString(logs) : "[an image, which is not shown]"))
+        .join("\n"),
+  },
+};
 
-export function isHostedCall(item: Json): boolean {
-  return TOOLS.has(item.type) && asString(item.id) !== "";
+/** The tool that an item is a call of. */
+function toolOf({ type, id }: Json): HostedToolType | undefined {
+  const name = /^(.+)_call$/.exec(asString(type))?.[1] ?? "";
+  return asString(id) !== "" && Object.hasOwn(HOSTED_TOOLS, name) ? (name as HostedToolType) : undefined;
 }
 
 /**
@@ -34,46 +59,36 @@ export class HostedToolReader {
 
   /** For `response.output_item.added`. */
   begin(item: Json, said: ModelEvent[]): void {
+    const name = toolOf(item);
+    if (name === undefined) return;
     this.#began.set(asString(item.id), performance.now());
-    if (isKnown(argumentsOf(item))) this.#show(item, said);
+    if (isKnown(HOSTED_TOOLS[name].argumentsOf(item))) this.#show(item, name, said);
   }
 
   /** For `response.code_interpreter_call_code.done`: only now does the code run. */
   run({ item_id: id, code }: Json, said: ModelEvent[]): void {
-    if (asString(id) === "") return;
-    this.#began.set(asString(id), performance.now());
-    this.#show({ id, code, type: "code_interpreter_call" }, said);
+    this.begin({ id, code, type: "code_interpreter_call" }, said);
   }
 
-  /** For `response.output_item.done`. */
-  finish(item: Json, said: ModelEvent[]): void {
-    const [id, name] = [asString(item.id), TOOLS.get(item.type) ?? ""];
+  /** For `response.output_item.done`. Whether the item is a hosted call. */
+  finish(item: Json, said: ModelEvent[]): boolean {
+    const name = toolOf(item);
+    if (name === undefined) return false;
+    const id = asString(item.id);
     const failed = item.status === "failed" || item.status === "incomplete";
     const durationMs = Math.round(performance.now() - (this.#began.get(id) ?? performance.now()));
-    const output = outputOf(item) || (failed ? "The tool failed." : "The tool reported no output.");
-    this.#show(item, said);
+    const output = HOSTED_TOOLS[name].outputOf(item) || (failed ? "The tool failed." : "The tool reported no output.");
+    this.#show(item, name, said);
     said.push({ type: "hosted_result", answer: { id, name, output, failed }, durationMs });
+    return true;
   }
 
-  #show(item: Json, said: ModelEvent[]): void {
-    const [id, name] = [asString(item.id), TOOLS.get(item.type) ?? ""];
+  #show(item: Json, name: HostedToolType, said: ModelEvent[]): void {
+    const id = asString(item.id);
     if (this.#shown.has(id)) return;
     this.#shown.add(id);
-    said.push({ type: "hosted_call", call: { id, name, arguments: JSON.stringify(argumentsOf(item)) } });
-  }
-}
-
-/** What the model asked the tool for. */
-function argumentsOf(item: Json): Record<string, unknown> {
-  switch (item.type) {
-    case "web_search_call": {
-      const { sources: _output, ...action } = isRecord(item.action) ? item.action : {};
-      return action;
-    }
-    case "file_search_call":
-      return { queries: item.queries };
-    default:
-      return { code: item.code };
+    const args = JSON.stringify(HOSTED_TOOLS[name].argumentsOf(item));
+    said.push({ type: "hosted_call", call: { id, name, arguments: args } });
   }
 }
 
@@ -81,29 +96,9 @@ function isKnown({ type: _kindOfAction, ...fields }: Json): boolean {
   return Object.values(fields).some((value) => (Array.isArray(value) ? value.length > 0 : asString(value) !== ""));
 }
 
-/** The result as a person reads it. */
-function outputOf(item: Json): string {
-  switch (item.type) {
-    case "web_search_call":
-      return records(isRecord(item.action) ? item.action.sources : undefined)
-        .map(({ url, name }) => asString(url) || asString(name))
-        .join("\n");
-    case "file_search_call":
-      return records(item.results).map(foundText).join("\n\n");
-    default:
-      return records(item.outputs)
-        .map(({ type, logs }) => (type === "logs" ? asString(logs) : "[an image, which is not shown]"))
-        .join("\n");
-  }
-}
-
 function foundText({ filename, score, text }: Json): string {
   const title = typeof score === "number" ? `${asString(filename)} (score ${score})` : asString(filename);
   return `${title}\n${asString(text)}`.trim();
-}
-
-function records(value: unknown): Json[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 /**

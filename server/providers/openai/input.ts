@@ -13,8 +13,8 @@ import type {
   ToolMessage,
   UserMessage,
 } from "../../protocol/chat.ts";
-import { asString, isRecord } from "../../protocol/json.ts";
-import { resultText } from "../history.ts";
+import { asString, isRecord, records } from "../../protocol/json.ts";
+import { partsOf, resultText } from "../history.ts";
 
 export type InputItem = OpenAI.Responses.ResponseInputItem;
 type InputContent = OpenAI.Responses.ResponseInputContent;
@@ -45,16 +45,12 @@ export function keptItem(item: Json): OutputPart | undefined {
     }
     case "code_interpreter_call": {
       // An image would travel with each later message, in both directions.
-      const outputs = Array.isArray(item.outputs) ? item.outputs.filter(isLogs) : item.outputs;
+      const outputs = records(item.outputs).filter(({ type }) => type === "logs");
       return { type: "item", item: { ...item, outputs } };
     }
     default:
       return { type: "item", item };
   }
-}
-
-function isLogs(output: unknown): boolean {
-  return isRecord(output) && output.type === "logs";
 }
 
 /** The field to add to the assistant's message; a plain answer needs none. */
@@ -71,9 +67,8 @@ export function toInput(history: readonly HistoryMessage[]): InputItem[] {
   });
 }
 
-function userItems({ content }: UserMessage): InputItem[] {
-  const parts: ContentPart[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
-  const sent = parts.flatMap(inputContent);
+function userItems(message: UserMessage): InputItem[] {
+  const sent = partsOf(message).flatMap(inputContent);
   return sent.length === 0 ? [] : [{ role: "user", content: sent }];
 }
 
@@ -99,8 +94,7 @@ function callOutput(message: ToolMessage): InputItem {
 function assistantItems(message: AssistantMessage): InputItem[] {
   const content = message.content ?? "";
   const calls = new Map((message.tool_calls ?? []).map((call) => [call.id, call]));
-  const kept: unknown = message[OUTPUT_FIELD];
-  const parts = Array.isArray(kept) ? kept.filter(isRecord) : [];
+  const parts = records(message[OUTPUT_FIELD]);
   const items: InputItem[] = [];
   if (!parts.some(({ type }) => type === "message")) items.push(...textItem(content));
   for (const part of parts) {

@@ -9,7 +9,7 @@ import { blamesParameter, type UpstreamRefusal } from "../failures.ts";
 import { type Model, type ModelRequest, type Provider, type ProviderSetup, requireSetting } from "../provider.ts";
 import { openAiClient } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
-import { HOSTED_RESULTS } from "./hosted-tools.ts";
+import { HOSTED_TOOLS } from "./hosted-tools.ts";
 import { type InputItem, toInput, withoutReasoning } from "./input.ts";
 import { ResponsesReader } from "./reader.ts";
 
@@ -92,7 +92,7 @@ function responsesBody(
   const { reasoningEffort, temperature, maxOutputTokens, extraBody, hostedTools = [], store = true } = modelSettings;
   const tools = [...setup.tools.map((tool) => ({ type: "function", ...tool, strict: false })), ...hostedTools];
   const include = [
-    ...hostedTools.map(({ type }) => HOSTED_RESULTS[type]),
+    ...hostedTools.map(({ type }) => HOSTED_TOOLS[type].include),
     ...(encrypted ? ["reasoning.encrypted_content"] : []),
   ];
   const reasoning = {

@@ -1,12 +1,12 @@
 /** Reads the events of one stream of the Responses API. */
 
 import type { AssistantMessage, HistoryToolCall } from "../../protocol/chat.ts";
-import { asString, isRecord } from "../../protocol/json.ts";
+import { asString, isRecord, records } from "../../protocol/json.ts";
 import { streamError, truncated, unreadable } from "../failures.ts";
 import { assistantMessage, endEvent, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import type { MessageReader } from "../transport/request.ts";
-import { HostedToolReader, isHostedCall, missingSources } from "./hosted-tools.ts";
+import { HostedToolReader, missingSources } from "./hosted-tools.ts";
 import { keptItem, type OutputPart, outputField } from "./input.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -44,7 +44,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
         this.#thinking(type, json, said);
         break;
       case "response.output_item.added":
-        if (isRecord(json.item) && isHostedCall(json.item)) this.#hosted.begin(json.item, said);
+        if (isRecord(json.item)) this.#hosted.begin(json.item, said);
         break;
       case "response.code_interpreter_call_code.done":
         this.#hosted.run(json, said);
@@ -90,11 +90,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
     if (!isRecord(item)) return;
     if (item.type === "function_call") this.#call(item, said);
     else if (item.type === "message") this.#message(item, key, said);
-    else if (item.type === "reasoning") this.#addItem(item);
-    else if (isHostedCall(item)) {
-      this.#addItem(item);
-      this.#hosted.finish(item, said);
-    }
+    else if (item.type === "reasoning" || this.#hosted.finish(item, said)) this.#addItem(item);
   }
 
   #addItem(item: Json): void {
@@ -149,8 +145,9 @@ function itemKey({ output_index: index, item_id: id }: Json): string {
 }
 
 function wholeText(content: unknown): string {
-  const parts = Array.isArray(content) ? content.filter(isRecord) : [];
-  return parts.map(({ text, refusal }) => asString(text) || asString(refusal)).join("");
+  return records(content)
+    .map(({ text, refusal }) => asString(text) || asString(refusal))
+    .join("");
 }
 
 function failureOf(response: unknown): unknown {
