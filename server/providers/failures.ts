@@ -114,6 +114,11 @@ export class UpstreamGarbage extends Error {
   override readonly name = "UpstreamGarbage";
 }
 
+/** The stream ended before the model said that it was finished. The message completes the sentence for the log. */
+export class UpstreamTruncation extends Error {
+  override readonly name = "UpstreamTruncation";
+}
+
 /**
  * Reads `{error: {message, type, code, param}}` (OpenAI, LiteLLM), `{error: "..."}` (Ollama), the same fields without a
  * wrapper (vLLM), `{detail: ...}` (FastAPI), and any of them in an array (Gemini).
@@ -181,6 +186,7 @@ export function toProviderError(label: string, thrown: unknown, started = false)
   if (cause instanceof UpstreamGarbage) {
     return providerError("provider_error", `${label} sent an answer that could not be read.`, { cause });
   }
+  if (cause instanceof UpstreamTruncation) return truncated(label, cause.message);
   if (causeNames(cause).some((name) => /TIMEDOUT|TIMEOUT|TimeoutError/.test(name))) {
     return providerError("provider_timeout", `${label} took too long.`, { cause });
   }
@@ -209,18 +215,7 @@ export function causeNames(thrown: unknown): string[] {
   return names;
 }
 
-/** The error of an event that says itself that the request failed. */
-export function streamError(label: string, reported: unknown): ApiError {
-  return toProviderError(label, new UpstreamFailure(reported));
-}
-
-/** The error of an answer that is not as its API describes it. */
-export function unreadable(label: string, problem: string): ApiError {
-  return toProviderError(label, new UpstreamGarbage(problem));
-}
-
-/** The stream ended, cleanly or not, before the model said that it was finished. `how` completes the sentence for the log. */
-export function truncated(label: string, how: string, cause?: unknown): ApiError {
+function truncated(label: string, how: string, cause?: unknown): ApiError {
   return providerError("provider_truncated", `${label} broke off its answer: ${how}.`, { cause });
 }
 

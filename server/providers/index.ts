@@ -31,6 +31,11 @@ const JPEG_PNG_WEBP = ["image/jpeg", "image/png", "image/webp"] as const;
 
 const SAMPLING = ["reasoningEffort", "temperature", "maxOutputTokens", "extraBody"] as const;
 
+const AWS_KEYS = ["awsBearerToken", "awsProfile", "awsAccessKeyId", "awsSecretAccessKey", "awsSessionToken"] as const;
+
+const LITELLM_URL = "the address of your LiteLLM proxy, such as http://127.0.0.1:4000";
+const COMPATIBLE_URL = "the address of the Chat Completions API, such as http://127.0.0.1:8000/v1";
+
 const PROVIDERS = {
   openai: {
     label: "OpenAI",
@@ -47,12 +52,8 @@ const PROVIDERS = {
     create: (setup) =>
       createChatCompletions({
         ...setup,
-        baseURL: requireSetting(
-          setup,
-          "litellmUrl",
-          "the address of your LiteLLM proxy, such as http://127.0.0.1:4000",
-        ),
-        apiKey: setup.settings.litellmKey || undefined,
+        baseURL: requireSetting(setup, "litellmUrl", LITELLM_URL),
+        apiKey: setup.settings.litellmKey,
       }),
   },
   anthropic: {
@@ -85,7 +86,7 @@ const PROVIDERS = {
       createChatCompletions({
         ...setup,
         baseURL: setup.settings.ollamaUrl,
-        apiKey: undefined,
+        apiKey: "",
         dialect: ollamaDialect(setup.model),
       }),
   },
@@ -93,15 +94,7 @@ const PROVIDERS = {
     label: "AWS Bedrock",
     mediaTypes: ALL_MEDIA_TYPES,
     modelSettings: SAMPLING,
-    settings: [
-      "awsRegion",
-      "awsBearerToken",
-      "awsProfile",
-      "awsAccessKeyId",
-      "awsSecretAccessKey",
-      "awsSessionToken",
-      "bedrockUrl",
-    ],
+    settings: ["awsRegion", ...AWS_KEYS, "bedrockUrl"],
     create: async (setup) => (await import("./bedrock/provider.ts")).createBedrock(setup),
   },
   compatible: {
@@ -112,12 +105,8 @@ const PROVIDERS = {
     create: (setup) =>
       createChatCompletions({
         ...setup,
-        baseURL: requireSetting(
-          setup,
-          "compatibleUrl",
-          "the address of the Chat Completions API, such as http://127.0.0.1:8000/v1",
-        ),
-        apiKey: setup.settings.compatibleKey || undefined,
+        baseURL: requireSetting(setup, "compatibleUrl", COMPATIBLE_URL),
+        apiKey: setup.settings.compatibleKey,
       }),
   },
   demo: {
@@ -181,8 +170,8 @@ export async function resolveProvider(
   }
   const row = PROVIDER_ROWS[id];
   if (name === "") throw new ConfigError(`model "${model}" names no model. Use ${id}/NAME.`);
-  for (const [field, value] of Object.entries(modelSettings)) {
-    if (value !== undefined) refuseUseless(id, field);
+  for (const field of Object.keys(modelSettings) as (keyof ModelSettings)[]) {
+    if (modelSettings[field] !== undefined) refuseUseless(id, field);
   }
   refuseExtraBody(modelSettings.extraBody);
   checkSettings(settings, row.settings);
@@ -207,15 +196,9 @@ function isProviderId(id: string): id is ProviderId {
   return Object.hasOwn(PROVIDERS, id);
 }
 
-/** What models are called elsewhere. */
-const GUESSES: readonly [form: RegExp, id: ProviderId][] = [
-  [/^google\//, "gemini"],
-  [/^gemini-/, "gemini"],
-  [/^claude-/, "anthropic"],
-];
-
 function guess(model: string): string {
-  const id = GUESSES.find(([form]) => form.test(model))?.[1];
+  // What models are called elsewhere.
+  const id = /^google\/|^gemini-/.test(model) ? "gemini" : /^claude-/.test(model) ? "anthropic" : undefined;
   return id === undefined ? "" : ` Did you mean "${id}/${model.slice(model.indexOf("/") + 1)}"?`;
 }
 
@@ -226,14 +209,14 @@ function knownForms(): string {
 }
 
 /** @throws ConfigError for a field of an agent that would do nothing */
-function refuseUseless(id: ProviderId, field: string): void {
+function refuseUseless(id: ProviderId, field: keyof ModelSettings): void {
   if (takes(id, field)) return;
-  const takers = Object.keys(PROVIDERS).filter((other) => takes(other as ProviderId, field));
+  const takers = Object.keys(PROVIDERS).filter((other) => takes(other, field));
   throw new ConfigError(`${field} has no effect on ${id} models. Remove it, or use a model of ${takers.join(" or ")}.`);
 }
 
-function takes(id: ProviderId, field: string): boolean {
-  return PROVIDER_ROWS[id].modelSettings.some((taken) => taken === field);
+function takes(id: string, field: keyof ModelSettings): boolean {
+  return isProviderId(id) && PROVIDER_ROWS[id].modelSettings.includes(field);
 }
 
 /**
@@ -241,7 +224,7 @@ function takes(id: ProviderId, field: string): boolean {
  * as long as it is for one of the others.
  */
 function settingsFor(id: string, modelSettings: ModelSettings, ids: readonly string[]): ModelSettings {
-  const takesStore = (other: string) => isProviderId(other) && takes(other, "store");
+  const takesStore = (other: string) => takes(other, "store");
   if (modelSettings.store !== false || takesStore(id) || !ids.some(takesStore)) return modelSettings;
   const { store: _store, ...rest } = modelSettings;
   return rest;
@@ -264,8 +247,6 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
 function refuseExtraBody(extraBody: Readonly<Record<string, unknown>> = {}): void {
   for (const name of Object.keys(extraBody)) {
     const reason = REFUSED.get(name);
-    if (reason !== undefined) {
-      throw new ConfigError(`extraBody.${name} cannot be set: ${reason}.`);
-    }
+    if (reason !== undefined) throw new ConfigError(`extraBody.${name} cannot be set: ${reason}.`);
   }
 }

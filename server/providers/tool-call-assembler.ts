@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { HistoryMessage, HistoryToolCall } from "../protocol/chat.ts";
 import { asString, isRecord, tryParse } from "../protocol/json.ts";
 import { ExtraFields } from "./extra-fields.ts";
-import { unreadable } from "./failures.ts";
+import { UpstreamGarbage } from "./failures.ts";
 import { callsOf } from "./history.ts";
 import type { TurnFinish } from "./provider.ts";
 
@@ -15,8 +15,6 @@ export interface AnswerEnd {
   readonly endsInCall: boolean;
   /** The conversation so far: no id of its calls is given again. */
   readonly history: readonly HistoryMessage[];
-  /** The provider's name in sentences. */
-  readonly label: string;
 }
 
 interface PartialCall {
@@ -50,13 +48,13 @@ export class ToolCallAssembler {
 
   /**
    * The calls that were made, in the order in which they began: none in an answer that was withheld, and not the one
-   * that the token limit has cut. @throws ApiError for one without a name
+   * that the token limit has cut. @throws UpstreamGarbage for one without a name
    */
-  finish({ finish, endsInCall, history, label }: AnswerEnd): HistoryToolCall[] {
+  finish({ finish, endsInCall, history }: AnswerEnd): HistoryToolCall[] {
     if (finish === "content_filter") return [];
     const used = new Set(callsOf(history).map(({ id }) => id));
     return this.#wholeCalls(finish === "length" && endsInCall).map((call) => {
-      if (call.name === "") throw unreadable(label, "a tool call has no name");
+      if (call.name === "") throw new UpstreamGarbage("a tool call has no name");
       // A server that counts from zero in each turn would give the same id to two calls of a conversation.
       const id = call.id === "" || used.has(call.id) ? mintId(used) : call.id;
       used.add(id);

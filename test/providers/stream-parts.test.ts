@@ -13,7 +13,7 @@ type Piece = Record<string, unknown>;
 function assemble(...pieces: Piece[]) {
   const assembler = new ToolCallAssembler();
   for (const piece of pieces) assembler.add(piece);
-  return assembler.finish({ finish: "stop", endsInCall: true, history: [], label: "Test" });
+  return assembler.finish({ finish: "stop", endsInCall: true, history: [] });
 }
 
 const fn = (name?: string, args?: unknown) => ({

@@ -22,7 +22,7 @@ import type { UpstreamServer } from "./upstream-server.ts";
 export interface TestProvider {
   limits?: TransportLimits;
   model?: string;
-  apiKey?: string | undefined;
+  apiKey?: string;
   /** Of the agent. */
   settings?: ModelSettings;
   clock?: RetryClock;
@@ -48,7 +48,7 @@ export function responsesProvider(upstream: Pick<UpstreamServer, "url">, options
 }
 
 export function chatProvider(upstream: Pick<UpstreamServer, "url">, options: TestProvider = {}): Provider {
-  const apiKey = "apiKey" in options ? options.apiKey : "sk-test";
+  const { apiKey = "sk-test" } = options;
   return createChatCompletions({ ...setupOf("litellm", {}, options), baseURL: upstream.url, apiKey });
 }
 

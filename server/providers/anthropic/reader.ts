@@ -3,14 +3,13 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord } from "../../protocol/json.ts";
 import { ClaudeAnswer } from "../claude/answer.ts";
-import { truncated } from "../failures.ts";
+import { UpstreamTruncation } from "../failures.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import type { MessageReader } from "../transport/request.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
 export class AnthropicReader implements MessageReader<ModelEvent> {
-  readonly #label: string;
   readonly #request: ModelRequest;
   readonly #answer = new ClaudeAnswer();
   /** The indexes of the blocks that are calls of ours. Tools that run on Anthropic's side get inputs, too. */
@@ -19,8 +18,7 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
   #stopReason = "";
   isComplete = false;
 
-  constructor(label: string, request: ModelRequest) {
-    this.#label = label;
+  constructor(request: ModelRequest) {
     this.#request = request;
   }
 
@@ -47,8 +45,8 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
   }
 
   end(said: ModelEvent[]): void {
-    if (this.#stopReason === "") throw truncated(this.#label, "its stream ended without a stop_reason");
-    this.#answer.finish(this.#label, finishOf(this.#stopReason), this.#usage.total(), this.#request, said);
+    if (this.#stopReason === "") throw new UpstreamTruncation("its stream ended without a stop_reason");
+    this.#answer.finish(finishOf(this.#stopReason), this.#usage.total(), this.#request, said);
   }
 
   #start(index: unknown, block: Json, said: ModelEvent[]): void {

@@ -2,7 +2,7 @@
 
 import type { ApiError } from "../../protocol/errors.ts";
 import { asString, isRecord, tryParse } from "../../protocol/json.ts";
-import { providerError, toProviderError, UpstreamFailure, UpstreamRefusal, upstreamCause } from "../failures.ts";
+import { providerError, toProviderError, UpstreamFailure, UpstreamRefusal } from "../failures.ts";
 
 export const LABEL = "AWS Bedrock";
 
@@ -63,8 +63,7 @@ function refusal(type: string, message: string, status: number, headers: Headers
 }
 
 /** What only AWS means by a failure. */
-export function explainFailure(thrown: unknown): ApiError | undefined {
-  const cause = upstreamCause(thrown);
+export function explainFailure(cause: unknown): ApiError | undefined {
   if (cause instanceof UpstreamFailure) {
     // Of an exception inside a stream, such as "throttlingException".
     const { type, text } = cause.detail;

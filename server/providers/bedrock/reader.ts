@@ -3,7 +3,7 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord } from "../../protocol/json.ts";
 import { ClaudeAnswer } from "../claude/answer.ts";
-import { providerError, truncated } from "../failures.ts";
+import { providerError, UpstreamTruncation } from "../failures.ts";
 import { usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { MODEL_TAGS, type ThinkTagPiece, ThinkTags } from "../think-tags.ts";
@@ -54,10 +54,10 @@ export class BedrockReader implements MessageReader<ModelEvent> {
   }
 
   end(said: ModelEvent[]): void {
-    if (this.#stopReason === "") throw truncated(LABEL, "its stream ended without messageStop");
+    if (this.#stopReason === "") throw new UpstreamTruncation("its stream ended without messageStop");
     refuseMalformed(this.#stopReason);
     for (const index of [...this.#tags.keys()]) this.#endText(index, said);
-    this.#answer.finish(LABEL, finishOf(this.#stopReason), this.#usage, this.#request, said);
+    this.#answer.finish(finishOf(this.#stopReason), this.#usage, this.#request, said);
   }
 
   #startCall(index: unknown, toolUse: Json): void {

@@ -22,7 +22,7 @@ export function createChatCompletions(options: ChatCompletionsOptions): Provider
 }
 
 function chatModel(options: ChatCompletionsOptions): Model {
-  const { label, dialect = PLAIN_DIALECT } = options;
+  const { dialect = PLAIN_DIALECT } = options;
   const post = openAiClient(options);
   /** What was learned of the server. */
   let shared: Partial<Quirks> = {};
@@ -50,7 +50,7 @@ function chatModel(options: ChatCompletionsOptions): Model {
         return true;
       },
     };
-    return streamEvents(sent, new ChatReader(label, request, dialect.thinkTags), signal);
+    return streamEvents(sent, new ChatReader(request, dialect.thinkTags), signal);
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, records, textsOf } from "../../protocol/json.ts";
 import { ExtraFields } from "../extra-fields.ts";
-import { streamError, truncated, unreadable } from "../failures.ts";
+import { UpstreamFailure, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage, endOfTurn, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
@@ -12,7 +12,6 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Reads the chunks of one Chat Completions stream, as OpenAI and the servers that copied it send them. */
 export class ChatReader implements MessageReader<ModelEvent> {
-  readonly #label: string;
   readonly #request: ModelRequest;
   readonly #calls = new ToolCallAssembler();
   readonly #extra = new ExtraFields();
@@ -23,45 +22,43 @@ export class ChatReader implements MessageReader<ModelEvent> {
   /** Whether the answer so far ends in a tool call. */
   #endsInCall = false;
 
-  constructor(label: string, request: ModelRequest, tags: ThinkTagRule) {
-    this.#label = label;
+  constructor(request: ModelRequest, tags: ThinkTagRule) {
     this.#request = request;
     this.#tags = new ThinkTags(tags);
   }
 
   read(_type: string, chunk: Json, said: ModelEvent[]): void {
     if (isRecord(chunk.x_groq)) {
-      this.#refuse(chunk.x_groq.error);
+      refuse(chunk.x_groq.error);
       this.#usage = readUsage(chunk.x_groq.usage) ?? this.#usage;
     }
     this.#usage = readUsage(chunk.usage) ?? this.#usage;
     // The chunk with the usage has no choices; some servers write `null` there.
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
     if (!isRecord(choice)) return;
-    this.#refuse(choice.error);
+    refuse(choice.error);
     this.#finish = asString(choice.finish_reason) || this.#finish;
     if (isRecord(choice.delta)) this.#delta(choice.delta, said);
   }
 
   /** Calls that were gathered are made also where the finish reason is "stop", as on several servers. */
   end(said: ModelEvent[]): void {
-    if (this.#finish === undefined) throw truncated(this.#label, "its stream ended without a finish_reason");
+    if (this.#finish === undefined) throw new UpstreamTruncation("its stream ended without a finish_reason");
     this.#say(this.#tags.end(), said);
     const finish = turnFinish(this.#finish);
     const calls = this.#calls.finish({
       finish,
       endsInCall: this.#endsInCall,
       history: this.#request.messages,
-      label: this.#label,
     });
     // Google's way to say that the model wrote a call that is none, or of a tool that it does not have.
     if (calls.length === 0 && this.#finish.startsWith("function_call_filter")) {
-      throw unreadable(this.#label, "the model's tool call was malformed");
+      throw new UpstreamGarbage("the model's tool call was malformed");
     }
-    if (this.#finish === "error") this.#refuse("the stream was ended by an error");
+    if (this.#finish === "error") refuse("the stream was ended by an error");
     // DeepSeek's and vLLM's ways to say that the server gave up in the middle of the answer.
     if (this.#finish === "insufficient_system_resource" || this.#finish === "abort") {
-      throw truncated(this.#label, `its finish_reason is ${this.#finish}`);
+      throw new UpstreamTruncation(`its finish_reason is ${this.#finish}`);
     }
     const message = { ...this.#extra.toObject(), ...assistantMessage(this.#content, calls) };
     this.#request.keep(message);
@@ -101,11 +98,10 @@ export class ChatReader implements MessageReader<ModelEvent> {
     this.#endsInCall = false;
     said.push({ type: "text", delta: text });
   }
+}
 
-  #refuse(error: unknown): void {
-    if (error === undefined || error === null) return;
-    throw streamError(this.#label, { error });
-  }
+function refuse(error: unknown): void {
+  if (error !== undefined && error !== null) throw new UpstreamFailure({ error });
 }
 
 /** Fields of a delta that become fields of the message by themselves. `refusal` is kept as text. */

@@ -78,16 +78,15 @@ export class ClaudeAnswer {
     this.#calls.add({ index, function: { arguments: piece } });
   }
 
-  /** Says the calls and the end, and hands the message to the history. @throws ApiError for a call without a name */
+  /** Says the calls and the end, and hands the message to the history. @throws UpstreamGarbage for a call without a name */
   finish(
-    label: string,
     finish: TurnFinish,
     usage: Usage | undefined,
     { messages: history, keep }: ModelRequest,
     said: ModelEvent[],
   ): void {
     const endsInCall = this.#blocks.at(-1)?.kind === "tool_use";
-    const calls = this.#calls.finish({ finish, endsInCall, history, label });
+    const calls = this.#calls.finish({ finish, endsInCall, history });
     const message = { ...assistantMessage(this.#text, calls), ...this.#thinkingFields(calls.length) };
     keep(message);
     said.push(...endOfTurn(message, finish, usage));

@@ -7,7 +7,7 @@ import { ConfigError } from "../../errors.ts";
 import { createProvider } from "../conversation.ts";
 import { blamesParameter, type UpstreamRefusal } from "../failures.ts";
 import { type Model, type ModelRequest, type Provider, type ProviderSetup, requireSetting } from "../provider.ts";
-import { openAiClient } from "../transport/fetch.ts";
+import { openAiClient, type PostStream } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { HOSTED_TOOLS } from "./hosted-tools.ts";
 import { type InputItem, toInput, withoutReasoning } from "./input.ts";
@@ -23,12 +23,8 @@ export function createOpenAi(setup: ProviderSetup): Provider {
     );
   }
   const stateKind = modelSettings.store === false ? "conversation_history" : "previous_response_id";
-  const post = openAiClient({
-    baseURL: settings.openaiUrl,
-    apiKey,
-    organization: settings.openaiOrganization || undefined,
-    project: settings.openaiProject || undefined,
-  });
+  const { openaiUrl: baseURL, openaiOrganization: organization, openaiProject: project } = settings;
+  const post = openAiClient({ baseURL, apiKey, organization, project });
   return createProvider(setup, stateKind, responsesModel(setup, post));
 }
 
@@ -41,7 +37,7 @@ interface RequestShape {
   encrypted: boolean;
 }
 
-function responsesModel(setup: ProviderSetup, post: ReturnType<typeof openAiClient>): Model {
+function responsesModel(setup: ProviderSetup, post: PostStream): Model {
   const store = setup.modelSettings.store !== false;
   /** Until a refusal: other models do not take it, and neither do accounts that are not verified. */
   let takesSummary = isReasoningModel(setup.model);
@@ -80,7 +76,7 @@ function responsesModel(setup: ProviderSetup, post: ReturnType<typeof openAiClie
         return next !== undefined;
       },
     };
-    return streamEvents(sent, new ResponsesReader(setup.label, request), signal);
+    return streamEvents(sent, new ResponsesReader(request), signal);
   };
 }
 

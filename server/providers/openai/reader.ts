@@ -2,7 +2,7 @@
 
 import type { AssistantMessage, HistoryToolCall } from "../../protocol/chat.ts";
 import { asString, isRecord, records } from "../../protocol/json.ts";
-import { streamError, truncated, unreadable } from "../failures.ts";
+import { UpstreamFailure, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage, endEvent, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import type { MessageReader } from "../transport/request.ts";
@@ -12,7 +12,6 @@ import { keptItem, type OutputPart, outputField } from "./input.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 export class ResponsesReader implements MessageReader<ModelEvent> {
-  readonly #label: string;
   readonly #keep: ModelRequest["keep"];
   /** By call id: the final snapshot repeats the calls, and may hold one that had no event of its own. */
   readonly #calls = new Map<string, HistoryToolCall>();
@@ -27,8 +26,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
   #hasItems = false;
   isComplete = false;
 
-  constructor(label: string, { keep }: Pick<ModelRequest, "keep">) {
-    this.#label = label;
+  constructor({ keep }: ModelRequest) {
     this.#keep = keep;
   }
 
@@ -59,12 +57,12 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
         break;
       case "response.failed":
       case "response.cancelled":
-        throw streamError(this.#label, failureOf(json.response));
+        throw new UpstreamFailure(failureOf(json.response));
     }
   }
 
   end(): void {
-    if (!this.isComplete) throw truncated(this.#label, "its stream ended without response.completed");
+    if (!this.isComplete) throw new UpstreamTruncation("its stream ended without response.completed");
   }
 
   #text(item: string, delta: string, said: ModelEvent[]): void {
@@ -100,7 +98,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
 
   #call(item: Json, said: ModelEvent[]): void {
     const [id, name] = [asString(item.call_id), asString(item.name)];
-    if (id === "" || name === "") throw unreadable(this.#label, "a function call has no id or no name");
+    if (id === "" || name === "") throw new UpstreamGarbage("a function call has no id or no name");
     if (item.status === "incomplete") {
       this.#cutCalls.add(id);
       return;
@@ -123,9 +121,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
   }
 
   #finish(response: unknown, said: ModelEvent[]): void {
-    if (!isRecord(response) || asString(response.id) === "") {
-      throw unreadable(this.#label, "the response has no id");
-    }
+    if (!isRecord(response) || asString(response.id) === "") throw new UpstreamGarbage("the response has no id");
     const output: unknown[] = Array.isArray(response.output) ? response.output : [];
     for (const [index, item] of output.entries()) {
       if (!this.#hasItems || (isRecord(item) && item.type === "function_call")) this.#item(item, String(index), said);

@@ -128,14 +128,14 @@ export function streamedAnswer(response: Response): StreamedAnswer {
   return { headers: response.headers, stream: (response as Response & { stream: Readable }).stream };
 }
 
-/** The address of an OpenAI-compatible API, and the account that is billed. */
+/** The address of an OpenAI-compatible API, and the account that is billed. What is "" is not sent. */
 export interface ApiAddress {
   /** As the `openai` package takes it: mostly ends in `/v1`. */
   baseURL: string;
-  /** Without one no `Authorization` header is sent. A function is called before each request. */
-  apiKey: string | (() => Promise<string>) | undefined;
-  organization?: string | undefined;
-  project?: string | undefined;
+  /** A function is called before each request. */
+  apiKey: string | (() => Promise<string>);
+  organization?: string;
+  project?: string;
 }
 
 /** Posts a request whose answer is an event stream. */
@@ -167,9 +167,9 @@ export function openAiClient({ baseURL, apiKey, organization, project }: ApiAddr
     const key = typeof apiKey === "function" ? await apiKey() : apiKey;
     // Here, because `OPENAI_CUSTOM_HEADERS` would win over the client's own fields.
     const headers = {
-      authorization: key === undefined ? null : `Bearer ${key}`,
-      "openai-organization": organization ?? null,
-      "openai-project": project ?? null,
+      authorization: key === "" ? null : `Bearer ${key}`,
+      "openai-organization": organization || null,
+      "openai-project": project || null,
     };
     return streamedAnswer(await client.post(path, { body, signal, headers, stream: true }).asResponse());
   };

@@ -2,7 +2,7 @@
 
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ApiError } from "../../protocol/errors.ts";
+import type { ApiError } from "../../protocol/errors.ts";
 import { isRecord } from "../../protocol/json.ts";
 import { SseDecoder, type SseMessage } from "../../protocol/sse.ts";
 import {
@@ -38,9 +38,9 @@ export type PacketDecoder = (packet: Buffer) => Iterable<SseMessage>;
 
 /** What an API's messages mean. One reader reads one answer. */
 export interface MessageReader<Event> {
-  /** Adds what one message says to `said`. @throws ApiError for a message that reports a failure */
+  /** Adds what one message says to `said`. @throws UpstreamFailure for a message that reports one, UpstreamGarbage */
   read(type: string, message: Record<string, unknown>, said: Event[]): void;
-  /** The answer is over. @throws ApiError if it is not complete */
+  /** The answer is over. @throws UpstreamTruncation if it is not complete */
   end(said: Event[]): void;
   /** Whether the model has said its last word, so that what follows is not waited for. `[DONE]` says it of any API. */
   readonly isComplete?: boolean;
@@ -91,9 +91,7 @@ export async function* streamEvents<Event>(
 }
 
 function toFailure({ setup, explain }: UpstreamRequest, cause: unknown, hasBegun: boolean): ApiError {
-  if (cause instanceof ApiError && !(cause.cause instanceof UpstreamFailure)) return cause;
-  const reported = cause instanceof ApiError ? cause.cause : cause;
-  return explain?.(reported) ?? toProviderError(setup.label, cause, hasBegun);
+  return explain?.(cause) ?? toProviderError(setup.label, cause, hasBegun);
 }
 
 function reportRequestId(headers: Headers, { onRequestId }: UpstreamRequest): void {
