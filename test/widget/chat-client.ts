@@ -63,7 +63,7 @@ export async function openClient(
   t.after(() => client.close());
   client.open(store !== undefined);
   await until(({ phase }) => phase === "ready");
-  await client.restored;
+  await client.keeper.restored;
   return { client, reports, drafts, until };
 }
 

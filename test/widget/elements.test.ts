@@ -39,7 +39,7 @@ class Conversation extends LitElement {
   static override properties = { messages: { attribute: false }, context: { attribute: false } };
   messages: readonly Message[] = [];
   context = CONTEXT;
-  readonly #client = { session: { messages: this.messages, canEdit: () => false }, isNotKept: false };
+  readonly #client = { session: { messages: this.messages, canEdit: () => false }, keeper: { isNotKept: false } };
   readonly #drawing = new PiecewiseDrawing(this, () => this.messages);
 
   get root(): ShadowRoot {

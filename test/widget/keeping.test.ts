@@ -74,7 +74,7 @@ async function ask({ client }: TestClient, server: ScriptedServer, message: stri
 test("after a reload the conversation is there with its draft, and goes on", async (t) => {
   const { server, reload, first, store } = await chat(t);
   await ask(first, server, "Hi", "Hello");
-  first.client.saveDraft({ text: "Half a thou", files: ["dot.png"] });
+  first.client.keeper.saveDraft({ text: "Half a thou", files: ["dot.png"] });
   const second = await reload(first);
   assert.deepEqual(textsOf(second.client.session.messages), ["Hi", "Hello"]);
   assert.deepEqual(second.drafts, [{ text: "Half a thou", files: ["dot.png"] }]);
@@ -91,7 +91,7 @@ test("a chat that is removed from the page goes on with its conversation when it
   await ask(first, server, "Hi");
   first.client.close();
   first.client.open(true);
-  await first.client.restored;
+  await first.client.keeper.restored;
   await ask(first, server, "More");
   assert.equal(store.rows.size, 1);
 });
@@ -205,8 +205,8 @@ test("a new conversation, and a chat that is to keep nothing, leave nothing behi
   await first.client.session.reset();
   assert.equal(store.rows.size, 0);
   await ask(first, server, "Again");
-  first.client.saveDraft({ text: "And more", files: [] });
-  first.client.persist(false);
+  first.client.keeper.saveDraft({ text: "And more", files: [] });
+  first.client.keeper.erase();
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(store.rows.size, 0);
   assert.deepEqual(Object.keys(sessionStorage), []);
@@ -220,16 +220,16 @@ test("a page that is shown again has what was said on another one meanwhile", as
   const second = await reload(first);
   await ask(second, server, "Second");
   second.client.suspend();
-  first.client.resume();
-  await first.client.restored;
+  first.client.keeper.resume();
+  await first.client.keeper.restored;
   assert.deepEqual(textsOf(first.client.session.messages), ["First", "ok", "Second", "ok"]);
   first.client.suspend();
   openTab(sessionStorage as unknown as TestStorage);
   const third = await open();
   await third.client.session.reset();
   third.client.suspend();
-  first.client.resume();
-  await first.client.restored;
+  first.client.keeper.resume();
+  await first.client.keeper.restored;
   assert.equal(first.client.session.messages.length, 0);
 });
 
@@ -252,10 +252,10 @@ test("where the store has no room the chat says so, and works", async (t) => {
     await save(conversation);
   };
   await ask(first, server, "Hi");
-  await first.until(({ isNotKept }) => isNotKept);
+  await first.until(({ keeper }) => keeper.isNotKept);
   isFull = false;
   await ask(first, server, "Again");
-  await first.until(({ isNotKept }) => !isNotKept);
+  await first.until(({ keeper }) => !keeper.isNotKept);
 });
 
 const conversation = (messages: Message[], state: ConversationState = {}): StoredConversation => ({

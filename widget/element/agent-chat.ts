@@ -292,7 +292,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     editingChanged: (id) => {
       this.editing = id;
     },
-    saveDraft: (draft) => this.#client?.saveDraft(draft),
+    saveDraft: (draft) => this.#client?.keeper.saveDraft(draft),
     withdraw: () => revokePreviews(this.#client?.session.withdraw()?.files ?? []),
     reset: () => void this.reset().then(() => this.focusComposer()),
     loadKeyPrompt: () => void this.#loadKeyPrompt(),
@@ -308,7 +308,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   /** What an earlier page load has kept comes first: it would take the place of the message. */
   async #sendRestored(message: OutgoingMessage, options?: SendOptions): Promise<SendOutcome> {
     const client = this.#client;
-    await client?.restored;
+    await client?.keeper.restored;
     // The element has another server now.
     if (client !== this.#client) return "busy";
     return this.#send(message, options).outcome;
@@ -381,7 +381,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     // An attribute that was removed, or a value that a framework does not have.
     this.server ||= AgentChat.defaultServer || siteServer();
     const client = this.#clients.connect(this.server);
-    void client?.restored.then(() => this.#showNewAnswer({ glides: false }));
+    void client?.keeper.restored.then(() => this.#showNewAnswer({ glides: false }));
     if (!hadClient) return;
     this.#answerAnnouncer.watch([]);
     this.#clear();
@@ -415,7 +415,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   /** Resolves when what an earlier page load has kept is there: it would undo what is asked of the element before. */
   async #restored(): Promise<void> {
     await this.updateComplete;
-    await this.#client?.restored;
+    await this.#client?.keeper.restored;
   }
 
   async #loadKeyPrompt(): Promise<void> {

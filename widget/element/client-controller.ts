@@ -45,7 +45,7 @@ export class ClientController implements ReactiveController {
       window.addEventListener(type, () => this.#host.requestUpdate(), { signal });
     }
     window.addEventListener("pagehide", () => this.client?.suspend(), { signal });
-    window.addEventListener("pageshow", ({ persisted }) => persisted && this.client?.resume(), { signal });
+    window.addEventListener("pageshow", ({ persisted }) => persisted && this.client?.keeper.resume(), { signal });
     document.addEventListener("visibilitychange", () => this.#visibilityChanged(), { signal });
     this.client?.open(this.#persists);
   }
@@ -96,7 +96,8 @@ export class ClientController implements ReactiveController {
 
   /** To be called when the element says otherwise whether the conversation outlives a reload. */
   persistChanged(): void {
-    this.client?.persist(this.#persists);
+    if (this.#persists) this.client?.keeper.open();
+    else this.client?.keeper.erase();
   }
 
   /** Ends what goes on with a server, for good. */
@@ -113,7 +114,7 @@ export class ClientController implements ReactiveController {
   }
 
   #visibilityChanged(): void {
-    if (document.visibilityState === "hidden") this.client?.saveNow();
+    if (document.visibilityState === "hidden") this.client?.keeper.save();
     else this.client?.reconnect.retryNow();
   }
 

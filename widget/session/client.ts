@@ -33,6 +33,7 @@ export class Client {
   readonly session: ChatSession;
   readonly reconnect: ReconnectPolicy;
   readonly key: ApiKey;
+  readonly keeper: ConversationKeeper;
   /** What the server says of its agent; absent until it has. */
   info: AgentInfo | undefined;
   phase: "connecting" | "ready" | "unreachable" = "connecting";
@@ -40,7 +41,6 @@ export class Client {
   isCheckingKey = false;
   readonly #options: ClientOptions;
   readonly #transport: FallbackTransport;
-  readonly #keeper: ConversationKeeper;
   /** Of the conversation that was restored. */
   #agent = "";
   /** Ends the asking about the agent; absent while nothing is asked. */
@@ -67,7 +67,7 @@ export class Client {
       classifyError: (error) => this.#classifyError(error),
       onChange: () => {
         this.#closeStale();
-        this.#keeper.changed();
+        this.keeper.changed();
         onChange();
       },
       onAnswerEnd: (message) => {
@@ -75,7 +75,7 @@ export class Client {
         options.onAnswerEnd(message);
       },
     });
-    this.#keeper = new ConversationKeeper({
+    this.keeper = new ConversationKeeper({
       server,
       id,
       store,
@@ -86,36 +86,10 @@ export class Client {
     });
   }
 
-  /** Whether an earlier conversation is about to be shown. */
-  get isRestoring(): boolean {
-    return this.#keeper.isRestoring;
-  }
-
-  /** Whether a reload will find nothing although the conversation should be kept. */
-  get isNotKept(): boolean {
-    return this.#keeper.isNotKept;
-  }
-
-  /** Resolves when the earlier conversation, if any, is there. A message that is sent before would take its place. */
-  get restored(): Promise<void> {
-    return this.#keeper.restored;
-  }
-
   /** Restores the conversation of an earlier page load, and asks the server about its agent until it answers. */
   open(persist: boolean): void {
-    if (persist) this.#keeper.open();
+    if (persist) this.keeper.open();
     void this.#load();
-  }
-
-  /** Turns keeping on; or off, which leaves nothing of what was kept. */
-  persist(isOn: boolean): void {
-    if (isOn) this.#keeper.open();
-    else this.#keeper.erase();
-  }
-
-  /** Keeps what is in the composer. */
-  saveDraft(draft: Draft): void {
-    this.#keeper.draft = draft;
   }
 
   /** A key that the site brings from now on, or an empty text; the conversation goes on. */
@@ -164,20 +138,10 @@ export class Client {
     this.#transport.close();
   }
 
-  /** To be called on `visibilitychange`: a phone may grant no later moment. */
-  saveNow(): void {
-    this.#keeper.save();
-  }
-
   /** To be called on `pagehide`: saves, and ends what keeps the browser from showing the page again as it was left. */
   suspend(): void {
-    this.#keeper.suspend();
+    this.keeper.suspend();
     if (!this.session.busy) this.networkChanged();
-  }
-
-  /** To be called on `pageshow` if the page was left before: shows what was said on another page meanwhile. */
-  resume(): void {
-    this.#keeper.resume();
   }
 
   /** Ends a run and disconnects; `open` goes on. */
@@ -186,7 +150,7 @@ export class Client {
     this.#loading = undefined;
     this.session.stop();
     this.networkChanged();
-    this.#keeper.close();
+    this.keeper.close();
   }
 
   /** Asks about the agent, again and again until the server answers. */
@@ -218,7 +182,7 @@ export class Client {
     if (info.auth_required && this.key.value === undefined) this.key.prompt = "required";
     this.#options.onChange();
     this.#options.onReady(info);
-    await this.restored;
+    await this.keeper.restored;
     if (!this.key.prompt) this.session.unlock();
   }
 

@@ -42,7 +42,7 @@ export class ConversationKeeper {
   isRestoring = false;
   /** Whether a reload will find nothing although the conversation should be kept. */
   isNotKept = false;
-  /** Resolves when the earlier conversation, if any, is there. */
+  /** Resolves when the earlier conversation, if any, is there. A message that is sent before would take its place. */
   restored: Promise<void> = Promise.resolve();
   readonly #options: KeeperOptions;
   #slot: TabSlot | undefined;
@@ -87,7 +87,8 @@ export class ConversationKeeper {
     if (progressOf(this.#options.read()) !== this.#savedProgress) this.save();
   }
 
-  set draft(draft: Draft) {
+  /** Keeps what is in the composer. */
+  saveDraft(draft: Draft): void {
     if (JSON.stringify(draft) === JSON.stringify(this.#draft)) return;
     this.#draft = draft;
     this.changed();
@@ -95,7 +96,7 @@ export class ConversationKeeper {
     if (draft.text === "") this.save();
   }
 
-  /** Saves what has changed. */
+  /** Saves what has changed. To be called on `visibilitychange`, too: a phone may grant no later moment. */
   save(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -121,7 +122,7 @@ export class ConversationKeeper {
     this.save();
   }
 
-  /** The page is shown again as it was left: the conversation may have gone on in another one. */
+  /** To be called on `pageshow` if the page was left before: the conversation may have gone on in another one. */
   resume(): void {
     if (!this.#slot) return;
     this.#isLeft = false;

@@ -18,11 +18,13 @@ interface MessageListView {
   readonly editing: string | undefined;
 }
 
-export function renderMessages(client: Pick<Client, "session" | "isNotKept">, view: MessageListView): TemplateResult {
-  const { session, isNotKept } = client;
+export function renderMessages(
+  { session, keeper }: Pick<Client, "session" | "keeper">,
+  view: MessageListView,
+): TemplateResult {
   const { earlierCut, notKept } = view.context.strings;
   return html`
-    ${session.isCut ? renderNote(earlierCut) : nothing} ${isNotKept ? renderNote(notKept) : nothing}
+    ${session.isCut ? renderNote(earlierCut) : nothing} ${keeper.isNotKept ? renderNote(notKept) : nothing}
     ${repeat(
       exchangesOf(session.messages.slice(view.firstDrawn)),
       ({ id }) => id,

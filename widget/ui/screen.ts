@@ -81,7 +81,7 @@ export interface Screen {
 export function renderScreen(screen: Screen): TemplateResult {
   const { client, context, onKeyDown } = screen;
   const { strings } = context;
-  const isEmpty = !client?.session.messages.length && !client?.isRestoring;
+  const isEmpty = !client?.session.messages.length && !client?.keeper.isRestoring;
   const disclaimer = screen.disclaimer || client?.info?.disclaimer;
   const keyDown = (event: KeyboardEvent) => {
     keepTyping(event);
@@ -221,7 +221,7 @@ function renderDock(client: Client, screen: Screen, isEmpty: boolean): TemplateR
   const { info, session } = client;
   const { context, suggested, editing } = screen;
   const isAsking = client.key.prompt !== undefined;
-  const mayFollow = !session.busy && !client.isRestoring && editing === undefined;
+  const mayFollow = !session.busy && !client.keeper.isRestoring && editing === undefined;
   const suggestions = (isEmpty ? info?.suggestions : mayFollow && suggested) || [];
   return html`
     ${isAsking ? renderKeyPrompt(client, screen) : nothing}
