@@ -14,12 +14,19 @@ const SPARE_BYTES = 16_384;
 
 const reader = lazy(() => import("./read-file.ts"));
 
+interface KnownRules {
+  readonly rules: FileRules;
+  readonly besides: unknown;
+}
+
 /** Checks and reads files, and owns the object URLs of their previews until they are sent. */
 export class DraftFiles {
+  files: readonly DraftFile[] = [];
+  /** The files that are still being read, or wait for the rules. */
+  pending: readonly File[] = [];
+  /** Why files were refused: a sentence for each, until they are dismissed. */
+  refusals: readonly Sentence[] = [];
   readonly #onChange: () => void;
-  #files: readonly DraftFile[] = [];
-  #pending: readonly File[] = [];
-  #refusals: readonly Sentence[] = [];
   /** Resolves when all files so far have been judged. */
   #added: Promise<unknown> = Promise.resolve();
 
@@ -27,110 +34,82 @@ export class DraftFiles {
     this.#onChange = onChange;
   }
 
-  get files(): readonly DraftFile[] {
-    return this.#files;
-  }
-
-  /** The files that are still being read, or wait for the rules. */
-  get pending(): readonly File[] {
-    return this.#pending;
-  }
-
-  /** Why files were refused: a sentence for each, until they are dismissed. */
-  get refusals(): readonly Sentence[] {
-    return this.#refusals;
-  }
-
   /** The names of all files, also of those that are still being read. */
   get names(): readonly string[] {
-    return [...this.#files, ...this.#pending].map(({ name }) => name);
+    return [...this.files, ...this.pending].map(({ name }) => name);
   }
 
   /**
    * Adds what may be attached. `rules` is called when it is their turn, and also gives what else is sent with the
    * message: the state and the text. Resolves to a sentence for each, to be spoken.
    */
-  add(
-    files: readonly File[],
-    rules: () => Promise<{ readonly rules: FileRules; readonly besides: unknown }>,
-  ): Promise<readonly Sentence[]> {
-    if (files.length === 0) return Promise.resolve([]);
-    this.#pending = [...this.#pending, ...files];
-    this.#refusals = [];
-    this.#onChange();
+  async add(files: readonly File[], rules: () => Promise<KnownRules>): Promise<readonly Sentence[]> {
+    if (files.length === 0) return [];
+    this.#change({ pending: [...this.pending, ...files], refusals: [] });
     // Files are judged beside those that are there, also those that were added before and are still being read.
-    const outcomes = this.#added.then(async () => {
-      const known = await rules();
-      return this.#addAll(files, known.rules, known.besides);
-    });
+    const outcomes = this.#added.then(async () => this.#addAll(files, await rules()));
     this.#added = outcomes;
     return outcomes;
   }
 
   remove(removed: DraftFile): void {
     revoke(removed);
-    this.#files = this.#files.filter((file) => file !== removed);
-    this.#onChange();
+    this.#change({ files: this.files.filter((file) => file !== removed) });
   }
 
   /** Takes out files that were sent: their object URLs belong to the message from now on. */
   release(sent: readonly DraftFile[]): void {
-    this.replace(this.#files.filter((file) => !sent.includes(file)));
+    this.replace(this.files.filter((file) => !sent.includes(file)));
   }
 
   /** Has other files in place of these, whose object URLs stay. */
   replace(files: readonly DraftFile[]): void {
-    this.#files = files;
-    this.#refusals = [];
-    this.#onChange();
+    this.#change({ files, refusals: [] });
   }
 
   /** Revokes the object URLs of files that will be replaced, and are shown nowhere else. */
   discard(): void {
-    for (const file of this.#files) revoke(file);
+    for (const file of this.files) revoke(file);
   }
 
   /** Says which files a reload has lost. Returns the sentences. */
   lose(names: readonly string[]): readonly Sentence[] {
-    this.#refusals = names.map((name) => (strings) => strings.fileLost(name));
-    this.#onChange();
-    return this.#refusals;
+    this.#change({ refusals: names.map((name) => (strings) => strings.fileLost(name)) });
+    return this.refusals;
   }
 
   dismissRefusals(): void {
-    this.#refusals = [];
-    this.#onChange();
+    this.#change({ refusals: [] });
   }
 
-  async #addAll(files: readonly File[], rules: FileRules, besides: unknown): Promise<readonly Sentence[]> {
+  async #addAll(files: readonly File[], { rules, besides }: KnownRules): Promise<readonly Sentence[]> {
     // A state may hold the files of all earlier messages.
-    const room = rules.max_body_bytes - new Blob([JSON.stringify(besides)]).size - SPARE_BYTES;
-    const refusals: Sentence[] = [];
+    const room = Math.max(0, rules.max_body_bytes - new Blob([JSON.stringify(besides)]).size - SPARE_BYTES);
     const outcomes: Sentence[] = [];
     for (const file of files) {
-      const refusal = await this.#addOne(file, rules, Math.max(0, room));
-      if (refusal) refusals.push(refusal);
-      outcomes.push(refusal ?? ((strings) => strings.fileAttached(file.name)));
-      this.#pending = this.#pending.filter((other) => other !== file);
+      const read = await this.#read(file, rules, room);
+      const pending = this.pending.filter((other) => other !== file);
+      if (typeof read === "function") this.#change({ pending, refusals: [...this.refusals, read] });
+      else this.#change({ pending, files: [...this.files, read] });
+      outcomes.push(typeof read === "function" ? read : (strings) => strings.fileAttached(file.name));
     }
-    this.#refusals = [...this.#refusals, ...refusals];
-    this.#onChange();
     return outcomes;
   }
 
-  /** Returns why the file is refused, if it is. */
-  async #addOne(file: File, rules: FileRules, room: number): Promise<Sentence | undefined> {
+  /** Resolves to the file, or to why it is refused. */
+  async #read(file: File, rules: FileRules, room: number): Promise<DraftFile | Sentence> {
     try {
       const { readFile } = await reader.load();
-      const read = await readFile(file, { rules, room, files: this.#files });
-      if (typeof read === "function") return read;
-      this.#files = [...this.#files, read];
-      this.#onChange();
-      return undefined;
+      return await readFile(file, { rules, room, files: this.files });
     } catch {
       // The file was moved, the system denies reading it, or the code that reads it cannot be loaded.
       return (strings) => strings.fileUnreadable(file.name);
     }
+  }
+
+  #change(change: Partial<Pick<DraftFiles, "files" | "pending" | "refusals">>): void {
+    Object.assign(this, change);
+    this.#onChange();
   }
 }
 

@@ -14,10 +14,8 @@ export interface AnswerAnnouncerOptions {
 /** Says what happens in an answer: that it begins, each tool call, and at its end all of its text. */
 export class AnswerAnnouncer {
   readonly #options: AnswerAnnouncerOptions;
-  /** Id of the answer that is coming. */
-  #current: string | undefined;
-  /** The states of its tool calls that have been said, or were known before: id and status. */
-  readonly #said = new Set<string>();
+  /** The answer that is coming, as it was seen last. */
+  #current: AssistantMessage | undefined;
 
   constructor(options: AnswerAnnouncerOptions) {
     this.#options = options;
@@ -29,7 +27,7 @@ export class AnswerAnnouncer {
     const answer = last?.role === "assistant" ? last : undefined;
     if (answer?.status === "streaming") this.#follow(answer);
     else {
-      if (answer && answer.id === this.#current) void this.#end(answer);
+      if (answer && answer.id === this.#current?.id) void this.#end(answer);
       this.#current = undefined;
     }
   }
@@ -37,19 +35,16 @@ export class AnswerAnnouncer {
   #follow(answer: AssistantMessage): void {
     const { announcer, context } = this.#options;
     const { strings, modes } = context();
-    if (this.#current !== answer.id) {
-      this.#current = answer.id;
-      this.#said.clear();
-      // After a reload, an earlier page has said these.
-      for (const call of toolCalls(answer)) this.#said.add(newsOf(call));
+    const before = this.#current;
+    this.#current = answer;
+    if (before?.id !== answer.id) {
       announcer.say(strings.answering);
       return;
     }
-    for (const call of toolCalls(answer)) {
-      if (this.#said.has(newsOf(call))) continue;
-      this.#said.add(newsOf(call));
-      if (modes.tools === "hidden") continue;
-      const { tool, status } = call;
+    const known = toolCalls(before);
+    for (const { callId, tool, status } of toolCalls(answer)) {
+      const isSaid = known.some((call) => call.callId === callId && call.status === status);
+      if (isSaid || modes.tools === "hidden") continue;
       announcer.say(status === "running" ? strings.toolStarted(tool) : `${tool}: ${toolStatus(status, strings)}`);
     }
   }
@@ -68,8 +63,4 @@ export class AnswerAnnouncer {
 
 function toolCalls({ blocks }: AssistantMessage): ToolBlock[] {
   return blocks.filter((block) => block.type === "tool");
-}
-
-function newsOf({ callId, status }: ToolBlock): string {
-  return `${callId} ${status}`;
 }
