@@ -47,7 +47,9 @@ test("what few visitors need is in no file that is loaded to chat", () => {
   assert.ok(names.includes("widget/element/agent-chat.ts"), String(names));
   assert.deepEqual(
     names.filter((name) =>
-      /widget\/(?:launcher|i18n\/locales|markdown\/code-blocks)\/|feedback\.ts|speed-highlight/.test(name),
+      /widget\/(?:launcher|i18n\/locales|markdown\/code-blocks)\/|ui\/(?:feedback|key-prompt|steps|upload)\.ts|speed-highlight/.test(
+        name,
+      ),
     ),
     [],
   );

@@ -6,7 +6,7 @@ import type { UserMessage } from "../session/messages.ts";
 import { iconButton } from "../ui/buttons.ts";
 import { ChatPart, type ComposerPort } from "../ui/chat-part.ts";
 import { icons } from "../ui/icons.ts";
-import { tryToLoadPart } from "../ui/lazy-parts.ts";
+import { loadPartEventually } from "../ui/lazy-parts.ts";
 import { renderActions } from "./actions.ts";
 import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals } from "./attachments.ts";
 import type { DraftFile, Sentence } from "./read-file.ts";
@@ -94,7 +94,7 @@ export class Composer extends ChatPart implements ComposerPort {
 
   /** Resolves when the files have been read. What is refused is said in place and aloud. */
   async addFiles(files: Iterable<File>): Promise<void> {
-    tryToLoadPart("agent-chat-upload");
+    void loadPartEventually("agent-chat-upload");
     const outcomes = await this.#files.add([...files], async () => {
       const rules = this.info ?? (await new Promise<AgentInfo>((resolve) => this.#informed.push(resolve)));
       return { rules, besides: [this.session.stateFor(this.editing), this.#text] };

@@ -52,7 +52,7 @@ export class KeyPromptElement extends ChatPart {
           aria-invalid=${problem !== ""}
         />
         <p id="key-problem" class="problem" role="alert">${problem}</p>
-        ${this.isMessageWaiting && problem === "" ? html`<p class="hint">${strings.keyWaiting}</p>` : nothing}
+        ${this.isMessageWaiting && problem === "" ? html`<p>${strings.keyWaiting}</p>` : nothing}
         <button type="submit" class="primary filled" ?disabled=${this.isChecking}>
           ${this.isChecking ? html`${icons.spinner}${strings.keyChecking}` : strings.keySubmit}
         </button>

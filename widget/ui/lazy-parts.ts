@@ -1,4 +1,4 @@
-/** Elements that most chats never need. Each stands in its place, empty, until its code has been loaded. */
+/** Elements that not every chat needs. Each stands in its place, empty, until its code has been loaded. */
 
 import { lazy } from "../loading/lazy.ts";
 
@@ -7,17 +7,29 @@ const PARTS = {
   "agent-chat-feedback": lazy(async () => (await import("./feedback.ts")).FeedbackElement),
   /** The form that asks for a key. */
   "agent-chat-key-prompt": lazy(async () => (await import("./key-prompt.ts")).KeyPromptElement),
+  /** Thoughts and tool calls. */
+  "agent-chat-steps": lazy(async () => (await import("./steps.ts")).StepsElement),
   /** The bar below files that are being sent. */
   "agent-chat-upload": lazy(async () => (await import("./upload.ts")).UploadElement),
 };
 
+type PartName = keyof typeof PARTS;
+
+/** The parts that are being loaded, or were. */
+const wanted = new Set<PartName>();
+
 /** Rejects where the code cannot be loaded; the next call tries again. */
-export async function loadPart(name: keyof typeof PARTS): Promise<void> {
-  const element: CustomElementConstructor = await PARTS[name].load();
-  if (!customElements.get(name)) customElements.define(name, element);
+export async function loadPart(name: PartName): Promise<void> {
+  define(name, await PARTS[name].load());
 }
 
-/** For a part without which the chat is whole. */
-export function tryToLoadPart(name: keyof typeof PARTS): void {
-  loadPart(name).catch(() => undefined);
+/** Loads a part for the whole page, however often that has to be tried. */
+export async function loadPartEventually(name: PartName): Promise<void> {
+  if (wanted.has(name)) return;
+  wanted.add(name);
+  define(name, await PARTS[name].loadEventually());
+}
+
+function define(name: PartName, element: CustomElementConstructor | undefined): void {
+  if (element && !customElements.get(name)) customElements.define(name, element);
 }

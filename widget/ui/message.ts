@@ -1,4 +1,4 @@
-import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import { failureText, type TextName } from "../i18n/strings.ts";
 import { copyDrawn } from "../markdown/clipboard.ts";
@@ -20,7 +20,7 @@ import { Copier } from "./controllers/copier.ts";
 import { ToolDrawings } from "./controllers/tool-drawings.ts";
 import { renderFiles } from "./files.ts";
 import { icons } from "./icons.ts";
-import { tryToLoadPart } from "./lazy-parts.ts";
+import { loadPartEventually } from "./lazy-parts.ts";
 
 /** Smaller files are sent before a bar could be read. */
 const UPLOAD_BAR_FROM_BYTES = 262_144;
@@ -74,11 +74,11 @@ export class MessageElement extends ChatPart {
   readonly #drawings = new ToolDrawings(this);
 
   protected override willUpdate(): void {
-    if (this.message.role === "assistant") this.#drawings.update(this.message, this.context.toolRenderers);
-  }
-
-  protected override updated(changed: PropertyValues): void {
-    if (changed.has("context") && this.context.modes.feedback) tryToLoadPart("agent-chat-feedback");
+    const { message, context } = this;
+    if (context.modes.feedback) void loadPartEventually("agent-chat-feedback");
+    if (message.role === "user") return;
+    this.#drawings.update(message, context.toolRenderers);
+    if (message.blocks.some(({ type }) => type !== "text")) void loadPartEventually("agent-chat-steps");
   }
 
   protected override render(): TemplateResult {

@@ -1,12 +1,18 @@
+/** Thoughts and tool calls. Loaded with the first of them. */
+
 import { html, nothing, type TemplateResult } from "lit";
 import { formatBytes, formatDuration } from "../i18n/format.ts";
 import { copyText } from "../markdown/clipboard.ts";
 import type { Step, ThinkingBlock, ToolBlock } from "../session/messages.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import styles from "../styles/steps.css";
 import { ChatPart } from "./chat-part.ts";
 import { Copier } from "./controllers/copier.ts";
 import { Disclosure } from "./controllers/disclosure.ts";
 import { icons } from "./icons.ts";
 import { formatData, hintOf, LONG_DATA, statusIcon, toolStatus } from "./tool-call.ts";
+
+const sheet = sheetOf(styles);
 
 const FOLDED_FROM = 3;
 
@@ -33,6 +39,11 @@ export class StepsElement extends ChatPart {
   /** Whether another step may follow. */
   isLive = false;
   readonly #disclosure = new Disclosure(this, () => this.isLive);
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adoptSheet(this, sheet);
+  }
 
   protected override render(): TemplateResult {
     const { steps } = this;
@@ -80,7 +91,7 @@ export class StepsElement extends ChatPart {
 }
 
 /** A thought, or a tool call, in a row that opens. */
-export class StepElement extends ChatPart {
+class StepElement extends ChatPart {
   static override properties = { step: { attribute: false } };
   step!: Step;
   /** Labels of long data that is shown to its end. */
@@ -204,3 +215,5 @@ function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning
     </button>
   `;
 }
+
+if (!customElements.get("agent-chat-step")) customElements.define("agent-chat-step", StepElement);
