@@ -1,15 +1,13 @@
 /**
  * Builds dist/: the command, the package's entry for agent projects, and the browser's files. `OUT` names another folder.
+ * With `--dev`: builds the browser's files and runs the command from its sources.
  */
 
-import { spawn } from "node:child_process";
-import { readFileSync, rmSync, watch, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { buildBrowserFiles } from "./build/browser.mjs";
-import { licensesOf } from "./build/licenses.mjs";
 import { customElementsManifest } from "./build/manifest.mjs";
-import { readTables } from "./build/tables.mjs";
 
 const OUT = process.env.OUT ?? "dist";
 
@@ -43,6 +41,20 @@ const server = {
   },
 };
 
+/** The licences of the packages among the inputs of a build. Most of them ask to go wherever the code goes. */
+function licensesOf(inputs) {
+  const folders = Object.keys(inputs).map((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]);
+  const packages = [...new Set(folders)].filter((folder) => folder !== undefined).sort();
+  return packages.map(licenseOf).join(`\n${"-".repeat(80)}\n\n`);
+}
+
+function licenseOf(folder) {
+  const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
+  const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+  const text = file ? readFileSync(`${folder}/${file}`, "utf8") : "The package holds no text of its licence.";
+  return `${name} ${version} (${license})\n\n${text.trim()}\n`;
+}
+
 /** Writes the compressed forms beside a file, and answers how many bytes it has with gzip. */
 function compress(file) {
   const bytes = readFileSync(file);
@@ -60,47 +72,22 @@ function report(name, size, budget) {
 }
 
 async function buildAll() {
-  const tables = await readTables();
-  const browser = await buildBrowserFiles(`${OUT}/public`, { minify: true, openChat: tables.openChat });
-  writeFileSync(`${OUT}/custom-elements.json`, JSON.stringify(customElementsManifest(tables), null, 2));
+  const browser = await buildBrowserFiles(`${OUT}/public`, { minify: true });
+  writeFileSync(`${OUT}/custom-elements.json`, JSON.stringify(customElementsManifest(), null, 2));
   const { metafile } = await build(server);
-  writeFileSync(`${OUT}/LICENSES.txt`, licensesOf({ inputs: { ...browser.metafile.inputs, ...metafile.inputs } }));
+  writeFileSync(`${OUT}/LICENSES.txt`, licensesOf({ ...browser.metafile.inputs, ...metafile.inputs }));
   console.log(`Built ${OUT}/.`);
   const sizes = new Map(browser.files.map((file) => [file, compress(`${OUT}/public/${file}`)]));
   report("/widget.js", sizes.get("widget.js"), LOADER_BUDGET);
-  const toChat = browser.toChat.map((file) => sizes.get(file));
-  report(
-    "All to chat",
-    toChat.reduce((sum, size) => sum + size),
-    CHAT_BUDGET,
-  );
-}
-
-/** Runs the server from its sources, and builds the browser's files after each change; the server reads them when it starts. */
-async function develop() {
-  const args = process.argv.slice(2).filter((argument) => argument !== "--watch");
-  const command = ["--watch", "--import", "tsx", "cli.ts", "start", ...args];
-  const start = async () => {
-    const { openChat } = await readTables();
-    await buildBrowserFiles(`${OUT}/public`, { minify: false, openChat });
-    return spawn(process.execPath, command, { stdio: "inherit" });
-  };
-  let running = await start();
-  const restart = async () => {
-    running.kill();
-    // A mistake in the sources stands in the terminal, and the next change mends it.
-    running = await start().catch(() => running);
-  };
-  let restarted = Promise.resolve();
-  let timer;
-  watch("widget", { recursive: true }, () => {
-    clearTimeout(timer);
-    // Editors write a file in several steps.
-    timer = setTimeout(() => {
-      restarted = restarted.then(restart);
-    }, 100);
-  });
+  const toChat = browser.toChat.reduce((sum, file) => sum + sizes.get(file), 0);
+  report("All to chat", toChat, CHAT_BUDGET);
 }
 
 rmSync(OUT, { recursive: true, force: true });
-await (process.argv.includes("--watch") ? develop() : buildAll());
+if (process.argv[2] === "--dev") {
+  await buildBrowserFiles(`${OUT}/public`, { minify: false });
+  process.argv.splice(1, 2, "cli.ts", "start");
+  await import("./cli.ts");
+} else {
+  await buildAll();
+}

@@ -1,19 +1,26 @@
 /** The browser's files: the chat with its lazy parts as ES modules, and the loader `/widget.js` as a classic script. */
 
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, relative } from "node:path";
-import { build, transform, transformSync } from "esbuild";
+import { build, transformSync } from "esbuild";
+import { en } from "../widget/i18n/strings.ts";
 
-/** Style sheets are imported as text, minified. */
+const minifiedCss = (source) => transformSync(source, { loader: "css", minify: true }).code.trim();
+
+/** Style sheets are imported as text. */
 const css = {
   name: "css",
   setup({ onLoad }) {
-    onLoad({ filter: /\.css$/ }, async ({ path }) => {
-      const { code } = await transform(readFileSync(path, "utf8"), { loader: "css", minify: true });
-      return { contents: code.trim(), loader: "text" };
-    });
+    onLoad({ filter: /\.css$/ }, ({ path }) => ({ contents: minifiedCss(readFileSync(path, "utf8")), loader: "text" }));
   },
 };
+
+/** What the launcher's button is called, by language: the launcher has no other text. */
+const openChat = { en: en.openChat };
+for (const file of readdirSync("widget/i18n/locales")) {
+  const { locale } = await import(`../widget/i18n/locales/${file}`);
+  openChat[locale.lang] = locale.openChat;
+}
 
 const common = {
   bundle: true,
@@ -37,7 +44,7 @@ const ENTRIES = {
 };
 
 /** Builds all of it into a folder. Answers what it is made of, the scripts in it, and which of them are loaded to chat. */
-export async function buildBrowserFiles(folder, { minify, openChat }) {
+export async function buildBrowserFiles(folder, { minify }) {
   mkdirSync(folder, { recursive: true });
   // A text with JSON: esbuild would put an object into a chunk of its own, which every other chunk imports.
   const define = { PARLEY_OPEN_CHAT: JSON.stringify(JSON.stringify(openChat)) };
@@ -98,9 +105,7 @@ function eagerFiles({ outputs }, file) {
 function writePages(folder, [chat, ...shared]) {
   const preloads = shared.map((path) => `<link rel="modulepreload" href="/${path}">\n    `).join("");
   const page = readFileSync("widget/page.html", "utf8")
-    .replace(/(?<=<style>)[^<]*(?=<\/style>)/, (style) =>
-      transformSync(style, { loader: "css", minify: true }).code.trim(),
-    )
+    .replace(/(?<=<style>)[^<]*(?=<\/style>)/, minifiedCss)
     .replace(/<script .*<\/script>/, `${preloads}<script type="module" src="/${chat}"></script>`);
   writeFileSync(`${folder}/page.html`, page);
   writeFileSync(`${folder}/embed.html`, page.replace("<agent-chat page", "<agent-chat page embed"));

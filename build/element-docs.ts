@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import {
   attributeOf,
   DOCUMENTATION,
-  type Documentation,
+  PROPERTIES,
   type PropertyName,
   ROWS,
   type Row,
@@ -63,40 +63,30 @@ interface Described {
 function cellsByHeader(): ReadonlyMap<string, Cells> {
   const { modules } = JSON.parse(readFileSync(MANIFEST, "utf8"));
   const objects = rowsOf("chat").filter(([, { kind }]) => kind === "object");
-  const headers: [string, Cells][] = [
+  const cellsOf = new Map([
     ["attribute", attributeCells("chat")],
     ["launcher attribute", attributeCells("launcher")],
-    [
-      "property",
-      new Map(objects.map(([name]) => [name, [code(DOCUMENTATION[name].type ?? ""), sentences(DOCUMENTATION[name])]])),
-    ],
-  ];
+    ["property", new Map(objects.map(([name]) => [name, [code(typeOf(name, PROPERTIES[name])), sentences(name)]]))],
+  ]);
   for (const [index, prefix] of ["", "launcher "].entries()) {
     const [element] = modules[index].declarations;
-    const methods = element.members
-      .filter(({ kind }: Described) => kind === "method")
-      .map((it: Described) => ({ ...it, name: `${it.name}(${it.parameters?.map(({ name }) => name).join(", ")})` }));
-    const lists = {
-      event: element.events,
-      slot: element.slots,
-      part: element.cssParts,
-      variable: element.cssProperties,
-      method: methods,
-    };
+    const methods = (element.members as Described[])
+      .filter(({ kind }) => kind === "method")
+      .map((it) => ({ ...it, name: `${it.name}(${it.parameters?.map(({ name }) => name).join(", ")})` }));
+    const { events, slots, cssParts, cssProperties } = element;
+    const lists = { event: events, slot: slots, part: cssParts, variable: cssProperties, method: methods };
     for (const [header, list] of Object.entries<Described[]>(lists)) {
-      headers.push([
-        prefix + header,
-        new Map(list.map(({ name, description }) => [name, [description.replaceAll("|", "\\|")]])),
-      ]);
+      const cells = list.map(({ name, description }) => [name, [escaped(description)]] as const);
+      cellsOf.set(prefix + header, new Map(cells));
     }
   }
-  return new Map(headers);
+  return cellsOf;
 }
 
 function attributeCells(owner: "chat" | "launcher"): Cells {
   const rows = rowsOf(owner).flatMap(([name, row]) => {
     const attribute = attributeOf(owner, name);
-    return attribute ? [[attribute, [valuesOf(row), sentences(DOCUMENTATION[name])]] as const] : [];
+    return attribute ? [[attribute, [valuesOf(row), sentences(name)]] as const] : [];
   });
   return new Map(rows);
 }
@@ -106,8 +96,9 @@ function valuesOf({ kind, choices }: Row): string {
   return (choices ?? []).map((choice, index) => (index === 0 ? `${code(choice)} (default)` : code(choice))).join(", ");
 }
 
-const sentences = ({ doc, more }: Documentation) => [doc, more].filter(Boolean).join(" ");
-const code = (text: string) => `\`${text.replaceAll("|", "\\|")}\``;
+const sentences = (name: PropertyName) => [DOCUMENTATION[name].doc, DOCUMENTATION[name].more].filter(Boolean).join(" ");
+const escaped = (text: string) => text.replaceAll("|", "\\|");
+const code = (text: string) => `\`${escaped(text)}\``;
 
 /** The source with the interfaces as they should be. */
 export function renderTypes(source: string): string {
@@ -139,10 +130,12 @@ function commentOf(text: string): string {
   return `  /**\n${text.replace(/(.{1,113})(?: |$)/g, "   * $1\n")}   */\n`;
 }
 
-function typeOf(name: PropertyName, { kind, choices }: Row): string {
-  const { type } = DOCUMENTATION[name];
-  if (kind === "choice") return (choices ?? []).map((choice) => JSON.stringify(choice)).join(" | ");
-  return type ?? { boolean: "boolean", moment: "number | string | null" }[kind as "boolean" | "moment"] ?? "string";
+/** The TypeScript type of a property. */
+export function typeOf(name: PropertyName, { kind, choices = [] }: Row): string {
+  if (kind === "choice") return choices.map((choice) => JSON.stringify(choice)).join(" | ");
+  if (kind === "boolean") return "boolean";
+  if (kind === "moment") return "number | string | null";
+  return DOCUMENTATION[name].type ?? "string";
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

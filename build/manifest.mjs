@@ -2,6 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import ts from "typescript-5";
+import { attributeOf, DOCUMENTATION, rowsOf } from "../widget/element/properties.ts";
+import { typeOf } from "./element-docs.ts";
 
 const TYPES = "widget/element/public-types.ts";
 
@@ -24,98 +26,81 @@ const ELEMENTS = [
 ];
 
 /** The manifest as an object: https://github.com/webcomponents/custom-elements-manifest, schema 1.0.0. */
-export function customElementsManifest(tables) {
+export function customElementsManifest() {
+  return { schemaVersion: "1.0.0", readme: "docs/widget.md", modules: ELEMENTS.map(moduleOf) };
+}
+
+function moduleOf(element) {
+  const { tagName, name, path } = element;
+  const declaration = { name, module: path };
   return {
-    schemaVersion: "1.0.0",
-    readme: "docs/widget.md",
-    modules: ELEMENTS.map((element) => moduleOf(element, tables)),
+    kind: "javascript-module",
+    path,
+    declarations: [declarationOf(element)],
+    exports: [
+      { kind: "js", name, declaration },
+      { kind: "custom-element-definition", name: tagName, declaration },
+    ],
   };
 }
 
-function moduleOf({ owner, tagName, name, path, described }, tables) {
-  const tags = described.flatMap((file) => tagsOf(readFileSync(file, "utf8")));
-  const tagged = (tag) => tags.filter((it) => it.tag === tag).map(({ tag: _tag, ...rest }) => rest);
-  const rows = tables.rowsOf(owner);
-  const declaration = {
+function declarationOf({ owner, tagName, name, path, described }) {
+  const tags = described.flatMap(tagsOf);
+  const tagged = (wanted) => tags.filter(({ tag }) => tag === wanted).map(({ tag: _tag, ...rest }) => rest);
+  const rows = rowsOf(owner);
+  const attributes = rows.map(([property, row]) => ({
+    ...fieldOf(property, row),
+    name: attributeOf(owner, property),
+    fieldName: property,
+  }));
+  const own = rows.filter(([, { kind }]) => kind !== "inherited");
+  return {
     kind: "class",
     name,
     tagName,
     customElement: true,
-    description: descriptionOf(path, name),
-    attributes: rows
-      .map(([property, row]) => ({
-        ...fieldOf(property, row, tables),
-        name: tables.attributeOf(owner, property),
-        fieldName: property,
-      }))
-      .filter((attribute) => attribute.name !== undefined),
-    members: [
-      ...rows
-        .filter(([, { kind }]) => kind !== "inherited")
-        .map(([property, row]) => ({ kind: "field", ...fieldOf(property, row, tables) })),
-      ...membersOf(name, new Set(rows.map(([property]) => property))),
-    ],
+    description: commentOf(find(path, ts.isClassDeclaration, name)),
+    attributes: attributes.filter((attribute) => attribute.name !== undefined),
+    members: [...own.map(([property, row]) => ({ kind: "field", ...fieldOf(property, row) })), ...membersOf(name)],
     events: tagged("fires"),
     slots: tagged("slot"),
     cssParts: tagged("csspart"),
     cssProperties: tagged("cssprop"),
   };
-  const reference = { name, module: path };
-  return {
-    kind: "javascript-module",
-    path,
-    declarations: [declaration],
-    exports: [
-      { kind: "js", name, declaration: reference },
-      { kind: "custom-element-definition", name: tagName, declaration: reference },
-    ],
-  };
 }
 
-const TYPE_OF_KIND = { boolean: "boolean", moment: "number | string | null" };
-
-function fieldOf(name, { kind, choices }, { DOCUMENTATION }) {
-  const { doc, type } = DOCUMENTATION[name];
-  const text =
-    kind === "choice" ? choices.map((it) => `"${it}"`).join(" | ") : (type ?? TYPE_OF_KIND[kind] ?? "string");
-  return { name, description: doc, type: { text }, ...(choices && { default: `"${choices[0]}"` }) };
+function fieldOf(name, row) {
+  const text = typeOf(name, row);
+  const initial = row.choices && { default: `"${row.choices[0]}"` };
+  return { name, description: DOCUMENTATION[name].doc, type: { text }, ...initial };
 }
 
 /** `@tag {type} name - description`, in comments of any file. */
-function tagsOf(source) {
-  const lines = source.matchAll(/^ \* @(?<tag>\w+) (?:\{(?<type>[^}]*)\} )?(?<name>\S+) - (?<description>.+)$/gm);
-  return [...lines].map(({ groups: { tag, type, name, description } }) => ({
-    tag,
-    name,
-    description,
-    ...(type && { type: { text: type } }),
-  }));
+function tagsOf(path) {
+  const lines = readFileSync(path, "utf8").matchAll(
+    /^ \* @(?<tag>\w+) (?:\{(?<type>[^}]*)\} )?(?<name>\S+) - (?<description>.+)$/gm,
+  );
+  return [...lines].map(({ groups: { type, ...rest } }) => ({ ...rest, ...(type && { type: { text: type } }) }));
 }
 
-const parse = (path) => ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.Latest, true);
 const commentOf = (node) =>
   ts.getTextOfJSDocComment(ts.getJSDocCommentsAndTags(node)[0]?.comment)?.replace(/\s+/g, " ");
 
-function descriptionOf(path, name) {
-  const found = parse(path).statements.find((it) => ts.isClassDeclaration(it) && it.name?.text === name);
-  if (!found) throw new Error(`${path} has no class ${name}`);
-  return commentOf(found);
+/** The class or interface of this name in a file. */
+function find(path, isKind, name) {
+  const { statements } = ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.Latest, true);
+  const found = statements.find((statement) => isKind(statement) && statement.name?.text === name);
+  if (!found) throw new Error(`${path} has no ${name}`);
+  return found;
 }
 
 /** What the public interface of an element has beside the properties of the table. */
-function membersOf(name, known) {
-  const found = parse(TYPES).statements.find((it) => ts.isInterfaceDeclaration(it) && it.name.text === name);
-  if (!found) throw new Error(`${TYPES} has no interface ${name}`);
-  return found.members
-    .map((member) => {
-      const common = { name: member.name.getText(), description: commentOf(member) };
-      const type = { text: member.type.getText() };
-      if (!ts.isMethodSignature(member)) return { kind: "field", ...common, type, readonly: true };
-      const parameters = member.parameters.map((it) => ({
-        name: it.name.getText(),
-        type: { text: it.type.getText() },
-      }));
-      return { kind: "method", ...common, parameters, return: { type } };
-    })
-    .filter((member) => !known.has(member.name));
+function membersOf(name) {
+  return find(TYPES, ts.isInterfaceDeclaration, name).members.map((member) => {
+    const common = { name: member.name.getText(), description: commentOf(member) };
+    const type = { text: member.type.getText() };
+    if (!ts.isMethodSignature(member)) return { kind: "field", ...common, type, readonly: true };
+    const parameters = member.parameters.map((it) => ({ name: it.name.getText(), type: { text: it.type.getText() } }));
+    return { kind: "method", ...common, parameters, return: { type } };
+  });
 }

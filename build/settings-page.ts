@@ -13,17 +13,10 @@ const PAGE = fileURLToPath(new URL("../docs/settings.md", import.meta.url));
 /** `page` with the table of each group as it should be; what else is on it stays. */
 export function renderSettingsPage(page: string): string {
   return Object.entries(GROUPS).reduce((text, [heading, rows]) => {
-    const [before, after] = split(text, `## ${heading}\n`);
-    const [prose] = split(after, "| variable ");
-    const rest = after.slice(prose.length).replace(/^(?:\|.*\n)+/, "");
-    return `${before}## ${heading}\n${prose}${renderTable(Object.values(rows))}${rest}`;
+    const table = new RegExp(`(?<=^## ${heading}\n(?:(?!## ).*\n)*)\\| variable .*\n(?:\\|.*\n)+`, "m");
+    if (!table.test(text)) throw new Error(`docs/settings.md has no table of: ${heading}`);
+    return text.replace(table, () => renderTable(Object.values(rows)));
   }, page);
-}
-
-function split(text: string, separator: string): [before: string, after: string] {
-  const at = text.indexOf(separator);
-  if (at < 0) throw new Error(`docs/settings.md lacks "${separator.trim()}".`);
-  return [text.slice(0, at), text.slice(at + separator.length)];
 }
 
 function renderTable(settings: readonly Setting<unknown>[]): string {

@@ -5,6 +5,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
@@ -18,10 +19,10 @@ function changedAt(path) {
 }
 
 /** Runs npm, says what it does and how long it took, and shows its output only if it fails. */
-function npm(doing, args) {
+function npm(doing, command) {
   const startedAt = Date.now();
   process.stdout.write(`${doing}... `);
-  const { status, stdout, stderr } = spawnSync("npm", args, { encoding: "utf8", shell: process.platform === "win32" });
+  const { status, stdout, stderr } = spawnSync(`npm ${command}`, { encoding: "utf8", shell: true });
   if (status !== 0) {
     console.error(`it failed:\n${stdout}${stderr}`);
     process.exit(1);
@@ -32,35 +33,23 @@ function npm(doing, args) {
 function prepare() {
   const installed = changedAt("node_modules/.package-lock.json");
   if (installed < changedAt("package-lock.json")) {
-    npm("Installing packages", [
-      "install",
-      "--ignore-scripts",
-      "--no-save",
-      "--no-audit",
-      "--no-fund",
-      "--loglevel=error",
-    ]);
+    npm("Installing packages", "install --ignore-scripts --no-save --no-audit --no-fund --loglevel=error");
   }
   const built = existsSync("dist/public/widget.js") ? changedAt("dist/cli.js") : 0;
-  if (built < Math.max(...SOURCES.map(changedAt))) npm("Building Parley", ["run", "--silent", "build"]);
-}
-
-/** The value of an option as the command will read it. */
-function option(name, args) {
-  const at = args.findIndex((argument) => argument === `--${name}` || argument.startsWith(`--${name}=`));
-  if (at === -1) return process.env[name.toUpperCase()];
-  return args[at].includes("=") ? args[at].slice(name.length + 3) : args[at + 1];
+  if (built < Math.max(...SOURCES.map(changedAt))) npm("Building Parley", "run --silent build");
 }
 
 /** Before the build, which takes seconds: only the port that is surely meant, the command itself judges all else. */
 async function checkPort(args) {
-  const port = Number(option("port", args) ?? 8080);
+  const options = { port: { type: "string" }, host: { type: "string" }, help: { type: "boolean" } };
+  const { values } = parseArgs({ args, options, strict: false });
+  const port = Number(values.port ?? process.env.PORT ?? 8080);
+  if (values.help || !(port > 0 && port < 65_536)) return;
   const probe = createServer();
   const problem = await new Promise((resolve) => {
     probe.once("error", ({ code }) => resolve(code));
     probe.once("listening", () => resolve(undefined));
-    if (port > 0 && port < 65_536) probe.listen(port, option("host", args) ?? "127.0.0.1");
-    else resolve(undefined);
+    probe.listen(port, values.host ?? process.env.HOST ?? "127.0.0.1");
   });
   probe.close();
   if (problem !== "EADDRINUSE") return;
@@ -69,7 +58,7 @@ async function checkPort(args) {
 }
 
 const [command, ...args] = process.argv.slice(2);
-if (command === "start" && !args.includes("--help")) await checkPort(args);
+if (command === "start") await checkPort(args);
 prepare();
 if (command === "start") {
   const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
