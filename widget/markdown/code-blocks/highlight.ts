@@ -4,10 +4,7 @@
  */
 
 import { type ShjLanguageData, type ShjToken, tokenizeWith } from "@speed-highlight/core/tokenize";
-import * as modules from "./grammars.ts";
-
-// By way of `unknown`, because the package's own types do not fit each other under exact optional properties.
-const grammars = modules as unknown as Readonly<Record<string, ShjLanguageData>>;
+import { grammars } from "./grammars.ts";
 
 /** Loops over everything but a few characters, which read to the end of the code at every place where one may begin. */
 const ENDLESS = /(\[\^[^\]]+\]|\(\[\^\?\]\|\\\?\[\^\?>\]\))\*/g;
