@@ -123,13 +123,13 @@ export class ChatSession {
   }
 
   get data(): SessionData {
-    const { messages, state, statesBefore, isCut } = this.#conversation;
-    return { messages, state, statesBefore, isCut, run: this.#run?.position };
+    const { messages, state, isCut } = this.#conversation;
+    return { messages, state, isCut, run: this.#run?.position };
   }
 
   /** Whether a message can be changed and sent again, with the state that it was sent with. */
-  canEdit({ id }: UserMessage): boolean {
-    return !this.busy && this.#conversation.statesBefore.has(id);
+  canEdit({ stateBefore }: UserMessage): boolean {
+    return !this.busy && stateBefore !== undefined;
   }
 
   /** Whether the last message can be sent again. */

@@ -3,7 +3,14 @@
 import type { Attachment } from "../../server/protocol/attachments.ts";
 import type { ConversationState } from "../../server/protocol/chat.ts";
 import type { StartRequest } from "../transport/transport.ts";
-import { type AssistantMessage, emptyAnswer, type Message, type SentFile, type UserMessage } from "./messages.ts";
+import {
+  type AssistantMessage,
+  emptyAnswer,
+  type Message,
+  type SentFile,
+  type StateSnapshot,
+  type UserMessage,
+} from "./messages.ts";
 
 /** The files of so many messages are kept for sending them again: each may have some 64 MiB of them. */
 const MESSAGES_WITH_FILES = 3;
@@ -16,21 +23,11 @@ export interface OutgoingMessage {
   readonly files: readonly SentFile[];
 }
 
-/**
- * The state before a message. What a later state begins with is not kept twice: of a history, its length is enough. A
- * history whose files were left out meanwhile is used as it is now.
- */
-export type StateSnapshot = Omit<ConversationState, "conversation_history"> & {
-  readonly conversation_history?: number;
-};
-
 /** What a conversation can be built from again. */
 export interface ConversationData {
   readonly messages: readonly Message[];
   /** What the next message is sent with. */
   readonly state: ConversationState;
-  /** By id of a message of the person, where it is known. */
-  readonly statesBefore: ReadonlyMap<string, StateSnapshot>;
   /** Whether older messages were left out. */
   readonly isCut: boolean;
 }
@@ -38,14 +35,14 @@ export interface ConversationData {
 export class Conversation implements ConversationData {
   messages: readonly Message[] = [];
   state: ConversationState = {};
-  statesBefore = new Map<string, StateSnapshot>();
   isCut = false;
   #attachments = new Map<string, readonly Attachment[]>();
   #count = 0;
 
   /** The state that an earlier message was sent with; without one, that of the next. */
   stateFor(id: string | undefined): ConversationState {
-    return id ? stateOf(this.statesBefore.get(id), this.state) : this.state;
+    const message = this.messages.find((it) => it.id === id);
+    return message?.role === "user" ? stateOf(message.stateBefore, this.state) : this.state;
   }
 
   get lastQuestion(): UserMessage | undefined {
@@ -67,8 +64,8 @@ export class Conversation implements ConversationData {
   }
 
   /** Whether a message can be sent again as it was: with the same state and files. */
-  canRepeat({ id, files }: UserMessage): boolean {
-    return this.statesBefore.has(id) && (files.length === 0 || this.#attachments.has(id));
+  canRepeat({ id, files, stateBefore }: UserMessage): boolean {
+    return stateBefore !== undefined && (files.length === 0 || this.#attachments.has(id));
   }
 
   /** A message as it was sent; without its files if they are no longer here. */
@@ -81,9 +78,9 @@ export class Conversation implements ConversationData {
     const id = this.#nextId();
     // A file of the composer holds its bytes: the message has only what it shows.
     const shown = files.map(({ name, mediaType, size, previewUrl }) => ({ name, mediaType, size, previewUrl }));
-    this.statesBefore.set(id, snapshotOf(this.state));
     this.#keepAttachments(id, attachments);
-    this.messages = [...this.messages, { role: "user", id, text, files: shown }];
+    const stateBefore = snapshotOf(this.state);
+    this.messages = [...this.messages, { role: "user", id, text, files: shown, stateBefore }];
   }
 
   /** Adds an empty answer to the last message; one that has begun goes on. */
@@ -110,27 +107,26 @@ export class Conversation implements ConversationData {
     const at = this.messages.findIndex((message) => message.id === id);
     if (at === -1) return;
     for (const { id: removed } of this.messages.slice(at)) this.#attachments.delete(removed);
-    this.messages = this.messages.slice(0, at);
     this.state = this.stateFor(id);
+    this.messages = this.messages.slice(0, at);
   }
 
   /** Removes the last answer, to have the message answered again; `afresh` as the first of a new conversation. */
   rewindAnswer(afresh: boolean): void {
     const question = this.lastQuestion;
     if (!question) return;
-    if (afresh) this.statesBefore.set(question.id, {});
-    this.messages = this.messages.slice(0, this.messages.indexOf(question) + 1);
+    const before = this.messages.slice(0, this.messages.indexOf(question));
+    this.messages = [...before, afresh ? { ...question, stateBefore: {} } : question];
     this.state = this.stateFor(question.id);
   }
 
   clear(): void {
-    this.restore({ messages: [], state: {}, statesBefore: new Map(), isCut: false });
+    this.restore({ messages: [], state: {}, isCut: false });
   }
 
-  restore({ messages, state, statesBefore, isCut }: ConversationData): void {
+  restore({ messages, state, isCut }: ConversationData): void {
     this.messages = messages;
     this.state = state;
-    this.statesBefore = new Map(statesBefore);
     this.#attachments.clear();
     this.isCut = isCut;
     this.#count = Math.max(this.#count, Number(messages.at(-1)?.id.slice(1) ?? 0));

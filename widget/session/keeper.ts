@@ -19,7 +19,7 @@ const DELETE_AFTER_MS = 24 * 60 * 60_000;
 const TOUCH_AFTER_MS = 60 * 60_000;
 
 /** What another page of this tab leaves when it has started a new conversation. */
-const NOTHING: Restored = { agent: "", messages: [], state: {}, statesBefore: new Map(), isCut: false };
+const NOTHING: Restored = { agent: "", messages: [], state: {}, isCut: false };
 
 export type Restored = SessionData & { readonly agent: string };
 

@@ -1,7 +1,7 @@
 /** What a conversation looks like: a pure fold of events into messages. No DOM, no texts. */
 
 import type { MediaType } from "../../server/protocol/attachments.ts";
-import type { FinishedToolCall, FinishReason } from "../../server/protocol/chat.ts";
+import type { ConversationState, FinishedToolCall, FinishReason } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { unreachable } from "../../server/protocol/events.ts";
 import type { RunEvent, ToolApproval } from "../transport/transport.ts";
@@ -16,11 +16,21 @@ export interface SentFile {
   readonly previewUrl?: string | undefined;
 }
 
+/**
+ * The state before a message. What a later state begins with is not kept twice: of a history, its length is enough. A
+ * history whose files were left out meanwhile is used as it is now.
+ */
+export type StateSnapshot = Omit<ConversationState, "conversation_history"> & {
+  readonly conversation_history?: number;
+};
+
 export interface UserMessage {
   readonly role: "user";
   readonly id: string;
   readonly text: string;
   readonly files: readonly SentFile[];
+  /** What it was sent with; absent where that is not known. */
+  readonly stateBefore?: StateSnapshot | undefined;
 }
 
 export interface AssistantMessage {

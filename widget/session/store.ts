@@ -171,7 +171,7 @@ function settled<Result>(request: IDBRequest<Result>): Promise<Result> {
 }
 
 /** Grows when older versions of this file could misread what is written. */
-const VERSION = 3;
+const VERSION = 4;
 
 type Row = Omit<StoredConversation, "state"> & {
   readonly version: number;
@@ -199,8 +199,11 @@ export function fromRow(row: Row | undefined): StoredConversation | undefined {
   if (state) return { ...rest, state };
   // The agent knows nothing of it, and without the state there is no telling what an earlier one began with.
   const lastAnswer = rest.messages.findLast(({ role }) => role === "assistant");
-  const messages = rest.messages.map((message) => (message === lastAnswer ? { ...message, forgotten: true } : message));
-  return { ...rest, messages, state: {}, statesBefore: new Map() };
+  const messages = rest.messages.map((message) => {
+    if (message.role === "user") return { ...message, stateBefore: undefined };
+    return message === lastAnswer ? { ...message, forgotten: true } : message;
+  });
+  return { ...rest, messages, state: {} };
 }
 
 /** Messages never change: each is measured once. */

@@ -18,55 +18,54 @@ import {
 /** A name that no run has: asking for its events shows whether the key is accepted. */
 const NO_RUN = "is-this-key-accepted";
 
+interface ActiveRun {
+  readonly id: string;
+  readonly connection: AbortController;
+  /** Whether a message is being sent: a browser says when the response begins, and nothing about the request before. */
+  isSending: boolean;
+}
+
 export class HttpTransport implements Transport {
   readonly #endpoint: Endpoint;
-  #request: AbortController | undefined;
-  #run: string | undefined;
-  /** Whether a message is being sent: a browser says when the response begins, and nothing about the request before. */
-  #isSending = false;
+  #active: ActiveRun | undefined;
 
   constructor(endpoint: Endpoint) {
     this.#endpoint = endpoint;
   }
 
   get unsent(): number {
-    return this.#isSending ? Infinity : 0;
+    return this.#active?.isSending ? Infinity : 0;
   }
 
   async run(request: RunRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const controller = new AbortController();
+    const connection = new AbortController();
+    const run: ActiveRun = { id: request.run, connection, isSending: !isResume(request) };
+    this.#active = run;
     let deadline: ReturnType<typeof setTimeout> | undefined;
     const stop = () => {
-      const abort = () => controller.abort();
+      const abort = () => connection.abort();
       deadline = setTimeout(abort, ANSWER_WITHIN_MS);
       // A run that the server does not know yet has sent no event so far.
-      void this.cancel(request.run).then((isReceived) => isReceived || abort());
+      void this.cancel(run.id).then((isReceived) => isReceived || abort());
     };
-    signal.addEventListener("abort", stop, { once: true });
-    this.#request = controller;
-    this.#run = request.run;
-    this.#isSending = !isResume(request);
+    signal.addEventListener("abort", stop, { signal: connection.signal });
     try {
-      const response = await this.#open(request, controller.signal);
-      this.#isSending = false;
-      if (response.ok && response.body) await this.#read(response.body, onEvent, controller);
+      const response = await this.#open(request, connection.signal);
+      run.isSending = false;
+      if (response.ok && response.body) await this.#read(response.body, onEvent, connection);
       else onEvent(await refusalOf(response));
     } finally {
       clearTimeout(deadline);
-      signal.removeEventListener("abort", stop);
-      controller.abort();
-      if (this.#request === controller) {
-        this.#isSending = false;
-        this.#run = undefined;
-      }
+      connection.abort();
+      if (this.#active === run) this.#active = undefined;
     }
   }
 
   async clear(): Promise<void> {
-    const run = this.#run;
+    const run = this.#active;
     this.close();
-    if (run !== undefined) await this.cancel(run);
+    if (run) await this.cancel(run.id);
   }
 
   cancel(run: string): Promise<boolean> {
@@ -83,7 +82,7 @@ export class HttpTransport implements Transport {
   }
 
   close(): void {
-    this.#request?.abort();
+    this.#active?.connection.abort();
   }
 
   #open(request: RunRequest, signal: AbortSignal): Promise<Response> {
