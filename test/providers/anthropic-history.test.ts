@@ -139,12 +139,3 @@ test("anthropic: a history that begins with the assistant is sent", async () => 
   const { messages } = await sentWith([{ role: "assistant", content: "Welcome" }]);
   assert.deepEqual(messages[0], { role: "user", content: [{ type: "text", text: "(no text)" }] });
 });
-
-test("anthropic: a good result that begins with the word Error is no failure to the model", async () => {
-  const { messages } = await sentWith([
-    { role: "user", content: "Hi" },
-    { role: "assistant", content: null, tool_calls: [call("a", "get_weather", "{}")] },
-    { role: "tool", tool_call_id: "a", content: "Error: a play" },
-  ]);
-  assert.deepEqual(messages[2].content[0], { type: "tool_result", tool_use_id: "a", content: "Error: a play" });
-});

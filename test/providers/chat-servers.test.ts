@@ -310,46 +310,10 @@ test("ollama: where nothing listens, the error asks whether it is running", asyn
   assert.equal(failure.detail, "Ollama could not be reached: is it running?");
 });
 
-test("ollama: a stream without its end is truncated, and an error inside it is an error", async () => {
-  const begun = { choices: [{ index: 0, delta: { content: "Half" }, finish_reason: null }] };
-  await using upstream = await startUpstream(
-    { body: [`data: ${JSON.stringify(begun)}\n\n`] },
-    {
-      body: [
-        `data: ${JSON.stringify(begun)}\n\n`,
-        'data: {"error":{"message":"llama runner process has terminated","type":"api_error"}}\n\n',
-      ],
-    },
-  );
-  const provider = await ollama(upstream);
-  assert.equal(failureOf(await ask(open(provider))).code, "provider_truncated");
-  const broken = await ask(open(provider));
-  assert.equal(said(broken), "Half");
-  assert.equal(failureOf(broken).code, "provider_error");
-});
-
 // A LiteLLM proxy with the providers behind it; LiteLLM with Claude also is in chat-completions.test.ts.
 
 const litellm = (upstream: UpstreamServer, model: string, settings = {}) =>
   serve(`litellm/${model}`, { LITELLM_BASE_URL: upstream.url, LITELLM_API_KEY: "sk-l" }, settings);
-
-test("LiteLLM: the model's name goes through unchanged, a PDF is a file part, an image an image_url", async () => {
-  await using upstream = await startUpstream(ok());
-  await ask(
-    open(await litellm(upstream, "bedrock/us.anthropic.claude"), {
-      attachments: [
-        { type: "image", name: "a.gif", mime_type: "image/gif", url: "data:image/gif;base64,R0lGODlh" },
-        { type: "file", name: "b.pdf", mime_type: "application/pdf", url: "data:application/pdf;base64,JVBERi0=" },
-      ],
-    }),
-  );
-  const { model, messages } = upstream.calls[0]?.json ?? {};
-  assert.equal(model, "bedrock/us.anthropic.claude");
-  assert.deepEqual(messages[1].content.slice(1), [
-    { type: "image_url", image_url: { url: "data:image/gif;base64,R0lGODlh" } },
-    { type: "file", file: { filename: "b.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } },
-  ]);
-});
 
 test("LiteLLM with Gemini: signatures on message and call go back verbatim, and the usage chunk counts", async () => {
   await using upstream = await startUpstream(stream("chat-completions/litellm-gemini-signature"), ok());

@@ -520,15 +520,6 @@ test("an answer that only the final snapshot brings is said and kept", async () 
   assert.equal(state.conversation_history.at(-1)?.content, "All at once.");
 });
 
-test("a stream that is cut changes nothing of the state", async () => {
-  const whole = fixture("responses/encrypted-reasoning-and-text");
-  const body = whole.slice(0, whole.indexOf("event: response.completed"));
-  await using upstream = await startUpstream({ body: [body] });
-  const conversation = open(stateless(upstream));
-  assert.equal(failureOf(await ask(conversation)).code, "provider_truncated");
-  assert.deepEqual(conversation.state(), {});
-});
-
 test("the end of a run counts the tokens of all its requests, on every transport", async (t) => {
   const upstreams: UpstreamServer[] = [];
   t.after(() => Promise.all(upstreams.map((upstream) => upstream.close())));

@@ -85,22 +85,6 @@ test("vertex: thoughts are asked for with a tag of our own, found wherever they 
   assert.equal(historyOf(conversation.state()).length, 4);
 });
 
-test("vertex: an image and a PDF travel as image_url with a data URL", async () => {
-  await using upstream = await startUpstream(ok());
-  await ask(
-    open(await vertex(upstream), {
-      attachments: [
-        { type: "image", name: "a.webp", mime_type: "image/webp", url: "data:image/webp;base64,UklGRg==" },
-        { type: "file", name: "b.pdf", mime_type: "application/pdf", url: "data:application/pdf;base64,JVBERi0=" },
-      ],
-    }),
-  );
-  assert.deepEqual(upstream.calls[0]?.json.messages[1].content.slice(1), [
-    { type: "image_url", image_url: { url: "data:image/webp;base64,UklGRg==" } },
-    { type: "image_url", image_url: { url: "data:application/pdf;base64,JVBERi0=" } },
-  ]);
-});
-
 test("vertex: refused credentials say what is missing", async () => {
   const error = (code: number, status: string) => [{ error: { code, message: "ya29.secret", status } }];
   await using upstream = await startUpstream(
