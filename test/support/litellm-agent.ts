@@ -1,6 +1,6 @@
 /** A project whose model is behind a LiteLLM proxy, and the command that serves it. */
 
-import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { createServer } from "node:http";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { type ChatMessage, type Outcome, send, type TransportName } from "./chat-transports.ts";
 import { start } from "./command.ts";
@@ -8,6 +8,7 @@ import { startGoogleAccount } from "./google-account.ts";
 import { listen } from "./listen.ts";
 import { PROVIDER_ROWS } from "./litellm-provider-rows.ts";
 import { installLiteLlm, type LiteLlm, openLifetime, startLiteLlm } from "./litellm-proxy.ts";
+import { passOn } from "./proxy.ts";
 import type { Cleanup } from "./start-server.ts";
 import { temporaryProject } from "./temporary-project.ts";
 import { startUpstream, type UpstreamServer } from "./upstream-server.ts";
@@ -96,7 +97,9 @@ export async function startRecorder(t: Cleanup, target: string, rewrite = (body:
   const server = createServer(async (req, res) => {
     const body = Buffer.concat(await req.toArray()).toString("utf8");
     calls.push({ path: req.url ?? "", body, json: body === "" ? undefined : JSON.parse(body) });
-    passOn(req, rewrite(body), res, target);
+    const sent = rewrite(body);
+    req.headers["content-length"] = String(Buffer.byteLength(sent));
+    passOn(req, res, target).end(sent);
   });
   const url = await listen(t, server);
   return {
@@ -107,20 +110,6 @@ export async function startRecorder(t: Cleanup, target: string, rewrite = (body:
       return taken;
     },
   };
-}
-
-function passOn(req: IncomingMessage, body: string, res: ServerResponse, target: string): void {
-  const { method } = req;
-  const headers = { ...req.headers, "content-length": String(Buffer.byteLength(body)) };
-  const onward = request(new URL(req.url ?? "", target), { method, headers, agent: false });
-  onward.on("response", (answer) => {
-    res.writeHead(answer.statusCode ?? 502, answer.headers);
-    answer.pipe(res);
-    answer.on("error", () => res.destroy());
-  });
-  onward.on("error", () => res.destroy());
-  res.on("close", () => onward.destroy());
-  onward.end(body);
 }
 
 // A LiteLLM proxy whose providers all are one server that says, byte by byte, what a test has scripted.

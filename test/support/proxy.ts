@@ -2,7 +2,7 @@
 
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { type ClientRequest, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { atEnd, type TestEnd } from "./at-end.ts";
 
@@ -29,7 +29,7 @@ export async function startProxy(
   { upgrades = "pass" }: ProxyOptions = {},
 ): Promise<TestProxy> {
   const sockets = new Set<Socket>();
-  const proxy = createServer((req, res) => passOn(req, res, target));
+  const proxy = createServer((req, res) => req.pipe(passOn(req, res, `http://127.0.0.1:${target}`)));
   proxy.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
@@ -75,9 +75,10 @@ async function listenOnAny(listen: (port: number) => Promise<void>): Promise<num
   }
 }
 
-function passOn(req: IncomingMessage, res: ServerResponse, port: number): void {
-  const { method, url, headers } = req;
-  const onward = request({ host: "127.0.0.1", port, method, path: url, headers, agent: false });
+/** The request to the target, whose answer goes back; its body is still to be written. */
+export function passOn(req: IncomingMessage, res: ServerResponse, target: string): ClientRequest {
+  const { method, headers, url = "" } = req;
+  const onward = request(new URL(url, target), { method, headers, agent: false });
   onward.on("response", (answer) => {
     res.writeHead(answer.statusCode ?? 502, answer.headers);
     answer.pipe(res);
@@ -85,7 +86,7 @@ function passOn(req: IncomingMessage, res: ServerResponse, port: number): void {
   });
   onward.on("error", () => res.destroy());
   res.on("close", () => onward.destroy());
-  req.pipe(onward);
+  return onward;
 }
 
 function passUpgradeOn(req: IncomingMessage, socket: Socket, head: Buffer, port: number): void {
