@@ -14,9 +14,11 @@ const SPARE_BYTES = 16_384;
 
 const reader = lazy(() => import("./read-file.ts"));
 
-interface KnownRules {
+/** What files are judged by when it is their turn. */
+interface Conditions {
   readonly rules: FileRules;
-  readonly besides: unknown;
+  /** What else is sent with the message: the state and the text. */
+  readonly sentWith: unknown;
 }
 
 /** Checks and reads files, and owns the object URLs of their previews until they are sent. */
@@ -40,14 +42,14 @@ export class DraftFiles {
   }
 
   /**
-   * Adds what may be attached. `rules` is called when it is their turn, and also gives what else is sent with the
-   * message: the state and the text. Resolves to a sentence for each, to be spoken.
+   * Adds what may be attached. `conditions` is called when it is their turn. Resolves to a sentence for each, to be
+   * spoken.
    */
-  async add(files: readonly File[], rules: () => Promise<KnownRules>): Promise<readonly Sentence[]> {
+  async add(files: readonly File[], conditions: () => Promise<Conditions>): Promise<readonly Sentence[]> {
     if (files.length === 0) return [];
     this.#change({ pending: [...this.pending, ...files], refusals: [] });
     // Files are judged beside those that are there, also those that were added before and are still being read.
-    const outcomes = this.#added.then(async () => this.#addAll(files, await rules()));
+    const outcomes = this.#added.then(async () => this.#addAll(files, await conditions()));
     this.#added = outcomes;
     return outcomes;
   }
@@ -58,7 +60,7 @@ export class DraftFiles {
   }
 
   /** Takes out files that were sent: their object URLs belong to the message from now on. */
-  release(sent: readonly DraftFile[]): void {
+  removeSent(sent: readonly DraftFile[]): void {
     this.replace(this.files.filter((file) => !sent.includes(file)));
   }
 
@@ -68,12 +70,12 @@ export class DraftFiles {
   }
 
   /** Revokes the object URLs of files that will be replaced, and are shown nowhere else. */
-  discard(): void {
+  revokeAll(): void {
     for (const file of this.files) revoke(file);
   }
 
   /** Says which files a reload has lost. Returns the sentences. */
-  lose(names: readonly string[]): readonly Sentence[] {
+  reportLost(names: readonly string[]): readonly Sentence[] {
     this.#change({ refusals: names.map((name) => (strings) => strings.fileLost(name)) });
     return this.refusals;
   }
@@ -82,9 +84,9 @@ export class DraftFiles {
     this.#change({ refusals: [] });
   }
 
-  async #addAll(files: readonly File[], { rules, besides }: KnownRules): Promise<readonly Sentence[]> {
+  async #addAll(files: readonly File[], { rules, sentWith }: Conditions): Promise<readonly Sentence[]> {
     // A state may hold the files of all earlier messages.
-    const room = Math.max(0, rules.max_body_bytes - new Blob([JSON.stringify(besides)]).size - SPARE_BYTES);
+    const room = Math.max(0, rules.max_body_bytes - new Blob([JSON.stringify(sentWith)]).size - SPARE_BYTES);
     const outcomes: Sentence[] = [];
     for (const file of files) {
       const read = await this.#read(file, rules, room);

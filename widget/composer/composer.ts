@@ -25,7 +25,7 @@ interface Editing {
   readonly id: string;
   /** Whether the message had files that are no longer here. */
   readonly lacksFiles: boolean;
-  readonly waiting: { readonly text: string; readonly files: readonly DraftFile[] };
+  readonly heldDraft: { readonly text: string; readonly files: readonly DraftFile[] };
 }
 
 /** The card with the text field, its files and its buttons. Holds the draft, and the message that is being changed. */
@@ -36,7 +36,7 @@ export class Composer extends ChatPart implements ComposerPort {
     isBusy: { attribute: false },
     isStopping: { attribute: false },
     hidden: { type: Boolean, reflect: true },
-    changes: { state: true },
+    draftVersion: { state: true },
   };
   /** What the server says of its agent and the files that it takes; absent until it has. */
   info: AgentInfo | undefined;
@@ -44,7 +44,7 @@ export class Composer extends ChatPart implements ComposerPort {
   isBusy = false;
   isStopping = false;
   /** Grows with each change of the draft. */
-  private changes = 0;
+  private draftVersion = 0;
   readonly #files = new DraftFiles(() => this.#changed());
   #text = "";
   /** Whether the person has typed the text, or a part of it. */
@@ -54,7 +54,7 @@ export class Composer extends ChatPart implements ComposerPort {
   #sending: Promise<void> | undefined;
   /** Whether the last key belonged to an input method. */
   #hasJustComposed = false;
-  #informed: ((info: AgentInfo) => void)[] = [];
+  #infoWaiters: ((info: AgentInfo) => void)[] = [];
 
   /** The text that is being written. */
   get draft(): string {
@@ -79,7 +79,7 @@ export class Composer extends ChatPart implements ComposerPort {
     if (this.#editing) return;
     if (this.#text === "") this.draft = text;
     else if (this.#isTyped && !this.#text.includes(text)) this.draft = join(text, this.#text);
-    if (files.length > 0) this.#announce(this.#files.lose(files));
+    if (files.length > 0) this.#announce(this.#files.reportLost(files));
   }
 
   override focus(): void {
@@ -96,18 +96,18 @@ export class Composer extends ChatPart implements ComposerPort {
   async addFiles(files: Iterable<File>): Promise<void> {
     void loadPartEventually("agent-chat-upload");
     const outcomes = await this.#files.add([...files], async () => {
-      const rules = this.info ?? (await new Promise<AgentInfo>((resolve) => this.#informed.push(resolve)));
-      return { rules, besides: [this.session.stateFor(this.editing), this.#text] };
+      const rules = this.info ?? (await new Promise<AgentInfo>((resolve) => this.#infoWaiters.push(resolve)));
+      return { rules, sentWith: [this.session.stateFor(this.editing), this.#text] };
     });
     this.#announce(outcomes);
   }
 
   /** Begins to change an earlier message. What was being written waits until that has ended. */
   edit({ id, files }: UserMessage, message: OutgoingMessage): void {
-    const waiting = this.#editing?.waiting ?? { text: this.#text, files: this.#files.files };
-    if (this.#editing) this.#files.discard();
+    const heldDraft = this.#editing?.heldDraft ?? { text: this.#text, files: this.#files.files };
+    if (this.#editing) this.#files.revokeAll();
     // What waits stays the draft that is kept: a reload brings it back.
-    this.#editing = { id, lacksFiles: message.files.length < files.length, waiting };
+    this.#editing = { id, lacksFiles: message.files.length < files.length, heldDraft };
     this.#replace(message.text, draftFilesOf(message, true));
     this.focus();
     this.context.actions.announce(this.context.strings.editing);
@@ -121,17 +121,17 @@ export class Composer extends ChatPart implements ComposerPort {
     this.focus();
   }
 
-  /** Puts a message that was taken back above what is being written, to go on with both. */
-  putBefore(message: OutgoingMessage): void {
+  /** Puts a message that was not sent above what is being written, to go on with both. */
+  takeBack(message: OutgoingMessage): void {
     this.#replace(join(message.text, this.#text), [...draftFilesOf(message, false), ...this.#files.files]);
     this.focus();
   }
 
   protected override updated(changed: PropertyValues): void {
     const { info } = this;
-    if (info) for (const resolve of this.#informed.splice(0)) resolve(info);
+    if (info) for (const resolve of this.#infoWaiters.splice(0)) resolve(info);
     // Not with each change of the session: it lays the page out.
-    if (["changes", "info", "hidden"].some((name) => changed.has(name))) this.#growField();
+    if (["draftVersion", "info", "hidden"].some((name) => changed.has(name))) this.#growField();
   }
 
   protected override render(): TemplateResult {
@@ -273,16 +273,16 @@ export class Composer extends ChatPart implements ComposerPort {
     const outcome = await this.context.actions.send(message, { replaces: editing });
     if (outcome !== "accepted") return;
     // What was written or added meanwhile stays.
-    this.#files.release(files);
+    this.#files.removeSent(files);
     this.draft = this.#text.startsWith(draft) ? this.#text.slice(draft.length) : this.#text;
     if (editing !== undefined) this.#endEditing();
   }
 
   /** Goes on with the draft that has waited. */
   #endEditing(): void {
-    const { text = "", files = [] } = this.#editing?.waiting ?? {};
+    const { text = "", files = [] } = this.#editing?.heldDraft ?? {};
     this.#editing = undefined;
-    this.#files.discard();
+    this.#files.revokeAll();
     this.#replace(text, files);
     this.context.actions.editingChanged(this.editing);
   }
@@ -294,7 +294,7 @@ export class Composer extends ChatPart implements ComposerPort {
   }
 
   #changed(): void {
-    this.changes += 1;
+    this.draftVersion += 1;
     if (!this.#editing) this.context.actions.saveDraft({ text: this.#text, files: this.#files.names });
   }
 

@@ -336,7 +336,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   #edit(message: UserMessage): void {
     const session = this.#client?.session;
     const unsent = session?.withdraw();
-    if (unsent) this.#composer?.putBefore(unsent);
+    if (unsent) this.#composer?.takeBack(unsent);
     else if (session?.canEdit(message)) this.#composer?.edit(message, session.outgoing(message));
   }
 

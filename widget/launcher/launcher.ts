@@ -95,7 +95,7 @@ export class AgentChatLauncher extends HTMLElement implements Launcher {
   #panel: LauncherPanel | undefined;
   #state: ButtonState | undefined;
   /** Whether the panel will be loaded without a press of the button. */
-  #isAwaited = false;
+  #isLoadPlanned = false;
 
   constructor() {
     super();
@@ -174,7 +174,7 @@ export class AgentChatLauncher extends HTMLElement implements Launcher {
   disconnectedCallback(): void {
     this.#watcher.disconnect();
     this.#connection.abort();
-    this.#isAwaited = false;
+    this.#isLoadPlanned = false;
   }
 
   attributeChangedCallback(attribute: string, before: string | null, value: string | null): void {
@@ -229,8 +229,8 @@ export class AgentChatLauncher extends HTMLElement implements Launcher {
       this.#panel.dir = direction;
       this.#panel.launcherChanged();
     }
-    if (this.isConnected && !this.#isAwaited && (this.autoOpen !== null || this.preview.trim())) {
-      this.#isAwaited = true;
+    if (this.isConnected && !this.#isLoadPlanned && (this.autoOpen !== null || this.preview.trim())) {
+      this.#isLoadPlanned = true;
       // After all that the page itself loads.
       afterLoad(() => void this.#load());
     }
@@ -244,8 +244,8 @@ export class AgentChatLauncher extends HTMLElement implements Launcher {
     button.setAttribute("aria-label", name || this.label || (openChat[this.#box.lang] ?? ""));
     const icon = isOpen ? this.#fold : this.#slot;
     if (button.firstElementChild !== icon) button.firstElementChild?.replaceWith(icon);
-    show(button, this.#label, isOpen ? "" : this.label);
-    show(button, this.#unread, unread > 0 ? String(unread) : "");
+    setText(button, this.#label, isOpen ? "" : this.label);
+    setText(button, this.#unread, unread > 0 ? String(unread) : "");
   }
 
   /** Opens the panel, unless the person has gone on to something else by the time it can be opened. */
@@ -294,7 +294,7 @@ export class AgentChatLauncher extends HTMLElement implements Launcher {
 }
 
 /** The element with the text is there as long as there is a text. */
-function show(parent: Element, child: HTMLElement, text: string): void {
+function setText(parent: Element, child: HTMLElement, text: string): void {
   child.textContent = text;
   if (text === "") child.remove();
   else if (!child.isConnected) parent.append(child);

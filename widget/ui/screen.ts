@@ -220,20 +220,20 @@ function renderStatus(
 function renderDock(client: Client, screen: Screen, isEmpty: boolean): TemplateResult {
   const { info, session } = client;
   const { context, suggested, editing } = screen;
-  const isAsking = client.key.prompt !== undefined;
-  const mayFollow = !session.busy && !client.keeper.isRestoring && editing === undefined;
-  const suggestions = (isEmpty ? info?.suggestions : mayFollow && suggested) || [];
+  const asksForKey = client.key.prompt !== undefined;
+  const maySuggest = !session.busy && !client.keeper.isRestoring && editing === undefined;
+  const suggestions = (isEmpty ? info?.suggestions : maySuggest && suggested) || [];
   return html`
-    ${isAsking ? renderKeyPrompt(client, screen) : nothing}
+    ${asksForKey ? renderKeyPrompt(client, screen) : nothing}
     <agent-chat-composer
-      ?hidden=${isAsking}
+      ?hidden=${asksForKey}
       .context=${context}
       .info=${info}
       .session=${session}
       .isBusy=${session.busy}
       .isStopping=${session.status === "stopping"}
     ></agent-chat-composer>
-    ${isAsking ? nothing : renderSuggestions(suggestions, context)}
+    ${asksForKey ? nothing : renderSuggestions(suggestions, context)}
   `;
 }
 

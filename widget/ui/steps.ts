@@ -81,7 +81,7 @@ export class StepsElement extends ChatPart {
   get #isOpen(): boolean {
     const { thinking, tools } = this.context.modes;
     const isWanted = this.steps.some(({ type }) => (type === "tool" ? tools : thinking) === "open");
-    return this.#disclosure.isOpen(isWanted || this.#disclosure.isLively);
+    return this.#disclosure.isOpen(isWanted || this.#disclosure.isActive);
   }
 
   /** When the person opens or closes a step, the group around it stays open. */
@@ -107,8 +107,8 @@ class StepElement extends ChatPart {
   #renderThinking({ text, startedAt, endedAt }: ThinkingBlock): TemplateResult {
     const { strings, modes } = this.context;
     const isRunning = endedAt === undefined;
-    const isLively = modes.thinking === "auto" && this.#disclosure.isLively;
-    const isOpen = this.#disclosure.isOpen(isLively || modes.thinking === "open");
+    const isActive = modes.thinking === "auto" && this.#disclosure.isActive;
+    const isOpen = this.#disclosure.isOpen(isActive || modes.thinking === "open");
     const name = isRunning ? strings.thinking : this.#thoughtFor(endedAt - startedAt);
     return html`
       <section part="thinking" class="step">

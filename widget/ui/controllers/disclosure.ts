@@ -25,7 +25,7 @@ export class Disclosure implements ReactiveController {
   }
 
   /** Whether it goes on, or has just ended. */
-  get isLively(): boolean {
+  get isActive(): boolean {
     return this.#wasRunning || this.#timer !== undefined;
   }
 
