@@ -9,7 +9,7 @@ import { type FixtureResponse, LLMock } from "@copilotkit/aimock";
 import { attachment } from "../support/files.ts";
 import { startGoogleAccount } from "../support/google-account.ts";
 import { askOnce, type Recorder, seen, startRecorder, weatherProject } from "../support/litellm-agent.ts";
-import { conversationTitle, PROVIDER_ROWS, type ProviderRow } from "../support/litellm-provider-rows.ts";
+import { PROVIDER_ROWS, type ProviderRow } from "../support/litellm-provider-rows.ts";
 import { installLiteLlm, type LiteLlm, openLifetime, pythonVersion, startLiteLlm } from "../support/litellm-proxy.ts";
 
 const version = await pythonVersion();
@@ -65,7 +65,8 @@ for (const row of PROVIDER_ROWS) {
   const bytes = files.map(({ data }) => data);
   const thinking = (text: string) => (row.thinks ? [["thinking", text]] : []);
 
-  test(conversationTitle(row), { skip }, async (t) => {
+  const what = [...(row.thinks ? ["thinking"] : []), "two tools", row.takesPdf ? "images and a PDF" : "images"];
+  test(`${row.name}: ${what.join(", ")}, and a restart before the second message`, { skip }, async (t) => {
     const project = weatherProject(t, row.name, row.takesEffort ? undefined : {});
     const message = "Weather in Lima and Oslo?";
     const first = await askOnce(project, litellm, "sse", { message, attachments: files });

@@ -205,10 +205,3 @@ export const PROVIDER_ROWS: readonly ProviderRow[] = [
   VERTEX,
   OLLAMA,
 ];
-
-/** How the test of a row's conversation is called, which docs/providers.md names. */
-export function conversationTitle({ name, thinks, takesPdf }: ProviderRow): string {
-  const files = takesPdf ? "images and a PDF" : "images";
-  const what = [...(thinks ? ["thinking"] : []), "two tools", files];
-  return `${name}: ${what.join(", ")}, and a restart before the second message`;
-}

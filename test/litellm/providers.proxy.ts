@@ -1,16 +1,20 @@
 /**
  * Parley's command and a real LiteLLM proxy before streams written as the providers' documentation has them:
- * what aimock does not send. Its Gemini and Bedrock sign no thinking, its Ollama names thinking otherwise.
+ * what aimock does not send, refusals too. Its Gemini and Bedrock sign no thinking, its Ollama names thinking otherwise.
  */
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fixtureFrames, frames } from "../support/bedrock.ts";
 import { askOnce, seen, startLiteLlmUpstream, weatherProject } from "../support/litellm-agent.ts";
-import type { LiteLlm } from "../support/litellm-proxy.ts";
-import { openLifetime, pythonVersion } from "../support/litellm-proxy.ts";
-import type { Cleanup } from "../support/start-server.ts";
-import { eventStream, fixture, type UpstreamReply, type UpstreamServer } from "../support/upstream-server.ts";
+import { type LiteLlm, openLifetime, pythonVersion } from "../support/litellm-proxy.ts";
+import {
+  eventStream,
+  fixture,
+  jsonReply,
+  type UpstreamReply,
+  type UpstreamServer,
+} from "../support/upstream-server.ts";
 
 const version = await pythonVersion();
 const skip = version === undefined && "LiteLLM needs python3, and there is none on this machine";
@@ -67,34 +71,30 @@ const ended = (text: string) => [
 ];
 
 for (const name of ["gemini", "vertex"]) {
-  test(
-    `${name}: the signature of a call and of an answer come back in their places, also after a restart`,
-    { skip },
-    (t) => signaturesComeBack(t, name),
-  );
-}
-
-async function signaturesComeBack(t: Cleanup, name: string): Promise<void> {
-  const args = { city: "Lima" };
-  upstream.reply(
-    gemini(
-      [{ text: "I look.", thought: true }],
-      [{ functionCall: { name: "get_weather", args }, thoughtSignature: "Q0FMTA==" }],
-    ),
-    gemini([{ text: "Mild." }], [{ text: "", thoughtSignature: "VEVYVA==" }]),
-    gemini([{ text: "Welcome." }]),
-  );
-  const from = upstream.calls.length;
-  const { seen: shown, usage } = await converse(weatherProject(t, name));
-  assert.deepEqual(shown, [[["thinking", "I look."], CALL, RESULT, ...ended("Mild.")], ended("Welcome.")]);
-  assert.deepEqual(usage, { input_tokens: 20, output_tokens: 14 });
-  const [, loop, next] = bodies(from);
-  const called = loop.contents[1];
-  assert.equal(called.role, "model");
-  const call = called.parts.find((part: object) => "function_call" in part);
-  assert.equal(call.thoughtSignature, "Q0FMTA==");
-  assert.deepEqual(next.contents[1], called);
-  assert.deepEqual(next.contents[3].parts, [{ text: "Mild.", thoughtSignature: "VEVYVA==" }]);
+  test(`${name}: the signature of a call and of an answer come back in their places, also after a restart`, {
+    skip,
+  }, async (t) => {
+    const args = { city: "Lima" };
+    upstream.reply(
+      gemini(
+        [{ text: "I look.", thought: true }],
+        [{ functionCall: { name: "get_weather", args }, thoughtSignature: "Q0FMTA==" }],
+      ),
+      gemini([{ text: "Mild." }], [{ text: "", thoughtSignature: "VEVYVA==" }]),
+      gemini([{ text: "Welcome." }]),
+    );
+    const from = upstream.calls.length;
+    const { seen: shown, usage } = await converse(weatherProject(t, name));
+    assert.deepEqual(shown, [[["thinking", "I look."], CALL, RESULT, ...ended("Mild.")], ended("Welcome.")]);
+    assert.deepEqual(usage, { input_tokens: 20, output_tokens: 14 });
+    const [, loop, next] = bodies(from);
+    const called = loop.contents[1];
+    assert.equal(called.role, "model");
+    const call = called.parts.find((part: object) => "function_call" in part);
+    assert.equal(call.thoughtSignature, "Q0FMTA==");
+    assert.deepEqual(next.contents[1], called);
+    assert.deepEqual(next.contents[3].parts, [{ text: "Mild.", thoughtSignature: "VEVYVA==" }]);
+  });
 }
 
 /** LiteLLM streams no reasoning items, so that none can come back: OpenAI then reasons anew. */
@@ -180,4 +180,150 @@ test("claude: interleaved thoughts keep their own signatures, also after a resta
   ]);
   assert.ok(isThinking(loop.messages[1].content[0]));
   assert.deepEqual(next.messages[1], loop.messages[1]);
+});
+
+// What the providers behind the proxy refuse, as a client of Parley reads it.
+
+/** As Anthropic refuses: https://platform.claude.com/docs/en/api/errors */
+const anthropic = (status: number, type: string, message: string) =>
+  jsonReply(status, { type: "error", error: { type, message } });
+
+/** As OpenAI refuses: https://platform.openai.com/docs/guides/error-codes */
+const openai = (status: number, type: string, code: string, message: string) =>
+  jsonReply(status, { error: { message, type, param: null, code } });
+
+/** As Google refuses: https://cloud.google.com/apis/design/errors */
+const google = (code: number, status: string, message: string) => jsonReply(code, { error: { code, message, status } });
+
+/** Each is asked "Hi": what happens, the status and code that the client gets, and the answers of its provider. */
+const FAILURES: [model: string, title: string, status: number, code: string, replies: UpstreamReply[]][] = [
+  [
+    "claude",
+    "a rate limit, tried again",
+    502,
+    "provider_rate_limited",
+    Array(3).fill(anthropic(429, "rate_limit_error", "slow down")),
+  ],
+  [
+    "claude",
+    "a conversation that is too long",
+    400,
+    "context_too_long",
+    [anthropic(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000")],
+  ],
+  [
+    "claude",
+    "a key of the provider that is refused",
+    502,
+    "provider_auth",
+    [anthropic(401, "authentication_error", "invalid x-api-key")],
+  ],
+  [
+    "gpt",
+    "a rate limit, tried again",
+    502,
+    "provider_rate_limited",
+    Array(3).fill(openai(429, "requests", "rate_limit_exceeded", "Rate limit reached for gpt-4o")),
+  ],
+  [
+    "gpt",
+    "a conversation that is too long",
+    400,
+    "context_too_long",
+    [
+      openai(
+        400,
+        "invalid_request_error",
+        "context_length_exceeded",
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.",
+      ),
+    ],
+  ],
+  [
+    "gpt-responses",
+    "a key of the provider that is refused",
+    502,
+    "provider_auth",
+    [openai(401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided: mock.")],
+  ],
+  [
+    "vertex",
+    "a quota, tried again",
+    502,
+    "provider_rate_limited",
+    Array(3).fill(google(429, "RESOURCE_EXHAUSTED", "Resource exhausted.")),
+  ],
+  [
+    "vertex",
+    "an account without the role",
+    502,
+    "provider_auth",
+    [google(403, "PERMISSION_DENIED", "Permission denied on resource project acme.")],
+  ],
+  [
+    "gemini",
+    "a conversation that is too long",
+    400,
+    "context_too_long",
+    [
+      google(
+        400,
+        "INVALID_ARGUMENT",
+        "The input token count (1050000) exceeds the maximum number of tokens allowed (1048576).",
+      ),
+    ],
+  ],
+  [
+    "bedrock",
+    "a throttled account, tried again",
+    502,
+    "provider_rate_limited",
+    Array(3).fill(
+      jsonReply(
+        429,
+        { message: "Too many requests, please wait before trying again." },
+        { "x-amzn-errortype": "ThrottlingException" },
+      ),
+    ),
+  ],
+  [
+    "ollama",
+    "a model that was not pulled",
+    502,
+    "provider_error",
+    [jsonReply(404, { error: "model 'qwen3-vl' not found" })],
+  ],
+];
+
+for (const [model, title, status, code, replies] of FAILURES) {
+  test(`${model}: a refusal keeps its code through LiteLLM: ${title}`, { skip }, async (t) => {
+    const from = upstream.calls.length;
+    upstream.reply(...replies);
+    const answer = await askOnce(weatherProject(t, model, {}), litellm, "json", { message: "Hi" });
+    assert.deepEqual([answer.status, answer.last.type === "error" && answer.last.code], [status, code]);
+    assert.equal(upstream.calls.length - from, replies.length);
+  });
+}
+
+test("gpt: a setting that LiteLLM refuses for the model is a mistake of the set-up, not of the client", {
+  skip,
+}, async (t) => {
+  const from = upstream.calls.length;
+  const project = weatherProject(t, "gpt", { reasoningEffort: "low" });
+  const { status, last } = await askOnce(project, litellm, "json", { message: "Hi" });
+  assert.equal(status, 502);
+  assert.ok(last.type === "error" && last.code === "provider_error");
+  assert.match(last.data, /settings of this agent/);
+  assert.equal(upstream.calls.length, from);
+});
+
+/**
+ * Only a connection that breaks: where Anthropic's stream merely ends early, LiteLLM makes up a
+ * `finish_reason` of "stop", and nobody after it can tell.
+ */
+test("claude: a stream that breaks off ends in an error, not in a short answer", { skip }, async (t) => {
+  upstream.reply({ body: [fixture("anthropic/cut")], end: "cut" });
+  const project = weatherProject(t, "claude");
+  const { last } = await askOnce(project, litellm, "sse", { message: "Hi" });
+  assert.ok(last.type === "error" && last.code === "provider_error");
 });
