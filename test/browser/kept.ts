@@ -8,25 +8,23 @@ const TOOLS = `
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });
-  const STORES = ["summaries", "conversations"];
+  const TABLE = "conversations";
   const open = async () => {
     const known = await indexedDB.databases();
     return known.some(({ name }) => name === "agent-chat") ? settled(indexedDB.open("agent-chat")) : undefined;
   };
   const all = async () => {
     const database = await open();
-    if (!database) return [[], []];
-    const rows = STORES.map((name) => settled(database.transaction(name).objectStore(name).getAll()));
+    if (!database) return [];
+    const rows = settled(database.transaction(TABLE).objectStore(TABLE).getAll());
     database.close();
-    return Promise.all(rows);
+    return rows;
   };
   const replace = async (rows) => {
     const database = await open();
-    const change = database.transaction(STORES, "readwrite");
-    STORES.forEach((name, index) => {
-      change.objectStore(name).clear();
-      for (const row of rows[index]) change.objectStore(name).put(row);
-    });
+    const change = database.transaction(TABLE, "readwrite");
+    change.objectStore(TABLE).clear();
+    for (const row of rows) change.objectStore(TABLE).put(row);
     await new Promise((resolve) => { change.oncomplete = resolve; });
     database.close();
   };
@@ -43,9 +41,9 @@ export const kept = (page: Page): Promise<string> =>
 export const changeKept = (page: Page, code: string): Promise<void> =>
   run(
     page,
-    `const [summaries, rows] = await all();
+    `const rows = await all();
     for (const row of rows) { ${code} }
-    await replace([summaries, rows]);`,
+    await replace(rows);`,
   );
 
 /** Leaves the page as for another one of the same tab, and remembers under a name what is kept then. */
@@ -68,7 +66,7 @@ export const goBack = (page: Page, name?: string): Promise<void> =>
     `const copies = await settled(indexedDB.open("copies"));
     const copy = await settled(copies.transaction("copies").objectStore("copies").get("${name}"));
     copies.close();
-    await replace(copy?.rows ?? [[], []]);
+    await replace(copy?.rows ?? []);
     sessionStorage.clear();
     for (const [key, value] of copy?.entries ?? []) sessionStorage.setItem(key, value);
     window.dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }));`,

@@ -13,18 +13,9 @@ export interface StoredConversation extends SessionData {
   readonly updatedAt: number;
 }
 
-/** One row of a list of conversations. */
-export interface ConversationSummary {
-  readonly id: string;
-  /** The beginning of the first message. */
-  readonly title: string;
-  readonly updatedAt: number;
-}
-
 /** Keeps the conversations of one server. Its methods reject where the browser forbids storage or has no room. */
 export interface ConversationStore {
-  /** The newest first. */
-  list(): Promise<readonly ConversationSummary[]>;
+  list(): Promise<readonly Pick<StoredConversation, "id" | "updatedAt">[]>;
   load(id: string): Promise<StoredConversation | undefined>;
   /** Where there is little room, the oldest messages are left out. */
   save(conversation: StoredConversation): Promise<void>;
@@ -36,16 +27,10 @@ const MAX_CHARS = 2_000_000;
 /** Half a conversation would be a false one: without room for so much, nothing is kept. */
 const MIN_CHARS = 1_000;
 
+const TABLE = "conversations";
+
 /** A browser in trouble may never answer, and the chat waits for its conversation. */
 const OPEN_WITHIN_MS = 3_000;
-
-/** Summaries are stored apart, so that the list does not read every message of every conversation. */
-type SummaryRow = ConversationSummary & { readonly server: string };
-
-interface Tables {
-  readonly summaries: IDBObjectStore;
-  readonly conversations: IDBObjectStore;
-}
 
 export class IndexedDbStore implements ConversationStore {
   readonly #server: string;
@@ -55,26 +40,19 @@ export class IndexedDbStore implements ConversationStore {
     this.#server = server.href;
   }
 
-  async list(): Promise<readonly ConversationSummary[]> {
-    const rows = await this.#read<SummaryRow[]>(({ summaries }) => summaries.index("server").getAll(this.#server));
-    return rows.sort((a, b) => b.updatedAt - a.updatedAt);
+  async list() {
+    const rows = await this.#read<Row[]>((table) => table.index("server").getAll(this.#server));
+    return rows.map(({ id, updatedAt }) => ({ id, updatedAt }));
   }
 
   async load(id: string): Promise<StoredConversation | undefined> {
-    return fromRow(await this.#read<Row | undefined>(({ conversations }) => conversations.get(id)));
+    return fromRow(await this.#read<Row | undefined>((table) => table.get(id)));
   }
 
   async save(conversation: StoredConversation): Promise<void> {
-    const { id, updatedAt, messages } = conversation;
-    const first = messages.find(({ role }) => role === "user");
-    const title = first?.role === "user" ? first.text.slice(0, 60) : "";
-    const summary: SummaryRow = { id, title, updatedAt, server: this.#server };
     for (let room = MAX_CHARS; ; room /= 2) {
       try {
-        return await this.#write(({ summaries, conversations }) => {
-          summaries.put(summary);
-          conversations.put(toRow(conversation, room));
-        });
+        return await this.#write((table) => table.put({ ...toRow(conversation, room), server: this.#server }));
       } catch (error) {
         const isFull = error instanceof DOMException && error.name === "QuotaExceededError";
         if (!isFull || room < MIN_CHARS) throw error;
@@ -83,38 +61,29 @@ export class IndexedDbStore implements ConversationStore {
   }
 
   delete(id: string): Promise<void> {
-    return this.#write(({ summaries, conversations }) => {
-      summaries.delete(id);
-      conversations.delete(id);
-    });
+    return this.#write((table) => table.delete(id));
   }
 
-  async #read<Result>(request: (tables: Tables) => IDBRequest<Result>): Promise<Result> {
-    return settled(request(tablesOf(await this.#begin("readonly"))));
+  async #read<Result>(request: (table: IDBObjectStore) => IDBRequest<Result>): Promise<Result> {
+    return settled(request(await this.#begin("readonly")));
   }
 
-  async #write(change: (tables: Tables) => void): Promise<void> {
-    const transaction = await this.#begin("readwrite");
-    const completed = new Promise<void>((resolve, reject) => {
+  async #write(change: (table: IDBObjectStore) => void): Promise<void> {
+    const table = await this.#begin("readwrite");
+    const { transaction } = table;
+    return new Promise((resolve, reject) => {
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(transaction.error);
-    });
-    try {
-      change(tablesOf(transaction));
+      change(table);
       // Without a word to the contrary it would wait for its requests, which a page that is left does not live to see.
       transaction.commit();
-    } catch (error) {
-      completed.catch(() => undefined);
-      transaction.abort();
-      throw error;
-    }
-    return completed;
+    });
   }
 
-  async #begin(mode: IDBTransactionMode): Promise<IDBTransaction> {
+  async #begin(mode: IDBTransactionMode): Promise<IDBObjectStore> {
     this.#database ??= this.#open();
     const database = await this.#database;
-    return database.transaction(["summaries", "conversations"], mode, { durability: "relaxed" });
+    return database.transaction(TABLE, mode, { durability: "relaxed" }).objectStore(TABLE);
   }
 
   async #open(): Promise<IDBDatabase> {
@@ -136,20 +105,13 @@ export class IndexedDbStore implements ConversationStore {
   }
 }
 
-function tablesOf(transaction: IDBTransaction): Tables {
-  return {
-    summaries: transaction.objectStore("summaries"),
-    conversations: transaction.objectStore("conversations"),
-  };
-}
-
 /** Rejects where the browser forbids storage, for example in a private window or a third-party frame. */
 async function openDatabase(): Promise<IDBDatabase> {
-  const opening = indexedDB.open("agent-chat", 1);
+  const opening = indexedDB.open("agent-chat", 2);
   opening.onupgradeneeded = () => {
     const database = opening.result;
-    database.createObjectStore("conversations", { keyPath: "id" });
-    database.createObjectStore("summaries", { keyPath: "id" }).createIndex("server", "server");
+    for (const name of database.objectStoreNames) database.deleteObjectStore(name);
+    database.createObjectStore(TABLE, { keyPath: "id" }).createIndex("server", "server");
   };
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
