@@ -11,6 +11,7 @@ import { lazy } from "../../loading/lazy.ts";
 import { adoptSheet, sheetOf } from "../../styles/adopt.ts";
 import styles from "../../styles/code-blocks.css";
 import { copyFrom } from "../clipboard.ts";
+import { setAttribute } from "../patch-dom.ts";
 
 /** Longer code is folded at this line, a longer table at the same height. */
 const MAX_LINES = 40;
@@ -21,53 +22,51 @@ const COUNT_AGAIN = 250;
 
 const sheet = sheetOf(styles);
 
+/** Boxes that have their tools, with what writes their number of lines again. */
+const countAgain = new WeakMap<Element, () => void>();
+
 /**
  * Adds what is missing to the boxes in a node, itself included, and colours to code that does not change any more. May
  * be called again when they have grown.
  */
 export function addTools(node: Element, isSettled: boolean, strings: Strings): void {
   adoptSheet(node, sheet);
-  for (const box of boxesIn(node, ".code")) addCodeTools(box, strings);
-  for (const box of boxesIn(node, ".table")) addTableTools(box, strings);
+  for (const box of [node, ...node.querySelectorAll(".code, .table")] as HTMLElement[]) {
+    const count = countAgain.get(box);
+    if (count) count();
+    else if (box.matches(".code")) addCodeTools(box, strings);
+    else if (box.matches(".table")) addTableTools(box, strings);
+  }
   if (isSettled) void colourCode(node);
-}
-
-function boxesIn(node: Element, selector: string): HTMLElement[] {
-  const inside = [...node.querySelectorAll<HTMLElement>(selector)];
-  return node.matches(selector) ? [node as HTMLElement, ...inside] : inside;
 }
 
 function addCodeTools(box: HTMLElement, strings: Strings): void {
   const header = box.querySelector(".code-header") as HTMLElement;
   const pre = box.querySelector("pre") as HTMLElement;
   const code = box.querySelector("code") as HTMLElement;
-  if (!toolsOf(header)) {
-    const wrap = addButton(addToolsTo(header), strings.wrapLines);
-    wrap.setAttribute("aria-pressed", "false");
-    wrap.addEventListener("click", () => {
-      wrap.setAttribute("aria-pressed", String(box.toggleAttribute("data-ui-wrap")));
-    });
-  }
+  const wrap = addButton(addToolsTo(header), strings.wrapLines);
+  wrap.setAttribute("aria-pressed", "false");
+  wrap.addEventListener("click", () => {
+    wrap.setAttribute("aria-pressed", String(box.toggleAttribute("data-ui-wrap")));
+  });
   foldLong(box, pre, code, {
     count: () => code.textContent.split("\n").length,
     most: MAX_LINES,
     showAll: strings.showAllLines,
     showFewer: strings.showFewerLines,
   });
-  nameIfScrollable(pre, header.querySelector(".code-language")?.textContent ?? "");
+  nameIfScrollable(pre, code, () => header.querySelector(".code-language")?.textContent ?? "");
 }
 
 function addTableTools(box: HTMLElement, strings: Strings): void {
   const table = box.querySelector("table") as HTMLTableElement;
-  if (!toolsOf(box)) {
-    const tools = addToolsTo(box);
-    for (const [label, textOf] of [
-      [strings.copyAsMarkdown, tableAsMarkdown],
-      [strings.copyAsCsv, tableAsCsv],
-    ] as const) {
-      const button = addButton(tools, label);
-      button.addEventListener("click", () => void copyFrom(button, textOf(table), strings));
-    }
+  const tools = addToolsTo(box);
+  for (const [label, textOf] of [
+    [strings.copyAsMarkdown, tableAsMarkdown],
+    [strings.copyAsCsv, tableAsCsv],
+  ] as const) {
+    const button = addButton(tools, label);
+    button.addEventListener("click", () => void copyFrom(button, textOf(table), strings));
   }
   foldLong(box, box, table, {
     count: () => table.rows.length - 1,
@@ -75,11 +74,7 @@ function addTableTools(box: HTMLElement, strings: Strings): void {
     showAll: strings.showAllRows,
     showFewer: strings.showFewerRows,
   });
-  nameIfScrollable(box, strings.table);
-}
-
-function toolsOf(parent: Element): HTMLElement | null {
-  return parent.querySelector(":scope > .tools");
+  nameIfScrollable(box, table, () => strings.table);
 }
 
 function addToolsTo(parent: Element): HTMLElement {
@@ -97,19 +92,6 @@ function addButton(tools: Element, text: string): HTMLButtonElement {
   return button;
 }
 
-/** What is to be done when the content of a box, or a box that scrolls, has another size. */
-const onResize = new WeakMap<Element, (() => void)[]>();
-
-const sizes = new ResizeObserver((entries) => {
-  for (const { target } of entries) for (const react of onResize.get(target) ?? []) react();
-});
-
-function observeSize(element: Element, react: () => void): void {
-  onResize.set(element, [...(onResize.get(element) ?? []), react]);
-  sizes.unobserve(element);
-  sizes.observe(element);
-}
-
 interface Length {
   readonly count: () => number;
   /** A box with more is folded. */
@@ -118,19 +100,11 @@ interface Length {
   readonly showFewer: string;
 }
 
-/** How to write the number of lines again, by box that can be folded. */
-const countAgain = new WeakMap<Element, () => void>();
-
 /**
  * Folds a box as soon as it has too many lines or rows: while it still grows, so that nothing jumps later. `clipped`
  * shows the beginning of `content`.
  */
 function foldLong(box: HTMLElement, clipped: HTMLElement, content: HTMLElement, length: Length): void {
-  const known = countAgain.get(box);
-  if (known) {
-    known();
-    return;
-  }
   let update: (() => void) | undefined;
   let isWaiting = false;
   const count = () => {
@@ -139,18 +113,19 @@ function foldLong(box: HTMLElement, clipped: HTMLElement, content: HTMLElement, 
     else if (box.isConnected && length.count() > length.most) update = fold(box, clipped, length);
   };
   countAgain.set(box, count);
-  observeSize(content, () => {
+  const sizes = new ResizeObserver(() => {
     if (!update) count();
     else if (!isWaiting) {
       isWaiting = true;
       setTimeout(count, COUNT_AGAIN);
     }
   });
+  sizes.observe(content);
 }
 
 /** Returns how to write the number of lines again. */
 function fold(box: HTMLElement, clipped: HTMLElement, { count, showAll, showFewer }: Length): () => void {
-  const tools = toolsOf(box) ?? addToolsTo(box);
+  const tools = box.querySelector(":scope > .tools") ?? addToolsTo(box);
   const button = addButton(tools, "");
   tools.prepend(button);
   const isClosed = () => box.getAttribute("data-ui-fold") === "closed";
@@ -184,33 +159,20 @@ function fold(box: HTMLElement, clipped: HTMLElement, { count, showAll, showFewe
   return label;
 }
 
-const scrollLabels = new WeakMap<Element, string>();
-
 /**
  * A box that scrolls sideways can be scrolled by keyboard, and has a name there, as long as there is something to
  * scroll. One that shows all it has is no stop on the way through an answer.
  */
-function nameIfScrollable(box: HTMLElement, label: string): void {
-  const isKnown = scrollLabels.has(box);
-  scrollLabels.set(box, label);
-  const content = box.firstElementChild;
-  if (isKnown || !content) return;
-  const look = () => setScrollable(box, box.scrollWidth > box.clientWidth);
-  observeSize(box, look);
-  observeSize(content, look);
-}
-
-function setScrollable(box: Element, isScrollable: boolean): void {
-  // A box that has the focus keeps it: the reader may be in the middle of it.
-  const isStop = isScrollable || box.matches(":focus");
-  for (const [name, value] of [
-    ["tabindex", "0"],
-    ["role", "group"],
-    ["aria-label", scrollLabels.get(box) ?? ""],
-  ] as const) {
-    if (!isStop) box.removeAttribute(name);
-    else if (box.getAttribute(name) !== value) box.setAttribute(name, value);
-  }
+function nameIfScrollable(box: HTMLElement, content: HTMLElement, label: () => string): void {
+  const sizes = new ResizeObserver(() => {
+    // A box that has the focus keeps it: the reader may be in the middle of it.
+    const isStop = box.scrollWidth > box.clientWidth || box.matches(":focus");
+    for (const [name, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": label() })) {
+      setAttribute(box, name, isStop ? value : undefined);
+    }
+  });
+  sizes.observe(box);
+  sizes.observe(content);
 }
 
 /** A drawn table as CSV (RFC 4180). A cell that a spreadsheet would run as a formula is marked as text. */
