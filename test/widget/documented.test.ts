@@ -31,7 +31,7 @@ function found(sources: readonly { code: string }[], pattern: RegExp): string[] 
 }
 
 /** In templates, in DOM that is made by hand, and in what buttons are made of. */
-const part = /(?:\bpart=\\?"|"part", "|\bpart: "|part\.add\("|\bsmallButton\("|icon: icons\.\w+, part: ")([\w -]+)"/g;
+const part = /(?:\bpart=\\?"|"part", "|part\.add\("|\b(?:icon|small)Button\(\s*")([\w -]+)"/g;
 
 /** Built-in actions of the composer have their names as parts. */
 const actionNames = found([{ code: source("composer/actions.ts") }], /\bname: "([\w-]+)"/g);
