@@ -5,7 +5,7 @@ import type { Server } from "node:http";
 import type { Agent } from "./agent/define.ts";
 import type { AgentRuntime } from "./agent/run-agent.ts";
 import { createAccess } from "./auth/access.ts";
-import { createOrigins } from "./auth/origins.ts";
+import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
 import { applyLive, type Environment, type Settings } from "./config/settings.ts";
 import { createHttpServer } from "./http/dispatch.ts";
@@ -138,7 +138,7 @@ function createService(options: ParleyServerOptions, { provider, log, metrics, t
     agent,
     provider,
     settings,
-    origins: createOrigins(settings),
+    origins: new Origins(settings),
     limits,
     memory: new MemoryBudget(settings.maxRequestBytesTotal),
     parser: new MessageParser(runtime, parseWorker),

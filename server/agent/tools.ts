@@ -128,28 +128,18 @@ const HIDDEN = "The tool failed.";
 
 /** Clients see the message of a `ToolError` alone. The log gets everything but a `ToolError` that has no cause. */
 function thrownByTool(tool: string, thrown: unknown, observer: RunObserver): Outcome {
-  const isMeant = orElse(() => isToolError(thrown), false);
-  const hasCause = orElse(() => thrown instanceof Error && thrown.cause !== undefined, true);
-  if (!isMeant || hasCause) observer.failure(new ToolFailure(tool, thrown));
-  const message = orElse(() => String(thrown instanceof Error ? thrown.message : thrown), "");
-  const output = message.trim() === "" ? "The tool failed without a message." : message;
-  const isShown = isMeant && message.trim() !== "";
-  return { ...failure(output, errorTypeOf(thrown)), ...(isShown ? {} : { shown: HIDDEN }) };
+  const isMeant = isToolError(thrown);
+  if (!isMeant || thrown.cause !== undefined) observer.failure(new ToolFailure(tool, thrown));
+  const message = thrown instanceof Error ? thrown.message : thrown;
+  const isText = typeof message === "string" && message.trim() !== "";
+  const output = isText ? message : "The tool failed without a message.";
+  return { ...failure(output, errorTypeOf(thrown)), ...(isMeant && isText ? {} : { shown: HIDDEN }) };
 }
 
 /** The name of the class that was thrown, which is short and the author's text. A message could hold anything. */
 function errorTypeOf(thrown: unknown): string {
-  const name = orElse(() => (thrown instanceof Error ? thrown.constructor.name : ""), "");
+  const name = thrown instanceof Error ? thrown.constructor?.name : "";
   return /^\w{1,64}$/.test(name) ? name : "_OTHER";
-}
-
-/** Anything can be thrown: an object may have no text at all, or throw when its text is read. */
-function orElse<T>(read: () => T, fallback: T): T {
-  try {
-    return read();
-  } catch {
-    return fallback;
-  }
 }
 
 function failure(output: string, errorType?: string): Outcome {

@@ -9,48 +9,47 @@ export type OriginVerdict = "none" | "own" | "allowed" | "refused";
 
 export type OriginHeaders = Pick<IncomingHttpHeaders, "origin" | "host">;
 
-export interface Origins {
-  judge(headers: OriginHeaders): OriginVerdict;
-  /** Whether pages of every site may use the server. */
-  readonly areAllAllowed: boolean;
-  /** The sites that may show the chat in a frame, for the directive `frame-ancestors`. */
-  readonly frameAncestors: string;
-}
-
 const LOOPBACK_SOURCES = ["http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "https://127.0.0.1:*"];
 
 /**
  * Without a list, every site may use a server that a key protects or that listens publicly. A server without keys on a
  * loopback address is open to pages of this machine only, or any web site could use the agent of its visitor.
  */
-export function createOrigins(settings: Settings): Origins {
-  const isOpenByDefault = () => requiresKey(settings) || !isLoopbackHost(settings.host);
-  const areAllAllowed = () => {
-    const { allowedOrigins } = settings;
-    return allowedOrigins.length === 0 ? isOpenByDefault() : allowedOrigins.includes("*");
-  };
+export class Origins {
+  readonly #settings: Settings;
 
-  return {
-    judge(headers) {
-      const { origin } = headers;
-      if (origin === undefined) return "none";
-      if (areAllAllowed()) return isOwnOrigin(headers) ? "own" : "allowed";
-      const isLoopbackPage = URL.canParse(origin) && isLoopbackHost(new URL(origin).hostname);
-      // `Host` is not trusted there: a site can make its name resolve to 127.0.0.1 (DNS rebinding).
-      if (isOwnOrigin(headers) && (isOpenByDefault() || isLoopbackPage)) return "own";
-      const { allowedOrigins } = settings;
-      const isAllowed = allowedOrigins.length === 0 ? isLoopbackPage : allowedOrigins.includes(origin);
-      return isAllowed ? "allowed" : "refused";
-    },
-    get areAllAllowed() {
-      return areAllAllowed();
-    },
-    get frameAncestors() {
-      if (areAllAllowed()) return "*";
-      const { allowedOrigins } = settings;
-      return ["'self'", ...(allowedOrigins.length === 0 ? LOOPBACK_SOURCES : allowedOrigins)].join(" ");
-    },
-  };
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  judge(headers: OriginHeaders): OriginVerdict {
+    const { origin } = headers;
+    if (origin === undefined) return "none";
+    if (this.areAllAllowed) return isOwnOrigin(headers) ? "own" : "allowed";
+    const isLoopbackPage = URL.canParse(origin) && isLoopbackHost(new URL(origin).hostname);
+    // `Host` is not trusted there: a site can make its name resolve to 127.0.0.1 (DNS rebinding).
+    if (isOwnOrigin(headers) && (this.#isOpenByDefault || isLoopbackPage)) return "own";
+    const { allowedOrigins } = this.#settings;
+    const isAllowed = allowedOrigins.length === 0 ? isLoopbackPage : allowedOrigins.includes(origin);
+    return isAllowed ? "allowed" : "refused";
+  }
+
+  /** Whether pages of every site may use the server. */
+  get areAllAllowed(): boolean {
+    const { allowedOrigins } = this.#settings;
+    return allowedOrigins.length === 0 ? this.#isOpenByDefault : allowedOrigins.includes("*");
+  }
+
+  /** The sites that may show the chat in a frame, for the directive `frame-ancestors`. */
+  get frameAncestors(): string {
+    if (this.areAllAllowed) return "*";
+    const { allowedOrigins } = this.#settings;
+    return ["'self'", ...(allowedOrigins.length === 0 ? LOOPBACK_SOURCES : allowedOrigins)].join(" ");
+  }
+
+  get #isOpenByDefault(): boolean {
+    return requiresKey(this.#settings) || !isLoopbackHost(this.#settings.host);
+  }
 }
 
 /** The scheme is not compared: behind a proxy that terminates TLS it cannot be known. A proxy has to pass `Host` on. */

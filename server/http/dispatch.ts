@@ -291,35 +291,25 @@ function recordSocketWhenClosed(socket: Socket, id: string, route: string, parts
   return report;
 }
 
-interface Match<Route> {
-  route: Route;
-  /** The path as in the table. */
-  path: string;
-  params: Record<string, string>;
-}
-
-/** Finds the row of a table for a method and a path. Paths are compared as they come: nothing is decoded or joined. */
-interface Router<Route> {
-  /** A `GET` row also answers `HEAD`. */
-  find(method: string, path: string): Match<Route> | undefined;
-  /** The methods that the path knows; none: nothing is there. */
-  methodsOf(path: string): string[];
-}
-
-/** Keys are `METHOD /path`; `{name}` stands for one segment that is not empty. */
-function createRouter<Route>(table: Readonly<Record<string, Route>>): Router<Route> {
+/**
+ * Finds the row of a table for a method and a path. Paths are compared as they come: nothing is decoded or joined. A key is
+ * `METHOD /path`, in which `{name}` stands for one segment that is not empty.
+ */
+function createRouter<Route>(table: Readonly<Record<string, Route>>) {
   const rows = Object.entries(table).map(([key, route]) => {
     const [method = "", path = ""] = key.split(" ");
     const pattern = path.replaceAll(".", "\\.").replace(/\{(\w+)\}/g, "(?<$1>[^/]+)");
     return { method, path, pattern: new RegExp(`^${pattern}$`), route };
   });
   return {
-    find(method, path) {
+    /** A `GET` row also answers `HEAD`. `path` of the match is that of the table. */
+    find(method: string, path: string) {
       const wanted = method === "HEAD" ? "GET" : method;
       const row = rows.find((one) => one.method === wanted && one.pattern.test(path));
       return row && { route: row.route, path: row.path, params: { ...row.pattern.exec(path)?.groups } };
     },
-    methodsOf: (path) =>
+    /** The methods that the path knows; none: nothing is there. */
+    methodsOf: (path: string): string[] =>
       rows
         .filter(({ pattern }) => pattern.test(path))
         .flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])),

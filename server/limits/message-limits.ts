@@ -20,24 +20,7 @@ export type LimitName = "messages" | "runs" | "sockets" | "wrong_keys" | "all_ru
 
 export type { Release };
 
-export interface MessageLimits {
-  /** Called before a key is compared. @throws ApiError `rate_limited` after too many wrong keys from this address */
-  admitKey(address: string): Promise<void>;
-  countWrongKey(address: string): Promise<void>;
-  /** Called before a message is read. @throws ApiError `rate_limited` */
-  admitMessage(caller: Caller): Promise<void>;
-  /**
-   * Called before the model is asked; waits for a slot. Rejects with the signal's reason when it is aborted meanwhile.
-   * @throws ApiError `rate_limited` or `overloaded`
-   */
-  admitRun(caller: Caller, signal: AbortSignal): Promise<Release>;
-  /** @throws ApiError `rate_limited` or `overloaded` */
-  admitSocket(caller: Caller): Promise<Release>;
-  /** Waits until a large message may be read. @throws ApiError `overloaded` */
-  admitUpload(address: string, signal: AbortSignal): Promise<Release>;
-  /** The rate of the messages of one socket. */
-  socketRate(): SocketRate;
-}
+export type MessageLimits = ReturnType<typeof createMessageLimits>;
 
 /** Seconds until it makes sense to ask again for slots that become free at no known time. */
 const RETRY_AFTER_SECONDS = 2;
@@ -49,11 +32,7 @@ const MAX_WAITING_UPLOADS = 64;
 const UPLOAD_SHARE = 4;
 
 /** `onRefused` is called with the limit that refused something. */
-export function createMessageLimits(
-  limiter: Limiter,
-  settings: Settings,
-  onRefused: (limit: LimitName) => void = () => {},
-): MessageLimits {
+export function createMessageLimits(limiter: Limiter, settings: Settings, onRefused: (limit: LimitName) => void) {
   /** What is received takes memory of this process alone. */
   const uploads = createMemoryLimiter();
 
@@ -68,16 +47,18 @@ export function createMessageLimits(
   }
 
   return {
-    async admitKey(address) {
+    /** Called before a key is compared. @throws ApiError `rate_limited` after too many wrong keys from this address */
+    async admitKey(address: string): Promise<void> {
       const wait = await limiter.peek(wrongKeys(address));
       if (wait > 0) refuse("wrong_keys", "Too many wrong keys came from this address.", wait);
     },
 
-    async countWrongKey(address) {
+    async countWrongKey(address: string): Promise<void> {
       await limiter.take([wrongKeys(address)]);
     },
 
-    async admitMessage(caller) {
+    /** Called before a message is read. @throws ApiError `rate_limited` */
+    async admitMessage(caller: Caller): Promise<void> {
       const { ratePerKey, ratePerAddress, widgetRatePerAddress } = settings;
       const isWidget = caller.keyKind === "widget";
       const shares = sharesOf(caller, ratePerKey, isWidget ? widgetRatePerAddress : ratePerAddress);
@@ -85,7 +66,11 @@ export function createMessageLimits(
       if (wait > 0) refuse("messages", "Too many messages were sent. Please wait a little.", wait);
     },
 
-    admitRun(caller, signal) {
+    /**
+     * Called before the model is asked; waits for a slot. Rejects with the signal's reason when it is aborted meanwhile.
+     * @throws ApiError `rate_limited` or `overloaded`
+     */
+    admitRun(caller: Caller, signal: AbortSignal): Promise<Release> {
       const { maxRuns, maxRunsPerKey, maxRunsPerAddress, widgetMaxRunsPerAddress } = settings;
       const isWidget = caller.keyKind === "widget";
       const shares = sharesOf(caller, maxRunsPerKey, isWidget ? widgetMaxRunsPerAddress : maxRunsPerAddress);
@@ -98,7 +83,8 @@ export function createMessageLimits(
       return acquireAll(limiter, [...own, all], onRefused);
     },
 
-    admitSocket({ address }) {
+    /** @throws ApiError `rate_limited` or `overloaded` */
+    admitSocket({ address }: Caller): Promise<Release> {
       const all: WantedSlot = {
         pool: { name: "sockets", max: settings.maxSockets },
         limit: "all_sockets",
@@ -110,7 +96,8 @@ export function createMessageLimits(
       return acquireAll(limiter, [all, ...own], onRefused);
     },
 
-    admitUpload(address, signal) {
+    /** Waits until a large message may be read. @throws ApiError `overloaded` */
+    admitUpload(address: string, signal: AbortSignal): Promise<Release> {
       const max = settings.maxLargeBodies;
       // After this time the request itself would be too late.
       const waiting = { maxWaiting: MAX_WAITING_UPLOADS, maxMs: settings.bodySeconds * 1000, signal };
@@ -121,6 +108,7 @@ export function createMessageLimits(
       return acquireAll(uploads, wanted, onRefused);
     },
 
+    /** The rate of the messages of one socket. */
     socketRate: () => new SocketRate(settings),
   };
 }

@@ -1,5 +1,6 @@
 /** What the log says of a failure. */
 
+import { inspect } from "node:util";
 import { ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
@@ -18,15 +19,6 @@ const MAX_CAUSES = 8;
  * `withMessages` adds their words.
  */
 export function describeFailure(error: unknown, withMessages: boolean): string {
-  try {
-    return describe(error, withMessages);
-  } catch {
-    // Anything can be thrown: an object may have no text, or throw when its text is read.
-    return `A failure that cannot be described (${typeof error}).`;
-  }
-}
-
-function describe(error: unknown, withMessages: boolean): string {
   if (error instanceof ToolFailure) return [error.message, ...thrownByTool(error.cause)].join("\n  cause: ");
   const lines: string[] = [];
   let isForeign = false;
@@ -52,12 +44,10 @@ function thrownByTool(thrown: unknown): string[] {
   return lines;
 }
 
+/** Anything can be thrown. */
 function textOf(thrown: unknown): string {
-  try {
-    return String(thrown instanceof Error ? thrown.stack || thrown.message : thrown);
-  } catch {
-    return `a value without a text (${typeof thrown})`;
-  }
+  if (thrown instanceof Error) return thrown.stack || thrown.message;
+  return typeof thrown === "string" ? thrown : inspect(thrown);
 }
 
 function ownText(error: unknown): string {
@@ -67,7 +57,7 @@ function ownText(error: unknown): string {
 }
 
 function foreignText(error: unknown, withMessages: boolean): string {
-  if (!(error instanceof Error)) return withMessages ? cut(String(error)) : typeof error;
+  if (!(error instanceof Error)) return withMessages ? cut(textOf(error)) : typeof error;
   const facts = Object.entries(factsOf(error)).flatMap(([name, value]) => {
     const token = tokenOf(value);
     return token === undefined ? [] : [`${name}=${token}`];

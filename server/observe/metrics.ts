@@ -22,21 +22,9 @@ export interface MetricsOptions {
   redisUp?: (() => boolean) | undefined;
 }
 
-export interface Metrics {
-  request(entry: Pick<RequestEntry, "method" | "route" | "status">): void;
-  /** An error that was sent to a client outside of a stream. Those inside are counted with their runs. */
-  error(code: string): void;
-  limited(limit: LimitName): void;
-  /** A message begins (1) or ends (-1) to wait in the queue. */
-  queued(change: 1 | -1): void;
-  runStarted(): void;
-  run(entry: RunEntry): void;
-  step(entry: StepEntry): void;
-  families(): Family[];
-  close(): void;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
-export function createMetrics({ model, tools, openSockets, redisUp }: MetricsOptions): Metrics {
+export function createMetrics({ model, tools, openSockets, redisUp }: MetricsOptions) {
   const registry = new Registry();
   let queued = 0;
   const requests = registry.counter(
@@ -56,12 +44,14 @@ export function createMetrics({ model, tools, openSockets, redisUp }: MetricsOpt
 
   return {
     ...runMetrics,
-    request({ method, route, status }) {
+    request({ method, route, status }: RequestEntry): void {
       requests.add(1, { method, route, status: String(status) });
     },
-    error: (code) => errors.add(1, { code }),
-    limited: (limit) => limits.add(1, { limit }),
-    queued(change) {
+    /** An error that was sent to a client outside of a stream. Those inside are counted with their runs. */
+    error: (code: string) => errors.add(1, { code }),
+    limited: (limit: LimitName) => limits.add(1, { limit }),
+    /** A message begins (1) or ends (-1) to wait in the queue. */
+    queued(change: 1 | -1): void {
       queued += change;
     },
     families: () => registry.families(),

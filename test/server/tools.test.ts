@@ -281,7 +281,7 @@ const FAILURES: Failure[] = [
     name: "rejects without an error",
     turn: [call("c1", "broken")],
     tools: [define("broken", () => Promise.reject(undefined))],
-    output: /^undefined$/,
+    output: /^The tool failed without a message\.$/,
     shown: HIDDEN,
   },
   {
@@ -333,8 +333,6 @@ const hostile = {
   },
 };
 const noClass = Object.assign(new Error("no class"), { constructor: undefined });
-const revoked = Proxy.revocable(new Error("revoked"), {});
-revoked.revoke();
 const odd: [name: string, execute: () => unknown, output: RegExp, shown?: RegExp][] = [
   ["returns a BigInt", () => 1n, /BigInt/, HIDDEN],
   ["returns a circle", () => circle, /circular/, HIDDEN],
@@ -350,7 +348,6 @@ const odd: [name: string, execute: () => unknown, output: RegExp, shown?: RegExp
   ["returns a promise that rejects later", () => new Promise((_, no) => setImmediate(no, "late")), /^late$/, HIDDEN],
   ["throws a text", throwing("no error"), /^no error$/, HIDDEN],
   ["throws an error without a class", throwing(noClass), /^no class$/, HIDDEN],
-  ["throws a revoked proxy", throwing(revoked.proxy), /^The tool failed without a message\.$/, HIDDEN],
   ["throws an error without a message", throwing(new Error("")), /^The tool failed without a message\.$/, HIDDEN],
   ["throws what has no text", throwing(hostile), /^The tool failed without a message\.$/, HIDDEN],
   [
