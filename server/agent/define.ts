@@ -161,16 +161,15 @@ export function checkAgent(exported: unknown): Agent {
   if (!isRecord(exported)) {
     throw new ConfigError("The default export must be an agent: export default defineAgent({ … }).");
   }
-  refuseUnknownFields(exported, AGENT_FIELDS, "an agent");
-  const { chat, maxTurns = DEFAULT_MAX_TURNS, tools = [] } = exported;
+  refuseUnknownFields(exported, AGENT_FIELDS);
+  const { chat = {}, maxTurns = DEFAULT_MAX_TURNS, tools = [] } = exported;
   const name = requiredText(exported, "name");
   if (typeof maxTurns !== "number" || !Number.isInteger(maxTurns) || maxTurns < 1 || maxTurns > 1000) {
     throw new ConfigError("maxTurns must be a whole number from 1 to 1000.");
   }
   if (!Array.isArray(tools)) throw new ConfigError("tools must be an array of tool({ … }).");
-  if (chat !== undefined && !isRecord(chat))
-    throw new ConfigError('chat must be an object, such as { welcome: "Hello!" }.');
-  if (chat !== undefined) refuseUnknownFields(chat, CHAT_FIELDS, "an agent", "chat.");
+  if (!isRecord(chat)) throw new ConfigError('chat must be an object, such as { welcome: "Hello!" }.');
+  refuseUnknownFields(chat, CHAT_FIELDS, "chat.");
   return Object.freeze({
     name,
     agent: optionalText(exported, "agent") ?? name,
@@ -180,13 +179,18 @@ export function checkAgent(exported: unknown): Agent {
     tools: checkTools(tools),
     maxTurns,
     settings: checkModelSettings(exported),
-    welcome: chat && optionalText(chat, "welcome", "chat.welcome"),
-    suggestions: checkSuggestions(chat?.suggestions),
-    disclaimer: chat && optionalText(chat, "disclaimer", "chat.disclaimer"),
+    welcome: optionalText(chat, "welcome", "chat.welcome"),
+    suggestions: checkSuggestions(chat.suggestions),
+    disclaimer: optionalText(chat, "disclaimer", "chat.disclaimer"),
   });
 }
 
-const AGENT_FIELDS = Object.keys({
+/** `tsc` says which field is missing here. */
+function fieldNames<Definition>(fields: Record<keyof Required<Definition>, true>): string[] {
+  return Object.keys(fields);
+}
+
+const AGENT_FIELDS = fieldNames<AgentDefinition>({
   name: true,
   agent: true,
   model: true,
@@ -201,52 +205,40 @@ const AGENT_FIELDS = Object.keys({
   store: true,
   hostedTools: true,
   chat: true,
-} satisfies Record<keyof AgentDefinition, true>);
+});
 
-const CHAT_FIELDS = Object.keys({
-  welcome: true,
-  suggestions: true,
-  disclaimer: true,
-} satisfies Record<keyof NonNullable<AgentDefinition["chat"]>, true>);
+const CHAT_FIELDS = fieldNames<AgentDefinition["chat"] & {}>({ welcome: true, suggestions: true, disclaimer: true });
 
-const TOOL_FIELDS = Object.keys({
+const TOOL_FIELDS = fieldNames<ToolDefinition>({
   name: true,
   description: true,
   parameters: true,
   execute: true,
   timeoutMs: true,
-} satisfies Record<keyof ToolDefinition, true>);
+});
 
 /** What other packages call our fields. */
-const FOREIGN_NAMES: ReadonlyMap<string, string> = new Map([
-  ["system", "instructions"],
-  ["systemPrompt", "instructions"],
-  ["system_prompt", "instructions"],
-  ["prompt", "instructions"],
-  ["max_tokens", "maxOutputTokens"],
-  ["maxTokens", "maxOutputTokens"],
-  ["maxSteps", "maxTurns"],
-  ["inputSchema", "parameters"],
-  ["schema", "parameters"],
-  ["handler", "execute"],
-  ["run", "execute"],
-]);
+const FOREIGN_NAMES: Readonly<Record<string, readonly string[]>> = {
+  instructions: ["system", "systemPrompt", "system_prompt", "prompt"],
+  maxOutputTokens: ["max_tokens", "maxTokens"],
+  maxTurns: ["maxSteps"],
+  parameters: ["inputSchema", "schema"],
+  execute: ["handler", "run"],
+};
 
 /** The field of ours that was meant by another name. */
 function meantField(field: string, known: readonly string[]): string | undefined {
-  const foreign = FOREIGN_NAMES.get(field);
-  return foreign !== undefined && known.includes(foreign)
-    ? foreign
-    : nearestName(field, known, Math.min(3, Math.ceil(field.length / 3)));
+  const most = Math.min(3, Math.ceil(field.length / 3));
+  return known.find((ours) => FOREIGN_NAMES[ours]?.includes(field)) ?? nearestName(field, known, most);
 }
 
 /** A misspelt field would do nothing, in silence. @throws ConfigError */
-function refuseUnknownFields(from: Record<string, unknown>, known: readonly string[], what: string, at = ""): void {
+function refuseUnknownFields(from: Record<string, unknown>, known: readonly string[], at = ""): void {
   const field = Object.keys(from).find((name) => !known.includes(name));
   if (field === undefined) return;
   const meant = meantField(field, known);
   const advice = meant === undefined ? `The fields are ${known.join(", ")}.` : `Did you mean ${at}${meant}?`;
-  throw new ConfigError(`${at}${field} is not a field of ${what}. ${advice}`);
+  throw new ConfigError(`${at}${field} is not a field of an agent. ${advice}`);
 }
 
 function requiredText(from: Record<string, unknown>, field: string, label = field): string {
