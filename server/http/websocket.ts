@@ -2,19 +2,16 @@
 
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { type WebSocket, WebSocketServer } from "ws";
+import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { Credentials } from "../auth/access.ts";
+import type { MemoryBudget, MessageMemory } from "../limits/memory-budget.ts";
+import type { MessageLimits, SocketRate } from "../limits/message-limits.ts";
 import { CLOSE, closeCodeOf } from "../protocol/close-codes.ts";
 import { ApiError, type ErrorCode, toApiError } from "../protocol/errors.ts";
 import { errorEvent, type SocketEvent } from "../protocol/events.ts";
-import {
-  type MessageListener,
-  MessageReceiver,
-  type MessageReplies,
-  type ReceivingOptions,
-} from "./message-receiver.ts";
 import { requestId } from "./request.ts";
 import { disconnect, sendRawError, waitForDrain } from "./respond.ts";
+import { LARGE_BYTES, Upload, type UploadRules } from "./upload.ts";
 
 const PING_MS = 30_000;
 
@@ -30,7 +27,11 @@ const MAX_BUFFERED_CHUNKS = 65_536;
 /** Answers to commands that may wait for a client that does not read. */
 const MAX_WAITING_REPLIES = 100;
 
-export interface SocketOptions extends ReceivingOptions {
+export interface SocketOptions extends UploadRules {
+  limits: MessageLimits;
+  memory: MemoryBudget;
+  /** For one large message to arrive. */
+  messageMs: number;
   /** Of one message. */
   maxBytes: number;
   /** How long a client may read nothing before it is disconnected. */
@@ -141,12 +142,21 @@ function createServer(maxPayload: number, lingerMs: number): WebSocketServer {
   return server;
 }
 
-export interface ConnectionListener extends MessageListener {
+export interface SocketMessage {
+  data: Buffer;
+  isBinary: boolean;
+  /** Counts the bytes of the message until the listener is done with it, or longer if it is shared. */
+  memory: MessageMemory;
+}
+
+export interface SocketListener {
+  /** Called with one message at a time: the next one comes when the promise has resolved. It must not reject. */
+  message(message: SocketMessage): Promise<void>;
   close(): void;
 }
 
 /** One client's socket. */
-export class WebSocketConnection implements MessageReplies {
+export class WebSocketConnection {
   readonly credentials: Credentials;
   readonly #ws: WebSocket;
   readonly #socket: Socket;
@@ -182,9 +192,8 @@ export class WebSocketConnection implements MessageReplies {
     return this.#ws.readyState !== this.#ws.OPEN;
   }
 
-  listen(listener: ConnectionListener): void {
-    const { address } = this.credentials;
-    const receiver = new MessageReceiver(this.#ws, this.#socket, address, listener, this, this.#options);
+  listen(listener: SocketListener): void {
+    const receiver = new MessageReceiver(this, this.#ws, this.#socket, listener, this.#options);
     this.#receiver = receiver;
     this.#ws.on("close", () => {
       receiver.stop();
@@ -264,4 +273,138 @@ export class WebSocketConnection implements MessageReplies {
       this.#ws.pong(data);
     }
   }
+}
+
+/** Bytes of a client's control frame without its payload: two of head, four of mask. */
+const CONTROL_FRAME_BYTES = 6;
+
+/**
+ * Receives the messages of one socket. `ws` collects a message before it hands it over, so a large one is noticed by the
+ * bytes that arrive: the socket is paused until there is a slot for it, and while it is worked on.
+ */
+class MessageReceiver {
+  readonly #connection: WebSocketConnection;
+  readonly #ws: WebSocket;
+  readonly #listener: SocketListener;
+  readonly #options: SocketOptions;
+  readonly #rate: SocketRate;
+  /** Bytes of the message that is arriving. Control frames, which may come between its fragments, do not count. */
+  #arrived = 0;
+  #memory: MessageMemory | undefined;
+  #upload: Upload | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** The message before. */
+  #work: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(
+    connection: WebSocketConnection,
+    ws: WebSocket,
+    socket: Socket,
+    listener: SocketListener,
+    options: SocketOptions,
+  ) {
+    this.#connection = connection;
+    this.#ws = ws;
+    this.#listener = listener;
+    this.#options = options;
+    this.#rate = options.limits.socketRate();
+    // Before the listener of `ws`, which finds frames in these bytes and emits the events below.
+    socket.prependListener("data", (chunk: Buffer) => this.#count(chunk.length));
+    ws.on("ping", (data) => this.#discount(data));
+    ws.on("pong", (data) => this.#discount(data));
+    ws.on("message", (data: RawData, isBinary) => this.#take(data as Buffer, isBinary));
+  }
+
+  /** Takes nothing more: the socket is closed, or is being closed. */
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    this.#upload?.end();
+    // The only share of what has arrived.
+    this.#memory?.share()();
+    this.#ws.resume();
+  }
+
+  #count(bytes: number): void {
+    if (this.#isStopped) return;
+    this.#arrived += bytes;
+    this.#upload?.count(bytes);
+    this.#memory ??= this.#options.memory.openMessage();
+    try {
+      this.#memory.growTo(this.#arrived);
+    } catch (error) {
+      this.#refuse(toApiError(error));
+      return;
+    }
+    if (this.#arrived > LARGE_BYTES && this.#upload === undefined) this.#waitForSlot();
+  }
+
+  #discount(data: Buffer): void {
+    const bytes = data.length + CONTROL_FRAME_BYTES;
+    this.#arrived = Math.max(this.#arrived - bytes, 0);
+    this.#upload?.count(-bytes);
+  }
+
+  #waitForSlot(): void {
+    this.#timer = setTimeout(() => this.#refuse(notInTime()), this.#options.messageMs);
+    this.#upload = new Upload(this.#options, this.#connection.credentials.address, (error) => this.#refuse(error));
+    this.#ws.pause();
+    this.#upload.begin().then(
+      () => this.#ws.resume(),
+      (error: unknown) => this.#refuse(toApiError(error)),
+    );
+  }
+
+  /** A whole message has arrived. */
+  #take(data: Buffer, isBinary: boolean): void {
+    const upload = this.#upload;
+    const memory = this.#memory ?? this.#options.memory.openMessage();
+    const release = memory.share();
+    clearTimeout(this.#timer);
+    upload?.arrived();
+    this.#arrived = 0;
+    this.#upload = undefined;
+    this.#memory = undefined;
+    const end = () => {
+      upload?.end();
+      release();
+    };
+    if (this.#isStopped || !this.#isWithinRate()) {
+      end();
+      return;
+    }
+    if (upload !== undefined) this.#ws.pause();
+    this.#work = this.#handle({ data, isBinary, memory }, this.#work).then(() => {
+      end();
+      if (upload !== undefined) this.#ws.resume();
+    });
+  }
+
+  async #handle(message: SocketMessage, before: Promise<void> | undefined): Promise<void> {
+    await before;
+    // What was sent before the close is not acted upon either: the client could not be answered.
+    if (!this.#isStopped) await this.#listener.message(message);
+  }
+
+  #isWithinRate(): boolean {
+    try {
+      this.#rate.count();
+      return true;
+    } catch (error) {
+      if (this.#rate.isAbused) this.#refuse(toApiError(error));
+      else this.#connection.sendError(toApiError(error));
+      return false;
+    }
+  }
+
+  /** Nothing more can be received. */
+  #refuse(error: ApiError): void {
+    if (!this.#isStopped) this.#connection.closeWith(error);
+  }
+}
+
+function notInTime(): ApiError {
+  return new ApiError("request_timeout", "The message did not arrive in time.");
 }

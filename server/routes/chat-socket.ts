@@ -1,9 +1,8 @@
 /** `WS /ws/chat`: any number of messages, one run at a time. */
 
 import type { Caller } from "../auth/access.ts";
-import type { SocketMessage } from "../http/message-receiver.ts";
 import type { RequestContext, UpgradeContext } from "../http/request.ts";
-import type { ConnectionListener, WebSocketConnection } from "../http/websocket.ts";
+import type { SocketListener, SocketMessage, WebSocketConnection } from "../http/websocket.ts";
 import type { MemoryBudget, MessageMemory } from "../limits/memory-budget.ts";
 import type { Release } from "../limits/message-limits.ts";
 import type { ConversationState } from "../protocol/chat.ts";
@@ -34,7 +33,7 @@ interface FollowedRun {
   isNew: boolean;
 }
 
-class ChatSocket implements ConnectionListener {
+class ChatSocket implements SocketListener {
   readonly #service: Service;
   readonly #connection: WebSocketConnection;
   readonly #caller: Caller;
