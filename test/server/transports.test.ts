@@ -100,9 +100,9 @@ const CASES: Case[] = [
         STOPPED_HERE,
         history(
           user("Hi"),
-          { role: "assistant", content: "", tool_calls: [functionCall("c1", "echo", "a")] },
+          { role: "assistant", content: null, tool_calls: [functionCall("c1", "echo", "a")] },
           { role: "tool", tool_call_id: "c1", content: "a" },
-          { role: "assistant", content: "", tool_calls: [functionCall("c2", "echo", "b")] },
+          { role: "assistant", content: null, tool_calls: [functionCall("c2", "echo", "b")] },
           {
             role: "tool",
             tool_call_id: "c2",
