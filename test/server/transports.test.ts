@@ -193,7 +193,14 @@ function functionCall(id: string, name: string, text: string) {
   return { id, type: "function", function: { name, arguments: JSON.stringify({ text }) } };
 }
 
-function toolHistory(id: string, name: string, args: string, output: string, answer: string, before = "") {
+function toolHistory(
+  id: string,
+  name: string,
+  args: string,
+  output: string,
+  answer: string,
+  before: string | null = null,
+) {
   const calls = [{ id, type: "function", function: { name, arguments: args } }];
   return history(
     user("Hi"),
