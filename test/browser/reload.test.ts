@@ -8,14 +8,14 @@ import { gate } from "../support/deadline.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
-import { type ChatPage, canCopy, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, canCopy, chatIn, openChat, shown } from "./chat-page.ts";
 import { changeKept, kept } from "./kept.ts";
 
 const browser = await launchBrowser({ after });
 
 const stored = ({ page }: ChatPage) => kept(page);
 
-const reset = ({ page }: ChatPage) => page.getByRole("button", { name: "New conversation" });
+const reset = ({ page }: Pick<ChatPage, "page">) => page.getByRole("button", { name: "New conversation" });
 
 const NOT_KEPT = "The browser does not keep this conversation";
 
@@ -165,6 +165,25 @@ test("New conversation leaves nothing behind", async (t) => {
   await chat.page.reload();
   await chat.greeting.waitFor();
   assert.doesNotMatch(await stored(chat), /Ann|Noted/);
+});
+
+test("New conversation in a copied tab leaves that of the original", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Noted.")]] });
+  await chat.ask("My name is Ann", "Noted.");
+  await chat.page.reload();
+  await chat.replies.getByText("Noted.").waitFor();
+  const opened = chat.page.waitForEvent("popup");
+  // Begins with this tab's storage, as "Duplicate tab" does.
+  await chat.page.evaluate(() => void window.open(location.href));
+  const page = await opened;
+  const copy = chatIn(page);
+  await copy.replies.getByText("Noted.").waitFor();
+  await reset({ page }).click();
+  await copy.greeting.waitFor();
+  await page.reload();
+  await copy.greeting.waitFor();
+  await chat.page.reload();
+  await chat.replies.getByText("Noted.").waitFor();
 });
 
 test("neither the key nor the bytes of a file are stored, and the file is still shown by its name", async (t) => {

@@ -479,12 +479,10 @@ function hasSameEntries<Shape extends object>(a: Shape, b: Shape): boolean {
 /** Resolves at the next animation frame, or within a second in a hidden tab, which gets no frames. */
 function nextFrame(): Promise<void> {
   return new Promise((resolve) => {
-    const end = () => {
-      cancelAnimationFrame(frame);
+    const timer = setTimeout(resolve, 1_000);
+    requestAnimationFrame(() => {
       clearTimeout(timer);
       resolve();
-    };
-    const frame = requestAnimationFrame(end);
-    const timer = setTimeout(end, 1_000);
+    });
   });
 }

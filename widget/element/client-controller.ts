@@ -65,11 +65,11 @@ export class ClientController implements ReactiveController {
   connect(address: string): Client | undefined {
     this.#leave();
     const { apiKey, id } = this.#host;
-    let server: URL;
-    try {
-      server = parseServer(address, document.baseURI);
-    } catch (error) {
-      console.error((error as TypeError).message);
+    const server = parseServer(address, document.baseURI);
+    if (!server) {
+      console.error(
+        `<agent-chat> server must be an http or https URL such as "https://chat.example", not "${address}"`,
+      );
       return undefined;
     }
     const client: Client = new Client({

@@ -6,16 +6,12 @@ import { isRecord } from "../../server/protocol/json.ts";
 const ANSWER_WITHIN_MS = 10_000;
 
 /**
- * Reads the `server` attribute. The result ends with a slash, so that paths can be resolved against it.
- * Throws a `TypeError` if the text is not an address.
+ * Reads the `server` attribute; `undefined` if the text is no address. The result ends with a slash, so that paths can
+ * be resolved against it.
  */
-export function parseServer(text: string, base: string): URL {
+export function parseServer(text: string, base: string): URL | undefined {
   const url = URL.canParse(text, base) ? new URL(text, base) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new TypeError(
-      `<agent-chat> server must be an http or https URL such as "https://chat.example.com", not "${text}"`,
-    );
-  }
+  if (!url || !/^https?:$/.test(url.protocol)) return undefined;
   url.search = "";
   url.hash = "";
   if (!url.pathname.endsWith("/")) url.pathname += "/";
