@@ -157,7 +157,7 @@ export class LauncherPanel extends LitElement {
 
   protected override updated(): void {
     this.#fit();
-    const { unread = 0 } = this.#memory.state;
+    const { unread } = this.#memory.state;
     const strings = this.#locale.strings;
     const name = this.isOpen ? strings.closeChat : this.#launcher.label || strings.openChat;
     this.#launcher.showState({
@@ -168,7 +168,7 @@ export class LauncherPanel extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    const { wide = false } = this.#memory.state;
+    const { wide } = this.#memory.state;
     return html`
       <dialog
         id="panel"
@@ -220,12 +220,11 @@ export class LauncherPanel extends LitElement {
   /** Tells the next page whether an answer is expected. */
   readonly #leave = (): void => {
     const awaited = this.#launcher.chat?.shadowRoot?.querySelector('[aria-busy="true"]') != null;
-    if (awaited !== (this.#memory.state.awaited ?? false)) this.#memory.keep({ awaited });
+    if (awaited !== this.#memory.state.awaited) this.#memory.keep({ awaited });
   };
 
   /** Goes on as another page of this tab has left it. */
   #resume(): void {
-    this.#memory.reload();
     const { open, awaited } = this.#memory.state;
     // A conversation that is not kept has no news.
     if (this.#launcher.persist === "none") this.#memory.keep({ awaited: false, unread: 0 });
@@ -264,7 +263,7 @@ export class LauncherPanel extends LitElement {
   /** Shows an answer that the person cannot see. A person who has stopped it knows what there is. */
   readonly #answered = async (event: AgentChatDoneEvent | AgentChatErrorEvent): Promise<void> => {
     if (this.isOpen || ("text" in event && event.finishReason === "stopped")) return;
-    const unread = (this.#memory.state.unread ?? 0) + 1;
+    const unread = this.#memory.state.unread + 1;
     this.#memory.keep({ unread });
     this.requestUpdate();
     const { chat } = this.#launcher;

@@ -3,15 +3,15 @@
 import { recall, remember } from "../session/storage.ts";
 
 export interface LauncherState {
-  /** Whether the panel is open; absent if it was never opened. */
-  readonly open?: boolean;
-  readonly wide?: boolean;
+  /** Whether the panel is open; `undefined` if it was never opened. */
+  readonly open: boolean | undefined;
+  readonly wide: boolean;
   /** Answers that arrived while the panel was closed. */
-  readonly unread?: number;
+  readonly unread: number;
   /** Whether an answer was expected when the page was left. */
-  readonly awaited?: boolean;
+  readonly awaited: boolean;
   /** What became of the preview. */
-  readonly preview?: "seen" | "dismissed";
+  readonly preview: "seen" | "dismissed" | undefined;
 }
 
 const nameFor = (server: string) => `agent-chat-panel:${server}`;
@@ -22,47 +22,40 @@ export function hasOpened(server: string): boolean {
 }
 
 export class LauncherMemory {
-  readonly #host: { readonly server: string };
-  #name = "";
-  #state: LauncherState = {};
+  readonly #launcher: { readonly server: string };
 
-  constructor(host: { readonly server: string }) {
-    this.#host = host;
+  constructor(launcher: { readonly server: string }) {
+    this.#launcher = launcher;
   }
 
+  /** Read anew each time, because another page of the tab may have written. */
   get state(): LauncherState {
-    const name = nameFor(this.#host.server);
-    if (name !== this.#name) {
-      this.#name = name;
-      this.reload();
-    }
-    return this.#state;
-  }
-
-  /** Reads again, because another page of the tab may have written. */
-  reload(): void {
-    this.#state = decode(recall(this.#name, "sessionStorage"));
+    return decode(recall(nameFor(this.#launcher.server), "sessionStorage"));
   }
 
   /** Keeps a change; as long as the page only, where the browser blocks storage. */
-  keep(change: LauncherState): void {
-    this.#state = { ...this.state, ...change };
-    remember(this.#name, JSON.stringify(this.#state), "sessionStorage");
+  keep(change: Partial<LauncherState>): void {
+    const { server } = this.#launcher;
+    remember(nameFor(server), JSON.stringify({ ...this.state, ...change }), "sessionStorage");
   }
 }
 
 /** Reads what this version has written, and nothing of what has another form. */
 function decode(text = "{}"): LauncherState {
+  const { open, wide, unread, awaited, preview } = parse(text) ?? {};
+  return {
+    open: typeof open === "boolean" ? open : undefined,
+    wide: wide === true,
+    unread: Number.isInteger(unread) ? Number(unread) : 0,
+    awaited: awaited === true,
+    preview: preview === "seen" || preview === "dismissed" ? preview : undefined,
+  };
+}
+
+function parse(text: string): Partial<Record<keyof LauncherState, unknown>> | null {
   try {
-    const { open, wide, unread, awaited, preview } = JSON.parse(text);
-    return {
-      ...(typeof open === "boolean" && { open }),
-      wide: wide === true,
-      unread: Number.isInteger(unread) ? unread : 0,
-      awaited: awaited === true,
-      ...((preview === "seen" || preview === "dismissed") && { preview }),
-    };
+    return JSON.parse(text);
   } catch {
-    return {};
+    return null;
   }
 }
