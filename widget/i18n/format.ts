@@ -1,4 +1,12 @@
-/** Sizes and times, as people read them in a language. */
+/** Sizes, times and counted things, as people read them in a language. */
+
+type PluralForms = Partial<Record<Intl.LDMLPluralRule, string>> & { readonly other: string };
+
+/** A function that picks the form for a number, and puts the number in the place of `#`. */
+export function pluralsOf(lang: string): (count: number, forms: PluralForms) => string {
+  const rules = new Intl.PluralRules(lang);
+  return (count, forms) => (forms[rules.select(count)] ?? forms.other).replace("#", count.toLocaleString(lang));
+}
 
 /** "20 MB", "512B", in the binary units that the limits are given in. */
 export function formatBytes(bytes: number, lang: string): string {

@@ -127,8 +127,9 @@ export abstract class ChatPart extends LitElement {
   }
 }
 
-const PARTS =
-  "agent-chat-composer, agent-chat-feedback, agent-chat-key-prompt, agent-chat-markdown, agent-chat-message, agent-chat-step, agent-chat-steps";
+const PARTS = ["composer", "feedback", "key-prompt", "markdown", "message", "step", "steps"]
+  .map((name) => `agent-chat-${name}`)
+  .join();
 
 /** Resolves when the parts inside an element or a root have been drawn, and theirs. */
 export async function partsComplete(root: ParentNode): Promise<void> {

@@ -1,4 +1,4 @@
-import { pluralsOf } from "../plural.ts";
+import { pluralsOf } from "../format.ts";
 import type { Locale } from "../strings.ts";
 
 const plural = pluralsOf("it");
