@@ -6,6 +6,7 @@ import type { UserMessage } from "../session/messages.ts";
 import { iconButton } from "../ui/buttons.ts";
 import { ChatPart, type ComposerPort } from "../ui/chat-part.ts";
 import { icons } from "../ui/icons.ts";
+import { isComposing } from "../ui/keyboard.ts";
 import { loadPartEventually } from "../ui/lazy-parts.ts";
 import { renderActions } from "./actions.ts";
 import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals } from "./attachments.ts";
@@ -214,8 +215,8 @@ export class Composer extends ChatPart implements ComposerPort {
   };
 
   readonly #keyDown = (event: KeyboardEvent): void => {
-    // Safari ends a composition before the key that ended it, and then reports 229; others may report Enter.
-    if (event.isComposing || event.keyCode === 229 || this.#hasJustComposed) return;
+    // Some browsers end a composition before the key that ended it, which may be Enter.
+    if (isComposing(event) || this.#hasJustComposed) return;
     if (event.key === "ArrowUp" && this.#text === "") {
       event.preventDefault();
       this.context.actions.recall();

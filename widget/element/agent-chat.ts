@@ -20,6 +20,7 @@ import { AnswerAnnouncer } from "../ui/controllers/answer-announcer.ts";
 import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
 import { ScrollPosition } from "../ui/controllers/scroll-position.ts";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
+import { isComposing } from "../ui/keyboard.ts";
 import { loadPart } from "../ui/lazy-parts.ts";
 import type { MessageElement } from "../ui/message.ts";
 import { PiecewiseDrawing } from "../ui/message-list.ts";
@@ -360,8 +361,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   /** Escape leaves the message that is being changed, or else stops the answer. */
   readonly #keyDown = (event: KeyboardEvent): void => {
     const isEditing = this.editing !== undefined;
-    // 229: the key of an input method, also where Safari says that the composition is over.
-    if (event.key !== "Escape" || event.isComposing || event.keyCode === 229) return;
+    if (event.key !== "Escape" || isComposing(event)) return;
     if (!isEditing && this.#client?.session.status !== "running") return;
     // A launcher around the element closes on an Escape that nothing has used.
     event.preventDefault();

@@ -14,6 +14,7 @@ import { iconButton } from "../ui/buttons.ts";
 import { Announcer, spokenTexts } from "../ui/controllers/announcer.ts";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
 import { icon, icons } from "../ui/icons.ts";
+import { isComposing } from "../ui/keyboard.ts";
 import { LauncherPreview } from "./preview.ts";
 import { LauncherMemory } from "./state.ts";
 import { onTrigger, TRIGGERS } from "./triggers.ts";
@@ -327,9 +328,7 @@ export class LauncherPanel extends LitElement {
   };
 
   readonly #keyDown = (event: KeyboardEvent): void => {
-    if (event.key !== "Escape" || event.defaultPrevented) return;
-    // It took back what an input method was about to write.
-    if (event.isComposing || event.keyCode === 229) return;
+    if (event.key !== "Escape" || event.defaultPrevented || isComposing(event)) return;
     if (this.isOpen) this.close();
     else if (this.#preview.text) this.#dismiss();
     else return;

@@ -7,6 +7,7 @@ import styles from "../styles/feedback.css";
 import { iconButton } from "./buttons.ts";
 import { ChatPart } from "./chat-part.ts";
 import { icons } from "./icons.ts";
+import { isComposing } from "./keyboard.ts";
 
 /** The text of each reason. */
 const REASONS = {
@@ -121,8 +122,7 @@ export class FeedbackElement extends ChatPart {
   };
 
   readonly #keyDown = (event: KeyboardEvent): void => {
-    // 229: an input method's own key, also where Safari says that the composition is over.
-    if (event.key !== "Escape" || event.isComposing || event.keyCode === 229) return;
+    if (event.key !== "Escape" || isComposing(event)) return;
     // It closes the form, and neither the panel around the chat nor an answer that is coming.
     event.stopPropagation();
     event.preventDefault();

@@ -5,6 +5,7 @@ import type { Client } from "../session/client.ts";
 import { iconButton, retryButton } from "./buttons.ts";
 import type { ChatContext } from "./chat-part.ts";
 import { icons } from "./icons.ts";
+import { keepTyping } from "./keyboard.ts";
 import { renderMessages } from "./message-list.ts";
 
 export interface Screen {
@@ -286,14 +287,4 @@ function renderDropOverlay({ strings }: ChatContext): TemplateResult {
       <div class="drop-card">${icons.file}<span>${strings.dropHere}</span></div>
     </div>
   `;
-}
-
-/**
- * The page does not get the keys that are typed into a field: it sees the element as their target, and would take "/"
- * or "s" for its shortcut. It gets those that move the focus or close something, and those with Ctrl or ⌘.
- */
-function keepTyping(event: KeyboardEvent): void {
-  const [field] = event.composedPath();
-  if (event.ctrlKey || event.metaKey || /^(Escape|Tab)$/.test(event.key)) return;
-  if (field instanceof Element && field.matches("textarea,input")) event.stopPropagation();
 }
