@@ -19,6 +19,7 @@ export function records(list: unknown): Record<string, unknown>[] {
 
 /** The texts that the elements of a list have in this field, joined. */
 export function textsOf(list: unknown, field: string): string {
+  if (!Array.isArray(list)) return "";
   return records(list)
     .map((item) => asString(item[field]))
     .join("");

@@ -66,9 +66,13 @@ export class ThinkTags {
       return answer;
     }
     const isStart = this.#mode === "start";
+    if (!isStart && !flagged && !this.#anywhere) {
+      said.text += rest;
+      return "";
+    }
     const begin = isStart ? rest.trimStart() : rest;
     const opened = this.#opening.find((tag) => begin.startsWith(tag));
-    if (opened !== undefined && (isStart || flagged || this.#anywhere)) {
+    if (opened !== undefined) {
       this.#mode = "thinking";
       this.#closing = closingOf(opened);
       return begin.slice(opened.length);
@@ -79,7 +83,7 @@ export class ThinkTags {
       this.#mode = "start";
       return "";
     }
-    return isStart ? this.#takeStart(rest, begin) : this.#takeAnswer(rest, said);
+    return isStart ? this.#takeStart(rest, begin) : this.#takeUpToTag(rest, said);
   }
 
   #takeThinking(rest: string, said: ThinkTagPiece): string {
@@ -109,15 +113,14 @@ export class ThinkTags {
     return rest;
   }
 
-  /** Up to the next tag, if tags count here. */
-  #takeAnswer(rest: string, said: ThinkTagPiece): string {
-    const places = this.#anywhere ? this.#opening.map((tag) => rest.indexOf(tag)).filter((at) => at !== -1) : [];
+  #takeUpToTag(rest: string, said: ThinkTagPiece): string {
+    const places = this.#opening.map((tag) => rest.indexOf(tag)).filter((at) => at !== -1);
     if (places.length > 0) {
       const at = Math.min(...places);
       said.text += rest.slice(0, at);
       return rest.slice(at);
     }
-    said.text += this.#anywhere ? this.#holdBack(rest, this.#opening) : rest;
+    said.text += this.#holdBack(rest, this.#opening);
     return "";
   }
 

@@ -297,7 +297,6 @@ for (const layout of [
   "thinking",
   [[0, 3], "thinking"],
   [[0, 5], "thinking", "thinking"],
-  [[0, 99], "thinking"],
   [[3, 5], "thinking", [0, 3]],
   [[0, 5], "thinking", "tool_use"],
   [{}, "thinking"],

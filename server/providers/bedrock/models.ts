@@ -61,17 +61,12 @@ function claudeEffort(name: string, model: ClaudeModel | undefined, settings: Mo
   const { reasoningEffort, maxOutputTokens } = settings;
   checkClaudeTemperature(name, model, settings);
   const fields = claudeThinking(name, model, reasoningEffort, maxOutputTokens ?? BUDGETED_MAX_TOKENS);
-  switch (fields.thinking?.type) {
-    case "enabled":
-      return { fields: { ...fields }, ...(maxOutputTokens === undefined ? { maxTokens: BUDGETED_MAX_TOKENS } : {}) };
-    case "adaptive":
-      // Claude 4.6 on Bedrock shows its reasoning unasked, and is not known to take `display`.
-      if (model !== undefined && !isAtLeast(model, 4, 7))
-        return { fields: { ...fields, thinking: { type: "adaptive" } } };
-      return { fields: { ...fields } };
-    default:
-      return { fields: { ...fields } };
+  if (fields.thinking?.type === "enabled" && maxOutputTokens === undefined) {
+    return { fields: { ...fields }, maxTokens: BUDGETED_MAX_TOKENS };
   }
+  // Claude 4.6 on Bedrock shows its reasoning unasked, and is not known to take `display`.
+  const isPlain = fields.thinking?.type === "adaptive" && model !== undefined && !isAtLeast(model, 4, 7);
+  return { fields: isPlain ? { ...fields, thinking: { type: "adaptive" } } : { ...fields } };
 }
 
 /** https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html */

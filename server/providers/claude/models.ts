@@ -15,9 +15,8 @@ export interface ClaudeModel {
  * `undefined`: the name says no generation, as that of a gateway.
  */
 export function parseClaudeModel(name: string): ClaudeModel | undefined {
-  // These have no number of their own.
+  // It has no number of its own.
   if (/mythos-preview/.test(name)) return { family: "other", major: 5, minor: 0 };
-  if (/claude-(?:instant|v?[12]\b)/.test(name)) return { family: "other", major: 2, minor: 0 };
   const old = /claude-(\d{1,2})(?:[-.](\d{1,2}))?-(opus|sonnet|haiku)/.exec(name);
   if (old !== null) return claudeModel(old[3], old[1], old[2]);
   const now = /(opus|sonnet|haiku|fable|mythos)-(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?/.exec(name);

@@ -36,25 +36,21 @@ export function isPlain(layout: Layout): boolean {
   return texts <= 1 && order.every((kind, index) => index === 0 || kind >= (order[index - 1] ?? 0));
 }
 
-/** The layout of a message, if it has one that fits what the message holds. */
+/** The layout of a message, if it has one that fits what the message holds: nothing is lost, and nothing is there twice. */
 function readLayout(message: AssistantMessage, thinkingCount: number): Layout | undefined {
-  const { anthropic_layout: layout, tool_calls: calls = [] } = message;
+  const { anthropic_layout: layout, tool_calls: calls = [], content } = message;
   if (!Array.isArray(layout)) return undefined;
-  const content = message.content ?? "";
-  const count = { thinking: 0, tool_use: 0 };
-  let end = 0;
-  for (const block of layout as readonly unknown[]) {
-    if (block === "thinking" || block === "tool_use") {
-      count[block]++;
-      continue;
-    }
-    if (!isSpan(block) || block[0] < end || block[1] <= block[0] || block[1] > content.length) return undefined;
-    // Only the blank lines between two blocks may be outside of the spans.
-    if (content.slice(end, block[0]).trim() !== "") return undefined;
-    end = block[1];
-  }
-  const isWhole = content.slice(end).trim() === "" && count.tool_use === calls.length;
-  return isWhole && count.thinking === thinkingCount ? layout : undefined;
+  const spans = layout.filter(isSpan);
+  const count = (kind: string) => layout.filter((block) => block === kind).length;
+  const fits = count("thinking") === thinkingCount && count("tool_use") === calls.length;
+  const text = spans.map((span) => (content ?? "").slice(...span)).join("");
+  // Only the blank lines between two blocks may be outside of the spans.
+  const isWhole = layout.length === spans.length + thinkingCount + calls.length && isSameText(text, content ?? "");
+  return fits && isWhole ? layout : undefined;
+}
+
+function isSameText(one: string, other: string): boolean {
+  return one.replace(/\s+/g, "") === other.replace(/\s+/g, "");
 }
 
 function isSpan(block: unknown): block is [number, number] {

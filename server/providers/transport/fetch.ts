@@ -68,11 +68,11 @@ export async function requestStream(url: string, sent: StreamRequest, mediaType:
 }
 
 function headersOf(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
-  const own = new Headers();
-  for (const [name, value] of Object.entries(headers)) {
-    for (const each of [value ?? []].flat()) own.append(name, each);
-  }
-  return own;
+  return new Headers(
+    Object.entries(headers).flatMap(([name, value = []]) =>
+      [value].flat().map((each): [string, string] => [name, each]),
+    ),
+  );
 }
 
 /** How much of a refusal's body is read, and for how long: enough to classify it. */

@@ -53,13 +53,14 @@ export async function* streamEvents<Event>(
   signal: AbortSignal,
 ): AsyncGenerator<Event[]> {
   const tries = new Tries(request);
+  const report = (id: string | undefined) => id !== undefined && request.onRequestId?.(id);
   for (;;) {
     signal.throwIfAborted();
     const response = new UpstreamResponse(request.setup.limits, tries.deadline, signal);
     const packets = new PacketReader(request, reader);
     try {
       const { headers } = await response.open(request.send);
-      reportRequestId(headers, request);
+      report(requestIdOf(headers));
       while (!packets.isComplete) {
         const packet = response.read();
         if (packet === undefined) {
@@ -80,23 +81,14 @@ export async function* streamEvents<Event>(
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       const cause = upstreamCause(error);
-      if (cause instanceof UpstreamRefusal) reportRequestId(cause.headers, request);
-      const failure = toFailure(request, cause, packets.hasBegun);
+      if (cause instanceof UpstreamRefusal) report(cause.requestId);
+      const failure = request.explain?.(cause) ?? toProviderError(request.setup.label, cause, packets.hasBegun);
       // What a user has seen cannot be taken back.
       if (packets.hasBegun || !(await tries.mayRepeat(failure, signal))) throw failure;
     } finally {
       response.close(false);
     }
   }
-}
-
-function toFailure({ setup, explain }: UpstreamRequest, cause: unknown, hasBegun: boolean): ApiError {
-  return explain?.(cause) ?? toProviderError(setup.label, cause, hasBegun);
-}
-
-function reportRequestId(headers: Headers, { onRequestId }: UpstreamRequest): void {
-  const id = requestIdOf(headers);
-  if (id !== undefined) onRequestId?.(id);
 }
 
 /** From the bytes of an answer to what its reader makes of them. */
@@ -242,12 +234,8 @@ const OBJECTS = new Set(["reasoning", "output_config", "stream_options"]);
 
 /** The body of a request with the fields of the agent's `extraBody`, which win. */
 export function withExtraBody(body: Json, extraBody: Json = {}): Record<string, unknown> {
-  if (Object.keys(extraBody).length === 0) return { ...body };
-  const merged = new Map(Object.entries(body));
-  for (const [name, value] of Object.entries(extraBody)) {
-    merged.set(name, mergeField(name, merged.get(name), value));
-  }
-  return Object.fromEntries(merged);
+  const merged = Object.entries(extraBody).map(([name, value]) => [name, mergeField(name, body[name], value)]);
+  return { ...body, ...Object.fromEntries(merged) };
 }
 
 function mergeField(name: string, own: unknown, value: unknown): unknown {
