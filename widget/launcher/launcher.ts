@@ -12,7 +12,7 @@ import {
   rowsOf,
   warnOfValue,
 } from "../element/properties.ts";
-import type * as face from "../element/public-types.ts";
+import type { AgentChat, AgentChatLauncher as PublicLauncher } from "../element/public-types.ts";
 import { languageAt } from "../i18n/page-language.ts";
 import type { Lazy } from "../loading/lazy.ts";
 import { sheetOf } from "../styles/adopt.ts";
@@ -36,7 +36,7 @@ const PATHS = {
 };
 
 /** Its properties come from the table; see the static block. */
-export interface AgentChatLauncher extends face.AgentChatLauncher {}
+export interface AgentChatLauncher extends PublicLauncher {}
 
 /**
  * A round button in the corner that opens the chat in a panel; what `/widget.js` adds to the pages of other sites.
@@ -120,7 +120,7 @@ export class AgentChatLauncher extends HTMLElement implements Launcher {
   }
 
   /** The chat in the panel, once it has been opened for the first time. */
-  get chat(): face.AgentChat | null {
+  get chat(): AgentChat | null {
     return this.#root.querySelector("agent-chat");
   }
 

@@ -44,7 +44,7 @@ export function splitLongBlock(source: string, token: MarkedToken): Split | unde
   const settled = items.map(({ raw }) => raw).join("");
   // Where marked's `raw` is not the source itself, the block stays whole.
   if (!source.startsWith(settled)) return undefined;
-  return { count, isLoose: items.some(isApart), rest: source.slice(settled.length) };
+  return { count, isLoose: items.some(makesListLoose), rest: source.slice(settled.length) };
 }
 
 /** Whether the rest of a split block is read as it was before: the same kind of block with the open parts. */
@@ -58,6 +58,6 @@ function partCount(token: MarkedToken): number {
 }
 
 /** Whether a blank line stands in an item or behind it, with another item to come. */
-function isApart({ raw, tokens }: Tokens.ListItem): boolean {
+function makesListLoose({ raw, tokens }: Tokens.ListItem): boolean {
   return /\n[ \t]*\n[ \t]*$/.test(raw) || tokens.some(({ type, raw }) => type === "space" && /\n.*\n/.test(raw));
 }

@@ -80,7 +80,7 @@ export class MarkdownStream {
     const blocks = this.#lex(this.#tail);
     const count = isStreaming ? settledBlocks(this.#tail, blocks.tokens) : blocks.tokens.length;
     this.#settle(blocks, count);
-    this.#drawTail(this.#settleParts({ ...blocks, tokens: blocks.tokens.slice(count) }));
+    this.#drawUnsettled(this.#settleParts({ ...blocks, tokens: blocks.tokens.slice(count) }));
     if (isStreaming) return;
     // Nothing changes any more, and both remember all of the text.
     this.#bracketed = [];
@@ -195,14 +195,14 @@ export class MarkdownStream {
   }
 
   /** Draws the blocks that may still change, without the marks at their end that are not complete yet. */
-  #drawTail(blocks: LexedBlocks): void {
+  #drawUnsettled(blocks: LexedBlocks): void {
     const shown = this.#isStreaming ? trimIncompleteTail(this.#tail, blocks.tokens) : this.#tail;
-    const healed = shown === this.#tail ? blocks : this.#lex(shown);
+    const drawn = shown === this.#tail ? blocks : this.#lex(shown);
     const links = Object.assign(noLinks(), this.#links);
-    const defined = collectLinks(healed.tokens, links).map((label) => links[label]);
-    this.#begin(healed, links, defined.length > 0 ? JSON.stringify(defined) : "");
+    const defined = collectLinks(drawn.tokens, links).map((label) => links[label]);
+    this.#begin(drawn, links, defined.length > 0 ? JSON.stringify(defined) : "");
     let index = this.#settled;
-    for (const token of healed.tokens) {
+    for (const token of drawn.tokens) {
       if (DomRenderer.isShown(token)) this.#draw(token, index++);
     }
     this.#sections.removeFrom(index);
