@@ -99,7 +99,7 @@ export class AgentChatLauncher extends HTMLElement implements Launcher {
 
   constructor() {
     super();
-    this.#root.adoptedStyleSheets = [sheetOf(tokenStyles), this.#sheet, sheetOf(launcherStyles)];
+    this.#root.adoptedStyleSheets = [sheetOf(launcherStyles), sheetOf(tokenStyles), this.#sheet];
     this.#slot.name = "launcher-icon";
     this.#slot.append(this.#icon);
     this.#unread.part.add("unread");
