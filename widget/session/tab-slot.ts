@@ -22,7 +22,7 @@ export interface SlotContent {
   readonly draft: Draft;
   /** The last event that the page was informed of. The stored conversation may be older. */
   readonly reported?: RunPosition | undefined;
-  /** Whether a page shows it. In a tab that has just opened it is a copy of another tab's slot. */
+  /** Whether a page shows it. A page that opens and finds it set is in a copied tab, or comes after a crash. */
   readonly isInUse: boolean;
 }
 
