@@ -78,30 +78,17 @@ function definitionOf(reference: string, { root }: Context): Schema | undefined 
 }
 
 /** One schema for those that all hold: the properties of all of them, and what must be there of each. */
-function translateAll(schema: Readonly<Schema>, { root, within }: Context): Schema {
-  const context = { root, within: [...within] };
-  const parts = partsOf(schema, context);
-  const join = (field: string) => parts.map((part) => part[field]);
-  const properties = join("properties").flatMap((own) => (isRecord(own) ? Object.entries(own) : []));
-  const required = new Set(join("required").flatMap((own) => (Array.isArray(own) ? own : [])));
+function translateAll({ allOf, ...beside }: Readonly<Schema>, context: Context): Schema {
+  const parts = [...(allOf as unknown[]), beside].map((part) => translate(part, context));
+  const fieldsOf = (part: Schema) => Object.entries(isRecord(part.properties) ? part.properties : {});
+  const properties = parts.flatMap(fieldsOf);
+  const required = new Set(parts.flatMap((part) => (Array.isArray(part.required) ? part.required : [])));
   const joined = {
     ...Object.fromEntries(parts.flatMap((part) => Object.entries(part))),
     ...(properties.length === 0 ? {} : { properties: Object.fromEntries(properties) }),
     ...(required.size === 0 ? {} : { required: [...required] }),
   };
-  return translate(Object.keys(joined).length === 0 ? { type: "object" } : joined, context);
-}
-
-/** The schema's parts, theirs, and at last itself. Adds the references that it follows to `within`. */
-function partsOf(schema: unknown, context: { root: Schema; within: string[] }): Schema[] {
-  if (!isRecord(schema)) return [];
-  const { $ref: reference, allOf, ...beside } = schema;
-  const parts: unknown[] = Array.isArray(allOf) ? [...allOf] : [];
-  if (typeof reference === "string" && !context.within.includes(reference)) {
-    context.within.push(reference);
-    parts.push(definitionOf(reference, context));
-  }
-  return [...parts.flatMap((part) => partsOf(part, context)), beside];
+  return Object.keys(joined).length === 0 ? { type: "object" } : joined;
 }
 
 /** The schema of an array's elements. Google has none for a tuple: it becomes a choice of its elements'. */
