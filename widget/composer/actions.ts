@@ -1,8 +1,8 @@
 /** The registry of composer actions: buttons beside the text field. Dictation or a menu of models is one row each. */
 
 import type { TemplateResult } from "lit";
-import { iconButton } from "../ui/buttons.ts";
 import type { ComposerAction, ComposerPort } from "../ui/chat-part.ts";
+import { iconButton } from "../ui/controls.ts";
 import { icon } from "../ui/icons.ts";
 
 /** The page's own actions that are available. */

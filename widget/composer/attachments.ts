@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
 import type { OutgoingMessage } from "../session/chat-session.ts";
-import { iconButton } from "../ui/buttons.ts";
+import { iconButton } from "../ui/controls.ts";
 import { renderFiles } from "../ui/files.ts";
 import { icons } from "../ui/icons.ts";
 import type { DraftFile, FileRules, Sentence } from "./read-file.ts";

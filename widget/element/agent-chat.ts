@@ -20,7 +20,7 @@ import { AnswerAnnouncer } from "../ui/controllers/answer-announcer.ts";
 import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
 import { ScrollPosition } from "../ui/controllers/scroll-position.ts";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
-import { isComposing } from "../ui/keyboard.ts";
+import { isComposing } from "../ui/controls.ts";
 import { loadPart } from "../ui/lazy-parts.ts";
 import type { MessageElement } from "../ui/message.ts";
 import { PiecewiseDrawing } from "../ui/message-list.ts";

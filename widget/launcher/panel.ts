@@ -10,11 +10,10 @@ import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from 
 import { sheetOf } from "../styles/adopt.ts";
 import baseStyles from "../styles/base.css";
 import panelStyles from "../styles/panel.css";
-import { iconButton } from "../ui/buttons.ts";
 import { Announcer, spokenTexts } from "../ui/controllers/announcer.ts";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
+import { iconButton, isComposing } from "../ui/controls.ts";
 import { icon, icons } from "../ui/icons.ts";
-import { isComposing } from "../ui/keyboard.ts";
 import { LauncherPreview } from "./preview.ts";
 import { LauncherMemory } from "./state.ts";
 import { onTrigger, TRIGGERS } from "./triggers.ts";

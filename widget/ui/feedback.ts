@@ -4,10 +4,9 @@ import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { AssistantMessage, Feedback, FeedbackReason } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/feedback.css";
-import { iconButton } from "./buttons.ts";
 import { ChatPart } from "./chat-part.ts";
+import { iconButton, isComposing } from "./controls.ts";
 import { icons } from "./icons.ts";
-import { isComposing } from "./keyboard.ts";
 
 /** The text of each reason. */
 const REASONS = {

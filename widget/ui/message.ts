@@ -14,10 +14,10 @@ import {
   type TextBlock,
   type UserMessage,
 } from "../session/messages.ts";
-import { iconButton, retryButton, smallButton } from "./buttons.ts";
 import { ChatPart } from "./chat-part.ts";
 import { Copier } from "./controllers/copier.ts";
 import { ToolDrawings } from "./controllers/tool-drawings.ts";
+import { iconButton, retryButton, smallButton } from "./controls.ts";
 import { renderFiles } from "./files.ts";
 import { icons } from "./icons.ts";
 import { loadPartEventually } from "./lazy-parts.ts";

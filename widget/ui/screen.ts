@@ -2,10 +2,9 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import type { Client } from "../session/client.ts";
-import { iconButton, retryButton } from "./buttons.ts";
 import type { ChatContext } from "./chat-part.ts";
+import { iconButton, keepTyping, retryButton } from "./controls.ts";
 import { icons } from "./icons.ts";
-import { keepTyping } from "./keyboard.ts";
 import { renderMessages } from "./message-list.ts";
 
 export interface Screen {

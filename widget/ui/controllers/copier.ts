@@ -1,6 +1,6 @@
 import type { ReactiveController, TemplateResult } from "lit";
-import { iconButton } from "../buttons.ts";
 import type { ChatPart } from "../chat-part.ts";
+import { iconButton } from "../controls.ts";
 import { icons } from "../icons.ts";
 
 /** How long a button says that it has copied. */
