@@ -1,20 +1,17 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 
-/** Takes files that are dragged onto the whole element, and knows when there are some over it. */
+/** Takes files that are dragged onto the whole element. */
 export class FileDrop implements ReactiveController {
+  /** Whether files are over the element. */
+  isDragging = false;
   readonly #host: ReactiveControllerHost & HTMLElement;
   readonly #onFiles: (files: readonly File[]) => void;
   #listeners = new AbortController();
-  #isDragging = false;
 
   constructor(host: ReactiveControllerHost & HTMLElement, onFiles: (files: readonly File[]) => void) {
     this.#host = host;
     this.#onFiles = onFiles;
     host.addController(this);
-  }
-
-  get isDragging(): boolean {
-    return this.#isDragging;
   }
 
   hostConnected(): void {
@@ -27,7 +24,7 @@ export class FileDrop implements ReactiveController {
 
   hostDisconnected(): void {
     this.#listeners.abort();
-    this.#isDragging = false;
+    this.isDragging = false;
   }
 
   #over(event: DragEvent): void {
@@ -51,8 +48,8 @@ export class FileDrop implements ReactiveController {
   }
 
   #show(isDragging: boolean): void {
-    if (this.#isDragging === isDragging) return;
-    this.#isDragging = isDragging;
+    if (this.isDragging === isDragging) return;
+    this.isDragging = isDragging;
     this.#host.requestUpdate();
   }
 }

@@ -5,7 +5,7 @@ import "../chat.ts";
 import { html, LitElement, noChange, nothing, type PropertyDeclarations, type TemplateResult } from "lit";
 import { Directive, directive, type ElementPart } from "lit/directive.js";
 import { LocaleController } from "../element/locale.ts";
-import { ROWS, warnOfValue } from "../element/properties.ts";
+import { ROWS } from "../element/properties.ts";
 import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from "../element/public-types.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import baseStyles from "../styles/base.css";
@@ -16,7 +16,7 @@ import { iconButton, isComposing } from "../ui/controls.ts";
 import { icon, icons } from "../ui/icons.ts";
 import { LauncherPreview } from "./preview.ts";
 import { LauncherMemory } from "./state.ts";
-import { onTrigger, TRIGGERS } from "./triggers.ts";
+import { onTrigger } from "./triggers.ts";
 
 /** What the panel says about the button. */
 export interface ButtonState {
@@ -281,11 +281,10 @@ export class LauncherPanel extends LitElement {
     this.#plannedFor = autoOpen;
     // An attribute that was taken away is null.
     if (autoOpen === null) return;
-    this.#cancelOpening = onTrigger(autoOpen, () => {
+    this.#cancelOpening = onTrigger(this.#launcher, "auto-open", autoOpen, () => {
       const isKnown = this.#memory.state.open !== undefined || this.#preview.isDismissed;
       if (!isKnown && !smallScreen.matches) void this.#show();
     });
-    if (!this.#cancelOpening) warnOfValue(this.#launcher, "auto-open", autoOpen, TRIGGERS);
   }
 
   get #dialog(): HTMLDialogElement | null {

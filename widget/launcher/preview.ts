@@ -4,24 +4,24 @@
  */
 
 import type { ReactiveControllerHost } from "lit";
-import { warnOfValue } from "../element/properties.ts";
 import type { AgentChatLauncher } from "../element/public-types.ts";
 import type { Announcer } from "../ui/controllers/announcer.ts";
 import type { LauncherMemory } from "./state.ts";
-import { onTrigger, TRIGGERS } from "./triggers.ts";
+import { onTrigger } from "./triggers.ts";
 
 /** When the page does not say it: by then a visitor has looked around. */
 const DEFAULT_AFTER_MS = 3_000;
 
-/** What is shown of an answer, in characters. */
+/** What is shown of an answer, in characters. Each may take two of a text's units. */
 const EXCERPT = 140;
 
 export class LauncherPreview {
+  /** What the bubble says; empty while there is none. */
+  text = "";
   readonly #panel: ReactiveControllerHost;
   readonly #launcher: AgentChatLauncher;
   readonly #memory: LauncherMemory;
   readonly #announcer: Announcer;
-  #text = "";
   /** What the page had set when the bubble was planned. */
   #plannedFor = "";
   #cancel: (() => void) | undefined;
@@ -36,11 +36,6 @@ export class LauncherPreview {
     this.#launcher = launcher;
     this.#memory = memory;
     this.#announcer = announcer;
-  }
-
-  /** What the bubble says; empty while there is none. */
-  get text(): string {
-    return this.#text;
   }
 
   /** Whether the person has closed it: then there is no other one in this session. */
@@ -63,13 +58,8 @@ export class LauncherPreview {
   /** Shows the beginning of an answer. */
   showExcerpt(answer: string): void {
     if (this.isDismissed) return;
-    // A character may take two of a text's units.
-    const characters = [
-      ...answer
-        .replace(/\s+/g, " ")
-        .trim()
-        .slice(0, 3 * EXCERPT),
-    ];
+    const text = answer.replace(/\s+/g, " ").trim();
+    const characters = [...text.slice(0, 3 * EXCERPT)];
     const excerpt = characters.slice(0, EXCERPT).join("");
     // Not in the middle of a word, where words are apart.
     this.#show(characters.length > EXCERPT ? `${excerpt.replace(/\s\S{0,30}$/, "")}…` : excerpt);
@@ -91,8 +81,7 @@ export class LauncherPreview {
   }
 
   #onTrigger(after: string | number): (() => void) | undefined {
-    const cancel = onTrigger(after, () => this.#greet());
-    if (!cancel) warnOfValue(this.#launcher, "preview-after", after, TRIGGERS);
+    const cancel = onTrigger(this.#launcher, "preview-after", after, () => this.#greet());
     return cancel ?? this.#onTrigger(DEFAULT_AFTER_MS);
   }
 
@@ -107,7 +96,7 @@ export class LauncherPreview {
   }
 
   #show(text: string): void {
-    this.#text = text;
+    this.text = text;
     this.#panel.requestUpdate();
   }
 }

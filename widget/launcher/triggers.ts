@@ -1,7 +1,6 @@
 /** When something happens by itself: after a time, when the page was read, or when the visitor is about to leave it. */
 
-/** Names the valid values in the warning about a wrong one. */
-export const TRIGGERS = 'a time in milliseconds, a part of the page such as "50%", "exit", or several of them';
+import { warnOfValue } from "../element/properties.ts";
 
 /** The longest time that a browser's timer takes; it would act at once on a longer one. */
 const MAX_MS = 2_147_483_647;
@@ -10,11 +9,20 @@ type Watch = (act: () => void, signal: AbortSignal) => void;
 
 /**
  * Calls `act` at the first of the triggers that a text names, or when the page comes into view after it. Returns what
- * cancels it, and `undefined` for any other text.
+ * cancels it; `undefined`, with a warning about the launcher's attribute, for any other text.
  */
-export function onTrigger(value: string | number, act: () => void): (() => void) | undefined {
+export function onTrigger(
+  launcher: HTMLElement,
+  attribute: string,
+  value: string | number,
+  act: () => void,
+): (() => void) | undefined {
   const watches = String(value).trim().split(/\s+/).map(watchOf);
-  if (watches.includes(undefined)) return undefined;
+  if (watches.includes(undefined)) {
+    const expected = 'a time in milliseconds, a part of the page such as "50%", "exit", or several of them';
+    warnOfValue(launcher, attribute, value, expected);
+    return undefined;
+  }
   const over = new AbortController();
   const once = () => {
     // In a tab that is not in view it would be neither seen nor heard.

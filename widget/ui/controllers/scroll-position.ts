@@ -25,13 +25,14 @@ const LONGEST_GLIDE_MS = 1_000;
 const UPWARD_KEYS = /^(ArrowUp|PageUp|Home)$/;
 
 export class ScrollPosition implements ReactiveController {
+  /** Whether no way to the end needs to be offered. */
+  isEndVisible = true;
   readonly #host: LitElement;
   readonly #countAnswers: () => number;
   readonly #resize = new ResizeObserver(() => this.#contentChanged());
-  #scroller: HTMLElement | undefined;
+  #scroller: HTMLElement | null = null;
   #listeners = new AbortController();
   #mode: ReadingMode = "following";
-  #isEndVisible = true;
   /** How many answers had ended when the end was last in view. */
   #seenAnswers = 0;
   /** The exchange that was moved to the top last. */
@@ -54,11 +55,6 @@ export class ScrollPosition implements ReactiveController {
     host.addController(this);
   }
 
-  /** Whether no way to the end needs to be offered. */
-  get isEndVisible(): boolean {
-    return this.#isEndVisible;
-  }
-
   /** How many answers have ended since the end was last in view. */
   get newAnswers(): number {
     return Math.max(0, this.#countAnswers() - this.#seenAnswers);
@@ -66,13 +62,12 @@ export class ScrollPosition implements ReactiveController {
 
   hostUpdated(): void {
     // An element is also drawn after it was removed, for example when its answer ends by that.
-    const drawn = this.#host.isConnected ? this.#host.renderRoot.querySelector<HTMLElement>(".scroller") : undefined;
-    const scroller = drawn ?? undefined;
+    const scroller = this.#host.isConnected ? this.#host.renderRoot.querySelector<HTMLElement>(".scroller") : null;
     if (scroller !== this.#scroller) this.#observe(scroller);
   }
 
   hostDisconnected(): void {
-    this.#observe(undefined);
+    this.#observe(null);
   }
 
   /**
@@ -115,7 +110,7 @@ export class ScrollPosition implements ReactiveController {
     requestAnimationFrame(() => requestAnimationFrame(() => this.#endHold()));
   }
 
-  #observe(scroller: HTMLElement | undefined): void {
+  #observe(scroller: HTMLElement | null): void {
     this.#listeners.abort();
     this.#resize.disconnect();
     this.#scroller = scroller;
@@ -246,8 +241,8 @@ export class ScrollPosition implements ReactiveController {
     const isAtEnd = this.#mode === "following" || this.#distanceToEnd() <= AT_END;
     if (isAtEnd) this.#seenAnswers = this.#countAnswers();
     const isEndVisible = isAtEnd || this.#isMoving;
-    if (isEndVisible === this.#isEndVisible) return;
-    this.#isEndVisible = isEndVisible;
+    if (isEndVisible === this.isEndVisible) return;
+    this.isEndVisible = isEndVisible;
     this.#host.requestUpdate();
   }
 }
