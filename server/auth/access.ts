@@ -30,13 +30,7 @@ export interface Credentials extends OriginHeaders {
   address: string;
 }
 
-export interface Access {
-  credentials(req: IncomingMessage, query: URLSearchParams, purpose: Purpose): Credentials;
-  /** @throws ApiError `unauthorized` or `forbidden` */
-  authorize(credentials: Credentials, purpose: Purpose): Caller;
-  /** Whether a caller of before could still enter: its key may have been taken away meanwhile. */
-  isKnown(caller: Caller): boolean;
-}
+export type Access = ReturnType<typeof createAccess>;
 
 type AllowedPages = Record<KeyKind, readonly OriginVerdict[]>;
 
@@ -71,7 +65,7 @@ interface KnownKey {
  * The settings are read with each request, since keys and origins can change while the server runs. `warn` gets a sentence
  * for the operator.
  */
-export function createAccess(settings: Settings, origins: Origins, warn: (sentence: string) => void): Access {
+export function createAccess(settings: Settings, origins: Origins, warn: (sentence: string) => void) {
   const keysOf = keyReader(settings);
   let hasWarned = false;
 
@@ -90,7 +84,7 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
   }
 
   return {
-    credentials(req, query, purpose) {
+    credentials(req: IncomingMessage, query: URLSearchParams, purpose: Purpose): Credentials {
       const bearer = bearerToken(req.headers.authorization);
       // A browser can send no header with the request for a socket, so its key may be in the query there.
       const key = purpose === "socket" ? query.get("key") || bearer : bearer;
@@ -98,7 +92,8 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
       return { keyDigest: key === undefined ? undefined : digestOf(key), origin, host, address: addressOf(req) };
     },
 
-    authorize({ keyDigest, address, ...headers }, purpose) {
+    /** @throws ApiError `unauthorized` or `forbidden` */
+    authorize({ keyDigest, address, ...headers }: Credentials, purpose: Purpose): Caller {
       const verdict = origins.judge(headers);
       if (!requiresKey(settings)) {
         if (verdict === "refused") throw originRefused(headers.origin);
@@ -115,7 +110,8 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
       throw new ApiError("forbidden", sentenceOf(matching, purpose));
     },
 
-    isKnown({ keyId }) {
+    /** Whether a caller of before could still enter: its key may have been taken away meanwhile. */
+    isKnown({ keyId }: Caller): boolean {
       if (keyId === "") return !requiresKey(settings);
       return keysOf(settings).some(({ id }) => id === keyId);
     },

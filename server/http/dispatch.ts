@@ -132,7 +132,9 @@ function createDispatch(parts: HttpServerParts): (req: IncomingMessage, res: Ser
 
   return async (req, res) => {
     const context = createContext(req, res);
-    recordRequestWhenClosed(context, parts);
+    recordWhenClosed(res, req.socket, parts, () => {
+      return { requestId: context.id, method: context.method, route: context.route, status: res.statusCode };
+    });
     try {
       await handle(context);
       disconnectIfStuck(res, sendMs);
@@ -180,41 +182,25 @@ async function authenticate(
 /** The answer has been given: a client that does not take the rest of it is disconnected. */
 function disconnectIfStuck(res: ServerResponse, sendMs: number): void {
   if (!res.writableEnded || res.writableFinished || res.destroyed) return;
-  const start = () => {
-    const stopClock = limitSending(res, sendMs, () => disconnect(res.socket));
-    res.once("close", stopClock);
-  };
-  // An answer that waits behind another one gets the connection later.
-  if (res.socket === null) res.once("socket", start);
-  else start();
+  const stopClock = limitSending(res, sendMs, () => disconnect(res.socket));
+  res.once("close", stopClock);
 }
 
-function recordRequest({ log, metrics }: HttpServerParts, entry: RequestEntry): void {
-  log.request(entry);
-  metrics.request(entry);
-}
-
-function recordRequestWhenClosed(context: RequestContext, parts: HttpServerParts): void {
-  const { req, res, id, method } = context;
-  const { socket } = req;
+/** Records a request when its answer is closed, and a WebSocket when its connection is. */
+function recordWhenClosed(
+  stream: ServerResponse | Socket,
+  socket: Socket,
+  { log, metrics }: HttpServerParts,
+  facts: () => Omit<RequestEntry, "ms" | "bytes">,
+): void {
   const startedAt = performance.now();
-  // An answer that waits behind another one sends nothing until it gets the connection.
-  let sentBefore = res.socket === null ? undefined : socket.bytesWritten;
-  if (sentBefore === undefined) {
-    res.once("socket", () => {
-      sentBefore = socket.bytesWritten;
-    });
-  }
-  res.once("close", () =>
-    recordRequest(parts, {
-      requestId: id,
-      method,
-      route: context.route,
-      status: res.statusCode,
-      ms: Math.round(performance.now() - startedAt),
-      bytes: sentBefore === undefined ? 0 : socket.bytesWritten - sentBefore,
-    }),
-  );
+  const sentBefore = socket.bytesWritten;
+  stream.once("close", () => {
+    const ms = Math.round(performance.now() - startedAt);
+    const entry = { ...facts(), ms, bytes: socket.bytesWritten - sentBefore };
+    log.request(entry);
+    metrics.request(entry);
+  });
 }
 
 /** Takes a request for a WebSocket through the table of sockets. */
@@ -271,23 +257,17 @@ interface SocketReport {
   release: Release | undefined;
 }
 
-/** The listener lives as long as the socket, and keeps neither the request nor what the routes made of it. */
-function recordSocketWhenClosed(socket: Socket, id: string, route: string, parts: HttpServerParts): SocketReport {
-  const startedAt = performance.now();
-  const sentBefore = socket.bytesWritten;
+/** What is recorded lives as long as the socket, and keeps neither the request nor what the routes made of it. */
+function recordSocketWhenClosed(
+  socket: Socket,
+  requestId: string,
+  route: string,
+  parts: HttpServerParts,
+): SocketReport {
   // A handshake that `ws` refuses.
   const report: SocketReport = { status: 400, release: undefined };
-  socket.once("close", () => {
-    report.release?.();
-    recordRequest(parts, {
-      requestId: id,
-      method: "WS",
-      route,
-      status: report.status,
-      ms: Math.round(performance.now() - startedAt),
-      bytes: socket.bytesWritten - sentBefore,
-    });
-  });
+  socket.once("close", () => report.release?.());
+  recordWhenClosed(socket, socket, parts, () => ({ requestId, method: "WS", route, status: report.status }));
   return report;
 }
 

@@ -26,12 +26,7 @@ export interface TracedAgent {
   readonly model: string;
 }
 
-export interface Tracing {
-  /** `undefined` while no SDK takes spans: then not even their attributes are made. */
-  observe(start: RunStart): RunSpans | undefined;
-  /** Sends what an SDK still holds, because the process ends. Never rejects. */
-  flush(): Promise<void>;
-}
+export type Tracing = ReturnType<typeof createTracing>;
 
 /** How long an SDK may take to send its last spans. */
 const FLUSH_MS = 5_000;
@@ -43,10 +38,12 @@ const PROVIDER_NAMES: Readonly<Record<string, string>> = {
   vertex: "gcp.vertex_ai",
 };
 
-export function createTracing(api: OpenTelemetry, agent: TracedAgent): Tracing {
+export function createTracing(api: OpenTelemetry, agent: TracedAgent) {
   return {
-    observe: (start) => (hasSdk(api) ? traceRun(api, agent, start) : undefined),
-    async flush() {
+    /** `undefined` while no SDK takes spans: then not even their attributes are made. */
+    observe: (start: RunStart): RunSpans | undefined => (hasSdk(api) ? traceRun(api, agent, start) : undefined),
+    /** Sends what an SDK still holds, because the process ends. Never rejects. */
+    async flush(): Promise<void> {
       const provider: unknown = api.trace.getTracerProvider();
       const sdk = hasMethod(provider, "getDelegate") ? provider.getDelegate() : provider;
       if (!hasMethod(sdk, "forceFlush")) return;
