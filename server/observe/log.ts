@@ -13,20 +13,7 @@ import { describeFailure } from "./describe-failure.ts";
 import { prettyRecord } from "./pretty-log.ts";
 import type { RunEntry, RunStart, StepEntry } from "./run-observer.ts";
 
-export interface Log {
-  /** One record for each answered request. */
-  request(entry: RequestEntry): void;
-  run(entry: RunEntry): void;
-  step(entry: StepEntry): void;
-  /** A sentence about the server itself. */
-  notice(text: string): void;
-  /** A sentence that the operator should act on. */
-  warning(text: string): void;
-  /** A failure with its causes: a bug, or a model provider that failed. */
-  failure(error: unknown, run?: Pick<RunStart, "requestId" | "runId">): void;
-  /** Strikes these values out of every later record. */
-  hide(secrets: Iterable<string>): void;
-}
+export type Log = ReturnType<typeof createLog>;
 
 /** One answered request, or one WebSocket from its upgrade to its close. */
 export interface RequestEntry {
@@ -50,7 +37,7 @@ const STANDARD_ERROR = 2;
 const MAX_PRETTY_TOOLS = 8;
 
 /** `sink` gets each record with its line end, in place of standard error. */
-export function createLog(settings: Pick<Settings, "log" | "logLevel" | "host">, sink = standardError()): Log {
+export function createLog(settings: Pick<Settings, "log" | "logLevel" | "host">, sink = standardError()) {
   const { log: format, logLevel, host } = settings;
   const isPretty = (format ?? (isatty(STANDARD_ERROR) ? "pretty" : "json")) === "pretty";
   const showsMessages = isPretty && isLoopbackHost(host);
@@ -71,27 +58,28 @@ export function createLog(settings: Pick<Settings, "log" | "logLevel" | "host">,
   );
 
   return {
-    request({ requestId, method, route, status, ms, bytes }) {
-      const fields = { request_id: requestId, method, route, status, ms, bytes };
-      if (status >= 500) records.warn(fields, "request");
-      else records.info(fields, "request");
+    request({ requestId, ...facts }: RequestEntry): void {
+      records[facts.status >= 500 ? "warn" : "info"]({ request_id: requestId, ...facts }, "request");
     },
-    run(entry) {
+    run(entry: RunEntry): void {
       const fields = { ...runFields(entry), ...(isPretty ? prettyFields(entry, showsMessages) : {}) };
-      if (entry.failed) records.warn(fields, "run");
-      else records.info(fields, "run");
+      records[entry.failed ? "warn" : "info"](fields, "run");
     },
-    step({ start, kind, name, outcome, ms }) {
+    step({ start, kind, name, outcome, ms }: StepEntry): void {
       records.debug({ ...idsOf(start), name, outcome, ms }, kind);
     },
-    notice: (text) => records.info({ text }, "notice"),
-    warning: (text) => records.warn({ text }, "notice"),
-    failure(error, run) {
+    /** A sentence about the server itself. */
+    notice: (text: string): void => records.info({ text }, "notice"),
+    /** A sentence that the operator should act on. */
+    warning: (text: string): void => records.warn({ text }, "notice"),
+    /** A failure with its causes: a bug, or a model provider that failed. */
+    failure(error: unknown, run?: Pick<RunStart, "requestId" | "runId">): void {
       const isExpected = error instanceof ToolFailure || (error instanceof ApiError && error.code !== "internal");
       const fields = { ...(run && idsOf(run)), error: describeFailure(error, logLevel === "debug") };
       records[isExpected ? "warn" : "error"](fields, "failure");
     },
-    hide(more) {
+    /** Strikes these values out of every later record. */
+    hide(more: Iterable<string>): void {
       for (const secret of more) secrets.add(secret);
     },
   };
