@@ -33,6 +33,8 @@ export class MessageParser {
   #worker: Worker | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
+  /** The message that the thread works on. */
+  #pending: { resolve(outcome: ParseOutcome): void; reject(reason: unknown): void } | undefined;
   /** The large message before. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -89,45 +91,39 @@ export class MessageParser {
     }
   }
 
-  #post(job: ParseJob): Promise<ParseOutcome> {
+  async #post(job: ParseJob): Promise<ParseOutcome> {
     clearTimeout(this.#idleTimer);
     this.#worker ??= this.#startWorker();
     const worker = this.#worker;
-    return new Promise((resolve, reject) => {
-      const settle = () => {
-        clearTimeout(timer);
-        worker.off("message", onMessage).off("error", onError).off("exit", onExit);
-      };
-      const giveUp = (error: Error) => {
-        settle();
-        this.#drop(worker);
-        reject(error);
-      };
-      const timer = setTimeout(() => giveUp(tooComplex()), MAX_PARSE_MS);
-      const onMessage = (outcome: ParseOutcome) => {
-        settle();
-        this.#idleTimer = setTimeout(() => this.#drop(worker), IDLE_MS).unref();
-        resolve(outcome);
-      };
-      const onError = (error: unknown) => giveUp(isOutOfMemory(error) ? tooComplex() : brokenThread(error));
-      const onExit = () => giveUp(this.#isClosed ? shuttingDown() : brokenThread(undefined));
-      worker.on("message", onMessage).on("error", onError).on("exit", onExit);
-      worker.postMessage(job, [job.bytes.buffer as ArrayBuffer]);
-    });
+    const timer = setTimeout(() => this.#drop(worker, tooComplex()), MAX_PARSE_MS);
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#pending = { resolve, reject };
+        worker.postMessage(job, [job.bytes.buffer as ArrayBuffer]);
+      });
+    } finally {
+      clearTimeout(timer);
+      this.#pending = undefined;
+      this.#idleTimer = setTimeout(() => this.#drop(worker), IDLE_MS).unref();
+    }
   }
 
   #startWorker(): Worker {
     // The thread needs nothing of the environment, which holds the keys.
     const worker = new Worker(this.#workerFile, { name: "parse-worker", env: {} });
     worker.unref();
-    // Also for a thread that breaks while it is idle.
-    worker.on("error", () => this.#drop(worker));
+    worker.on("message", (outcome: ParseOutcome) => this.#pending?.resolve(outcome));
+    worker.on("error", (error) => this.#drop(worker, isOutOfMemory(error) ? tooComplex() : brokenThread(error)));
+    worker.on("exit", () => this.#drop(worker, this.#isClosed ? shuttingDown() : brokenThread(undefined)));
     return worker;
   }
 
-  #drop(worker: Worker): void {
-    if (this.#worker === worker) this.#worker = undefined;
+  /** Ends the thread. `reason` is for the message that it works on. */
+  #drop(worker: Worker, reason?: Error): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
     void worker.terminate();
+    this.#pending?.reject(reason);
   }
 }
 
