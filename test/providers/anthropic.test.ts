@@ -2,12 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readSettings } from "../../server/config/settings.ts";
 import { ConfigError } from "../../server/errors.ts";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
-import { resolveProvider } from "../../server/providers/index.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { claude, sentWith, stream, WEATHER } from "../support/anthropic.ts";
+import { serve } from "../support/chat-servers.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { eventStream, jsonReply, startUpstream } from "../support/upstream-server.ts";
@@ -480,26 +479,16 @@ for (const [model, settings, sentence] of [
   test(`anthropic/${model} is not started with ${JSON.stringify(settings)}`, async () => {
     const env = { ANTHROPIC_API_KEY: "sk" };
     await assert.rejects(
-      () => resolve(model, env, settings),
+      () => serve(`anthropic/${model}`, env, settings),
       (error: unknown) => error instanceof ConfigError && sentence.test(error.message),
     );
   });
 }
 
-function resolve(
-  model: string,
-  env: Record<string, string>,
-  settings: ModelSettings = {},
-  loadPackage: (name: string) => Promise<unknown> = (name) => import(name),
-) {
-  const options = { settings: readSettings(env), modelSettings: settings, loadPackage };
-  return resolveProvider(`anthropic/${model}`, options);
-}
-
 test("anthropic: the row takes key and base URL from its variables, and loads the package only then", async () => {
   await using upstream = await startUpstream(stream("text"));
   const env = { ANTHROPIC_API_KEY: "sk-row", ANTHROPIC_BASE_URL: upstream.url.slice(0, -3) };
-  const provider = await resolve("claude-sonnet-4-5", env);
+  const provider = await serve("anthropic/claude-sonnet-4-5", env);
   assert.equal(provider.id, "anthropic");
   assert.equal(provider.stateKind, "conversation_history");
   assert.ok(provider.mediaTypes.includes("application/pdf"));
@@ -510,14 +499,14 @@ test("anthropic: the row takes key and base URL from its variables, and loads th
 
 test("anthropic: a missing key names its variable, before the package is asked for", async () => {
   const loadPackage = () => assert.fail("the package was loaded");
-  await assert.rejects(() => resolve("claude-opus-5-5", {}, {}, loadPackage), /ANTHROPIC_API_KEY/);
+  await assert.rejects(() => serve("anthropic/claude-opus-5-5", {}, {}, loadPackage), /ANTHROPIC_API_KEY/);
 });
 
 test("anthropic: a package that is not installed stops the start with the loader's own sentence", async () => {
   const missing = new ConfigError("npm install @anthropic-ai/sdk");
   const env = { ANTHROPIC_API_KEY: "sk" };
   const loadPackage = () => Promise.reject(missing);
-  await assert.rejects(() => resolve("claude-opus-5-5", env, {}, loadPackage), missing);
+  await assert.rejects(() => serve("anthropic/claude-opus-5-5", env, {}, loadPackage), missing);
 });
 
 test("anthropic: a model that is about to be retired prints no warning", async (t) => {

@@ -5,20 +5,13 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { readSettings } from "../../server/config/settings.ts";
 import { ConfigError } from "../../server/errors.ts";
-import { resolveProvider } from "../../server/providers/index.ts";
-import type { ModelSettings, Provider } from "../../server/providers/provider.ts";
+import type { ModelSettings } from "../../server/providers/provider.ts";
 import { bedrock, CLAUDE, stream } from "../support/bedrock.ts";
+import { serve } from "../support/chat-servers.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 import { ask, open } from "../support/upstream-conversation.ts";
 import { startUpstream, type UpstreamCall } from "../support/upstream-server.ts";
-
-/** The provider by the row of the table. */
-function resolve(model: string, env: Record<string, string>, modelSettings: ModelSettings = {}): Promise<Provider> {
-  const loadPackage = (name: string) => import(name);
-  return resolveProvider(`bedrock/${model}`, { settings: readSettings(env), modelSettings, loadPackage });
-}
 
 before(() => {
   // Whatever AWS settings the machine has are not the tests' own.
@@ -36,7 +29,7 @@ interface Given {
 
 async function refuses(sentence: RegExp, { env = {}, model = CLAUDE, settings = {} }: Given) {
   await assert.rejects(
-    () => resolve(model, env, settings),
+    () => serve(`bedrock/${model}`, env, settings),
     (error: unknown) => error instanceof ConfigError && sentence.test(error.message),
   );
 }
@@ -44,7 +37,7 @@ async function refuses(sentence: RegExp, { env = {}, model = CLAUDE, settings = 
 const TOKEN = { AWS_REGION: "us-east-1", AWS_BEARER_TOKEN_BEDROCK: "key" };
 
 test("bedrock/NAME keeps a history and takes images and PDFs", async () => {
-  const provider = await resolve(CLAUDE, TOKEN);
+  const provider = await serve(`bedrock/${CLAUDE}`, TOKEN);
   assert.equal(provider.id, "bedrock");
   assert.equal(provider.stateKind, "conversation_history");
   assert.deepEqual(provider.mediaTypes, ["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"]);
@@ -60,7 +53,7 @@ test("a missing region, missing credentials and a wrong base URL each name their
 });
 
 test("without a base URL the region's own address is asked", async () => {
-  const provider = await resolve("amazon.nova-pro-v1:0", { ...TOKEN, AWS_REGION: "eu-central-1" });
+  const provider = await serve("bedrock/amazon.nova-pro-v1:0", { ...TOKEN, AWS_REGION: "eu-central-1" });
   // Of the first request, before anything is sent.
   const abort = new AbortController();
   const asked: string[] = [];

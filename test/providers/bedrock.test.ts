@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
+import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { EventStreamParser } from "../../server/providers/bedrock/event-stream.ts";
 import {
   bedrock,
@@ -14,20 +14,9 @@ import {
   refuse,
   stream,
 } from "../support/bedrock.ts";
-import { historyOf, WEATHER } from "../support/chat-servers.ts";
+import { historyOf, SCHEMA_WEATHER, WEATHER } from "../support/chat-servers.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
-
-const SCHEMA_WEATHER = {
-  name: "get_weather",
-  description: "Weather of a city.",
-  parameters: { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object" },
-};
-
-function history(state: ConversationState): HistoryMessage[] {
-  assert.ok("conversation_history" in state);
-  return state.conversation_history as HistoryMessage[];
-}
 
 test("a text answer streams, brings its usage with what the cache held, and makes a history", async () => {
   await using upstream = await startUpstream(stream("text"));
@@ -99,7 +88,7 @@ test("thinking, its signature and its encrypted part go back with the tool's res
       content: [{ toolResult: { toolUseId: "tooluse_bpe71yCfRu2b5i-nKGDr5g", content: [{ text: "mild" }] } }],
     },
   ]);
-  const [, assistant] = history(conversation.state());
+  const [, assistant] = historyOf(conversation.state());
   assert.ok(assistant?.role === "assistant");
   assert.deepEqual(assistant.thinking_blocks, [
     { type: "thinking", thinking: "Lima, then. I ask the tool.", signature: "EqQBCgIYAhIkMzQ=" },
@@ -150,7 +139,7 @@ test("reasoning without a signature is shown and not kept", async () => {
   await using upstream = await startUpstream(answer);
   const conversation = open(await bedrock(upstream, { model: "openai.gpt-oss-120b-1:0" }));
   assert.equal(said(await ask(conversation), "thinking"), "Hm.");
-  const [, assistant] = history(conversation.state());
+  const [, assistant] = historyOf(conversation.state());
   assert.deepEqual(assistant, { role: "assistant", content: "Hello 👋" });
 });
 

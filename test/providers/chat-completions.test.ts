@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
-import { FOREIGN_HISTORY, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
+import type { HistoryMessage } from "../../server/protocol/chat.ts";
+import {
+  FOREIGN_HISTORY,
+  historyOf,
+  ok,
+  runTools,
+  SCHEMA_WEATHER,
+  serve,
+  stream,
+  WEATHER,
+} from "../support/chat-servers.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
 import { ask, chatProvider, failureOf, open, said } from "../support/upstream-conversation.ts";
 import {
@@ -12,17 +21,7 @@ import {
   type UpstreamServer,
 } from "../support/upstream-server.ts";
 
-const SCHEMA_WEATHER = {
-  name: "get_weather",
-  description: "Weather of a city.",
-  parameters: { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object" },
-};
 const text = () => stream("chat-completions/text-and-usage");
-
-function history(state: ConversationState): HistoryMessage[] {
-  assert.ok("conversation_history" in state);
-  return state.conversation_history as HistoryMessage[];
-}
 
 test("a text answer streams, brings its usage, and makes a history", async () => {
   await using upstream = await startUpstream(text());
@@ -184,7 +183,7 @@ test("user messages in a row are sent as one, while the state keeps them apart",
       ],
     },
   ]);
-  assert.equal(history(conversation.state()).length, 3);
+  assert.equal(historyOf(conversation.state()).length, 3);
   assert.deepEqual(past, [{ role: "user", content: "First" }]);
 });
 
@@ -237,7 +236,7 @@ test("thinking blocks without reasoning_content are shown; a redacted block stay
   );
   const conversation = open(chatProvider(upstream));
   assert.equal(said(await ask(conversation), "thinking"), "One.Two.");
-  assert.deepEqual(history(conversation.state())[1], {
+  assert.deepEqual(historyOf(conversation.state())[1], {
     thinking_blocks: [thinking("One.", "sig1"), redacted, thinking("Two.", "sig2")],
     role: "assistant",
     content: "Ok",
@@ -327,7 +326,7 @@ test("arguments that are no JSON stay in the state, but go upstream as JSON", as
   await ask(conversation);
   const sent = upstream.calls[1]?.json.messages[2].tool_calls[0].function.arguments;
   assert.deepEqual(JSON.parse(sent), { unparsed_arguments: '{"ci' });
-  const kept = history(conversation.state())[1];
+  const kept = historyOf(conversation.state())[1];
   assert.ok(kept?.role === "assistant");
   assert.equal(kept.tool_calls?.[0]?.function.arguments, '{"ci');
 });

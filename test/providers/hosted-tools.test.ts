@@ -4,9 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LLMock } from "@copilotkit/aimock";
 import { checkAgent } from "../../server/agent/define.ts";
-import { readSettings } from "../../server/config/settings.ts";
-import { resolveProvider } from "../../server/providers/index.ts";
 import type { HostedTool, ModelEvent, ToolAnswer, ToolCall } from "../../server/providers/provider.ts";
+import { serve } from "../support/chat-servers.ts";
 import { send } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
 import { hang, type Step, say } from "../support/scripted-provider.ts";
@@ -256,11 +255,8 @@ test("with aimock, a search is shown and the answer follows, stored or not", asy
   await mock.start();
   try {
     for (const store of [true, false]) {
-      const provider = await resolveProvider("openai/gpt-5.2", {
-        settings: readSettings({ OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${mock.url}/v1` }),
-        modelSettings: { hostedTools: [{ type: "web_search" }], store },
-        loadPackage: (name) => import(name),
-      });
+      const env = { OPENAI_API_KEY: "mock", OPENAI_BASE_URL: `${mock.url}/v1` };
+      const provider = await serve("openai/gpt-5.2", env, { hostedTools: [{ type: "web_search" }], store });
       const first = open(provider, { message: "Who is mayor?" });
       const turn = await ask(first);
       assert.equal(said(turn), "Somebody.");

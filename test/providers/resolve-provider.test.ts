@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkAgent } from "../../server/agent/define.ts";
-import { readSettings } from "../../server/config/settings.ts";
 import { ConfigError } from "../../server/errors.ts";
-import { PROVIDER_ROWS, type ProviderId, resolveProvider } from "../../server/providers/index.ts";
+import { PROVIDER_ROWS, type ProviderId } from "../../server/providers/index.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { bedrock, stream } from "../support/bedrock.ts";
 import { ok, serve, WEATHER } from "../support/chat-servers.ts";
@@ -13,22 +12,19 @@ import { startServer } from "../support/start-server.ts";
 import { ask, chatProvider, open, responsesProvider } from "../support/upstream-conversation.ts";
 import { fixture, jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
-const resolve = (model: string, env: Record<string, string | undefined> = {}) =>
-  resolveProvider(model, { settings: readSettings(env), modelSettings: {}, loadPackage: (name) => import(name) });
-
 const chat = (): UpstreamReply => ({ body: [fixture("chat-completions/text-and-usage")] });
 const responses = (): UpstreamReply => ({ body: [fixture("responses/text")] });
 
 async function refuses(model: string, env: Record<string, string | undefined>, sentence: RegExp) {
   await assert.rejects(
-    () => resolve(model, env),
+    () => serve(model, env),
     (error: unknown) => error instanceof ConfigError && sentence.test(error.message),
   );
 }
 
 test("openai/NAME and a bare NAME are OpenAI's Responses API", async () => {
   for (const model of ["openai/gpt-5.2", "gpt-5.2", " gpt-5.2 "]) {
-    const provider = await resolve(model, { OPENAI_API_KEY: "sk-1" });
+    const provider = await serve(model, { OPENAI_API_KEY: "sk-1" });
     assert.equal(provider.id, "openai");
     assert.equal(provider.stateKind, "previous_response_id");
   }
@@ -40,7 +36,7 @@ test("litellm, compatible and demo keep a history; demo needs no setting", async
     COMPATIBLE_BASE_URL: "http://[::1]:8000/v1",
   };
   for (const model of ["litellm/a/b", "compatible/m", "demo"]) {
-    assert.equal((await resolve(model, env)).stateKind, "conversation_history");
+    assert.equal((await serve(model, env)).stateKind, "conversation_history");
   }
 });
 
@@ -55,7 +51,7 @@ test("an unknown provider is refused with the list of the known ones", async () 
 test("a bare name is OpenAI's only if it looks like one of OpenAI's, and names of elsewhere are led to their provider", async () => {
   const env = { OPENAI_API_KEY: "sk" };
   for (const name of ["gpt-5.2", "o3", "chatgpt-4o-latest", "codex-mini", "ft:gpt-4o:acme"]) {
-    assert.equal((await resolve(name, env)).id, "openai");
+    assert.equal((await serve(name, env)).id, "openai");
   }
   await refuses("llama3", env, /"llama3" names no known provider\. Use one of: openai\/NAME/);
   await refuses("claude-sonnet-5", env, /Did you mean "anthropic\/claude-sonnet-5"\?/);
@@ -83,7 +79,7 @@ test("a key that cannot travel in a header is refused without being repeated", a
 
 test("key and base URL are taken without the white space around them; a slash at the end is fine", async () => {
   await using upstream = await startUpstream(chat());
-  const provider = await resolve("litellm/m", {
+  const provider = await serve("litellm/m", {
     LITELLM_BASE_URL: ` ${upstream.url}/\n`,
     LITELLM_API_KEY: " sk-lite ",
   });
@@ -121,7 +117,7 @@ test("without a key no Authorization header is sent, and nothing of OpenAI's goe
   const env = { LITELLM_BASE_URL: upstream.url, COMPATIBLE_BASE_URL: upstream.url };
   await withAmbient(async () => {
     for (const model of ["litellm/m", "compatible/m"]) {
-      assert.equal((await ask(open(await resolve(model, env)))).error, undefined);
+      assert.equal((await ask(open(await serve(model, env)))).error, undefined);
     }
   });
   for (const { headers } of upstream.calls) {
@@ -138,7 +134,7 @@ test("OpenAI gets the settings that the project was given, not those of the proc
     OPENAI_ORG_ID: "org-1",
     OPENAI_PROJECT_ID: "proj-1",
   };
-  await withAmbient(async () => ask(open(await resolve("gpt-4o", env))));
+  await withAmbient(async () => ask(open(await serve("gpt-4o", env))));
   const headers = upstream.calls[0]?.headers;
   assert.equal(headers?.authorization, "Bearer sk-project");
   assert.equal(headers?.["openai-organization"], "org-1");
@@ -173,8 +169,7 @@ const MODELS: Record<ProviderId, string> = {
 };
 const IDS = Object.keys(MODELS) as ProviderId[];
 
-const resolveFor = (id: ProviderId, modelSettings: ModelSettings = {}) =>
-  resolveProvider(MODELS[id], { settings: readSettings(ENV), modelSettings, loadPackage: (name) => import(name) });
+const resolveFor = (id: ProviderId, modelSettings: ModelSettings = {}) => serve(MODELS[id], ENV, modelSettings);
 
 for (const id of IDS) {
   test(`${id} takes the media types of the table`, async () => {

@@ -4,21 +4,33 @@ import assert from "node:assert/strict";
 import { readSettings } from "../../server/config/settings.ts";
 import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
-import type { Conversation, ModelSettings, Provider } from "../../server/providers/provider.ts";
+import type { Conversation, LoadPackage, ModelSettings, Provider } from "../../server/providers/provider.ts";
 import { ask, type Turn } from "./upstream-conversation.ts";
 import { eventStream, fixture, type UpstreamReply } from "./upstream-server.ts";
 
 type Env = Record<string, string | undefined>;
 
 /** The provider of a model string, with time limits that no test reaches. */
-export function serve(model: string, env: Env, modelSettings: ModelSettings = {}): Promise<Provider> {
-  return resolveProvider(model, { settings: readSettings(env), modelSettings, loadPackage: (name) => import(name) });
+export function serve(
+  model: string,
+  env: Env,
+  modelSettings: ModelSettings = {},
+  loadPackage: LoadPackage = (name) => import(name),
+): Promise<Provider> {
+  return resolveProvider(model, { settings: readSettings(env), modelSettings, loadPackage });
 }
 
 export const WEATHER = {
   name: "get_weather",
   description: "Weather of a city.",
   parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+};
+
+/** A tool whose schema says which draft it follows, as a library writes it. */
+export const SCHEMA_WEATHER = {
+  name: "get_weather",
+  description: "Weather of a city.",
+  parameters: { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object" },
 };
 
 /** The bytes of a recorded stream as an answer. */
