@@ -247,7 +247,7 @@ class Sections {
     const live = this.at(index);
     if (live === node) return;
     if (live) live.replaceWith(node);
-    else (this.#parentOf(index) ?? this.#add()).append(node);
+    else (this.#parentOf(index) ?? this.#root.appendChild(element("div", "section"))).append(node);
   }
 
   /** Removes the blocks from this number on. */
@@ -258,22 +258,10 @@ class Sections {
     if (parent === this.#root) return;
     removeFrom(parent.nextSibling);
     if (index % SECTION_SIZE === 0) parent.remove();
-    for (const section of [...this.#root.children].slice(-2)) {
-      if (section.matches(".passed")) section.classList.remove("passed");
-    }
   }
 
   /** The first blocks stand in the root itself. */
   #parentOf(index: number): Element | undefined {
     return index < SECTION_SIZE ? this.#root : this.#root.children[SECTION_SIZE - 1 + Math.floor(index / SECTION_SIZE)];
-  }
-
-  #add(): Element {
-    // Not the section before: it is in view, and would be left out and taken in again in one frame.
-    const before = this.#root.lastElementChild?.previousElementSibling;
-    if (before?.matches(".section")) before.classList.add("passed");
-    const section = element("div", "section");
-    this.#root.append(section);
-    return section;
   }
 }
