@@ -1,5 +1,3 @@
-/** One request on its way through the server. */
-
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TraceHeaders } from "../observe/run-observer.ts";

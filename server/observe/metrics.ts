@@ -184,12 +184,6 @@ export interface Histogram {
   observe(value: number, labels?: Labels): void;
 }
 
-export interface GaugeOptions {
-  /** `counter` for a total that is counted elsewhere. */
-  kind?: "gauge" | "counter";
-  labels?: Labels;
-}
-
 /**
  * Counters, gauges and histograms for Prometheus. Our own, because `prom-client` depends on
  * `@opentelemetry/api`, which must stay optional. Each name is registered once; label values must come from sets that do
@@ -210,8 +204,12 @@ export class Registry {
   }
 
   /** `read` is called for each page; if it returns `undefined`, the gauge is left out. */
-  gauge(name: string, help: string, read: () => number | undefined, options: GaugeOptions = {}): void {
-    const { kind = "gauge", labels = {} } = options;
+  gauge(
+    name: string,
+    help: string,
+    read: () => number | undefined,
+    { kind = "gauge", labels = {} }: { kind?: Kind; labels?: Labels } = {},
+  ): void {
     this.#register(name, help, kind, () => {
       const value = read();
       return value === undefined ? [] : [[sampleName(name, labels), value]];
