@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import ts from "typescript-5";
 import { attributeOf, DOCUMENTATION, rowsOf } from "../widget/element/properties.ts";
-import { typeOf } from "./element-docs.ts";
+import { typeOf } from "./docs.ts";
 
 const TYPES = "widget/element/public-types.ts";
 

@@ -291,20 +291,6 @@ export const SETTINGS = {
   ...providers,
 };
 
-/** The groups by their headings in docs/settings.md. */
-export const GROUPS: Readonly<Record<string, Readonly<Record<string, Setting<unknown>>>>> = {
-  "Where and how it serves": serving,
-  "Who may use it": access,
-  "Messages and tools": messages,
-  Rates: rates,
-  "Answers, sockets and memory at once": atOnce,
-  Times: times,
-  "Clients that come back": resuming,
-  "Several processes": sharing,
-  "Log and metrics": observing,
-  "Model providers": providers,
-};
-
 export type SettingKey = keyof typeof SETTINGS;
 
 /** A setting of a model provider, which counts only where an agent's model needs it. */

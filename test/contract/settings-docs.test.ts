@@ -2,13 +2,22 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { renderSettingsPage } from "../../build/settings-page.ts";
+import { renderAll } from "../../build/docs.ts";
 import { SETTINGS } from "../../server/config/settings.ts";
-import { DOCUMENTS, readMarkdown } from "../support/markdown-file.ts";
+import { DOCUMENTS, readMarkdown, tableRows } from "../support/markdown-file.ts";
 
-test("docs/settings.md is up to date: npm run docs writes its tables", () => {
-  const page = readMarkdown("docs/settings.md");
-  assert.equal(renderSettingsPage(page), page);
+test("what npm run docs writes is up to date: docs/settings.md, docs/widget.md and public-types.ts", () => {
+  for (const [path, { text, rendered }] of renderAll()) assert.equal(rendered, text, path);
+});
+
+test("docs/settings.md lists every setting once", () => {
+  const listed = tableRows(readMarkdown("docs/settings.md"), "variable").map(([name]) => name);
+  assert.deepEqual(
+    listed.sort(),
+    Object.values(SETTINGS)
+      .map(({ name }) => name)
+      .sort(),
+  );
 });
 
 test("every PARLEY_ variable that a document names is a setting", () => {

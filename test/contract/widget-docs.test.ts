@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DOCS, renderDocs, renderTypes, TYPES } from "../../build/element-docs.ts";
+
 import { DIST, REPOSITORY } from "../support/command.ts";
 import { codeBlocks, readMarkdown, tableRows } from "../support/markdown-file.ts";
 
@@ -33,16 +33,6 @@ const [chat, launcher]: Declaration[] = modules.map((it: { declarations: Declara
 
 const listed = (header: string) => tableRows(docs, header).map(([name = ""]) => name);
 const namesOf = (all: readonly Named[]) => all.map(({ name }) => name);
-
-test("docs/widget.md and public-types.ts say what the table of properties and the doc blocks say: npm run docs", () => {
-  for (const [path, render] of [
-    [DOCS, renderDocs],
-    [TYPES, renderTypes],
-  ] as const) {
-    const text = readFileSync(path, "utf8");
-    assert.equal(render(text), text, path);
-  }
-});
 
 for (const [declaration, prefix, tagName] of [
   [chat, "", "agent-chat"],

@@ -1,10 +1,13 @@
 /**
- * What is written from `widget/element/properties.ts` and the doc blocks of the elements: the tables of docs/widget.md,
- * and the types of the properties in public-types.ts. Writes both anew: npm run docs
+ * What is written from tables of the code: the tables of docs/settings.md and docs/widget.md, and the types of the
+ * element's properties in public-types.ts. Writes all of them anew: npm run docs
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { memoryDefaults } from "../server/config/memory.ts";
+import { SETTINGS, type Setting } from "../server/config/settings.ts";
 import {
   attributeOf,
   DOCUMENTATION,
@@ -15,31 +18,42 @@ import {
   rowsOf,
 } from "../widget/element/properties.ts";
 
-export const DOCS = fileURLToPath(new URL("../docs/widget.md", import.meta.url));
-const MANIFEST = fileURLToPath(new URL("../dist/custom-elements.json", import.meta.url));
-export const TYPES = fileURLToPath(new URL("../widget/element/public-types.ts", import.meta.url));
+const REPOSITORY = fileURLToPath(new URL("..", import.meta.url));
 
 const BEGIN = "// Begin of what `npm run docs` writes from properties.ts.";
 const END = "// End of what `npm run docs` writes.";
+
+/** Files by path, each with its text and with what it should be. */
+export function renderAll(): Map<string, { text: string; rendered: string }> {
+  const renderers = {
+    "docs/settings.md": (page: string) => renderTables(page, new Map([["variable", settingCells()]])),
+    "docs/widget.md": (page: string) => renderTables(page, elementCells()),
+    "widget/element/public-types.ts": renderTypes,
+  };
+  const files = Object.entries(renderers).map(([path, render]) => {
+    const text = readFileSync(join(REPOSITORY, path), "utf8");
+    return [path, { text, rendered: render(text) }] as const;
+  });
+  return new Map(files);
+}
 
 /** Cells of a table by the name in their row's first cell. They are the last cells of the row. */
 type Cells = ReadonlyMap<string, readonly string[]>;
 
 /**
- * The page with what its tables say as it should be. The page itself decides which rows it has, in which order and in
- * how many tables.
+ * The page with what its tables say as it should be, by the header of their first column. The page itself decides which
+ * rows it has, in which order and in how many tables.
  */
-export function renderDocs(page: string): string {
-  const cellsOf = cellsByHeader();
+function renderTables(page: string, cellsByHeader: ReadonlyMap<string, Cells>): string {
   return page.replace(/^\| ([\w ]+?) +\|.*\n\|[- |]+\n(?:\|.*\n)+/gm, (table, header: string) => {
-    const known = cellsOf.get(header);
+    const known = cellsByHeader.get(header);
     if (!known) return table;
     const [head = "", , ...rows] = table.trimEnd().split("\n");
     const columns = splitRow(head);
     const written = rows.map((row) => {
       const [name = "", ...rest] = splitRow(row);
       const cells = known.get(name.replaceAll("`", ""));
-      if (!cells) throw new Error(`docs/widget.md: there is no ${header} ${name}`);
+      if (!cells) throw new Error(`A page lists a ${header} that does not exist: ${name}`);
       return [name, ...rest.slice(0, columns.length - 1 - cells.length), ...cells];
     });
     return [columns, columns.map(() => "---"), ...written].map((row) => `| ${row.join(" | ")} |\n`).join("");
@@ -52,6 +66,18 @@ const splitRow = (row: string) =>
     .split(/(?<!\\)\|/)
     .map((cell) => cell.trim());
 
+function settingCells(): Cells {
+  const rows: Setting<unknown>[] = Object.values(SETTINGS);
+  return new Map(rows.map((row) => [row.name, [shownDefault(row), row.live ? "yes" : "", row.text]]));
+}
+
+/** As on a machine with plenty of memory. */
+function shownDefault({ fallback, shown }: Setting<unknown>): string {
+  if (shown !== undefined) return shown;
+  const value = typeof fallback === "function" ? fallback(memoryDefaults(Infinity)) : fallback;
+  return value === "" || (Array.isArray(value) && value.length === 0) ? "none" : `\`${value}\``;
+}
+
 interface Described {
   name: string;
   description: string;
@@ -60,8 +86,8 @@ interface Described {
 }
 
 /** From the table of properties and, for all else, from the doc blocks that the build has put into the manifest. */
-function cellsByHeader(): ReadonlyMap<string, Cells> {
-  const { modules } = JSON.parse(readFileSync(MANIFEST, "utf8"));
+function elementCells(): ReadonlyMap<string, Cells> {
+  const { modules } = JSON.parse(readFileSync(join(REPOSITORY, "dist/custom-elements.json"), "utf8"));
   const objects = rowsOf("chat").filter(([, { kind }]) => kind === "object");
   const cellsOf = new Map([
     ["attribute", attributeCells("chat")],
@@ -139,6 +165,5 @@ export function typeOf(name: PropertyName, { kind, choices = [] }: Row): string 
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(DOCS, renderDocs(readFileSync(DOCS, "utf8")));
-  writeFileSync(TYPES, renderTypes(readFileSync(TYPES, "utf8")));
+  for (const [path, { rendered }] of renderAll()) writeFileSync(join(REPOSITORY, path), rendered);
 }
