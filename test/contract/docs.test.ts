@@ -106,7 +106,8 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["docs/deploying.md", "docker build", "It needs a Docker daemon and images from a registry."],
   ["docs/deploying.md", "npm ci", "It takes minutes and a registry: npm run test:package."],
   ["docs/deploying.md", "npm install @opentelemetry", "It needs a registry: npm run test:package."],
-  ["docs/deploying.md", "// tracing.mjs", "It needs those packages: npm run test:package."],
+  ["docs/deploying.md", "import { OTLPTraceExporter", "It needs those packages: npm run test:package."],
+  ["docs/deploying.md", "node --import ./tracing.mjs", "It needs those packages: npm run test:package."],
   ["docs/performance.md", "npm ci && npm run bench", "It takes half an hour; test/bench runs a small part."],
 ];
 

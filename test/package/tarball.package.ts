@@ -1,7 +1,7 @@
 /** The package as people get it: packed, installed into an empty folder, compiled and started. Never the sources. */
 
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -13,6 +13,8 @@ import { promisify } from "node:util";
 import ts from "typescript-5";
 import { REPOSITORY } from "../support/command.ts";
 import { within } from "../support/deadline.ts";
+import { ask, serve } from "../support/document-commands.ts";
+import { listen } from "../support/listen.ts";
 import { findBlock, readMarkdown } from "../support/markdown-file.ts";
 
 const run = promisify(execFile);
@@ -216,36 +218,46 @@ test("a project unit-tests its agent without a server", async () => {
 });
 
 test("npx parley start serves the agent.ts of the folder, and it answers", async (t) => {
-  const server = spawn("npx", ["parley", "start", "--port", "0"], {
-    cwd: project,
-    stdio: ["ignore", "pipe", "pipe"],
-    detached: true,
-  });
-  t.after(() => process.kill(-(server.pid ?? 0), "SIGKILL"));
-  let printed = "";
-  server.stderr.setEncoding("utf8").on("data", (text) => {
-    printed += text;
-  });
-  const url = await within(
-    new Promise<string>((resolve, reject) => {
-      server.stdout.setEncoding("utf8").on("data", (text) => {
-        printed += text;
-        const [, found] = /^(http:\/\/\S+)$/m.exec(printed) ?? [];
-        if (found) resolve(found);
-      });
-      server.on("exit", () => reject(new Error(`the command ended: ${printed}`)));
-    }),
-    "the page's URL",
-  );
-  const response = await fetch(new URL("api/chat", url), {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ message: "What is my order status?", stream: false }),
-  });
-  assert.match(await response.text(), /on its way/);
+  const { url } = await serve(t, "npx parley start", project);
+  assert.match(await (await ask(url, "What is my order status?")).text(), /on its way/);
   const page = await fetch(url);
   assert.match(await page.text(), /<agent-chat/);
   assert.match(await (await fetch(new URL("widget.js", url))).text(), /agent-chat/);
+});
+
+/** Blocks that need a registry, so that test/contract/docs.test.ts does not run them. */
+const deploying = readMarkdown("docs/deploying.md");
+
+test("docs/deploying.md: with the packages and the file that it shows, runs are traced", async (t) => {
+  const folder = join(work, "traced");
+  mkdirSync(folder);
+  await npm(folder, "install", manifest.name, "--registry", registryUrl);
+  const [, ...install] = findBlock(deploying, "sh", "npm install @opentelemetry/api").trim().split(" ");
+  await npm(folder, ...install);
+  writeFileSync(join(folder, "agent.ts"), agentSource);
+  writeFileSync(join(folder, "tracing.mjs"), findBlock(deploying, "js", "OTLPTraceExporter"));
+  let received = (_spans: string) => {};
+  const spans = new Promise<string>((resolve) => {
+    received = resolve;
+  });
+  const traces = createServer(async (request, response) => {
+    received(Buffer.concat(await request.toArray()).toString("utf8"));
+    response.end();
+  });
+  const { PATH = "" } = process.env;
+  const env = { PATH, OTEL_EXPORTER_OTLP_ENDPOINT: await listen(t, traces) };
+  const { url } = await serve(t, findBlock(deploying, "sh", "--import ./tracing.mjs"), folder, env);
+  assert.equal((await ask(url, "What is my order status?")).status, 200);
+  assert.match(await within(spans, "the spans"), /execute_tool get_order_status/);
+});
+
+test("docs/deploying.md: a clone is installed and built without Docker", async () => {
+  const folder = join(work, "clone");
+  await run("git", ["clone", "--quiet", REPOSITORY, folder]);
+  const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, ...env } = process.env;
+  await run("bash", ["-ec", findBlock(deploying, "sh", "npm ci --ignore-scripts")], { cwd: folder, env });
+  const { stdout } = await run(process.execPath, ["dist/cli.js", "--version"], { cwd: folder });
+  assert.equal(stdout.trim(), manifest.version);
 });
 
 test("the command is also called parley-agent", async () => {
