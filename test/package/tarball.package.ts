@@ -13,7 +13,7 @@ import { promisify } from "node:util";
 import ts from "typescript-5";
 import { REPOSITORY } from "../support/command.ts";
 import { within } from "../support/deadline.ts";
-import { ask, serve } from "../support/document-commands.ts";
+import { ask, serve, shell } from "../support/document-commands.ts";
 import { listen } from "../support/listen.ts";
 import { findBlock, readMarkdown } from "../support/markdown-file.ts";
 
@@ -251,29 +251,27 @@ test("docs/deploying.md: with the packages and the file that it shows, runs are 
   assert.match(await within(spans, "the spans"), /execute_tool get_order_status/);
 });
 
-test("docs/deploying.md: a clone is installed and built without Docker", async () => {
-  const folder = join(work, "clone");
-  await run("git", ["clone", "--quiet", REPOSITORY, folder]);
-  const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, ...env } = process.env;
-  await run("bash", ["-ec", findBlock(deploying, "sh", "npm ci --ignore-scripts")], { cwd: folder, env });
-  const { stdout } = await run(process.execPath, ["dist/cli.js", "--version"], { cwd: folder });
-  assert.equal(stdout.trim(), manifest.version);
-});
-
 test("the command is also called parley-agent", async () => {
   const { stdout } = await run("npx", ["parley-agent", "--version"], { cwd: project });
   assert.equal(stdout.trim(), manifest.version);
 });
 
-test("the image's steps of npm: an installation without sources, and one of the package with the client of Redis", async () => {
-  const folder = join(work, "docker");
-  mkdirSync(folder);
+test("docs/deploying.md: a clone is built without Docker, and can be installed before its sources are there", async () => {
+  const [install = "", ...rest] = findBlock(deploying, "sh", "npm ci --ignore-scripts").trim().split(" && ");
+  const [, step] = /^RUN (npm ci\b.*)$/m.exec(readMarkdown("examples/deploy/Dockerfile")) ?? [];
+  assert.equal(step, install);
+  const folder = join(work, "clone");
+  await run("git", ["clone", "--quiet", "--no-checkout", REPOSITORY, folder]);
+  await run("git", ["checkout", "HEAD", "package.json", "package-lock.json"], { cwd: folder });
+  await npm(folder, ...install.split(" ").slice(1));
+  await run("git", ["checkout", "HEAD", "."], { cwd: folder });
+  await shell(rest.join(" && "), { cwd: folder });
+  const { stdout } = await run(process.execPath, ["dist/cli.js", "--version"], { cwd: folder });
+  assert.equal(stdout.trim(), manifest.version);
+});
+
+test("the image's step of npm installs the package with the client of Redis", async () => {
   const dockerfile = readMarkdown("examples/deploy/Dockerfile");
-  for (const file of ["package.json", "package-lock.json"]) {
-    cpSync(join(REPOSITORY, file), join(folder, file));
-  }
-  const [, step] = /^RUN npm (ci\b.*)$/m.exec(dockerfile) ?? assert.fail();
-  await npm(folder, ...(step ?? "").split(" "));
   const [, install] = /^RUN npm pack --silent && npm (install .*)$/m.exec(dockerfile) ?? assert.fail();
   const image = join(work, "image");
   const local: Record<string, string> = { "/parley": image, [`./${manifest.name}-*.tgz`]: tarball };
