@@ -6,24 +6,17 @@ export class FileDrop implements ReactiveController {
   isDragging = false;
   readonly #host: ReactiveControllerHost & HTMLElement;
   readonly #onFiles: (files: readonly File[]) => void;
-  #listeners = new AbortController();
 
   constructor(host: ReactiveControllerHost & HTMLElement, onFiles: (files: readonly File[]) => void) {
     this.#host = host;
     this.#onFiles = onFiles;
     host.addController(this);
-  }
-
-  hostConnected(): void {
-    this.#listeners = new AbortController();
-    const { signal } = this.#listeners;
-    this.#host.addEventListener("dragover", (event) => this.#over(event), { signal });
-    this.#host.addEventListener("dragleave", (event) => this.#leave(event), { signal });
-    this.#host.addEventListener("drop", (event) => this.#drop(event), { signal });
+    host.addEventListener("dragover", (event) => this.#over(event));
+    host.addEventListener("dragleave", (event) => this.#leave(event));
+    host.addEventListener("drop", (event) => this.#drop(event));
   }
 
   hostDisconnected(): void {
-    this.#listeners.abort();
     this.isDragging = false;
   }
 

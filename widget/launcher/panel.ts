@@ -217,7 +217,7 @@ export class LauncherPanel extends LitElement {
     `;
   }
 
-  /** Tells the next page whether an answer is expected. */
+  /** Keeps for the next page whether an answer is expected. */
   readonly #leave = (): void => {
     const awaited = this.#launcher.chat?.shadowRoot?.querySelector('[aria-busy="true"]') != null;
     if (awaited !== this.#memory.state.awaited) this.#memory.keep({ awaited });
@@ -260,7 +260,7 @@ export class LauncherPanel extends LitElement {
     this.requestUpdate();
   }
 
-  /** Shows an answer that the person cannot see. A person who has stopped it knows what there is. */
+  /** Shows an answer that has ended behind the closed panel, unless the person has stopped it. */
   readonly #answered = async (event: AgentChatDoneEvent | AgentChatErrorEvent): Promise<void> => {
     if (this.isOpen || ("text" in event && event.finishReason === "stopped")) return;
     const unread = this.#memory.state.unread + 1;

@@ -85,7 +85,7 @@ export class LauncherPreview {
     return cancel ?? this.#onTrigger(DEFAULT_AFTER_MS);
   }
 
-  /** A person who has opened the chat knows it. */
+  /** Shows the page's words, unless the person has opened the chat before. */
   #greet(): void {
     const { open, preview } = this.#memory.state;
     if (open !== undefined || this.isDismissed) return;

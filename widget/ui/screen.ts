@@ -270,7 +270,7 @@ function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: 
   ></agent-chat-key-prompt>`;
 }
 
-/** Brings a reader who has left the end back to it, and says how many answers have ended meanwhile. */
+/** The way back to the end, with the number of answers that have ended out of view. */
 function renderJump(newAnswers: number, { strings, actions }: ChatContext): TemplateResult {
   return html`
     <button type="button" part="jump" class="small-button jump" @click=${() => actions.jumpToEnd()}>

@@ -1,4 +1,4 @@
-/** What is shown of a tool call: its status, its data, and what tells it from others. */
+/** What is shown of a tool call: its status, its data, and what distinguishes it from others. */
 
 import type { TemplateResult } from "lit";
 import type { Strings } from "../i18n/strings.ts";

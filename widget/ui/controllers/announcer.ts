@@ -60,8 +60,8 @@ export class Announcer implements ReactiveController {
   }
 
   /**
-   * A person who browses the page would find the texts a second time, and an alert is said again with whatever shows
-   * the element again.
+   * A person would find the texts a second time while browsing the page, and an alert is said again each time that the
+   * element is shown.
    */
   #drawForAMoment(): void {
     this.#host.requestUpdate();

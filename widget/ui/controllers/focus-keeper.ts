@@ -22,16 +22,9 @@ export class FocusKeeper implements ReactiveController {
   constructor(host: FocusHost) {
     this.#host = host;
     host.addController(this);
-  }
-
-  hostConnected(): void {
-    this.#host.addEventListener("click", this.#beforeClick, { capture: true });
-    this.#host.addEventListener("click", this.#afterClick);
-  }
-
-  hostDisconnected(): void {
-    this.#host.removeEventListener("click", this.#beforeClick, { capture: true });
-    this.#host.removeEventListener("click", this.#afterClick);
+    host.addEventListener("click", () => this.hostUpdate(), { capture: true });
+    // A part may have changed without the element, and the button be gone that was pressed in it.
+    host.addEventListener("click", () => this.#keep());
   }
 
   hostUpdate(): void {
@@ -47,20 +40,12 @@ export class FocusKeeper implements ReactiveController {
       const mayTake = isFirst && !hasChanged ? page && !embed && finePointer.matches : page;
       const hadFocus = this.#hadFocus;
       void updateComplete.then(() => (mayTake || (hadFocus && !this.#hasFocus)) && this.#host.focusComposer());
-    } else if (this.#hadFocus) this.#keep();
+    } else this.#keep();
   }
-
-  readonly #beforeClick = (): void => {
-    this.#hadFocus = this.#hasFocus;
-  };
-
-  /** A part may have changed without the element, and the button be gone that was pressed in it. */
-  readonly #afterClick = (): void => {
-    if (this.#hadFocus) this.#keep();
-  };
 
   /** Gives the text field the focus if what has it now goes. Not where that would open a keyboard. */
   #keep(): void {
+    if (!this.#hadFocus) return;
     void this.#host.updateComplete.then(() => {
       if (!this.#hasFocus && finePointer.matches) this.#host.focusComposer();
     });
