@@ -70,28 +70,23 @@ function geminiSettings(
   settings: ModelSettings,
   quirks: SettingQuirks,
 ): Record<string, unknown> {
-  const { reasoningEffort: effort, extraBody = {} } = settings;
+  const { reasoningEffort, extraBody = {}, ...others } = settings;
+  // Google's scale ends at "high".
+  const effort = reasoningEffort === "xhigh" ? "high" : reasoningEffort;
   const thinks = quirks.thoughts && effort !== "none" && !("reasoning_effort" in extraBody);
   const { extra_body: own, ...body } = extraBody;
-  const ownGoogle = isRecord(own) && isRecord(own.google) ? own.google : {};
+  const ownFields = isRecord(own) ? own : {};
   const google = {
     ...(thinks ? { thinking_config: { ...thinkingDepth(model, effort), include_thoughts: true } } : {}),
     ...(thinks && thoughtTag !== undefined ? { thought_tag_marker: thoughtTag } : {}),
-    ...ownGoogle,
+    ...(isRecord(ownFields.google) ? ownFields.google : {}),
   };
-  const configured = "thinking_config" in google;
-  const { reasoningEffort: _effort, ...others } = settings;
+  const isBeside = effort !== undefined && !("thinking_config" in google);
+  const fields = { ...ownFields, ...(Object.keys(google).length === 0 ? {} : { google }) };
   return {
-    ...plainSettings({ ...(configured ? others : clamped(settings)), extraBody: body }, quirks),
-    ...(own === undefined && Object.keys(google).length === 0
-      ? {}
-      : { extra_body: isRecord(own) || own === undefined ? { ...own, google } : own }),
+    ...plainSettings({ ...others, ...(isBeside ? { reasoningEffort: effort } : {}), extraBody: body }, quirks),
+    ...(Object.keys(fields).length === 0 ? {} : { extra_body: fields }),
   };
-}
-
-/** Google's scale ends at "high". */
-function clamped(settings: ModelSettings): ModelSettings {
-  return settings.reasoningEffort === "xhigh" ? { ...settings, reasoningEffort: "high" } : settings;
 }
 
 /** Models from Gemini 3 on take a level of thinking, and older ones a number of tokens. */
@@ -101,16 +96,13 @@ function takesLevels(model: string): boolean {
   return version === undefined ? /gemini/.test(model) : Number(version) >= 3;
 }
 
-type Effort = Exclude<ModelSettings["reasoningEffort"], "none">;
-
-function thinkingDepth(model: string, effort: Effort | "none"): Record<string, unknown> {
-  if (effort === undefined || effort === "none") return {};
-  if (!takesLevels(model)) return { thinking_budget: BUDGETS[effort] };
-  return { thinking_level: effort === "xhigh" ? "high" : effort };
+function thinkingDepth(model: string, effort: keyof typeof BUDGETS | undefined): Record<string, unknown> {
+  if (effort === undefined) return {};
+  return takesLevels(model) ? { thinking_level: effort } : { thinking_budget: BUDGETS[effort] };
 }
 
 /** What the API itself makes of `reasoning_effort`: https://ai.google.dev/gemini-api/docs/openai */
-const BUDGETS = { minimal: 1024, low: 1024, medium: 8192, high: 24_576, xhigh: 24_576 } as const;
+const BUDGETS = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 } as const;
 
 /** A refusal that the common rules would take for something else; `undefined` for all others. */
 function geminiFailure(label: string, cause: unknown): ApiError | undefined {
@@ -126,11 +118,8 @@ function geminiFailure(label: string, cause: unknown): ApiError | undefined {
     return providerError("provider_auth", detail, { cause });
   }
   if (status !== 429) return undefined;
-  const retryAfter = retryDelay(cause);
-  return providerError("provider_rate_limited", `${label} is getting too many requests right now.`, {
-    cause,
-    ...(retryAfter === undefined ? {} : { retryAfter }),
-  });
+  const detail = `${label} is getting too many requests right now.`;
+  return providerError("provider_rate_limited", detail, { cause, retryAfter: retryDelay(cause) });
 }
 
 /** Google names the wait in the body, as `RetryInfo`; a gateway before it may do so in the header. */
