@@ -1,13 +1,17 @@
 /** The model that is built in: no key, no network, the same answer every time, and honest about it. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { decodedBytes } from "../../protocol/attachments.ts";
+import type { HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
 import { ApiError } from "../../protocol/errors.ts";
-import { assistantMessage, endOfTurn, toHistoryCall } from "../history.ts";
-import type { ModelEvent, ModelRequest, ToolCall } from "../provider.ts";
-import { planDemo } from "./script.ts";
+import { assistantMessage, callsOf, endOfTurn, type FilePart, fileOf, partsOf, toHistoryCall } from "../history.ts";
+import type { ModelEvent, ModelRequest, ToolCall, ToolSpec } from "../provider.ts";
+import { MARKDOWN_SAMPLE } from "./markdown.ts";
+import { chooseCalls, wordsOf } from "./tools.ts";
 
 /** Milliseconds between two words: about the speed of a hosted model. */
 const WORD_MS = 12;
+const SLOW_WORD_MS = 400;
 
 /** Plays what the script plans, word by word. */
 export async function* demoModel(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent[]> {
@@ -43,4 +47,115 @@ export async function* demoModel(request: ModelRequest, signal: AbortSignal): As
 function countWords({ messages }: ModelRequest): number {
   const texts = messages.map(({ content }) => (typeof content === "string" ? content : ""));
   return texts.join(" ").split(/\s+/).filter(Boolean).length;
+}
+
+/** One thing that the demo does; `wordMs` is the pause before each word. */
+type DemoStep =
+  | { type: "text" | "thinking"; text: string; wordMs?: number }
+  | { type: "call"; call: ToolCall }
+  | { type: "fail"; message: string };
+
+const say = (text: string): DemoStep => ({ type: "text", text });
+const think = (text: string): DemoStep => ({ type: "thinking", text });
+
+/** Plans one model turn from the whole conversation; the same conversation gives the same plan. */
+function planDemo({ messages, setup: { tools } }: ModelRequest): DemoStep[] {
+  const results = resultsAtEnd(messages);
+  if (results.length > 0) return [say(summaryOf(messages, results))];
+  const users = messages.filter((message) => message.role === "user");
+  const parts = users.slice(-1).flatMap(partsOf);
+  const text = parts.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+  const files = parts.filter((part) => part.type !== "text");
+  if (files.length > 0) return [say(descriptionOf(files))];
+  if (/\b(?:error|fail)\b/i.test(text)) return ERROR;
+  if (/\bslow(?:ly)?\b/i.test(text)) return SLOW;
+  if (/\b(?:markdown|table|code|long)\b/i.test(text)) return [say(MARKDOWN_SAMPLE)];
+  const calls = chooseCalls(text, tools, messages.length);
+  if (calls.length > 0) return useTools(calls);
+  return /\bthink/i.test(text) ? THOUGHTS : [say(introduction(text, users.length, tools))];
+}
+
+const ERROR: DemoStep[] = [
+  say("You asked for an error, so this answer breaks off here: "),
+  { type: "fail", message: "This is the error that you asked the demo model for." },
+];
+
+const SLOW: DemoStep[] = [
+  {
+    type: "text",
+    wordMs: SLOW_WORD_MS,
+    text: "This answer is slow on purpose: a few words each second, as from a large model under load. You can press Stop at any time. What was said so far stays, and the conversation goes on from there. While you wait, you can already type the next message, scroll back, open a tool call or switch the theme. That is all: thank you for your patience.",
+  },
+];
+
+const THOUGHTS: DemoStep[] = [
+  think(
+    "The user would like to see how reasoning is shown. I have none of my own, since I am a script, but a reasoning model streams its thoughts just like this.\n\nThey arrive before the answer, as events of their own, and are folded away once the answer begins. Now I can answer.",
+  ),
+  say(
+    "What you saw above is how a model's reasoning appears: it streams while the model thinks and folds away when the answer begins. Click **Thinking** to read it again.",
+  ),
+];
+
+function useTools(calls: readonly ToolCall[]): DemoStep[] {
+  const names = [...new Set(calls.map(({ name }) => name))].join(" and ");
+  const times = calls.length > 1 ? `${calls.length} calls, which can run in parallel` : "one call";
+  return [
+    think(`This needs ${names}: ${times}.`),
+    say(calls.length > 1 ? "Let me look these up together." : "Let me look that up."),
+    ...calls.map((call): DemoStep => ({ type: "call", call })),
+  ];
+}
+
+/** The results that the model has not spoken about yet. */
+function resultsAtEnd(messages: readonly HistoryMessage[]): ToolMessage[] {
+  const start = messages.findLastIndex(({ role }) => role !== "tool") + 1;
+  return messages.slice(start).filter((message) => message.role === "tool");
+}
+
+function summaryOf(messages: readonly HistoryMessage[], results: readonly ToolMessage[]): string {
+  const names = new Map(callsOf(messages).map((call) => [call.id, call.function.name]));
+  const rows = results.map(({ tool_call_id: id, content }) => `| \`${names.get(id) ?? id}\` | ${cell(content)} |`);
+  return `Here is what the tools answered:\n\n| Tool | Answer |\n|---|---|\n${rows.join("\n")}\n\nA real model would now tell you what this means. I am only a demo, so I hand it on as it is.`;
+}
+
+function cell(content: string): string {
+  const line = content.replaceAll("|", "\\|").replace(/\s+/g, " ").trim();
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line || "*nothing*";
+}
+
+function descriptionOf(files: readonly FilePart[]): string {
+  const items = files.map((part) => {
+    const { name, mediaType, base64 } = fileOf(part);
+    const title = part.type === "file" ? `**${name}**` : name;
+    return `- ${title}: \`${mediaType}\`, ${decodedBytes(base64).toLocaleString("en")} bytes`;
+  });
+  const [count, them] = files.length === 1 ? ["one file", "it"] : [`${files.length} files`, "them"];
+  return `I received ${count}:\n\n${items.join("\n")}\n\nI am a demo and cannot look inside. A model such as OpenAI's would now read ${them}.`;
+}
+
+function introduction(text: string, turn: number, tools: readonly ToolSpec[]): string {
+  const heard = text.length > 200 ? `${text.slice(0, 200)}…` : text;
+  const count = turn === 1 ? "the first message" : `message ${turn}`;
+  const offers = [
+    ...offersOf(tools),
+    "**Show me Markdown** streams a long answer with code and a table",
+    "**Think about it** shows reasoning",
+    "**Answer slowly** gives you time to press Stop",
+    "**Give me an error** shows a failure and Retry",
+    "Or attach an image or a PDF",
+  ];
+  return `I am Parley's built-in **demo model**: a script that needs no key and no network, not an AI. This is ${count} of our conversation, and you wrote:\n\n> ${heard.replaceAll("\n", "\n> ")}\n\nTry one of these:\n\n${offers.map((offer) => `- ${offer}`).join("\n")}`;
+}
+
+/** At most so many of the agent's tools are named. */
+const MAX_OFFERS = 5;
+
+/** What to write to see the agent's tools at work. */
+function offersOf(tools: readonly ToolSpec[]): string[] {
+  if (tools.some(({ name }) => name === "get_weather")) {
+    return ["**What is the weather in Paris and Tokyo?** runs two tools in parallel"];
+  }
+  const offers = tools.slice(0, MAX_OFFERS).map(({ name }) => `**${wordsOf(name).join(" ")}** runs \`${name}\``);
+  return tools.length > 1 ? [...offers, `**Use your tools** runs all ${tools.length} of them`] : offers;
 }
