@@ -1,6 +1,6 @@
 /** Every text that a person can read or hear, in English. A text that depends on something is a function. */
 
-import type { Failure, FailureCode } from "../session/messages.ts";
+import type { Failure, FailureCode, ToolStatus } from "../session/messages.ts";
 
 export const en = {
   /** A language tag: numbers are written and screen readers pronounce the texts by it. */
@@ -229,4 +229,17 @@ const FAILURES: Partial<Record<FailureCode, TextName>> = {
 /** Why an answer failed: the server's own sentence if it said one, else ours. */
 export function failureText({ code, detail }: Failure, strings: Strings): string {
   return detail || strings[FAILURES[code] ?? "serverError"];
+}
+
+const TOOL_STATUSES = {
+  running: "toolRunning",
+  completed: "toolCompleted",
+  failed: "toolFailed",
+  stopped: "toolStopped",
+  waiting: "toolWaiting",
+} as const satisfies Record<ToolStatus, TextName>;
+
+/** The status of a tool call in words. */
+export function toolStatusText(status: ToolStatus, strings: Strings): string {
+  return strings[TOOL_STATUSES[status]];
 }

@@ -6,7 +6,7 @@ import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/feedback.css";
 import { ChatPart } from "./chat-part.ts";
 import { iconButton, isComposing } from "./controls.ts";
-import { icons } from "./icons.ts";
+import { icon } from "./icons.ts";
 
 /** The text of each reason. */
 const REASONS = {
@@ -18,6 +18,11 @@ const REASONS = {
 
 /** Of the comment, in characters: enough for a person, and not too much for any server. */
 const MAX_COMMENT = 2_000;
+
+const THUMB =
+  "M7.5 11.5H5A1.5 1.5 0 0 0 3.5 13v5A1.5 1.5 0 0 0 5 19.5h2.5zm0 0l3.6-7.3a2 2 0 0 1 2.6 2.5l-.9 2.8h4.9a2.3 2.3 0 0 1 2.2 2.8l-1.1 5.4a2.3 2.3 0 0 1-2.2 1.8H7.5z";
+const thumbUp = icon(THUMB);
+const thumbDown = icon(THUMB, "icon upside-down");
 
 const sheet = sheetOf(styles);
 
@@ -42,10 +47,10 @@ export class FeedbackElement extends ChatPart {
     const { rating, reason, comment } = this.message.feedback ?? {};
     const saidWhy = reason !== undefined || comment !== undefined;
     return html`
-      ${iconButton("rate-up", strings.rateUp, icons.thumbUp, (event) => this.#press("up", event), {
+      ${iconButton("rate-up", strings.rateUp, thumbUp, (event) => this.#press("up", event), {
         pressed: rating === "up",
       })}
-      ${iconButton("rate-down", strings.rateDown, icons.thumbDown, (event) => this.#press("down", event), {
+      ${iconButton("rate-down", strings.rateDown, thumbDown, (event) => this.#press("down", event), {
         pressed: rating === "down",
       })}
       ${saidWhy && !this.isAsking ? html`<span class="thanks">${strings.feedbackThanks}</span>` : nothing}

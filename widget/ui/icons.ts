@@ -1,4 +1,7 @@
-/** Icons on a grid of 24 by 24. They are decoration: the control beside them carries the name. */
+/**
+ * Icons on a grid of 24 by 24: decoration, since the control beside them carries the name. Rare ones are where they are
+ * used.
+ */
 
 import { html, type TemplateResult } from "lit";
 
@@ -7,19 +10,13 @@ export const icon = (path: string, className = "icon"): TemplateResult => html`
   <svg class=${className} viewBox="0 0 24 24" aria-hidden="true"><path d=${path}></path></svg>
 `;
 
-const THUMB =
-  "M7.5 11.5H5A1.5 1.5 0 0 0 3.5 13v5A1.5 1.5 0 0 0 5 19.5h2.5zm0 0l3.6-7.3a2 2 0 0 1 2.6 2.5l-.9 2.8h4.9a2.3 2.3 0 0 1 2.2 2.8l-1.1 5.4a2.3 2.3 0 0 1-2.2 1.8H7.5z";
-
 export const icons = {
   send: icon("M12 19V5m-6.5 6.5L12 5l6.5 6.5"),
   stop: icon("M8.5 6.5h7a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2h-7a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2z", "icon solid"),
   plus: icon("M12 5v14M5 12h14"),
   close: icon("M6.5 6.5l11 11m0-11l-11 11"),
   check: icon("M5 12.8l4.4 4.4L19 7.2"),
-  cross: icon("M7 7l10 10M17 7L7 17"),
-  dash: icon("M7 12h10"),
   alert: icon("M12 8v5m0 3.2v.1M12 3.5a8.5 8.5 0 1 1 0 17a8.5 8.5 0 0 1 0-17z"),
-  chevron: icon("M9.5 6.5L15 12l-5.5 5.5"),
   down: icon("M12 5v14m6.5-6.5L12 19l-6.5-6.5"),
   sun: icon(
     "M12 8a4 4 0 1 1 0 8a4 4 0 0 1 0-8zM12 2.5v2m0 15v2M2.5 12h2m15 0h2M5.3 5.3l1.4 1.4m10.6 10.6l1.4 1.4m0-13.4l-1.4 1.4M6.7 17.3l-1.4 1.4",
@@ -35,11 +32,6 @@ export const icons = {
   ),
   retry: icon("M19.5 4.5v5h-5M19 9.5A7.7 7.7 0 1 0 19.7 13"),
   file: icon("M13.5 3.5H7.5a2 2 0 0 0-2 2v13a2 2 0 0 0 2 2h9a2 2 0 0 0 2-2v-10zm0 0v5h5"),
-  bulb: icon(
-    "M9.5 17.5h5m-4 3h3M12 3.5a6 6 0 0 0-3.7 10.7c.8.7 1.2 1.5 1.2 2.3v1h5v-1c0-.8.4-1.6 1.2-2.3A6 6 0 0 0 12 3.5z",
-  ),
-  thumbUp: icon(THUMB),
-  thumbDown: icon(THUMB, "icon upside-down"),
   /** The agent's mark. */
   spark: icon(
     "M12 2.5c.7 5.3 3.7 8.5 9.5 9.5c-5.8 1-8.8 4.2-9.5 9.5c-.7-5.3-3.7-8.5-9.5-9.5c5.8-1 8.8-4.2 9.5-9.5z",

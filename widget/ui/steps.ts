@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { formatBytes, formatDuration } from "../i18n/format.ts";
+import { toolStatusText } from "../i18n/strings.ts";
 import { copyText } from "../markdown/clipboard.ts";
 import type { Step, ThinkingBlock, ToolBlock } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
@@ -9,10 +10,15 @@ import styles from "../styles/steps.css";
 import { ChatPart } from "./chat-part.ts";
 import { Copier } from "./controllers/copier.ts";
 import { Disclosure } from "./controllers/disclosure.ts";
-import { icons } from "./icons.ts";
-import { formatData, hintOf, LONG_DATA, statusIcon, toolStatus } from "./tool-call.ts";
+import { icon } from "./icons.ts";
+import { formatData, hintOf, LONG_DATA, statusIcons } from "./tool-call.ts";
 
 const sheet = sheetOf(styles);
+
+const bulb = icon(
+  "M9.5 17.5h5m-4 3h3M12 3.5a6 6 0 0 0-3.7 10.7c.8.7 1.2 1.5 1.2 2.3v1h5v-1c0-.8.4-1.6 1.2-2.3A6 6 0 0 0 12 3.5z",
+);
+const chevron = icon("M9.5 6.5L15 12l-5.5 5.5");
 
 const FOLDED_FROM = 3;
 
@@ -65,7 +71,7 @@ export class StepsElement extends ChatPart {
     const failures = this.steps.filter((step) => step.type === "tool" && step.status === "failed").length;
     return renderRow(this.#disclosure, {
       isOpen,
-      icon: statusIcon(this.#status),
+      icon: statusIcons[this.#status],
       name: strings.steps(this.steps.length),
       aside: failures > 0 ? strings.stepsFailed(failures) : undefined,
     });
@@ -112,7 +118,7 @@ class StepElement extends ChatPart {
     const name = isRunning ? strings.thinking : this.#thoughtFor(endedAt - startedAt);
     return html`
       <section part="thinking" class="step">
-        ${renderRow(this.#disclosure, { isOpen, icon: icons.bulb, name, isRunning })}
+        ${renderRow(this.#disclosure, { isOpen, icon: bulb, name, isRunning })}
         <div id=${this.#disclosure.bodyId} class="step-body" ?hidden=${!isOpen}>
           ${
             isOpen
@@ -138,12 +144,12 @@ class StepElement extends ChatPart {
     const isOpen = this.#disclosure.isOpen(modes.tools === "open");
     const row = renderRow(this.#disclosure, {
       isOpen,
-      icon: statusIcon(status),
+      icon: statusIcons[status],
       name: tool,
       // Open, the arguments themselves stand below.
       hint: isOpen ? undefined : hintOf(input),
       isRunning: status === "running",
-      note: toolStatus(status, strings),
+      note: toolStatusText(status, strings),
       aside: durationMs < SHORTEST_DURATION_MS ? undefined : formatDuration(durationMs, strings.lang),
     });
     const outputLabel = status === "failed" ? strings.toolError : strings.toolOutput;
@@ -211,7 +217,7 @@ function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning
       <span class="hint" dir="auto">${hint}</span>
       <span class="visually-hidden">${note}</span>
       ${aside === undefined ? nothing : html`<span class="aside">${aside}</span>`}
-      <span class="chevron">${icons.chevron}</span>
+      <span class="chevron">${chevron}</span>
     </button>
   `;
 }

@@ -1,9 +1,8 @@
 /** What is shown of a tool call: its status, its data, and what distinguishes it from others. */
 
 import type { TemplateResult } from "lit";
-import type { Strings } from "../i18n/strings.ts";
 import type { ToolStatus } from "../session/messages.ts";
-import { icons } from "./icons.ts";
+import { icon, icons } from "./icons.ts";
 
 /** Longer data is shown by its beginning, in characters. The rest would hold up the page. */
 export const LONG_DATA = 20_000;
@@ -11,22 +10,15 @@ export const LONG_DATA = 20_000;
 /** Of the arguments, in characters, in the row of a closed call. */
 const HINT_CHARACTERS = 80;
 
-export function statusIcon(status: ToolStatus): TemplateResult {
-  const { spinner, check, cross, dash } = icons;
-  return { running: spinner, completed: check, failed: cross, stopped: dash, waiting: dash }[status];
-}
+const dash = icon("M7 12h10");
 
-/** The status of a tool call in words. */
-export function toolStatus(status: ToolStatus, strings: Strings): string {
-  const { toolRunning, toolCompleted, toolFailed, toolStopped, toolWaiting } = strings;
-  return {
-    running: toolRunning,
-    completed: toolCompleted,
-    failed: toolFailed,
-    stopped: toolStopped,
-    waiting: toolWaiting,
-  }[status];
-}
+export const statusIcons: Readonly<Record<ToolStatus, TemplateResult>> = {
+  running: icons.spinner,
+  completed: icons.check,
+  failed: icon("M7 7l10 10M17 7L7 17"),
+  stopped: dash,
+  waiting: dash,
+};
 
 /** Distinguishes a call from others of its tool: the words and numbers of its arguments, in one row. */
 export function hintOf(input: string): string {

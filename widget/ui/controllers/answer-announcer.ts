@@ -1,7 +1,6 @@
-import { failureText } from "../../i18n/strings.ts";
+import { failureText, toolStatusText } from "../../i18n/strings.ts";
 import type { AssistantMessage, Message, ToolBlock } from "../../session/messages.ts";
 import type { ChatContext } from "../chat-part.ts";
-import { toolStatus } from "../tool-call.ts";
 import { type Announcer, spokenTexts } from "./announcer.ts";
 
 export interface AnswerAnnouncerOptions {
@@ -45,7 +44,7 @@ export class AnswerAnnouncer {
     for (const { callId, tool, status } of toolCalls(answer)) {
       const isSaid = known.some((call) => call.callId === callId && call.status === status);
       if (isSaid || modes.tools === "hidden") continue;
-      announcer.say(status === "running" ? strings.toolStarted(tool) : `${tool}: ${toolStatus(status, strings)}`);
+      announcer.say(status === "running" ? strings.toolStarted(tool) : `${tool}: ${toolStatusText(status, strings)}`);
     }
   }
 
