@@ -27,49 +27,78 @@ export async function withBody<Value>(
   refuseOtherMedia(req);
   const length = Number(req.headers["content-length"] ?? 0);
   if (length > rules.maxBytes) throw tooLarge(rules.maxBytes);
-  let refuse: (error: ApiError) => void = () => {};
-  const tooSlow = new Promise<never>((_resolve, reject) => {
-    refuse = reject;
-  });
-  const upload = new Upload(rules, rules.address, (error) => refuse(error));
-  whenClosed(res, () => upload.end());
+  const reader = new BodyReader(req, length, rules);
+  whenClosed(res, () => reader.end());
   try {
-    if (length > LARGE_BYTES) await upload.begin();
+    if (length > LARGE_BYTES) await reader.waitForSlot();
     rules.memory.expect(length);
     // The client may wait until the body is wanted.
     if (/^100-continue$/i.test(req.headers.expect ?? "")) res.writeContinue();
-    return await use(await Promise.race([readBody(req, rules, upload), tooSlow]));
+    return await use(await reader.read());
   } finally {
-    upload.end();
+    reader.end();
   }
 }
 
-/** A body in chunks does not say in advance that it is large: it waits for its slot in the middle. @throws ApiError */
-async function readBody(req: IncomingMessage, { maxBytes, memory }: BodyRules, upload: Upload): Promise<Buffer> {
-  const announced = Number(req.headers["content-length"] ?? 0);
-  // Filled as the body arrives: to join the chunks of a large one at its end would hold up everything else.
-  let bytes = Buffer.alloc(0);
-  let size = 0;
-  for await (const chunk of chunksOf(req)) {
-    const next = size + chunk.length;
-    upload.count(chunk.length);
-    if (next > maxBytes) throw tooLarge(maxBytes);
-    // Refused meanwhile, because it came too slowly.
-    if (upload.isEnded) throw cutOff();
-    memory.growTo(next);
-    if (next > LARGE_BYTES) await upload.begin();
-    if (next > bytes.length) {
-      // The announced length is believed where there is a slot: those are few, and an announcement costs a client nothing.
-      const expected = announced > LARGE_BYTES ? announced : 0;
-      const larger = Buffer.allocUnsafeSlow(Math.max(expected, 2 * bytes.length, next));
-      bytes.copy(larger);
-      bytes = larger;
-    }
-    chunk.copy(bytes, size);
-    size = next;
+class BodyReader {
+  readonly #req: IncomingMessage;
+  /** As it was announced; 0 where it was not. */
+  readonly #length: number;
+  readonly #rules: BodyRules;
+  /** Of a large body. */
+  #upload: Upload | undefined;
+  #refuse: (error: unknown) => void = () => {};
+
+  constructor(req: IncomingMessage, length: number, rules: BodyRules) {
+    this.#req = req;
+    this.#length = length;
+    this.#rules = rules;
   }
-  upload.arrived();
-  return bytes.subarray(0, size);
+
+  /** For a large body. @throws ApiError `overloaded` */
+  waitForSlot(): Promise<void> {
+    this.#upload ??= new Upload(this.#rules, this.#rules.address, (error) => this.#refuse(error));
+    return this.#upload.begin();
+  }
+
+  end(): void {
+    this.#upload?.end();
+  }
+
+  read(): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      this.#refuse = reject;
+      this.#collect().then(resolve, reject);
+    });
+  }
+
+  async #collect(): Promise<Buffer> {
+    const { maxBytes, memory } = this.#rules;
+    // Filled as the body arrives: to join the chunks of a large one at its end would hold up everything else.
+    let bytes = Buffer.alloc(0);
+    let size = 0;
+    for await (const chunk of chunksOf(this.#req)) {
+      const next = size + chunk.length;
+      this.#upload?.count(chunk.length);
+      if (next > maxBytes) throw tooLarge(maxBytes);
+      // Refused meanwhile, because it came too slowly.
+      if (this.#upload?.isEnded) throw cutOff();
+      memory.growTo(next);
+      // A body in chunks does not say in advance that it is large.
+      if (next > LARGE_BYTES) await this.waitForSlot();
+      if (next > bytes.length) {
+        // The announced length is believed where there is a slot: those are few, and to announce costs a client nothing.
+        const announced = this.#upload === undefined ? 0 : this.#length;
+        const larger = Buffer.allocUnsafeSlow(Math.max(announced, 2 * bytes.length, next));
+        bytes.copy(larger);
+        bytes = larger;
+      }
+      chunk.copy(bytes, size);
+      size = next;
+    }
+    this.#upload?.arrived();
+    return bytes.subarray(0, size);
+  }
 }
 
 /** A loop that is left early leaves the connection as it is. @throws ApiError for a client that has broken off */

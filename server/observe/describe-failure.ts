@@ -19,6 +19,15 @@ const MAX_CAUSES = 8;
  * `withMessages` adds their words.
  */
 export function describeFailure(error: unknown, withMessages: boolean): string {
+  try {
+    return describe(error, withMessages);
+  } catch {
+    // Anything can be thrown, also what throws when its text is read. The log must not end the server.
+    return `A failure that cannot be described (${typeof error}).`;
+  }
+}
+
+function describe(error: unknown, withMessages: boolean): string {
   if (error instanceof ToolFailure) return [error.message, ...thrownByTool(error.cause)].join("\n  cause: ");
   const lines: string[] = [];
   let isForeign = false;
