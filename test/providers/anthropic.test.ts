@@ -478,10 +478,7 @@ for (const [model, settings, sentence] of [
 ] as const) {
   test(`anthropic/${model} is not started with ${JSON.stringify(settings)}`, async () => {
     const env = { ANTHROPIC_API_KEY: "sk" };
-    await assert.rejects(
-      () => serve(`anthropic/${model}`, env, settings),
-      (error: unknown) => error instanceof ConfigError && sentence.test(error.message),
-    );
+    await assert.rejects(serve(`anthropic/${model}`, env, settings), { name: "ConfigError", message: sentence });
   });
 }
 

@@ -5,7 +5,6 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { ConfigError } from "../../server/errors.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { bedrock, CLAUDE, stream } from "../support/bedrock.ts";
 import { serve } from "../support/chat-servers.ts";
@@ -28,10 +27,7 @@ interface Given {
 }
 
 async function refuses(sentence: RegExp, { env = {}, model = CLAUDE, settings = {} }: Given) {
-  await assert.rejects(
-    () => serve(`bedrock/${model}`, env, settings),
-    (error: unknown) => error instanceof ConfigError && sentence.test(error.message),
-  );
+  await assert.rejects(serve(`bedrock/${model}`, env, settings), { name: "ConfigError", message: sentence });
 }
 
 const TOKEN = { AWS_REGION: "us-east-1", AWS_BEARER_TOKEN_BEDROCK: "key" };

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkAgent } from "../../server/agent/define.ts";
-import { ConfigError } from "../../server/errors.ts";
 import { PROVIDER_ROWS, type ProviderId } from "../../server/providers/index.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { bedrock, stream } from "../support/bedrock.ts";
@@ -16,10 +15,7 @@ const chat = (): UpstreamReply => ({ body: [fixture("chat-completions/text-and-u
 const responses = (): UpstreamReply => ({ body: [fixture("responses/text")] });
 
 async function refuses(model: string, env: Record<string, string | undefined>, sentence: RegExp) {
-  await assert.rejects(
-    () => serve(model, env),
-    (error: unknown) => error instanceof ConfigError && sentence.test(error.message),
-  );
+  await assert.rejects(serve(model, env), { name: "ConfigError", message: sentence });
 }
 
 test("openai/NAME and a bare NAME are OpenAI's Responses API", async () => {
@@ -226,10 +222,10 @@ for (const { settings, takenBy } of CHOICES) {
 }
 
 test("extraBody cannot set store behind the back of the state", async () => {
-  await assert.rejects(
-    resolveFor("openai", { extraBody: { store: false } }),
-    (error: unknown) => error instanceof ConfigError && /^extraBody\.store/.test(error.message),
-  );
+  await assert.rejects(resolveFor("openai", { extraBody: { store: false } }), {
+    name: "ConfigError",
+    message: /^extraBody\.store/,
+  });
 });
 
 const ALL = {

@@ -8,7 +8,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { readSettings } from "../../server/config/settings.ts";
-import { ConfigError } from "../../server/errors.ts";
 import { vertexEndpoint } from "../../server/providers/gemini/vertex.ts";
 import { historyOf, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
@@ -38,10 +37,10 @@ test("vertex: a missing or impossible project or location stops the start and na
     [project, /needs GOOGLE_CLOUD_LOCATION/],
     [{ ...project, GOOGLE_CLOUD_LOCATION: "evil.com/" }, /^GOOGLE_CLOUD_LOCATION must/],
   ] as const) {
-    await assert.rejects(
-      () => serve("vertex/gemini-2.5-flash", { ...env, VERTEX_ACCESS_TOKEN: "t" }),
-      (error: unknown) => error instanceof ConfigError && sentence.test(error.message),
-    );
+    await assert.rejects(serve("vertex/gemini-2.5-flash", { ...env, VERTEX_ACCESS_TOKEN: "t" }), {
+      name: "ConfigError",
+      message: sentence,
+    });
   }
 });
 

@@ -9,10 +9,10 @@ import { MODEL_TAGS, type ThinkTagRule } from "../think-tags.ts";
 export interface ChatDialect {
   readonly thinkTags: ThinkTagRule;
   /**
-   * The extra fields of earlier answers that this API takes back. Absent: all, since a server of which nothing
-   * is known may need any of them; those that it refuses by name are left out of a second try.
+   * The extra fields of earlier answers and their calls that this API takes back. Absent: all, since a server of which
+   * nothing is known may need any of them; those that it refuses by name are left out of a second try.
    */
-  readonly takesBack?: ReplayedFields;
+  readonly takesBack?: ReadonlySet<string>;
   /** What an earlier answer's call without a signature of this API must carry instead. */
   readonly unsignedCall?: Readonly<Record<string, unknown>>;
   /** How an attachment travels. */
@@ -25,12 +25,6 @@ export interface ChatDialect {
   readonly thoughtsRefused?: RegExp;
   /** What only this API's failures mean; `undefined` leaves it to the common rules. */
   readonly explain?: ExplainFailure;
-}
-
-/** Names of fields that go back, on an assistant message and on one of its calls. */
-export interface ReplayedFields {
-  readonly message: ReadonlySet<string>;
-  readonly call: ReadonlySet<string>;
 }
 
 /** What was learned of a server for all conversations. */
@@ -84,7 +78,7 @@ export function ollamaDialect(model: string): ChatDialect {
   return {
     ...PLAIN_DIALECT,
     // The one field beyond OpenAI's that its messages have: openai/openai.go.
-    takesBack: { message: new Set(["reasoning"]), call: new Set() },
+    takesBack: new Set(["reasoning"]),
     explain: (cause) => explainOllama(model, cause),
   };
 }

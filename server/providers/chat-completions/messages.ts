@@ -116,7 +116,7 @@ function sentAssistant(
 ): SentMessage {
   const goesBack = (name: string) =>
     !OF_OTHER_APIS.has(name) &&
-    (rules.dialect.takesBack?.message.has(name) ?? true) &&
+    (rules.dialect.takesBack?.has(name) ?? true) &&
     !rules.quirks.refused.has(name) &&
     (position.usesTools || rules.quirks.wantsReasoning || !OF_TOOL_TURNS.has(name)) &&
     (position.isCurrent || !rules.quirks.dropsSigned || !SIGNED.has(name));
@@ -134,7 +134,7 @@ function sentAssistant(
 
 function sentCalls(calls: readonly HistoryToolCall[], rules: SendRules): SentMessage["tool_calls"] {
   const { takesBack, unsignedCall } = rules.dialect;
-  const goesBack = (name: string) => (takesBack?.call.has(name) ?? true) && !rules.quirks.refused.has(name);
+  const goesBack = (name: string) => (takesBack?.has(name) ?? true) && !rules.quirks.refused.has(name);
   const sent = calls.map(({ id, type, function: { name, arguments: written, ...inner }, ...extra }) => ({
     ...only(extra, goesBack),
     id: sentId(id, rules.quirks),

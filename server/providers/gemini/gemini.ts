@@ -36,7 +36,7 @@ export function geminiDialect(options: GeminiDialectOptions): ChatDialect {
   return {
     thinkTags,
     // Anything else is refused: "Unknown name".
-    takesBack: { message: new Set(["extra_content"]), call: new Set(["extra_content"]) },
+    takesBack: new Set(["extra_content"]),
     ...(takesLevels(model) ? { unsignedCall: UNSIGNED_CALL } : {}),
     part: imagePart,
     parameters: geminiSchema,
