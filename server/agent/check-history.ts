@@ -29,20 +29,33 @@ export function checkHistory(value: unknown, limits: HistoryLimits): HistoryMess
   return history;
 }
 
+/** Numbers, texts, arrays and objects that one item may hold on average: far above what any provider sends. */
+const VALUES_PER_ITEM = 100;
+
+/** Walks the history once, without recursion, and stops where it is too large. */
 function refuseLargeHistory(history: readonly unknown[], { maxHistoryItems, maxHistoryBytes }: HistoryLimits): void {
   const items = history.reduce((sum: number, message) => sum + 1 + itemsIn(message), 0);
   if (items > maxHistoryItems) {
     throw tooLarge(`holds ${items} messages and parts; at most ${maxHistoryItems} are`);
   }
-  if (bytesIn(history) > maxHistoryBytes) throw tooLarge(`is larger than the ${maxHistoryBytes} bytes that are`);
-}
-
-/** `PARLEY_MAX_JSON_DEPTH` bounds the recursion, and `parseJson` the number of values. */
-function bytesIn(value: unknown): number {
-  if (typeof value === "string") return Buffer.byteLength(value);
-  if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + bytesIn(item), 0);
-  if (!isRecord(value)) return 0;
-  return Object.entries(value).reduce((sum, [key, field]) => sum + key.length + bytesIn(field), 0);
+  let values = maxHistoryItems * VALUES_PER_ITEM;
+  let bytes = maxHistoryBytes;
+  const open: unknown[] = [...history];
+  while (open.length > 0) {
+    const value = open.pop();
+    values--;
+    if (typeof value === "string") bytes -= Buffer.byteLength(value);
+    else if (Array.isArray(value)) {
+      for (const item of value) open.push(item);
+    } else if (typeof value === "object" && value !== null) {
+      for (const [key, field] of Object.entries(value)) {
+        bytes -= key.length;
+        open.push(field);
+      }
+    }
+    if (bytes < 0) throw tooLarge(`is larger than the ${maxHistoryBytes} bytes that are`);
+    if (values < 0) throw tooLarge("holds more values than are");
+  }
 }
 
 function itemsIn(message: unknown): number {
