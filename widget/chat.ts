@@ -5,10 +5,13 @@ import { AgentChat } from "./element/agent-chat.ts";
 import { warmUpLexer } from "./markdown/lexer.ts";
 import { MarkdownText } from "./markdown/markdown-text.ts";
 import { MessageElement } from "./ui/message.ts";
+import { StepElement, StepsElement } from "./ui/steps.ts";
 
 /** The parts come first, so that the chat finds them when it is drawn. */
 const elements: Record<string, CustomElementConstructor> = {
   "agent-chat-markdown": MarkdownText,
+  "agent-chat-step": StepElement,
+  "agent-chat-steps": StepsElement,
   "agent-chat-message": MessageElement,
   "agent-chat-composer": Composer,
   "agent-chat": AgentChat,

@@ -14,9 +14,7 @@ const { en, stringsOf } = await import("../../widget/i18n/strings.ts");
 await import("../../widget/chat.ts");
 const { MessageElement } = await import("../../widget/ui/message.ts");
 const { PiecewiseDrawing, renderMessages } = await import("../../widget/ui/message-list.ts");
-const { loadPart } = await import("../../widget/ui/lazy-parts.ts");
 const { partsComplete } = await import("../../widget/ui/chat-part.ts");
-await loadPart("agent-chat-steps");
 
 const ACTIONS = new Proxy({}, { get: () => () => {} }) as ChatContext["actions"];
 

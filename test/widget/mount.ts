@@ -4,7 +4,6 @@ import "./browser-globals.ts";
 import type { TestContext } from "node:test";
 
 await import("../../widget/chat.ts");
-await (await import("../../widget/ui/lazy-parts.ts")).loadPart("agent-chat-steps");
 export const { AgentChat } = await import("../../widget/element/agent-chat.ts");
 export type AgentChat = InstanceType<typeof AgentChat>;
 

@@ -13,6 +13,7 @@ import composerStyles from "../styles/composer.css";
 import markdownStyles from "../styles/markdown.css";
 import messageStyles from "../styles/message.css";
 import screenStyles from "../styles/screen.css";
+import stepsStyles from "../styles/steps.css";
 import tokenStyles from "../styles/tokens.css";
 import { type ChatActions, type ChatContext, type ChatModes, partsComplete } from "../ui/chat-part.ts";
 import { Announcer } from "../ui/controllers/announcer.ts";
@@ -64,9 +65,15 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   };
 
   /** In the order in which they win over each other. */
-  static override styles = [tokenStyles, baseStyles, screenStyles, messageStyles, markdownStyles, composerStyles].map(
-    unsafeCSS,
-  );
+  static override styles = [
+    tokenStyles,
+    baseStyles,
+    screenStyles,
+    messageStyles,
+    stepsStyles,
+    markdownStyles,
+    composerStyles,
+  ].map(unsafeCSS);
 
   /**
    * The server of elements without the attribute `server`: the one that the script was loaded from. Empty if that is

@@ -7,8 +7,6 @@ const PARTS = {
   "agent-chat-feedback": lazy(async () => (await import("./feedback.ts")).FeedbackElement),
   /** The form that asks for a key. */
   "agent-chat-key-prompt": lazy(async () => (await import("./key-prompt.ts")).KeyPromptElement),
-  /** Thoughts and tool calls. */
-  "agent-chat-steps": lazy(async () => (await import("./steps.ts")).StepsElement),
   /** The bar below files that are being sent. */
   "agent-chat-upload": lazy(async () => (await import("./upload.ts")).UploadElement),
 };

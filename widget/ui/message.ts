@@ -76,9 +76,7 @@ export class MessageElement extends ChatPart {
   protected override willUpdate(): void {
     const { message, context } = this;
     if (context.modes.feedback) void loadPartEventually("agent-chat-feedback");
-    if (message.role === "user") return;
-    this.#drawings.update(message, context.toolRenderers);
-    if (message.blocks.some(({ type }) => type !== "text")) void loadPartEventually("agent-chat-steps");
+    if (message.role === "assistant") this.#drawings.update(message, context.toolRenderers);
   }
 
   protected override render(): TemplateResult {

@@ -1,19 +1,15 @@
-/** Thoughts and tool calls. Loaded with the first of them. */
+/** Thoughts and tool calls. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { formatBytes, formatDuration } from "../i18n/format.ts";
 import { toolStatusText } from "../i18n/strings.ts";
 import { copyText } from "../markdown/clipboard.ts";
 import type { Step, ThinkingBlock, ToolBlock } from "../session/messages.ts";
-import { adoptSheet, sheetOf } from "../styles/adopt.ts";
-import styles from "../styles/steps.css";
 import { ChatPart } from "./chat-part.ts";
 import { Copier } from "./controllers/copier.ts";
 import { Disclosure } from "./controllers/disclosure.ts";
 import { icon } from "./icons.ts";
 import { formatData, hintOf, LONG_DATA, statusIcons } from "./tool-call.ts";
-
-const sheet = sheetOf(styles);
 
 const bulb = icon(
   "M9.5 17.5h5m-4 3h3M12 3.5a6 6 0 0 0-3.7 10.7c.8.7 1.2 1.5 1.2 2.3v1h5v-1c0-.8.4-1.6 1.2-2.3A6 6 0 0 0 12 3.5z",
@@ -45,11 +41,6 @@ export class StepsElement extends ChatPart {
   /** Whether another step may follow. */
   isLive = false;
   readonly #disclosure = new Disclosure(this, () => this.isLive);
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    adoptSheet(this, sheet);
-  }
 
   protected override render(): TemplateResult {
     const { steps } = this;
@@ -97,7 +88,7 @@ export class StepsElement extends ChatPart {
 }
 
 /** A thought, or a tool call, in a row that opens. */
-class StepElement extends ChatPart {
+export class StepElement extends ChatPart {
   static override properties = { step: { attribute: false } };
   step!: Step;
   /** Labels of long data that is shown to its end. */
@@ -221,5 +212,3 @@ function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning
     </button>
   `;
 }
-
-if (!customElements.get("agent-chat-step")) customElements.define("agent-chat-step", StepElement);
