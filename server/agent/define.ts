@@ -222,7 +222,7 @@ const FOREIGN_NAMES: Readonly<Record<string, readonly string[]>> = {
   instructions: ["system", "systemPrompt", "system_prompt", "prompt"],
   maxOutputTokens: ["max_tokens", "maxTokens"],
   maxTurns: ["maxSteps"],
-  parameters: ["inputSchema", "schema"],
+  parameters: ["params", "args", "inputSchema", "input_schema", "schema"],
   execute: ["handler", "run"],
 };
 

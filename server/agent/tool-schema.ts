@@ -98,6 +98,8 @@ export interface ParameterSchema {
 export function readParameters(parameters: unknown): ParameterSchema {
   if (isStandardSchema(parameters)) return fromStandardSchema(parameters);
   if (isJsonSchemaOfObject(parameters)) return fromJsonSchema(parameters);
+  const type = isRecord(parameters) ? parameters.type : undefined;
+  if (type !== undefined) throw new Error(`must have the type "object", but has ${JSON.stringify(type)}`);
   throw new Error('must be a zod object or a JSON Schema of an object, such as { type: "object", properties: {} }');
 }
 

@@ -111,24 +111,35 @@ async function settled<Value>(loading: Promise<Value>, name: string): Promise<Va
     giveUp = reject;
   });
   const onIdle = () => giveUp(new Error("it awaits a promise that never settles."));
+  const onExit = () => {
+    process.stderr.write(`parley: ${name}, or a file that it imports, ended the process while it was loaded.\n`);
+    process.exitCode = 1;
+  };
   process.once("beforeExit", onIdle);
   process.once("unhandledRejection", giveUp);
+  process.once("exit", onExit);
   try {
     return await Promise.race([loading, failed]);
   } finally {
     clearTimeout(timer);
     process.off("beforeExit", onIdle);
     process.off("unhandledRejection", giveUp);
+    process.off("exit", onExit);
   }
 }
 
-/** Where in the project's own files an error was thrown, innermost first: `file:line:column`, relative to the folder. */
+/**
+ * Where in the project's own files an error was thrown, innermost first: `file:line`, relative to the folder. Columns are those of
+ * the compiled code.
+ */
 function framesIn(folder: string, error: unknown): string[] {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
-  const places = stack.matchAll(/^\s+at .*?(?:file:\/\/)?(\/[^():]+|[A-Za-z]:[^():]+):(\d+):(\d+)\)?$/gm);
-  return [...places].flatMap(([, path = "", line, column]) => {
+  const places = stack.matchAll(
+    /^\s+at (?:.*\()?(?:async )?(?:file:\/\/)?(\/[^():]+|[A-Za-z]:[\\/][^():]+):(\d+):\d+\)?$/gm,
+  );
+  return [...places].flatMap(([, path = "", line]) => {
     const own = relative(folder, path);
-    return own.startsWith("..") || own.includes("node_modules") || isAbsolute(own) ? [] : [`${own}:${line}:${column}`];
+    return own.startsWith("..") || own.includes("node_modules") || isAbsolute(own) ? [] : [`${own}:${line}`];
   });
 }
 
@@ -139,5 +150,7 @@ function firstProblem(error: unknown): string {
   if (place !== undefined) return `${basename(place)}: ${problem}`;
   // Where the compiled code calls an import, it is `(0, _package.name)`.
   const plain = message.replace(/\(0 ?, _\w+\.(\w+)\)/g, "$1");
-  return plain.split("\n", 1)[0] || "it threw an error without a message.";
+  const [, missing] = /^Cannot find (?:module|package) '((?:@[^'/]+\/)?[^'./@][^'/]*)/.exec(message) ?? [];
+  const advice = missing === undefined ? "" : `. Run in the agent's folder: npm install ${missing}`;
+  return `${plain.split("\n", 1)[0] || "it threw an error without a message."}${advice}`;
 }

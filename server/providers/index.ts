@@ -3,6 +3,7 @@
  * config/settings.ts; one with an API of its own is a folder, too.
  */
 
+import { nearestName } from "../config/nearest-name.ts";
 import { checkSettings, type ProviderSettingKey, type Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
 import { ALL_MEDIA_TYPES, type MediaType } from "../protocol/attachments.ts";
@@ -197,9 +198,18 @@ function isProviderId(id: string): id is ProviderId {
 }
 
 function guess(model: string): string {
+  const [given = "", name] = model.split(/\/(.*)/s);
   // What models are called elsewhere.
   const id = /^google\/|^gemini-/.test(model) ? "gemini" : /^claude-/.test(model) ? "anthropic" : undefined;
-  return id === undefined ? "" : ` Did you mean "${id}/${model.slice(model.indexOf("/") + 1)}"?`;
+  if (id !== undefined) return didYouMean(`${id}/${name ?? given}`);
+  if (/^gpt\d/.test(model)) return didYouMean(`openai/${model.replace("gpt", "gpt-")}`);
+  const near = nearestName(given, Object.keys(PROVIDERS), name === undefined ? 1 : 2);
+  if (near === undefined) return "";
+  return didYouMean(near === "demo" ? near : `${near}/${name ?? "NAME"}`);
+}
+
+function didYouMean(model: string): string {
+  return ` Did you mean "${model}"?`;
 }
 
 function knownForms(): string {

@@ -219,5 +219,7 @@ export function requireSetting(
 ): string {
   const value = settings[key];
   if (value !== "") return value;
-  throw new ConfigError(`model "${id}/${model}" needs ${SETTINGS[key].name}: set it to ${meaning}.`);
+  throw new ConfigError(
+    `model "${id}/${model}" needs ${SETTINGS[key].name}: set it to ${meaning}, in the environment or in .env beside agent.ts.`,
+  );
 }

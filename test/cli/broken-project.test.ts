@@ -43,11 +43,16 @@ const BROKEN: [name: string, files: Record<string, string>, sentence: RegExp][] 
   ],
   ["a syntax error in JavaScript", { "agent.mjs": "export default {{;" }, /agent\.mjs/],
   ["a missing import", { "agent.ts": "import './gone.ts'; export default {};" }, /gone\.ts/],
-  ["a missing package", { "agent.ts": "import 'no-such-package'; export default {};" }, /no-such-package/],
+  [
+    "a missing package",
+    { "agent.ts": "import 'no-such-package'; export default {};" },
+    /Run in the agent's folder: npm install no-such-package\n/,
+  ],
   ["an error while it loads", { "agent.ts": "throw new Error('No database');" }, /No database/],
   ["an exception that is no error", { "agent.ts": "throw 'oops';" }, /oops/],
   ["no default export", { "agent.ts": "export const agent = {};" }, /nothing is exported as default/],
   ["an agent that is none", { "agent.ts": "export default { model: 'demo' };" }, /agent\.ts: name is missing/],
+  ["a process.exit", { "agent.ts": "process.exit(0);" }, /agent\.ts, or a file that it imports, ended the process/],
   ["an await that never ends", { "agent.ts": "await new Promise(() => {}); export default {};" }, /agent\.ts/],
   [
     "a setting in .env that is wrong",
@@ -66,7 +71,7 @@ for (const [name, files, sentence] of BROKEN) {
     const folder = temporaryProject(t, files);
     const { code, stdout, stderr } = await run(["start", folder, "--port", "0"]);
     assert.match(stderr, sentence);
-    assert.match(stderr, /^parley: [^\n]+\n(?: {4}at [\w./]+:\d+:\d+\n)*$/, "one line, and places in the project");
+    assert.match(stderr, /^parley: [^\n]+\n(?: {4}at [\w./]+:\d+\n)*$/, "one line, and places in the project");
     assert.doesNotMatch(stderr, /node:internal|node_modules/);
     assert.deepEqual([code, stdout], [1, ""]);
   });
@@ -82,7 +87,7 @@ test("an error while a project loads names file and line, and the project's own 
   const { code, stderr } = await run(["start", folder, "--port", "0"]);
   assert.match(
     stderr,
-    /agent\.ts cannot be loaded: No database at localhost:5432\n {4}at lib\/db\.ts:4:\d+\n {4}at agent\.ts:4:\d+\n$/,
+    /agent\.ts cannot be loaded: No database at localhost:5432\n {4}at lib\/db\.ts:4\n {4}at agent\.ts:4\n$/,
   );
   assert.equal(code, 1);
 });
@@ -157,6 +162,7 @@ const WRONG_AGENTS: [name: string, exported: unknown, sentence: RegExp][] = [
     withTool({ parameters: { type: "object", properties: { city: { anyOf: [{ type: "string", required: true }] } } } }),
     /\/properties\/city\/anyOf\/0\/required/,
   ],
+  ["a tool whose schema is of something else", withTool({ parameters: { type: "objekt" } }), /but has "objekt"/],
   ["two tools of one name", exporting({ tools: [TOOL, TOOL] }), /Two tools are named "t"/],
 ];
 
@@ -178,6 +184,9 @@ const WRONG_MODELS: [name: string, model: string, env: Record<string, string>, s
   ],
   ["a name of Google", "google/gemini-3-flash", {}, /Did you mean "gemini\/gemini-3-flash"\?/],
   ["a bare name that is not OpenAI's", "llama3", {}, /names no known provider/],
+  ["a bare name of OpenAI without its hyphen", "gpt5", {}, /Did you mean "openai\/gpt-5"\?/],
+  ["the demo in capitals", "Demo", {}, /Did you mean "demo"\?/],
+  ["a misspelt provider", "anthropc/claude-sonnet-5", {}, /Did you mean "anthropic\/claude-sonnet-5"\?/],
   ["an unknown provider", "nobody/m", {}, /"nobody\/m" names no known provider/],
   ["a base URL that is none", "litellm/m", { LITELLM_BASE_URL: "localhost" }, /LITELLM_BASE_URL must be an http/],
 ];

@@ -88,8 +88,15 @@ test("a tool of the project runs, with its relative imports, zod from its own no
   });
   symlinkSync(join(process.cwd(), "node_modules/zod"), join(folder, "node_modules/zod"));
   const { url } = await start(t, [folder]);
-  const answer = await post({ url }, { message: "The price of Tea please", stream: false });
-  assert.match(JSON.parse(await answer.text()).response, /TEA costs 5/);
+  // The demo model takes names, numbers and quotations as arguments.
+  for (const [product, priced] of [
+    ["Tea", "TEA"],
+    ['"green tea"', "GREEN TEA"],
+    ["A-4711", "A-4711"],
+  ]) {
+    const answer = await post({ url }, { message: `The price of ${product} please`, stream: false });
+    assert.match(JSON.parse(await answer.text()).response, new RegExp(`"${priced} costs 5|\\| ${priced} costs 5`));
+  }
 });
 
 test(".env is read before the agent, does not override what is set, and its keys stay out of the output", async (t) => {

@@ -8,7 +8,7 @@ const FILLERS = new Set(["get", "set", "list", "find", "the", "of", "a", "to", "
 
 /**
  * Calls every tool of which the message says a word ("weather" for `get_weather`), or all for the word
- * "tools". Capitalised words of the message fill text arguments; a tool that takes one gets a call for each.
+ * "tools". Names, numbers and quotations of the message fill text arguments; a tool that takes one gets a call for each.
  */
 export function chooseCalls(text: string, tools: readonly ToolSpec[], turn: number): ToolCall[] {
   const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
@@ -32,9 +32,10 @@ export function wordsOf(name: string): string[] {
     .filter((word) => word !== "");
 }
 
-/** Capitalised words, but for those that begin a sentence. */
+/** What is in quotation marks, words with a digit, and capitalised words but for those that begin a sentence. */
 function properNames(text: string): string[] {
-  return [...text.matchAll(/(?<![.!?]\s*|^\s*)\p{Lu}\p{Ll}+/gu)].map(([name]) => name);
+  const found = text.matchAll(/["“„]([^"“”]+)["“”]|[\p{L}\d-]*\d[\p{L}\d-]*|(?<![.!?]\s*|^\s*)\p{Lu}\p{Ll}+/gu);
+  return [...found].map(([name, quoted]) => quoted ?? name);
 }
 
 function argumentsFor(tool: ToolSpec, names: readonly string[]): Record<string, unknown>[] {
