@@ -242,7 +242,7 @@ for (const [name, source, sentence] of [
     assert.match(stderr, sentence);
     assert.match(
       stderr,
-      /^parley: [^\n]+\n(?: {4}at agent\.ts:\d+:\d+\n)*$/,
+      /^parley: [^\n]+\n(?: {4}at agent\.ts:\d+\n)*$/,
       "the project's own places, and no others",
     );
   });

@@ -116,7 +116,7 @@ function resultsAtEnd(messages: readonly HistoryMessage[]): ToolMessage[] {
 function summaryOf(messages: readonly HistoryMessage[], results: readonly ToolMessage[]): string {
   const names = new Map(callsOf(messages).map((call) => [call.id, call.function.name]));
   const rows = results.map(({ tool_call_id: id, content }) => `| \`${names.get(id) ?? id}\` | ${cell(content)} |`);
-  return `Here is what the tools answered:\n\n| Tool | Answer |\n|---|---|\n${rows.join("\n")}\n\nA real model would understand your message, and now tell you what this means. I am only a demo: as arguments I take names, numbers and quotations of your message, else the schema's \`examples\`.`;
+  return `Here is what the tools answered:\n\n| Tool | Answer |\n|---|---|\n${rows.join("\n")}\n\nA real model would now tell you what this means. I am only a demo, so I hand it on as it is.`;
 }
 
 function cell(content: string): string {
