@@ -41,7 +41,7 @@ const CONNECT_MS = 2000;
 /** How often a Redis that was away is tried. */
 const RETRY_MS = 1000;
 
-/** A connection on which nothing comes for so long is dead, although nobody has closed it: it is made anew. */
+/** A connection that is silent for so long is dead, even if it was not closed: it is made anew. */
 const SILENCE_MS = 5000;
 
 /** Redis is away: what was asked of it has to be done in this process alone. */

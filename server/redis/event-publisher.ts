@@ -15,7 +15,7 @@ export interface PublisherOptions {
 export interface PublishedRunOptions {
   /** The stream of events. */
   stream: string;
-  /** The key that says who has the run's name, and what it holds while that is this process. */
+  /** The key of the run's name, and what it holds while this process has the name. */
   claimKey: string;
   claim: string;
   /** The channel that readers elsewhere listen to. */

@@ -135,7 +135,7 @@ export class RedisRunStore implements RunStore {
       const keys = [this.#keys.claim(key), this.#keys.events(token)];
       await this.#orAlone(() => this.#redis.script(DELETE, keys, [claim, this.#keys.news(token)]), undefined);
     }
-    // What Redis has not taken by now, nobody will read.
+    // What Redis has not taken by now will not be read.
     events.close();
   }
 

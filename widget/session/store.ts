@@ -159,7 +159,7 @@ export function fromRow(row: Row | undefined): StoredConversation | undefined {
   if (row?.version !== VERSION) return undefined;
   const { version: _, state, ...rest } = row;
   if (state) return { ...rest, state };
-  // The agent knows nothing of it, and without the state there is no telling what an earlier one began with.
+  // The agent knows nothing of it, and without the state it is not known what an earlier one began with.
   const lastAnswer = rest.messages.findLast(({ role }) => role === "assistant");
   const messages = rest.messages.map((message) => {
     if (message.role === "user") return { ...message, stateBefore: undefined };
