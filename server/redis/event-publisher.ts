@@ -115,7 +115,9 @@ export class EventPublisher {
         run.close();
         run.options.onTaken();
       }
-      if (run.isWritten) this.#unwritten.delete(run);
+      this.#unwritten.delete(run);
+      // Behind the others, whose turn it is now.
+      if (!run.isWritten) this.#unwritten.add(run);
     }
   }
 }

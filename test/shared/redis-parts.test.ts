@@ -63,6 +63,33 @@ test("a caller that goes away while Redis is asked does not wait on, and keeps n
   assert.ok(performance.now() - startedAt < 1000);
 });
 
+test("runs that have more to write each time do not keep others from being written", async () => {
+  const written = new Set<string>();
+  const token = (id: number): NumberedEvent => ({ type: "token", data: "x", id });
+  let last = 1;
+  // While a command is under way, the runs before the others have said more, and it is time to write that, too.
+  const busy = {
+    async script(_source: string, keys: readonly string[]): Promise<number[]> {
+      for (const [index, key] of keys.entries()) if (index % 2 === 0) written.add(key);
+      if (last < 20) {
+        last++;
+        for (const run of runs.slice(0, 100)) run.add([token(last)]);
+        void publisher.flush();
+      }
+      rounds.push(written.size);
+      return [];
+    },
+  } as unknown as RedisConnection;
+  const rounds: number[] = [];
+  const publisher = new EventPublisher(busy, { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 });
+  const runs = Array.from({ length: 150 }, (_, index) =>
+    publisher.open({ stream: `stream ${index}`, claimKey: "claim", claim: "mine", news: "news", onTaken: () => {} }),
+  );
+  for (const run of runs) run.add([token(1)]);
+  await publisher.flush();
+  assert.deepEqual(rounds.slice(0, 2), [100, 150]);
+});
+
 test("what is written to Redis a second time drives no older events out", OPTIONS, async (t) => {
   const redis = await startRedis(t);
   const connection = await connected(t, redis);
