@@ -182,8 +182,13 @@ async function authenticate(
 /** The answer has been given: a client that does not take the rest of it is disconnected. */
 function disconnectIfStuck(res: ServerResponse, sendMs: number): void {
   if (!res.writableEnded || res.writableFinished || res.destroyed) return;
-  const stopClock = limitSending(res, sendMs, () => disconnect(res.socket));
-  res.once("close", stopClock);
+  const startClock = () => {
+    const stopClock = limitSending(res, sendMs, () => disconnect(res.socket));
+    res.once("close", stopClock);
+  };
+  // An answer that waits behind another one gets the connection later.
+  if (res.socket === null) res.once("socket", startClock);
+  else startClock();
 }
 
 /** Records a request when its answer is closed, and a WebSocket when its connection is. */

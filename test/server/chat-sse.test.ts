@@ -237,6 +237,42 @@ for (const stream of [true, false]) {
   });
 }
 
+test("an answer that waited behind another one does not wait for ever for its reader", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const first = gate();
+  const turns = [
+    [say("A"), wait(first.opened)],
+    Array.from({ length: 72 }, () => say("x".repeat(64 * 1024))),
+  ];
+  const env = { PARLEY_SEND_SECONDS: "5", PARLEY_DRAIN_SECONDS: "1000" };
+  const server = await startServer(t, { turns, env, stateKind: "previous_response_id" });
+  let asked = server.model.nextAsked();
+  const raw = await postDeaf(t, server, { message: "Hi", stream: true });
+  await asked;
+  asked = server.model.nextAsked();
+  await raw.write(...post11(JSON.stringify({ message: "Hi", stream: false })));
+  await asked;
+  const passMinute = async () => {
+    for (let second = 0; second < 60; second++) {
+      t.mock.timers.tick(1000);
+      await fetch(`${server.url}/health`).catch(() => {});
+    }
+  };
+  await passMinute();
+  first.open();
+  let isClosed = false;
+  const closed = server.close().then(() => {
+    isClosed = true;
+  });
+  await passMinute();
+  const wasCut = isClosed;
+  // A failed test must not wait for a client that never reads.
+  raw.socket.destroy();
+  t.mock.timers.tick(2_000_000);
+  assert.ok(wasCut, "the client was cut");
+  await closed;
+});
+
 test("a reader that takes nothing does not hold up another, and is cut when the run leaves it behind", async (t) => {
   const run = newRun();
   const piece = "x".repeat(64 * 1024);
