@@ -367,6 +367,12 @@ test("what must hold all at once is one schema", () => {
   });
 });
 
+test("the elements of an array are those of the part that names them", () => {
+  const array = { type: "array", items: { type: "string" } };
+  const schema = { type: "array", allOf: [{ $ref: "#/$defs/tags" }], $defs: { tags: array } };
+  assert.deepEqual(geminiSchema(schema), array);
+});
+
 test("definitions by the older name are followed, and no name finds what every object has", () => {
   const schema = {
     type: "object",

@@ -83,8 +83,11 @@ function translateAll({ allOf, ...beside }: Readonly<Schema>, context: Context):
   const fieldsOf = (part: Schema) => Object.entries(isRecord(part.properties) ? part.properties : {});
   const properties = parts.flatMap(fieldsOf);
   const required = new Set(parts.flatMap((part) => (Array.isArray(part.required) ? part.required : [])));
+  // A part that says nothing of an array's elements has `{}` for them.
+  const items = parts.map((part) => part.items).findLast((own) => isRecord(own) && Object.keys(own).length > 0);
   const joined = {
     ...Object.fromEntries(parts.flatMap((part) => Object.entries(part))),
+    ...(items === undefined ? {} : { items }),
     ...(properties.length === 0 ? {} : { properties: Object.fromEntries(properties) }),
     ...(required.size === 0 ? {} : { required: [...required] }),
   };
