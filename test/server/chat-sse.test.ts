@@ -240,10 +240,7 @@ for (const stream of [true, false]) {
 test("an answer that waited behind another one does not wait for ever for its reader", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const first = gate();
-  const turns = [
-    [say("A"), wait(first.opened)],
-    Array.from({ length: 72 }, () => say("x".repeat(64 * 1024))),
-  ];
+  const turns = [[say("A"), wait(first.opened)], Array.from({ length: 72 }, () => say("x".repeat(64 * 1024)))];
   const env = { PARLEY_SEND_SECONDS: "5", PARLEY_DRAIN_SECONDS: "1000" };
   const server = await startServer(t, { turns, env, stateKind: "previous_response_id" });
   let asked = server.model.nextAsked();
