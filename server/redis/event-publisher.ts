@@ -44,6 +44,8 @@ export class EventPublisher {
   readonly #unwritten = new Set<PublishedRun>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
+  /** The command that is under way, or was the last one. */
+  #command: Promise<void> | undefined;
 
   constructor(redis: RedisConnection, options: PublisherOptions) {
     this.#redis = redis;
@@ -64,6 +66,12 @@ export class EventPublisher {
     return this.#writing;
   }
 
+  /** Writes the events of this run. Resolves when Redis has them, or is away: others may have more to write all the time. */
+  async finish(run: PublishedRun): Promise<void> {
+    void this.flush();
+    while (!run.isWritten && this.#writing !== undefined) await this.#command?.catch(() => {});
+  }
+
   #gather(run: PublishedRun): void {
     this.#unwritten.add(run);
     if (run.isEnded) void this.flush();
@@ -74,7 +82,10 @@ export class EventPublisher {
     // `flush` must know of this promise before it ends.
     await undefined;
     try {
-      for (let runs = this.#nextRuns(); runs.length > 0; runs = this.#nextRuns()) await this.#writeBatches(runs);
+      for (let runs = this.#nextRuns(); runs.length > 0; runs = this.#nextRuns()) {
+        this.#command = this.#writeBatches(runs);
+        await this.#command;
+      }
     } catch {
       // Redis is away. What waits is written when it is there again.
       if (this.#unwritten.size > 0) this.#timer ??= setTimeout(() => void this.flush(), RETRY_MS).unref();

@@ -129,7 +129,7 @@ export class RedisRunStore implements RunStore {
     this.#named.delete(key);
     const { events, claim, token } = named;
     // Of a run that was answered to its end, Redis keeps the events, also when this process stops.
-    if (events.isEnded) await this.#publisher.flush();
+    if (events.isEnded) await this.#publisher.finish(events);
     else {
       events.close();
       const keys = [this.#keys.claim(key), this.#keys.events(token)];

@@ -90,6 +90,39 @@ test("runs that have more to write each time do not keep others from being writt
   assert.deepEqual(rounds.slice(0, 2), [100, 150]);
 });
 
+test("a run that is over is written without waiting for others that go on", async () => {
+  let commands = 0;
+  // While a command is under way, the other run has said more.
+  const busy = {
+    async script(): Promise<number[]> {
+      if (++commands < 20) {
+        other.add([{ type: "token", data: "x", id: commands + 1 }]);
+        void publisher.flush();
+      }
+      return [];
+    },
+  } as unknown as RedisConnection;
+  const publisher = new EventPublisher(busy, { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 });
+  const open = (stream: string) =>
+    publisher.open({ stream, claimKey: "claim", claim: "mine", news: "news", onTaken: () => {} });
+  const [other, over] = [open("other"), open("over")];
+  other.add([{ type: "token", data: "x", id: 1 }]);
+  over.add([{ type: "token", data: "x", id: 1 }]);
+  await publisher.finish(over);
+  assert.ok(over.isWritten);
+  assert.ok(commands < 5, `${commands} commands`);
+});
+
+test("finishing a run that cannot be written ends, too", async () => {
+  const away = { script: () => Promise.reject(new Error("away")) } as unknown as RedisConnection;
+  const publisher = new EventPublisher(away, { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 });
+  const run = publisher.open({ stream: "s", claimKey: "c", claim: "mine", news: "n", onTaken: () => {} });
+  run.add([{ type: "token", data: "x", id: 1 }]);
+  await publisher.finish(run);
+  assert.equal(run.isWritten, false);
+  run.close();
+});
+
 test("what is written to Redis a second time drives no older events out", OPTIONS, async (t) => {
   const redis = await startRedis(t);
   const connection = await connected(t, redis);
