@@ -42,7 +42,7 @@ export interface RunRequest {
 
 /** Why a run is ended from outside. */
 export type AbortKind =
-  /** No client is left, or it cleared the conversation: no event follows. */
+  /** No client is left, it cleared the conversation, or the run is over and ends what is left of it: no event follows. */
   | "gone"
   /** The client asked for the end: `done` with `finish_reason: "stopped"`. */
   | "stopped"

@@ -240,11 +240,7 @@ for (const [name, source, sentence] of [
     const { code, stderr } = await run(["start", folder]);
     assert.equal(code, 1);
     assert.match(stderr, sentence);
-    assert.match(
-      stderr,
-      /^parley: [^\n]+\n(?: {4}at agent\.ts:\d+\n)*$/,
-      "the project's own places, and no others",
-    );
+    assert.match(stderr, /^parley: [^\n]+\n(?: {4}at agent\.ts:\d+\n)*$/, "the project's own places, and no others");
   });
 }
 

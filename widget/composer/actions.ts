@@ -1,13 +1,20 @@
-/** The registry of composer actions: buttons beside the text field. Dictation or a menu of models is one row each. */
+/** The registry of composer actions: buttons beside the text field. A page adds its own by `composerActions`. */
 
 import type { TemplateResult } from "lit";
-import type { ComposerAction, ComposerPort } from "../ui/chat-part.ts";
+import type { Strings } from "../i18n/strings.ts";
+import type { ChatContext, ComposerAction, ComposerPort } from "../ui/chat-part.ts";
 import { iconButton } from "../ui/controls.ts";
 import { icon } from "../ui/icons.ts";
 
-/** The page's own actions that are available. */
-export function renderActions(actions: readonly ComposerAction[], composer: ComposerPort): readonly TemplateResult[] {
-  return actions
+/** What the chat brings along: nothing yet. The page's own come before these. */
+const builtInActions = (_strings: Strings): readonly ComposerAction[] => [];
+
+/** The actions that are available. */
+export function renderActions(
+  { composerActions, strings }: ChatContext,
+  composer: ComposerPort,
+): readonly TemplateResult[] {
+  return [...composerActions, ...builtInActions(strings)]
     .filter((action) => isAvailable(action, composer))
     .map((action) =>
       iconButton(action.name, action.label, icon(action.icon), () => void run(action, composer), {

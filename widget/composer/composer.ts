@@ -135,7 +135,7 @@ export class Composer extends ChatPart implements ComposerPort {
   }
 
   protected override render(): TemplateResult {
-    const { strings, composerActions } = this.context;
+    const { strings } = this.context;
     const mediaTypes = this.info?.attachments.media_types;
     // Its place is kept until the server has answered: the text must not move under the cursor.
     const canAttach = mediaTypes?.length !== 0;
@@ -164,7 +164,7 @@ export class Composer extends ChatPart implements ComposerPort {
             @compositionend=${this.#compositionEnd}
             @paste=${this.#paste}
           ></textarea>
-          ${renderActions(composerActions, this)} ${this.#renderSend()}
+          ${renderActions(this.context, this)} ${this.#renderSend()}
         </div>
       </div>
     `;

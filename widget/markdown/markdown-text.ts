@@ -2,6 +2,7 @@
 
 import { type PropertyValues, ReactiveElement } from "lit";
 import type { ImageStatus } from "./render-inline.ts";
+import { hasRenderers } from "./renderers.ts";
 import { type MarkdownContext, MarkdownStream } from "./stream.ts";
 
 /** Milliseconds that a drawing may take without a pause before the next one. */
@@ -38,7 +39,7 @@ export class MarkdownText extends ReactiveElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     queueMicrotask(() => {
-      if (this.isConnected || !hasRenderers(this.context)) return;
+      if (this.isConnected || !hasRenderers(this.context.renderers)) return;
       this.#stream?.close();
       this.#stream = undefined;
     });
@@ -69,10 +70,6 @@ export class MarkdownText extends ReactiveElement {
 
 function isSame(a: MarkdownContext, b: MarkdownContext | undefined): boolean {
   // Only a renderer has to know the theme: everything else follows the style sheet.
-  const isTheme = a.theme === b?.theme || !hasRenderers(a);
+  const isTheme = a.theme === b?.theme || !hasRenderers(a.renderers);
   return a.strings === b?.strings && a.renderers === b.renderers && isTheme;
-}
-
-function hasRenderers({ renderers }: MarkdownContext): boolean {
-  return Object.keys(renderers).length > 0;
 }

@@ -5,6 +5,7 @@
 
 /**
  * Draws a block from its text. A renderer that is large imports what it needs here, so that it is loaded when needed.
+ * What it returns is shown as it is, without buttons to copy or fold.
  */
 export type RenderBlock = (text: string, block: RenderedBlock) => Node | Promise<Node>;
 
@@ -32,8 +33,15 @@ export interface Delimiter {
   readonly render: RenderBlock;
 }
 
-/** What the chat brings along. The page's own come before these. */
+/**
+ * What the chat brings along: nothing yet. The page's own come before these. Text of the model goes through `appendText` of
+ * `render-inline.ts`.
+ */
 const builtInRenderers: BlockRenderers = {};
+
+export function hasRenderers(own: BlockRenderers): boolean {
+  return Object.keys({ ...builtInRenderers, ...own }).length > 0;
+}
 
 /** The renderer of a fence, if there is one for its language. */
 export function rendererOf(info: string, own: BlockRenderers): RenderBlock | undefined {

@@ -26,6 +26,7 @@ export interface ApprovalDecision {
   readonly arguments?: string;
 }
 
+/** The server sends no approvals yet: see docs/widget.md, "Approving tool calls". */
 type KnownEvent =
   | Exclude<StreamEvent, DoneEvent>
   | (Omit<DoneEvent, "finish_reason"> & { readonly finish_reason: FinishReason | "approval_required" })
