@@ -6,7 +6,7 @@ import { launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn, failOnComplaints } from "./chat-page.ts";
+import { chatIn, failOnComplaints, shown } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -45,19 +45,74 @@ test("a chat without a height has one, and takes one from its own style or from 
   assert.equal((await heights()).bare, 400);
 });
 
-test("where the server does not allow the site, one message names the setting and the site", async (t) => {
+const FORBIDDEN = "This chat may not be used on this site.";
+
+/** What the element has said in the console. */
+const ours = (complaints: readonly string[]) => complaints.filter((text) => text.startsWith("<agent-chat>"));
+
+test("where the server does not allow the site, visitors read one sentence and the console says what to set", async (t) => {
   const server = await startServer(t, { turns: [], env: { PARLEY_ALLOWED_ORIGINS: "https://other.example" } });
   const site = await startSite(t, {
     "/": sitePage(`<script src="${server.url}/widget.js"></script><agent-chat></agent-chat>`),
   });
   const { page, complaints } = await openPage(t, browser);
+  let asked = 0;
+  page.on("request", (request) => {
+    if (request.url().endsWith("/api/info")) asked += 1;
+  });
   await page.goto(site.publicUrl);
+  await page.getByRole("alert").getByText(FORBIDDEN).waitFor();
+  const chat = chatIn(page);
+  await chat.say("Hi");
+  await chat.answered();
+  assert.equal(await shown(chat.error), FORBIDDEN);
+  assert.deepEqual(ours(complaints), [
+    `<agent-chat>: the Parley server at ${server.url}/ does not allow pages of ${site.publicUrl}. ` +
+      `In its .env set PARLEY_ALLOWED_ORIGINS=${site.publicUrl} and restart it.`,
+  ]);
+  assert.equal(asked, 1);
+});
+
+test("where the server is none of ours, the console says so, and no reference leads to a log", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const site = await startSite(t, {
+    "/": sitePage(`<script src="${server.url}/widget.js"></script><agent-chat server="/"></agent-chat>`),
+    "/html": sitePage(`<script src="${server.url}/widget.js"></script><agent-chat server="/spa"></agent-chat>`),
+    "/spa/api/info": sitePage(""),
+  });
+  const { page, complaints } = await openPage(t, browser);
+  await page.goto(site.url);
   await page.getByRole("alert").getByText("The chat server cannot be reached.").waitFor();
-  const ours = () => complaints.filter((text) => text.startsWith("<agent-chat>"));
-  const refused = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/api/info"));
-  await page.getByRole("button", { name: "Try again" }).click();
-  await refused;
-  assert.deepEqual(ours(), [
-    `<agent-chat> ${server.url}/ answers, but not for this site: PARLEY_ALLOWED_ORIGINS of a Parley server there must contain ${site.publicUrl}`,
+  const chat = chatIn(page);
+  await chat.say("Hi");
+  await chat.answered();
+  assert.equal(await shown(chat.error.locator("p")), "The server sent an answer that this chat cannot read.");
+  await page.goto(`${site.url}/html`);
+  await page.getByRole("alert").getByText("The chat server cannot be reached.").waitFor();
+  assert.deepEqual(ours(complaints), [
+    `<agent-chat>: ${site.url}/ is not a Parley server (GET /api/info gave 404). Check the attribute server.`,
+    `<agent-chat>: ${site.url}/spa/ is not a Parley server (GET /api/info gave text/html; charset=utf-8). Check the attribute server.`,
+  ]);
+});
+
+test("a key in the script's tag beside a chat of the page's own, and a wrong key, are in the console", async (t) => {
+  const server = await startServer(t, { turns: [], env: { PARLEY_WIDGET_KEY: "w-1" } });
+  const site = await startSite(t, {
+    "/": sitePage(`<script src="${server.url}/widget.js" data-key="w-1"></script><agent-chat></agent-chat>`),
+    "/wrong": sitePage(`<script src="${server.url}/widget.js"></script><agent-chat api-key="w-2"></agent-chat>`),
+  });
+  const { page, complaints } = await openPage(t, browser);
+  await page.goto(site.url);
+  const chat = chatIn(page);
+  await chat.keyField.waitFor();
+  await page.goto(`${site.url}/wrong`);
+  await chat.say("Hi");
+  await chat.answered();
+  await chat.say("Hi again");
+  await chat.answered(2);
+  assert.match(await shown(chat.error.last()), /^This site’s chat key was not accepted/);
+  assert.deepEqual(ours(complaints), [
+    "<agent-chat> does not use data-key of the script: set its attribute api-key.",
+    "<agent-chat>: the server does not accept the key of the attribute api-key (of a script: data-key).",
   ]);
 });

@@ -21,15 +21,15 @@ interface VisitOptions {
   key?: string;
   env?: Record<string, string>;
   from?: keyof Site;
-  /** Whether the browser will report that the server refuses the site. */
-  refused?: boolean;
+  /** What will be in the console. */
+  expected?: RegExp;
 }
 
+/** The browser and the element say that the server refuses the site. */
+const REFUSED = /blocked by CORS policy|net::ERR_FAILED|does not allow pages of/;
+
 /** Opens the widget on another site's page, with this key in its script tag. */
-async function visit(
-  t: TestContext,
-  { key, env = {}, from = "publicUrl", refused = false }: VisitOptions,
-): Promise<Visit> {
+async function visit(t: TestContext, { key, env = {}, from = "publicUrl", expected }: VisitOptions): Promise<Visit> {
   const pages: Record<string, string> = {};
   const site = await startSite(t, pages);
   const allowed = env.PARLEY_ALLOWED_ORIGINS?.replace("SITE", site[from]);
@@ -40,11 +40,7 @@ async function visit(
   const data = key === undefined ? "" : ` data-key="${key}"`;
   pages["/"] = sitePage(`<script src="${server.url}/widget.js"${data}></script>`);
   const { page, complaints } = await openPage(t, browser);
-  failOnComplaints(
-    t,
-    complaints,
-    refused ? /blocked by CORS policy|net::ERR_FAILED|answers, but not for this site/ : undefined,
-  );
+  failOnComplaints(t, complaints, expected);
   const seen = watchAddresses(page);
   await page.goto(`${site[from]}/`);
   await page.getByRole("button", { name: "Open chat" }).click();
@@ -68,7 +64,7 @@ test("a site that is not named is refused although it has the key", async (t) =>
   const chat = await visit(t, {
     key: "w-1",
     env: { PARLEY_WIDGET_KEY: "w-1", PARLEY_ALLOWED_ORIGINS: "https://other.example" },
-    refused: true,
+    expected: REFUSED,
   });
   await chat.error.waitFor();
   assert.equal(await chat.keyField.count(), 0);
@@ -82,7 +78,7 @@ test("an API key works in the widget as well", async (t) => {
 });
 
 test("a wrong widget key shows an error to the visitor, who is not asked for another", async (t) => {
-  const chat = await visit(t, { key: "wrong", env: { PARLEY_WIDGET_KEY: "w-1" } });
+  const chat = await visit(t, { key: "wrong", env: { PARLEY_WIDGET_KEY: "w-1" }, expected: /does not accept the key/ });
   await chat.say("Hi");
   await chat.error.getByText("This site’s chat key was not accepted.").waitFor();
   assert.equal(await chat.keyField.count(), 0);
@@ -91,9 +87,10 @@ test("a wrong widget key shows an error to the visitor, who is not asked for ano
 });
 
 test("a chat key is of no use on another site", async (t) => {
-  const chat = await visit(t, { key: "c-1", env: { PARLEY_CHAT_KEY: "c-1" } });
+  const chat = await visit(t, { key: "c-1", env: { PARLEY_CHAT_KEY: "c-1" }, expected: /only from the chat page/ });
   await chat.say("Hi");
-  await chat.error.getByText("only from the chat page").waitFor();
+  await chat.error.getByText("This chat may not be used on this site.").waitFor();
+  assert.ok(chat.complaints.some((text) => text.includes("only from the chat page")));
   assert.equal(await chat.keyField.count(), 0);
 });
 
@@ -103,7 +100,7 @@ test("without keys on a loopback address, pages of this machine may use the serv
 });
 
 test("without keys on a loopback address, a foreign site may not", async (t) => {
-  const chat = await visit(t, { refused: true });
+  const chat = await visit(t, { expected: REFUSED });
   await chat.error.waitFor();
   assert.equal(chat.server.model.asked.length, 0);
   assert.ok(chat.complaints.some((text) => text.includes("CORS")));

@@ -27,8 +27,6 @@ export class ClientController implements ReactiveController {
   readonly #host: ClientHost;
   readonly #listener: ClientListener;
   #listeners = new AbortController();
-  /** The client whose server does not answer, once that has been explained. */
-  #explained: Client | undefined;
 
   constructor(host: ClientHost, listener: ClientListener) {
     this.#host = host;
@@ -77,11 +75,14 @@ export class ClientController implements ReactiveController {
       id,
       siteKey: apiKey,
       onChange: () => {
-        if (this.client !== client) return;
-        if (client.phase === "unreachable") this.#explain(client);
-        this.#listener.onChange(client);
+        if (this.client === client) this.#listener.onChange(client);
       },
-      onReady: (info) => fireEvent(this.#host, "agent-chat-ready", { info }),
+      onReady: (info) => {
+        if (client.key.prompt && document.querySelector("script[data-key]")) {
+          console.warn("<agent-chat> does not use data-key of the script: set its attribute api-key.");
+        }
+        fireEvent(this.#host, "agent-chat-ready", { info });
+      },
       onDraft: this.#listener.onDraft,
       onToken: (text, messageId) => fireEvent(this.#host, "agent-chat-token", { text, messageId }),
       onTool: ({ callId, tool, status, arguments: args, output, approval }) =>
@@ -116,22 +117,6 @@ export class ClientController implements ReactiveController {
   #visibilityChanged(): void {
     if (document.visibilityState === "hidden") this.client?.keeper.save();
     else this.client?.reconnect.retryNow();
-  }
-
-  /** Reports once in the console why a server of another origin may not answer: the browser gives scripts no reason. */
-  #explain(client: Client): void {
-    const { server } = client;
-    if (this.#explained === client || server.origin === location.origin) return;
-    this.#explained = client;
-    // Its answer cannot be read, but it only fails where the server is not there.
-    fetch(new URL("api/info", server), { mode: "no-cors", credentials: "omit" }).then(
-      () =>
-        console.error(
-          `<agent-chat> ${server.href} answers, but not for this site: PARLEY_ALLOWED_ORIGINS of a Parley server there must ` +
-            `contain ${location.origin}`,
-        ),
-      () => undefined,
-    );
   }
 
   #answerEnded(message: AssistantMessage): void {

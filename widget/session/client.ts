@@ -7,7 +7,7 @@ import { ApiKey } from "./api-key.ts";
 import { ChatSession, type SessionListener } from "./chat-session.ts";
 import { ConversationKeeper, type Restored } from "./keeper.ts";
 import { ReconnectPolicy } from "./reconnect-policy.ts";
-import { fetchAgentInfo } from "./server.ts";
+import { fetchAgentInfo, NotParleyError } from "./server.ts";
 import { type ConversationStore, IndexedDbStore } from "./store.ts";
 import type { Draft } from "./tab-slot.ts";
 
@@ -36,7 +36,8 @@ export class Client {
   readonly keeper: ConversationKeeper;
   /** What the server says of its agent; absent until it has. */
   info: AgentInfo | undefined;
-  phase: "connecting" | "ready" | "unreachable" = "connecting";
+  /** `refused`: the server is there, but not for pages of this origin. */
+  phase: "connecting" | "ready" | "unreachable" | "refused" = "connecting";
   /** Whether the server is being asked about a typed key. */
   isCheckingKey = false;
   readonly #options: ClientOptions;
@@ -47,6 +48,8 @@ export class Client {
   #loading: AbortController | undefined;
   /** Whether the connection was opened with a key that is no longer the one to send. */
   #isConnectionStale = false;
+  /** What the console has been given. */
+  readonly #hints = new Set<string>();
 
   constructor(options: ClientOptions) {
     const { server, id, siteKey, store = new IndexedDbStore(server), onDraft, onChange } = options;
@@ -153,25 +156,62 @@ export class Client {
     this.keeper.close();
   }
 
-  /** Asks about the agent, again and again until the server answers. */
+  /** Asks about the agent, again and again until the server answers or refuses the page. */
   async #load(): Promise<void> {
     if (this.info || this.#loading) return;
     this.#loading = new AbortController();
     const { signal } = this.#loading;
     for (;;) {
-      const info = await fetchAgentInfo(this.server, signal).catch(() => undefined);
+      const info = await fetchAgentInfo(this.server, signal).catch((error: unknown) => this.#explain(error));
       // The element has left the page, or has another server by now.
       if (signal.aborted) return;
-      if (info) {
+      if (typeof info === "object") {
         this.#loading = undefined;
         await this.#begin(info);
         return;
       }
-      // Down, blocked or not a chat server: for the person it is the same, with one way out.
-      this.phase = "unreachable";
+      this.phase = info;
       this.#options.onChange();
+      if (info === "refused") {
+        this.#loading = undefined;
+        return;
+      }
       await this.reconnect.wait();
     }
+  }
+
+  /** Why the server has not described its agent. The console says what the site's owner can do. */
+  async #explain(error: unknown): Promise<"unreachable" | "refused"> {
+    const { href, origin } = this.server;
+    const page = location.origin;
+    if (error instanceof NotParleyError) {
+      this.#hint(`${href} is not a Parley server (GET /api/info gave ${error.message}). Check the attribute server.`);
+    } else if (origin !== page && this.phase !== "unreachable") {
+      // Scripts learn nothing of an answer that their page may not read. A socket of ours says why it is refused.
+      const refusal = await this.#transport.checkSocket().catch(() => undefined);
+      if (refusal && /^(unauthorized|forbidden)$/.test(refusal.code)) {
+        this.#hint(
+          `the Parley server at ${href} does not allow pages of ${page}. In its .env set PARLEY_ALLOWED_ORIGINS=${page} and restart it.`,
+        );
+        return "refused";
+      }
+      // It only fails where the server is not there.
+      fetch(new URL("api/info", this.server), { mode: "no-cors", credentials: "omit" }).then(
+        () =>
+          this.#hint(
+            `${href} answers, but pages of ${page} cannot read it. Check the attribute server, and PARLEY_ALLOWED_ORIGINS of a Parley server there.`,
+          ),
+        () => undefined,
+      );
+    }
+    // Down, blocked or not a chat server: for the person it is the same, with one way out.
+    return "unreachable";
+  }
+
+  /** Tells the site's owner once what to do. */
+  #hint(text: string): void {
+    if (!this.#hints.has(text)) console.warn(`<agent-chat>: ${text}`);
+    this.#hints.add(text);
   }
 
   async #begin(info: AgentInfo): Promise<void> {
@@ -217,8 +257,13 @@ export class Client {
 
   #classifyError(error: ErrorEvent): ErrorEvent | undefined {
     if (this.#asksForKey(error)) return undefined;
-    // A problem with the site's key is none of the visitor's: the text of the code says so, not the server's sentence.
-    return error.code === "unauthorized" ? { ...error, data: "" } : error;
+    const { code, data } = error;
+    if (code !== "unauthorized" && code !== "forbidden") return error;
+    if (code === "unauthorized")
+      this.#hint("the server does not accept the key of the attribute api-key (of a script: data-key).");
+    else if (this.phase !== "refused") this.#hint(data);
+    // The site's key and origin are none of the visitor's: the text of the code says so, not the server's sentence.
+    return { ...error, data: "" };
   }
 
   #asksForKey(error: ErrorEvent): boolean {

@@ -18,6 +18,9 @@ export function parseServer(text: string, base: string): URL | undefined {
   return url;
 }
 
+/** Something answers, but it is no Parley server. The message is what `GET /api/info` gave. */
+export class NotParleyError extends Error {}
+
 /**
  * `GET /api/info`. Rejects when the server cannot be reached or does not answer like one of ours, and when the signal
  * aborts.
@@ -27,8 +30,16 @@ export async function fetchAgentInfo(server: URL, signal: AbortSignal): Promise<
     credentials: "omit",
     signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)]),
   });
-  if (!response.ok) throw new Error(`GET /api/info answered ${response.status}`);
-  return parseAgentInfo(await response.json());
+  const { ok, status, headers } = response;
+  // A proxy may answer for a server that is down.
+  if (status >= 500) throw new Error(`GET /api/info gave ${status}`);
+  const text = await response.text();
+  try {
+    if (ok) return parseAgentInfo(JSON.parse(text));
+  } catch {
+    throw new NotParleyError(`${headers.get("content-type")}`);
+  }
+  throw new NotParleyError(`${status}`);
 }
 
 /** Only the specification's three fields are required: the others are our server's additions. */

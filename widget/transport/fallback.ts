@@ -39,6 +39,11 @@ export class FallbackTransport implements Transport {
     return this.#overEither((transport) => transport.check());
   }
 
+  /** As `check`, over a socket alone: its answers can be read where the browser keeps others from the page. */
+  checkSocket(): Promise<ErrorEvent | undefined> {
+    return this.#socket.check();
+  }
+
   close(): void {
     this.#socket.close();
     this.#http.close();

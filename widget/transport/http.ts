@@ -53,7 +53,7 @@ export class HttpTransport implements Transport {
     try {
       const response = await this.#open(request, connection.signal);
       run.isSending = false;
-      if (response.ok && response.body) await this.#read(response.body, onEvent, connection);
+      if (isEventStream(response) && response.body) await this.#read(response.body, onEvent, connection);
       else onEvent(await refusalOf(response));
     } finally {
       clearTimeout(deadline);
@@ -145,9 +145,14 @@ function isOfProxy({ status, headers }: Response): boolean {
   return [502, 503, 504].includes(status) && !headers.get("content-type")?.startsWith("application/json");
 }
 
-/** An HTTP error as the event that a stream would have carried. */
+function isEventStream({ ok, headers }: Response): boolean {
+  return ok && headers.get("content-type")?.startsWith("text/event-stream") === true;
+}
+
+/** An HTTP error as the event that a stream would have carried. @throws TransportError where it is none of ours */
 async function refusalOf(response: Response): Promise<ErrorEvent> {
   const body = await response.json().catch(() => undefined);
+  if (!body?.error && response.status < 500) throw new TransportError("unreadable");
   const { code, message = "", retryable = response.status >= 500 } = body?.error ?? {};
   return { type: "error", data: String(message), code: errorCodeOf(code), retryable: retryable === true };
 }

@@ -159,6 +159,7 @@ function renderStart({ client, context }: Screen): TemplateResult | typeof nothi
   if (client.key.prompt) return nothing;
   if (client.phase === "connecting") return connectingView;
   if (client.phase === "ready") return renderGreeting(client.info?.welcome, context);
+  if (client.phase === "refused") return renderFailure(context.strings.siteForbidden, context);
   return renderUnreachable(context, () => client.reconnect.retryNow());
 }
 
@@ -179,12 +180,16 @@ const connectingView = html`
 `;
 
 /** Stands in the place of a part that cannot be shown, because the server does not answer. */
-function renderUnreachable({ strings }: ChatContext, onRetry?: () => void): TemplateResult {
+function renderUnreachable(context: ChatContext, onRetry?: () => void): TemplateResult {
+  return renderFailure(context.strings.unreachable, context, onRetry);
+}
+
+function renderFailure(text: string, { strings }: ChatContext, onRetry?: () => void): TemplateResult {
   return html`
     <div class="greeting">
       <div part="error" class="failure" role="alert">
         ${icons.alert}
-        <p>${strings.unreachable}</p>
+        <p>${text}</p>
         ${onRetry ? retryButton(strings.retry, onRetry) : nothing}
       </div>
     </div>
