@@ -108,6 +108,9 @@ async function* chunksOf(req: IncomingMessage): AsyncGenerator<Buffer, void> {
   } catch {
     // Or Node's parser answers by itself.
     throw cutOff();
+  } finally {
+    // Node throws away the rest only of a body that was not begun: the next request waits behind it.
+    req.resume();
   }
 }
 

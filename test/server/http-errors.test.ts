@@ -112,6 +112,24 @@ for (const charset of ["utf-16", '"UTF-16LE"', "iso-8859-1"]) {
   });
 }
 
+test("a body that is refused in its middle is read to its end, and the connection answers the next request", async (t) => {
+  const small = await startServer(t, { env: { PARLEY_MAX_BODY_BYTES: "65536" } });
+  const raw = await connectRaw(t, small);
+  const head = [
+    "POST /api/chat HTTP/1.1",
+    "host: x",
+    "content-type: application/json",
+    "transfer-encoding: chunked",
+    "",
+    "",
+  ];
+  const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`;
+  raw.socket.write(head.join("\r\n") + chunk.repeat(2));
+  assert.equal((await raw.answer()).status, 413);
+  raw.socket.write(`${chunk.repeat(40)}0\r\n\r\nGET /health HTTP/1.1\r\nhost: x\r\n\r\n`);
+  assert.equal((await raw.answer()).status, 200);
+});
+
 test("a body with a content coding is 415", async (t) => {
   const server = await startServer(t, { turns: [] });
   const answer = await post(server, chat(), { headers: { "content-encoding": "gzip" } });
