@@ -8,6 +8,7 @@ import type { ConversationState, FinishReason, Usage } from "../protocol/chat.ts
 import { ApiError, runLost, toApiError } from "../protocol/errors.ts";
 import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent, unreachable } from "../protocol/events.ts";
 import type { Conversation, ModelEvent, Provider, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
+import { StringBuilder } from "../providers/string-builder.ts";
 import type { Agent } from "./define.ts";
 import { type StateBinding, sealState } from "./state.ts";
 import { cutOutput, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
@@ -148,8 +149,6 @@ export async function* runAgent(
 
 /** One model request: what clients get of it, and what it comes to. */
 class ModelTurn {
-  /** All text so far. */
-  text = "";
   /** The tools that the model wants to be carried out. */
   readonly calls: ToolCall[] = [];
   /** `undefined` until the model has ended the turn. */
@@ -161,10 +160,16 @@ class ModelTurn {
   readonly #maxOutputChars: number;
   /** Calls of tools that the provider runs itself and that have no result yet, and when each began. */
   readonly #hosted = new Map<string, { call: ToolCall; startedAt: number }>();
+  readonly #text = new StringBuilder();
 
   constructor(observer: ModelRequestObserver, maxOutputChars: number) {
     this.#observer = observer;
     this.#maxOutputChars = maxOutputChars;
+  }
+
+  /** All that was said so far. */
+  get text(): string {
+    return this.#text.toString();
   }
 
   /** Takes what the model said, and returns the events that clients get of it. */
@@ -173,7 +178,7 @@ class ModelTurn {
     for (const event of batch) {
       switch (event.type) {
         case "text":
-          this.text += event.delta;
+          this.#text.append(event.delta);
           events.push({ type: "token", data: event.delta });
           break;
         case "thinking":

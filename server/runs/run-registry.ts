@@ -43,9 +43,6 @@ export interface StartedRun {
   reader: RunReader;
 }
 
-/** What is kept of a run that no client can come back to: to drop many events at once is cheaper than one by one. */
-const UNNAMED_KEPT_BYTES = 16 * 1024;
-
 /** For the last event of each run to be written. */
 const LAST_EVENT_MS = 2000;
 
@@ -150,7 +147,7 @@ export class RunRegistry {
       digest,
       log: new EventLog({
         maxBytes,
-        keptBytes: graceMs === 0 ? UNNAMED_KEPT_BYTES : maxBytes / 2,
+        keptBytes: graceMs === 0 ? 0 : maxBytes / 2,
         budget: this.#budget,
       }),
       budget: this.#budget,

@@ -4,6 +4,7 @@ import { ExtraFields } from "../extra-fields.ts";
 import { UpstreamFailure, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage, endOfTurn, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
+import { StringBuilder } from "../string-builder.ts";
 import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import type { MessageReader } from "../transport/request.ts";
@@ -16,7 +17,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
   readonly #calls = new ToolCallAssembler();
   readonly #extra = new ExtraFields();
   readonly #tags: ThinkTags;
-  #content = "";
+  readonly #content = new StringBuilder();
   #finish: string | undefined;
   #usage: Usage | undefined;
   /** Whether the answer so far ends in a tool call. */
@@ -60,7 +61,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     if (this.#finish === "insufficient_system_resource" || this.#finish === "abort") {
       throw new UpstreamTruncation(`its finish_reason is ${this.#finish}`);
     }
-    const message = { ...this.#extra.toObject(), ...assistantMessage(this.#content, calls) };
+    const message = { ...this.#extra.toObject(), ...assistantMessage(this.#content.toString(), calls) };
     this.#request.keep(message);
     said.push(...endOfTurn(message, finish, this.#usage));
   }
@@ -94,7 +95,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
   #say({ thinking, text }: ThinkTagPiece, said: ModelEvent[]): void {
     if (thinking !== "") said.push({ type: "thinking", delta: thinking });
     if (text === "") return;
-    this.#content += text;
+    this.#content.append(text);
     this.#endsInCall = false;
     said.push({ type: "text", delta: text });
   }

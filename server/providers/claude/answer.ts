@@ -4,6 +4,7 @@ import type { Usage } from "../../protocol/chat.ts";
 import { asString } from "../../protocol/json.ts";
 import { assistantMessage, endOfTurn } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
+import { StringBuilder } from "../string-builder.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import { isPlain, type Layout, type ThinkingBlock } from "./thinking.ts";
 
@@ -30,7 +31,7 @@ export class ClaudeAnswer {
   readonly #calls = new ToolCallAssembler();
   readonly #blocks: Block[] = [];
   readonly #thinking = new Map<unknown, Thinking>();
-  #text = "";
+  readonly #text = new StringBuilder();
   /** The index of the block that thought last. */
   #thinker: unknown;
 
@@ -38,9 +39,9 @@ export class ClaudeAnswer {
   addText(delta: string, said: ModelEvent[]): void {
     if (delta === "") return;
     const last = this.#blocks.at(-1);
-    const gap = last?.kind === "text" || this.#text === "" ? "" : "\n\n";
+    const gap = last?.kind === "text" || this.#text.length === 0 ? "" : "\n\n";
     const start = this.#text.length + gap.length;
-    this.#text += gap + delta;
+    this.#text.append(gap + delta);
     if (last?.kind === "text") last.end = this.#text.length;
     else this.#blocks.push({ kind: "text", start, end: this.#text.length });
     said.push({ type: "text", delta: gap + delta });
@@ -87,7 +88,7 @@ export class ClaudeAnswer {
   ): void {
     const endsInCall = this.#blocks.at(-1)?.kind === "tool_use";
     const calls = this.#calls.finish({ finish, endsInCall, history });
-    const message = { ...assistantMessage(this.#text, calls), ...this.#thinkingFields(calls.length) };
+    const message = { ...assistantMessage(this.#text.toString(), calls), ...this.#thinkingFields(calls.length) };
     keep(message);
     said.push(...endOfTurn(message, finish, usage));
   }

@@ -5,6 +5,7 @@ import { asString, isRecord, records } from "../../protocol/json.ts";
 import { UpstreamFailure, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage, endEvent, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
+import { StringBuilder } from "../string-builder.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { HostedToolReader, missingSources } from "./hosted-tools.ts";
 import { keptItem, type OutputPart, outputField } from "./input.ts";
@@ -20,7 +21,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
   readonly #parts: OutputPart[] = [];
   /** Where the text of each item begins in `#said`. */
   readonly #starts = new Map<string, number>();
-  #said = "";
+  readonly #said = new StringBuilder();
   #textItem = "";
   #thinkingPart = "";
   #hasItems = false;
@@ -68,10 +69,10 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
   #text(item: string, delta: string, said: ModelEvent[]): void {
     if (delta === "") return;
     // Two messages of one response, such as a remark before the answer, are two paragraphs.
-    const gap = this.#said !== "" && this.#textItem !== item ? "\n\n" : "";
+    const gap = this.#said.length > 0 && this.#textItem !== item ? "\n\n" : "";
     this.#textItem = item;
     if (!this.#starts.has(item)) this.#starts.set(item, this.#said.length + gap.length);
-    this.#said += gap + delta;
+    this.#said.append(gap + delta);
     said.push({ type: "text", delta: gap + delta });
   }
 
@@ -112,12 +113,12 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
 
   /** A whole message; its text was mostly streamed before. */
   #message(item: Json, key: string, said: ModelEvent[]): void {
-    if (this.#said === "") this.#text(key, wholeText(item.content), said);
+    if (this.#said.length === 0) this.#text(key, wholeText(item.content), said);
     const start = this.#starts.get(key);
     if (start === undefined) return;
     const phase = asString(item.phase);
     this.#parts.push({ type: "message", start, end: this.#said.length, ...(phase === "" ? {} : { phase }) });
-    this.#text(key, missingSources(this.#said.slice(start), item.content), said);
+    this.#text(key, missingSources(this.#said.toString().slice(start), item.content), said);
   }
 
   #finish(response: unknown, said: ModelEvent[]): void {
@@ -128,7 +129,10 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
     }
     this.isComplete = true;
     const calls = [...this.#calls.values()];
-    const message: AssistantMessage = { ...assistantMessage(this.#said, calls), ...outputField(this.#parts) };
+    const message: AssistantMessage = {
+      ...assistantMessage(this.#said.toString(), calls),
+      ...outputField(this.#parts),
+    };
     this.#keep(message, { id: asString(response.id), cutCalls: [...this.#cutCalls] });
     const { input_tokens, output_tokens } = isRecord(response.usage) ? response.usage : {};
     said.push(endEvent(finishOf(response), usageOf(input_tokens, output_tokens)));
