@@ -40,6 +40,16 @@ test("a text answer streams, brings its usage, and makes a history", async () =>
   });
 });
 
+test("an answer of a thousand tokens goes whole into the history", async () => {
+  const tokens = Array.from({ length: 1000 }, (_, number) => `${number} `);
+  const chunks = tokens.map((content) => ({ choices: [{ delta: { content } }] }));
+  const last = { choices: [{ delta: {}, finish_reason: "stop" }] };
+  await using upstream = await startUpstream({ body: [eventStream(...chunks, last, "[DONE]")] });
+  const conversation = open(chatProvider(upstream));
+  await ask(conversation);
+  assert.equal(historyOf(conversation.state()).at(-1)?.content, tokens.join(""));
+});
+
 test("the request: system first, tools without $schema, usage asked for, the model's name unchanged", async () => {
   await using upstream = await startUpstream(text());
   const provider = chatProvider(upstream, { model: "anthropic/claude-sonnet-4-5" });
