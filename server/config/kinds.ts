@@ -12,22 +12,23 @@ export interface Kind<T> {
 }
 
 export function integer(min = 0, max: number = Number.MAX_SAFE_INTEGER): Kind<number> {
-  return numeric("a whole number", min, max, Number.isInteger);
+  return numeric("a whole number", min, max, /^\d+$/);
 }
 
 /** The longest time that a Node timer can wait: with a longer one it would fire at once. */
 const MAX_SECONDS = 2_147_483;
 
 export function seconds(min = 0.001): Kind<number> {
-  return numeric("a number", min, MAX_SECONDS, Number.isFinite);
+  return numeric("a number", min, MAX_SECONDS, /^\d*\.?\d+$/);
 }
 
-function numeric(what: string, min: number, max: number, fits: (value: number) => boolean): Kind<number> {
+/** Decimal digits only: `Number` would also read "8e3" and "0x50". */
+function numeric(what: string, min: number, max: number, digits: RegExp): Kind<number> {
   const end = max === Number.MAX_SAFE_INTEGER ? "" : ` to ${max}`;
   return {
     parse(text, name) {
       const value = Number(text);
-      if (fits(value) && value >= min && value <= max) return value;
+      if (digits.test(text) && value >= min && value <= max) return value;
       throw new ConfigError(`${name} must be ${what} from ${min}${end}, but is "${text}".`);
     },
   };
