@@ -371,6 +371,10 @@ test("the elements of an array are those of the part that names them", () => {
   const array = { type: "array", items: { type: "string" } };
   const schema = { type: "array", allOf: [{ $ref: "#/$defs/tags" }], $defs: { tags: array } };
   assert.deepEqual(geminiSchema(schema), array);
+  // The type is that of another part.
+  assert.deepEqual(geminiSchema({ allOf: [{ type: "array" }, { items: { type: "string" } }] }), array);
+  const { anyOf } = geminiSchema({ type: ["array", "string"], items: { type: "string" } });
+  assert.deepEqual(anyOf, [array, { type: "string" }]);
 });
 
 test("definitions by the older name are followed, and no name finds what every object has", () => {

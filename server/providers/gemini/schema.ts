@@ -45,7 +45,7 @@ function translate(schema: unknown, context: Context): Schema {
   if (Array.isArray(schema.allOf)) return translateAll(schema, context);
   const translated: Schema = {};
   for (const [name, value] of Object.entries(schema)) if (KEPT.has(name)) translated[name] = value;
-  Object.assign(translated, typeOf(schema), choiceOf(schema));
+  Object.assign(translated, typeOf(schema, context), choiceOf(schema));
   const { properties, format } = schema;
   if (FORMATS.has(format)) translated.format = format;
   if (isRecord(properties)) {
@@ -104,13 +104,15 @@ function itemsOf({ items, prefixItems }: Readonly<Schema>, context: Context): Sc
   return different.size === 0 ? {} : alternatives([...different.values()], context);
 }
 
-/** `["string", "null"]` is a nullable string. */
-function typeOf({ type }: Readonly<Schema>): Schema {
-  if (!Array.isArray(type)) return type === undefined ? {} : { type };
+/** `["string", "null"]` is a nullable string. A part of an `allOf` may name the elements of an array, and no type. */
+function typeOf({ type, items, prefixItems }: Readonly<Schema>, context: Context): Schema {
+  if (type === undefined) return isRecord(items) ? { type: "array" } : {};
+  if (!Array.isArray(type)) return { type };
   const types = type.filter((name: unknown) => name !== "null");
   const nullable = types.length < type.length ? { nullable: true } : {};
   if (types.length === 1) return { type: types[0], ...nullable };
-  return { anyOf: types.map((name: unknown) => ({ type: name })), ...nullable };
+  const choices = types.map((name: unknown) => translate({ type: name, items, prefixItems }, context));
+  return { anyOf: choices, ...nullable };
 }
 
 /** Only strings may be enumerated: other values are listed in the description. */
