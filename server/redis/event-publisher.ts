@@ -233,12 +233,18 @@ local taken = {}
 for run = 0, #KEYS / 2 - 1 do
   local stream, key = KEYS[2 * run + 1], KEYS[2 * run + 2]
   local id, events, oldest, ttl, news, own = unpack(ARGV, 6 * run + 1, 6 * run + 6)
-  local claim = redis.call('GET', key)
-  if claim and claim ~= own then
+  -- Whatever else is there gives way, or one run would keep the others from being written.
+  local claim = redis.pcall('GET', key)
+  if type(claim) == 'string' and claim ~= own then
     table.insert(taken, run)
   else
     redis.call('SET', key, own, 'PX', ttl)
-    local added = redis.pcall('XADD', stream, 'MINID', oldest, id, 'events', events)
+    local function add() return redis.pcall('XADD', stream, 'MINID', oldest, id, 'events', events) end
+    local added = add()
+    if type(added) == 'table' and added.err and string.find(added.err, 'WRONGTYPE') then
+      redis.call('DEL', stream)
+      added = add()
+    end
     if type(added) == 'table' and added.err and not string.find(added.err, 'equal or smaller') then return added end
     redis.call('PEXPIRE', stream, ttl)
     redis.call('PUBLISH', news, '')

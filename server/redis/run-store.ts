@@ -34,8 +34,8 @@ const RENEW = `
 local taken = {}
 for i = 2, #ARGV do
   local key, stream = KEYS[2 * i - 3], KEYS[2 * i - 2]
-  local claim = redis.call('GET', key)
-  if claim and claim ~= ARGV[i] then
+  local claim = redis.pcall('GET', key)
+  if type(claim) == 'string' and claim ~= ARGV[i] then
     table.insert(taken, i - 2)
   else
     redis.call('SET', key, ARGV[i], 'PX', ARGV[1])

@@ -139,6 +139,25 @@ test("what is written to Redis a second time drives no older events out", OPTION
   while (!(await redis.command("XLEN", "stream")).startsWith(":2")) await publisher.flush();
 });
 
+test("a run whose keys in Redis are spoilt keeps no other from being written", OPTIONS, async (t) => {
+  const redis = await startRedis(t);
+  const publisher = new EventPublisher(await connected(t, redis), { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 });
+  await redis.command("SADD", "spoilt-stream", "x");
+  await redis.command("SADD", "spoilt-claim", "x");
+  for (const [stream, claimKey] of [
+    ["spoilt-stream", "first claim"],
+    ["second-stream", "spoilt-claim"],
+    ["third-stream", "third claim"],
+  ] as const) {
+    const run = publisher.open({ stream, claimKey, claim: "mine", news: "news", onTaken: () => {} });
+    run.add([{ type: "token", data: "x", id: 1 }]);
+  }
+  await publisher.flush();
+  for (const stream of ["spoilt-stream", "second-stream", "third-stream"]) {
+    assert.match(await redis.command("XLEN", stream), /^:1/, stream);
+  }
+});
+
 test("while Redis takes no writes the log says so once, and says why", OPTIONS, async (t) => {
   const redis = await startRedis(t);
   const server = await startServer(t, { turns: [[say("A")], [say("B")]], env: { PARLEY_REDIS_URL: redis.url } });
