@@ -90,7 +90,10 @@ async function runTool(tool: Tool | undefined, call: ToolCall, context: CallCont
   return context.observer.tool(call, () => callTool(tool, call, context));
 }
 
-/** Never rejects: whatever a tool does becomes a result that the model can act on. */
+/**
+ * Whatever a tool does becomes a result that the model can act on. Rejects only where what the tool threw cannot be looked
+ * at, such as an error with a getter that throws: then the run fails.
+ */
 async function callTool(tool: Tool, call: ToolCall, { signal: runSignal, observer }: CallContext): Promise<Outcome> {
   const timeout = new AbortController();
   const timer = setTimeout(() => timeout.abort(), tool.timeoutMs);
