@@ -8,27 +8,30 @@ import { isRecord } from "../protocol/json.ts";
 /** A code or a type of a provider is at most this long and never a sentence. */
 const TOKEN = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** In UTF-16 units. */
-const MAX_MESSAGE_CHARS = 2_000;
+/** Of one cause, in UTF-16 units: about three times a stack. A tool can throw megabytes. */
+const MAX_CAUSE_CHARS = 4_000;
 
 const MAX_CAUSES = 8;
 
 /**
  * A bug with its stack; an expected failure in our words, with its causes. Errors of others may quote a message of a
  * conversation, so only facts of them are written (status, code, type, the provider's name for the request);
- * `withMessages` adds their words.
+ * `withMessages` adds their words. Of each cause the beginning is enough; `strike` strikes the secrets out before, because
+ * the beginning of a secret would not be found.
  */
-export function describeFailure(error: unknown, withMessages: boolean): string {
+export function describeFailure(error: unknown, withMessages: boolean, strike: (text: string) => string): string {
   try {
-    return describe(error, withMessages);
+    const causes = describe(error, withMessages).map((text) => strike(text).slice(0, MAX_CAUSE_CHARS).toWellFormed());
+    return causes.join("\n  cause: ");
   } catch {
     // Anything can be thrown, also what throws when its text is read. The log must not end the server.
     return `A failure that cannot be described (${typeof error}).`;
   }
 }
 
-function describe(error: unknown, withMessages: boolean): string {
-  if (error instanceof ToolFailure) return [error.message, ...thrownByTool(error.cause)].join("\n  cause: ");
+/** The error and its causes. */
+function describe(error: unknown, withMessages: boolean): string[] {
+  if (error instanceof ToolFailure) return [error.message, ...thrownByTool(error.cause)];
   const lines: string[] = [];
   let isForeign = false;
   for (let part = error; lines.length <= MAX_CAUSES; part = part.cause) {
@@ -37,7 +40,7 @@ function describe(error: unknown, withMessages: boolean): string {
     if (!(part instanceof Error) || part.cause === undefined) break;
     if (part instanceof ApiError) isForeign = part.code !== "internal";
   }
-  return lines.join("\n  cause: ");
+  return lines;
 }
 
 /** All messages and stacks: the operator's own code wrote them. */
@@ -66,13 +69,13 @@ function ownText(error: unknown): string {
 }
 
 function foreignText(error: unknown, withMessages: boolean): string {
-  if (!(error instanceof Error)) return withMessages ? cut(textOf(error)) : typeof error;
+  if (!(error instanceof Error)) return withMessages ? textOf(error) : typeof error;
   const facts = Object.entries(factsOf(error)).flatMap(([name, value]) => {
     const token = tokenOf(value);
     return token === undefined ? [] : [`${name}=${token}`];
   });
   const text = [tokenOf(error.name) ?? "Error", ...facts].join(" ");
-  return withMessages ? `${text}: ${cut(wordsOf(error))}` : text;
+  return withMessages ? `${text}: ${wordsOf(error)}` : text;
 }
 
 /** Providers' errors carry what they said as `detail`, and a refused request its `status` and name. */
@@ -94,8 +97,4 @@ function detailOf(error: Error): Record<string, unknown> | undefined {
 function tokenOf(value: unknown): string | undefined {
   const text = typeof value === "number" ? String(value) : value;
   return typeof text === "string" && TOKEN.test(text) ? text : undefined;
-}
-
-function cut(text: string): string {
-  return text.slice(0, MAX_MESSAGE_CHARS).toWellFormed();
 }
