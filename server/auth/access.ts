@@ -100,14 +100,16 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
         return { keyKind: "none", keyId: "", address };
       }
       if (keyDigest === undefined) {
-        throw new ApiError("unauthorized", MISSING_KEY[purpose === "socket" ? "socket" : "http"]);
+        throw new ApiError("unauthorized", MISSING_KEY[purpose === "socket" ? "socket" : "http"], { detail: "no key" });
       }
       const matching = matchesOf(keysOf(settings), keyDigest);
-      if (matching.length === 0) throw new ApiError("unauthorized", "The server does not know this key.");
+      if (matching.length === 0)
+        throw new ApiError("unauthorized", "The server does not know this key.", { detail: "unknown key" });
       const key = matching.find(({ kind }) => ALLOWED[purpose][kind].includes(verdict));
       if (key !== undefined) return { keyKind: key.kind, keyId: key.id, address };
       if (verdict === "refused") throw originRefused(headers.origin);
-      throw new ApiError("forbidden", sentenceOf(matching, purpose));
+      const detail = `a ${matching[0]?.kind} key may not be used so`;
+      throw new ApiError("forbidden", sentenceOf(matching, purpose), { detail });
     },
 
     /** Whether a caller of before could still enter: its key may have been taken away meanwhile. */

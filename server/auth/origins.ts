@@ -71,6 +71,7 @@ export function originRefused(origin: string | undefined): ApiError {
   return new ApiError(
     "forbidden",
     `Pages of ${origin} may not use this server. Its operator can allow them with PARLEY_ALLOWED_ORIGINS.`,
+    { detail: "the page's origin is not allowed" },
   );
 }
 

@@ -9,7 +9,7 @@ import type { Settings } from "../config/settings.ts";
 import type { MessageLimits, Release } from "../limits/message-limits.ts";
 import type { Log, RequestEntry } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { ApiError, toApiError } from "../protocol/errors.ts";
+import { ApiError, errorFacts, toApiError } from "../protocol/errors.ts";
 import {
   createContext,
   newRequestId,
@@ -132,14 +132,17 @@ function createDispatch(parts: HttpServerParts): (req: IncomingMessage, res: Ser
 
   return async (req, res) => {
     const context = createContext(req, res);
+    let facts: string | undefined;
     recordWhenClosed(res, req.socket, parts, () => {
-      return { requestId: context.id, method: context.method, route: context.route, status: res.statusCode };
+      const { id, method, route } = context;
+      return { requestId: id, method, route, status: res.statusCode, error: facts };
     });
     try {
       await handle(context);
       disconnectIfStuck(res, sendMs);
     } catch (thrown) {
       const error = toApiError(thrown);
+      facts = errorFacts(error);
       // An `ApiError` with this code was the end of a run, which has been reported as that.
       if (!(thrown instanceof ApiError)) log.failure(thrown);
       if (!res.headersSent && !res.destroyed) metrics.error(error.code);
@@ -247,6 +250,7 @@ function createUpgradeDispatch(
       if (!(thrown instanceof ApiError)) log.failure(thrown);
       metrics.error(error.code);
       report.status = error.status;
+      report.error = errorFacts(error);
       // A full server has no room for a handshake, and a page learns as much from a connection that fails.
       const isRefusedOverHttp = ["not_found", "overloaded", "internal"].includes(error.code);
       if (isRefusedOverHttp) sendRawError(socket, error, { requestId: id, lingerMs });
@@ -258,6 +262,7 @@ function createUpgradeDispatch(
 /** What is known of a socket when its connection is closed. */
 interface SocketReport {
   status: number;
+  error: string | undefined;
   /** Frees its slot among the open sockets. */
   release: Release | undefined;
 }
@@ -270,9 +275,12 @@ function recordSocketWhenClosed(
   parts: HttpServerParts,
 ): SocketReport {
   // A handshake that `ws` refuses.
-  const report: SocketReport = { status: 400, release: undefined };
+  const report: SocketReport = { status: 400, error: undefined, release: undefined };
   socket.once("close", () => report.release?.());
-  recordWhenClosed(socket, socket, parts, () => ({ requestId, method: "WS", route, status: report.status }));
+  recordWhenClosed(socket, socket, parts, () => {
+    const { status, error } = report;
+    return { requestId, method: "WS", route, status, error };
+  });
   return report;
 }
 

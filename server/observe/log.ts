@@ -23,6 +23,8 @@ export interface RequestEntry {
   /** As in the table of routes: `/api/chat/runs/{id}`; `unmatched` where nothing is served. Never the raw path. */
   readonly route: string;
   readonly status: number;
+  /** Code of the error that it was refused or failed with, and what only the operator should know of it. */
+  readonly error?: string | undefined;
   /** From the request's head to the end of its answer. */
   readonly ms: number;
   /** Sent, headers and frames included. */
@@ -47,7 +49,7 @@ export function createLog(settings: Pick<Settings, "log" | "logLevel" | "host">,
       level: format === "off" ? "silent" : logLevel,
       base: null,
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
-      formatters: { level: (level) => ({ level }), log: (fields) => strike(fields as Fields, secrets) },
+      formatters: { level: (level) => ({ level }), log: (fields) => cleaned(fields as Fields, secrets) },
     },
     {
       write(record) {
@@ -75,7 +77,10 @@ export function createLog(settings: Pick<Settings, "log" | "logLevel" | "host">,
     /** A failure with its causes: a bug, or a model provider that failed. */
     failure(error: unknown, run?: Pick<RunStart, "requestId" | "runId">): void {
       const isExpected = error instanceof ToolFailure || (error instanceof ApiError && error.code !== "internal");
-      const fields = { ...(run && idsOf(run)), error: describeFailure(error, logLevel === "debug") };
+      const fields = {
+        ...(run && idsOf(run)),
+        error: describeFailure(error, logLevel === "debug", (text) => strike(text, secrets)),
+      };
       records[isExpected ? "warn" : "error"](fields, "failure");
     },
     /** Strikes these values out of every later record. */
@@ -136,17 +141,21 @@ function prettyFields({ start, tools }: RunEntry, showsMessages: boolean): Field
   return { question: showsMessages ? start.message : undefined, steps: steps.join("  ") };
 }
 
-/** In UTF-16 units: a tool can throw megabytes. */
+/** In UTF-16 units: a failure has several causes. */
 const MAX_FIELD_CHARS = 16_000;
 
 /** Strikes the secrets out, and cuts what is left: half a secret would not be found. */
-function strike(fields: Fields, secrets: ReadonlySet<string>): Fields {
+function cleaned(fields: Fields, secrets: ReadonlySet<string>): Fields {
   const struck = Object.entries(fields).map(([name, value]) => {
     if (typeof value !== "string") return [name, value];
-    const text = [...secrets].reduce((rest, secret) => rest.replaceAll(secret, "[key]"), value);
+    const text = strike(value, secrets);
     return [name, text.length > MAX_FIELD_CHARS ? text.slice(0, MAX_FIELD_CHARS).toWellFormed() : text];
   });
   return Object.fromEntries(struck);
+}
+
+function strike(text: string, secrets: ReadonlySet<string>): string {
+  return [...secrets].reduce((rest, secret) => rest.replaceAll(secret, "[key]"), text);
 }
 
 /** JSON allows characters in texts that some terminals and readers of lines obey. */

@@ -19,7 +19,9 @@ function textOf(record: Record): string {
     case "request":
       // What went well is seen as a run, or not of interest.
       if (Number(record.status) < 400) return "";
-      return `${record.method} ${record.route} ${record.status}  ${record.ms} ms  ${record.request_id}`;
+      return [`${record.method} ${record.route} ${record.status}`, record.error, `${record.ms} ms`, record.request_id]
+        .filter(Boolean)
+        .join("  ");
     case "model":
     case "tool":
       return `${record.msg} ${record.name} ${record.outcome}  ${record.ms} ms  ${record.run_id}`;

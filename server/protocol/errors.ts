@@ -94,6 +94,11 @@ export class ApiError extends Error {
   }
 }
 
+/** For the log: without the sentence, which may quote the request. */
+export function errorFacts({ code, detail }: ApiError): string {
+  return detail === undefined ? code : `${code}: ${detail}`;
+}
+
 /** Shows an `ApiError` as it is and hides everything else. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;

@@ -95,6 +95,32 @@ test("a request is one line with its route, not its path, and the bytes that wer
   assert.doesNotMatch(server.log.join("\n"), /private/);
 });
 
+test("a request that was refused says why, and quotes nothing of it", async (t) => {
+  const keys = {
+    PARLEY_API_KEY: "api-key",
+    PARLEY_CHAT_KEY: "chat-key",
+    PARLEY_ALLOWED_ORIGINS: "https://shop.example",
+  };
+  const server = await startServer(t, { env: { ...JSON_LINES, ...keys }, turns: [] });
+  const refused: [headers: Record<string, string>, error: string][] = [
+    [{}, "unauthorized: no key"],
+    [{ authorization: "Bearer wrong" }, "unauthorized: unknown key"],
+    [{ authorization: "Bearer chat-key" }, "forbidden: a chat key may not be used so"],
+    [
+      { authorization: "Bearer api-key", origin: "https://evil.example" },
+      "forbidden: the page's origin is not allowed",
+    ],
+    [{ authorization: "Bearer api-key", "content-type": "text/plain" }, "unsupported_media_type"],
+  ];
+  for (const [headers] of refused) await (await fetch(`${server.url}/api/chat`, { method: "POST", headers })).text();
+  const requests = await lines(server, "request");
+  assert.deepEqual(
+    requests.map(({ error }) => error),
+    refused.map(([, error]) => error),
+  );
+  assert.doesNotMatch(server.log.join("\n"), /evil|api-key/);
+});
+
 test("a socket is one line when it closes, with the id that its client was given", async (t) => {
   const server = await startServer(t, { env: JSON_LINES, turns: [[say("Hi")]] });
   const client = await connect(t, server.socketUrl, { headers: { "x-request-id": "socket-1" } });
@@ -160,6 +186,17 @@ test("a bug is logged with its stack, and so is its cause", () => {
   const texts = records.map((record) => JSON.parse(record).error);
   assert.match(texts[0], /Error: a bug\n +at .*cause: TypeError: of a part\n +at /s);
   assert.match(texts[1], /internal: .*cause: TypeError: of a handler\n +at /s);
+});
+
+test("of each cause the log has the beginning, without a part of a secret", () => {
+  const { log, records } = ownLog("json");
+  log.hide(["hidden-key"]);
+  for (const thrown of [{ list: Array(100).fill("x".repeat(100)) }, `${"x".repeat(3995)}hidden-key`])
+    log.failure(thrown);
+  for (const record of records) {
+    assert.ok(record.length < 4500, `${record.length}`);
+    assert.doesNotMatch(record, /hidde/);
+  }
 });
 
 test("a run whose client has gone says so", async (t) => {
@@ -237,7 +274,8 @@ for (const format of ["json", "pretty"] as const) {
     const { log, records } = ownLog(format);
     log.hide(["hidden-key", "7"]);
     const step = { start: START, kind: "tool", name: HOSTILE, outcome: HOSTILE, ms: 7 } as const;
-    log.request({ requestId: HOSTILE, method: HOSTILE, route: HOSTILE, status: 404, ms: 7, bytes: 7 });
+    const request = { requestId: HOSTILE, method: HOSTILE, route: HOSTILE, error: HOSTILE };
+    log.request({ ...request, status: 404, ms: 7, bytes: 7 });
     log.run(runEntry({ model: HOSTILE, tools: [step], providerRequestId: HOSTILE }));
     log.step(step);
     log.notice(HOSTILE);
@@ -306,9 +344,9 @@ test("on a terminal requests are shown only if they were refused", () => {
   const { log, records } = ownLog("pretty");
   const request = { requestId: "id-1", method: "GET", ms: 3, bytes: 100 };
   log.request({ ...request, route: "/", status: 200 });
-  log.request({ ...request, route: "unmatched", status: 404 });
+  log.request({ ...request, route: "unmatched", status: 404, error: "not_found" });
   assert.deepEqual(
     records.map((record) => record.slice(9)),
-    ["GET unmatched 404  3 ms  id-1\n"],
+    ["GET unmatched 404  not_found  3 ms  id-1\n"],
   );
 });
