@@ -1,7 +1,7 @@
 /** `parley` as it is typed: help, version, and every mistake told in one sentence. */
 
 import assert from "node:assert/strict";
-import { readFileSync, symlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import { temporaryProject } from "../support/temporary-project.ts";
 
 const AGENT = { "agent.ts": 'export default { name: "Here", model: "demo" };' };
 
-for (const args of [[], ["--help"], ["-h"], ["help"], ["start", "--help"]]) {
+for (const args of [[], ["help"], ["start", "-h"]]) {
   test(`parley ${args.join(" ")} prints the help and ends with 0`, async () => {
     const { code, stdout, stderr } = await run(args);
     assert.deepEqual([code, stderr], [0, ""]);
@@ -21,12 +21,10 @@ for (const args of [[], ["--help"], ["-h"], ["help"], ["start", "--help"]]) {
   });
 }
 
-for (const flag of ["--version", "-v"]) {
-  test(`parley ${flag} prints the version of package.json alone`, async () => {
-    const { version } = JSON.parse(readFileSync("package.json", "utf8"));
-    assert.deepEqual(await run([flag]), { code: 0, stdout: `${version}\n`, stderr: "" });
-  });
-}
+test("parley -v prints the version of package.json alone", async () => {
+  const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+  assert.deepEqual(await run(["-v"]), { code: 0, stdout: `${version}\n`, stderr: "" });
+});
 
 const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][] = [
   [["serve"], {}, /^parley: There is no command "serve"\. Use: parley start\. See parley --help\.\n$/],
@@ -45,29 +43,11 @@ const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][
   [["start", "--prot", "80"], {}, /'--prot'.*parley --help/],
   [["start", "--port"], {}, /--port.*parley --help/],
   [["start", "nowhere"], {}, /no folder "nowhere"/],
-  [["start", "--port", "http"], {}, /--port must be a whole number from 0 to 65535, but is "http"/],
-  [["start", "--port", "65536"], {}, /--port must be/],
   [["start", "--port", "-1"], {}, /--port/],
-  [["start", "--port", "80.5"], {}, /--port must be/],
   [["start", "--workers", "2"], {}, /2 workers need Redis .* Set PARLEY_REDIS_URL/],
-  [["start"], { PARLEY_WORKERS: "3" }, /3 workers need Redis/],
-  [["start", "--workers", "many"], {}, /--workers must be "auto" or a whole number from 1 to 256/],
-  [["start"], { PORT: "8e3" }, /PORT must be a whole number from 0 to 65535, but is "8e3"/],
-  [["start"], { PARLEY_MAX_RUNS: "0x10" }, /PARLEY_MAX_RUNS must be a whole number from 0, but is "0x10"/],
-  [["start"], { PARLEY_RUN_SECONDS: "1e2" }, /PARLEY_RUN_SECONDS must be a number from .*, but is "1e2"/],
   [["start"], { PORT: "many" }, /PORT must be a whole number from 0 to 65535, but is "many"/],
   [["start", "--host", "no.such.host.invalid"], {}, /"no\.such\.host\.invalid" is(?: not an address|\. Try again)/],
   [["start", "--host", "192.0.2.1"], {}, /"192\.0\.2\.1" is not an address of this machine/],
-  [["start"], { PARLEY_API_KEY: " , " }, /PARLEY_API_KEY is set but empty/],
-  [["start"], { PARLEY_CHAT_KEY: "" }, /PARLEY_CHAT_KEY is set but empty/],
-  [["start"], { PARLEY_STATE_SECRET: "" }, /PARLEY_STATE_SECRET is set but empty/],
-  [["start"], { PARLEY_ALLOWED_ORIGINS: "shop.example" }, /PARLEY_ALLOWED_ORIGINS .*https:\/\/.*"shop\.example"/],
-  [["start"], { PARLEY_ALLOWED_ORIGINS: "https://a.example/path" }, /PARLEY_ALLOWED_ORIGINS/],
-  [["start"], { PARLEY_MAX_BODY_BYTES: "64 MB" }, /PARLEY_MAX_BODY_BYTES must be a whole number/],
-  [["start"], { PARLEY_MAX_ATTACHMENTS: "-1" }, /PARLEY_MAX_ATTACHMENTS must be/],
-  [["start"], { PARLEY_DRAIN_SECONDS: "soon" }, /PARLEY_DRAIN_SECONDS must be a number/],
-  [["start"], { PARLEY_KEEP_ALIVE_SECONDS: "0" }, /PARLEY_KEEP_ALIVE_SECONDS must be/],
-  [["start"], { PARLEY_RUN_SECONDS: "99999999" }, /PARLEY_RUN_SECONDS must be .* to 2147483/],
   [["start"], { PARLEY_API_KEYS: "hush-hush" }, /PARLEY_API_KEYS, .* Did you mean PARLEY_API_KEY\?/],
 ];
 
@@ -101,12 +81,14 @@ test("the last line on standard output is the page's URL, and standard error is 
   assert.match(await (await fetch(`${url}/`)).text(), /<!doctype html>/i);
 });
 
-test("the start says name, agent, model and which kinds of key are set, never the keys", async (t) => {
-  const env = { PARLEY_API_KEY: "hush-hush", PARLEY_WIDGET_KEY: "psst-psst" };
+test("the start says name, agent, model and kinds of key, never the keys, and warns of an unknown PARLEY_ variable", async (t) => {
+  const unknown = { PARLEY_RATE_PER_KEYS: "5", PARLEY_SERVICE_HOST: "10.0.0.1" };
+  const env = { PARLEY_API_KEY: "hush-hush", PARLEY_WIDGET_KEY: "psst-psst", ...unknown };
   const folder = temporaryProject(t, { "agent.ts": 'export default { name: "Acme", agent: "Bo", model: "demo" };' });
   const { command } = await start(t, [folder], { env });
   assert.match(command.stdout, /name +Acme\n +agent +Bo\n +model +demo\n +keys +api, widget\n/);
-  assert.doesNotMatch(command.stdout + command.stderr, /hush|psst/);
+  await command.printed("stderr", /"level":"warn".*PARLEY_RATE_PER_KEYS, .*Did you mean PARLEY_RATE_PER_KEY\?/);
+  assert.doesNotMatch(command.stdout + command.stderr, /hush|psst|PARLEY_SERVICE_HOST/);
 });
 
 test("a project is found by its name in the working directory, and flags win over PORT and HOST", async (t) => {
@@ -117,22 +99,18 @@ test("a project is found by its name in the working directory, and flags win ove
   assert.equal(JSON.parse(await (await fetch(`${url}/api/info`)).text()).name, "Here");
 });
 
-test("HOST is the environment's name of --host", async (t) => {
-  const { url } = await start(t, [], { env: { HOST: "localhost" } });
-  assert.match(url, /^http:\/\/(?:127\.0\.0\.1|\[::1\]):\d+$/);
+test("HOST is the environment's name of --host, and another loopback address needs no warning", async (t) => {
+  const { command, url } = await start(t, [], { env: { HOST: "127.0.0.2" } });
+  assert.match(url, /^http:\/\/127\.0\.0\.2:\d+$/);
+  assert.equal(command.stderr, "");
 });
 
-for (const [args, env] of [
-  [["--host", "0.0.0.0"], {}],
-  [[], { HOST: "0.0.0.0" }],
-] as const) {
-  test(`a public address without a key prints a warning (${args.join(" ") || "HOST"})`, async (t) => {
-    const { command, url } = await start(t, args, { env });
-    await command.printed("stderr", /^\{.*"level":"warn".*Other machines can reach this server .*PARLEY_API_KEY.*\n$/);
-    assert.match(url, /^http:\/\/localhost:\d+$/);
-    assert.equal((await fetch(`${url}/health`)).status, 200);
-  });
-}
+test("a public address without a key prints a warning", async (t) => {
+  const { command, url } = await start(t, ["--host", "0.0.0.0"]);
+  await command.printed("stderr", /^\{.*"level":"warn".*Other machines can reach this server .*PARLEY_API_KEY.*\n$/);
+  assert.match(url, /^http:\/\/localhost:\d+$/);
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+});
 
 const SAFE = { PARLEY_CHAT_KEY: "a-key-of-twenty-chars", PARLEY_STATE_SECRET: "a-secret-of-thirty-two-characters" };
 const WIDGET = { PARLEY_WIDGET_KEY: "another-key-that-is-long" };
@@ -151,52 +129,12 @@ for (const [name, env, sentence] of [
   });
 }
 
-for (const [name, args, env] of [
-  ["with a long key and a secret", ["--host", "0.0.0.0"], SAFE],
-  [
-    "with a widget key and its sites",
-    ["--host", "0.0.0.0"],
-    { ...SAFE, ...WIDGET, PARLEY_ALLOWED_ORIGINS: "https://a.example" },
-  ],
-  ["on a loopback address", ["--host", "127.0.0.2"], {}],
-  ["with an empty --host, which is none", ["--host", ""], {}],
-] as const) {
-  test(`there is no warning ${name}`, async (t) => {
-    const { command, url } = await start(t, args, { env });
-    assert.equal(command.stderr, "");
-    if (args[1] === "") assert.match(url, /127\.0\.0\.1/);
-  });
-}
-
-test("an unknown PARLEY_ variable of the environment is a warning, and the server is there", async (t) => {
-  const { command, url } = await start(t, [], { env: { PARLEY_RATE_PER_KEYS: "5", PARLEY_SERVICE_HOST: "10.0.0.1" } });
-  assert.equal((await fetch(`${url}/health`)).status, 200);
-  await command.printed("stderr", /"level":"warn".*PARLEY_RATE_PER_KEYS, .*Did you mean PARLEY_RATE_PER_KEY\?/);
-  assert.doesNotMatch(command.stderr, /PARLEY_SERVICE_HOST/);
+test("there is no warning of a public address with long keys, a secret, and sites for the widget key", async (t) => {
+  const env = { ...SAFE, ...WIDGET, PARLEY_ALLOWED_ORIGINS: "https://a.example" };
+  assert.equal((await start(t, ["--host", "0.0.0.0"], { env })).command.stderr, "");
 });
 
 // What a fault beside the conversations does to the command.
-
-const SLOW_AGENT = `
-  const name = await Promise.resolve("Mine");
-  export default { name, model: "demo" };`;
-
-test("a project that is reached through a link starts like any other", async (t) => {
-  const folder = temporaryProject(t, { "real/agent.ts": SLOW_AGENT });
-  symlinkSync(join(folder, "real"), join(folder, "linked"));
-  const { url } = await start(t, [join(folder, "linked")]);
-  assert.equal((await fetch(`${url}/health`)).status, 200);
-});
-
-test("a .env that begins with a byte order mark gives its first variable, too", async (t) => {
-  const folder = temporaryProject(t, {
-    "agent.ts": "export default { name: process.env.FIRST, model: 'demo' };",
-    ".env": "\uFEFFFIRST=Mine\n",
-  });
-  const { url } = await start(t, [folder]);
-  const info = JSON.parse(await (await fetch(`${url}/api/info`)).text());
-  assert.equal(info.name, "Mine");
-});
 
 test("a tool that throws where nobody catches ends the server with exit code 1, after it said why", async (t) => {
   const folder = temporaryProject(t, {
@@ -213,10 +151,11 @@ test("a tool that throws where nobody catches ends the server with exit code 1, 
   assert.match(stderr, /late boom/);
 });
 
-test("a rejected promise without a text that a tool leaves ends no server", async (t) => {
+test("rejected promises that a tool leaves behind end no server, also those without a text", async (t) => {
   const folder = temporaryProject(t, {
     "agent.ts": `
       const execute = () => {
+        Promise.reject(new Error("left behind"));
         Promise.reject(Object.create(null));
         Promise.reject(Object.defineProperty(new Error(""), "stack", { get() { throw 1; } }));
         return "ok";
@@ -226,31 +165,20 @@ test("a rejected promise without a text that a tool leaves ends no server", asyn
   });
   const { url, command } = await start(t, [folder]);
   assert.equal((await post({ url }, { message: "leave", stream: false })).status, 200);
-  await command.printed("stderr", /"failure".*"failure"/s);
+  await command.printed("stderr", /left behind.*"failure".*"failure".*"failure"/s);
   assert.equal((await post({ url }, { message: "leave", stream: false })).status, 200);
 });
 
-for (const [name, source, sentence] of [
-  [
-    "leaves a rejected promise behind while it loads",
-    "Promise.reject(new Error('too late')); await new Promise((resolve) => setTimeout(resolve, 1000)); export default {};",
-    /too late/,
-  ],
-  ["throws an error without a message", "throw new Error('');", /an error without a message/],
-] as const) {
-  test(`a project that ${name} is one sentence, exit code 1, and no stack but of its own files`, async (t) => {
-    const folder = temporaryProject(t, { "agent.ts": source });
-    const { code, stderr } = await run(["start", folder]);
-    assert.equal(code, 1);
-    assert.match(stderr, sentence);
-    assert.match(stderr, /^parley: [^\n]+\n(?: {4}at agent\.ts:\d+\n)*$/, "the project's own places, and no others");
-  });
-}
-
-test("a key that no header can carry stops the start", async () => {
-  const { code, stderr } = await run(["start"], { env: { PARLEY_API_KEY: "my secret" } });
+test("a project that leaves a rejected promise behind while it loads is one sentence and exit code 1", async (t) => {
+  const wait = "await new Promise((resolve) => setTimeout(resolve, 1000));";
+  const source = `Promise.reject(new Error("too late")); ${wait} export default {};`;
+  const { code, stderr } = await run(["start", temporaryProject(t, { "agent.ts": source })]);
   assert.equal(code, 1);
-  assert.match(stderr, /PARLEY_API_KEY must hold keys of visible ASCII/);
+  assert.match(
+    stderr,
+    /^parley: [^\n]+too late\n(?: {4}at agent\.ts:\d+\n)*$/,
+    "the project's own places, and no others",
+  );
 });
 
 for (const [unread, read, started] of [

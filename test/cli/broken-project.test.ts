@@ -3,14 +3,18 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { checkAgent } from "../../server/agent/define.ts";
+import { readEnvironment } from "../../server/config/environment.ts";
 import { readSettings } from "../../server/config/settings.ts";
 import { ConfigError } from "../../server/errors.ts";
+import { findProject, loadAgent } from "../../server/project/load-project.ts";
 import { loadOptionalPackage } from "../../server/project/optional-package.ts";
 import { resolveModels } from "../../server/providers/index.ts";
 import type { OptionalPackage } from "../../server/providers/provider.ts";
-import { Command, REPOSITORY, run } from "../support/command.ts";
+import { REPOSITORY, run } from "../support/command.ts";
+import { gate } from "../support/deadline.ts";
 import { readMarkdown } from "../support/markdown-file.ts";
 import type { Cleanup } from "../support/start-server.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 interface Installation {
@@ -35,7 +39,6 @@ function installed(t: Cleanup, { files }: Installation = {}): string {
 
 const BROKEN: [name: string, files: Record<string, string>, sentence: RegExp][] = [
   ["no agent file", { "readme.md": "" }, /holds no agent\. Write an agent\.ts/],
-  ["a syntax error", { "agent.ts": "export default {\n  name: 'x',\n  model = 5\n};" }, /agent\.ts.*:3:\d+/],
   [
     "a syntax error in an import",
     { "agent.ts": "import './part.ts'; export default {};", "part.ts": "const = 5;" },
@@ -46,12 +49,32 @@ const BROKEN: [name: string, files: Record<string, string>, sentence: RegExp][] 
   [
     "a missing package",
     { "agent.ts": "import 'no-such-package'; export default {};" },
-    /Run in the agent's folder: npm install no-such-package\n/,
+    /Run in the agent's folder: npm install no-such-package$/,
   ],
-  ["an error while it loads", { "agent.ts": "throw new Error('No database');" }, /No database/],
   ["an exception that is no error", { "agent.ts": "throw 'oops';" }, /oops/],
+  ["an error without a message", { "agent.ts": "throw new Error('');" }, /an error without a message/],
   ["no default export", { "agent.ts": "export const agent = {};" }, /nothing is exported as default/],
+  ["no default export of CommonJS", { "agent.js": 'export const name = "Mine";' }, /nothing is exported as default/],
+  ["nothing in it", { "agent.ts": "" }, /nothing is exported as default/],
+  ["nothing in it in JavaScript", { "agent.js": "" }, /nothing is exported as default/],
+  ["nothing in it that Node loads", { "agent.mjs": "" }, /nothing is exported as default/],
   ["an agent that is none", { "agent.ts": "export default { model: 'demo' };" }, /agent\.ts: name is missing/],
+];
+
+for (const [name, files, sentence] of BROKEN) {
+  test(`a project with ${name} is refused in one sentence`, async (t) => {
+    await assert.rejects(loadAgent(temporaryProject(t, files)), (error: unknown) => {
+      assert.ok(error instanceof ConfigError, String(error));
+      assert.match(error.message.replace(/(?:\n {4}at [\w./]+:\d+)*$/, ""), sentence);
+      assert.match(error.message, /^[^\n]+(?:\n {4}at [\w./]+:\d+)*$/, "one line, and places in the project");
+      assert.doesNotMatch(error.message, /node:internal|node_modules/);
+      return true;
+    });
+  });
+}
+
+const BROKEN_FOR_THE_COMMAND: typeof BROKEN = [
+  ["a syntax error", { "agent.ts": "export default {\n  name: 'x',\n  model = 5\n};" }, /agent\.ts.*:3:\d+/],
   ["a process.exit", { "agent.ts": "process.exit(0);" }, /agent\.ts, or a file that it imports, ended the process/],
   ["an await that never ends", { "agent.ts": "await new Promise(() => {}); export default {};" }, /agent\.ts/],
   [
@@ -66,10 +89,9 @@ const BROKEN: [name: string, files: Record<string, string>, sentence: RegExp][] 
   ],
 ];
 
-for (const [name, files, sentence] of BROKEN) {
+for (const [name, files, sentence] of BROKEN_FOR_THE_COMMAND) {
   test(`a project with ${name} is one sentence and exit code 1`, async (t) => {
-    const folder = temporaryProject(t, files);
-    const { code, stdout, stderr } = await run(["start", folder, "--port", "0"]);
+    const { code, stdout, stderr } = await run(["start", temporaryProject(t, files), "--port", "0"]);
     assert.match(stderr, sentence);
     assert.match(stderr, /^parley: [^\n]+\n(?: {4}at [\w./]+:\d+\n)*$/, "one line, and places in the project");
     assert.doesNotMatch(stderr, /node:internal|node_modules/);
@@ -92,25 +114,27 @@ test("an error while a project loads names file and line, and the project's own 
   assert.equal(code, 1);
 });
 
-test("a top-level await that does not end is told of after five seconds, while the process waits on", async (t) => {
-  const agent = 'import { createServer } from "node:net"; createServer().listen(0); await new Promise(() => {});';
+test("a top-level await that takes longer than five seconds is told of, and waited for", async (t) => {
+  const held = gate();
+  const agent = "await globalThis.heldByATest; export default { name: 'Late', model: 'demo' };";
   const folder = temporaryProject(t, { "agent.ts": agent });
-  const command = new Command(["start", folder, "--port", "0"], {});
-  t.after(() => command.kill("SIGKILL"));
-  await command.printed(
-    "stderr",
-    /^parley: agent\.ts is still loading\. A top-level await in it.* has not finished\.\n$/,
-  );
+  Object.assign(globalThis, { heldByATest: held.opened });
+  const clock = stopClock(t);
+  const written = t.mock.method(process.stderr, "write", () => true);
+  const loading = loadAgent(folder);
+  clock.tick(5000);
+  written.mock.restore();
+  const told = written.mock.calls.map((call) => String(call.arguments[0])).join("");
+  assert.match(told, /^parley: agent\.ts is still loading\. A top-level await in it.* has not finished\.\n$/);
+  held.open();
+  assert.equal((await loading).name, "Late");
 });
 
-test("a file instead of a folder, and a folder instead of .env, are named as such", async (t) => {
+test("a file instead of a folder, and a folder instead of .env, are named as such", (t) => {
   const folder = temporaryProject(t, { "agent.ts": "export default {};", "b/.env/x": "" });
-  const file = await run(["start", join(folder, "agent.ts")]);
-  assert.match(file.stderr, /is a file\. Give its folder: parley start /);
-  assert.equal(file.code, 1);
-  const env = await run(["start", join(folder, "b")]);
-  assert.match(env.stderr, /\.env cannot be read/);
-  assert.equal(env.code, 1);
+  const file = join(folder, "agent.ts");
+  assert.throws(() => findProject(file), refuses(/is a file\. Give its folder: parley start /));
+  assert.throws(() => readEnvironment({}, join(folder, "b")), refuses(/\.env cannot be read/));
 });
 
 const refuses = (sentence: RegExp) => (error: unknown) => {

@@ -3,20 +3,34 @@
 import assert from "node:assert/strict";
 import { readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { demoAgent } from "../../server/project/demo-agent.ts";
+import { findProject, loadAgent } from "../../server/project/load-project.ts";
 import { post, send } from "../support/chat-transports.ts";
-import { run, start } from "../support/command.ts";
+import { start } from "../support/command.ts";
+import { startServer } from "../support/start-server.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
 
 const info = async (url: string) => JSON.parse(await (await fetch(`${url}/api/info`)).text());
 
-const PROJECTS: [name: string, files: Record<string, string>][] = [
-  ["agent.ts with defineAgent", { "agent.ts": agent() }],
-  ["agent.mts", { "agent.mts": agent() }],
-  ["agent.js", { "agent.js": agent() }],
-  ["agent.mjs", { "agent.mjs": agent() }],
-  ["agent.ts under a package.json that says commonjs", { "agent.ts": agent(), "package.json": '{"type":"commonjs"}' }],
+const AGENT = 'export default { name: "Mine", model: "demo" };';
+const TYPED = 'enum Name { Mine = "Mine" } export const name: string = Name.Mine;';
+
+/** A JavaScript agent in a folder of the project, up to an import that Node cannot follow by itself. */
+const importing = (specifier: string, files: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries({
+      "agent.mjs": `import { name } from "${specifier}"; export default { name, model: "demo" };`,
+      ...files,
+    }).map(([path, text]) => [join("nested", path), text]),
+  );
+
+const PROJECTS: [name: string, files: Record<string, string>, folder?: string][] = [
+  ["agent.mts", { "agent.mts": AGENT }],
+  ["agent.js", { "agent.js": AGENT }],
+  ["agent.mjs", { "agent.mjs": AGENT }],
+  ["agent.mjs with an import", { "agent.mjs": `import "node:fs"; ${AGENT}` }],
+  ["agent.ts under a package.json that says commonjs", { "agent.ts": AGENT, "package.json": '{"type":"commonjs"}' }],
   ["agent.js of CommonJS", { "agent.js": 'module.exports = { name: "Mine", model: "demo" };' }],
   [
     "agent.js as tsc writes it for CommonJS",
@@ -26,7 +40,6 @@ const PROJECTS: [name: string, files: Record<string, string>][] = [
         exports.default = { name: "Mine", model: "demo" };`,
     },
   ],
-  ["a plain object", { "agent.ts": 'export default { name: "Mine", model: "demo" };' }],
   [
     "top-level await and a relative import without types",
     {
@@ -52,23 +65,84 @@ const PROJECTS: [name: string, files: Record<string, string>][] = [
       "name.json": '{"name":"Mine"}',
     },
   ],
-  ["a folder with spaces and other characters", { "agent.ts": agent(), "ä b#c%20/agent.ts": agent() }],
+  ["a folder with spaces and other characters", { "ä b#c%20/agent.ts": AGENT }, "ä b#c%20"],
+  ["JavaScript that imports TypeScript", importing("./parts/name.ts", { "parts/name.ts": TYPED }), "nested"],
+  ["JavaScript that imports a file without its extension", importing("./name", { "name.ts": TYPED }), "nested"],
+  [
+    "JavaScript that imports a folder",
+    importing("./parts", { "parts/index.js": 'export { name } from "./name.ts";', "parts/name.ts": TYPED }),
+    "nested",
+  ],
+  [
+    "JavaScript that imports a .js that is a .ts",
+    importing("./first.ts", { "first.ts": 'export { name } from "./name.js";', "name.ts": TYPED }),
+    "nested",
+  ],
+  ["JavaScript that imports JSON", importing("./name.json", { "name.json": '{"name":"Mine"}' }), "nested"],
+  [
+    "JavaScript that imports TypeScript beside the project",
+    importing("../shared/name.ts", {
+      "../shared/name.ts": 'export { name } from "./typed";',
+      "../shared/typed.ts": TYPED,
+    }),
+    "nested",
+  ],
 ];
 
-for (const [name, files] of PROJECTS) {
-  test(`${name} is served`, async (t) => {
-    const folder = temporaryProject(t, files);
-    const nested = Object.keys(files).find((file) => file.endsWith("/agent.ts"));
-    const { url } = await start(t, [nested === undefined ? folder : join(folder, "ä b#c%20")]);
-    assert.equal((await info(url)).name, "Mine");
+for (const [name, files, folder = "."] of PROJECTS) {
+  test(`${name} is loaded`, async (t) => {
+    assert.equal((await loadAgent(join(temporaryProject(t, files), folder))).name, "Mine");
   });
 }
 
 test("of several agent files the first of ts, mts, js, mjs is taken", async (t) => {
   const named = (name: string) => `export default { name: "${name}", model: "demo" };`;
   const files = { "agent.mjs": named("mjs"), "agent.mts": named("mts"), "agent.js": named("js") };
-  const { url } = await start(t, [temporaryProject(t, files)]);
-  assert.equal((await info(url)).name, "mts");
+  assert.equal((await loadAgent(temporaryProject(t, files))).name, "mts");
+});
+
+test("a project that is reached through a link is loaded like any other", async (t) => {
+  const folder = temporaryProject(t, { "real/agent.ts": AGENT });
+  symlinkSync(join(folder, "real"), join(folder, "linked"));
+  assert.equal((await loadAgent(findProject(join(folder, "linked")))).name, "Mine");
+});
+
+for (const file of ["agent.mjs", "agent.js", "agent.ts"]) {
+  test(`an ${file} that throws at the end is run once`, async (t) => {
+    const runs: string[] = [];
+    Object.assign(globalThis, { runsOfATest: runs });
+    const source = 'import "node:fs"; globalThis.runsOfATest.push("Run"); throw new Error("no database");';
+    await assert.rejects(loadAgent(temporaryProject(t, { [file]: source })), /no database/);
+    assert.deepEqual(runs, ["Run"]);
+  });
+}
+
+/** Names the folder for temporary files while the test runs. */
+function setTemporaryFolder(t: TestContext, folder: string): void {
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = folder;
+  t.after(() => {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  });
+}
+
+test("TypeScript is loaded where no file can be written, as in a read-only container", async (t) => {
+  const source = 'enum Model { Demo = "demo" } export default { name: "Mine" as string, model: Model.Demo };';
+  const folder = temporaryProject(t, { "agent.ts": source });
+  // There is no folder below a file, and none can be made.
+  setTemporaryFolder(t, join(folder, "agent.ts/none"));
+  assert.equal((await loadAgent(folder)).name, "Mine");
+});
+
+test("compiled code is kept in the project's node_modules, never where other users can write", async (t) => {
+  const project = temporaryProject(t, { "agent.ts": AGENT, "node_modules/readme": "" });
+  const bare = temporaryProject(t, { "agent.ts": AGENT });
+  const temporary = temporaryProject(t, {});
+  setTemporaryFolder(t, temporary);
+  for (const folder of [project, project, bare]) assert.equal((await loadAgent(folder)).name, "Mine");
+  assert.deepEqual(readdirSync(temporary), []);
+  assert.equal(readdirSync(join(project, "node_modules/.cache/jiti")).length, 1);
 });
 
 test("a tool of the project runs, with its relative imports, zod from its own node_modules", async (t) => {
@@ -129,119 +203,57 @@ test("the .env of the working directory is not the project's", async (t) => {
   assert.equal((await info(url)).name, "Right");
 });
 
-test("parley-agent is this very package, and another package.json nearby does not matter", async (t) => {
+test("parley-agent of an agent.ts is this very package, and another package.json nearby does not matter", async (t) => {
   const folder = temporaryProject(t, {
     "package.json": '{"name":"mine","dependencies":{"parley-agent":"^99.0.0"}}',
-    "agent.ts": agent(),
+    "agent.ts":
+      'import { defineAgent } from "parley-agent";\nexport default defineAgent({ name: "Mine", model: "demo" });',
   });
   const { url } = await start(t, [folder]);
   assert.equal((await info(url)).name, "Mine");
 });
 
-for (const [whose, from] of [
-  ["the server's package", "parley-agent"],
-  ["another copy of the package", "./copy.mjs"],
-] as const) {
-  test(`clients get the message of a ToolError of ${whose}, and of no other error`, async (t) => {
-    const folder = temporaryProject(t, {
-      "copy.mjs": 'export class ToolError extends Error { [Symbol.for("parley-agent.ToolError")] = true; }',
-      "agent.ts": `
-        import { ToolError } from "${from}";
-        const tool = (name: string, execute: () => never) =>
-          ({ name, description: "d", parameters: { type: "object" }, execute });
-        const error = new ToolError("Sold out.", { cause: "hunter2" });
-        export default { name: "Mine", model: "demo", tools: [
-          tool("meant", () => { throw error; }),
-          tool("secret", () => { throw new Error("the password is hunter2"); }),
-        ] };`,
-    });
-    const server = await start(t, [folder]);
-    const { events } = await send.sse(t, server, { message: "call all tools" });
-    const told = events.flatMap((event) => (event.type === "tool_result" ? [event.data] : []));
-    assert.deepEqual(
-      told.map(({ tool, status, output }) => [tool, status, output]),
-      [
-        ["meant", "failed", "Sold out."],
-        ["secret", "failed", "The tool failed."],
-      ],
-    );
-    assert.match(server.command.stderr, /"level":"warn".*\\"secret\\" failed.*hunter2.*agent\.ts/);
-  });
-}
-
-function agent(): string {
-  return 'import { defineAgent } from "parley-agent";\nexport default defineAgent({ name: "Mine", model: "demo" });\n';
-}
-
-test("a tool that leaves a rejected promise behind ends no conversation but its own", async (t) => {
+test("clients get the message of a ToolError, also of another copy of the package, and of no other error", async (t) => {
   const folder = temporaryProject(t, {
+    "copy.mjs": 'export class ToolError extends Error { [Symbol.for("parley-agent.ToolError")] = true; }',
     "agent.ts": `
-      const execute = () => { void Promise.reject(new Error("left behind")); return "done"; };
-      const parameters = { type: "object" };
-      export default { name: "Mine", model: "demo",
-        tools: [{ name: "leave", description: "d", parameters, execute }] };`,
+      import { ToolError } from "parley-agent";
+      import { ToolError as Copy } from "./copy.mjs";
+      const tool = (name: string, error: Error) =>
+        ({ name, description: "d", parameters: { type: "object" }, execute: () => { throw error; } });
+      export default { name: "Mine", model: "demo", tools: [
+        tool("meant", new ToolError("Sold out.", { cause: "hunter2" })),
+        tool("copied", new Copy("Sold out, too.", { cause: "hunter2" })),
+        tool("secret", new Error("the password is hunter2")),
+      ] };`,
   });
   const server = await start(t, [folder]);
-  for (const message of ["please leave", "hello again"]) {
-    const answer = await post(server, { message, stream: false });
-    assert.equal(answer.status, 200);
-  }
-  assert.match(server.command.stderr, /left behind/);
+  const { events } = await send.sse(t, server, { message: "call all tools" });
+  const told = events.flatMap((event) => (event.type === "tool_result" ? [event.data] : []));
+  assert.deepEqual(
+    told.map(({ tool, status, output }) => [tool, status, output]),
+    [
+      ["meant", "failed", "Sold out."],
+      ["copied", "failed", "Sold out, too."],
+      ["secret", "failed", "The tool failed."],
+    ],
+  );
+  assert.match(server.command.stderr, /"level":"warn".*\\"secret\\" failed.*hunter2.*agent\.ts/);
 });
 
-test("TypeScript is loaded where no file can be written, as in a read-only container", async (t) => {
+test("tools in JavaScript import TypeScript and parley-agent while they run", async (t) => {
   const folder = temporaryProject(t, {
-    "agent.ts": 'enum Model { Demo = "demo" } export default { name: "Mine" as string, model: Model.Demo };',
-  });
-  // There is no folder below a file, and none can be made.
-  const env = { TMPDIR: join(folder, "agent.ts/none") };
-  const { url } = await start(t, [folder], { env });
-  assert.equal((await info(url)).name, "Mine");
-});
-
-const TYPED = 'enum Name { Mine = "Mine" } export const name: string = Name.Mine;';
-
-/** Each project is JavaScript up to the import that Node cannot follow by itself. */
-const MIXED: [name: string, specifier: string, files: Record<string, string>][] = [
-  ["a TypeScript file", "./parts/name.ts", { "parts/name.ts": TYPED }],
-  ["a file without its extension", "./parts/name", { "parts/name.ts": TYPED }],
-  ["a folder", "./parts", { "parts/index.js": 'export { name } from "./name.ts";', "parts/name.ts": TYPED }],
-  [
-    "a .js that is a .ts",
-    "./parts/first.ts",
-    { "parts/first.ts": 'export { name } from "./name.js";', "parts/name.ts": TYPED },
-  ],
-  ["JSON", "./parts/name.json", { "parts/name.json": '{"name":"Mine"}' }],
-  [
-    "TypeScript beside the project",
-    "../shared/name.ts",
-    { "../shared/name.ts": 'export { name } from "./typed";', "../shared/typed.ts": TYPED },
-  ],
-];
-
-for (const [what, specifier, files] of MIXED) {
-  test(`an agent in JavaScript imports ${what}`, async (t) => {
-    const agent = `import { name } from "${specifier}"; export default { name, model: "demo" };`;
-    const nested = Object.entries({ "agent.mjs": agent, ...files });
-    const inFolder = nested.map(([name, text]) => [`agents/${name}`, text] as const);
-    const folder = temporaryProject(t, Object.fromEntries(inFolder));
-    const { url } = await start(t, [`${folder}/agents`]);
-    assert.equal((await info(url)).name, "Mine");
-  });
-}
-
-test("a tool in JavaScript imports TypeScript while it runs", async (t) => {
-  const folder = temporaryProject(t, {
-    "agent.js": `
-      export default { name: "Mine", model: "demo", tools: [{
-        name: "get_price", description: "Price.", parameters: { type: "object" },
-        execute: async () => (await import("./price.ts")).price(),
-      }] };`,
+    "agent.mjs": `
+      const tool = (name, execute) => ({ name, description: "d", parameters: { type: "object" }, execute });
+      export default { name: "Mine", model: "demo", tools: [
+        tool("get_price", async () => (await import("./price.ts")).price()),
+        tool("get_type", async () => typeof (await import("parley-agent")).ToolError),
+      ] };`,
     "price.ts": 'export const price = (): string => "It costs 5";',
   });
-  const { url } = await start(t, [folder]);
-  const answer = await post({ url }, { message: "The price please", stream: false });
-  assert.match(JSON.parse(await answer.text()).response, /It costs 5/);
+  const { events } = await send.sse(t, await start(t, [folder]), { message: "call all tools" });
+  const told = events.flatMap((event) => (event.type === "tool_result" ? [event.data.output] : []));
+  assert.deepEqual(told.sort(), ["It costs 5", "function"]);
 });
 
 test("the demo agent's tool tells the model which city is missing or unknown, and which argument is not its own", async () => {
@@ -264,64 +276,13 @@ test("the demo agent's tool tells the model which city is missing or unknown, an
   );
 });
 
-test("compiled code is kept in the project's node_modules, never where other users can write", async (t) => {
-  const temporary = temporaryProject(t, {});
-  const project = temporaryProject(t, { "agent.ts": agent(), "node_modules/readme": "" });
-  const bare = temporaryProject(t, { "agent.ts": agent() });
-  for (const folder of [project, project, bare]) {
-    const { url } = await start(t, [folder], { env: { TMPDIR: temporary } });
-    assert.equal((await info(url)).name, "Mine");
-  }
-  assert.deepEqual(readdirSync(temporary), []);
-  assert.equal(readdirSync(join(project, "node_modules/.cache/jiti")).length, 1);
-});
-
-for (const file of ["agent.mjs", "agent.js", "agent.ts"]) {
-  test(`an ${file} that throws at the end is run once`, async (t) => {
-    const folder = temporaryProject(t, {
-      [file]: `
-        import "node:fs";
-        console.log("Run");
-        throw new Error("no database");`,
-    });
-    const { stdout, stderr, code } = await run(["start", folder]);
-    assert.equal(code, 1);
-    assert.match(stderr, /no database/);
-    assert.deepEqual(stdout.match(/Run/g), ["Run"]);
-  });
-}
-
-test("a tool of a plain object imports parley-agent later", async (t) => {
-  const folder = temporaryProject(t, {
-    "agent.mjs": `
-      export default { name: "Mine", model: "demo", tools: [{
-        name: "get_price", description: "Price.", parameters: { type: "object" },
-        execute: async () => typeof (await import("parley-agent")).ToolError,
-      }] };`,
-  });
-  const { url } = await start(t, [folder]);
-  const answer = await post({ url }, { message: "The price please", stream: false });
-  assert.match(JSON.parse(await answer.text()).response, /function/);
-});
-
-for (const file of ["agent.mjs", "agent.js", "agent.ts"]) {
-  test(`an ${file} that exports nothing as default is told so`, async (t) => {
-    for (const source of ["", 'export const name = "Mine";']) {
-      const { stderr, code } = await run(["start", temporaryProject(t, { [file]: source })]);
-      assert.equal(code, 1);
-      assert.match(stderr, /nothing is exported as default/);
-    }
-  });
-}
-
 test("under an agent with tools of its own, the demo model speaks of those", async (t) => {
-  const tools = ["refund_order", "findCustomer"].map(
-    (name) => `{ name: "${name}", description: "d", parameters: { type: "object" }, execute: () => "done by ${name}" }`,
-  );
-  const folder = temporaryProject(t, {
-    "agent.ts": `export default { name: "Shop", model: "demo", tools: [${tools}] };`,
-  });
-  const { url } = await start(t, [folder]);
+  const parameters = { type: "object" };
+  const tools = ["refund_order", "findCustomer"].map((name) => ({
+    ...{ name, description: "d", parameters },
+    execute: () => `done by ${name}`,
+  }));
+  const { url } = await startServer(t, { agent: { name: "Shop", model: "demo", tools } });
   const answer = async (message: string) => JSON.parse(await (await post({ url }, { message, stream: false })).text());
   const { response } = await answer("Hello");
   assert.match(response, /\*\*refund order\*\* runs `refund_order`/);

@@ -7,7 +7,7 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { readEnvironment, secretsOf, unknownNames } from "../../server/config/environment.ts";
-import { applyLive, isLive, readSettings, SETTINGS } from "../../server/config/settings.ts";
+import { applyLive, type Flags, isLive, readSettings, SETTINGS } from "../../server/config/settings.ts";
 import { ConfigError } from "../../server/errors.ts";
 import { loadIfInstalled } from "../../server/project/optional-package.ts";
 import { post } from "../support/chat-transports.ts";
@@ -58,7 +58,8 @@ test("variables of the project itself may be in .env, and comments", (t) => {
   const lines = Object.entries(own).map(([name, value]) => `${name}=${value}`);
   const folder = temporaryProject(t, { ".env": lines.join("\n") });
   assert.deepEqual(readEnvironment({}, folder), own);
-  const commented = temporaryProject(t, { ".env": "A=1\n# PARLEY_API_KEY=of-before" });
+  // Also where it begins with a byte order mark.
+  const commented = temporaryProject(t, { ".env": "\uFEFFA=1\n# PARLEY_API_KEY=of-before" });
   assert.deepEqual(readEnvironment({}, commented), { A: "1" });
 });
 
@@ -73,6 +74,42 @@ for (const name of ["PARLEY_STATE_SECRETS", "PARLEY_ALLOWED_ORIGIN"]) {
     assert.throws(() => readEnvironment({ [name]: "hush-hush" }, undefined), refused(new RegExp(name)));
   });
 }
+
+const WRONG: [env: Record<string, string>, flags: Flags, sentence: RegExp][] = [
+  [{}, { port: "http" }, /^--port must be a whole number from 0 to 65535, but is "http"/],
+  [{}, { port: "65536" }, /^--port must be/],
+  [{}, { port: "80.5" }, /^--port must be/],
+  [{ PORT: "8e3" }, {}, /^PORT must be a whole number from 0 to 65535, but is "8e3"/],
+  [{ PARLEY_MAX_RUNS: "0x10" }, {}, /^PARLEY_MAX_RUNS must be a whole number from 0, but is "0x10"/],
+  [{ PARLEY_RUN_SECONDS: "1e2" }, {}, /^PARLEY_RUN_SECONDS must be a number from .*, but is "1e2"/],
+  [{}, { workers: "many" }, /^--workers must be "auto" or a whole number from 1 to 256/],
+  [{ PARLEY_API_KEY: " , " }, {}, /^PARLEY_API_KEY is set but empty/],
+  [{ PARLEY_API_KEY: "hush-hush now" }, {}, /^PARLEY_API_KEY must hold keys of visible ASCII/],
+  [{ PARLEY_CHAT_KEY: "" }, {}, /^PARLEY_CHAT_KEY is set but empty/],
+  [{ PARLEY_STATE_SECRET: "" }, {}, /^PARLEY_STATE_SECRET is set but empty/],
+  [{ PARLEY_ALLOWED_ORIGINS: "shop.example" }, {}, /^PARLEY_ALLOWED_ORIGINS .*https:\/\/.*"shop\.example"/],
+  [{ PARLEY_ALLOWED_ORIGINS: "https://a.example/path" }, {}, /^PARLEY_ALLOWED_ORIGINS/],
+  [{ PARLEY_MAX_BODY_BYTES: "64 MB" }, {}, /^PARLEY_MAX_BODY_BYTES must be a whole number/],
+  [{ PARLEY_MAX_ATTACHMENTS: "-1" }, {}, /^PARLEY_MAX_ATTACHMENTS must be/],
+  [{ PARLEY_DRAIN_SECONDS: "soon" }, {}, /^PARLEY_DRAIN_SECONDS must be a number/],
+  [{ PARLEY_KEEP_ALIVE_SECONDS: "0" }, {}, /^PARLEY_KEEP_ALIVE_SECONDS must be/],
+  [{ PARLEY_RUN_SECONDS: "99999999" }, {}, /^PARLEY_RUN_SECONDS must be .* to 2147483/],
+];
+
+for (const [env, flags, sentence] of WRONG) {
+  test(`the setting ${JSON.stringify({ ...env, ...flags })} is refused in one sentence`, () => {
+    assert.throws(() => readSettings(env, flags), refused(sentence));
+  });
+}
+
+test("flags win over the environment, which names them, too; an empty --host is none", () => {
+  const { port, host, workers } = readSettings(
+    { PORT: "1", HOST: "::1", PARLEY_WORKERS: "3" },
+    { port: "2", host: "" },
+  );
+  assert.deepEqual([port, host, workers], [2, "::1", 3]);
+  assert.equal(readSettings({}, { host: "" }).host, "127.0.0.1");
+});
 
 test("another unknown PARLEY_ variable of the environment is a sentence, and those of Kubernetes are none", () => {
   const kubernetes = {
@@ -247,19 +284,14 @@ const AGENT = "export default { name: 'Mine', model: 'compatible/m' };";
 
 const answer = () => ({ body: [fixture("chat-completions/text-and-usage")] });
 
-for (const where of ["the environment", "the project's .env"] as const) {
-  test(`a model is asked through the proxy of ${where}`, async (t) => {
-    await using proxy = await startUpstream(answer());
-    const named = { HTTP_PROXY: new URL(proxy.url).origin };
-    const dotEnv = where === "the environment" ? "" : `HTTP_PROXY=${named.HTTP_PROXY}\n`;
-    const { url } = await start(t, [temporaryProject(t, { "agent.mjs": AGENT, ".env": dotEnv })], {
-      env: { ...(dotEnv === "" ? named : {}), COMPATIBLE_BASE_URL: "http://model.invalid/v1" },
-    });
-    const { status } = await post({ url }, { message: "Hi", stream: false });
-    assert.equal(status, 200);
-    assert.equal(proxy.calls[0]?.path, "http://model.invalid/v1/chat/completions");
-  });
-}
+test("a model is asked through the proxy of the project's .env, as it would be through one of the environment", async (t) => {
+  await using proxy = await startUpstream(answer());
+  const dotEnv = `HTTP_PROXY=${new URL(proxy.url).origin}\n`;
+  const env = { COMPATIBLE_BASE_URL: "http://model.invalid/v1" };
+  const { url } = await start(t, [temporaryProject(t, { "agent.mjs": AGENT, ".env": dotEnv })], { env });
+  assert.equal((await post({ url }, { message: "Hi", stream: false })).status, 200);
+  assert.equal(proxy.calls[0]?.path, "http://model.invalid/v1/chat/completions");
+});
 
 for (const [what, exception] of [
   ["a model on this machine", {}],
