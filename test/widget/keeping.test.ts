@@ -315,6 +315,43 @@ test("a signed state with files cannot be stored, and the last answer says that 
   assert.equal(last?.role === "assistant" && last.forgotten, true);
 });
 
+test("a damaged row is ignored, and the chat goes on keeping", async (t) => {
+  const { server, store, reload, first } = await chat(t);
+  await ask(first, server, "Hi");
+  const [sound] = [...store.rows.values()].map((row) => toRow(row, 10_000));
+  const damaged = [
+    { messages: undefined },
+    { messages: {} },
+    { messages: [null] },
+    { messages: [{ role: "user", id: "m1" }] },
+    { messages: [{ role: "user", id: 1, text: "Hi", files: [] }] },
+    { messages: [{ role: "assistant", id: "m2", status: "done" }] },
+    { state: 1 },
+    { run: { run: 1 } },
+  ].map((damage) => ({ ...sound, ...damage }) as typeof sound);
+  assert.deepEqual(
+    damaged.map(fromRow),
+    damaged.map(() => undefined),
+  );
+  store.load = async () => fromRow(damaged[0]);
+  const second = await reload(first);
+  assert.deepEqual(second.client.session.messages, []);
+  await ask(second, server, "Again");
+  assert.deepEqual([second.client.keeper.isNotKept, store.rows.size], [false, 1]);
+});
+
+test("a conversation that cannot be read now is not deleted: the next page may read it", async (t) => {
+  const { server, store, reload, first } = await chat(t);
+  await ask(first, server, "Hi");
+  const load = store.load.bind(store);
+  store.load = () => Promise.reject(new Error("IndexedDB does not answer"));
+  const second = await reload(first);
+  assert.deepEqual(second.client.session.messages, []);
+  store.load = load;
+  const third = await reload(second);
+  assert.deepEqual(textsOf(third.client.session.messages), ["Hi", "ok"]);
+});
+
 test("a row of another version is ignored", () => {
   const row = toRow(conversation(messages), 10_000);
   assert.deepEqual(fromRow(row)?.messages.length, 4);

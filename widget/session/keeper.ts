@@ -105,7 +105,8 @@ export class ConversationKeeper {
     const data = this.#options.read();
     this.#savedProgress = progressOf(data);
     if (data.messages.length === 0) {
-      this.#delete();
+      // One that could not be read was never shown: the next page may have it.
+      if (this.#savedAt > 0) this.#delete();
       this.#writeSlot(this.#slot, undefined);
       return;
     }

@@ -1,6 +1,7 @@
 /** Where conversations are kept between page loads, and how. Bytes of files and keys are never part of them. */
 
 import type { ContentPart, ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
+import { isRecord } from "../../server/protocol/json.ts";
 import type { SessionData } from "./chat-session.ts";
 import type { Message } from "./messages.ts";
 
@@ -154,9 +155,9 @@ export function toRow(conversation: StoredConversation, maxChars: number): Row {
   return { ...conversation, version: VERSION, isCut, messages, state: withoutFiles(conversation.state) };
 }
 
-/** A row of another version gives `undefined`. */
+/** A row of another version, or a damaged one, gives `undefined`. */
 export function fromRow(row: Row | undefined): StoredConversation | undefined {
-  if (row?.version !== VERSION) return undefined;
+  if (row?.version !== VERSION || !isSound(row)) return undefined;
   const { version: _, state, ...rest } = row;
   if (state) return { ...rest, state };
   // The agent knows nothing of it, and without the state it is not known what an earlier one began with.
@@ -166,6 +167,19 @@ export function fromRow(row: Row | undefined): StoredConversation | undefined {
     return message === lastAnswer ? { ...message, forgotten: true } : message;
   });
   return { ...rest, messages, state: {} };
+}
+
+/** Whether it can be shown: scripts of the site and tools of the browser can change what is stored. */
+function isSound({ messages, state = {}, run = { run: "", after: 0 } }: Row): boolean {
+  const isComplete = isRecord(state) && typeof run.run === "string" && typeof run.after === "number";
+  return isComplete && Array.isArray(messages) && messages.every(isMessage);
+}
+
+function isMessage(value: unknown): boolean {
+  if (!isRecord(value) || !/^m\d+$/.test(`${value.id}`)) return false;
+  return value.role === "user"
+    ? typeof value.text === "string" && Array.isArray(value.files)
+    : Array.isArray(value.blocks);
 }
 
 /** Messages never change: each is measured once. */
