@@ -3,6 +3,7 @@ import { beforeEach, type TestContext, test } from "node:test";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import type { AgentChatTokenEvent } from "../../widget/element/public-types.ts";
 import { gate } from "../support/deadline.ts";
+import { openedSockets } from "./browser-globals.ts";
 import { AgentChat, mount, until } from "./mount.ts";
 import { done, startScriptedServer, token } from "./scripted-server.ts";
 
@@ -356,6 +357,46 @@ test("a server that answers after the element has left it is not reported as rea
   await sent;
   await new Promise(setImmediate);
   assert.deepEqual(ready, ["Next"]);
+});
+
+test("an element that is removed while it asks for its server connects no more, and blames nobody", async (t) => {
+  const warn = t.mock.method(console, "warn", () => undefined);
+  const asked = gate();
+  const fetch = t.mock.method(globalThis, "fetch", (_: unknown, init?: RequestInit) => {
+    asked.open();
+    return new Promise<Response>((_, reject) => {
+      init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+    });
+  });
+  const chat = Object.assign(document.createElement("agent-chat"), { persist: "none", server: "http://127.0.0.1:1/" });
+  document.body.append(chat);
+  await asked.opened;
+  const sockets = openedSockets.length;
+  chat.remove();
+  await new Promise(setImmediate);
+  assert.deepEqual([openedSockets.length - sockets, fetch.mock.callCount(), warn.mock.callCount()], [0, 1, 0]);
+});
+
+test("a server that cannot be reached is said once: the alert in the empty chat says it", async (t) => {
+  t.mock.method(Math, "random", () => 0);
+  let asked = 0;
+  t.mock.method(globalThis, "fetch", async () => {
+    asked += 1;
+    throw new TypeError("Failed to fetch");
+  });
+  const chat = Object.assign(new AgentChat(), { persist: "none", server: "http://127.0.0.1:1/" });
+  document.body.append(chat);
+  t.after(() => chat.remove());
+  await until(chat, () => asked > 5);
+  const text = (selector: string) => chat.renderRoot.querySelector(selector)?.textContent?.trim();
+  assert.deepEqual([text(".failure[role=alert] p"), text("[role=status]")], ["The chat server cannot be reached.", ""]);
+});
+
+test("a message is not sent by an element that was removed in the same moment", async (t) => {
+  const { chat } = await mount(t, { server: (await startScriptedServer(t)).url });
+  const sent = chat.send("Hi");
+  chat.remove();
+  await assert.rejects(sent, /not in a page/);
 });
 
 test("pictures of the conversation are revoked when the element gets another server", async (t) => {

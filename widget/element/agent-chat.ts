@@ -214,7 +214,9 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   }
 
   #sessionFor(method: string): ChatSession {
-    if (!this.#client) throw new Error(`${method}: the element is not in a page, or has no server`);
+    if (!this.#client || !this.isConnected) {
+      throw new Error(`${method}: the element is not in a page, or has no server`);
+    }
     return this.#client.session;
   }
 
@@ -310,8 +312,8 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   async #sendRestored(message: OutgoingMessage, options?: SendOptions): Promise<SendOutcome> {
     const client = this.#client;
     await client?.keeper.restored;
-    // The element has another server now.
-    if (client !== this.#client) return "busy";
+    // The element has another server now, or has left the page.
+    if (client !== this.#client || !this.isConnected) return "busy";
     return this.#send(message, options).outcome;
   }
 
@@ -387,14 +389,16 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     this.#clear();
   }
 
-  #clientChanged({ reconnect }: Client): void {
+  #clientChanged({ reconnect, phase }: Client): void {
     this.requestUpdate();
     this.#answerAnnouncer.watch(this.#messages);
     const isLost = reconnect.state !== "online";
     if (isLost === this.#isConnectionLost) return;
     this.#isConnectionLost = isLost;
     const { strings } = this.#context;
-    this.#announcer.say(isLost ? strings.unreachable : strings.connected);
+    // In place of the greeting stands an alert that says the same.
+    const isSaid = isLost && phase === "unreachable" && this.#messages.length === 0;
+    if (!isSaid) this.#announcer.say(isLost ? strings.unreachable : strings.connected);
   }
 
   /** Forgets with the conversation what was being changed, offered and spoken. */

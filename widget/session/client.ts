@@ -162,7 +162,7 @@ export class Client {
     this.#loading = new AbortController();
     const { signal } = this.#loading;
     for (;;) {
-      const info = await fetchAgentInfo(this.server, signal).catch((error: unknown) => this.#explain(error));
+      const info = await fetchAgentInfo(this.server, signal).catch((error: unknown) => this.#explain(error, signal));
       // The element has left the page, or has another server by now.
       if (signal.aborted) return;
       if (typeof info === "object") {
@@ -181,12 +181,12 @@ export class Client {
   }
 
   /** Why the server has not described its agent. The console says what the site's owner can do. */
-  async #explain(error: unknown): Promise<"unreachable" | "refused"> {
+  async #explain(error: unknown, signal: AbortSignal): Promise<"unreachable" | "refused"> {
     const { href, origin } = this.server;
     const page = location.origin;
     if (error instanceof NotParleyError) {
       this.#hint(`${href} is not a Parley server (GET /api/info gave ${error.message}). Check the attribute server.`);
-    } else if (origin !== page && this.phase !== "unreachable") {
+    } else if (error instanceof TypeError && origin !== page && this.phase !== "unreachable") {
       // Scripts learn nothing of an answer that their page may not read. A socket of ours says why it is refused.
       const refusal = await this.#transport.checkSocket().catch(() => undefined);
       if (refusal && /^(unauthorized|forbidden)$/.test(refusal.code)) {
@@ -196,7 +196,7 @@ export class Client {
         return "refused";
       }
       // It only fails where the server is not there.
-      fetch(new URL("api/info", this.server), { mode: "no-cors", credentials: "omit" }).then(
+      fetch(new URL("api/info", this.server), { mode: "no-cors", credentials: "omit", signal }).then(
         () =>
           this.#hint(
             `${href} answers, but pages of ${page} cannot read it. Check the attribute server, and PARLEY_ALLOWED_ORIGINS of a Parley server there.`,
