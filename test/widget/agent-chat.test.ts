@@ -107,6 +107,8 @@ test("the finished answer is spoken without Markdown's marks, and failures at on
   (await server.turn()).send(failure("provider_error"));
   await failed;
   await until(page.chat, () => page.text("[role=alert]") === "It did not work.");
+  // In a language that runs the other way its full stop would stand at the beginning.
+  assert.equal(page.text("[part=error] bdi"), "It did not work.");
   // A panel that is opened again would have it said again.
   await until(page.chat, () => page.text("[role=alert]") === "");
 });

@@ -103,6 +103,19 @@ test("of a site's own texts, what is missing, unknown or of the wrong kind does 
   assert.deepEqual({ ...stringsOf(en, null) }, { ...en });
 });
 
+test("where a function of the site's throws, our text stands in, and the console says so", (t) => {
+  const warn = t.mock.method(console, "warn", () => undefined);
+  const fail = () => {
+    throw new Error("no such text");
+  };
+  const strings = stringsOf(en, { send: fail, placeholder: fail });
+  assert.deepEqual([strings.send, strings.placeholder("Ada")], [en.send, en.placeholder("Ada")]);
+  assert.deepEqual(
+    warn.mock.calls.map(({ arguments: [text] }) => text),
+    ["<agent-chat> strings.send has failed:", "<agent-chat> strings.placeholder has failed:"],
+  );
+});
+
 test("two tables of texts know nothing of each other", async () => {
   const german = stringsOf(await loadLocale("de"));
   const french = stringsOf(await loadLocale("fr"), { send: "Roulez !" });

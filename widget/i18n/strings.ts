@@ -197,14 +197,24 @@ export type StringsOverride = {
   readonly [Name in keyof Omit<Strings, "lang">]?: Strings[Name] | string | (() => string);
 };
 
-/** The texts of an element: a site's own before those of the language, and these before English. */
+/**
+ * The texts of an element: a site's own before those of the language, and these before English. A function of the site
+ * that throws must not stop the chat.
+ */
 export function stringsOf(locale: Locale, own: StringsOverride | null = {}): Strings {
   const strings: Record<string, unknown> = { ...en, ...locale };
   for (const [name, text] of Object.entries(own ?? {})) {
     if (text === undefined || text === null || !Object.hasOwn(en, name) || name === "lang") continue;
-    const wantsFunction = typeof en[name as keyof typeof en] === "function";
-    if (wantsFunction) strings[name] = typeof text === "function" ? text : () => String(text);
-    else strings[name] = String(typeof text === "function" ? (text as () => string)() : text);
+    const usual = strings[name];
+    const say = (...args: unknown[]): string => {
+      try {
+        return String(typeof text === "function" ? Reflect.apply(text, undefined, args) : text);
+      } catch (error) {
+        console.warn(`<agent-chat> strings.${name} has failed:`, error);
+        return typeof usual === "function" ? usual(...args) : String(usual);
+      }
+    };
+    strings[name] = typeof usual === "function" ? say : say();
   }
   return strings as Strings;
 }

@@ -200,7 +200,7 @@ export class MessageElement extends ChatPart {
     return html`
       <div part="error" class="failure">
         ${icons.alert}
-        <p>${failureText(failure, strings)} ${isInTheLog ? strings.reference(reference) : nothing}</p>
+        <p><bdi>${failureText(failure, strings)}</bdi> ${isInTheLog ? strings.reference(reference) : nothing}</p>
         ${retryable && this.canRetry ? retryButton(strings.retry, () => actions.retry()) : nothing}
         ${STATE_LOST.has(code) && this.canRetry ? retryButton(strings.startOver, () => actions.retryAfresh()) : nothing}
       </div>
