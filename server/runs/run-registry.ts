@@ -7,6 +7,7 @@ import type { Settings } from "../config/settings.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
 import type { ObserveRun, RunTransport, TraceHeaders } from "../observe/run-observer.ts";
+import { RUN_ID } from "../protocol/chat.ts";
 import { ApiError, invalidRequest } from "../protocol/errors.ts";
 import { EventLog, LogBudget } from "./event-log.ts";
 import { Run, type RunHandle, type RunReader } from "./run.ts";
@@ -109,6 +110,8 @@ export class RunRegistry {
     const key = runKey(caller, id);
     const run = await this.#parts.store.find(key);
     if (run !== undefined) return run.stop();
+    // Any other name is that of no message: remembering it would only take memory.
+    if (!RUN_ID.test(id)) throw runNotFound();
     await this.#parts.store.cancelEarly(key);
     // Its message may have come to another process meanwhile, which did not know of the cancel yet.
     const late = await this.#parts.store.find(key);

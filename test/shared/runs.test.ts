@@ -138,7 +138,10 @@ test("a run that was cancelled at one server before its message came to the othe
   const [one, other] = await startTwo(t, redis, { turns: [[say("A")]] });
   assert.ok(one && other);
   const run = newRun();
-  assert.equal((await fetch(`${one.url}/api/chat/runs/${run}/cancel`, { method: "POST" })).status, 404);
+  for (const id of [run, "x".repeat(65)]) {
+    assert.equal((await fetch(`${one.url}/api/chat/runs/${id}/cancel`, { method: "POST" })).status, 404);
+  }
+  assert.match(await redis.command("KEYS", "*cancel:*"), /^\*1\r/, "no message can have the other name");
   const last = (await (await openLine.sse(t, other, { message: "Hi", run })).rest()).at(-1);
   assert.equal(last?.type === "done" && last.finish_reason, "stopped");
   assert.equal(other.model.asked.length, 0);
