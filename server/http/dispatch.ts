@@ -82,7 +82,12 @@ export function createHttpServer(
   server.on("checkContinue", serve);
   server.on("checkExpectation", serve);
   const dispatchUpgrade = createUpgradeDispatch(parts);
+  // Node loses count of answers that are open on a connection that is upgraded: a later one would end the process.
   server.on("upgrade", (req: IncomingMessage, socket: Socket, head: Buffer) => {
+    if (responses.isWaiting(socket)) {
+      socket.destroy();
+      return;
+    }
     if (req.headers.upgrade?.toLowerCase() !== "websocket") {
       ignoreUpgrade(server, req, socket, head);
       return;
@@ -91,6 +96,10 @@ export function createHttpServer(
     void dispatchUpgrade(req, socket, head);
   });
   server.on("connect", (req: IncomingMessage, socket: Duplex) => {
+    if (responses.isWaiting(socket)) {
+      socket.destroy();
+      return;
+    }
     socket.on("error", () => socket.destroy());
     const error = new ApiError("method_not_allowed", "This server is not a proxy. Send a path, not a full address.");
     const headers = { allow: "GET, HEAD, POST, OPTIONS" };
@@ -238,6 +247,7 @@ function createUpgradeDispatch(
     const match = router.find("WS", path);
     const report = recordSocketWhenClosed(socket, id, match?.path ?? "unmatched", parts);
     try {
+      refuseFaultyRequest(req);
       if (match === undefined) throw new ApiError("not_found", "There is no WebSocket at this address.");
       const [caller, credentials] = await admitSocket(req, query, report);
       const trace = traceHeaders(req);
@@ -252,7 +262,7 @@ function createUpgradeDispatch(
       report.status = error.status;
       report.error = errorFacts(error);
       // A full server has no room for a handshake, and a page learns as much from a connection that fails.
-      const isRefusedOverHttp = ["not_found", "overloaded", "internal"].includes(error.code);
+      const isRefusedOverHttp = ["invalid_request", "not_found", "overloaded", "internal"].includes(error.code);
       if (isRefusedOverHttp) sendRawError(socket, error, { requestId: id, lingerMs });
       else sockets.refuse(req, socket, head, error);
     }
@@ -364,6 +374,11 @@ class OpenResponses {
   isAnswering(socket: Duplex): boolean {
     const last = this.#last.get(socket);
     return last?.headersSent === true && !(last.writableFinished && last.req.complete);
+  }
+
+  /** Whether an answer is not over. */
+  isWaiting(socket: Duplex): boolean {
+    return (this.#open.get(socket)?.size ?? 0) > 0;
   }
 
   #watch(socket: Duplex): Set<ServerResponse> {

@@ -238,19 +238,45 @@ test("a socket without a key is cut when it sends more than a greeting", async (
   await raw.closed;
 });
 
-test("what is no HTTP behind a running stream cuts the line, and no error is written into the stream", async (t) => {
-  const end = gate();
-  t.after(() => end.open());
-  const server = await startServer(t, { turns: [[say("Hel"), wait(end.opened), say("lo")]] });
+const OFFER = [...GET, "connection: upgrade", "upgrade: h2c", "", ""];
+
+for (const [what, lines] of [
+  ["what is no HTTP", ["GARBAGE", "", ""]],
+  ["a request for a WebSocket", upgrade()],
+  ["an offer of another protocol", OFFER],
+  ["CONNECT", ["CONNECT a:1 HTTP/1.1", "host: a:1", "", ""]],
+] as const) {
+  test(`${what} behind a running stream cuts the line, and nothing is written into the stream`, async (t) => {
+    const end = gate();
+    t.after(() => end.open());
+    const server = await startServer(t, { turns: [[say("Hel"), wait(end.opened), say("lo")]] });
+    const raw = await connectRaw(t, server);
+    const body = '{"message":"Hi","stream":true}';
+    const type = "content-type: application/json";
+    await raw.write("POST /api/chat HTTP/1.1", "host: x", type, `content-length: ${body.length}`, "", body);
+    await raw.until('"data":"Hel"');
+    await raw.write(...lines);
+    await raw.closed;
+    assert.doesNotMatch(raw.rest, /HTTP\/1\.1/);
+  });
+}
+
+test("offers of another protocol that do not wait for their answers end no server", async (t) => {
+  const server = await startServer(t, { turns: [] });
   const raw = await connectRaw(t, server);
-  const body = '{"message":"Hi","stream":true}';
-  const type = "content-type: application/json";
-  await raw.write("POST /api/chat HTTP/1.1", "host: x", type, `content-length: ${body.length}`, "", body);
-  await raw.until('"data":"Hel"');
-  await raw.write("GARBAGE", "", "");
+  await raw.write(...OFFER.slice(0, -1), ...OFFER);
+  await raw.write(...GET, "", "");
   await raw.closed;
-  assert.doesNotMatch(raw.rest, /HTTP\/1\.1/);
+  assert.equal((await fetch(`${server.url}/health`)).status, 200);
 });
+
+for (const hosts of [["host: a", "host: b"], []]) {
+  test(`a request for a WebSocket with ${hosts.length} hosts is 400`, async (t) => {
+    const raw = await connectRaw(t, await startServer(t, { turns: [] }));
+    await raw.write(...upgrade().flatMap((line) => (line.startsWith("host") ? hosts : line)));
+    assert.equal((await raw.answer()).status, 400);
+  });
+}
 
 test("a whole address as the request's target is answered like its path", async (t) => {
   const server = await startServer(t, { turns: [] });
