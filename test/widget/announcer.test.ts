@@ -53,32 +53,26 @@ test("what a drawn answer says is a line per block, without buttons", () => {
   ]);
 });
 
-test("what is said stays until it is heard", (t) => {
+test("what is said stays until it is heard, and an answer without a word does not cut it off", (t) => {
   const { voice, clock, polite } = announcer(t);
   const lines = Array.from({ length: 120 }, (_, index) => `Line ${index}.`);
   voice.say(...lines);
+  voice.say();
   clock.tick(999);
   assert.deepEqual(polite(), lines);
   clock.tick(1);
   assert.deepEqual(polite(), []);
 });
 
-test("an answer without a word does not cut off what was said before it", (t) => {
-  const { voice, clock, polite } = announcer(t);
-  voice.say("Answering…");
-  voice.say();
-  clock.tick(999);
-  assert.deepEqual(polite(), ["Answering…"]);
-  clock.tick(1);
-  assert.deepEqual(polite(), []);
-});
-
-test("an alert keeps back nothing that is still to be said, and a later word ends it", (t) => {
-  const { voice, polite, urgent } = announcer(t);
+test("an alert keeps back nothing that is still to be said; a later word ends it, or time: shown again it would be said again", (t) => {
+  const { voice, clock, polite, urgent } = announcer(t);
   voice.say("Answering…");
   voice.interrupt("It failed.");
   assert.deepEqual([polite(), urgent()], [["Answering…"], ["It failed."]]);
   voice.say("Answering again…");
+  assert.deepEqual(urgent(), []);
+  voice.interrupt("It failed.");
+  clock.tick(1_000);
   assert.deepEqual(urgent(), []);
 });
 

@@ -37,6 +37,21 @@ for (const socket of [true, false]) {
     await ended;
     if (socket) assert.deepEqual(new Set(server.dialled), new Set(["good"]));
   });
+
+  test(`over ${over}, a message that meets a refused stored key waits for a good one and is then sent`, async (t) => {
+    const { client, server, ended } = await meetRefusal(t, socket);
+    let isOver = false;
+    void ended.then(() => {
+      isOver = true;
+    });
+    await client.submitKey("good");
+    const turn = await server.turn();
+    assert.equal(turn.body.message, "Important");
+    assert.equal(isOver, false, "a message that waits for a key is not over");
+    turn.send(done("Here."));
+    await ended;
+    assert.equal(client.session.messages.length, 2);
+  });
 }
 
 test("a stored key is used without asking, and can be forgotten", async (t) => {
@@ -89,8 +104,8 @@ test("a key about which the server cannot be asked is stored once an answer has 
 });
 
 /** A message that has met a stored key that is good no longer. */
-async function meetRefusal(t: Parameters<typeof openClient>[0]) {
-  const server = await startScriptedServer(t, { key: "good" });
+async function meetRefusal(t: Parameters<typeof openClient>[0], socket = true) {
+  const server = await startScriptedServer(t, { key: "good", socket });
   localStorage.setItem(`agent-chat-key:${server.url}`, "revoked");
   const chat = await openClient(t, server);
   const { ended } = chat.client.session.send(text("Important"));
@@ -99,21 +114,6 @@ async function meetRefusal(t: Parameters<typeof openClient>[0]) {
   assert.equal(chat.client.session.messages.length, 1, "the message stays in sight, without an answer");
   return { ...chat, server, ended };
 }
-
-test("a message that meets a refused stored key waits for a good one and is then sent", async (t) => {
-  const { client, server, ended } = await meetRefusal(t);
-  let isOver = false;
-  void ended.then(() => {
-    isOver = true;
-  });
-  await client.submitKey("good");
-  const turn = await server.turn();
-  assert.equal(turn.body.message, "Important");
-  assert.equal(isOver, false, "a message that waits for a key is not over");
-  turn.send(done("Here."));
-  await ended;
-  assert.equal(client.session.messages.length, 2);
-});
 
 for (const [what, end] of [
   ["stopped", ({ session }: Client) => session.stop()],

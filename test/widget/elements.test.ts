@@ -101,7 +101,8 @@ test("a token redraws one message of many", async (t) => {
 test("a failure is said in the language of the moment", async () => {
   const failure = { code: "connection_lost", retryable: true } as const;
   const list = await mount([answer("m", "", { status: "failed", failure })]);
-  assert.equal(textOf(list, '[part="error"] p'), en.connectionLost);
+  // In a language that runs the other way its full stop would stand at the beginning.
+  assert.equal(textOf(list, '[part="error"] bdi'), en.connectionLost);
   await show(list, { context: { ...CONTEXT, strings: stringsOf(german) } });
   assert.equal(textOf(list, '[part="error"] p'), german.connectionLost);
 });

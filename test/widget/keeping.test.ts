@@ -128,7 +128,7 @@ test("an answer goes on after a reload, and events that the last page has report
   assert.deepEqual(textsOf(second.client.session.messages), ["Hi", "a tool bc"]);
 });
 
-test("several chats of one page keep a conversation each, and another page shows that of the first", async (t) => {
+test("several chats of one page keep and forget a conversation each, and another page shows that of the first", async (t) => {
   const { server, store, open, first } = await chat(t);
   const second = await open("two");
   await ask(first, server, "I am one");
@@ -143,6 +143,9 @@ test("several chats of one page keep a conversation each, and another page shows
   assert.deepEqual(textsOf(plain.client.session.messages), ["I am one", "ok"]);
   const titles = [...store.rows.values()].map(({ messages }) => textsOf(messages)[0]);
   assert.deepEqual(titles.toSorted(), ["I am one", "I am two"]);
+  await again.client.session.reset();
+  assert.deepEqual(textsOf([...store.rows.values()][0]?.messages ?? []), ["I am one", "ok"]);
+  assert.equal(store.rows.size, 1);
 });
 
 /** "Duplicate tab": the other tab begins with what this one has in its storage. */

@@ -167,7 +167,7 @@ test("any lines end as if rendered at once, however they are cut", () => {
   fc.assert(
     fc.property(fc.array(line, { maxLength: 8 }), fc.constantFrom(1, 3, 16), (lines, step) => {
       const text = lines.join("");
-      const size = text.length > 400 ? step * 31 : step;
+      const size = text.length > 400 ? step * 97 : step;
       assert.equal(inSteps(text, size, 20), inSteps(text));
     }),
     { numRuns: 60 },
@@ -204,9 +204,9 @@ const row = fc.constantFrom(
 test("any long list or table ends as if rendered at once, whatever comes in it and behind it", () => {
   for (const [begin, part] of [
     ["", item],
-    [`- ${filler}\n`.repeat(60), item],
-    [`7. ${filler}\n`.repeat(60), item],
-    [`| a | [a] |\n|---|--:|\n${`| ${filler} | y |\n`.repeat(50)}`, row],
+    [`- ${filler}\n`.repeat(35), item],
+    [`7. ${filler}\n`.repeat(35), item],
+    [`| a | [a] |\n|---|--:|\n${`| ${filler} | y |\n`.repeat(35)}`, row],
   ] as const) {
     fc.assert(
       fc.property(fc.array(part, { minLength: 5, maxLength: 30 }), fc.constantFrom(16, 37), (parts, step) => {
