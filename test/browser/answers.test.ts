@@ -53,8 +53,11 @@ function waitingTool(name: string, until: Promise<void>, answer: () => unknown) 
   });
 }
 
-test("every kind of Markdown becomes an element of its own", async (t) => {
-  const chat = await openChat(t, browser, { turns: [inPieces(MARKDOWN, 7)] });
+test("every kind of Markdown becomes an element of its own, a link opens elsewhere, and a button copies exactly the code", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [inPieces(MARKDOWN, 7)],
+    browser: { permissions: ["clipboard-read", "clipboard-write"] },
+  });
   await chat.say("Show me");
   await chat.answer.locator("h3").waitFor();
   const expected = {
@@ -79,11 +82,6 @@ test("every kind of Markdown becomes an element of its own", async (t) => {
   assert.deepEqual(await Promise.all(boxes.map((box) => box.isChecked())), [true, false]);
   const alignment = chat.answer.locator("td:nth-child(2)");
   assert.equal(await alignment.evaluate((cell) => getComputedStyle(cell).textAlign), "right");
-});
-
-test("a link opens elsewhere and tells the other site nothing", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say(MARKDOWN)]] });
-  await chat.say("Show me");
   const link = chat.answer.getByRole("link", { name: "a link" });
   assert.equal(await link.getAttribute("href"), "https://example.org/a?b=1");
   assert.equal(await link.getAttribute("target"), "_blank");
@@ -91,14 +89,6 @@ test("a link opens elsewhere and tells the other site nothing", async (t) => {
   assert.equal(await link.evaluate((it) => getComputedStyle(it).unicodeBidi), "isolate");
   const rel = (await link.getAttribute("rel"))?.split(" ") ?? [];
   assert.ok(rel.includes("noopener") && rel.includes("noreferrer"), `rel is ${rel.join(" ")}`);
-});
-
-test("a code block's button copies exactly the code", async (t) => {
-  const chat = await openChat(t, browser, {
-    turns: [[say(MARKDOWN)]],
-    browser: { permissions: ["clipboard-read", "clipboard-write"] },
-  });
-  await chat.say("Show me");
   await chat.answer.getByRole("button", { name: "Copy", exact: true }).click();
   await chat.answer.getByRole("button", { name: "Copied" }).waitFor();
   assert.equal(await chat.page.evaluate(() => navigator.clipboard.readText()), 'const a = "<b>";');
@@ -128,13 +118,15 @@ test("parallel tools spin until each has its own result, in any order", async (t
   assert.equal(await chat.page.locator(".spinner").count(), 0);
 });
 
-test("a tool row opens by keyboard and shows arguments and output as text", async (t) => {
-  const chat = await openChat(t, browser, {
-    agent: { tools: [waitingTool("peek", Promise.resolve(), () => ({ html: "<b>x</b>" }))] },
-    turns: [[call("c1", "peek", { query: "**not bold**" })], [say("Done.")]],
+test("a tool row opens by keyboard and shows arguments and output as text; of a failed one it says why", async (t) => {
+  const broken = waitingTool("broken", Promise.resolve(), () => {
+    throw new ToolError("No such city.");
   });
-  await chat.say("Peek");
-  await chat.replies.getByText("Done.").waitFor();
+  const chat = await openChat(t, browser, {
+    agent: { tools: [waitingTool("peek", Promise.resolve(), () => ({ html: "<b>x</b>" })), broken] },
+    turns: [[call("c1", "peek", { query: "**not bold**" }), call("c2", "broken")], [say("Done.")]],
+  });
+  await chat.ask("Peek", "Done.");
   const row = chat.tools.getByRole("button", { name: "peek" });
   assert.equal(await row.getAttribute("aria-expanded"), "false");
   await row.focus();
@@ -145,37 +137,9 @@ test("a tool row opens by keyboard and shows arguments and output as text", asyn
   await row.press("Space");
   assert.equal(await row.getAttribute("aria-expanded"), "false");
   assert.equal(await chat.tools.locator("pre").count(), 0);
-});
-
-test("a failed tool is marked and its reason can be read", async (t) => {
-  const broken = waitingTool("broken", Promise.resolve(), () => {
-    throw new ToolError("No such city.");
-  });
-  const chat = await openChat(t, browser, {
-    agent: { tools: [broken] },
-    turns: [[call("c1", "broken")], [say("Sorry.")]],
-  });
-  await chat.say("Try");
-  await chat.replies.getByText("Sorry.").waitFor();
-  assert.equal(await chat.tools.getAttribute("data-status"), "failed");
+  assert.equal(await chat.tools.last().getAttribute("data-status"), "failed");
   await chat.tools.getByRole("button", { name: /broken\s*failed/ }).click();
-  assert.match(await shown(chat.tools), /Error\s+No such city\./);
-});
-
-test("Stop ends a running tool, and its row says so", async (t) => {
-  const never = gate();
-  const chat = await openChat(t, browser, {
-    agent: { tools: [waitingTool("endless", never.opened, () => "")] },
-    turns: [[call("c1", "endless")], [say("Go on.")]],
-  });
-  await chat.say("Start");
-  await chat.page.locator('[part="tool"][data-status="running"]').waitFor();
-  await chat.stop.click();
-  await chat.page.locator('[part="tool"]:not([data-status="running"])').waitFor();
-  await chat.replies.getByText("You stopped this answer.").waitFor();
-  assert.equal(await chat.page.locator(".spinner").count(), 0);
-  await chat.ask("And now?", "Go on.");
-  never.open();
+  assert.match(await shown(chat.tools.last()), /Error\s+No such city\./);
 });
 
 test("thinking is open while it streams and closes soon after the answer has begun", async (t) => {
@@ -193,19 +157,4 @@ test("thinking is open while it streams and closes soon after the answer has beg
   await closed.and(chat.page.locator('[aria-expanded="false"]')).waitFor();
   await closed.click();
   await chat.thinking.getByText("Let me *see*.").waitFor();
-});
-
-test("a button that has copied an answer does not say so for ever when the chat is moved in the page", async (t) => {
-  const chat = await openChat(t, browser, {
-    turns: [[say("Copy me.")]],
-    browser: { permissions: ["clipboard-read", "clipboard-write"] },
-  });
-  await chat.ask("Go", "Copy me.");
-  await chat.replies.getByRole("button", { name: "Copy answer" }).click();
-  await chat.replies.getByRole("button", { name: "Copied" }).waitFor();
-  await chat.page.evaluate(() => {
-    const chat = document.querySelector("agent-chat");
-    if (chat) document.body.appendChild(document.createElement("div")).append(chat);
-  });
-  await chat.replies.getByRole("button", { name: "Copy answer" }).waitFor();
 });

@@ -7,7 +7,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
-import { type ChatPage, dropLargePdf, isFocused, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, dropLargePdf, isFocused, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -96,17 +96,7 @@ test("a model that takes no files has no attach button, and a dropped file is re
   await refusals(chat).getByText("Ann does not take files.").waitFor();
 });
 
-test("a file alone is a message", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("A red dot.")]] });
-  await chat.files.setInputFiles(picture);
-  await chat.drafts.waitFor();
-  await chat.send.click();
-  await chat.replies.getByText("A red dot.").waitFor();
-  assert.equal(chat.server.model.asked[0]?.start.message, "");
-  assert.equal(received(chat)?.length, 1);
-});
-
-test("files can be dropped anywhere on the chat, which shows that they may", async (t) => {
+test("files can be dropped anywhere on the chat, which shows that they may, and are a message without a word", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Caught.")]] });
   const dataTransfer = await transferOf(chat.page, [picture, document]);
   const overlay = chat.page.getByText("Drop files to attach them");
@@ -115,7 +105,9 @@ test("files can be dropped anywhere on the chat, which shows that they may", asy
   await chat.messages.dispatchEvent("drop", { dataTransfer });
   await overlay.waitFor({ state: "hidden" });
   await chat.drafts.nth(1).waitFor();
-  await chat.ask("Catch", "Caught.");
+  await chat.send.click();
+  await chat.replies.getByText("Caught.").waitFor();
+  assert.equal(chat.server.model.asked[0]?.start.message, "");
   assert.deepEqual(
     received(chat)?.map(({ url }) => url),
     [PNG_URL, PDF_URL],
@@ -145,21 +137,8 @@ test("a picture is pasted as a file, and text beside a picture as text", async (
   assert.equal(received(chat)?.[0]?.url, PNG_URL);
 });
 
-test("a file can be taken out again", async (t) => {
+test("a file can be taken out again, and with the keyboard several one after the other", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One file.")]] });
-  await chat.files.setInputFiles([picture, document]);
-  await chat.drafts.nth(1).waitFor();
-  await chat.page.getByRole("button", { name: "Remove red.png" }).click();
-  await chat.drafts.nth(1).waitFor({ state: "detached" });
-  await chat.ask("Look", "One file.");
-  assert.deepEqual(
-    received(chat)?.map(({ name }) => name),
-    ["offer.pdf"],
-  );
-});
-
-test("with the keyboard several files are taken out one after the other", async (t) => {
-  const chat = await openChat(t, browser, { turns: [] });
   const third = { ...document, name: "third.pdf", buffer: Buffer.from("%PDF-1.4\n") };
   await chat.files.setInputFiles([picture, document, third]);
   await chat.drafts.nth(2).waitFor();
@@ -173,6 +152,15 @@ test("with the keyboard several files are taken out one after the other", async 
     await button(name).waitFor({ state: "detached" });
     assert.equal(await isFocused(next), true, `after ${name}`);
   }
+  await chat.files.setInputFiles([picture, document]);
+  await chat.drafts.nth(1).waitFor();
+  await button("red.png").click();
+  await chat.drafts.nth(1).waitFor({ state: "detached" });
+  await chat.ask("Look", "One file.");
+  assert.deepEqual(
+    received(chat)?.map(({ name }) => name),
+    ["offer.pdf"],
+  );
 });
 
 test("a file that takes long to read is shown meanwhile, and nothing is sent without it", async (t) => {
@@ -200,29 +188,6 @@ test("a file that takes long to read is shown meanwhile, and nothing is sent wit
   assert.equal(received(chat)?.length, 1);
 });
 
-test("each refused file has its reason, the good ones stay, and the reasons can be dismissed", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("Fine.")]] });
-  await chat.files.setInputFiles([
-    { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") },
-    { name: "fake.png", mimeType: "image/png", buffer: Buffer.from("<svg onload=alert(1)>") },
-    { name: "empty.pdf", mimeType: "application/pdf", buffer: Buffer.alloc(0) },
-    picture,
-  ]);
-  await chat.drafts.getByRole("img", { name: "red.png" }).waitFor();
-  const reasons = (await shown(refusals(chat).getByRole("list"))).split("\n").filter(Boolean);
-  assert.equal(reasons.length, 3);
-  assert.match(reasons[0] ?? "", /^notes\.txt .*JPEG, PNG, GIF, WebP,? and PDF/);
-  assert.match(reasons[1] ?? "", /^fake\.png .*not a PNG/);
-  assert.match(reasons[2] ?? "", /^empty\.pdf .*empty/);
-  await chat.page.locator("agent-chat").evaluate((it) => it.setAttribute("lang", "de"));
-  await refusals(chat).getByText("empty.pdf ist leer.").waitFor();
-  await chat.page.locator("agent-chat").evaluate((it) => it.setAttribute("lang", "en"));
-  await chat.page.getByRole("button", { name: "Dismiss" }).click();
-  await refusals(chat).waitFor({ state: "detached" });
-  await chat.ask("Go", "Fine.");
-  assert.equal(received(chat)?.length, 1);
-});
-
 test("a file of exactly 20 MiB is taken and arrives whole, one byte more is refused", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Big.")]] });
   await dropLargePdf(chat, "huge.pdf", MAX_ATTACHMENT_BYTES + 1);
@@ -234,19 +199,4 @@ test("a file of exactly 20 MiB is taken and arrives whole, one byte more is refu
   const sent = Buffer.alloc(MAX_ATTACHMENT_BYTES);
   sent.write("%PDF-");
   assert.equal(bytes.equals(sent), true);
-});
-
-test("one file more than the server takes is refused with the limit", async (t) => {
-  const chat = await openChat(t, browser, { turns: [], env: { PARLEY_MAX_ATTACHMENTS: "2" } });
-  await chat.files.setInputFiles([picture, document, { ...picture, name: "third.png" }]);
-  await refusals(chat).getByText("third.png was not attached: a message takes at most 2 files.").waitFor();
-  assert.equal(await chat.drafts.count(), 2);
-});
-
-test("a picture that is called something else is taken for what its bytes are", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("A PNG.")]] });
-  await chat.files.setInputFiles({ name: "photo.jpg", mimeType: "image/jpeg", buffer: PNG });
-  await chat.drafts.waitFor();
-  await chat.ask("What is it?", "A PNG.");
-  assert.equal(received(chat)?.[0]?.mime_type, "image/png");
 });

@@ -71,20 +71,7 @@ test("a text of several lines has the card's whole width, until it is gone", asy
   assert.deepEqual(await place(), one);
 });
 
-test("a press beside the text field, within the card, puts the cursor into the field", async (t) => {
-  const chat = await openChat(t, browser, { turns: [] });
-  await chat.input.fill("one\ntwo");
-  const send = await chat.send.boundingBox();
-  const attach = await chat.page.locator('[part="attach"]').boundingBox();
-  assert.ok(send && attach);
-  await chat.input.blur();
-  await chat.page.mouse.click((attach.x + send.x) / 2, send.y + send.height / 2);
-  assert.equal(await isFocused(chat.input), true);
-  await chat.page.mouse.click((attach.x + send.x) / 2, send.y + send.height / 2);
-  assert.equal(await isFocused(chat.input), true, "it stays there");
-});
-
-test("a press on the card's edge or between its files does so, too; one that is meant for something else does not", async (t) => {
+test("a press within the card beside the text field puts the cursor there, and keeps it; one that is meant for something else does not", async (t) => {
   const chat = await openChat(t, browser, { turns: [] });
   const { mouse } = chat.page;
   const card = chat.page.locator('[part="composer"]');
@@ -98,9 +85,14 @@ test("a press on the card's edge or between its files does so, too; one that is 
   await chips.nth(1).waitFor();
   const refused = card.getByText("no.txt");
   await refused.waitFor();
-  const [outer, chip, reason] = await Promise.all([card, chips.first(), refused].map((it) => it.boundingBox()));
-  assert.ok(outer && chip && reason);
+  await chat.input.fill("one\ntwo");
+  const attach = chat.page.locator('[part="attach"]');
+  const [outer, chip, left, right] = await Promise.all(
+    [card, chips.first(), attach, chat.send].map((it) => it.boundingBox()),
+  );
+  assert.ok(outer && chip && left && right);
   const places = {
+    "between its buttons": [(left.x + right.x) / 2, right.y + right.height / 2],
     "the start of the card": [outer.x + 4, outer.y + outer.height / 2],
     "its lower edge": [outer.x + outer.width / 2, outer.y + outer.height - 4],
     "between two files": [chip.x + chip.width + 4, chip.y + chip.height / 2],
@@ -110,6 +102,8 @@ test("a press on the card's edge or between its files does so, too; one that is 
     await chat.input.blur();
     await mouse.click(x, y);
     assert.equal(await isFocused(chat.input), true, place);
+    await mouse.click(x, y);
+    assert.equal(await isFocused(chat.input), true, `${place}, again`);
   }
   await chat.input.blur();
   await mouse.click(chip.x + chip.width / 2, chip.y + chip.height / 2);
@@ -117,7 +111,6 @@ test("a press on the card's edge or between its files does so, too; one that is 
   await refused.dblclick();
   assert.equal(await isFocused(chat.input), false, "a text that is selected");
   assert.match(String(await chat.page.evaluate(() => getSelection())), /\w/);
-  const attach = chat.page.locator('[part="attach"]');
   await attach.hover();
   await mouse.down();
   assert.equal(await isFocused(attach), true);
@@ -196,25 +189,26 @@ test("a page adds buttons of its own, which write into the field, are hidden, or
   assert.match(chat.complaints.join(), /"shy" failed/);
 });
 
-for (const [width, tall] of [
-  [390, false],
-  [1280, true],
-] as const) {
-  test(`such a button stands beside the one that sends, at ${width} px ${tall ? "below the text" : "in line with it"}`, async (t) => {
-    const chat = await openChat(t, browser, { turns: [], browser: { viewport: { width, height: 800 } } });
-    await chat.page.locator("agent-chat").evaluate((element) => {
-      const action = { name: "date", label: "Date", icon: "M5 5h14v14H5z", run() {} };
-      (element as AgentChat).composerActions = [action];
-    });
-    await chat.input.fill(tall ? "one\ntwo" : "one");
+test("such a button stands beside the one that sends: on a phone in line with the text, else below it", async (t) => {
+  const chat = await openChat(t, browser, { turns: [] });
+  await chat.page.locator("agent-chat").evaluate((element) => {
+    const action = { name: "date", label: "Date", icon: "M5 5h14v14H5z", run() {} };
+    (element as AgentChat).composerActions = [action];
+  });
+  for (const [width, text] of [
+    [390, "one"],
+    [1280, "one\ntwo"],
+  ] as const) {
+    await chat.page.setViewportSize({ width, height: 800 });
+    await chat.input.fill(text);
     const [date, send] = await Promise.all(
       [chat.page.getByRole("button", { name: "Date" }), chat.send].map((it) => it.boundingBox()),
     );
     assert.ok(date && send);
     assert.equal(date.y, send.y);
     assert.ok(send.x - (date.x + date.width) <= 8, "with no gap between them");
-  });
-}
+  }
+});
 
 test("a page puts the cursor into the text field, or into the field for the key while that is asked for", async (t) => {
   const chat = await openChat(t, browser, {

@@ -26,21 +26,10 @@ async function openThrough(
 const contents = ({ server }: ChatPage, turn: number) =>
   server.model.asked[turn]?.messages.map(({ content }) => content);
 
-test("the page talks WebSocket, and one line serves the whole conversation", async (t) => {
-  const chat = await openThrough(t, "pass", { turns: [[say("One.")], [say("Two.")]] });
-  await chat.ask("First", "One.");
-  await chat.ask("Second", "Two.");
-  assert.equal(chat.seen.sockets.length, 1);
-  assert.deepEqual(
-    chat.seen.requests.filter((url) => url.includes("/api/chat")),
-    [],
-  );
-});
-
-test("where WebSocket is blocked, the conversation goes over HTTP with thinking and tools", async (t) => {
+test("where WebSocket is blocked, the conversation goes over HTTP with thinking and tools, and Stop ends the model's request", async (t) => {
   const chat = await openThrough(t, "refuse", {
     agent: { tools: [echo] },
-    turns: [[think("Hm."), call("c1", "echo", { text: "ping" })], [say("Pong.")], [say("Remembered.")]],
+    turns: [[think("Hm."), call("c1", "echo", { text: "ping" })], [say("Pong.")], [say("Remembered."), hang]],
   });
   await chat.say("Ping");
   await chat.replies.getByText("Pong.").waitFor();
@@ -48,54 +37,31 @@ test("where WebSocket is blocked, the conversation goes over HTTP with thinking 
   await chat.tools.waitFor();
   assert.equal(await chat.thinking.count(), 1);
   assert.equal(await chat.tools.getAttribute("data-status"), "completed");
-  await chat.ask("And?", "Remembered.");
+  await chat.say("And?");
+  await chat.replies.getByText("Remembered.").waitFor();
+  await chat.stop.click();
+  await chat.replies.getByText("You stopped this answer.").waitFor();
+  await chat.server.model.asked[2]?.aborted;
   assert.equal(chat.seen.sockets.length, 1, "a blocked socket is not tried again");
   assert.deepEqual(contents(chat, 2)?.filter(Boolean), ["Ping", "ping", "Pong.", "And?"]);
 });
 
-test("over HTTP the text streams, and Stop ends the model's request and keeps the partial answer", async (t) => {
-  const chat = await openThrough(t, "refuse", { turns: [[say("Partial"), hang], [say("On.")]] });
-  await chat.say("Long story");
-  await chat.replies.getByText("Partial").waitFor();
-  await chat.stop.click();
-  await chat.replies.getByText("You stopped this answer.").waitFor();
-  await chat.server.model.asked[0]?.aborted;
-  await chat.ask("Go on", "On.");
-});
-
-test("a line that was lost between two messages is opened again, with the conversation", async (t) => {
-  const chat = await openThrough(t, "pass", { turns: [[say("One.")], [say("Two.")]] });
+test("one WebSocket serves the whole conversation, and is opened again when it was lost between two messages", async (t) => {
+  const chat = await openThrough(t, "pass", { turns: [[say("Zero.")], [say("One.")], [say("Two.")]] });
   const closed = chat.page
     .waitForEvent("websocket")
     .then((socket) => socket.waitForEvent("close", { timeout: 10_000 }));
+  await chat.ask("Begin", "Zero.");
   await chat.ask("First", "One.");
+  assert.equal(chat.seen.sockets.length, 1);
   chat.proxy.cut();
   await closed;
   await chat.ask("Second", "Two.");
-  assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
+  assert.deepEqual(contents(chat, 2), ["Begin", "Zero.", "First", "One.", "Second"]);
   assert.equal(chat.seen.sockets.length, 2);
+  assert.doesNotMatch(chat.seen.requests.join(), /\/api\/chat/);
   assert.equal(await chat.error.count(), 0);
 });
-
-for (const [upgrades, line] of [
-  ["pass", "WebSocket"],
-  ["refuse", "HTTP"],
-] as const) {
-  test(`over ${line}, an answer whose line is lost goes on where it was, and is asked for once`, async (t) => {
-    const rest = gate();
-    const chat = await openThrough(t, upgrades, {
-      turns: [[say("Half of"), wait(rest.opened), say(" it all.")], [say("Two.")]],
-    });
-    await chat.say("First");
-    await chat.replies.getByText("Half of").waitFor();
-    chat.proxy.cut();
-    rest.open();
-    await chat.replies.getByText("Half of it all.").waitFor();
-    assert.equal(await chat.error.count(), 0);
-    await chat.ask("Second", "Two.");
-    assert.deepEqual(contents(chat, 1), ["First", "Half of it all.", "Second"]);
-  });
-}
 
 test("an answer that the server gave up keeps its text, and Try again asks once more", async (t) => {
   const chat = await openThrough(t, "pass", {
@@ -185,18 +151,6 @@ test("after an outage the line is good again when it is open, although the agent
   await connection.waitFor({ state: "detached" });
   rest.open();
   await chat.replies.getByText("Half of it all.").waitFor();
-});
-
-test("a message that waits for the connection can be taken back", async (t) => {
-  const chat = await openThrough(t, "pass", { turns: [[say("Second.")]] });
-  await chat.input.waitFor();
-  await chat.proxy.down();
-  await chat.say("First");
-  await chat.page.getByRole("button", { name: "Remove" }).click();
-  await chat.questions.waitFor({ state: "detached" });
-  await chat.proxy.up();
-  await chat.ask("Second", "Second.");
-  assert.deepEqual(contents(chat, 0), ["Second"]);
 });
 
 test("a browser without a network says so, and the network's return sends what waits", async (t) => {

@@ -22,13 +22,24 @@ test("the page greets with the agent's name, its welcome and its suggestions", a
   assert.equal(await shown(chat.questions), "You said:\nHow are you?");
   assert.equal(await chat.greeting.count(), 0);
   assert.equal(await chat.page.locator('[part="suggestions"]').count(), 0);
+  // Without keys on a loopback address the page asks for none.
+  assert.equal(await chat.keyField.count(), 0);
+  assert.equal(await chat.page.getByRole("button", { name: "Forget the saved key" }).count(), 0);
 });
 
-test("Enter sends, the button sends, and the conversation goes on", async (t) => {
+test("the text field has the cursor; Enter sends, the button sends, white space alone is not sent, and the conversation goes on", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]] });
+  await chat.input.waitFor();
   assert.equal(await chat.send.isDisabled(), true, "nothing to send yet");
-  await chat.ask("First", "One.");
-  await chat.input.fill("Second");
+  await chat.page.keyboard.type("  ");
+  await chat.page.keyboard.press("Enter");
+  assert.equal(await chat.send.isDisabled(), true);
+  assert.equal(await chat.questions.count(), 0);
+  await chat.input.fill("");
+  await chat.page.keyboard.type("First");
+  await chat.page.keyboard.press("Enter");
+  await chat.replies.getByText("One.").waitFor();
+  await chat.page.keyboard.type("Second");
   await chat.send.click();
   await chat.replies.getByText("Two.").waitFor();
   assert.equal(await chat.input.inputValue(), "");
@@ -36,28 +47,30 @@ test("Enter sends, the button sends, and the conversation goes on", async (t) =>
   assert.deepEqual(contents, ["First", "One.", "Second"]);
 });
 
-test("the text field has the cursor when the page has loaded and keeps it after a message", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("Hello.")]] });
-  await chat.input.waitFor();
-  await chat.page.keyboard.type("Hi");
-  await chat.page.keyboard.press("Enter");
-  await chat.replies.getByText("Hello.").waitFor();
-  await chat.page.keyboard.type("again");
-  assert.equal(await chat.input.inputValue(), "again");
-});
-
-test("text is on the screen before the answer has ended", async (t) => {
+test("before an answer has ended its text is on the screen, a double-click does not stop it, and the next message can be typed", async (t) => {
   const rest = gate();
   const chat = await openChat(t, browser, {
-    turns: [[say("The first **half"), wait(rest.opened), say("** and the rest.")]],
+    turns: [[say("The first **half"), wait(rest.opened), say("** and the rest.")], [say("Second.")]],
   });
-  await chat.say("Go");
+  await chat.input.fill("First");
+  await chat.send.click();
   await chat.replies.getByText("half").waitFor();
-  assert.equal(await chat.stop.isVisible(), true);
   assert.equal(await shown(chat.answer), "The first half", "an open mark is not shown raw");
+  // The button to send has become the one to stop.
+  await chat.stop.dispatchEvent("click", { detail: 2 });
+  const twoFrames = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  await chat.page.evaluate(twoFrames);
+  assert.equal(await chat.stop.isEnabled(), true, "it is not stopping");
+  await chat.say("Second");
+  assert.equal(await chat.input.inputValue(), "Second");
   rest.open();
   await chat.replies.getByText("and the rest.").waitFor();
-  assert.equal(await chat.answer.innerHTML().then((html) => /<strong>half<\/strong>/.test(html)), true);
+  assert.match(await chat.answer.innerHTML(), /<strong>half<\/strong>/);
+  await chat.send.waitFor();
+  assert.equal(await chat.input.inputValue(), "Second", "Enter has not lost it");
+  await chat.input.press("Enter");
+  await chat.replies.getByText("Second.").waitFor();
+  assert.equal(await chat.questions.count(), 2);
 });
 
 test("Stop keeps what was said, says so, ends the model's request, and the next message works", async (t) => {
@@ -73,45 +86,6 @@ test("Stop keeps what was said, says so, ends the model's request, and the next 
   await chat.ask("And now?", "Still here.");
   const contents = chat.server.model.asked[1]?.messages.map(({ content }) => content);
   assert.deepEqual(contents, ["Long story", "Partial", "And now?"]);
-});
-
-test("a second click on Send, quick as a double-click is, does not stop the answer", async (t) => {
-  const rest = gate();
-  const chat = await openChat(t, browser, {
-    turns: [[say("One.")], [say("Half of"), wait(rest.opened), say(" it all.")]],
-  });
-  await chat.ask("First", "One.");
-  await chat.input.fill("Second");
-  await chat.send.click();
-  await chat.replies.getByText("Half of").waitFor();
-  await chat.stop.dispatchEvent("click", { detail: 2 });
-  const twoFrames = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-  await chat.page.evaluate(twoFrames);
-  assert.equal(await chat.stop.isEnabled(), true, "it is not stopping");
-  rest.open();
-  await chat.replies.getByText("Half of it all.").waitFor();
-});
-
-test("a suggestion that is clicked twice is sent once, without a complaint", async (t) => {
-  const chat = await openChat(t, browser, {
-    agent: { chat: { suggestions: ["What can you do?"] } },
-    turns: [[say("This.")]],
-  });
-  const suggestion = chat.page.getByRole("button", { name: "What can you do?" });
-  await suggestion.evaluate((button: HTMLElement) => {
-    button.click();
-    button.click();
-  });
-  await chat.replies.getByText("This.").waitFor();
-  assert.equal(await chat.questions.count(), 1);
-});
-
-test("Escape stops a running answer", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("Partial"), hang]] });
-  await chat.say("Long story");
-  await chat.replies.getByText("Partial").waitFor();
-  await chat.input.press("Escape");
-  await chat.replies.getByText("You stopped this answer.").waitFor();
 });
 
 test("a failed answer keeps its text, says why, and Try again replaces it", async (t) => {
@@ -137,44 +111,19 @@ test("a failed answer keeps its text, says why, and Try again replaces it", asyn
   assert.deepEqual(contents, ["Question"], "the question is not told twice");
 });
 
-test("New conversation forgets everything that was said", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("Noted.")], [say("Fresh.")]] });
-  await chat.ask("My name is Ann", "Noted.");
+test("New conversation ends a running answer and forgets everything that was said", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Noted."), hang], [say("Fresh.")]] });
+  await chat.say("My name is Ann");
+  await chat.replies.getByText("Noted.").waitFor();
   await chat.page.getByRole("button", { name: "New conversation" }).click();
   await chat.greeting.waitFor();
+  await chat.server.model.asked[0]?.aborted;
   assert.equal(await chat.page.getByText("Noted.").count(), 0);
   await chat.ask("Who am I?", "Fresh.");
   assert.deepEqual(
     chat.server.model.asked[1]?.messages.map(({ content }) => content),
     ["Who am I?"],
   );
-});
-
-test("New conversation ends a running answer", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("Endless"), hang], [say("Fresh.")]] });
-  await chat.say("Old");
-  await chat.replies.getByText("Endless").waitFor();
-  await chat.page.getByRole("button", { name: "New conversation" }).click();
-  await chat.greeting.waitFor();
-  await chat.server.model.asked[0]?.aborted;
-  await chat.ask("New", "Fresh.");
-});
-
-test("the next message can be typed while an answer runs, and Enter does not lose it", async (t) => {
-  const rest = gate();
-  const chat = await openChat(t, browser, {
-    turns: [[say("Thinking"), wait(rest.opened), say(" done.")], [say("Second.")]],
-  });
-  await chat.say("First");
-  await chat.replies.getByText("Thinking").waitFor();
-  await chat.say("Second");
-  assert.equal(await chat.input.inputValue(), "Second");
-  rest.open();
-  await chat.send.waitFor();
-  assert.equal(await chat.input.inputValue(), "Second");
-  await chat.input.press("Enter");
-  await chat.replies.getByText("Second.").waitFor();
-  assert.equal(await chat.questions.count(), 2);
 });
 
 test("Shift+Enter makes a new line, which the field and the bubble show", async (t) => {
@@ -212,13 +161,6 @@ test("Enter that ends an input method's composition does not send", async (t) =>
   await chat.send.click({ trial: true });
   await chat.input.press("Enter");
   await chat.replies.getByText("はい。").waitFor();
-});
-
-test("white space alone is not sent", async (t) => {
-  const chat = await openChat(t, browser, { turns: [] });
-  await chat.say("  \n ");
-  assert.equal(await chat.send.isDisabled(), true);
-  assert.equal(await chat.questions.count(), 0);
 });
 
 const DOT = { name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL };

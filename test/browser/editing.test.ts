@@ -18,9 +18,9 @@ const contents = ({ server }: ChatPage, turn: number) =>
 const change = ({ questions }: ChatPage, number: number) =>
   questions.nth(number).getByRole("button", { name: "Change this message" });
 
-test("an earlier message is changed in the composer, and the conversation goes on from there", async (t) => {
+test("an earlier message is changed in the composer, the conversation goes on from there, and its last answer is given again", async (t) => {
   const chat = await openChat(t, browser, {
-    turns: [[say("One.")], [say("Two.")], [say("Three.")], [say("Another.")], [say("On.")]],
+    turns: [[say("One.")], [say("Two.")], [say("Three.")], [say("Another.")], [say("On.")], [say("On, then.")]],
   });
   await chat.ask("First", "One.");
   await chat.ask("Second", "Two.");
@@ -36,7 +36,12 @@ test("an earlier message is changed in the composer, and the conversation goes o
   assert.deepEqual(contents(chat, 3), ["First", "One.", "Second, changed"]);
   assert.equal(await chat.input.inputValue(), "A draft that waits");
   await chat.ask("And on", "On.");
-  assert.deepEqual(contents(chat, 4), ["First", "One.", "Second, changed", "Another.", "And on"]);
+  const changed = ["First", "One.", "Second, changed", "Another.", "And on"];
+  assert.deepEqual(contents(chat, 4), changed);
+  await chat.page.getByRole("button", { name: "Answer again" }).click();
+  await chat.replies.getByText("On, then.").waitFor();
+  assert.equal(await chat.replies.count(), 3);
+  assert.deepEqual(contents(chat, 5), changed);
 });
 
 test("arrow up in an empty field takes up the last message, Escape leaves it as it was", async (t) => {
@@ -72,18 +77,6 @@ test("after a reload a message can still be changed, also where the provider kee
     if (stateKind === "previous_response_id") assert.equal(asked?.previousId, "resp_1");
     else assert.deepEqual(contents(chat, 2), ["First", "One.", "Changed"]);
   }
-});
-
-test("the last answer can be asked for again, in place of the one that is there", async (t) => {
-  const chat = await openChat(t, browser, {
-    turns: [[say("One.")], [say("Two.")], [say("Three.")]],
-  });
-  await chat.ask("First", "One.");
-  await chat.ask("Second", "Two.");
-  await chat.page.getByRole("button", { name: "Answer again" }).click();
-  await chat.replies.getByText("Three.").waitFor();
-  assert.equal(await chat.replies.count(), 2);
-  assert.deepEqual(contents(chat, 2), ["First", "One.", "Second"]);
 });
 
 test("a changed message keeps its files; after a reload it says that they have to be attached again", async (t) => {
@@ -148,9 +141,11 @@ async function copyAnswer({ page }: ChatPage): Promise<{ text: string; html: str
   return { text, html };
 }
 
-test("a copied answer is Markdown for editors and what it looks like for the others", async (t) => {
+test("a copied answer is Markdown for editors, and for others what it looks like, HTML as a line of its own", async (t) => {
   const chat = await openChat(t, browser, {
-    turns: [[say("# Title\n\n**Bold** and [a link](https://a.example/).\n\n```js\nlet a;\n```")]],
+    turns: [
+      [say("# Title\n\n**Bold** and [a link](https://a.example/).\n\n```js\nlet a;\n```\n\n- item\n- item\n  <div>")],
+    ],
     browser: { permissions: ["clipboard-read", "clipboard-write"] },
   });
   await chat.say("Go");
@@ -158,19 +153,9 @@ test("a copied answer is Markdown for editors and what it looks like for the oth
   const { text, html } = await copyAnswer(chat);
   assert.match(text, /^# Title\n\n\*\*Bold\*\*/);
   assert.match(html, /<h1>Title<\/h1>.*<strong>Bold<\/strong>.*<a href="https:\/\/a\.example\/">a link<\/a>/s);
+  assert.match(html, /<ul><li>item<\/li><li>item<p>&lt;div&gt;<\/p><\/li><\/ul>$/);
   assert.doesNotMatch(html, /<button|<div|class=|Copy/);
   assert.equal(await shown(chat.questions), "You said:\nGo");
-});
-
-test("a long list is copied as one list, whatever groups the chat draws it in, and HTML as a line of its own", async (t) => {
-  const chat = await openChat(t, browser, {
-    turns: [[say(`${"- item\n".repeat(70)}  <div>`)]],
-    browser: { permissions: ["clipboard-read", "clipboard-write"] },
-  });
-  await chat.say("Go");
-  await canCopy(chat.page);
-  const { html } = await copyAnswer(chat);
-  assert.match(html, /^<ul>(<li>item<\/li>){69}<li>item<p>&lt;div&gt;<\/p><\/li><\/ul>$/);
 });
 
 test("the buttons of earlier messages come into sight when they are pointed at or have the focus, and are always there for the keyboard", async (t) => {

@@ -111,6 +111,8 @@ test("a key in the script's tag beside a chat of the page's own, and a wrong key
   await chat.say("Hi again");
   await chat.answered(2);
   assert.match(await shown(chat.error.last()), /^This site’s chat key was not accepted/);
+  assert.equal(await chat.keyField.count(), 0, "the visitor is not asked for another");
+  assert.equal(await chat.retry.count(), 0, "trying again would not help");
   assert.deepEqual(ours(complaints), [
     "<agent-chat> does not use data-key of the script: set its attribute api-key.",
     "<agent-chat>: the server does not accept the key of the attribute api-key (of a script: data-key).",

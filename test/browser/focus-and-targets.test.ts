@@ -9,7 +9,7 @@ import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { call, fail, say, think, wait } from "../support/scripted-provider.ts";
 import { broken, echo } from "../support/test-tools.ts";
-import { type ChatPage, openChat, openRows } from "./chat-page.ts";
+import { type ChatPage, isFocused, openChat, openRows } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -104,54 +104,83 @@ async function assertFocusShown(page: Page): Promise<string[]> {
   }
 }
 
-for (const colorScheme of ["light", "dark"] as const) {
-  test(`the focus is seen on every control, 3 : 1 at least, ${colorScheme}`, async (t) => {
-    const chat = await openFull(t, { colorScheme });
+/** Cards and controls that have no edge of a colour of their own. */
+const edgeless = (page: Page) =>
+  page.locator("agent-chat").evaluate((element) => {
+    const root = element.shadowRoot as ShadowRoot;
+    const boxes = root.querySelectorAll(
+      '[part="composer"], [part="error"], .bubble, .icon-button, .small-button, .code, .table, button.image, [part="remove"]',
+    );
+    return [...boxes]
+      .filter((box) => {
+        const { borderTopWidth, borderTopColor, backgroundColor } = getComputedStyle(box);
+        return borderTopWidth === "0px" || borderTopColor === backgroundColor;
+      })
+      .map((box) => box.getAttribute("aria-label") ?? box.className);
+  });
+
+const STOPS = [
+  /^Switch to/,
+  /^New conversation$/,
+  /^Conversation$/,
+  /steps/,
+  /^echo/,
+  /^Copy: Arguments$/,
+  /^the page$/,
+  /^Load image/,
+  /^Wrap lines$/,
+  /^Copy as CSV$/,
+  /^Copy answer$/,
+  /^Try again$/,
+  /^Dismiss$/,
+  /^Remove red.png$/,
+  /^Attach files$/,
+  /^Message$/,
+  /^Send message$/,
+];
+
+test("the focus is seen on every control, 3 : 1 at least, in both themes; with forced colours, too, where all keep an edge", async (t) => {
+  const chat = await openFull(t, { colorScheme: "light" });
+  for (const colours of [{ colorScheme: "light" }, { colorScheme: "dark" }, { forcedColors: "active" }] as const) {
+    await chat.page.emulateMedia(colours);
     const names = await assertFocusShown(chat.page);
-    const expected = [
-      /^Switch to/,
-      /^New conversation$/,
-      /^Conversation$/,
-      /steps/,
-      /^echo/,
-      /^Copy: Arguments$/,
-      /^the page$/,
-      /^Load image/,
-      /^Wrap lines$/,
-      /^Copy as CSV$/,
-      /^Copy answer$/,
-      /^Try again$/,
-      /^Dismiss$/,
-      /^Remove red.png$/,
-      /^Attach files$/,
-      /^Message$/,
-      /^Send message$/,
-    ];
-    for (const name of expected) {
+    for (const name of STOPS) {
       assert.ok(
         names.some((stop) => name.test(stop)),
         `${name} is not among ${names.join(", ")}`,
       );
     }
-    await chat.page.getByRole("button", { name: "New conversation" }).click();
-    await chat.greeting.waitFor();
+  }
+  assert.deepEqual(await edgeless(chat.page), []);
+  await chat.page.getByRole("button", { name: "New conversation" }).click();
+  await chat.greeting.waitFor();
+  for (const colorScheme of ["light", "dark"] as const) {
+    await chat.page.emulateMedia({ forcedColors: "none", colorScheme });
     assert.ok((await assertFocusShown(chat.page)).includes("Everything"));
-  });
+  }
+});
 
-  test(`the focus is seen in the key form, also when the key was wrong, ${colorScheme}`, async (t) => {
-    const chat = await openChat(t, browser, {
-      turns: [],
-      env: { PARLEY_CHAT_KEY: "c-1" },
-      browser: { colorScheme, reducedMotion: "reduce" },
-    });
-    await chat.keyField.waitFor();
-    assert.ok((await assertFocusShown(chat.page)).includes("key"));
-    await chat.keyField.fill("wrong");
-    await chat.keyField.press("Enter");
-    await chat.page.getByText("That key was not accepted.").waitFor();
-    assert.ok((await assertFocusShown(chat.page)).includes("key"));
+test("the key form takes the focus, which is seen in both themes, and says what is wrong with a key", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [],
+    env: { PARLEY_CHAT_KEY: "c-1" },
+    browser: { reducedMotion: "reduce" },
   });
-}
+  await chat.keyField.waitFor();
+  assert.equal(await isFocused(chat.keyField), true);
+  const assertSeen = async () => {
+    for (const colorScheme of ["light", "dark"] as const) {
+      await chat.page.emulateMedia({ colorScheme });
+      assert.ok((await assertFocusShown(chat.page)).includes("key"));
+    }
+  };
+  await assertSeen();
+  await chat.keyField.fill("wrong");
+  await chat.keyField.press("Enter");
+  await chat.page.getByRole("alert").getByText("That key was not accepted.").waitFor();
+  assert.equal(await chat.keyField.getAttribute("aria-invalid"), "true");
+  await assertSeen();
+});
 
 test("a finger has 44 px for every control", async (t) => {
   const chat = await openFull(t, {
@@ -175,24 +204,6 @@ test("a finger has 44 px for every control", async (t) => {
   await chat.page.getByRole("button", { name: "New conversation" }).tap();
   const pill = await chat.page.getByRole("button", { name: "Everything" }).boundingBox();
   assert.ok(pill && pill.height >= 44);
-});
-
-test("with forced colours every control and card keeps an edge, and the focus is seen", async (t) => {
-  const chat = await openFull(t, { forcedColors: "active" });
-  const edgeless = await chat.page.locator("agent-chat").evaluate((element) => {
-    const root = element.shadowRoot as ShadowRoot;
-    const boxes = root.querySelectorAll(
-      '[part="composer"], [part="error"], .bubble, .icon-button, .small-button, .code, .table, button.image, [part="remove"]',
-    );
-    return [...boxes]
-      .filter((box) => {
-        const { borderTopWidth, borderTopColor, backgroundColor } = getComputedStyle(box);
-        return borderTopWidth === "0px" || borderTopColor === backgroundColor;
-      })
-      .map((box) => box.getAttribute("aria-label") ?? box.className);
-  });
-  assert.deepEqual(edgeless, []);
-  assert.ok((await assertFocusShown(chat.page)).includes("Send message"));
 });
 
 test("when a button is gone that had the focus, the text field has it", async (t) => {

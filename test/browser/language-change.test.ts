@@ -116,35 +116,25 @@ async function twoChats(t: TestContext, answer: string) {
   return { page, url: site.url, of: (id: string) => page.locator(`#${id}`) };
 }
 
-test("two chats of two languages in one page: the tools of code come in the language of each", async (t) => {
-  const { page, url } = await twoChats(t, "```js\nx();\n```");
+test("of two chats in one page each speaks its own language, whichever is drawn meanwhile: in code, presses, files and exports", async (t) => {
+  const { page, url, of } = await twoChats(t, "```js\nx();\n```\n\n|A|\n|-|\n|1|\n\n![](https://images.example/a.png)");
   await page.goto(url);
-  await page.locator("#de").getByPlaceholder("Nachricht an").waitFor();
-  await page.locator("#fr").getByPlaceholder("Écrire à").waitFor();
+  await of("de").getByPlaceholder("Nachricht an").waitFor();
+  await of("fr").getByPlaceholder("Écrire à").waitFor();
   const tools = gate();
   // The parts that an answer with code needs.
   await page.route("**/chunks/*", async (route) => {
     await tools.opened;
     await route.continue();
   });
-  for (const id of ["#de", "#fr"]) {
-    await page.locator(id).evaluate((chat) => (chat as AgentChat).send("Code"));
-    await page.locator(id).locator(".code").waitFor();
+  for (const id of ["de", "fr"]) {
+    await of(id).evaluate((chat) => (chat as AgentChat).send("Code"));
+    await of(id).locator(".code").waitFor();
   }
   tools.open();
-  await page.locator("#de").getByRole("button", { name: "Zeilen umbrechen" }).waitFor();
-  await page.locator("#fr").getByRole("button", { name: "Retour à la ligne" }).waitFor();
-});
+  await of("de").getByRole("button", { name: "Zeilen umbrechen" }).waitFor();
+  await of("fr").getByRole("button", { name: "Retour à la ligne" }).waitFor();
 
-test("what a press has done is said in the language of its own chat, whichever is drawn meanwhile", async (t) => {
-  const image = "![](https://images.example/a.png)";
-  const { page, url, of } = await twoChats(t, `\`\`\`\nx\n\`\`\`\n\n|A|\n|-|\n|1|\n\n${image}`);
-  await page.goto(url);
-  for (const [id, placeholder] of Object.entries({ de: "Nachricht an", fr: "Écrire à" })) {
-    await of(id).getByPlaceholder(placeholder).waitFor();
-    await of(id).evaluate((chat) => (chat as AgentChat).send("Show me"));
-    await of(id).getByRole("button", { name: "CSV" }).waitFor();
-  }
   await page.evaluate(() => {
     navigator.clipboard.writeText = async () => {
       const french = document.querySelector<AgentChat>("#fr");
@@ -163,17 +153,10 @@ test("what a press has done is said in the language of its own chat, whichever i
   await german.locator(".table button").getByText("Kopiert").waitFor();
   await german.getByRole("button", { name: "images.example" }).click();
   await german.getByText("Das Bild konnte nicht geladen werden").waitFor();
-});
 
-test("what happens to the files of a chat and what it exports is said in its own language, whichever is drawn last", async (t) => {
-  const { page, url, of } = await twoChats(t, "Gern.");
-  await page.goto(url);
-  await of("fr").getByPlaceholder("Écrire à").waitFor();
-  await of("de").getByPlaceholder("Nachricht an").waitFor();
   const text = await page.evaluate(async () => {
     const [german, french] = document.querySelectorAll<AgentChat>("agent-chat");
     if (!german || !french) return "";
-    await german.send("Hallo");
     // All that it takes has been loaded then.
     await german.exportTranscript("json");
     french.disclaimer = "Bonjour.";
@@ -189,17 +172,4 @@ test("what happens to the files of a chat and what it exports is said in its own
   await refusals.getByText("setup.exe kann nicht angehängt werden").waitFor();
   await of("de").evaluate((chat) => chat.setAttribute("lang", "es"));
   await refusals.getByText("No se puede adjuntar setup.exe").waitFor();
-});
-
-test("a failure is said in the new language after a change", async (t) => {
-  const { page, url, of } = await twoChats(t, "Never said.");
-  // As a server does that finds the message too large.
-  await page.routeWebSocket("**/ws/chat", (socket) => socket.onMessage(() => socket.close({ code: 1009 })));
-  await page.goto(url);
-  await of("de").getByPlaceholder("Nachricht an").waitFor();
-  await of("de").evaluate((chat) => (chat as AgentChat).send("Hallo"));
-  const error = of("de").locator('[part="error"]');
-  await error.getByText("Die Nachricht ist für diesen Server zu groß.").waitFor();
-  await of("de").evaluate((chat) => chat.setAttribute("lang", "es"));
-  await error.getByText("El mensaje es demasiado grande para este servidor.").waitFor();
 });

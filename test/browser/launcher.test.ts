@@ -12,33 +12,42 @@ import { button, PHONE, panel, script, type Visit, visit } from "./launcher-page
 
 const browser = await launchBrowser({ after });
 
-for (const [position, html, side] of [
-  ["bottom-end", "", "bottom right"],
-  ["bottom-start", "", "bottom left"],
-  ["top-end", "", "top right"],
-  ["top-start", "", "top left"],
-  ["bottom-end", 'dir="rtl"', "bottom left"],
-  ["top-start", 'lang="ar"', "top right"],
-] as const) {
-  test(`data-position="${position}" with ${html || "nothing"} on the page is the ${side}, for button and panel`, async (t) => {
-    const { page } = await visit(t, browser, { script: `data-position="${position}"`, html });
-    await button(page).click();
-    await panel(page).waitFor();
-    // The button grows a little under the pointer.
-    await page.mouse.move(600, 300);
+test("its position is a corner for button and panel, on the side that the page's direction makes of it", async (t) => {
+  const { page } = await visit(t, browser, { script: 'data-position="bottom-end"' });
+  await button(page).click();
+  await panel(page).waitFor();
+  // The button grows a little under the pointer.
+  await page.mouse.move(600, 300);
+  const { width = 0, height = 0 } = page.viewportSize() ?? {};
+  for (const [position, dir, lang, side] of [
+    ["bottom-end", "", "", "bottom right"],
+    ["bottom-start", "", "", "bottom left"],
+    ["top-end", "", "", "top right"],
+    ["top-start", "", "", "top left"],
+    ["bottom-end", "rtl", "", "bottom left"],
+    ["top-start", "", "ar", "top right"],
+  ] as const) {
+    await page.evaluate(
+      async ([place, ...page]) => {
+        [document.documentElement.dir = "", document.documentElement.lang = ""] = page;
+        const launcher = document.querySelector("agent-chat-launcher");
+        launcher?.setAttribute("position", place);
+        await launcher?.updateComplete;
+      },
+      [position, dir, lang] as const,
+    );
     for (const part of [button(page), panel(page)]) {
       const box = await part.boundingBox();
       assert.ok(box);
-      const { width = 0, height = 0 } = page.viewportSize() ?? {};
       assert.equal(box.x + box.width <= width && box.y >= 0 && box.y + box.height <= height, true);
       const right = Math.round(width - box.x - box.width) === 20;
       const left = Math.round(box.x) === 20;
-      assert.deepEqual([left, right], [side.endsWith("left"), side.endsWith("right")]);
+      assert.deepEqual([left, right], [side.endsWith("left"), side.endsWith("right")], `${position} ${dir}${lang}`);
     }
     const top = (await button(page).boundingBox())?.y ?? 0;
     assert.equal(top === 20, side.startsWith("top"));
-  });
-}
+  }
+});
 
 test("label, icon, size and accent are those of the script tag", async (t) => {
   const { page } = await visit(t, browser, {
@@ -55,16 +64,35 @@ test("label, icon, size and accent are those of the script tag", async (t) => {
   assert.match(color ?? "", /^color\(xyz-d65 0 0 0\)$/, "black on yellow");
 });
 
-test("a double-click on the button opens the panel, as one click does", async (t) => {
+test("a double-click opens the panel as one click does; it is made large and small, and keeps text and focus in a small window", async (t) => {
   const { page, input } = await visit(t, browser);
   await button(page).dblclick();
   await input.waitFor();
   assert.equal(await isFocused(input), true);
+  const before = await panel(page).boundingBox();
+  await page.getByRole("button", { name: "Enlarge chat" }).click();
+  const large = await panel(page).boundingBox();
+  assert.ok(before && large && large.width > before.width && large.x >= 20 && large.y >= 20);
+  await page.getByRole("button", { name: "Make chat smaller" }).click();
+  assert.deepEqual(await panel(page).boundingBox(), before);
+  await input.fill("Half a sent");
+  for (const [width, selector] of [
+    [400, "dialog:modal"],
+    [1000, "dialog:not(:modal)"],
+  ] as const) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.waitForFunction(
+      (it) => document.querySelector("agent-chat-launcher")?.shadowRoot?.querySelector(it),
+      selector,
+    );
+    assert.equal(await input.inputValue(), "Half a sent");
+    assert.equal(await isFocused(input), true);
+  }
   await button(page).click();
   await panel(page).waitFor({ state: "hidden" });
 });
 
-test("each wrong value is reported with the attribute's name and what it takes, and the button still appears", async (t) => {
+test("each wrong value is reported once, with the attribute's name and what it takes, and the chat still opens", async (t) => {
   const { page, complaints } = await visit(t, browser, {
     script:
       'data-position="middle" data-icon="https://evil.example/i.png" data-size="9" data-auto-open="soon" data-colour="red"',
@@ -72,6 +100,8 @@ test("each wrong value is reported with the attribute's name and what it takes, 
   await button(page).waitFor();
   // A trigger is judged by the part that is loaded for it.
   while (complaints.length < 5) await page.waitForEvent("console");
+  await button(page).click();
+  await panel(page).waitFor();
   const reports = complaints.splice(0).sort();
   assert.equal(reports.length, 5, reports.join("\n"));
   for (const [index, pattern] of [
@@ -132,51 +162,28 @@ test("on a phone the panel is modal: the page is out of reach, and nothing opens
   assert.equal(await isFocused(button(page)), true);
 });
 
-test("a window that becomes small while the panel is open keeps text and focus", async (t) => {
-  const chat = await visit(t, browser);
-  await button(chat.page).click();
-  await chat.input.fill("Half a sent");
-  await chat.page.setViewportSize({ width: 400, height: 800 });
-  await chat.page.waitForFunction(() =>
-    document.querySelector("agent-chat-launcher")?.shadowRoot?.querySelector("dialog:modal"),
-  );
-  assert.equal(await chat.input.inputValue(), "Half a sent");
-  assert.equal(await isFocused(chat.input), true);
-  await chat.page.setViewportSize({ width: 1000, height: 800 });
-  await chat.page.waitForFunction(() =>
-    document.querySelector("agent-chat-launcher")?.shadowRoot?.querySelector("dialog:not(:modal)"),
-  );
-  assert.equal(await isFocused(chat.input), true);
-});
-
-test("the panel's size button makes it large and small again, inside the window", async (t) => {
-  const { page } = await visit(t, browser);
-  await button(page).click();
-  await panel(page).waitFor();
-  const before = await panel(page).boundingBox();
-  await page.getByRole("button", { name: "Enlarge chat" }).click();
-  const large = await panel(page).boundingBox();
-  assert.ok(before && large && large.width > before.width && large.x >= 20 && large.y >= 20);
-  await page.getByRole("button", { name: "Make chat smaller" }).click();
-  assert.deepEqual(await panel(page).boundingBox(), before);
-});
-
-test("the page opens and closes it by code, hears of it, and gets its focus back", async (t) => {
-  const { page, input } = await visit(t, browser, { body: "<button id=help>Help</button>" });
+test("a page opens the chat by code, before anything of it is loaded, hears of it, and gets its focus back", async (t) => {
+  const { page } = await visit(t, browser, { body: "<button id=help>Help</button>" });
   await button(page).waitFor();
   await script(
     page,
     `window.heard = [];
      for (const name of ["agent-chat-open", "agent-chat-close"]) document.addEventListener(name, ({ type }) => heard.push(type));
-     document.querySelector("#help").onclick = () => document.querySelector("agent-chat-launcher").toggle();`,
+     const launcher = document.querySelector("agent-chat-launcher");
+     launcher.strings = { composerLabel: "Your question" };
+     document.querySelector("#help").onclick = async () => {
+       await launcher.toggle();
+       heard.push(launcher.opened, launcher.chat?.localName);
+     };`,
   );
   await page.locator("#help").click();
+  const input = page.getByRole("textbox", { name: "Your question" });
   await input.waitFor();
   assert.equal(await isFocused(input), true);
   await page.keyboard.press("Escape");
   await panel(page).waitFor({ state: "hidden" });
   assert.equal(await isFocused(page.locator("#help")), true);
-  assert.deepEqual(await script(page, "heard"), ["agent-chat-open", "agent-chat-close"]);
+  assert.deepEqual(await script(page, "heard"), ["agent-chat-open", true, "agent-chat", "agent-chat-close"]);
 });
 
 test("parts, variables and slots reach the chat through the launcher", async (t) => {
@@ -225,36 +232,30 @@ test("data-thinking, data-tools and data-persist hold for the chat in the panel"
   assert.equal(await chat.questions.count(), 0, "nothing was kept");
 });
 
-/** How the panel is closed while its chat is scrolled to the middle. */
-const closings = {
-  "": async ({ page, messages }: Visit) => {
-    await messages.evaluate(toMiddle);
+/** How the panel is closed while its chat is scrolled to the middle, where neither an end nor a new beginning is taken for the place. */
+const CLOSINGS: readonly ((chat: Visit) => Promise<void>)[] = [
+  async ({ page, messages }) => {
+    await messages.evaluate((box) => box.scrollTo({ top: 300, behavior: "instant" }));
     await page.keyboard.press("Escape");
   },
   // Before the browser has told of it: it does so with its next frame, when nothing of it is shown any more.
-  " in the moment of scrolling": async ({ messages }: Visit) =>
+  ({ messages }) =>
     messages.evaluate(async (box) => {
       box.scrollTo({ top: 600, behavior: "instant" });
       await new Promise((next) => box.addEventListener("scroll", next, { once: true }));
       box.scrollTo({ top: 300, behavior: "instant" });
       document.querySelector("agent-chat-launcher")?.close();
     }),
-};
+];
 
-/** Where neither an end nor a new beginning is taken for the place. */
-function toMiddle(box: Element): void {
-  box.scrollTo({ top: 300, behavior: "instant" });
-}
-
-for (const [moment, close] of Object.entries(closings)) {
-  test(`a reader who had scrolled up finds the same place when the panel was closed${moment} and is opened again`, async (t) => {
-    const long = Array.from({ length: 60 }, (_, index) => `Paragraph ${index}.`).join("\n\n");
-    const chat = await visit(t, browser, { turns: [[say(long)]] });
-    await button(chat.page).click();
-    await chat.ask("Go", long);
-    await chat.messages.focus();
-    await chat.page.keyboard.press("Home");
-    const jump = chat.page.locator('[part="jump"]');
+test("a reader who had scrolled up finds the same place when the panel was closed and is opened again", async (t) => {
+  const long = Array.from({ length: 60 }, (_, index) => `Paragraph ${index}.`).join("\n\n");
+  const chat = await visit(t, browser, { turns: [[say(long)]] });
+  await button(chat.page).click();
+  await chat.ask("Go", long);
+  const jump = chat.page.locator('[part="jump"]');
+  for (const close of CLOSINGS) {
+    await chat.messages.press("Home");
     await jump.waitFor();
     await close(chat);
     await panel(chat.page).waitFor({ state: "hidden" });
@@ -264,8 +265,8 @@ for (const [moment, close] of Object.entries(closings)) {
     await chat.page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))));
     assert.equal(await chat.messages.evaluate((box) => box.scrollTop), 300);
     assert.equal(await jump.count(), 1);
-  });
-}
+  }
+});
 
 test("an answer that ends after the next page has loaded is told of there, and still counted on the one after", async (t) => {
   const left = gate();

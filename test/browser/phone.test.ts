@@ -39,42 +39,44 @@ function scrollsAside(wide: Locator): Promise<boolean> {
   );
 }
 
-for (const [width, height] of [
-  [390, 844],
-  [320, 568],
-] as const) {
-  test(`at ${width} px nothing is wider than the screen and the composer is in view`, async (t) => {
-    const chat = await openChat(t, browser, {
-      agent: {
-        tools: [echo],
-        chat: { suggestions: ["A first message that is rather long for a button"] },
-      },
-      turns: [[call("c1", "echo", { text: "x".repeat(300) })], [say(WIDE)]],
-      browser: phone(width, height),
-    });
-    await chat.greeting.waitFor();
-    assert.deepEqual(await overflow(chat.page), { document: 0, transcript: 0 });
-    await chat.say("w".repeat(200));
-    await chat.replies.getByText("some cell").first().waitFor();
-    await chat.send.waitFor();
-    await chat.tools.getByRole("button").tap();
-    await chat.tools.locator("pre").first().waitFor();
-    assert.deepEqual(await overflow(chat.page), { document: 0, transcript: 0 });
-    for (const wide of [chat.answer.locator("pre").first(), chat.answer.locator("table").last()]) {
-      assert.equal(await scrollsAside(wide), true, "what is wide can be scrolled by itself");
-    }
-    for (const control of [chat.input, chat.send]) {
-      const box = await control.boundingBox();
-      assert.ok(box && box.x >= 0 && box.x + box.width <= width && box.y + box.height <= height);
-    }
+test("at 320 px nothing is wider than the screen and the composer is in view", async (t) => {
+  const chat = await openChat(t, browser, {
+    agent: {
+      tools: [echo],
+      chat: { suggestions: ["A first message that is rather long for a button"] },
+    },
+    turns: [[call("c1", "echo", { text: "x".repeat(300) })], [say(WIDE)]],
+    browser: phone(320, 568),
   });
-}
+  await chat.greeting.waitFor();
+  assert.deepEqual(await overflow(chat.page), { document: 0, transcript: 0 });
+  await chat.say("w".repeat(200));
+  await chat.replies.getByText("some cell").first().waitFor();
+  await chat.send.waitFor();
+  await chat.tools.getByRole("button").tap();
+  await chat.tools.locator("pre").first().waitFor();
+  assert.deepEqual(await overflow(chat.page), { document: 0, transcript: 0 });
+  for (const wide of [chat.answer.locator("pre").first(), chat.answer.locator("table").last()]) {
+    assert.equal(await scrollsAside(wide), true, "what is wide can be scrolled by itself");
+  }
+  for (const control of [chat.input, chat.send]) {
+    const box = await control.boundingBox();
+    assert.ok(box && box.x >= 0 && box.x + box.width <= 320 && box.y + box.height <= 568);
+  }
+});
 
-test("on a touch screen the text field does not make the page zoom", async (t) => {
-  const chat = await openChat(t, browser, { turns: [], browser: phone(390, 844) });
+test("on a touch screen the text field does not make the page zoom, Enter makes a line, and the button sends", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Hi.")]], browser: phone(390, 844) });
   const size = await chat.input.evaluate((field) => Number.parseFloat(getComputedStyle(field).fontSize));
   // Safari on iOS zooms into fields with smaller text.
   assert.ok(size >= 16, `the text field has ${size} px`);
+  await chat.input.fill("one");
+  await chat.input.press("Enter");
+  await chat.input.pressSequentially("two");
+  assert.equal(await chat.input.inputValue(), "one\ntwo");
+  await chat.send.tap();
+  await chat.replies.getByText("Hi.").waitFor();
+  assert.equal(chat.server.model.asked[0]?.start.message, "one\ntwo");
 });
 
 test("the composer stays above a keyboard that covers the page, and a zoom by two fingers moves nothing", async (t) => {
@@ -144,17 +146,6 @@ test("page and panel keep clear of a phone's notch and bar, and a chat inside of
   await page.goto(`${site.url}/inside`);
   await chatIn(page).greeting.waitFor();
   assert.deepEqual(await room(chat), { top: 0, bottom: 16, left: 0, right: 0 });
-});
-
-test("on a touch keyboard Enter makes a line, and the button sends", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("Hi.")]], browser: phone(390, 844) });
-  await chat.input.fill("one");
-  await chat.input.press("Enter");
-  await chat.input.pressSequentially("two");
-  assert.equal(await chat.input.inputValue(), "one\ntwo");
-  await chat.send.tap();
-  await chat.replies.getByText("Hi.").waitFor();
-  assert.equal(chat.server.model.asked[0]?.start.message, "one\ntwo");
 });
 
 test("on a phone the widget's panel fills the screen and closes by its own button", async (t) => {

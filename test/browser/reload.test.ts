@@ -8,7 +8,7 @@ import { gate } from "../support/deadline.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
-import { type ChatPage, canCopy, chatIn, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, canCopy, openChat, shown } from "./chat-page.ts";
 import { changeKept, kept } from "./kept.ts";
 
 const browser = await launchBrowser({ after });
@@ -49,23 +49,6 @@ test("after a reload everything is there as it was, nothing is spoken, and the c
   assert.deepEqual(contents?.filter(Boolean), ["Ping", "ping", "**Pong.**", "Really?"]);
 });
 
-test("a reload in the middle of an answer goes on with it, and the agent is asked once", async (t) => {
-  const rest = gate();
-  const chat = await openChat(t, browser, {
-    turns: [[think("Let me see."), say("The first half"), wait(rest.opened), say(" and the rest.")]],
-  });
-  await chat.say("Go");
-  await chat.replies.getByText("The first half").waitFor();
-  await chat.page.reload();
-  await chat.replies.getByText("The first half").waitFor();
-  assert.equal(await chat.stop.isVisible(), true);
-  rest.open();
-  await chat.replies.getByText("The first half and the rest.").waitFor();
-  await chat.thinking.waitFor();
-  assert.equal(await shown(chat.answer), "The first half and the rest.");
-  assert.equal(chat.server.model.asked.length, 1);
-});
-
 test("a reload after any event of an answer changes nothing of it, and the agent is asked no more often", async (t) => {
   const gates = Array.from({ length: 5 }, gate);
   const [first, second, third, fourth, fifth] = gates.map((it) => wait(it.opened));
@@ -99,21 +82,13 @@ test("a reload after any event of an answer changes nothing of it, and the agent
     await holds(part);
     await chat.page.reload();
     await holds(part);
+    await chat.stop.waitFor();
     gates[index]?.open();
   }
   await holds("three.");
   await chat.send.waitFor();
   assert.equal(await transcript(), whole);
   assert.equal(chat.server.model.asked.length, 4);
-});
-
-test("a message is kept as soon as it is sent, for a browser that ends without a word", async (t) => {
-  const never = new Promise<void>(() => {});
-  const chat = await openChat(t, browser, { turns: [[say("One.")], [wait(never)]] });
-  await chat.ask("First", "One.");
-  await chat.say("Second");
-  await chat.stop.waitFor();
-  assert.match(await stored(chat), /Second/);
 });
 
 test("what was being written outlives a reload in the middle of changing a message", async (t) => {
@@ -126,30 +101,6 @@ test("what was being written outlives a reload in the middle of changing a messa
   await chat.page.reload();
   await chat.replies.getByText("One.").waitFor();
   assert.equal(await chat.input.inputValue(), "Half a thou");
-});
-
-test("after a reload in mid-answer the page hears of no tool call again", async (t) => {
-  const rest = gate();
-  const chat = await openChat(t, browser, {
-    agent: { tools: [echo] },
-    turns: [[call("c1", "echo", { text: "ping" })], [say("One, "), wait(rest.opened), say("two.")]],
-  });
-  await chat.page.addInitScript(`
-    window.heard = [];
-    for (const type of ["agent-chat-tool", "agent-chat-token", "agent-chat-done"]) {
-      document.addEventListener(type, ({ status, text }) => window.heard.push(status ?? text));
-    }
-  `);
-  await chat.page.reload();
-  await chat.say("Go");
-  await chat.replies.getByText("One,").waitFor();
-  assert.deepEqual(await chat.page.evaluate("window.heard"), ["running", "completed", "One, "]);
-  await chat.page.reload();
-  await chat.replies.getByText("One,").waitFor();
-  rest.open();
-  await chat.replies.getByText("One, two.").waitFor();
-  await chat.answered();
-  assert.deepEqual(await chat.page.evaluate("window.heard"), ["two.", "One, two."]);
 });
 
 test("New conversation leaves nothing behind", async (t) => {
@@ -165,25 +116,6 @@ test("New conversation leaves nothing behind", async (t) => {
   await chat.page.reload();
   await chat.greeting.waitFor();
   assert.doesNotMatch(await stored(chat), /Ann|Noted/);
-});
-
-test("New conversation in a copied tab leaves that of the original", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("Noted.")]] });
-  await chat.ask("My name is Ann", "Noted.");
-  await chat.page.reload();
-  await chat.replies.getByText("Noted.").waitFor();
-  const opened = chat.page.waitForEvent("popup");
-  // Begins with this tab's storage, as "Duplicate tab" does.
-  await chat.page.evaluate(() => void window.open(location.href));
-  const page = await opened;
-  const copy = chatIn(page);
-  await copy.replies.getByText("Noted.").waitFor();
-  await reset({ page }).click();
-  await copy.greeting.waitFor();
-  await page.reload();
-  await copy.greeting.waitFor();
-  await chat.page.reload();
-  await chat.replies.getByText("Noted.").waitFor();
 });
 
 test("neither the key nor the bytes of a file are stored, and the file is still shown by its name", async (t) => {

@@ -45,7 +45,7 @@ async function wheel(chat: ChatPage, pixels: number): Promise<void> {
   await chat.page.waitForFunction(([box, top]) => box?.scrollTop !== top, [scroller, before] as const);
 }
 
-test("the newest text stays in view while the reader is at the end", async (t) => {
+test("the newest text stays in view while the reader is at the end; sending shows what was sent; nothing but the transcript scrolls", async (t) => {
   const middle = gate();
   const chat = await openLong(t, middle);
   assert.ok((await fromEnd(chat.messages)) <= 2);
@@ -53,6 +53,19 @@ test("the newest text stays in view while the reader is at the end", async (t) =
   await chat.replies.getByText("The end.").waitFor();
   assert.ok((await fromEnd(chat.messages)) <= 2);
   assert.equal(await chat.page.locator('[part="jump"]').count(), 0);
+  await chat.send.waitFor();
+  await wheel(chat, -1000);
+  await chat.ask("Next", "Second answer.");
+  assert.ok((await fromEnd(chat.messages)) <= 2);
+  // As finding text in the page does.
+  await chat.replies
+    .getByText("Paragraph 9.")
+    .first()
+    .evaluate((text) => text.scrollIntoView());
+  const header = await chat.page.locator('[part="header"]').boundingBox();
+  assert.equal(header?.y, 0, "the header stays where it is");
+  const composer = await chat.input.boundingBox();
+  assert.ok(composer && composer.y > 400, "and so does the text field");
 });
 
 test("the end stays in view when a picture above it has come and the browser scrolls to hold the place", async (t) => {
@@ -72,32 +85,24 @@ test("the end stays in view when a picture above it has come and the browser scr
   assert.equal(await chat.page.locator('[part="jump"]').count(), 0);
 });
 
-test("a reader who has scrolled up is left in peace, and jumps back with one click", async (t) => {
+test("a reader who has scrolled up, by wheel or key, is left in peace, and jumps back with one click", async (t) => {
   const middle = gate();
   const chat = await openLong(t, middle);
-  await wheel(chat, -200);
-  const place = await position(chat.messages);
   const jump = chat.page.locator('[part="jump"]');
+  await wheel(chat, -200);
+  await jump.waitFor();
+  await wheel(chat, 1000);
+  await jump.waitFor({ state: "detached" });
+  await chat.messages.press("PageUp");
   assert.equal(await shown(jump), "Jump to latest");
+  const place = await position(chat.messages);
   middle.open();
   await chat.send.waitFor();
   assert.equal(await shown(jump), "Jump to latest · 1 new answer");
   assert.equal(await chat.replies.getByText("The end.").count(), 1);
   assert.equal(await position(chat.messages), place, "the text did not move");
   await chat.page.getByRole("button", { name: "Jump to latest" }).click();
-  await chat.page.locator('[part="jump"]').waitFor({ state: "detached" });
-  assert.ok((await fromEnd(chat.messages)) <= 2);
-});
-
-test("scrolling back to the end by hand follows again", async (t) => {
-  const middle = gate();
-  const chat = await openLong(t, middle);
-  await wheel(chat, -200);
-  await chat.page.locator('[part="jump"]').waitFor();
-  await wheel(chat, 1000);
-  await chat.page.locator('[part="jump"]').waitFor({ state: "detached" });
-  middle.open();
-  await chat.send.waitFor();
+  await jump.waitFor({ state: "detached" });
   assert.ok((await fromEnd(chat.messages)) <= 2);
 });
 
@@ -112,28 +117,6 @@ test("a window that becomes tall enough for everything offers no way to the end"
   middle.open();
   await chat.send.waitFor();
   assert.ok((await fromEnd(chat.messages)) <= 2, "what is at the end is in view again");
-});
-
-test("the arrow keys leave the end as the wheel does", async (t) => {
-  const middle = gate();
-  const chat = await openLong(t, middle);
-  await chat.messages.focus();
-  await chat.page.keyboard.press("PageUp");
-  await chat.page.locator('[part="jump"]').waitFor();
-  const place = await position(chat.messages);
-  middle.open();
-  await chat.send.waitFor();
-  assert.equal(await position(chat.messages), place);
-});
-
-test("sending a message shows it, wherever the reader was", async (t) => {
-  const middle = gate();
-  middle.open();
-  const chat = await openLong(t, middle);
-  await chat.send.waitFor();
-  await wheel(chat, -1000);
-  await chat.ask("Next", "Second answer.");
-  assert.ok((await fromEnd(chat.messages)) <= 2);
 });
 
 test("opening a long thinking row holds its place under the pointer", async (t) => {
@@ -151,23 +134,6 @@ test("opening a long thinking row holds its place under the pointer", async (t) 
   await chat.thinking.getByText("A thought.").waitFor();
   const after = (await row.boundingBox())?.y;
   assert.ok(Math.abs((after ?? 0) - (before ?? 1e9)) <= 2, `moved from ${before} to ${after}`);
-});
-
-test("only the transcript scrolls, also when the browser brings something into view", async (t) => {
-  const middle = gate();
-  middle.open();
-  const chat = await openLong(t, middle);
-  await chat.send.waitFor();
-  await chat.ask("Next", "Second answer.");
-  // As finding text in the page does.
-  await chat.replies
-    .getByText("Paragraph 9.")
-    .first()
-    .evaluate((text) => text.scrollIntoView());
-  const header = await chat.page.locator('[part="header"]').boundingBox();
-  assert.equal(header?.y, 0, "the header stays where it is");
-  const composer = await chat.input.boundingBox();
-  assert.ok(composer && composer.y > 400, "and so does the text field");
 });
 
 /** Where the last message of the person stands below the header, in pixels, once it has stopped moving. */

@@ -101,17 +101,6 @@ test("what another page of the tab has in its composer stands above what was wri
   assert.equal(await chat.input.inputValue(), "Written there\n\nWritten here");
 });
 
-test("while a message is changed the draft that waits is the one that a reload brings back", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
-  await chat.ask("First", "One.");
-  await chat.input.fill("Half a thought");
-  await chat.page.getByRole("button", { name: "Change this message" }).click();
-  await chat.input.fill("First, changed");
-  await chat.page.reload();
-  await chat.replies.getByText("One.").waitFor();
-  assert.equal(await chat.input.inputValue(), "Half a thought");
-});
-
 test("what the page offers is sent into the conversation that is kept", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]] });
   await chat.ask("First", "One.");

@@ -118,9 +118,17 @@ test("a person's choice for a thought outlives what the page wants and what stil
   assert.equal(row?.getAttribute("aria-expanded"), "false");
 });
 
-test("an answer that takes the place of another has none of its open rows", async () => {
-  const call: ToolBlock = { type: "tool", callId: "c", tool: "peek", arguments: "{}", status: "completed" };
+test("a call's row says how long it took, and an answer that takes the place of another has none of its open rows", async () => {
+  const call: ToolBlock = {
+    type: "tool",
+    callId: "c",
+    tool: "peek",
+    arguments: "{}",
+    status: "completed",
+    durationMs: 1_234,
+  };
   const list = await mount([QUESTION, answer("a", "", { blocks: [call] })]);
+  assert.equal(textOf(list, ".aside"), "1.2s");
   list.root.querySelector<HTMLElement>('[part="tool"] button')?.click();
   await list.updateComplete;
   assert.equal(list.root.querySelectorAll('[aria-expanded="true"]').length, 1);
