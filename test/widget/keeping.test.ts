@@ -12,6 +12,7 @@ import {
   type StoredConversation,
   toRow,
 } from "../../widget/session/store.ts";
+import { gate } from "../support/deadline.ts";
 import { TestStorage } from "./browser-stubs.ts";
 import { lastAnswer, openClient, type TestClient, text, textsOf } from "./chat-client.ts";
 import { done, type ScriptedServer, startScriptedServer, token } from "./scripted-server.ts";
@@ -232,6 +233,41 @@ test("a page that is shown again has what was said on another one meanwhile", as
   first.client.keeper.resume();
   await first.client.keeper.restored;
   assert.equal(first.client.session.messages.length, 0);
+});
+
+test("a conversation that is still being stored does not come back after it was deleted", async (t) => {
+  const { server, store, first } = await chat(t);
+  const save = store.save.bind(store);
+  const held = gate();
+  const stored: Promise<void>[] = [];
+  store.save = (conversation) => {
+    stored.push(held.opened.then(() => save(conversation)));
+    return stored[0] as Promise<void>;
+  };
+  await ask(first, server, "Hi");
+  await first.client.session.reset();
+  held.open();
+  await Promise.all(stored);
+  await new Promise(setImmediate);
+  assert.equal(store.rows.size, 0);
+});
+
+test("a save that fails late leaves what a later one has stored", async (t) => {
+  const { server, store, first } = await chat(t);
+  const save = store.save.bind(store);
+  const held = gate();
+  store.save = async () => {
+    await held.opened;
+    throw new DOMException("full", "QuotaExceededError");
+  };
+  first.client.session.send(text("Hi"));
+  store.save = save;
+  t.mock.timers.enable({ apis: ["Date"], now: Date.now() + 1 });
+  (await server.turn()).send(done("ok"));
+  await first.until(({ session }) => !session.busy);
+  held.open();
+  await new Promise(setImmediate);
+  assert.deepEqual([store.rows.size, first.client.keeper.isNotKept], [1, false]);
 });
 
 test("the conversation with another agent at the same address is not shown", async (t) => {

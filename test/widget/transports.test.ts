@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
+import { WebSocketServer } from "ws";
 import type { StreamEvent } from "../../server/protocol/events.ts";
 import { FallbackTransport } from "../../widget/transport/fallback.ts";
 import { HttpTransport } from "../../widget/transport/http.ts";
@@ -249,6 +250,18 @@ test("where the socket is blocked messages go over HTTP, and the socket is tried
   // The transport has noticed it after its own listeners have run.
   await new Promise(setImmediate);
   assert.deepEqual(await ask("fourth"), ["socket", undefined]);
+});
+
+test("a connection that breaks and an answer about something else prove no key", async (t) => {
+  const server = createServer((_req, res) => res.writeHead(429, { "content-type": "application/json" }).end("{}"));
+  new WebSocketServer({ server }).on("connection", (socket) => socket.on("message", () => socket.terminate()));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const endpoint = { server: new URL(`http://127.0.0.1:${port}/`), key: () => "k" };
+  await assert.rejects(new WebSocketTransport(endpoint).check(), { code: "connection_lost" });
+  await assert.rejects(new HttpTransport(endpoint).check(), { code: "unreadable" });
 });
 
 test("a server that is down is unreachable on all transports", async () => {

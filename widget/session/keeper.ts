@@ -193,10 +193,13 @@ export class ConversationKeeper {
       () => true,
       () => false,
     );
+    const isDeleted = this.#id !== id;
+    // How a later save ends is what counts.
+    if (!isDeleted && this.#savedAt !== updatedAt) return;
     // What was stored before is an old conversation by now.
-    if (!isStored) await store.delete(id).catch(() => undefined);
+    if (!isStored || isDeleted) await store.delete(id).catch(() => undefined);
     const isNotKept = !isStored || !hasRoom;
-    if (isNotKept === this.isNotKept || !this.#slot) return;
+    if (isNotKept === this.isNotKept || !this.#slot || isDeleted) return;
     this.isNotKept = isNotKept;
     onChange();
   }

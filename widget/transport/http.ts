@@ -78,7 +78,10 @@ export class HttpTransport implements Transport {
 
   async check(): Promise<ErrorEvent | undefined> {
     const response = await this.#fetch(`api/chat/runs/${NO_RUN}`, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
-    return response.status === 401 || response.status === 403 ? refusalOf(response) : undefined;
+    if (response.status === 401 || response.status === 403) return refusalOf(response);
+    // Any other answer, such as that of a limit, says nothing about the key.
+    if (response.status !== 404) throw new TransportError("unreadable");
+    return undefined;
   }
 
   close(): void {

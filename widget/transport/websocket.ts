@@ -72,7 +72,10 @@ export class WebSocketTransport implements Omit<Transport, "cancel"> {
 
   /** `cleared` is the one answer that needs no run, so it proves that the key was accepted. */
   async check(): Promise<ErrorEvent | undefined> {
-    return (await this.connect()).clear();
+    const connection = await this.connect();
+    const refusal = await connection.clear();
+    if (!refusal && !connection.isOpen) throw new TransportError("connection_lost");
+    return refusal;
   }
 
   close(): void {
