@@ -15,6 +15,7 @@ import {
   stream,
 } from "../support/bedrock.ts";
 import { historyOf, SCHEMA_WEATHER, WEATHER } from "../support/chat-servers.ts";
+import { typesOf } from "../support/chat-transports.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
@@ -126,10 +127,7 @@ test("parallel calls are told apart by their index, and all results go in one me
 test("a tool that Bedrock runs by itself is no call of ours", async () => {
   await using upstream = await startUpstream(stream("server-tool"));
   const { events } = await ask(open(await bedrock(upstream)));
-  assert.deepEqual(
-    events.map(({ type }) => type),
-    ["text", "end"],
-  );
+  assert.deepEqual(typesOf(events), ["text", "end"]);
 });
 
 test("reasoning without a signature is shown and not kept", async () => {
@@ -199,10 +197,7 @@ test("no call of an answer that a guardrail withheld is made", async () => {
   );
   await using upstream = await startUpstream(frames(...answer));
   const { events } = await ask(open(await bedrock(upstream)));
-  assert.deepEqual(
-    events.map(({ type }) => type),
-    ["end"],
-  );
+  assert.deepEqual(typesOf(events), ["end"]);
 });
 
 // Reasoning on Bedrock beside the usual way: in tags, after an interruption, and where it is refused.

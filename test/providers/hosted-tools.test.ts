@@ -6,7 +6,7 @@ import { LLMock } from "@copilotkit/aimock";
 import { checkAgent } from "../../server/agent/define.ts";
 import type { HostedTool, ModelEvent, ToolAnswer, ToolCall } from "../../server/providers/provider.ts";
 import { serve } from "../support/chat-servers.ts";
-import { send } from "../support/chat-transports.ts";
+import { send, typesOf } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
 import { hang, type Step, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -226,10 +226,7 @@ test("a hosted call that a cut stream leaves open gets a failed result before th
   await using upstream = await startUpstream({ body: [body] });
   const server = await serverWith(t, upstream.url);
   const { events, last } = await send.sse(t, server, { message: "6 * 7?" });
-  assert.deepEqual(
-    events.map(({ type }) => type),
-    ["tool_call", "tool_result", "error"],
-  );
+  assert.deepEqual(typesOf(events), ["tool_call", "tool_result", "error"]);
   assert.equal(events[1]?.type === "tool_result" && events[1].data.status, "failed");
   assert.equal(last.type === "error" && last.code, "provider_truncated");
 });

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
 import { WebSocket } from "ws";
+import { typesOf } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
-import { connectRaw, upgrade } from "../support/raw-connection.ts";
-import { call, endlessTurn, hang, hangQuietly, say, settled, wait } from "../support/scripted-provider.ts";
+import { connectRaw, connectRawSocket, upgrade } from "../support/raw-connection.ts";
+import { call, hang, hangQuietly, say, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 import { deaf } from "../support/test-tools.ts";
@@ -128,10 +129,7 @@ test("clear during a run aborts it without a terminal event, and the next messag
   client.send({ type: "clear" });
   client.send({ message: "b" });
   const events = await client.until("done", "error");
-  assert.deepEqual(
-    events.map(({ type }) => type),
-    ["cleared", "token", "done"],
-  );
+  assert.deepEqual(typesOf(events), ["cleared", "token", "done"]);
   await server.model.asked[0]?.aborted;
   assert.deepEqual(server.model.asked[1]?.messages, [user("b")]);
 });
@@ -214,10 +212,7 @@ test("stop with nothing running is ignored", async (t) => {
   const client = await connect(t, server.socketUrl);
   client.send({ type: "stop" });
   const events = await client.run({ message: "Hi" });
-  assert.deepEqual(
-    events.map(({ type }) => type),
-    ["token", "done"],
-  );
+  assert.deepEqual(typesOf(events), ["token", "done"]);
 });
 
 // The socket below its messages: handshake, pings, frames, the end.
@@ -231,39 +226,6 @@ test("the handshake answers with the request's id", async (t) => {
   raw.socket.destroy();
 });
 
-test("an upgrade at any other address is 404 in JSON", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  for (const path of ["/", "/ws", "/ws/chat/", "/api/chat"]) {
-    const raw = await connectRaw(t, server);
-    await raw.write(...upgrade(path));
-    const answer = await raw.answer();
-    assert.deepEqual([answer.status, JSON.parse(answer.body).error.code], [404, "not_found"]);
-    assert.ok(answer.headers.get("x-request-id"));
-  }
-});
-
-test("a handshake that is no WebSocket's is 400 in JSON", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const raw = await connectRaw(t, server);
-  const lines = upgrade().filter((line) => !line.startsWith("sec-websocket-key"));
-  await raw.write(...lines);
-  const answer = await raw.answer();
-  assert.equal(answer.status, 400);
-  assert.equal(JSON.parse(answer.body).error.code, "invalid_request");
-  await raw.closed;
-});
-
-test("a client that leaves aborts its run", async (t) => {
-  const server = await startServer(t, { turns: [[say("Half"), hang]] });
-  const client = await connect(t, server.socketUrl);
-  client.send({ message: "Hi" });
-  await client.until("token");
-  client.socket.terminate();
-  const asked = server.model.asked[0];
-  assert.ok(asked);
-  await within(asked.aborted, "the abort of the model request");
-});
-
 const BROKEN_FRAMES: [name: string, bytes: Buffer, code: number][] = [
   ["is not masked", Buffer.from([0x81, 0x02, 0x7b, 0x7d]), 1002],
   ["has a reserved bit", masked(0xc1, "{}"), 1002],
@@ -275,9 +237,7 @@ const BROKEN_FRAMES: [name: string, bytes: Buffer, code: number][] = [
 for (const [name, bytes, code] of BROKEN_FRAMES) {
   test(`a frame that ${name} closes with ${code}, and the server goes on`, async (t) => {
     const server = await startServer(t, { turns: [[say("Fine")]] });
-    const raw = await connectRaw(t, server);
-    await raw.write(...upgrade());
-    await raw.answer();
+    const raw = await connectRawSocket(t, server);
     raw.socket.write(bytes);
     const close = await raw.until(String.fromCharCode(code >> 8, code & 0xff));
     assert.equal(close.charCodeAt(0), 0x88);
@@ -289,9 +249,7 @@ for (const [name, bytes, code] of BROKEN_FRAMES) {
 test("what follows a text that is no UTF-8 is not answered", async (t) => {
   for (const bad of [masked(0x01, '{"a":"\xc3'), masked(0x01, `{"a":"${"a".repeat(400_000)}\xff`)]) {
     const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]] });
-    const raw = await connectRaw(t, server);
-    await raw.write(...upgrade());
-    await raw.answer();
+    const raw = await connectRawSocket(t, server);
     raw.socket.write(Buffer.concat([bad, masked(0x80, '("}'), masked(0x81, '{"message":"Hi"}')]));
     raw.socket.write(masked(0x88, "\x03\xef"));
     await raw.closed;
@@ -302,9 +260,7 @@ test("what follows a text that is no UTF-8 is not answered", async (t) => {
 test("fragments that cut a letter in two are one text, also with a ping between them", async (t) => {
   const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]] });
   for (const more of ["", "a".repeat(300_000)]) {
-    const raw = await connectRaw(t, server);
-    await raw.write(...upgrade());
-    await raw.answer();
+    const raw = await connectRawSocket(t, server);
     const text = Buffer.from(`{"message":"é${more}"}`).toString("latin1");
     const at = text.indexOf("\xc3") + 1;
     raw.socket.write(masked(0x01, text.slice(0, at)));
@@ -346,9 +302,7 @@ for (const [name, frames] of [
 ] as const) {
   test(`${name} larger than PARLEY_MAX_BODY_BYTES closes with 1009`, async (t) => {
     const server = await startServer(t, { turns: [], env: { PARLEY_MAX_BODY_BYTES: "1000" } });
-    const raw = await connectRaw(t, server);
-    await raw.write(...upgrade());
-    await raw.answer();
+    const raw = await connectRawSocket(t, server);
     for (const [first, size] of frames) raw.socket.write(masked(first, " ".repeat(size)));
     assert.equal((await raw.until(String.fromCharCode(1009 >> 8, 1009 & 0xff))).charCodeAt(0), 0x88);
   });
@@ -356,9 +310,7 @@ for (const [name, frames] of [
 
 test("a header that comes byte by byte is read", async (t) => {
   const server = await startServer(t, { turns: [[say("Fine")]] });
-  const raw = await connectRaw(t, server);
-  await raw.write(...upgrade());
-  await raw.answer();
+  const raw = await connectRawSocket(t, server);
   const frame = masked(0x81, JSON.stringify({ message: "x".repeat(70_000) }));
   for (let at = 0; at < 16; at++) await raw.write(frame.subarray(at, at + 1).toString("latin1"));
   raw.socket.write(frame.subarray(16));
@@ -378,19 +330,6 @@ test("a ping goes out every 30 s; who answers stays, who does not is cut at the 
   t.mock.timers.tick(30_000);
   assert.equal((await within(deaf.closed, "the cut")).code, 1006);
   assert.equal(lively.socket.readyState, WebSocket.OPEN);
-});
-
-test("a client that does not read holds the model back, and its leaving ends the run", async (t) => {
-  const { turn, taken } = endlessTurn();
-  const server = await startServer(t, { turns: [turn] });
-  const client = await connect(t, server.socketUrl);
-  client.socket.pause();
-  client.send({ message: "Hi" });
-  const stalledAt = await settled(taken, server);
-  assert.ok(stalledAt > 0 && stalledAt < 1000, `${stalledAt} pieces of 64 KiB`);
-  client.socket.terminate();
-  await within(server.close(), "the end of the run");
-  assert.ok(taken() < stalledAt + 100, `${taken()} pieces in the end`);
 });
 
 function masked(first: number, payload: string): Buffer {

@@ -1,14 +1,14 @@
 /** `stream: true`: the answer's head, its silence, its reader and its end. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { encodeFrame } from "../../server/protocol/sse.ts";
-import { post, readEventStream } from "../support/chat-transports.ts";
+import { post, readEventStream, typesOf } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
-import { connectRaw, type RawConnection } from "../support/raw-connection.ts";
+import { chatRequest, connectRaw, type RawConnection } from "../support/raw-connection.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
-import { endlessTurn, hang, say, settled, wait } from "../support/scripted-provider.ts";
+import { endlessTurn, say, settled, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
 
@@ -65,61 +65,17 @@ test("a silence of PARLEY_KEEP_ALIVE_SECONDS is broken by a comment that clients
     if (text.split(": keep-alive\n\n").length > 2) held.open();
   }
   assert.ok(text.startsWith(": keep-alive\n\n: keep-alive\n\n"));
-  assert.deepEqual(
-    readEventStream(text).map(({ type }) => type),
-    ["token", "done"],
-  );
-});
-
-for (const stream of [true, false]) {
-  test(`a client that leaves aborts the model request within a second (stream: ${stream})`, async (t) => {
-    const server = await startServer(t, { turns: [[say("Half"), hang]] });
-    const asked = server.model.nextAsked();
-    const leaving = new AbortController();
-    const answer = post(server, { message: "Hi", stream }, { signal: leaving.signal });
-    const left = assert.rejects(answer.then((got) => got.text()));
-    const { aborted } = await asked;
-    leaving.abort();
-    await left;
-    await within(aborted, "the abort");
-  });
-}
-
-test("a client that leaves before the first token aborts the model request, too", async (t) => {
-  const server = await startServer(t, { turns: [[hang]] });
-  const raw = await connectRaw(t, server);
-  const asked = server.model.nextAsked();
-  const body = JSON.stringify(CHAT);
-  await raw.write(...post11(body));
-  const { aborted } = await asked;
-  raw.socket.destroy();
-  await within(aborted, "the abort");
-});
-
-test("a client that does not read holds the model back, and its leaving ends the run", async (t) => {
-  const { turn, taken } = endlessTurn();
-  const server = await startServer(t, { turns: [turn] });
-  const raw = await connectRaw(t, server);
-  raw.socket.pause();
-  await raw.write(...post11(JSON.stringify(CHAT)));
-  const stalledAt = await settled(taken, server);
-  assert.ok(stalledAt > 0 && stalledAt < 1000, `${stalledAt} pieces of 64 KiB`);
-  raw.socket.destroy();
-  await within(server.close(), "the end of the run");
-  assert.ok(taken() < stalledAt + 100, `${taken()} pieces in the end`);
+  assert.deepEqual(typesOf(readEventStream(text)), ["token", "done"]);
 });
 
 test("HTTP/1.0 gets the stream without chunks, up to the end of the connection", async (t) => {
   const server = await startServer(t, { turns: [[say("Fine")]] });
   const raw = await connectRaw(t, server);
-  const [, ...lines] = post11(JSON.stringify(CHAT));
+  const [, ...lines] = chatRequest(CHAT);
   await raw.write("POST /api/chat HTTP/1.0", ...lines);
   assert.equal((await raw.answer()).status, 200);
   const text = await raw.until('"finish_reason":"stop","id":2}\n\n');
-  assert.deepEqual(
-    readEventStream(text).map(({ type }) => type),
-    ["token", "done"],
-  );
+  assert.deepEqual(typesOf(readEventStream(text)), ["token", "done"]);
   await raw.closed;
 });
 
@@ -134,7 +90,7 @@ test("two streams on one connection come one after the other, each whole, whatev
   const raw = await connectRaw(t, server);
   const asked = server.model.nextAsked();
   const second = server.model.nextAsked();
-  const request = post11(JSON.stringify(CHAT)).join("\r\n");
+  const request = chatRequest(CHAT).join("\r\n");
   await raw.write(request + request);
   await within(asked, "the first request");
   // Both run; the second one's first events wait behind the first answer.
@@ -162,47 +118,48 @@ async function dechunked(raw: RawConnection): Promise<string> {
   }
 }
 
-function post11(body: string): string[] {
-  return [
-    "POST /api/chat HTTP/1.1",
-    "host: 127.0.0.1",
-    "content-type: application/json",
-    `content-length: ${Buffer.byteLength(body)}`,
-    "",
-    body,
-  ];
-}
-
 // Clients that stay and do not read: the model waits, memory stays bounded, and in the end they are cut.
-
-const CUT_SOON = { PARLEY_SEND_SECONDS: "0.2" };
 
 /** Sends a chat request on a connection that takes nothing of the answer. */
 async function postDeaf(t: Cleanup, server: TestServer, body: object) {
   const raw = await connectRaw(t, server);
   raw.socket.pause();
-  const text = JSON.stringify(body);
-  const length = `content-length: ${text.length}`;
-  const type = "content-type: application/json";
-  await raw.write("POST /api/chat HTTP/1.1", "host: 127.0.0.1", type, length, "", text);
+  await raw.write(...chatRequest(body));
   return raw;
 }
 
-async function askDeaf(t: Cleanup, server: TestServer, message: object) {
+/** A socket whose client has sent a message and does not read. */
+async function askDeaf(t: Cleanup, server: TestServer) {
   const client = await connect(t, server.socketUrl);
   client.socket.pause();
-  client.send(message);
+  client.send({ message: "Hi" });
+  return client;
 }
 
+/** Each starts a run without reading it, and returns what cuts the line. */
 const STREAMS = {
-  sse: (t: Cleanup, server: TestServer) => postDeaf(t, server, { message: "Hi", stream: true }),
-  socket: (t: Cleanup, server: TestServer) => askDeaf(t, server, { message: "Hi" }),
+  sse: async (t: Cleanup, server: TestServer) => (await postDeaf(t, server, CHAT)).socket,
+  async socket(t: Cleanup, server: TestServer) {
+    const { socket } = await askDeaf(t, server);
+    return { destroy: () => socket.terminate() };
+  },
 };
 
 for (const [kind, start] of Object.entries(STREAMS)) {
+  test(`a client that does not read holds the model back, and its leaving ends the run (${kind})`, async (t) => {
+    const { turn, taken } = endlessTurn();
+    const server = await startServer(t, { turns: [turn] });
+    const line = await start(t, server);
+    const stalledAt = await settled(taken, server);
+    assert.ok(stalledAt > 0 && stalledAt < 1000, `${stalledAt} pieces of 64 KiB`);
+    line.destroy();
+    await within(server.close(), "the end of the run");
+    assert.ok(taken() < stalledAt + 100, `${taken()} pieces in the end`);
+  });
+
   test(`a client that takes nothing for PARLEY_SEND_SECONDS is cut, which ends its run (${kind})`, async (t) => {
     const { turn, taken } = endlessTurn();
-    const server = await startServer(t, { turns: [turn], env: CUT_SOON });
+    const server = await startServer(t, { turns: [turn], env: { PARLEY_SEND_SECONDS: "0.2" } });
     const asked = server.model.nextAsked();
     await start(t, server);
     await within((await asked).aborted, "the end of the run");
@@ -210,64 +167,60 @@ for (const [kind, start] of Object.entries(STREAMS)) {
   });
 }
 
+/** Closes the server, which waits for its answers to be sent, and lets a minute pass. Whether it has closed by then. */
+async function closesInAMinute(t: TestContext, server: TestServer): Promise<boolean> {
+  let isClosed = false;
+  const closed = server.close().then(() => {
+    isClosed = true;
+  });
+  await passMinute(t, server);
+  const wasClosed = isClosed;
+  // A failed test must not wait for time that stands still.
+  t.mock.timers.tick(2_000_000);
+  if (wasClosed) await closed;
+  return wasClosed;
+}
+
+async function passMinute(t: TestContext, { url }: TestServer): Promise<void> {
+  for (let second = 0; second < 60; second++) {
+    t.mock.timers.tick(1000);
+    await fetch(`${url}/health`).catch(() => {});
+  }
+}
+
+/** Somewhat more than the system takes off our hands. */
+const LONG = Array.from({ length: 72 }, () => say("x".repeat(64 * 1024)));
+const CUT_BEFORE_THE_DRAIN = { PARLEY_SEND_SECONDS: "5", PARLEY_DRAIN_SECONDS: "1000" };
+
 for (const stream of [true, false]) {
   test(`a whole answer does not wait for ever for its reader (stream: ${stream})`, async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
-    // Somewhat more than the system takes off our hands.
-    const turns = [Array.from({ length: 72 }, () => say("x".repeat(64 * 1024)))];
-    const env = { PARLEY_SEND_SECONDS: "5", PARLEY_DRAIN_SECONDS: "1000" };
-    const server = await startServer(t, { turns, env, stateKind: "previous_response_id" });
+    const options = { env: CUT_BEFORE_THE_DRAIN, stateKind: "previous_response_id" } as const;
+    const server = await startServer(t, { turns: [LONG], ...options });
     const asked = server.model.nextAsked();
     await postDeaf(t, server, { message: "Hi", stream });
     await asked;
-    let isClosed = false;
-    // It waits for the answer to be sent, or for its client to be cut.
-    const closed = server.close().then(() => {
-      isClosed = true;
-    });
-    for (let second = 0; second < 60 && !isClosed; second++) {
-      t.mock.timers.tick(1000);
-      await fetch(`${server.url}/health`).catch(() => {});
-    }
-    const wasCut = isClosed;
-    // A failed test must not wait for time that stands still.
-    t.mock.timers.tick(2_000_000);
-    assert.ok(wasCut, "the client was cut");
-    await closed;
+    assert.ok(await closesInAMinute(t, server), "the client was cut");
   });
 }
 
 test("an answer that waited behind another one does not wait for ever for its reader", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const first = gate();
-  const turns = [[say("A"), wait(first.opened)], Array.from({ length: 72 }, () => say("x".repeat(64 * 1024)))];
-  const env = { PARLEY_SEND_SECONDS: "5", PARLEY_DRAIN_SECONDS: "1000" };
-  const server = await startServer(t, { turns, env, stateKind: "previous_response_id" });
+  const options = { env: CUT_BEFORE_THE_DRAIN, stateKind: "previous_response_id" } as const;
+  const server = await startServer(t, { turns: [[say("A"), wait(first.opened)], LONG], ...options });
   let asked = server.model.nextAsked();
-  const raw = await postDeaf(t, server, { message: "Hi", stream: true });
+  const raw = await postDeaf(t, server, CHAT);
   await asked;
   asked = server.model.nextAsked();
-  await raw.write(...post11(JSON.stringify({ message: "Hi", stream: false })));
+  await raw.write(...chatRequest({ message: "Hi", stream: false }));
   await asked;
-  const passMinute = async () => {
-    for (let second = 0; second < 60; second++) {
-      t.mock.timers.tick(1000);
-      await fetch(`${server.url}/health`).catch(() => {});
-    }
-  };
-  await passMinute();
+  await passMinute(t, server);
   first.open();
-  let isClosed = false;
-  const closed = server.close().then(() => {
-    isClosed = true;
-  });
-  await passMinute();
-  const wasCut = isClosed;
+  const wasCut = await closesInAMinute(t, server);
   // A failed test must not wait for a client that never reads.
   raw.socket.destroy();
-  t.mock.timers.tick(2_000_000);
   assert.ok(wasCut, "the client was cut");
-  await closed;
 });
 
 test("a reader that takes nothing does not hold up another, and is cut when the run leaves it behind", async (t) => {
@@ -336,25 +289,11 @@ test("the last event is held whatever its size, for who loses the line in the mi
   assert.deepEqual(await again.rest(), [done]);
 });
 
-test("a run whose client does not read gives up its place when PARLEY_RUN_SECONDS are over", async (t) => {
-  const server = await startServer(t, {
-    turns: [endlessTurn().turn, [say("Next")]],
-    env: { PARLEY_MAX_RUNS: "1", PARLEY_RUN_SECONDS: "0.3" },
-  });
-  const asked = server.model.nextAsked();
-  await postDeaf(t, server, { message: "Hi", stream: true });
-  await asked;
-  const answer = await post(server, { message: "Hi", stream: false });
-  assert.equal(JSON.parse(await answer.text()).response, "Next");
-});
-
 /** A socket whose line is full: the model talks for ever, and the client takes nothing. */
 async function fullSocket(t: Cleanup) {
   const { turn, taken } = endlessTurn();
   const server = await startServer(t, { turns: [turn] });
-  const client = await connect(t, server.socketUrl);
-  client.socket.pause();
-  client.send({ message: "Hi" });
+  const client = await askDeaf(t, server);
   await settled(taken, server);
   return { client, server };
 }

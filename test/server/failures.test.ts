@@ -1,15 +1,16 @@
 /** Runs that fail: one proper error on each transport, and nothing of what is behind it. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { ApiError, ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
 import type { ProviderErrorCode } from "../../server/providers/failures.ts";
-import { assertSame, onEveryTransport, post, send } from "../support/chat-transports.ts";
-import { type Gate, gate } from "../support/deadline.ts";
+import { assertSame, onEveryTransport, post, send, typesOf } from "../support/chat-transports.ts";
+import { type Gate, gate, turns, within } from "../support/deadline.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import { call, cut, fail, hang, say, type Turn, wait } from "../support/scripted-provider.ts";
 import { connect, type SocketClient } from "../support/socket-client.ts";
-import { type Cleanup, type ServerOptions, startServer } from "../support/start-server.ts";
+import { type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import { echo } from "../support/test-tools.ts";
 
 const STATUS: Record<ProviderErrorCode, number> = {
@@ -41,10 +42,7 @@ test("a failure after the first token comes after what was said", async (t) => {
   const turns = [[say("Half"), fail(new ApiError("provider_truncated", "It broke off."))]];
   const { json, sse } = await onEveryTransport(t, () => ({ turns }), { message: "Hi" });
   assert.equal(json.status, 502);
-  assert.deepEqual(
-    sse.events.map(({ type }) => type),
-    ["token", "error"],
-  );
+  assert.deepEqual(typesOf(sse.events), ["token", "error"]);
 });
 
 test("a stream that ends without an end is provider_truncated, never a short answer", async (t) => {
@@ -88,10 +86,7 @@ test("a failure between tools and answer gives the state from before the message
   const state = { previous_response_id: "resp_1" };
   const { sse } = await onEveryTransport(t, setup, { message: "Hi", state });
   assert.deepEqual(sse.last.state, state);
-  assert.deepEqual(
-    sse.events.map(({ type }) => type),
-    ["tool_call", "tool_result", "error"],
-  );
+  assert.deepEqual(typesOf(sse.events), ["tool_call", "tool_result", "error"]);
 });
 
 test("the provider's Retry-After reaches the client: a header in JSON, retry_after in events", async (t) => {
@@ -124,12 +119,6 @@ test("a run that takes longer than PARLEY_RUN_SECONDS is ended with provider_tim
   const { json, sse } = await onEveryTransport(t, setup, { message: "Hi" });
   assert.equal(json.status, 504);
   assert.equal(sse.last.type === "error" && sse.last.code, "provider_timeout");
-});
-
-test("a failed run leaves the server serving", async (t) => {
-  const server = await startServer(t, { turns: [[fail(new Error("bug"))], [say("Fine")]] });
-  assert.equal((await send.json(t, server, { message: "Hi" })).status, 500);
-  assert.equal((await send.json(t, server, { message: "Hi" })).last.data, "Fine");
 });
 
 const BEFORE_THE_RUN: [name: string, message: object, code: ErrorCode][] = [
@@ -169,27 +158,43 @@ function image(data: string) {
 // Runs that end with an error: the conversation goes on from its last good state, or is a new one.
 
 const KINDS = ["conversation_history", "previous_response_id"] as const;
-const WAYS = ["stopped", "too old", "in a server that stops"] as const;
+const WAYS = [
+  ["stopped", "provider_timeout"],
+  ["too old", "provider_timeout"],
+  ["in a server that stops", "shutting_down"],
+] as const;
 
-/** A first answer, one that ignores its abort, and a last one. */
-function deafServer(t: Cleanup, options: ServerOptions & { way?: (typeof WAYS)[number] }) {
+/** A first answer, one that ignores its abort, and others; time passes when the test says so. */
+async function deafServer(t: TestContext, options: ServerOptions) {
   const held = gate();
   t.after(() => held.open());
-  const { way, env, ...rest } = options;
-  return startServer(t, {
+  const clock = stopClock(t);
+  const server = await startServer(t, {
     turns: [[say("A")], deafTurn(held), [say("C")]],
     deaf: true,
-    ...rest,
-    env: { PARLEY_STATE_SECRET: "a secret of states", PARLEY_RUN_SECONDS: way === "too old" ? "0.5" : "600", ...env },
+    ...options,
+    env: { PARLEY_STATE_SECRET: "a secret of states", PARLEY_RUN_SECONDS: "600", PARLEY_MAX_RUNS: "1" },
   });
+  return { server, clock };
+}
+
+/** Lets the second that a model has for its abort pass, once it is asked to stop. */
+async function waitOutAbort({ server, clock }: Awaited<ReturnType<typeof deafServer>>): Promise<void> {
+  let isAborted = false;
+  void server.model.asked[1]?.aborted.then(() => {
+    isAborted = true;
+  });
+  while (!isAborted) {
+    await turns(1);
+    clock.tick(1);
+  }
+  clock.tick(1000);
 }
 
 const deafTurn = (held: Gate): Turn => [say("Half"), wait(held.opened), say("Late")];
 
-type Server = Awaited<ReturnType<typeof startServer>>;
-
 /** What the model was told last, whichever kind of provider it is. */
-function told({ model }: Server): unknown {
+function told({ model }: TestServer): unknown {
   const last = model.asked.at(-1);
   return model.stateKind === "previous_response_id"
     ? (last?.previousId ?? "new")
@@ -207,37 +212,47 @@ async function firstState(client: SocketClient): Promise<unknown> {
 }
 
 for (const stateKind of KINDS) {
-  for (const way of WAYS) {
+  for (const [way, code] of WAYS) {
     test(`a model that ignores its abort when its run is ${way} costs a socket no conversation (${stateKind})`, async (t) => {
-      const server = await deafServer(t, { stateKind, way });
+      const held = await deafServer(t, { stateKind });
+      const { server, clock } = held;
       const client = await connect(t, server.socketUrl);
       const state = await firstState(client);
       client.send({ message: "b" });
       await client.until("token");
       if (way === "stopped") client.send({ type: "stop" });
+      if (way === "too old") clock.tick(600_000);
       const closed = way === "in a server that stops" ? server.close() : undefined;
+      await waitOutAbort(held);
       const [last] = await client.until("error");
       assert.deepEqual(last?.type === "error" && last.state, state);
+      t.mock.restoreAll();
       await closed;
       if (closed !== undefined) return;
       await client.run({ message: "c" });
       assert.equal(told(server), CONTINUED[stateKind]);
     });
 
-    test(`a stream whose model ignores its abort when its run is ${way} tells the last good state (${stateKind})`, async (t) => {
-      const server = await deafServer(t, { stateKind, way });
+    test(`a stream whose model ignores its abort when its run is ${way} tells the last good state, and frees its place (${stateKind})`, async (t) => {
+      const held = await deafServer(t, { stateKind });
+      const { server, clock } = held;
       const first = await send.sse(t, server, { message: "a" });
       const { state } = first.last;
       const run = newRun();
       const line = await openLine.sse(t, server, { message: "b", run, state });
       await line.next();
-      if (way === "stopped") {
-        await fetch(`${server.url}/api/chat/runs/${run}/cancel`, { method: "POST" });
-      }
       const closed = way === "in a server that stops" ? server.close() : undefined;
-      const [last] = await line.rest();
-      assert.deepEqual(last?.type === "error" && last.state, state);
+      const next = closed === undefined ? post(server, { message: "c", stream: false }) : undefined;
+      if (way === "stopped") await fetch(`${server.url}/api/chat/runs/${run}/cancel`, { method: "POST" });
+      if (way === "too old") clock.tick(600_000);
+      await waitOutAbort(held);
+      const [last, ...more] = await line.rest();
+      assert.ok(last?.type === "error");
+      assert.deepEqual([last.code, last.state, more], [code, state, []]);
+      t.mock.restoreAll();
+      if (next !== undefined) assert.equal((await within(next, "the place")).status, 200);
       await closed;
+      assert.match(server.log.join("\n"), /failure|did not stop|stopping/);
     });
   }
 
@@ -251,15 +266,18 @@ for (const stateKind of KINDS) {
   });
 
   test(`a new conversation that fails does not bring back the one before it (${stateKind})`, async (t) => {
-    const server = await deafServer(t, { stateKind });
-    const client = await connect(t, server.socketUrl);
+    const held = await deafServer(t, { stateKind });
+    const client = await connect(t, held.server.socketUrl);
     await firstState(client);
     client.send({ message: "b", state: {} });
     await client.until("token");
-    const [last] = await client.run({ type: "stop" });
+    client.send({ type: "stop" });
+    await waitOutAbort(held);
+    const [last] = await client.until("done", "error");
     assert.equal(last?.type === "error" && last.state, undefined);
+    t.mock.restoreAll();
     await client.run({ message: "c" });
-    assert.equal(told(server), NEW[stateKind]);
+    assert.equal(told(held.server), NEW[stateKind]);
   });
 
   test(`a bug of a provider costs a socket no conversation (${stateKind})`, async (t) => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentDefinition } from "../../server/agent/define.ts";
 import { stream as claudeStream } from "../support/anthropic.ts";
-import { onEveryTransport, send } from "../support/chat-transports.ts";
+import { onEveryTransport, send, typesOf } from "../support/chat-transports.ts";
 import { turns } from "../support/deadline.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
@@ -59,10 +59,7 @@ for (const [what, reply] of MENDED) {
     assert.ok(sse.last.type === "done");
     assert.equal(sse.last.data, "Hello");
     assert.equal(sse.last.model, SECOND);
-    assert.deepEqual(
-      sse.events.map(({ type }) => type),
-      ["token", "done"],
-    );
+    assert.deepEqual(typesOf(sse.events), ["token", "done"]);
   });
 }
 
@@ -95,10 +92,7 @@ test("the second model goes on in the middle of a run, with what the first one's
   const { upstreams, options } = await pair(t, [CHAT_COMPLETIONS.calls([call]), refusal(503)], [text("Done")]);
   const server = await startServer(t, options);
   const { last, events } = await send.sse(t, server, { message: "Hi" });
-  assert.deepEqual(
-    events.map(({ type }) => type),
-    ["tool_call", "tool_result", "token", "done"],
-  );
+  assert.deepEqual(typesOf(events), ["tool_call", "tool_result", "token", "done"]);
   assert.ok(last.type === "done" && last.model === SECOND);
   const told = upstreams[1].calls[0]?.json.messages.at(-1);
   assert.deepEqual([told.role, told.content], ["tool", "from the tool"]);

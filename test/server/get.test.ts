@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { post, send } from "../support/chat-transports.ts";
-import { connectRaw } from "../support/raw-connection.ts";
+import { CHAT_HEAD, chatRequest, connectRaw } from "../support/raw-connection.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 
@@ -105,42 +105,14 @@ test("an x-request-id that could write into a log is replaced", async (t) => {
   }
 });
 
-test("the log has one line for each request: method, route, status and id, and no path", async (t) => {
-  const server = await startServer(t, { turns: [[say("Fine")]] });
-  await post(server, { message: "Private words", stream: false });
-  await fetch(`${server.url}/nowhere?token=abc`, { headers: { "x-request-id": "id-1" } });
-  await server.close();
-  const [run, chat, other, ...more] = server.log.map((record) => JSON.parse(record));
-  assert.deepEqual(more, []);
-  assert.deepEqual([run.msg, run.end, run.model], ["run", "stop", "demo"]);
-  const facts = ({ msg, method, route, status }: Record<string, unknown>) => [msg, method, route, status];
-  assert.deepEqual(facts(chat), ["request", "POST", "/api/chat", 200]);
-  assert.deepEqual(facts(other), ["request", "GET", "unmatched", 404]);
-  assert.equal(other.request_id, "id-1");
-  for (const { ms, bytes } of [chat, other]) assert.ok(Number.isInteger(ms) && bytes > 0);
-  assert.doesNotMatch(server.log.join("\n"), /Private|abc|nowhere/);
-});
-
-test("a path cannot write lines or colours into the log", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const raw = await connectRaw(t, server);
-  await raw.write("GET /a\x9b31mb HTTP/1.1", "host: x", "", "");
-  await raw.answer();
-  await server.close();
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there.
-  assert.doesNotMatch(server.log.join(""), /[\x00-\x1f\x7f-\x9f]/);
-});
-
 test("an offer to change to HTTP/2 is ignored, as clients of several languages make it", async (t) => {
   const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]] });
   const raw = await connectRaw(t, server);
-  const body = '{"message":"Hi","stream":false}';
   const offer = ["connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAMAAABk"];
   for (let round = 0; round < 2; round++) {
     await raw.write("GET /health HTTP/1.1", "host: x", ...offer, "", "");
     assert.equal((await raw.answer()).status, 200);
-    const head = ["POST /api/chat HTTP/1.1", "host: x", "content-type: application/json"];
-    await raw.write(...head, `content-length: ${body.length}`, ...offer, "", body);
+    await raw.write(...chatRequest({ message: "Hi", stream: false }, ...offer));
     const answer = await raw.answer();
     assert.equal(answer.status, 200);
     assert.match(answer.body, /Fine/);
@@ -151,14 +123,7 @@ test("a request that does not arrive in time is 408 request_timeout", async (t) 
   const env = { PARLEY_BODY_SECONDS: "0.02", PARLEY_HEADER_SECONDS: "0.02" };
   const server = await startServer(t, { turns: [], env });
   const raw = await connectRaw(t, server);
-  await raw.write(
-    "POST /api/chat HTTP/1.1",
-    "host: x",
-    "content-type: application/json",
-    "content-length: 5",
-    "",
-    "ab",
-  );
+  await raw.write(...CHAT_HEAD, "content-length: 5", "", "ab");
   const answer = await raw.answer();
   assert.deepEqual([answer.status, JSON.parse(answer.body).error.code], [408, "request_timeout"]);
   assert.ok(answer.headers.get("x-request-id"));

@@ -9,18 +9,20 @@ import { createConnection } from "node:net";
 import { after, before, test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { gate, within } from "../support/deadline.ts";
-import { connectRaw, type RawAnswer, upgrade } from "../support/raw-connection.ts";
+import { CHAT_HEAD, chatRequest, connectRaw, type RawAnswer, upgrade } from "../support/raw-connection.ts";
 import { say, wait } from "../support/scripted-provider.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 
-const POST = ["POST /api/chat HTTP/1.1", "host: 127.0.0.1", "content-type: application/json"];
+const POST = CHAT_HEAD;
 const CHUNKED = [...POST, "transfer-encoding: chunked", ""];
 const GET = ["GET /health HTTP/1.1", "host: 127.0.0.1"];
 const BODY = '{"message":5,"stream":true}';
 const CL = `content-length: ${BODY.length}`;
 const many = (count: number, line: (n: number) => string) => Array.from({ length: count }, (_, n) => line(n));
 
-const CASES: [name: string, lines: string[], expected: number, code?: ErrorCode][] = [
+type Case = [name: string, lines: string[], expected: number, code?: ErrorCode | undefined];
+
+const CASES: Case[] = [
   // Chunks
   ["a chunk size that is no number", [...CHUNKED, "zz", BODY, "0", "", ""], 400],
   ["a chunk size below zero", [...CHUNKED, "-1", BODY, "0", "", ""], 400],
@@ -90,8 +92,23 @@ const CASES: [name: string, lines: string[], expected: number, code?: ErrorCode]
   // Targets that are well-formed and lead nowhere
   ...[
     "*",
+    "/nowhere",
+    "//",
     "//health",
     "/health/",
+    "/API/info",
+    "/api/chat/",
+    "/api/chat/runs",
+    "/api/chat/runs/",
+    "/api/chat/runs/x",
+    "/api/chat/runs/x/",
+    "/api/chat/runs/x/events",
+    "/api/chat/runs/%2e%2e",
+    `/api/chat/runs/${"x".repeat(8000)}`,
+    "/api/chat/runs/__proto__",
+    "/widget.js/..",
+    "/./health",
+    "/../package.json",
     "/%68ealth",
     "/%2e%2e/health",
     "/%2e%2e%2f%2e%2e%2fetc/passwd",
@@ -109,11 +126,14 @@ const CASES: [name: string, lines: string[], expected: number, code?: ErrorCode]
     "https://x/nowhere",
     "/api/chat/runs/../../health",
     "/health#/api/info",
-  ].map((target): [string, string[], number] => [
-    `the target ${JSON.stringify(target)}`,
-    [`GET ${target} HTTP/1.1`, "host: x", "", ""],
-    404,
-  ]),
+  ].map(
+    (target): Case => [
+      `the target ${JSON.stringify(target.slice(0, 40))}`,
+      [`GET ${target} HTTP/1.1`, "host: x", "", ""],
+      404,
+      target.startsWith("/api/chat/runs/") && /runs\/[^/]+$/.test(target) ? "run_not_found" : undefined,
+    ],
+  ),
   // Upgrades
   ...(
     [
@@ -144,6 +164,7 @@ const CASES: [name: string, lines: string[], expected: number, code?: ErrorCode]
     ["GET /ws/chat HTTP/1.1", "host: x", "connection: upgrade", "upgrade: websocket", ...lines, "", ""],
     status,
   ]),
+  ...["/", "/ws", "/ws/chat/", "/api/chat"].map((path): Case => [`an upgrade at ${path}`, upgrade(path), 404]),
   [
     "an upgrade by POST",
     [
@@ -179,6 +200,7 @@ function checkRefusal({ status, headers, body }: RawAnswer, expected: number, co
   assert.equal(headers.get("content-type"), "application/json; charset=utf-8");
   assert.ok(headers.get("x-request-id"));
   assert.equal(headers.get("x-content-type-options"), "nosniff");
+  assert.equal(headers.get("referrer-policy"), "no-referrer");
   const { error, ...more } = JSON.parse(body);
   assert.deepEqual(more, {});
   assert.equal(error.code, code ?? CODES.get(status) ?? "invalid_request");
@@ -251,9 +273,7 @@ for (const [what, lines] of [
     t.after(() => end.open());
     const server = await startServer(t, { turns: [[say("Hel"), wait(end.opened), say("lo")]] });
     const raw = await connectRaw(t, server);
-    const body = '{"message":"Hi","stream":true}';
-    const type = "content-type: application/json";
-    await raw.write("POST /api/chat HTTP/1.1", "host: x", type, `content-length: ${body.length}`, "", body);
+    await raw.write(...chatRequest({ message: "Hi", stream: true }));
     await raw.until('"data":"Hel"');
     await raw.write(...lines);
     await raw.closed;
@@ -283,16 +303,6 @@ test("a whole address as the request's target is answered like its path", async 
   const raw = await connectRaw(t, server);
   await raw.write("GET http://x/health?a=1 HTTP/1.1", "host: x", "", "");
   assert.equal((await raw.answer()).status, 200);
-});
-
-test("a refusal before there is a request carries the headers of every answer", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const raw = await connectRaw(t, server);
-  await raw.write("GARBAGE", "", "");
-  const { status, headers } = await raw.answer();
-  assert.equal(status, 400);
-  assert.equal(headers.get("x-content-type-options"), "nosniff");
-  assert.equal(headers.get("referrer-policy"), "no-referrer");
 });
 
 test("a body that breaks after its request was refused gets no second answer", async (t) => {

@@ -38,6 +38,8 @@ const BODIES: [name: string, body: unknown, code: ErrorCode, param?: string][] =
   ["attachments that are an object", chat({ attachments: {} }), "invalid_request", "/attachments"],
   ["an attachment of null", chat({ attachments: [null] }), "invalid_request", "/attachments/0"],
   ["nesting without end", chat({ x: nested(100) }), "invalid_request", ""],
+  ["nesting that no recursion survives", `{"x":${"[".repeat(200_000)}${"]".repeat(200_000)}}`, "invalid_request", ""],
+  ["a message that it inherits", '{"stream":false,"__proto__":{"message":"Hi"}}', "invalid_request", "/message"],
 ];
 
 for (const [name, body, code, param] of BODIES) {
@@ -52,22 +54,6 @@ for (const [name, body, code, param] of BODIES) {
   });
 }
 
-test("nesting that JSON.parse can read but recursion could not is refused, not a crash", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const deep = `{"message":"Hi","stream":false,"x":${"[".repeat(200_000)}${"]".repeat(200_000)}}`;
-  assert.equal((await post(server, deep)).status, 400);
-});
-
-test("bytes that are not UTF-8 are 400 invalid_json", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const answer = await fetch(`${server.url}/api/chat`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: Buffer.from('{"message":"\xff","stream":false}', "latin1"),
-  });
-  assert.deepEqual([answer.status, (await refusal(answer)).code], [400, "invalid_json"]);
-});
-
 test("unknown fields are ignored, null stands for an absent optional field", async (t) => {
   const server = await startServer(t, { turns: [[say("Fine")]] });
   const answer = await post(
@@ -78,85 +64,38 @@ test("unknown fields are ignored, null stands for an absent optional field", asy
   assert.equal(JSON.parse(await answer.text()).response, "Fine");
 });
 
-test("fields that a body would inherit are not taken for its own", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const answer = await post(server, '{"stream":false,"__proto__":{"message":"Hi"}}');
-  assert.equal((await refusal(answer)).param, "/message");
-});
-
 test("a lone surrogate in the message does not reach the model", async (t) => {
   const server = await startServer(t, { turns: [[say("Fine")]] });
   await post(server, '{"message":"a\\ud800b","stream":false}');
   assert.equal(server.model.asked[0]?.start.message, "a\ufffdb");
 });
 
-for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""]) {
-  test(`content-type "${type}" is 415 unsupported_media_type`, async (t) => {
-    const server = await startServer(t, { turns: [] });
-    const answer = await post(server, chat(), { headers: { "content-type": type } });
-    assert.deepEqual([answer.status, (await refusal(answer)).code], [415, "unsupported_media_type"]);
-  });
-}
+const NOT_JSON: Record<string, string>[] = [
+  ...["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""].map((type) => ({
+    "content-type": type,
+  })),
+  // It would be read as UTF-8.
+  ...["utf-16", '"UTF-16LE"', "iso-8859-1"].map((name) => ({ "content-type": `application/json; charset=${name}` })),
+  { "content-encoding": "gzip" },
+];
+
+test("a body of another type, charset or content coding is 415 unsupported_media_type", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  for (const headers of NOT_JSON) {
+    const answer = await post(server, chat(), { headers });
+    assert.deepEqual(
+      [answer.status, (await refusal(answer)).code],
+      [415, "unsupported_media_type"],
+      JSON.stringify(headers),
+    );
+  }
+});
 
 test("application/json may come in any case and with a charset", async (t) => {
   const server = await startServer(t, { turns: [[say("Fine")]] });
   const headers = { "content-type": "Application/JSON ; charset=UTF-8" };
   assert.equal((await post(server, chat(), { headers })).status, 200);
 });
-
-for (const charset of ["utf-16", '"UTF-16LE"', "iso-8859-1"]) {
-  test(`a body in ${charset} is 415: it would be read as UTF-8`, async (t) => {
-    const server = await startServer(t, { turns: [] });
-    const answer = await post(server, chat(), { headers: { "content-type": `application/json; charset=${charset}` } });
-    assert.deepEqual([answer.status, (await refusal(answer)).code], [415, "unsupported_media_type"]);
-  });
-}
-
-test("a body that is refused in its middle is read to its end, and the connection answers the next request", async (t) => {
-  const small = await startServer(t, { env: { PARLEY_MAX_BODY_BYTES: "65536" } });
-  const raw = await connectRaw(t, small);
-  const head = [
-    "POST /api/chat HTTP/1.1",
-    "host: x",
-    "content-type: application/json",
-    "transfer-encoding: chunked",
-    "",
-    "",
-  ];
-  const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`;
-  raw.socket.write(head.join("\r\n") + chunk.repeat(2));
-  assert.equal((await raw.answer()).status, 413);
-  raw.socket.write(`${chunk.repeat(40)}0\r\n\r\nGET /health HTTP/1.1\r\nhost: x\r\n\r\n`);
-  assert.equal((await raw.answer()).status, 200);
-});
-
-test("a body with a content coding is 415", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const answer = await post(server, chat(), { headers: { "content-encoding": "gzip" } });
-  assert.deepEqual([answer.status, (await refusal(answer)).code], [415, "unsupported_media_type"]);
-});
-
-const NOWHERE = [
-  "/nowhere",
-  "/api/chat/",
-  "/API/info",
-  "//",
-  "/widget.js/..",
-  "/./health",
-  "/%2e%2e/package.json",
-  "/../package.json",
-  "/health%00",
-];
-
-for (const path of NOWHERE) {
-  test(`GET ${path} is 404 not_found: paths are neither decoded nor joined`, async (t) => {
-    const server = await startServer(t, { turns: [] });
-    const raw = await connectRaw(t, server);
-    await raw.write(`GET ${path} HTTP/1.1`, "host: 127.0.0.1", "", "");
-    const { status, body } = await raw.answer();
-    assert.deepEqual([status, JSON.parse(body).error.code], [404, "not_found"]);
-  });
-}
 
 const METHODS: [path: string, refused: string[], allow: string][] = [
   ["/", ["POST", "PUT", "DELETE", "PATCH"], "GET, HEAD, OPTIONS"],
@@ -166,6 +105,7 @@ const METHODS: [path: string, refused: string[], allow: string][] = [
   ["/widget.js", ["POST"], "GET, HEAD, OPTIONS"],
   ["/api/chat", ["GET", "HEAD", "PUT", "DELETE"], "POST, OPTIONS"],
   ["/ws/chat", ["POST"], "GET, HEAD, OPTIONS"],
+  ["/api/chat/runs/x/cancel", ["GET"], "POST, OPTIONS"],
 ];
 
 for (const [path, methods, allow] of METHODS) {

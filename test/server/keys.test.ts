@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { post } from "../support/chat-transports.ts";
-import { connectRaw } from "../support/raw-connection.ts";
+import { chatRequest, connectRaw } from "../support/raw-connection.ts";
 import { say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, OPEN_PATHS, startServer, type TestServer } from "../support/start-server.ts";
@@ -245,18 +245,9 @@ test("guesses that come in one write are limited like any others", async (t) => 
   const env = { ...ONE_KEY, PARLEY_WRONG_KEYS_PER_ADDRESS: "3" };
   const server = await startServer(t, { turns, env });
   const connection = await connectRaw(t, server);
-  const body = '{"message":"Hi","stream":false}';
   const keys = [...Array.from({ length: 10 }, (_, n) => `guess-${n}`), "api-one"];
   const requests = keys.map((key) =>
-    [
-      "POST /api/chat HTTP/1.1",
-      "Host: x",
-      `Authorization: Bearer ${key}`,
-      "Content-Type: application/json",
-      `Content-Length: ${body.length}`,
-      "",
-      body,
-    ].join("\r\n"),
+    chatRequest({ message: "Hi", stream: false }, `authorization: Bearer ${key}`).join("\r\n"),
   );
   await connection.write(requests.join(""));
   const statuses: number[] = [];

@@ -83,7 +83,8 @@ test("a request is one line with its route, not its path, and the bytes that wer
   await fetch(`${server.url}/api/chat/runs/private-run-name-1`, { headers });
   await fetch(`${server.url}/private/place`, { headers });
   const requests = await lines(server, "request");
-  for (const { bytes } of requests) assert.ok(Number(bytes) > 100, `${bytes} bytes`);
+  for (const { bytes, ms } of requests)
+    assert.ok(Number(bytes) > 100 && Number.isInteger(ms), `${bytes} bytes, ${ms} ms`);
   assert.deepEqual(
     requests.map((line) => [line.level, line.request_id, line.method, line.route, line.status]),
     [

@@ -7,7 +7,7 @@ import { WebSocket } from "ws";
 import { post, send } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
-import { connectRaw } from "../support/raw-connection.ts";
+import { CHAT_HEAD, chatRequest, connectRaw } from "../support/raw-connection.ts";
 import { hang, say, type Turn, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
@@ -167,8 +167,13 @@ test("with PARLEY_QUEUE_SECONDS=0 no message waits: beyond all runs it is 503 at
 async function beginLarge(t: Cleanup, server: TestServer, address: string) {
   const raw = await connectRaw(t, server);
   const body = JSON.stringify({ message: "Hi", stream: false, filler: "x".repeat(1_100_000) });
-  const head = ["POST /api/chat HTTP/1.1", "host: x", "content-type: application/json", `x-forwarded-for: ${address}`];
-  await raw.write(...head, `content-length: ${body.length}`, "", body.slice(0, 100_000));
+  await raw.write(
+    ...CHAT_HEAD,
+    `x-forwarded-for: ${address}`,
+    `content-length: ${body.length}`,
+    "",
+    body.slice(0, 100_000),
+  );
   return { raw, finish: () => raw.socket.write(body.slice(100_000)) };
 }
 
@@ -204,18 +209,6 @@ const PATIENT = { PARLEY_DRAIN_SECONDS: "30" };
 const requestsIn = ({ log }: TestServer) =>
   log.map((record) => JSON.parse(record)).filter(({ msg }) => msg === "request");
 
-const request = (stream: boolean): string[] => {
-  const body = JSON.stringify({ message: "Hi", stream });
-  return [
-    "POST /api/chat HTTP/1.1",
-    "host: 127.0.0.1",
-    "content-type: application/json",
-    `content-length: ${body.length}`,
-    "",
-    body,
-  ];
-};
-
 for (const stream of [true, false]) {
   const kind = stream ? "stream" : "JSON";
   test(`a ${kind} answer that waits behind another one is let go when its client leaves`, async (t) => {
@@ -226,10 +219,10 @@ for (const stream of [true, false]) {
     const server = await startServer(t, { turns, env: PATIENT });
     const raw = await connectRaw(t, server);
     const first = server.model.nextAsked();
-    await raw.write(...request(true));
+    await raw.write(...chatRequest({ message: "Hi", stream: true }));
     await first;
     const second = server.model.nextAsked();
-    await raw.write(...request(stream));
+    await raw.write(...chatRequest({ message: "Hi", stream }));
     await second;
     raw.socket.destroy();
     await within(server.close(), "the end of the server");
@@ -244,7 +237,12 @@ for (const stream of [true, false]) {
 test("an answer whose turn came is logged once, with the bytes that were its own", async (t) => {
   const server = await startServer(t, { turns: [[say("A"), hang]], env: PATIENT });
   const raw = await connectRaw(t, server);
-  await raw.write("GET /widget.js HTTP/1.1", "host: 127.0.0.1", "", request(true).join("\r\n"));
+  await raw.write(
+    "GET /widget.js HTTP/1.1",
+    "host: 127.0.0.1",
+    "",
+    chatRequest({ message: "Hi", stream: true }).join("\r\n"),
+  );
   const { body } = await raw.answer();
   await raw.until('"data":"A"');
   raw.socket.destroy();
@@ -266,7 +264,6 @@ const ROOM = {
 /** In base64 two thirds of the room: there is no place for two. */
 const PDF = attachment("application/pdf", { bytes: MEBIBYTE });
 const LARGE = { message: "Look", attachments: [PDF] };
-const HEAD = ["POST /api/chat HTTP/1.1", "host: x", "content-type: application/json"];
 
 test("while large messages that are being answered fill the memory, others are 503 at once and small ones are served", async (t) => {
   const end = gate();
@@ -280,13 +277,13 @@ test("while large messages that are being answered fill the memory, others are 5
   await within(asked, "the first large message");
 
   const raw = await connectRaw(t, server);
-  await raw.write(...HEAD, "content-length: 1400000", "expect: 100-continue", "", "");
+  await raw.write(...CHAT_HEAD, "content-length: 1400000", "expect: 100-continue", "", "");
   const refused = await raw.answer();
   assert.equal(refused.status, 503, "before a byte of the body is asked for");
   assert.equal(JSON.parse(refused.body).error.code, "overloaded");
   assert.ok(Number(refused.headers.get("retry-after")) > 0);
   const chunked = await connectRaw(t, server);
-  await chunked.write(...HEAD, "transfer-encoding: chunked", "", `180000\r\n${" ".repeat(0x180000)}`);
+  await chunked.write(...CHAT_HEAD, "transfer-encoding: chunked", "", `180000\r\n${" ".repeat(0x180000)}`);
   assert.equal((await chunked.answer()).status, 503);
   const client = await connect(t, server.socketUrl);
   client.send(LARGE);
@@ -309,7 +306,7 @@ const FATES: [name: string, meet: (t: Cleanup, server: TestServer) => Promise<un
     "a body that is cut off",
     async (t, server) => {
       const raw = await connectRaw(t, server);
-      await raw.write(...HEAD, "content-length: 1400000", "", "x".repeat(1_000_000));
+      await raw.write(...CHAT_HEAD, "content-length: 1400000", "", "x".repeat(1_000_000));
       raw.socket.destroy();
     },
   ],
@@ -318,7 +315,7 @@ const FATES: [name: string, meet: (t: Cleanup, server: TestServer) => Promise<un
     async (t, server) => {
       const raw = await connectRaw(t, server);
       const chunk = `180000\r\n${" ".repeat(0x180000)}\r\n`;
-      await raw.write(...HEAD, "transfer-encoding: chunked", "", `${chunk}${chunk}0\r\n\r\n`);
+      await raw.write(...CHAT_HEAD, "transfer-encoding: chunked", "", `${chunk}${chunk}0\r\n\r\n`);
       assert.equal((await raw.answer()).status, 413);
     },
   ],

@@ -2,15 +2,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StreamEvent } from "../../server/protocol/events.ts";
 import {
   assertSame,
   type ChatMessage,
-  type Outcome,
   onEveryTransport,
   post,
   send,
   TRANSPORTS,
+  type TransportName,
+  typesOf,
 } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
 import { turns, within } from "../support/deadline.ts";
@@ -118,19 +118,6 @@ test("visitors of a server with keys read no vendor's name and no cause that is 
   assert.match(server.log.join("\n"), /provider_auth: OpenAI refused the API key.*status=401/);
 });
 
-for (const transport of TRANSPORTS) {
-  test(`a client killed on ${transport} closes the upstream connection`, async (t) => {
-    const upstream = await startUpstream(RESPONSES.stall("Half"));
-    t.after(() => upstream.close());
-    const server = await startServer(t, { agent: { model: RESPONSES.model }, env: RESPONSES.env(upstream.url) });
-    const called = upstream.nextCall();
-    const kill = await begin(t, server, transport);
-    const { closed } = await called;
-    kill();
-    assert.equal(await within(closed, "the end of the connection"), "aborted");
-  });
-}
-
 test("stop and clear close the upstream connection", async (t) => {
   const upstream = await startUpstream(RESPONSES.stall("Half"), RESPONSES.stall("Half"));
   t.after(() => upstream.close());
@@ -163,26 +150,6 @@ test("at the level debug the log has what the provider said of a failure, withou
   }
 });
 
-/** Starts a run on the transport and returns what kills its client. */
-async function begin(
-  t: Cleanup,
-  server: Awaited<ReturnType<typeof startServer>>,
-  transport: (typeof TRANSPORTS)[number],
-): Promise<() => void> {
-  if (transport === "socket") {
-    const client = await connect(t, server.socketUrl);
-    client.send({ message: "Hi" });
-    await client.until("token");
-    return () => client.socket.terminate();
-  }
-  const leaving = new AbortController();
-  const body = { message: "Hi", stream: transport === "sse" };
-  const answer = post(server, body, { signal: leaving.signal });
-  if (transport === "sse") await (await answer).body?.getReader().read();
-  answer.catch(() => {});
-  return () => leaving.abort();
-}
-
 // The built command with a project outside this repository, on OpenAI's APIs: as a user runs it.
 
 const project = (model: string) => ({
@@ -208,36 +175,35 @@ const CALLS = [
   { id: "call_t", name: "get_time", args: { city: "Lima" } },
 ];
 
+const TOLD = ["tool_call", "tool_call", "tool_result", "tool_result", "token", "done"];
+
 /** A conversation of two messages over each transport in turn: three model requests each. */
-async function converse(t: Parameters<typeof start>[0], api: UpstreamApi) {
+async function converse(t: Cleanup, api: UpstreamApi) {
   const upstream = await startUpstream();
   t.after(() => upstream.close());
   const folder = temporaryProject(t, project(api.model));
   const address = await start(t, [folder], { env: api.env(upstream.url) });
-  const ask = async (transport: keyof typeof send, message: ChatMessage) => {
+  const ask = async (transport: TransportName, message: ChatMessage) => {
     const outcome = await send[transport](t, address, message);
     assert.equal(outcome.last.type, "done", JSON.stringify(outcome.last));
     return outcome;
   };
-  const first: Partial<Record<keyof typeof send, Outcome>> = {};
-  const second: Partial<Record<keyof typeof send, Outcome>> = {};
-  for (const transport of ["json", "sse", "socket"] as const) {
+  const both = async (transport: TransportName) => {
     upstream.reply(
       api.calls(CALLS, "resp_1"),
       api.text("Mild, and noon.", "resp_2"),
       api.text("As I said: mild.", "resp_3"),
     );
-    first[transport] = await ask(transport, { message: "Lima?" });
-    const { state } = first[transport].last;
-    second[transport] = await ask(transport, { message: "Sorry?", state });
-  }
-  return { upstream, first: all(first), second: all(second) };
-}
-
-function all(outcomes: Partial<Record<keyof typeof send, Outcome>>) {
-  const { json, sse, socket } = outcomes;
-  assert.ok(json && sse && socket);
-  return { json, sse, socket };
+    const first = await ask(transport, { message: "Lima?" });
+    return { first, second: await ask(transport, { message: "Sorry?", state: first.last.state }) };
+  };
+  const [json, sse, socket] = [await both("json"), await both("sse"), await both("socket")];
+  const first = { json: json.first, sse: sse.first, socket: socket.first };
+  const second = { json: json.second, sse: sse.second, socket: socket.second };
+  assertSame(first);
+  assertSame(second);
+  assert.deepEqual(typesOf(first.sse.events), TOLD);
+  return { upstream, first: first.json.last, second: second.json.last };
 }
 
 /** What the three requests of one conversation were, three times alike. */
@@ -253,20 +219,14 @@ function requests({ calls }: UpstreamServer, path: string): unknown[][] {
   return bodies.slice(0, 3);
 }
 
-const TOLD = ["tool_call", "tool_call", "tool_result", "tool_result", "token", "done"];
-const types = ({ events }: { events: StreamEvent[] }) => events.map(({ type }) => type);
-
 test("openai/…: two tools, an answer and a continued conversation, alike on all transports", async (t) => {
   const { upstream, first, second } = await converse(t, RESPONSES);
-  assertSame(first);
-  assertSame(second);
-  assert.deepEqual(types(first.sse), TOLD);
-  assert.equal(first.json.last.data, "Mild, and noon.");
-  assert.deepEqual(first.json.last.state, { previous_response_id: "resp_2" });
-  assert.equal(second.json.last.data, "As I said: mild.");
-  assert.deepEqual(second.json.last.state, { previous_response_id: "resp_3" });
-  assert.ok(first.json.last.type === "done");
-  assert.deepEqual(first.json.last.usage, { input_tokens: 20, output_tokens: 10 });
+  assert.equal(first.data, "Mild, and noon.");
+  assert.deepEqual(first.state, { previous_response_id: "resp_2" });
+  assert.equal(second.data, "As I said: mild.");
+  assert.deepEqual(second.state, { previous_response_id: "resp_3" });
+  assert.ok(first.type === "done");
+  assert.deepEqual(first.usage, { input_tokens: 20, output_tokens: 10 });
 
   const [one, two, three] = requests(upstream, RESPONSES.path).map((body) => Object(body));
   assert.deepEqual([one.model, one.instructions, one.stream], ["gpt-5.2", "Be brief.", true]);
@@ -281,10 +241,7 @@ test("openai/…: two tools, an answer and a continued conversation, alike on al
 });
 
 test("litellm/…: two tools, an answer and a continued conversation, alike on all transports", async (t) => {
-  const { upstream, first, second } = await converse(t, CHAT_COMPLETIONS);
-  assertSame(first);
-  assertSame(second);
-  assert.deepEqual(types(first.sse), TOLD);
+  const { upstream, first } = await converse(t, CHAT_COMPLETIONS);
   const calls = CALLS.map(({ id, name, args }) => ({
     id,
     type: "function",
@@ -297,7 +254,7 @@ test("litellm/…: two tools, an answer and a continued conversation, alike on a
     { role: "tool", tool_call_id: "call_t", content: "12:00" },
     { role: "assistant", content: "Mild, and noon." },
   ];
-  assert.deepEqual(first.json.last.state, { conversation_history: history });
+  assert.deepEqual(first.state, { conversation_history: history });
   const [one, two, three] = requests(upstream, CHAT_COMPLETIONS.path).map((body) => Object(body));
   const system = { role: "system", content: "Be brief." };
   assert.equal(one.model, "team/gpt-5.2");

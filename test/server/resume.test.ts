@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
 import { EventLog, LogBudget, type Reader } from "../../server/runs/event-log.ts";
-import { post } from "../support/chat-transports.ts";
+import { post, typesOf } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
 import { ask, LINES, newRun, openLine, type Wish } from "../support/run-lines.ts";
@@ -59,10 +59,7 @@ test("a run goes on while nobody reads, and all of it is there for who comes bac
   await first.cut();
   held.open();
   const second = await openLine.sse(t, server, { resume: run, after: 1 });
-  assert.deepEqual(
-    (await second.rest()).map(({ type }) => type),
-    ["token", "done"],
-  );
+  assert.deepEqual(typesOf(await second.rest()), ["token", "done"]);
 });
 
 test("the same message sent at once by many is one run, and each gets all of it", async (t) => {
@@ -260,22 +257,16 @@ test("a run that nobody came back to in time is forgotten, and its model request
   assert.deepEqual(await refusalOf(t, server, wish), [404, "run_not_found"]);
 });
 
-for (const [name, run, env] of [
-  ["without a name", undefined, {}],
-  ["with a name and a grace time of 0", newRun(), { PARLEY_RESUME_SECONDS: "0" }],
-] as const) {
-  for (const kind of LINES) {
-    test(`a run ${name} ends with its line at once (${kind})`, async (t) => {
-      const server = await startServer(t, { turns: [[say("A"), hang]], env });
-      const line = await openLine[kind](t, server, { message: "Hi", ...(run && { run }) });
-      await line.next();
-      await line.cut();
-      await within(Promise.resolve(server.model.asked[0]?.aborted), "the abort");
-      if (run === undefined) return;
-      const wish = { resume: run, after: 0 };
-      assert.deepEqual(await refusalOf(t, server, wish), [404, "run_not_found"]);
-    });
-  }
+for (const kind of LINES) {
+  test(`with a grace time of 0 a run ends with its line at once, also with a name (${kind})`, async (t) => {
+    const server = await startServer(t, { turns: [[say("A"), hang]], env: { PARLEY_RESUME_SECONDS: "0" } });
+    const run = newRun();
+    const line = await openLine[kind](t, server, { message: "Hi", run });
+    await line.next();
+    await line.cut();
+    await within(Promise.resolve(server.model.asked[0]?.aborted), "the abort");
+    assert.deepEqual(await refusalOf(t, server, { resume: run, after: 0 }), [404, "run_not_found"]);
+  });
 }
 
 test("an answer as JSON ends with its line, also with a name", async (t) => {
@@ -407,27 +398,6 @@ for (const bytes of [1000, 1024 * 1024]) {
     }
     assert.deepEqual(statuses, [200, 400, 200], "the first one again is the first one");
     assert.equal(server.model.asked.length, 1);
-  });
-}
-
-const PATHS: [path: string, status: number][] = [
-  ["/api/chat/runs", 404],
-  ["/api/chat/runs/", 404],
-  ["/api/chat/runs/x", 404],
-  ["/api/chat/runs/x/", 404],
-  ["/api/chat/runs/x/events", 404],
-  ["/api/chat/runs/%2e%2e", 404],
-  [`/api/chat/runs/${"x".repeat(8000)}`, 404],
-  ["/api/chat/runs/__proto__", 404],
-  ["/api/chat/runs/x/cancel", 405],
-];
-
-for (const [path, status] of PATHS) {
-  test(`GET ${path.slice(0, 40)} is ${status}`, async (t) => {
-    const server = await startServer(t, { turns: [] });
-    const answer = await fetch(`${server.url}${path}`);
-    assert.equal(answer.status, status);
-    if (status === 405) assert.equal(answer.headers.get("allow"), "POST, OPTIONS");
   });
 }
 

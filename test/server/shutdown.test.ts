@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { post, readEventStream, send } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
-import { connectRaw, upgrade } from "../support/raw-connection.ts";
+import { chatRequest, connectRaw, upgrade } from "../support/raw-connection.ts";
 import { call, hang, say, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
@@ -96,15 +96,7 @@ test("a long answer is sent whole before its connection is closed", async (t) =>
   const server = await startServer(t, { turns: [[wait(held.opened), say(long)]], env: PATIENT });
   const raw = await connectRaw(t, server);
   const asked = server.model.nextAsked();
-  const body = '{"message":"Hi","stream":false}';
-  await raw.write(
-    "POST /api/chat HTTP/1.1",
-    "host: 127.0.0.1",
-    "content-type: application/json",
-    `content-length: ${body.length}`,
-    "",
-    body,
-  );
+  await raw.write(...chatRequest({ message: "Hi", stream: false }));
   await asked;
   raw.socket.pause();
   const closed = server.close();

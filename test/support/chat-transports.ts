@@ -123,6 +123,10 @@ function numbered(event: StreamEvent & { id?: number }, expected: number | undef
   return rest;
 }
 
+export function typesOf(events: readonly { type: string }[]): string[] {
+  return events.map(({ type }) => type);
+}
+
 /** Exactly one `done` or `error`, and nothing after it. */
 export function terminal(events: readonly StreamEvent[]): DoneEvent | ErrorEvent {
   const last = events.at(-1);

@@ -100,6 +100,23 @@ export class RawConnection {
   }
 }
 
+/** The first lines of a chat request, as far as its body does not matter. */
+export const CHAT_HEAD = ["POST /api/chat HTTP/1.1", "host: 127.0.0.1", "content-type: application/json"];
+
+/** The lines of a whole chat request. */
+export function chatRequest(message: object, ...headers: string[]): string[] {
+  const body = JSON.stringify(message);
+  return [...CHAT_HEAD, ...headers, `content-length: ${Buffer.byteLength(body)}`, "", body];
+}
+
+/** Connects, and speaks WebSocket from then on. */
+export async function connectRawSocket(t: Cleanup, server: Pick<TestServer, "port">): Promise<RawConnection> {
+  const raw = await connectRaw(t, server);
+  await raw.write(...upgrade());
+  await raw.answer();
+  return raw;
+}
+
 /** The lines of a request for a WebSocket. Its key is that of RFC 6455, so the answer's `sec-websocket-accept` is, too. */
 export function upgrade(path = "/ws/chat", ...more: string[]): string[] {
   return [
