@@ -309,6 +309,16 @@ for (const layout of [
   });
 }
 
+test("anthropic: a forged layout makes no gigabytes of a text", async () => {
+  const content = "x".repeat(1_000_000);
+  const anthropic_layout = ["thinking", ...Array(1000).fill([0, content.length])];
+  const { messages } = await sentWith([
+    { role: "user", content: "Hi" },
+    { role: "assistant", content, thinking_blocks: [SIGNED], anthropic_layout },
+  ]);
+  assert.deepEqual(messages[1].content, [SIGNED, { type: "text", text: content }]);
+});
+
 test("anthropic: a request that cannot think takes no thinking along", async () => {
   const history: HistoryMessage[] = [
     { role: "user", content: "Hi" },

@@ -42,11 +42,14 @@ function readLayout(message: AssistantMessage, thinkingCount: number): Layout | 
   if (!Array.isArray(layout)) return undefined;
   const spans = layout.filter(isSpan);
   const count = (kind: string) => layout.filter((block) => block === kind).length;
-  const fits = count("thinking") === thinkingCount && count("tool_use") === calls.length;
+  // A client could name the same text a thousand times.
+  const isOnce = spans.every(([start, end], index) => start <= end && start >= (spans[index - 1]?.[1] ?? 0));
+  const fits = isOnce && count("thinking") === thinkingCount && count("tool_use") === calls.length;
+  if (!fits) return undefined;
   const text = spans.map((span) => (content ?? "").slice(...span)).join("");
   // Only the blank lines between two blocks may be outside of the spans.
   const isWhole = layout.length === spans.length + thinkingCount + calls.length && isSameText(text, content ?? "");
-  return fits && isWhole ? layout : undefined;
+  return isWhole ? layout : undefined;
 }
 
 function isSameText(one: string, other: string): boolean {

@@ -96,10 +96,14 @@ function assistantItems(message: AssistantMessage): InputItem[] {
   const calls = new Map((message.tool_calls ?? []).map((call) => [call.id, call]));
   const parts = records(message[OUTPUT_FIELD]);
   const items: InputItem[] = [];
+  /** How far the text was sent: no part of it is sent twice. */
+  let sent = 0;
   if (!parts.some(({ type }) => type === "message")) items.push(...textItem(content));
   for (const part of parts) {
     if (part.type === "message") {
-      items.push(...textItem(content.slice(offset(part.start), offset(part.end)), part.phase));
+      const [start, end] = [Math.max(sent, offset(part.start)), Math.max(sent, offset(part.end))];
+      items.push(...textItem(content.slice(start, end), part.phase));
+      sent = end;
     } else if (part.type === "function_call") {
       const call = calls.get(asString(part.call_id));
       if (call !== undefined) items.push(functionCall(call));
