@@ -86,6 +86,18 @@ test("what is typed is no shortcut of the page, which still hears of Ctrl, Tab a
   assert.deepEqual(await page.evaluate("heard"), ["Control", "k", "Escape", "Tab"]);
 });
 
+test("what is typed into a field that the page has put into a slot is the page's", async (t) => {
+  const listening = `<script>
+    window.heard = [];
+    for (const type of ["keydown", "keypress", "keyup"]) document.addEventListener(type, () => heard.push(type));
+  </script>`;
+  const { page } = await visit(t, (server) =>
+    sitePage(`<agent-chat><input slot="before-composer" aria-label="Order"></agent-chat>${script(server)}`, listening),
+  );
+  await page.getByLabel("Order").press("1");
+  assert.deepEqual(await page.evaluate("heard"), ["keydown", "keypress", "keyup"]);
+});
+
 test("a script that is added later, without a place of its own, works as well", async (t) => {
   const { page, server } = await visit(t, () => sitePage(""));
   await page.evaluate((src) => {

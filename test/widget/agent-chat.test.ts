@@ -214,7 +214,7 @@ test("a server that answers after the element has left it is not reported as rea
   assert.deepEqual(ready, ["Next"]);
 });
 
-test("an element that is removed while it asks for its server connects no more, and blames nobody", async (t) => {
+test("an element that is removed while it asks for its server connects no more, and warns of nothing", async (t) => {
   const warn = t.mock.method(console, "warn", () => undefined);
   const asked = gate();
   const fetch = t.mock.method(globalThis, "fetch", (_: unknown, init?: RequestInit) => {

@@ -56,7 +56,8 @@ export function isComposing(event: KeyboardEvent): boolean {
  * or "s" for its shortcut. It gets those that move the focus or close something, and those with Ctrl or ⌘.
  */
 export function keepTyping(event: KeyboardEvent): void {
-  const [field] = event.composedPath();
+  const [field, chat] = [event.target as Element, event.currentTarget as Element];
   if (event.ctrlKey || event.metaKey || /^(Escape|Tab)$/.test(event.key)) return;
-  if (field instanceof Element && field.matches("textarea,input")) event.stopPropagation();
+  // A field that the page has put into a slot is in the page's tree.
+  if (field.matches("textarea,input") && field.getRootNode() === chat.getRootNode()) event.stopPropagation();
 }
