@@ -4,11 +4,9 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { checkAgent } from "../../server/agent/define.ts";
 import { readEnvironment } from "../../server/config/environment.ts";
-import { readSettings } from "../../server/config/settings.ts";
 import { ConfigError } from "../../server/errors.ts";
 import { findProject, loadAgent } from "../../server/project/load-project.ts";
 import { loadOptionalPackage } from "../../server/project/optional-package.ts";
-import { resolveModels } from "../../server/providers/index.ts";
 import type { OptionalPackage } from "../../server/providers/provider.ts";
 import { REPOSITORY, run } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";
@@ -193,32 +191,6 @@ const WRONG_AGENTS: [name: string, exported: unknown, sentence: RegExp][] = [
 for (const [name, exported, sentence] of WRONG_AGENTS) {
   test(`an agent with ${name} is refused in one sentence`, () => {
     assert.throws(() => checkAgent(exported), refuses(sentence));
-  });
-}
-
-const WRONG_MODELS: [name: string, model: string, env: Record<string, string>, sentence: RegExp][] = [
-  ["a bare name without its key", "gpt-5.2", {}, /OPENAI_API_KEY/],
-  ["litellm without its address", "litellm/m", {}, /LITELLM_BASE_URL/],
-  ["compatible without its address", "compatible/m", {}, /COMPATIBLE_BASE_URL/],
-  [
-    "a bare name of another provider",
-    "claude-sonnet-5",
-    {},
-    /no known provider\. Did you mean "anthropic\/claude-sonnet-5"\?/,
-  ],
-  ["a name of Google", "google/gemini-3-flash", {}, /Did you mean "gemini\/gemini-3-flash"\?/],
-  ["a bare name that is not OpenAI's", "llama3", {}, /names no known provider/],
-  ["a bare name of OpenAI without its hyphen", "gpt5", {}, /Did you mean "openai\/gpt-5"\?/],
-  ["the demo in capitals", "Demo", {}, /Did you mean "demo"\?/],
-  ["a misspelt provider", "anthropc/claude-sonnet-5", {}, /Did you mean "anthropic\/claude-sonnet-5"\?/],
-  ["an unknown provider", "nobody/m", {}, /"nobody\/m" names no known provider/],
-  ["a base URL that is none", "litellm/m", { LITELLM_BASE_URL: "localhost" }, /LITELLM_BASE_URL must be an http/],
-];
-
-for (const [name, model, env, sentence] of WRONG_MODELS) {
-  test(`a model with ${name} is refused in one sentence`, async () => {
-    const setup = { settings: readSettings(env), modelSettings: {}, loadPackage: () => assert.fail() };
-    await assert.rejects(resolveModels([model], setup), refuses(sentence));
   });
 }
 

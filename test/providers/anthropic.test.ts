@@ -8,21 +8,19 @@ import type { ModelSettings } from "../../server/providers/provider.ts";
 import { claude, sentWith, stream, WEATHER } from "../support/anthropic.ts";
 import { serve } from "../support/chat-servers.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
-import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { ask, askOnce, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { eventStream, jsonReply, startUpstream } from "../support/upstream-server.ts";
 
 const ephemeral = { type: "ephemeral" };
 
 test("anthropic: a text answer streams, brings its usage, and makes a history", async () => {
-  await using upstream = await startUpstream(stream("text"));
-  const conversation = open(await claude(upstream));
-  const { events } = await ask(conversation);
+  const { events, state } = await askOnce(claude, stream("text"));
   assert.deepEqual(events, [
     { type: "text", delta: "Hel" },
     { type: "text", delta: "lo 👋" },
     { type: "end", finish: "stop", usage: { input_tokens: 25, output_tokens: 15 } },
   ]);
-  assert.deepEqual(conversation.state(), {
+  assert.deepEqual(state, {
     conversation_history: [
       { role: "user", content: "Hi" },
       { role: "assistant", content: "Hello 👋" },
@@ -31,9 +29,8 @@ test("anthropic: a text answer streams, brings its usage, and makes a history", 
 });
 
 test("anthropic: the request has its limit, visible thinking, tools without $schema, and two cache points", async () => {
-  await using upstream = await startUpstream(stream("text"));
-  await ask(open(await claude(upstream), { tools: [WEATHER] }));
-  const [call] = upstream.calls;
+  const { calls } = await askOnce(claude, stream("text"), { tools: [WEATHER] });
+  const [call] = calls;
   assert.equal(call?.path, "/v1/messages");
   assert.deepEqual(call?.json, {
     model: "claude-sonnet-5",
@@ -78,21 +75,18 @@ test("anthropic: the key goes as x-api-key alone, whatever the process's environ
 });
 
 test("anthropic: no instructions, no system; no tools, no tools field", async () => {
-  await using upstream = await startUpstream(stream("text"));
-  await ask(open(await claude(upstream), { instructions: " " }));
-  const body = upstream.calls[0]?.json ?? {};
+  const { calls } = await askOnce(claude, stream("text"), { instructions: " " });
+  const body = calls[0]?.json ?? {};
   assert.deepEqual(["system" in body, "tools" in body], [false, false]);
 });
 
 test("anthropic: thinking streams apart from the text, and its signed block is kept", async () => {
-  await using upstream = await startUpstream(stream("thinking"));
-  const conversation = open(await claude(upstream));
-  const turn = await ask(conversation);
+  const turn = await askOnce(claude, stream("thinking"));
   assert.equal(said(turn, "thinking"), "Let me think. 27 * 453 = 12231");
   assert.equal(said(turn), "12,231");
   const signature = "EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds";
   const thinking = "Let me think. 27 * 453 = 12231";
-  assert.deepEqual(conversation.state(), {
+  assert.deepEqual(turn.state, {
     conversation_history: [
       { role: "user", content: "Hi" },
       { role: "assistant", content: "12,231", thinking_blocks: [{ type: "thinking", thinking, signature }] },
@@ -190,9 +184,8 @@ test("anthropic: blocks that interleave go back in the order in which they came"
 });
 
 test("anthropic: an image and a PDF go as base64 blocks before the question, the PDF with its name", async () => {
-  await using upstream = await startUpstream(stream("text"));
-  await ask(open(await claude(upstream), { message: "What is this?", attachments: IMAGE_AND_PDF }));
-  assert.deepEqual(upstream.calls[0]?.json.messages[0].content, [
+  const { calls } = await askOnce(claude, stream("text"), { message: "What is this?", attachments: IMAGE_AND_PDF });
+  assert.deepEqual(calls[0]?.json.messages[0].content, [
     { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0=" } },
     { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" }, title: "b.pdf" },
     { type: "text", text: "What is this?", cache_control: ephemeral },
@@ -200,8 +193,7 @@ test("anthropic: an image and a PDF go as base64 blocks before the question, the
 });
 
 test("anthropic: what was read from the cache or written to it counts as input", async () => {
-  await using upstream = await startUpstream(stream("cached"));
-  const { events } = await ask(open(await claude(upstream)));
+  const { events } = await askOnce(claude, stream("cached"));
   const usage = { input_tokens: 2003, output_tokens: 6 };
   assert.deepEqual(events.at(-1), { type: "end", finish: "stop", usage });
 });
@@ -222,16 +214,14 @@ for (const [reason, finish] of [
       { type: "message_delta", delta: { stop_reason: reason }, usage: { output_tokens: 2 } },
       { type: "message_stop" },
     );
-    await using upstream = await startUpstream({ body: [body] });
-    const turn = await ask(open(await claude(upstream)));
+    const turn = await askOnce(claude, { body: [body] });
     assert.equal(said(turn), "So far");
     assert.deepEqual(turn.events.at(-1), { type: "end", finish });
   });
 }
 
 test("anthropic: a refused answer ends as content_filter, and its calls are not made", async () => {
-  await using upstream = await startUpstream(stream("refusal"));
-  const { events } = await ask(open(await claude(upstream), { tools: [WEATHER] }));
+  const { events } = await askOnce(claude, stream("refusal"), { tools: [WEATHER] });
   assert.deepEqual(events, [
     { type: "text", delta: "Take " },
     { type: "end", finish: "content_filter", usage: { input_tokens: 25, output_tokens: 4 } },
@@ -239,8 +229,7 @@ test("anthropic: a refused answer ends as content_filter, and its calls are not 
 });
 
 test("anthropic: a call that the token limit has cut is not made, those before it are", async () => {
-  await using upstream = await startUpstream(stream("max-tokens-in-tool"));
-  const { events } = await ask(open(await claude(upstream), { tools: [WEATHER] }));
+  const { events } = await askOnce(claude, stream("max-tokens-in-tool"), { tools: [WEATHER] });
   const calls = events.flatMap((event) => (event.type === "call" ? [event.call.id] : []));
   assert.deepEqual(calls, ["toolu_31"]);
 });
@@ -258,8 +247,7 @@ test("anthropic: a gateway's whole input, missing id and unknown events do not d
     { type: "content_block_delta", index: 1, delta: { type: "input_json_delta" } },
     { type: "message_delta", delta: { stop_reason: "tool_use" } },
   );
-  await using upstream = await startUpstream({ body: [body] });
-  const { events } = await ask(open(await claude(upstream), { tools: [WEATHER] }));
+  const { events } = await askOnce(claude, { body: [body] }, { tools: [WEATHER] });
   const [call, end] = events;
   assert.ok(call?.type === "call" && call.call.id !== "");
   assert.equal(call.call.arguments, '{"city":"Lima"}');
@@ -395,10 +383,9 @@ test("anthropic: a turn of another model without its thinking is answered withou
 const VISIBLE = { type: "adaptive", display: "summarized" };
 
 async function sent(model: string, settings: ModelSettings) {
-  await using upstream = await startUpstream(stream("text"));
-  const { error } = await ask(open(await claude(upstream, { model, settings })));
+  const { error, calls } = await askOnce((upstream) => claude(upstream, { model, settings }), stream("text"));
   assert.equal(error, undefined);
-  const { json, headers } = upstream.calls[0] ?? assert.fail("nothing was sent");
+  const { json, headers } = calls[0] ?? assert.fail("nothing was sent");
   return { ...json, version: headers["anthropic-version"] };
 }
 

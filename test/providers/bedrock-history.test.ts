@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { ReceivedFile } from "../../server/protocol/attachments.ts";
 import type { AssistantMessage, HistoryMessage } from "../../server/protocol/chat.ts";
 import { bedrock, stream } from "../support/bedrock.ts";
-import { ask, failureOf, open } from "../support/upstream-conversation.ts";
+import { ask, askOnce, failureOf, open } from "../support/upstream-conversation.ts";
 import { startUpstream } from "../support/upstream-server.ts";
 
 const PDF = "JVBERi0=";
@@ -16,10 +16,13 @@ const pdf = (name: string): ReceivedFile => ({
 
 /** What goes upstream for this conversation. */
 async function sent(start: Parameters<typeof open>[1], model?: string) {
-  await using upstream = await startUpstream(stream("text"));
-  const { error } = await ask(open(await bedrock(upstream, model ? { model } : {}), start));
+  const { error, calls } = await askOnce(
+    (upstream) => bedrock(upstream, model ? { model } : {}),
+    stream("text"),
+    start,
+  );
   assert.equal(error, undefined);
-  return upstream.calls[0]?.json;
+  return calls[0]?.json;
 }
 
 const after = (...conversation_history: HistoryMessage[]) => ({ state: { conversation_history } });

@@ -1,18 +1,23 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { createHash, createHmac } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { join } from "node:path";
-import { before, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { before, mock, test } from "node:test";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { bedrock, CLAUDE, stream } from "../support/bedrock.ts";
 import { serve } from "../support/chat-servers.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
-import { ask, open } from "../support/upstream-conversation.ts";
+import { ask, askOnce, open } from "../support/upstream-conversation.ts";
 import { startUpstream, type UpstreamCall } from "../support/upstream-server.ts";
 
+/** All that was printed since this file began: the package warns once in a process, with its first client. */
+const printed: unknown[] = [];
+
 before(() => {
+  process.on("warning", (warning) => printed.push(warning));
+  for (const name of ["debug", "error", "info", "log", "warn"] as const) {
+    mock.method(console, name, (...words: unknown[]) => printed.push(...words));
+  }
   // Whatever AWS settings the machine has are not the tests' own.
   for (const name of Object.keys(process.env)) if (name.startsWith("AWS_")) delete process.env[name];
   process.env.AWS_CONFIG_FILE = "/dev/null";
@@ -129,33 +134,13 @@ test("AWS_PROFILE may name a role: its credentials come from AWS's own service, 
   assert.equal(asked?.headers["x-amz-security-token"], "of the role");
 });
 
-test("nothing is printed while a model of Bedrock is set up and asked", () => {
-  const script = `
-    import { readSettings } from "./server/config/settings.ts";
-    import { resolveProvider } from "./server/providers/index.ts";
-    const settings = readSettings({ AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b",
-      BEDROCK_BASE_URL: "http://127.0.0.1:9" });
-    const options = { settings, modelSettings: {}, loadPackage: (name) => import(name) };
-    const provider = await resolveProvider("bedrock/${CLAUDE}", options);
-    const setup = { instructions: "", tools: [] };
-    const conversation = provider.open({ setup, state: {}, message: "Hi", attachments: [] });
-    try { for await (const _ of conversation.ask(new AbortController().signal)); } catch {}
-    if ("AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED" in process.env) console.log("left behind");
-  `;
-  const { stdout, stderr, status } = spawnSync(
-    process.execPath,
-    ["--import", "tsx", "--input-type=module", "--eval", script],
-    { cwd: fileURLToPath(new URL("../../", import.meta.url)), encoding: "utf8", env: process.env },
-  );
-  assert.deepEqual({ stdout, stderr, status }, { stdout: "", stderr: "", status: 0 });
-});
-
 /** The settings' part of the request. */
 async function sent(model: string, settings: ModelSettings) {
-  await using upstream = await startUpstream(stream("text"));
-  const { error } = await ask(open(await bedrock(upstream, { model, settings }), { instructions: "" }));
+  const { error, calls } = await askOnce((upstream) => bedrock(upstream, { model, settings }), stream("text"), {
+    instructions: "",
+  });
   assert.equal(error, undefined);
-  const { messages: _messages, ...rest } = upstream.calls[0]?.json ?? {};
+  const { messages: _messages, ...rest } = calls[0]?.json ?? {};
   return rest;
 }
 
@@ -244,3 +229,10 @@ for (const [model, settings, sentence] of [
   test(`${model} with ${JSON.stringify(settings)} stops the start with a sentence`, () =>
     refuses(sentence, { env: TOKEN, model, settings }));
 }
+
+test("nothing was printed while models of Bedrock were set up and asked, and no variable was left behind", async () => {
+  const { error } = await askOnce(bedrock, stream("text"));
+  assert.equal(error, undefined);
+  assert.deepEqual(printed, []);
+  assert.ok(!("AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED" in process.env));
+});

@@ -16,20 +16,18 @@ import {
 } from "../support/bedrock.ts";
 import { historyOf, SCHEMA_WEATHER, WEATHER } from "../support/chat-servers.ts";
 import { typesOf } from "../support/chat-transports.ts";
-import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { ask, askOnce, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
 test("a text answer streams, brings its usage with what the cache held, and makes a history", async () => {
-  await using upstream = await startUpstream(stream("text"));
-  const conversation = open(await bedrock(upstream));
-  const { events, error } = await ask(conversation);
+  const { events, error, state } = await askOnce(bedrock, stream("text"));
   assert.equal(error, undefined);
   assert.deepEqual(events, [
     { type: "text", delta: "Hel" },
     { type: "text", delta: "lo 👋" },
     { type: "end", finish: "stop", usage: { input_tokens: 19, output_tokens: 10 } },
   ]);
-  assert.deepEqual(conversation.state(), {
+  assert.deepEqual(state, {
     conversation_history: [
       { role: "user", content: "Hi" },
       { role: "assistant", content: "Hello 👋" },
@@ -38,9 +36,8 @@ test("a text answer streams, brings its usage with what the cache held, and make
 });
 
 test("the request: path, region's key, system apart, tools without $schema", async () => {
-  await using upstream = await startUpstream(stream("text"));
-  await ask(open(await bedrock(upstream), { tools: [SCHEMA_WEATHER] }));
-  const call = upstream.calls[0];
+  const { calls } = await askOnce(bedrock, stream("text"), { tools: [SCHEMA_WEATHER] });
+  const call = calls[0];
   assert.equal(call?.path, `/model/${encodeURIComponent(CLAUDE)}/converse-stream`);
   assert.equal(call?.headers.authorization, "Bearer bedrock-api-key-test");
   const { name, description } = SCHEMA_WEATHER;
@@ -52,9 +49,8 @@ test("the request: path, region's key, system apart, tools without $schema", asy
 });
 
 test("no instructions, no system; no tools, no toolConfig", async () => {
-  await using upstream = await startUpstream(stream("text"));
-  await ask(open(await bedrock(upstream), { instructions: "" }));
-  assert.deepEqual(Object.keys(upstream.calls[0]?.json), ["messages"]);
+  const { sent } = await askOnce(bedrock, stream("text"), { instructions: "" });
+  assert.deepEqual(Object.keys(sent), ["messages"]);
 });
 
 test("thinking, its signature and its encrypted part go back with the tool's result", async () => {
@@ -125,8 +121,7 @@ test("parallel calls are told apart by their index, and all results go in one me
 });
 
 test("a tool that Bedrock runs by itself is no call of ours", async () => {
-  await using upstream = await startUpstream(stream("server-tool"));
-  const { events } = await ask(open(await bedrock(upstream)));
+  const { events } = await askOnce(bedrock, stream("server-tool"));
   assert.deepEqual(typesOf(events), ["text", "end"]);
 });
 
@@ -154,8 +149,7 @@ for (const [stopReason, finish] of [
     const answer = fixtureFrames("text").map((frame) =>
       "messageStop" in frame ? { messageStop: { stopReason } } : frame,
     );
-    await using upstream = await startUpstream(frames(...answer));
-    const { events } = await ask(open(await bedrock(upstream)));
+    const { events } = await askOnce(bedrock, frames(...answer));
     const end = events.at(-1);
     assert.ok(end?.type === "end");
     assert.equal(end.finish, finish);
@@ -184,8 +178,7 @@ test("reasoning between texts goes back where it was, and texts apart read as pa
 test("a call that the token limit cut is not made, whole ones are", async () => {
   const cut = fixtureFrames("two-parallel-calls").slice(0, 6);
   const stop = { messageStop: { stopReason: "max_tokens" } };
-  await using upstream = await startUpstream(frames(...cut.slice(0, 5), stop));
-  const { events } = await ask(open(await bedrock(upstream)));
+  const { events } = await askOnce(bedrock, frames(...cut.slice(0, 5), stop));
   const calls = events.flatMap((event) => (event.type === "call" ? [event.call.name] : []));
   assert.deepEqual(calls, ["get_weather"]);
   assert.deepEqual(events.at(-1), { type: "end", finish: "length" });
@@ -195,8 +188,7 @@ test("no call of an answer that a guardrail withheld is made", async () => {
   const answer = fixtureFrames("two-parallel-calls").map((frame) =>
     "messageStop" in frame ? { messageStop: { stopReason: "guardrail_intervened" } } : frame,
   );
-  await using upstream = await startUpstream(frames(...answer));
-  const { events } = await ask(open(await bedrock(upstream)));
+  const { events } = await askOnce(bedrock, frames(...answer));
   assert.deepEqual(typesOf(events), ["end"]);
 });
 
@@ -329,8 +321,7 @@ for (const [what, garbage] of [
 ] as const) {
   test(`${what} is not believed, and what came before it in the same packet is said`, async () => {
     const body = [Buffer.concat([bytes, garbage])];
-    await using upstream = await startUpstream({ headers: EVENT_STREAM, body });
-    const turn = await ask(open(await bedrock(upstream)));
+    const turn = await askOnce(bedrock, { headers: EVENT_STREAM, body });
     assert.equal(said(turn), "Half");
     assert.equal(failureOf(turn).code, "provider_error");
     assert.match(failureOf(turn).detail ?? "", /could not be read/);

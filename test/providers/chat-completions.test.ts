@@ -12,7 +12,7 @@ import {
   WEATHER,
 } from "../support/chat-servers.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
-import { ask, chatProvider, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { ask, askOnce, chatProvider, failureOf, open, said } from "../support/upstream-conversation.ts";
 import {
   eventStream,
   jsonReply,
@@ -24,15 +24,13 @@ import {
 const text = () => stream("chat-completions/text-and-usage");
 
 test("a text answer streams, brings its usage, and makes a history", async () => {
-  await using upstream = await startUpstream(text());
-  const conversation = open(chatProvider(upstream));
-  const { events } = await ask(conversation);
+  const { events, state } = await askOnce(chatProvider, text());
   assert.deepEqual(events, [
     { type: "text", delta: "Hel" },
     { type: "text", delta: "lo 👋" },
     { type: "end", finish: "stop", usage: { input_tokens: 19, output_tokens: 10 } },
   ]);
-  assert.deepEqual(conversation.state(), {
+  assert.deepEqual(state, {
     conversation_history: [
       { role: "user", content: "Hi" },
       { role: "assistant", content: "Hello 👋" },
@@ -69,16 +67,14 @@ test("the request: system first, tools without $schema, usage asked for, the mod
 });
 
 test("no instructions, no system message; no tools, no tools field", async () => {
-  await using upstream = await startUpstream(text());
-  await ask(open(chatProvider(upstream), { instructions: "" }));
-  assert.deepEqual(upstream.calls[0]?.json.messages, [{ role: "user", content: "Hi" }]);
-  assert.equal("tools" in (upstream.calls[0]?.json ?? {}), false);
+  const { calls } = await askOnce(chatProvider, text(), { instructions: "" });
+  assert.deepEqual(calls[0]?.json.messages, [{ role: "user", content: "Hi" }]);
+  assert.equal("tools" in (calls[0]?.json ?? {}), false);
 });
 
 test("attachments travel as image_url and file parts with data URLs", async () => {
-  await using upstream = await startUpstream(text());
-  await ask(open(chatProvider(upstream), { message: "What is this?", attachments: IMAGE_AND_PDF }));
-  assert.deepEqual(upstream.calls[0]?.json.messages[1].content, [
+  const { calls } = await askOnce(chatProvider, text(), { message: "What is this?", attachments: IMAGE_AND_PDF });
+  assert.deepEqual(calls[0]?.json.messages[1].content, [
     { type: "text", text: "What is this?" },
     { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0=" } },
     { type: "file", file: { filename: "b.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } },
@@ -154,14 +150,17 @@ test("[DONE] without a finish_reason is a cut answer, and the history stays as i
   assert.deepEqual(conversation.state(), { conversation_history: past });
 });
 
-test("an error object inside the stream is an error in our words, after what was said before it", async () => {
-  await using upstream = await startUpstream(stream("chat-completions/openrouter-error-in-stream"));
-  const turn = await ask(open(chatProvider(upstream)));
-  assert.equal(said(turn), "Once ");
-  assert.equal(failureOf(turn).code, "provider_error");
-  assert.doesNotMatch(failureOf(turn).detail, /secret/);
-  assert.equal(upstream.calls.length, 1);
-});
+for (const [where, name, code] of [
+  ["the stream (OpenRouter)", "openrouter-error-in-stream", "provider_error"],
+  ["a choice (OpenRouter)", "openrouter-error-in-choice", "provider_rate_limited"],
+  ["x_groq, although the finish reason says stop", "groq-stopped-early", "provider_error"],
+] as const) {
+  test(`an error object inside ${where} is an error in our words, after what was said before it`, async () => {
+    const turn = await askOnce(chatProvider, stream(`chat-completions/${name}`));
+    assert.deepEqual([said(turn), failureOf(turn).code, turn.calls.length], ["Once ", code, 1]);
+    assert.doesNotMatch(failureOf(turn).detail, /secret/);
+  });
+}
 
 test("stream_options is given up after one 400 that names it, and the provider remembers", async () => {
   const refusal = jsonReply(400, { error: { message: "Unrecognized field: stream_options" } });
@@ -271,15 +270,13 @@ test("Gemini: calls without an index stay apart, run although finish_reason is s
 });
 
 test("vLLM: the same reasoning in two fields is shown once", async () => {
-  await using upstream = await startUpstream(stream("chat-completions/vllm-reasoning"));
-  const turn = await ask(open(chatProvider(upstream)));
+  const turn = await askOnce(chatProvider, stream("chat-completions/vllm-reasoning"));
   assert.equal(said(turn, "thinking"), "9.8 is larger.");
   assert.equal(said(turn), "9.8");
 });
 
 test("CRLF lines and pings are read, and length ends the turn as length", async () => {
-  await using upstream = await startUpstream(stream("chat-completions/crlf-lines"));
-  const turn = await ask(open(chatProvider(upstream)));
+  const turn = await askOnce(chatProvider, stream("chat-completions/crlf-lines"));
   assert.equal(said(turn), "Zeile für Zeile");
   assert.deepEqual(turn.events.at(-1), { type: "end", finish: "length" });
 });
@@ -293,8 +290,7 @@ test("choices that are null or empty are passed over", async () => {
       { choices: [{ index: 0, delta: { content: "ok" }, finish_reason: "content_filter" }] },
     ),
   ];
-  await using upstream = await startUpstream({ body });
-  const turn = await ask(open(chatProvider(upstream)));
+  const turn = await askOnce(chatProvider, { body });
   assert.deepEqual(turn.events, [
     { type: "text", delta: "ok" },
     { type: "end", finish: "content_filter" },
@@ -343,8 +339,7 @@ test("arguments that are no JSON stay in the state, but go upstream as JSON", as
 
 test("a call that never gets a name is an answer that could not be read", async () => {
   const call = { tool_calls: [{ index: 0, id: "c", function: { arguments: "{}" } }] };
-  await using upstream = await startUpstream(deltas("tool_calls", call));
-  assert.equal(failureOf(await ask(open(chatProvider(upstream)))).code, "provider_error");
+  assert.equal(failureOf(await askOnce(chatProvider, deltas("tool_calls", call))).code, "provider_error");
 });
 
 test("a field called __proto__ is data like any other", async () => {
@@ -388,8 +383,7 @@ test("a server that gives up in the middle of an answer has not finished it", as
 });
 
 test("Mistral: a full context ends the turn as length", async () => {
-  await using upstream = await startUpstream(deltas("model_length", { content: "Half" }));
-  const turn = await ask(open(chatProvider(upstream)));
+  const turn = await askOnce(chatProvider, deltas("model_length", { content: "Half" }));
   assert.deepEqual(turn.events.at(-1), { type: "end", finish: "length" });
 });
 

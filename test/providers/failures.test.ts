@@ -12,7 +12,7 @@ import { bedrock, stream as bedrockStream, type Frame, fixtureFrames, frames, re
 import { serve, stream } from "../support/chat-servers.ts";
 import { post } from "../support/chat-transports.ts";
 import { startServer } from "../support/start-server.ts";
-import { ask, chatProvider, failureOf, open, said } from "../support/upstream-conversation.ts";
+import { ask, askOnce, chatProvider, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { CHAT_COMPLETIONS, RESPONSES } from "../support/upstream-replies.ts";
 import {
   eventStream,
@@ -246,8 +246,7 @@ for (const { provider, reply, code, tries, detail } of REFUSALS) {
 
 test("what only the operator can mend is not to be tried again", async () => {
   for (const status of [401, 402, 404]) {
-    await using upstream = await startUpstream(jsonReply(status, {}));
-    const failure = failureOf(await ask(open(chatProvider(upstream))));
+    const failure = failureOf(await askOnce(chatProvider, jsonReply(status, {})));
     assert.equal(failure.retryable, false);
     assert.match(failure.message, /Please tell the owner of this site\.$/);
   }
@@ -270,8 +269,7 @@ test("Retry-After of up to 2 seconds is waited for; a longer one is passed on at
 
 test("a Retry-After of any size is a number of seconds up to a day", async () => {
   const reply = jsonReply(429, {}, { "retry-after": "9".repeat(400) });
-  await using upstream = await startUpstream(reply);
-  assert.equal(failureOf(await ask(open(chatProvider(upstream)))).retryAfter, 86_400);
+  assert.equal(failureOf(await askOnce(chatProvider, reply)).retryAfter, 86_400);
 });
 
 test("an overload is passed on with its Retry-After, and 529 means one too", async () => {
@@ -350,19 +348,19 @@ test("an error as the first event of a stream is tried again where it may pass, 
 
 test("Retry-After is passed on only where waiting helps: a gateway may put it on every refusal", async () => {
   for (const status of [400, 401, 404]) {
-    await using upstream = await startUpstream(jsonReply(status, {}, { "retry-after": "9" }));
-    assert.equal(failureOf(await ask(open(chatProvider(upstream)))).retryAfter, undefined);
+    assert.equal(
+      failureOf(await askOnce(chatProvider, jsonReply(status, {}, { "retry-after": "9" }))).retryAfter,
+      undefined,
+    );
   }
 });
 
 test("anthropic: overloaded in the middle of an answer is reported after what was said, and not tried again", async () => {
-  await using upstream = await startUpstream(claudeStream("overloaded"));
-  const conversation = open(await claude(upstream));
-  const turn = await ask(conversation);
+  const turn = await askOnce(claude, claudeStream("overloaded"));
   assert.equal(said(turn), "Hel");
   assert.equal(failureOf(turn).code, "provider_overloaded");
-  assert.deepEqual(conversation.state(), {});
-  assert.equal(upstream.calls.length, 1);
+  assert.deepEqual(turn.state, {});
+  assert.equal(turn.calls.length, 1);
 });
 
 test("anthropic: what is no event of the API is an answer that could not be read", async () => {
@@ -400,11 +398,10 @@ test("bedrock: Retry-After is passed on, and a wait that long is not ours to mak
 });
 
 test("bedrock: what a user has seen is not asked for again", async () => {
-  await using upstream = await startUpstream(bedrockStream("throttled-in-stream"), bedrockStream("text"));
-  const turn = await ask(open(await bedrock(upstream)));
+  const turn = await askOnce(bedrock, [bedrockStream("throttled-in-stream"), bedrockStream("text")]);
   assert.equal(said(turn), "Half");
   assert.equal(failureOf(turn).code, "provider_rate_limited");
-  assert.equal(upstream.calls.length, 1);
+  assert.equal(turn.calls.length, 1);
 });
 
 for (const [name, code] of [
@@ -415,8 +412,7 @@ for (const [name, code] of [
   ["validationException", "invalid_request"],
 ] as const) {
   test(`bedrock: ${name} in the middle of the stream is ${code}`, async () => {
-    await using upstream = await startUpstream(frames(START, HALF, { [name]: { message: "m" } }));
-    assert.equal(failureOf(await ask(open(await bedrock(upstream)))).code, code);
+    assert.equal(failureOf(await askOnce(bedrock, frames(START, HALF, { [name]: { message: "m" } }))).code, code);
   });
 }
 
@@ -425,8 +421,7 @@ for (const stopReason of ["malformed_tool_use", "malformed_model_output"]) {
     const answer = fixtureFrames("text").map((frame) =>
       "messageStop" in frame ? { messageStop: { stopReason } } : frame,
     );
-    await using upstream = await startUpstream(frames(...answer));
-    const failure = failureOf(await ask(open(await bedrock(upstream))));
+    const failure = failureOf(await askOnce(bedrock, frames(...answer)));
     assert.match(failure.detail, /The model wrote/);
     assert.equal(failure.retryable, true);
   });
@@ -441,20 +436,17 @@ test("gemini: the wait that a 429 names in its body is passed on, and not cut sh
 });
 
 test("gemini: a blocked answer ends as content_filter, whatever kind is named after it", async () => {
-  await using upstream = await startUpstream(stream("gemini/blocked"));
-  const { events } = await ask(open(await gemini(upstream)));
+  const { events } = await askOnce(gemini, stream("gemini/blocked"));
   assert.deepEqual(events, [{ type: "end", finish: "content_filter" }]);
 });
 
 test("gemini: a malformed tool call is an error that may be tried again, not an empty answer", async () => {
-  await using upstream = await startUpstream(stream("gemini/malformed-call"));
-  const failure = failureOf(await ask(open(await gemini(upstream))));
+  const failure = failureOf(await askOnce(gemini, stream("gemini/malformed-call")));
   assert.deepEqual([failure.code, failure.retryable], ["provider_error", true]);
 });
 
 test("gemini: an error inside the stream is read although it comes in a list", async () => {
-  await using upstream = await startUpstream(stream("gemini/error-in-stream"));
-  const turn = await ask(open(await gemini(upstream)));
+  const turn = await askOnce(gemini, stream("gemini/error-in-stream"));
   assert.equal(said(turn), "Once ");
   assert.equal(failureOf(turn).code, "provider_overloaded");
 });

@@ -7,7 +7,7 @@ import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { geminiSchema } from "../../server/providers/gemini/schema.ts";
 import { FOREIGN_HISTORY, historyOf, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
-import { ask, open, said } from "../support/upstream-conversation.ts";
+import { ask, askOnce, open, said } from "../support/upstream-conversation.ts";
 import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
 const gemini = (upstream: UpstreamServer, settings = {}, model = "gemini-3-flash-preview") =>
@@ -17,24 +17,25 @@ const SIGNED = { extra_content: { google: { thought_signature: "CsQBsig" } } };
 const THOUGHTS = { google: { thinking_config: { include_thoughts: true } } };
 
 test("gemini: a text answer streams, brings its usage, and makes a history", async () => {
-  await using upstream = await startUpstream(stream("gemini/text"));
-  const conversation = open(await gemini(upstream));
-  const { events } = await ask(conversation);
+  const { events, state } = await askOnce(gemini, stream("gemini/text"));
   assert.deepEqual(events, [
     { type: "text", delta: "Hel" },
     { type: "text", delta: "lo 👋" },
     { type: "end", finish: "stop", usage: { input_tokens: 9, output_tokens: 3 } },
   ]);
-  assert.deepEqual(historyOf(conversation.state()), [
+  assert.deepEqual(historyOf(state), [
     { role: "user", content: "Hi" },
     { role: "assistant", content: "Hello 👋" },
   ]);
 });
 
 test("gemini: the request asks for thoughts, carries the key, and names the model as it is", async () => {
-  await using upstream = await startUpstream(stream("gemini/text"));
-  await ask(open(await gemini(upstream, { temperature: 0.5, maxOutputTokens: 300 }), { tools: [WEATHER] }));
-  const [call] = upstream.calls;
+  const { calls } = await askOnce(
+    (upstream) => gemini(upstream, { temperature: 0.5, maxOutputTokens: 300 }),
+    stream("gemini/text"),
+    { tools: [WEATHER] },
+  );
+  const [call] = calls;
   assert.equal(call?.path, "/v1/chat/completions");
   assert.equal(call?.headers.authorization, "Bearer AIza-test");
   assert.deepEqual(call?.json, {
@@ -69,8 +70,7 @@ test("gemini: thoughts in tags are thinking, the tags go, and a tag that the ans
 });
 
 test("gemini: thoughts that are only flagged are thinking, too", async () => {
-  await using upstream = await startUpstream(stream("gemini/thoughts-flagged"));
-  const turn = await ask(open(await gemini(upstream)));
+  const turn = await askOnce(gemini, stream("gemini/thoughts-flagged"));
   assert.equal(said(turn, "thinking"), "Let me compare.");
   assert.equal(said(turn), "9.8");
 });
@@ -115,9 +115,8 @@ test("gemini: parallel calls come one per chunk without an index; only the first
 });
 
 test("gemini: an image and a PDF both travel as image_url with a data URL", async () => {
-  await using upstream = await startUpstream(ok());
-  await ask(open(await gemini(upstream), { attachments: IMAGE_AND_PDF }));
-  assert.deepEqual(upstream.calls[0]?.json.messages[1].content, [
+  const { calls } = await askOnce(gemini, ok(), { attachments: IMAGE_AND_PDF });
+  assert.deepEqual(calls[0]?.json.messages[1].content, [
     { type: "text", text: "Hi" },
     { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0=" } },
     { type: "image_url", image_url: { url: "data:application/pdf;base64,JVBERi0=" } },
@@ -133,9 +132,8 @@ for (const [model, effort, config] of [
   ["gemini-2.5-flash", "high", { thinking_budget: 24_576 }],
 ] as const) {
   test(`gemini: effort ${effort} of ${model} is told inside thinking_config, never beside it`, async () => {
-    await using upstream = await startUpstream(ok());
-    await ask(open(await gemini(upstream, { reasoningEffort: effort }, model)));
-    const { extra_body, reasoning_effort } = upstream.calls[0]?.json ?? {};
+    const { calls } = await askOnce((upstream) => gemini(upstream, { reasoningEffort: effort }, model), ok());
+    const { extra_body, reasoning_effort } = calls[0]?.json ?? {};
     const thinking_config = { ...config, include_thoughts: true };
     assert.deepEqual(extra_body, { google: { thinking_config } });
     assert.equal(reasoning_effort, undefined);

@@ -11,7 +11,7 @@ import { gate } from "../support/deadline.ts";
 import { hang, type Step, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
-import { ask, open, responsesProvider, said } from "../support/upstream-conversation.ts";
+import { ask, askOnce, open, responsesProvider, said } from "../support/upstream-conversation.ts";
 import { eventStream, fixture, startUpstream } from "../support/upstream-server.ts";
 
 const HOSTED: HostedTool[] = [
@@ -45,8 +45,7 @@ test("hosted tools are asked for after the agent's own, with what came of them",
 });
 
 test("a web search shows its query and its sources, an opened page its address", async () => {
-  await using upstream = await startUpstream(reply("web-search"));
-  const { events } = await ask(open(responsesProvider(upstream, { settings })));
+  const { events } = await askOnce((upstream) => responsesProvider(upstream, { settings }), reply("web-search"));
   assert.deepEqual(shown(events), [
     {
       id: "ws_1",
@@ -88,8 +87,7 @@ test("a citation that is no web address never becomes a link", async () => {
 });
 
 test("a file search shows its queries and what it found", async () => {
-  await using upstream = await startUpstream(reply("file-search"));
-  const { events } = await ask(open(responsesProvider(upstream, { settings })));
+  const { events } = await askOnce((upstream) => responsesProvider(upstream, { settings }), reply("file-search"));
   assert.deepEqual(shown(events), [
     { id: "fs_1", name: "file_search", arguments: '{"queries":["refund period","returns"]}' },
     {
@@ -122,7 +120,7 @@ test("code is shown while it still runs, and then what it printed", async () => 
 
 test("a hosted call that failed is a failed result", async () => {
   const item = { type: "web_search_call", id: "ws_1", status: "failed" };
-  await using upstream = await startUpstream({
+  const { events } = await askOnce((upstream) => responsesProvider(upstream, { settings }), {
     body: [
       eventStream(
         { type: "response.output_item.done", output_index: 0, item },
@@ -130,7 +128,6 @@ test("a hosted call that failed is a failed result", async () => {
       ),
     ],
   });
-  const { events } = await ask(open(responsesProvider(upstream, { settings })));
   assert.deepEqual(shown(events), [
     { id: "ws_1", name: "web_search", arguments: "{}" },
     { id: "ws_1", name: "web_search", output: "The tool failed.", failed: true },

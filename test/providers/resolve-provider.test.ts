@@ -5,10 +5,7 @@ import { PROVIDER_ROWS, type ProviderId } from "../../server/providers/index.ts"
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { bedrock, stream } from "../support/bedrock.ts";
 import { ok, serve, WEATHER } from "../support/chat-servers.ts";
-import { send } from "../support/chat-transports.ts";
-import { attachment } from "../support/files.ts";
-import { startServer } from "../support/start-server.ts";
-import { ask, chatProvider, open, responsesProvider } from "../support/upstream-conversation.ts";
+import { ask, askOnce, chatProvider, open, responsesProvider } from "../support/upstream-conversation.ts";
 import { fixture, jsonReply, startUpstream, type UpstreamReply } from "../support/upstream-server.ts";
 
 const chat = (): UpstreamReply => ({ body: [fixture("chat-completions/text-and-usage")] });
@@ -52,6 +49,9 @@ test("a bare name is OpenAI's only if it looks like one of OpenAI's, and names o
   await refuses("llama3", env, /"llama3" names no known provider\. Use one of: openai\/NAME/);
   await refuses("claude-sonnet-5", env, /Did you mean "anthropic\/claude-sonnet-5"\?/);
   await refuses("google/gemini-2.5-pro", env, /Did you mean "gemini\/gemini-2\.5-pro"\?/);
+  await refuses("gpt5", env, /Did you mean "openai\/gpt-5"\?/);
+  await refuses("Demo", env, /Did you mean "demo"\?/);
+  await refuses("anthropc/claude-sonnet-5", env, /Did you mean "anthropic\/claude-sonnet-5"\?/);
 });
 
 test("a missing key or base URL names its variable; an empty one is missing", async () => {
@@ -182,18 +182,6 @@ test("PDFs are taken by all providers but Ollama, and GIFs by all but Ollama and
   assert.deepEqual(without("image/gif"), ["gemini", "vertex", "ollama"]);
 });
 
-test("a file that the provider does not take is refused in words before any request", async (t) => {
-  const server = await startServer(t, { agent: { model: MODELS.ollama }, env: ENV });
-  const info = await (await fetch(`${server.url}/api/info`)).json();
-  assert.deepEqual(info.attachments.media_types, ["image/jpeg", "image/png", "image/webp"]);
-  const attachments = [attachment("application/pdf")];
-  const { status, last } = await send.json(t, server, { message: "Read", attachments });
-  assert.equal(status, 415);
-  assert.equal(last.type === "error" && last.code, "unsupported_attachment");
-  assert.match(String(last.data), /^attachments\[0\]\.mime_type is PDF; .* JPEG, PNG and WebP/);
-  assert.doesNotMatch(String(last.data), /Ollama/);
-});
-
 /** One value of each setting, and who takes it. */
 const CHOICES: { settings: ModelSettings; takenBy: readonly ProviderId[] }[] = [
   { settings: { reasoningEffort: "low" }, takenBy: IDS.filter((id) => id !== "demo") },
@@ -262,9 +250,10 @@ test("a model that refuses reasoning summaries is still told the effort that the
 });
 
 test("an agent's model settings go to Chat Completions under its own names", async () => {
-  await using upstream = await startUpstream({ body: [fixture("chat-completions/text-and-usage")] });
-  await ask(open(chatProvider(upstream, { settings: ALL })));
-  const { reasoning_effort, temperature, max_tokens, service_tier, stream } = upstream.calls[0]?.json ?? {};
+  const { calls } = await askOnce((upstream) => chatProvider(upstream, { settings: ALL }), {
+    body: [fixture("chat-completions/text-and-usage")],
+  });
+  const { reasoning_effort, temperature, max_tokens, service_tier, stream } = calls[0]?.json ?? {};
   assert.deepEqual(
     { reasoning_effort, temperature, max_tokens, service_tier, stream },
     { reasoning_effort: "low", temperature: 0.5, max_tokens: 300, service_tier: "flex", stream: true },

@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkHistory } from "../../server/agent/check-history.ts";
 import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
-import type { ConversationStart, Provider } from "../../server/providers/provider.ts";
+import type { Provider } from "../../server/providers/provider.ts";
 import { onEveryTransport } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
+import { IMAGE_AND_PDF } from "../support/files.ts";
 import { stopClock } from "../support/stopped-clock.ts";
-import { ask, failureOf, open, responsesProvider, said } from "../support/upstream-conversation.ts";
+import { ask, askOnce, failureOf, open, responsesProvider, said } from "../support/upstream-conversation.ts";
 import { eventStream, fixture, jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
 const WEATHER = {
@@ -35,11 +36,10 @@ test("a text answer streams its deltas, ends with its usage, and its id becomes 
 });
 
 test("the request carries instructions, input, tools that are not strict, and asks to be stored", async () => {
-  await using upstream = await startUpstream(text());
-  await ask(open(responsesProvider(upstream), { tools: [WEATHER] }));
-  assert.equal(upstream.calls[0]?.path, "/v1/responses");
-  assert.equal(upstream.calls[0]?.headers.authorization, "Bearer sk-test");
-  assert.deepEqual(upstream.calls[0]?.json, {
+  const { calls } = await askOnce(responsesProvider, text(), { tools: [WEATHER] });
+  assert.equal(calls[0]?.path, "/v1/responses");
+  assert.equal(calls[0]?.headers.authorization, "Bearer sk-test");
+  assert.deepEqual(calls[0]?.json, {
     model: "gpt-4o",
     instructions: "Be brief.",
     input: [{ role: "user", content: [{ type: "input_text", text: "Hi" }] }],
@@ -50,28 +50,13 @@ test("the request carries instructions, input, tools that are not strict, and as
 });
 
 test("a state continues: the previous id is sent, and the instructions again", async () => {
-  await using upstream = await startUpstream(text());
-  await ask(open(responsesProvider(upstream), { state: { previous_response_id: "resp_0" } }));
-  assert.equal(upstream.calls[0]?.json.previous_response_id, "resp_0");
-  assert.equal(upstream.calls[0]?.json.instructions, "Be brief.");
-});
-
-test("images and PDFs travel as data URLs, and an empty message adds no empty text", async () => {
-  await using upstream = await startUpstream(text());
-  const attachments: ConversationStart["attachments"] = [
-    { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" },
-    { type: "file", name: "b.pdf", mime_type: "application/pdf", url: "data:application/pdf;base64,JVBERi0=" },
-  ];
-  await ask(open(responsesProvider(upstream), { message: "", attachments }));
-  assert.deepEqual(upstream.calls[0]?.json.input[0].content, [
-    { type: "input_image", image_url: "data:image/png;base64,iVBORw0=", detail: "auto" },
-    { type: "input_file", filename: "b.pdf", file_data: "data:application/pdf;base64,JVBERi0=" },
-  ]);
+  const { sent } = await askOnce(responsesProvider, text(), { state: { previous_response_id: "resp_0" } });
+  assert.equal(sent.previous_response_id, "resp_0");
+  assert.equal(sent.instructions, "Be brief.");
 });
 
 test("reasoning summaries are thinking, with a blank line between their parts; calls come whole", async () => {
-  await using upstream = await startUpstream(twoCalls());
-  const turn = await ask(open(responsesProvider(upstream), { tools: [WEATHER] }));
+  const turn = await askOnce(responsesProvider, twoCalls(), { tools: [WEATHER] });
   assert.equal(said(turn, "thinking"), "**Planning**\n\nTwo cities.\n\n**Calling**");
   assert.deepEqual(
     turn.events.filter((event) => event.type === "call"),
@@ -115,14 +100,14 @@ test("an id with open calls never leaves: not after the turn limit, nor after a 
 test("a call that only the final snapshot brings is made, once", async () => {
   const item = { type: "function_call", call_id: "c1", name: "get_weather", arguments: "" };
   const response = { id: "resp_1", status: "completed", output: [item] };
-  await using upstream = await startUpstream({ body: [eventStream({ type: "response.completed", response })] });
-  const conversation = open(responsesProvider(upstream));
-  const { events } = await ask(conversation);
+  const { events, state } = await askOnce(responsesProvider, {
+    body: [eventStream({ type: "response.completed", response })],
+  });
   assert.deepEqual(events, [
     { type: "call", call: { id: "c1", name: "get_weather", arguments: "{}" } },
     { type: "end", finish: "stop" },
   ]);
-  assert.deepEqual(conversation.state(), {});
+  assert.deepEqual(state, {});
 });
 
 test("a refusal is text, and two messages of one response are two paragraphs", async () => {
@@ -149,34 +134,24 @@ for (const [name, finish] of [
   ["incomplete-content-filter", "content_filter"],
 ] as const) {
   test(`response.incomplete: ${name} ends the turn as ${finish}`, async () => {
-    await using upstream = await startUpstream({ body: [fixture(`responses/${name}`)] });
-    const turn = await ask(open(responsesProvider(upstream)));
+    const turn = await askOnce(responsesProvider, { body: [fixture(`responses/${name}`)] });
     assert.deepEqual(turn.events.at(-1), { type: "end", finish, usage: { input_tokens: 9, output_tokens: 16 } });
   });
 }
 
-test("response.failed, which the package only yields, is an error in our words", async () => {
-  await using upstream = await startUpstream({ body: [fixture("responses/failed")] });
-  const turn = await ask(open(responsesProvider(upstream)));
-  assert.equal(said(turn), "Let me");
-  assert.equal(failureOf(turn).code, "provider_error");
-  assert.equal(failureOf(turn).detail, "OpenAI had an internal error.");
-  assert.doesNotMatch(failureOf(turn).message, /OpenAI/);
-});
-
-test("an overload that the stream reports is provider_overloaded", async () => {
-  await using upstream = await startUpstream({ body: [fixture("responses/overloaded")] });
-  const failure = failureOf(await ask(open(responsesProvider(upstream))));
-  assert.equal(failure.code, "provider_overloaded");
-  assert.equal(failure.retryable, true);
-});
-
-test("an error event inside the stream is mapped by its code", async () => {
-  await using upstream = await startUpstream({ body: [fixture("responses/error-event")] });
-  const failure = failureOf(await ask(open(responsesProvider(upstream))));
-  assert.equal(failure.code, "provider_rate_limited");
-  assert.doesNotMatch(failure.message, /secret/);
-});
+for (const [name, code, text] of [
+  ["failed", "provider_error", "Let me"],
+  ["overloaded", "provider_overloaded", ""],
+  ["error-event", "provider_rate_limited", ""],
+] as const) {
+  test(`a stream that reports a failure (${name}) is ${code}, in our words`, async () => {
+    const turn = await askOnce(responsesProvider, { body: [fixture(`responses/${name}`)] });
+    const failure = failureOf(turn);
+    assert.deepEqual([said(turn), failure.code, failure.retryable], [text, code, true]);
+    assert.doesNotMatch(failure.message + failure.detail, /secret/);
+    if (name === "failed") assert.equal(failure.detail, "OpenAI had an internal error.");
+  });
+}
 
 test("a stream that ends without a terminal event is truncated, and its id is not kept", async () => {
   const whole = fixture("responses/text");
@@ -219,12 +194,11 @@ test("only reasoning models are asked for summaries", async () => {
     ["gpt-5-chat-latest", false],
     ["llama3", false],
   ] as const) {
-    await using upstream = await startUpstream(text());
-    await ask(open(responsesProvider(upstream, { model })));
+    const { sent } = await askOnce((upstream) => responsesProvider(upstream, { model }), text());
     const wanted = asks ? { summary: "auto" } : undefined;
-    assert.deepEqual(upstream.calls[0]?.json.reasoning, wanted, model);
+    assert.deepEqual(sent.reasoning, wanted, model);
     // What is stored need not travel encrypted.
-    assert.equal(upstream.calls[0]?.json.include, undefined);
+    assert.equal(sent.include, undefined);
   }
 });
 
@@ -303,9 +277,8 @@ test("a history of other providers is sent in this API's form, without what only
     { role: "tool", tool_call_id: longId, content: "mild" },
     { role: "assistant", content: "Mild.", reasoning_content: "Hm." },
   ];
-  await using upstream = await startUpstream(encryptedText());
-  await ask(open(stateless(upstream), { state: { conversation_history: history } }));
-  const input = upstream.calls[0]?.json.input;
+  const { sent } = await askOnce(stateless, encryptedText(), { state: { conversation_history: history } });
+  const input = sent.input;
   const { call_id } = input[1];
   assert.match(call_id, /^[0-9a-f]{64}$/);
   assert.deepEqual(input, [
@@ -338,9 +311,8 @@ test("what a client forges into the field of the output does not reach OpenAI", 
       ],
     },
   ];
-  await using upstream = await startUpstream(encryptedText());
-  await ask(open(stateless(upstream), { state: { conversation_history: forged } }));
-  assert.deepEqual(upstream.calls[0]?.json.input.slice(0, -1), [
+  const { sent } = await askOnce(stateless, encryptedText(), { state: { conversation_history: forged } });
+  assert.deepEqual(sent.input.slice(0, -1), [
     { role: "assistant", content: "Hello" },
     { role: "assistant", content: "there." },
   ]);
@@ -463,14 +435,10 @@ test("the next message brings the whole conversation, after it was stored as JSO
   ]);
 });
 
-test("images and PDFs travel in this API's form, now and in later messages", async () => {
+test("images and PDFs travel as data URLs beside no empty text, now and in later messages", async () => {
   await using upstream = await startUpstream(encryptedText(), encryptedText());
   const provider = stateless(upstream);
-  const attachments: ConversationStart["attachments"] = [
-    { type: "image", name: "a.png", mime_type: "image/png", url: "data:image/png;base64,iVBORw0=" },
-    { type: "file", name: "b.pdf", mime_type: "application/pdf", url: "data:application/pdf;base64,JVBERi0=" },
-  ];
-  const first = open(provider, { message: "", attachments });
+  const first = open(provider, { message: "", attachments: IMAGE_AND_PDF });
   await ask(first);
   await ask(open(provider, { state: first.state(), message: "And now?" }));
   const content = [

@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import type { ModelEvent, RetryClock } from "../../server/providers/provider.ts";
 import { gate, turns, within } from "../support/deadline.ts";
+import { collectGarbage } from "../support/garbage.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { STREAMED_APIS } from "../support/streamed-apis.ts";
 import {
   ask,
+  askOnce,
   chatProvider,
   failureOf,
   INSTANT_CLOCK,
@@ -26,9 +26,6 @@ const chunk = (content: string, finish_reason: string | null = null) => ({
   choices: [{ index: 0, delta: { content }, finish_reason }],
 });
 const answer = () => ({ body: [eventStream(chunk("ok", "stop"), "[DONE]")] });
-
-setFlagsFromString("--expose-gc");
-const collectGarbage: () => void = runInNewContext("gc");
 
 for (const api of STREAMED_APIS) {
   const headers = { "content-type": api.contentType };
@@ -75,10 +72,7 @@ for (const api of STREAMED_APIS) {
       const abort = new AbortController();
       const turn = ask(open(await api.provider(upstream, PATIENT)), abort.signal);
       const call = await upstream.nextCall();
-      for (let round = 0; round < 5; round++) {
-        collectGarbage();
-        await new Promise((resolve) => setImmediate(resolve));
-      }
+      await collectGarbage();
       const reason = Object.freeze(new Error("stopped"));
       abort.abort(reason);
       assert.equal((await within(turn, "the end of the turn")).error, reason);
@@ -161,22 +155,21 @@ for (const api of STREAMED_APIS) {
 
 test("200 with a JSON error is that error", async () => {
   const error = { error: { message: "slow down", code: "rate_limit_exceeded" } };
-  await using upstream = await startUpstream(jsonReply(200, error));
-  assert.equal(failureOf(await ask(open(chatProvider(upstream)))).code, "provider_rate_limited");
+  assert.equal(failureOf(await askOnce(chatProvider, jsonReply(200, error))).code, "provider_rate_limited");
 });
 
 test("a redirect is not followed: the key and the prompt stay where they were sent", async () => {
   await using other = await startUpstream(answer());
-  await using upstream = await startUpstream({ status: 307, headers: { location: other.url } });
-  failureOf(await ask(open(chatProvider(upstream))));
+  failureOf(await askOnce(chatProvider, { status: 307, headers: { location: other.url } }));
   assert.equal(other.calls.length, 0);
 });
 
 test("comments keep a thinking upstream alive beyond the limit on silence", async (t) => {
   const clock = stopClock(t);
   const body = Array.from({ length: 3 }, () => [": thinking\n\n", () => clock.tick(200)]).flat();
-  await using upstream = await startUpstream({ body: [...body, ...answer().body] });
-  const turn = await ask(open(chatProvider(upstream, { limits: { firstChunkMs: 20_000, idleMs: 250 } })));
+  const turn = await askOnce((upstream) => chatProvider(upstream, { limits: { firstChunkMs: 20_000, idleMs: 250 } }), {
+    body: [...body, ...answer().body],
+  });
   assert.equal(turn.error, undefined);
 });
 
@@ -259,8 +252,7 @@ for (const [what, line] of [
   ["JSON that is no object", "data: [1]\n\n"],
 ] as const) {
   test(`${what} is an error in our words, after what stands before it in the same packet`, async () => {
-    await using upstream = await startUpstream({ body: [eventStream(chunk("Half")) + line] });
-    const turn = await ask(open(chatProvider(upstream)));
+    const turn = await askOnce(chatProvider, { body: [eventStream(chunk("Half")) + line] });
     assert.equal(said(turn), "Half");
     assert.equal(failureOf(turn).code, "provider_error");
     assert.match(failureOf(turn).detail, /could not be read/);

@@ -1,15 +1,16 @@
 /** Vertex AI: addresses, credentials, and what it does differently from the Gemini API. */
 
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { readSettings } from "../../server/config/settings.ts";
 import { vertexEndpoint } from "../../server/providers/gemini/vertex.ts";
 import { historyOf, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
+import { listen } from "../support/listen.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
 import { ask, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
@@ -131,36 +132,20 @@ async function workloadCredentials(t: TestContext): Promise<string> {
   const tokens = createServer((req, res) => {
     req.resume();
     issued += 1;
-    res.setHeader("content-type", "application/json");
-    res.end(
-      JSON.stringify({
-        access_token: `token-${issued}`,
-        issued_token_type: "urn:ietf:params:oauth:token-type:access_token",
-        token_type: "Bearer",
-        expires_in: 1,
-      }),
-    );
+    const issued_token_type = "urn:ietf:params:oauth:token-type:access_token";
+    const token = { access_token: `token-${issued}`, issued_token_type, token_type: "Bearer", expires_in: 1 };
+    res.setHeader("content-type", "application/json").end(JSON.stringify(token));
   });
-  await new Promise<void>((resolve) => tokens.listen(0, "127.0.0.1", resolve));
-  const folder = await mkdtemp(join(tmpdir(), "parley-vertex-"));
-  t.after(async () => {
-    tokens.closeAllConnections();
-    tokens.close();
-    await rm(folder, { recursive: true });
-  });
-  const subject = join(folder, "subject-token");
-  await writeFile(subject, "eyJ.of.a.test");
+  const token_url = `${await listen(t, tokens)}/v1/token`;
+  const folder = temporaryProject(t, { "subject-token": "eyJ.of.a.test" });
   const path = join(folder, "credentials.json");
-  const { port } = tokens.address() as AddressInfo;
-  await writeFile(
-    path,
-    JSON.stringify({
-      type: "external_account",
-      audience: "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x",
-      subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
-      token_url: `http://127.0.0.1:${port}/v1/token`,
-      credential_source: { file: subject },
-    }),
-  );
+  const credentials = {
+    type: "external_account",
+    audience: "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x",
+    subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
+    token_url,
+    credential_source: { file: join(folder, "subject-token") },
+  };
+  writeFileSync(path, JSON.stringify(credentials));
   return path;
 }

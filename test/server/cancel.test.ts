@@ -2,13 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { tool } from "../../server/agent/define.ts";
 import { createMemoryRunStore } from "../../server/runs/run-store.ts";
 import { post, readEventStream, TRANSPORTS, type TransportName } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
+import { collectGarbage } from "../support/garbage.ts";
 import { LINES, newRun, openLine } from "../support/run-lines.ts";
 import { call, endlessTurn, hang, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -179,9 +177,6 @@ test("of too many runs the oldest are forgotten", async () => {
 
 // A client that goes away closes the connection to the model within a second, whatever the garbage collector does.
 
-setFlagsFromString("--expose-gc");
-const collectGarbage: () => void = runInNewContext("gc");
-
 /** Sends a message, and returns how to go away. */
 const send: Record<TransportName, (t: Cleanup, server: TestServer) => Promise<() => void>> = {
   json: async (_t, server) => leave(server, false),
@@ -220,10 +215,7 @@ for (const transport of TRANSPORTS) {
       const asked = upstream.nextCall();
       const goAway = await send[transport](t, server);
       const { closed } = await asked;
-      for (let round = 0; round < 5; round++) {
-        collectGarbage();
-        await nextTurn();
-      }
+      await collectGarbage();
       const start = performance.now();
       goAway();
       assert.equal(await within(closed, "the end of the model's connection"), "aborted");
@@ -250,10 +242,7 @@ for (const transport of TRANSPORTS) {
     const server = await startServer(t, { turns: [[call("c1", "slow")]], agent: { tools: [slow] } });
     const goAway = await send[transport](t, server);
     await within(started.opened, "the tool's start");
-    for (let round = 0; round < 5; round++) {
-      collectGarbage();
-      await nextTurn();
-    }
+    await collectGarbage();
     goAway();
     await within(aborted.opened, "the tool's abort");
   });

@@ -17,7 +17,7 @@ import type {
   RetryClock,
   TransportLimits,
 } from "../../server/providers/provider.ts";
-import type { UpstreamServer } from "./upstream-server.ts";
+import { startUpstream, type UpstreamReply, type UpstreamServer } from "./upstream-server.ts";
 
 export interface TestProvider {
   limits?: TransportLimits;
@@ -82,6 +82,20 @@ export async function ask(
   } catch (error) {
     return { events, error };
   }
+}
+
+/** Asks a model once whose upstream gives these replies: the turn, the state after it, and what was sent. */
+export async function askOnce(
+  providerOf: (upstream: UpstreamServer) => Provider | Promise<Provider>,
+  replies: UpstreamReply | readonly UpstreamReply[],
+  start: Parameters<typeof open>[1] = {},
+) {
+  await using upstream = await startUpstream(...[replies].flat());
+  const conversation = open(await providerOf(upstream), start);
+  const turn = await ask(conversation);
+  // biome-ignore lint/suspicious/noExplicitAny: each test knows the body of its request.
+  const sent: any = upstream.calls[0]?.json;
+  return { ...turn, state: conversation.state(), calls: upstream.calls, sent };
 }
 
 /** Asks once, and leaves the loop when the first event comes. */
