@@ -107,7 +107,6 @@ export class Run implements RunHandle {
     inFlight.enter();
     try {
       const release = await this.#admit(work);
-      this.#onStart();
       await this.#runWork(work).finally(release);
     } catch (refusal) {
       this.#onStart(refusal);
@@ -181,6 +180,7 @@ export class Run implements RunHandle {
   async #runWork({ runtime, request, observe }: RunWork): Promise<void> {
     const { signal } = this.#controller;
     const observer = observe();
+    this.#onStart();
     const timeLimit = setTimeout(() => this.abort("timeout"), this.#options.maxMs).unref();
     const abortTimeout = new Promise<never>((_resolve, reject) => {
       this.#onAbortTimeout = () => reject(abortTimeoutError(runtime, signal));

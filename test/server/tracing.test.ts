@@ -246,3 +246,14 @@ test("a model that stands in for another is named by its own span", async (t) =>
     assert.equal(span?.attributes["gen_ai.request.model"], "flash");
   }
 });
+
+test("an SDK that throws where a run begins: its message is refused, and the log says why", async (t) => {
+  sdk.register();
+  t.after(() => trace.disable());
+  t.mock.method(trace, "getTracer", () => {
+    throw new Error("out of order");
+  });
+  const server = await startServer(t, { openTelemetry, turns: [], env: { PARLEY_LOG: "json" } });
+  assert.equal((await post(server, { message: "Hi", stream: true })).status, 500);
+  assert.match(server.log.join(""), /out of order/);
+});
