@@ -175,6 +175,9 @@ interface AttachmentRules {
 /** A longer file name is cut. */
 const MAX_NAME = 200;
 
+/** With the characters that are taken out of it. */
+const MAX_READ_NAME = 1000;
+
 /** @throws ApiError that says which attachment is wrong, and why */
 function parseAttachments(value: unknown, rules: AttachmentRules): ReceivedFile[] {
   if (!isGiven(value)) return [];
@@ -260,8 +263,9 @@ function refuse(
 
 /** The last part of a path, without characters that could deceive a reader, such as those that control the direction. */
 function displayName(name: string): string {
-  const last = name.split(/[/\\]/).at(-1) ?? "";
-  const clean = last
+  const start = Math.max(name.lastIndexOf("/"), name.lastIndexOf("\\")) + 1;
+  const clean = name
+    .slice(start, start + MAX_READ_NAME)
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "")
     .trim();

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ALL_MEDIA_TYPES, type MediaType } from "../../server/protocol/attachments.ts";
 import { ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
+import { type MessageRules, parseChatRequest } from "../../server/routes/parse-message.ts";
 import { onEveryTransport, post, send } from "../support/chat-transports.ts";
 import { attachment, received } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
@@ -170,6 +171,21 @@ for (const [given, shown] of [
     assert.equal(server.model.asked[0]?.start.attachments[0]?.name, shown);
   });
 }
+
+test("a name of many megabytes is not taken apart, which would take gigabytes", () => {
+  const limits = { maxHistoryItems: 1, maxHistoryBytes: 1 };
+  const rules: MessageRules = {
+    state: { kind: "conversation_history", agent: "a", provider: "demo", secrets: [], limits },
+    attachments: { maxCount: 1, mediaTypes: ALL_MEDIA_TYPES },
+    maxMessageChars: 1,
+    maxJsonDepth: 64,
+  };
+  const attachments = png({ name: "/".repeat(20 * MEBIBYTE) });
+  const before = process.cpuUsage();
+  const { request } = parseChatRequest({ message: "", stream: true, attachments }, rules);
+  assert.ok(process.cpuUsage(before).user < 300_000);
+  assert.equal(request.attachments[0]?.name, "attachment");
+});
 
 test("PARLEY_MAX_ATTACHMENTS=0 allows no file, and messages without one", async (t) => {
   const server = await startServer(t, { turns: [[say("One")]], env: { PARLEY_MAX_ATTACHMENTS: "0" } });
