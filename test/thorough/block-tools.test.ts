@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { chatIn, isFocused, openChat } from "../browser/chat-page.ts";
-import { launchBrowser, openPage } from "../support/browser.ts";
+import { isFocused, openChat } from "../browser/chat-page.ts";
+import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say, wait } from "../support/scripted-provider.ts";
-import { startServer } from "../support/start-server.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -31,15 +30,27 @@ test("long lines wrap by a button that Tab reaches, and say so", async (t) => {
   assert.equal(await overflows(), false);
 });
 
-test("code over 40 lines is folded while it streams, keeps what the reader chose, and is copied whole", async (t) => {
-  const [more, rest] = [gate(), gate()];
+test("code of 40 lines has no fold; longer code is folded while it streams, keeps what the reader chose, and is copied whole", async (t) => {
+  const [longer, more, rest] = [gate(), gate(), gate()];
   const chat = await openChat(t, browser, {
     turns: [
-      [say(`\`\`\`\n${lines(1, 60)}`), wait(more.opened), say(lines(60, 101)), wait(rest.opened), say("```\n\nDone.")],
+      [
+        say(`\`\`\`\n${lines(1, 41)}`),
+        wait(longer.opened),
+        say(lines(41, 60)),
+        wait(more.opened),
+        say(lines(60, 101)),
+        wait(rest.opened),
+        say("```\n\nDone."),
+      ],
     ],
     browser: CLIPBOARD,
   });
   await chat.say("Show me");
+  await chat.answer.getByText("line 40").waitFor();
+  await chat.answer.getByRole("button", { name: "Wrap lines" }).waitFor();
+  assert.equal(await chat.answer.locator("[aria-expanded]").count(), 0);
+  longer.open();
   await chat.answer.getByRole("button", { name: "Show all 59 lines" }).waitFor();
   const pre = chat.answer.locator("pre");
   const height = () => pre.evaluate((it) => it.clientHeight);
@@ -63,13 +74,6 @@ test("code over 40 lines is folded while it streams, keeps what the reader chose
     (await chat.page.evaluate(() => navigator.clipboard.readText())).replace(/\r/g, ""),
     lines(1, 101).trim(),
   );
-});
-
-test("short code has no fold", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say(`\`\`\`\n${lines(1, 41)}\`\`\`\n`)]] });
-  await chat.say("Show me");
-  await chat.answer.getByRole("button", { name: "Wrap lines" }).waitFor();
-  assert.equal(await chat.answer.locator("[aria-expanded]").count(), 0);
 });
 
 test("a table is copied as CSV and as Markdown, also when it has grown under its buttons", async (t) => {
@@ -157,32 +161,6 @@ test("folded code opens when something in it is found, which stays in view, and 
   await chat.answer.getByRole("button", { name: "Show fewer lines" }).waitFor();
   const after = await chat.answer.getByText("After.").boundingBox();
   assert.ok(after && after.y > 600, "the end of the code has not come into view");
-});
-
-test("code that comes line by line is folded when it gets too long, and its lines are counted on", async (t) => {
-  const [more, end] = [gate(), gate()];
-  const chat = await openChat(t, browser, {
-    turns: [[say(`\`\`\`\n${lines(1, 10)}`), wait(more.opened), say(lines(10, 90)), wait(end.opened)]],
-  });
-  await chat.say("Show me");
-  await chat.answer.getByRole("button", { name: "Wrap lines" }).waitFor();
-  more.open();
-  await chat.answer.getByRole("button", { name: /^Show all \d+ lines$/ }).waitFor();
-  await chat.answer.getByRole("button", { name: "Show all 89 lines" }).waitFor();
-  end.open();
-  await chat.send.waitFor();
-});
-
-test("without the tools code is whole and can be copied", async (t) => {
-  const server = await startServer(t, { turns: [[say("```ts\nconst a = 1;\n```")]] });
-  const { page } = await openPage(t, browser, CLIPBOARD);
-  await page.route("**/chunks/code-blocks-*", (route) => route.abort());
-  await page.goto(server.url);
-  const chat = chatIn(page);
-  await chat.ask("Show me", "ts\nCopy\nconst a = 1;");
-  await chat.answer.getByRole("button", { name: "Copy" }).click();
-  await chat.answer.getByRole("button", { name: "Copied" }).waitFor();
-  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "const a = 1;");
 });
 
 const HEAD = "| number | name |\n|--:|---|\n";

@@ -170,45 +170,6 @@ test("without the chunk the answer is whole, and has its colours as soon as the 
   );
 });
 
-test("chats that come and go leave no listener for printing behind", async (t) => {
-  const server = await startServer(t, { turns: Array.from({ length: 3 }, () => [say(CODE)]) });
-  const site = await startSite(t, { "/": sitePage(`<script src="${server.url}/widget.js"></script>`) });
-  const { page, complaints } = await openPage(t, browser, { viewport: { width: 900, height: 900 } });
-  failOnComplaints(t, complaints);
-  await page.addInitScript(() => {
-    const listening = { count: 0 };
-    const { addEventListener, removeEventListener } = EventTarget.prototype;
-    EventTarget.prototype.addEventListener = function (...call: Parameters<typeof addEventListener>) {
-      if (call[0] === "beforeprint") listening.count += 1;
-      addEventListener.apply(this, call);
-    };
-    EventTarget.prototype.removeEventListener = function (...call: Parameters<typeof removeEventListener>) {
-      if (call[0] === "beforeprint") listening.count -= 1;
-      removeEventListener.apply(this, call);
-    };
-    Object.assign(globalThis, { listening });
-  });
-  await page.goto(site.url);
-  const counts: number[] = [];
-  for (const id of ["a", "b", "c"]) {
-    await page.evaluate(
-      ([name, url]) => {
-        const chat = Object.assign(document.createElement("agent-chat"), { id: name });
-        chat.setAttribute("server", url);
-        chat.style.blockSize = "700px";
-        document.body.append(chat);
-      },
-      [id, server.url] as const,
-    );
-    await chatIn(page.locator(`#${id}`)).say("Show me");
-    await painted(page, 1);
-    await page.locator(`#${id}`).evaluate((chat) => chat.remove());
-    await page.waitForFunction(() => CSS.highlights.get("agent-chat-keyword")?.size === 0);
-    counts.push(await page.evaluate(() => (globalThis as unknown as { listening: { count: number } }).listening.count));
-  }
-  assert.equal(counts[2], counts[0], `${counts} listeners after each chat`);
-});
-
 test("a browser that paints no ranges shows code in one colour, and loads nothing for it", async (t) => {
   const server = await startServer(t, { turns: [[say(CODE)]] });
   const { page, complaints } = await openPage(t, browser);

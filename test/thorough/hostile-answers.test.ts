@@ -165,18 +165,7 @@ test("tool names, arguments, outputs and thinking are text, whatever they hold",
   assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
 });
 
-test("an error's text is text", async (t) => {
-  const chat = await openWatched(t, {
-    turns: [[fail(new ApiError("provider_error", EVERYTHING))], [say("Unharmed.")]],
-  });
-  await chat.say("Go");
-  await chat.error.getByText("<script>ran()</script>").waitFor();
-  assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
-  await chat.retry.click();
-  await chat.replies.getByText("Unharmed.").waitFor();
-});
-
-test("names, welcome, suggestions and the person's own message are text", async (t) => {
+test("names, welcome, suggestions, the person's own message, a file's name and an error are text", async (t) => {
   const markup = `<img src=x onerror=ran()> "'><script>ran()</script> [x](javascript:ran())`;
   const chat = await openWatched(t, {
     agent: {
@@ -184,7 +173,7 @@ test("names, welcome, suggestions and the person's own message are text", async 
       agent: markup,
       chat: { welcome: EVERYTHING, suggestions: [markup], disclaimer: markup },
     },
-    turns: [[say("Unharmed.")]],
+    turns: [[say("Unharmed.")], [fail(new ApiError("provider_error", EVERYTHING))], [say("Well.")]],
   });
   assert.equal(await chat.page.title(), `${markup} app`);
   assert.equal((await chat.greeting.textContent())?.trim(), EVERYTHING.trim());
@@ -193,19 +182,15 @@ test("names, welcome, suggestions and the person's own message are text", async 
   await chat.page.locator('[part="suggestion"]').click();
   await chat.replies.getByText("Unharmed.").waitFor();
   assert.equal(await chat.questions.locator(".bubble").textContent(), markup);
-  assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
-});
-
-test("a file's name is text, before it is sent and after", async (t) => {
   const name = `"><img src=x onerror=ran()>\u202egnp.pdf`;
-  const chat = await openWatched(t, { turns: [[say("Unharmed.")]] });
-  const buffer = Buffer.from("%PDF-1.7\n");
-  await chat.files.setInputFiles({ name, mimeType: "application/pdf", buffer });
+  await chat.files.setInputFiles({ name, mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") });
   await chat.page.locator('[part="attachment"]').getByText("onerror").waitFor();
   await chat.send.click();
-  await chat.replies.getByText("Unharmed.").waitFor();
+  await chat.error.getByText("<script>ran()</script>").waitFor();
   assert.equal(await chat.questions.locator(".file-name").textContent(), name);
   assert.deepEqual([chat.incidents, await forbiddenIn(chat)], [[], []]);
+  await chat.retry.click();
+  await chat.replies.getByText("Well.").waitFor();
 });
 
 test("an image of another site is asked for only when the reader clicks", async (t) => {

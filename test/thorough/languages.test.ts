@@ -114,22 +114,6 @@ test("a page that changes its language changes the chat, with its messages and t
   );
 });
 
-test("a language that cannot be loaded is English, and the chat works", async (t) => {
-  const server = await startServer(t, { turns: [[say("Still here.")]] });
-  const site = await startSite(t, {
-    "/": sitePage(
-      `<script src="${server.url}/widget.js"></script><agent-chat lang="de" style="height: 400px"></agent-chat>`,
-    ),
-  });
-  const { page, complaints } = await openPage(t, browser);
-  failOnComplaints(t, complaints, /ERR_FAILED/);
-  const asked = page.waitForRequest("**/chunks/de-*");
-  await page.route("**/chunks/de-*", (route) => route.abort());
-  await page.goto(site.url);
-  await asked;
-  await chatIn(page).ask("Hi", "Still here.");
-});
-
 test("a site's own texts replace ours, and take part in a change of language", async (t) => {
   const chat = await openSite(t, { html: 'lang="de"' });
   await chat.page.evaluate(`document.querySelector("agent-chat").strings = {
@@ -140,17 +124,6 @@ test("a site's own texts replace ours, and take part in a change of language", a
   // The agent's name comes from the server, and may come after the texts.
   await chat.page.getByPlaceholder(/^Ask .+ about bicycles$/).waitFor();
   await chat.page.getByRole("button", { name: "Dateien anhängen" }).waitFor();
-});
-
-test("a site's own text may be a text where ours is a function, and the other way round", async (t) => {
-  const chat = await openSite(t, { html: 'lang="en"' });
-  await chat.page.evaluate(`document.querySelector("agent-chat").strings = {
-    placeholder: "Ask us",
-    agentSaid: "They said:",
-    stop: () => "Halt",
-  }`);
-  await chat.page.getByPlaceholder("Ask us").waitFor();
-  await chat.ask("Salut", "Bonjour toi.");
 });
 
 test("texts that are half as long again overflow nothing at 320 pixels", async (t) => {

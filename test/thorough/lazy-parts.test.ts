@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
-import { openChat } from "../browser/chat-page.ts";
+import { chatIn, openChat } from "../browser/chat-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
@@ -28,8 +28,8 @@ const PAUSE_FOR_LONG = "Math.random = () => 1_000";
 
 const comeOnline = (page: Page) => page.evaluate(() => window.dispatchEvent(new Event("online")));
 
-test("a language that could not be loaded at once is spoken as soon as it can", async (t) => {
-  const server = await startServer(t, { turns: [] });
+test("a language that cannot be loaded is English, in which the chat works, and is spoken as soon as it can", async (t) => {
+  const server = await startServer(t, { turns: [[say("Still here.")]] });
   const place = '<agent-chat lang="de" style="height: 300px"></agent-chat>';
   const site = await startSite(t, { "/": sitePage(`<script src="${server.url}/widget.js"></script>${place}`) });
   const { page } = await openPage(t, browser);
@@ -37,16 +37,17 @@ test("a language that could not be loaded at once is spoken as soon as it can", 
   await page.addInitScript(PAUSE_FOR_LONG);
   await page.goto(site.url);
   const english = page.getByRole("textbox", { name: "Message" });
-  await english.waitFor();
+  await chatIn(page).ask("Hi", "Still here.");
   await comeOnline(page);
   await page.getByRole("textbox", { name: "Nachricht" }).waitFor();
   assert.equal(await english.count(), 0);
   assert.equal(asked(), 2);
 });
 
-test("code and tables that were drawn without their tools get them as soon as the network is there again", async (t) => {
+test("code that was drawn without its tools can be copied, and gets them, as tables do, as soon as the network is there again", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("```\nx\n```\n\n|A|\n|-|\n|1|")]],
+    browser: { permissions: ["clipboard-read", "clipboard-write"] },
     expectedComplaints,
   });
   const asked = await refuse(chat.page, "code-blocks", 1);
@@ -56,6 +57,9 @@ test("code and tables that were drawn without their tools get them as soon as th
   await refused;
   await chat.replies.and(chat.page.locator('[aria-busy="false"]')).waitFor();
   assert.equal(await chat.page.locator(".tools").count(), 0);
+  await chat.answer.getByRole("button", { name: "Copy", exact: true }).click();
+  await chat.answer.getByRole("button", { name: "Copied" }).waitFor();
+  assert.equal(await chat.page.evaluate(() => navigator.clipboard.readText()), "x");
   await comeOnline(chat.page);
   await chat.page.getByRole("button", { name: "Wrap lines" }).waitFor();
   await chat.page.getByRole("button", { name: "Copy as CSV" }).waitFor();

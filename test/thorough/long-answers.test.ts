@@ -1,7 +1,7 @@
 /** Long answers: no work around them, the same look in every section, and colours where it is read. */
 
 import assert from "node:assert/strict";
-import { after, type TestContext, test } from "node:test";
+import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { openChat } from "../browser/chat-page.ts";
 import { launchBrowser } from "../support/browser.ts";
@@ -103,15 +103,6 @@ const BLOCKS = 150;
 
 const code = Array.from({ length: BLOCKS }, (_, index) => `\`\`\`ts\nconst number${index} = 1;\n\`\`\`\n`).join("");
 
-/** A chat that has answered with so much code, and stands at its end. */
-async function longCode(t: TestContext) {
-  const chat = await openChat(t, browser, { turns: [[say(code)]] });
-  await chat.say("Show me");
-  await chat.answered();
-  await scrollTo(chat.page, BLOCKS - 1);
-  return chat;
-}
-
 /** Scrolls to a block of code, and waits until it is painted. */
 async function scrollTo(page: Page, index: number): Promise<void> {
   await page.locator("pre").nth(index).scrollIntoViewIfNeeded();
@@ -130,21 +121,15 @@ async function untilPainted(page: Page, index: number, isPainted = true): Promis
   );
 }
 
-test("code is coloured near what is in view, and only there", async (t) => {
-  const { page } = await longCode(t);
+test("code is coloured near what is in view, and on paper; the first block, too wide by then, is a stop of the keyboard there", async (t) => {
+  const wide = code.replace("number0 = 1", `number0 = ${"1 + ".repeat(12)}1`);
+  const chat = await openChat(t, browser, { turns: [[say(wide)]] });
+  const { page } = chat;
+  await chat.say("Show me");
+  await chat.answered();
+  await scrollTo(page, BLOCKS - 1);
   await untilPainted(page, 0, false);
   assert.ok((await countPainted(page)) < BLOCKS / 2);
-  await scrollTo(page, 0);
-  await untilPainted(page, BLOCKS - 1, false);
-  const chat = await page.locator("agent-chat").elementHandle();
-  await chat?.evaluate((it) => it.remove());
-  await page.waitForFunction(() => CSS.highlights.get("agent-chat-keyword")?.size === 0);
-  await chat?.evaluate((it) => document.body.append(it));
-  await scrollTo(page, 40);
-});
-
-test("on paper all code has its colours", async (t) => {
-  const { page } = await longCode(t);
   const onPaper = await page.evaluateHandle(() => ({
     painted: new Promise<number>((done) => {
       addEventListener("afterprint", () => done(CSS.highlights.get("agent-chat-keyword")?.size ?? 0));
@@ -153,16 +138,13 @@ test("on paper all code has its colours", async (t) => {
   await page.pdf();
   assert.equal(await onPaper.evaluate(({ painted }) => painted), BLOCKS);
   await untilPainted(page, 0, false);
-});
-
-test("code that came to be too wide while it was out of view is a stop of the keyboard when it comes into view", async (t) => {
-  const wide = code.replace("number0 = 1", `number0 = ${"1 + ".repeat(12)}1`);
-  const chat = await openChat(t, browser, { turns: [[say(wide)]] });
-  const { page } = chat;
-  await chat.say("Show me");
-  await chat.answered();
-  await scrollTo(page, BLOCKS - 1);
   await page.setViewportSize({ width: 320, height: 640 });
-  await page.locator("pre").first().scrollIntoViewIfNeeded();
+  await scrollTo(page, 0);
   await page.locator("pre").first().and(page.locator("[tabindex='0']")).waitFor();
+  await untilPainted(page, BLOCKS - 1, false);
+  const element = await page.locator("agent-chat").elementHandle();
+  await element?.evaluate((it) => it.remove());
+  await page.waitForFunction(() => CSS.highlights.get("agent-chat-keyword")?.size === 0);
+  await element?.evaluate((it) => document.body.append(it));
+  await scrollTo(page, 40);
 });

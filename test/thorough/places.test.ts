@@ -24,7 +24,6 @@ async function openSite(t: TestContext) {
     "/": sitePage(`${script}${chat("")}${chat("id=two")}<iframe src="/left"></iframe><iframe src="/right"></iframe>`),
     "/left": sitePage(script + chat("")),
     "/right": sitePage(script + chat("")),
-    "/plain": sitePage(script + chat("")),
     "/named": sitePage(script + chat("id=two")),
   });
   const { page, complaints } = await openPage(t, browser);
@@ -90,27 +89,6 @@ test("each chat has its conversation after a reload, also when a frame's was the
     await chat?.replies.getByText(text).waitFor();
     assert.equal(await chat?.questions.count(), 1);
   }
-});
-
-test("another page of the site shows the first chat's conversation, or that of the same id", async (t) => {
-  const { page, url } = await openSite(t);
-  await page.goto(url);
-  const [first, second] = await chatsIn(page);
-  await first?.ask("I am one", "It is one.");
-  await second?.ask("I am two", "It is two.");
-  for (const [path, text] of [
-    ["/plain", "It is one."],
-    ["/named", "It is two."],
-  ] as const) {
-    await page.goto(url + path);
-    const chat = chatIn(page.locator("agent-chat"));
-    await chat.replies.getByText(text).waitFor();
-    assert.equal(await chat.questions.count(), 1);
-  }
-  await page.getByRole("button", { name: "New conversation" }).click();
-  await page.goto(url);
-  await chatIn(page.locator("agent-chat").nth(0)).replies.getByText("It is one.").waitFor();
-  await chatIn(page.locator("agent-chat").nth(1)).greeting.waitFor();
 });
 
 test("a chat that is told to keep nothing before its conversation is there forgets that, and no other's", async (t) => {

@@ -14,13 +14,33 @@ const LIGHT = "rgb(255, 255, 255)";
 const background = (chat: ChatPage) =>
   chat.page.locator("agent-chat").evaluate((element) => getComputedStyle(element).backgroundColor);
 
-test("the chat page starts with the system's theme and follows it, toggle included", async (t) => {
+test("the page and the browser's bars follow the system's theme until one is chosen, which outlives a reload and the system's", async (t) => {
   const chat = await openChat(t, browser, { browser: { colorScheme: "dark" } });
-  await chat.page.getByRole("button", { name: "Switch to light theme" }).waitFor();
+  const toggle = (to: string) => chat.page.getByRole("button", { name: `Switch to ${to} theme` });
+  const bars = () =>
+    chat.page.evaluate(() => {
+      const probe = document.createElement("p");
+      for (const { media, content } of document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]')) {
+        if (matchMedia(media).matches) probe.style.color = content;
+      }
+      return probe.style.color;
+    });
+  await toggle("light").waitFor();
   const dark = await background(chat);
   assert.notEqual(dark, LIGHT);
+  assert.equal(await bars(), dark);
   await chat.page.emulateMedia({ colorScheme: "light" });
-  await chat.page.getByRole("button", { name: "Switch to dark theme" }).waitFor();
+  await toggle("dark").waitFor();
+  assert.deepEqual([await background(chat), await bars()], [LIGHT, LIGHT]);
+  await toggle("dark").click();
+  await toggle("light").waitFor();
+  await chat.page.reload();
+  await toggle("light").waitFor();
+  assert.equal(await background(chat), dark);
+  await toggle("light").click();
+  await chat.page.emulateMedia({ colorScheme: "dark" });
+  await chat.page.reload();
+  await chat.greeting.waitFor();
   assert.equal(await background(chat), LIGHT);
 });
 
@@ -97,46 +117,16 @@ test("the choice holds for every chat of the origin that the site leaves open, a
   await toggles("dark", "dark", "light", "dark");
 });
 
-test("the toggle changes the theme, and the choice outlives a reload and the system's", async (t) => {
-  const chat = await openChat(t, browser, { browser: { colorScheme: "light" } });
-  await chat.page.getByRole("button", { name: "Switch to dark theme" }).click();
-  const back = chat.page.getByRole("button", { name: "Switch to light theme" });
-  await back.waitFor();
-  const dark = await background(chat);
-  assert.notEqual(dark, LIGHT);
-  await chat.page.reload();
-  await back.waitFor();
-  assert.equal(await background(chat), dark);
-  await back.click();
-  await chat.page.emulateMedia({ colorScheme: "dark" });
-  await chat.page.reload();
-  await chat.greeting.waitFor();
-  assert.equal(await background(chat), LIGHT);
-});
-
-test("the browser's own bars have the page's background, in both themes", async (t) => {
-  const chat = await openChat(t, browser);
-  for (const colorScheme of ["light", "dark"] as const) {
-    await chat.page.emulateMedia({ colorScheme });
-    const bars = await chat.page.evaluate(() => {
-      const metas = document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]');
-      const probe = document.createElement("p");
-      for (const { media, content } of metas) {
-        if (matchMedia(media).matches) probe.style.color = content;
-      }
-      return probe.style.color;
-    });
-    assert.equal(bars, await background(chat));
-  }
-});
-
 for (const path of ["/", "/?embed=1"]) {
-  test(`${path} fills the viewport without a border or a scrollbar of the document`, async (t) => {
+  test(`${path} fills the viewport without a border or a scrollbar of the document, and has its title unless it is embedded`, async (t) => {
     const chat = await openChat(t, browser, {
       path,
+      agent: { agent: "Concierge" },
       browser: { viewport: { width: 500, height: 400 } },
     });
     await chat.greeting.waitFor();
+    const title = chat.page.locator('[part="header"]').getByText("Concierge");
+    assert.equal(await title.isVisible(), path === "/");
     const box = await chat.page.locator("agent-chat").boundingBox();
     assert.deepEqual(box, { x: 0, y: 0, width: 500, height: 400 });
     const size = await chat.page.evaluate(() => {
@@ -147,12 +137,6 @@ for (const path of ["/", "/?embed=1"]) {
     assert.deepEqual(size, [500, 400, "0px"]);
   });
 }
-
-test("embedded, the chat leaves its title to the frame's page", async (t) => {
-  const chat = await openChat(t, browser, { path: "/?embed=1", agent: { agent: "Concierge" } });
-  await chat.greeting.waitFor();
-  assert.equal(await chat.page.locator('[part="header"]').getByText("Concierge").isVisible(), false);
-});
 
 /** Shows an address of the server in a frame of another site. */
 async function openFramed(
