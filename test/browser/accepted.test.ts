@@ -7,7 +7,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { type Gate, gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { say, wait } from "../support/scripted-provider.ts";
-import { type ChatPage, type ChatPageOptions, openChat } from "./chat-page.ts";
+import { type ChatPage, type ChatPageOptions, contents, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -59,9 +59,6 @@ async function atOnce({ page }: ChatPage, code: () => unknown): Promise<void> {
   await page.evaluate(HERE);
   await page.evaluate(code);
 }
-
-const contents = ({ server }: ChatPage, turn: number) =>
-  server.model.asked[turn]?.messages.map(({ content }) => content);
 
 /** The second answer comes to its end. What the field has kept till then is sent, and answered. */
 async function goOn(chat: HeldChat, kept: string): Promise<void> {

@@ -151,6 +151,10 @@ export async function dropLargePdf(
   await messages.dispatchEvent("drop", { dataTransfer });
 }
 
+/** Texts of the conversation with which the model was asked for a turn. */
+export const contents = ({ server }: Pick<ChatPage, "server">, turn: number) =>
+  server.model.asked[turn]?.messages.map(({ content }) => content);
+
 /** Resolves when an answer is over: it can be copied then. */
 export const canCopy = (page: Page) =>
   page.locator('.answer-actions [part="copy"]').last().waitFor({ state: "attached" });

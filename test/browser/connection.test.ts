@@ -5,7 +5,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { call, hang, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
-import { type ChatPage, type ChatPageOptions, openChat, watchAddresses } from "./chat-page.ts";
+import { type ChatPage, type ChatPageOptions, contents, openChat, watchAddresses } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -22,9 +22,6 @@ async function openThrough(
   });
   return { ...chat, seen: watchAddresses(chat.page) };
 }
-
-const contents = ({ server }: ChatPage, turn: number) =>
-  server.model.asked[turn]?.messages.map(({ content }) => content);
 
 test("where WebSocket is blocked, the conversation goes over HTTP with thinking and tools, and Stop ends the model's request", async (t) => {
   const chat = await openThrough(t, "refuse", {

@@ -5,7 +5,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { fail, hang, say, type Turn, wait } from "../support/scripted-provider.ts";
-import { type ChatPage, hasPicture, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, contents, hasPicture, openChat, shown } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -43,8 +43,7 @@ test("the text field has the cursor; Enter sends, the button sends, white space 
   await chat.send.click();
   await chat.replies.getByText("Two.").waitFor();
   assert.equal(await chat.input.inputValue(), "");
-  const contents = chat.server.model.asked[1]?.messages.map(({ content }) => content);
-  assert.deepEqual(contents, ["First", "One.", "Second"]);
+  assert.deepEqual(contents(chat, 1), ["First", "One.", "Second"]);
 });
 
 test("before an answer has ended its text is on the screen, a double-click does not stop it, and the next message can be typed", async (t) => {
@@ -84,8 +83,7 @@ test("Stop keeps what was said, says so, ends the model's request, and the next 
   await chat.server.model.asked[0]?.aborted;
   assert.equal(await shown(chat.answer), "Partial");
   await chat.ask("And now?", "Still here.");
-  const contents = chat.server.model.asked[1]?.messages.map(({ content }) => content);
-  assert.deepEqual(contents, ["Long story", "Partial", "And now?"]);
+  assert.deepEqual(contents(chat, 1), ["Long story", "Partial", "And now?"]);
 });
 
 test("a failed answer keeps its text, says why, and Try again replaces it", async (t) => {
@@ -107,8 +105,7 @@ test("a failed answer keeps its text, says why, and Try again replaces it", asyn
   assert.equal(await chat.error.count(), 0);
   assert.equal(await chat.replies.count(), 1);
   assert.equal(await chat.questions.count(), 1);
-  const contents = chat.server.model.asked[1]?.messages.map(({ content }) => content);
-  assert.deepEqual(contents, ["Question"], "the question is not told twice");
+  assert.deepEqual(contents(chat, 1), ["Question"], "the question is not told twice");
 });
 
 test("New conversation ends a running answer and forgets everything that was said", async (t) => {
@@ -120,10 +117,7 @@ test("New conversation ends a running answer and forgets everything that was sai
   await chat.server.model.asked[0]?.aborted;
   assert.equal(await chat.page.getByText("Noted.").count(), 0);
   await chat.ask("Who am I?", "Fresh.");
-  assert.deepEqual(
-    chat.server.model.asked[1]?.messages.map(({ content }) => content),
-    ["Who am I?"],
-  );
+  assert.deepEqual(contents(chat, 1), ["Who am I?"]);
 });
 
 test("Shift+Enter makes a new line, which the field and the bubble show", async (t) => {

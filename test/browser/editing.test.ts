@@ -3,17 +3,13 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ApiError } from "../../server/protocol/errors.ts";
-import { launchBrowser, openPage } from "../support/browser.ts";
+import { launchBrowser } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { fail, say } from "../support/scripted-provider.ts";
-import { sitePage, startSite } from "../support/site.ts";
-import { startServer } from "../support/start-server.ts";
-import { type ChatPage, canCopy, chatIn, hasPicture, isFocused, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, canCopy, contents, hasPicture, isFocused, openChat, shown } from "./chat-page.ts";
+import { chatTag, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
-
-const contents = ({ server }: ChatPage, turn: number) =>
-  server.model.asked[turn]?.messages.map(({ content }) => content);
 
 const change = ({ questions }: ChatPage, number: number) =>
   questions.nth(number).getByRole("button", { name: "Change this message" });
@@ -183,16 +179,14 @@ test("the buttons of earlier messages come into sight when they are pointed at o
 });
 
 test("an answer is copied on a page without HTTPS, too, and the focus stays", async (t) => {
-  const server = await startServer(t, {
+  const chat = await visit(t, browser, {
     turns: [[say("**Bold**")]],
     env: { PARLEY_ALLOWED_ORIGINS: "*" },
+    body: chatTag(400),
+    from: "publicUrl",
   });
-  const html = `<agent-chat style="height: 400px"></agent-chat><script src="${server.url}/widget.js"></script>`;
-  const site = await startSite(t, { "/": sitePage(html) });
-  const { page } = await openPage(t, browser, {});
-  await page.goto(site.publicUrl);
+  const { page } = chat;
   assert.equal(await page.evaluate(() => window.isSecureContext), false);
-  const chat = chatIn(page);
   await chat.ask("Go", "Bold");
   await page.getByRole("button", { name: "Copy answer" }).click();
   const button = page.getByRole("button", { name: "Copied" });
@@ -203,20 +197,18 @@ test("an answer is copied on a page without HTTPS, too, and the focus stays", as
 });
 
 test("copying an answer asks nobody for its images", async (t) => {
-  const server = await startServer(t, {
+  const chat = await visit(t, browser, {
     turns: [[say("![A dot](https://images.example/dot.png)")]],
+    body: chatTag(400),
+    browser: { permissions: ["clipboard-write"] },
   });
-  const html = `<agent-chat style="height: 400px"></agent-chat><script src="${server.url}/widget.js"></script>`;
-  const site = await startSite(t, { "/": sitePage(html) });
-  const { page } = await openPage(t, browser, { permissions: ["clipboard-write"] });
+  const { page } = chat;
   let requests = 0;
   await page.route("https://images.example/**", (route) => {
     requests += 1;
     const headers = { "cache-control": "no-store" };
     return route.fulfill({ body: RED_PIXEL, contentType: "image/png", headers });
   });
-  await page.goto(site.url);
-  const chat = chatIn(page);
   await chat.say("Show me a dot");
   await page.getByRole("button", { name: /Load image/ }).click();
   await page.waitForFunction(() => {

@@ -4,11 +4,10 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import type { AgentChatFeedbackEvent } from "../../widget/element/public-types.ts";
-import { launchBrowser, openPage } from "../support/browser.ts";
+import { launchBrowser } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
-import { sitePage, startSite } from "../support/site.ts";
-import { startServer } from "../support/start-server.ts";
-import { chatIn, failOnComplaints, isFocused, openChat } from "./chat-page.ts";
+import { isFocused, openChat } from "./chat-page.ts";
+import { visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -19,18 +18,15 @@ const LISTENER = `<script>
 </script>`;
 
 test("thumbs tell the page what a person thinks and why, are taken back by a second press, and outlive a reload", async (t) => {
-  const server = await startServer(t, { turns: [[say("**One.**")], [say("Two.")]] });
-  const site = await startSite(t, {
-    "/": sitePage(`<script src="${server.url}/widget.js" data-feedback></script>`, LISTENER),
-  });
-  const { page, complaints } = await openPage(t, browser, {
+  const chat = await visit(t, browser, {
+    turns: [[say("**One.**")], [say("Two.")]],
+    script: "data-feedback",
+    head: LISTENER,
     // Low, so that the form has no room below the answer.
-    viewport: { width: 1280, height: 500 },
+    browser: { viewport: { width: 1280, height: 500 } },
   });
-  failOnComplaints(t, complaints);
-  await page.goto(site.url);
+  const { page } = chat;
   await page.getByRole("button", { name: "Open chat" }).click();
-  const chat = chatIn(page.locator("agent-chat"));
   await chat.ask("First", "One.");
   const up = page.getByRole("button", { name: "Good answer" });
   const down = page.getByRole("button", { name: "Bad answer" });

@@ -1,32 +1,14 @@
 import assert from "node:assert/strict";
-import { after, type TestContext, test } from "node:test";
-import type { Locator, Page } from "playwright-core";
+import { after, test } from "node:test";
+import type { Locator } from "playwright-core";
 import { launchBrowser, openPage } from "../support/browser.ts";
-import { hang, say, type Turn } from "../support/scripted-provider.ts";
-import { type SitePage, sitePage, startSite } from "../support/site.ts";
-import { startServer, type TestServer } from "../support/start-server.ts";
-import { type ChatElement, chatIn, failOnComplaints } from "./chat-page.ts";
+import { hang, say } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { startServer } from "../support/start-server.ts";
+import { contents, failOnComplaints } from "./chat-page.ts";
+import { button, chatTag, type Visit, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
-
-interface Visit extends ChatElement {
-  page: Page;
-  server: TestServer;
-}
-
-/** Opens a page of another site, made for the server's address. */
-async function visit(t: TestContext, make: (server: string) => SitePage, turns: readonly Turn[] = []): Promise<Visit> {
-  const server = await startServer(t, { turns });
-  const site = await startSite(t, { "/": make(server.url) });
-  const { page, complaints } = await openPage(t, browser);
-  failOnComplaints(t, complaints);
-  await page.goto(site.url);
-  return { page, server, ...chatIn(page.locator("agent-chat")) };
-}
-
-const script = (server: string) => `<script src="${server}/widget.js"></script>`;
-const withScript = (server: string) => sitePage(script(server));
-const launcher = (page: Page) => page.locator('[part="launcher"]');
 
 /** Escape that takes back an input method's text leaves the panel open. */
 async function assertCompositionHoldsEscape({ page, input }: Visit): Promise<void> {
@@ -39,14 +21,14 @@ async function assertCompositionHoldsEscape({ page, input }: Visit): Promise<voi
   await device.send("Input.imeSetComposition", { text: "", selectionStart: 0, selectionEnd: 0 });
   // Safari sends the key after the composition has ended, with the code 229.
   await device.send("Input.dispatchKeyEvent", { ...key, windowsVirtualKeyCode: 229 });
-  assert.equal(await launcher(page).getAttribute("aria-expanded"), "true");
+  assert.equal(await button(page).getAttribute("aria-expanded"), "true");
   await input.press("Escape");
   await page.locator('[part="launcher"][aria-expanded="false"]').waitFor();
 }
 
 test("Escape first stops an answer and only then closes the panel, which loses nothing: text, draft and state are there again", async (t) => {
-  const chat = await visit(t, withScript, [[say("Partial"), hang], [say("Two.")]]);
-  await launcher(chat.page).click();
+  const chat = await visit(t, browser, { turns: [[say("Partial"), hang], [say("Two.")]] });
+  await button(chat.page).click();
   await chat.say("First");
   await chat.replies.getByText("Partial").waitFor();
   await chat.page.keyboard.press("Escape");
@@ -55,13 +37,12 @@ test("Escape first stops an answer and only then closes the panel, which loses n
   await chat.input.fill("Second");
   await chat.page.keyboard.press("Escape");
   await chat.input.waitFor({ state: "hidden" });
-  await launcher(chat.page).click();
+  await button(chat.page).click();
   assert.equal(await chat.input.inputValue(), "Second");
   await chat.input.press("Enter");
   await chat.replies.getByText("Two.").waitFor();
   assert.equal(await chat.replies.count(), 2);
-  const contents = chat.server.model.asked[1]?.messages.map(({ content }) => content);
-  assert.deepEqual(contents, ["First", "Partial", "Second"]);
+  assert.deepEqual(contents(chat, 1), ["First", "Partial", "Second"]);
   await assertCompositionHoldsEscape(chat);
 });
 
@@ -76,9 +57,7 @@ test("what is typed is no shortcut of the page, which still hears of Ctrl, Tab a
       });
     }
   </script>`;
-  const { page, input } = await visit(t, (server) =>
-    sitePage(`<agent-chat style="height: 400px"></agent-chat>${script(server)}`, shortcuts),
-  );
+  const { page, input } = await visit(t, browser, { body: chatTag(400), head: shortcuts });
   await input.focus();
   await page.keyboard.type("yes/no");
   assert.equal(await input.inputValue(), "yes/no");
@@ -91,28 +70,29 @@ test("what is typed into a field that the page has put into a slot is the page's
     window.heard = [];
     for (const type of ["keydown", "keypress", "keyup"]) document.addEventListener(type, () => heard.push(type));
   </script>`;
-  const { page } = await visit(t, (server) =>
-    sitePage(`<agent-chat><input slot="before-composer" aria-label="Order"></agent-chat>${script(server)}`, listening),
-  );
+  const field = '<input slot="before-composer" aria-label="Order">';
+  const { page } = await visit(t, browser, { body: chatTag(400, "", field), head: listening });
   await page.getByLabel("Order").press("1");
   assert.deepEqual(await page.evaluate("heard"), ["keydown", "keypress", "keyup"]);
 });
 
 test("a script that is added later, without a place of its own, works as well", async (t) => {
-  const { page, server } = await visit(t, () => sitePage(""));
+  const server = await startServer(t);
+  const site = await startSite(t, { "/": sitePage("") });
+  const { page, complaints } = await openPage(t, browser);
+  failOnComplaints(t, complaints);
+  await page.goto(site.url);
   await page.evaluate((src) => {
     const late = document.createElement("script");
     late.src = src;
     document.head.append(late);
   }, `${server.url}/widget.js`);
-  await launcher(page).waitFor();
+  await button(page).waitFor();
 });
 
 test("what a page puts into the slots stands before the agent's name, after the buttons and above the composer", async (t) => {
   const content = `<b slot="header-start">First</b><b slot="header-end">Last</b><b slot="before-composer">Above</b>`;
-  const { page, input } = await visit(t, (url) =>
-    sitePage(`<agent-chat style="height: 400px">${content}</agent-chat>${script(url)}`),
-  );
+  const { page, input } = await visit(t, browser, { body: chatTag(400, "", content) });
   await input.waitFor();
   assert.equal(
     await page.locator("agent-chat-launcher").count(),

@@ -13,6 +13,7 @@ import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { define, echo } from "../support/test-tools.ts";
 import { chatIn, failOnComplaints, isFocused } from "./chat-page.ts";
+import { chatTag, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -102,23 +103,14 @@ test("a key that is being typed stays, with the focus in its field", async (t) =
   await page.getByPlaceholder(/^Écrire à/).waitFor();
 });
 
-/** A page with a German chat and a French one, which is not opened yet. */
-async function twoChats(t: TestContext, answer: string) {
-  const server = await startServer(t, { turns: [[say(answer)], [say(answer)]] });
-  const chats = ["de", "fr"].map(
-    (lang) => `<agent-chat id="${lang}" lang="${lang}" style="height: 340px"></agent-chat>`,
-  );
-  const site = await startSite(t, {
-    "/": sitePage(`<script src="${server.url}/widget.js"></script>${chats.join("")}`),
-  });
-  const { page, complaints } = await openPage(t, browser);
-  failOnComplaints(t, complaints, /ERR_FAILED/);
-  return { page, url: site.url, of: (id: string) => page.locator(`#${id}`) };
-}
-
 test("of two chats in one page each speaks its own language, whichever is drawn meanwhile: in code, presses, files and exports", async (t) => {
-  const { page, url, of } = await twoChats(t, "```js\nx();\n```\n\n|A|\n|-|\n|1|\n\n![](https://images.example/a.png)");
-  await page.goto(url);
+  const answer = "```js\nx();\n```\n\n|A|\n|-|\n|1|\n\n![](https://images.example/a.png)";
+  const { page } = await visit(t, browser, {
+    turns: [[say(answer)], [say(answer)]],
+    body: ["de", "fr"].map((lang) => chatTag(340, `id="${lang}" lang="${lang}"`)).join(""),
+    expectedComplaints: /ERR_FAILED/,
+  });
+  const of = (id: string) => page.locator(`#${id}`);
   await of("de").getByPlaceholder("Nachricht an").waitFor();
   await of("fr").getByPlaceholder("Écrire à").waitFor();
   const tools = gate();

@@ -1,11 +1,10 @@
-/** A site with the script tag, and so with the button in its corner, in a real browser. */
+/** A site with the script tag in a real browser: with the button in its corner, or with chats that it has placed itself. */
 
 import type { TestContext } from "node:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openPage } from "../support/browser.ts";
-import { sitePage, startSite } from "../support/site.ts";
-import type { ServerOptions } from "../support/start-server.ts";
-import { startServer } from "../support/start-server.ts";
+import { type Site, sitePage, startSite } from "../support/site.ts";
+import { type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
 import { type ChatElement, chatIn, failOnComplaints } from "./chat-page.ts";
 
 export const PHONE: BrowserContextOptions = {
@@ -15,6 +14,8 @@ export const PHONE: BrowserContextOptions = {
 
 export interface Visit extends ChatElement {
   page: Page;
+  server: TestServer;
+  site: Site;
   complaints: string[];
 }
 
@@ -27,7 +28,14 @@ export interface VisitOptions extends ServerOptions {
   head?: string;
   html?: string;
   browser?: BrowserContextOptions;
+  /** Under which of its names the site is opened. */
+  from?: keyof Site;
+  expectedComplaints?: RegExp;
 }
+
+/** The tag of a chat in the page, before the script. */
+export const chatTag = (height: number, attributes = "", inside = "") =>
+  `<agent-chat style="display: block; height: ${height}px" ${attributes}>${inside}</agent-chat>`;
 
 /** Opens the site's page; `/next` is another one with the same content. */
 export async function visit(t: TestContext, browser: Browser, options: VisitOptions = {}): Promise<Visit> {
@@ -38,6 +46,8 @@ export async function visit(t: TestContext, browser: Browser, options: VisitOpti
     head = "",
     html: attributes = "",
     browser: context,
+    from = "url",
+    expectedComplaints,
     ...rest
   } = options;
   const server = await startServer(t, { turns: [], ...rest });
@@ -48,9 +58,9 @@ export async function visit(t: TestContext, browser: Browser, options: VisitOpti
     reducedMotion: "reduce",
     ...context,
   });
-  failOnComplaints(t, complaints);
-  await page.goto(site.url);
-  return { page, complaints, ...chatIn(page.locator("agent-chat")) };
+  failOnComplaints(t, complaints, expectedComplaints);
+  await page.goto(site[from]);
+  return { page, server, site, complaints, ...chatIn(page.locator("agent-chat")) };
 }
 
 export const button = (page: Page) => page.locator('[part="launcher"]');

@@ -7,13 +7,11 @@ import { gate } from "../support/deadline.ts";
 import { say, wait } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { type ChatPage, chatIn, openChat, watchAddresses } from "./chat-page.ts";
+import { type ChatPage, chatIn, contents, openChat, watchAddresses } from "./chat-page.ts";
 import { goBack, holdKept, kept, leave } from "./kept.ts";
+import { chatTag, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
-
-const contents = ({ server }: ChatPage, turn: number) =>
-  server.model.asked[turn]?.messages.map(({ content }) => content);
 
 /** Has the site's own script do something with the element before anything else has happened. */
 const atOnce = ({ page }: ChatPage, code: string) =>
@@ -160,13 +158,9 @@ test("another key while an answer comes does not interrupt it, and is the one of
 
 test("another server while a message is changed leaves that server's conversation alone", async (t) => {
   const env = { PARLEY_ALLOWED_ORIGINS: "*" };
-  const one = await startServer(t, { env, turns: [[say("One.")]] });
+  const chat = await visit(t, browser, { env, turns: [[say("One.")]], body: chatTag(500) });
+  const { page } = chat;
   const two = await startServer(t, { env, turns: [[say("Two.")]] });
-  const html = sitePage(`<agent-chat style="height: 500px"></agent-chat><script src="${one.url}/widget.js"></script>`);
-  const site = await startSite(t, { "/": html });
-  const { page } = await openPage(t, browser);
-  await page.goto(site.url);
-  const chat = chatIn(page.locator("agent-chat"));
   await chat.ask("To one", "One.");
   const element = page.locator("agent-chat");
   await element.evaluate((it, url) => it.setAttribute("server", url), two.url);

@@ -4,12 +4,10 @@ import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
-import { launchBrowser, openPage } from "../support/browser.ts";
+import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say, type Turn, wait } from "../support/scripted-provider.ts";
-import { sitePage, startSite } from "../support/site.ts";
-import { startServer } from "../support/start-server.ts";
-import { chatIn, failOnComplaints } from "./chat-page.ts";
+import { chatTag, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -17,15 +15,9 @@ async function openSite(t: TestContext, turns: Turn[], inside = "", attributes =
   const agent = {
     chat: { suggestions: ["What can you do?"], disclaimer: "The agent may be wrong." },
   };
-  const server = await startServer(t, { turns, agent });
-  const html = `<agent-chat style="display: block; height: 600px" ${attributes}>${inside}</agent-chat><script src="${server.url}/widget.js"></script>`;
-  const site = await startSite(t, { "/": sitePage(html) });
-  const { page, complaints } = await openPage(t, browser, {});
-  failOnComplaints(t, complaints);
-  await page.goto(site.url);
-  const chat = chatIn(page);
-  await page.locator('[part="suggestion"]').waitFor();
-  return { page, server, ...chat };
+  const chat = await visit(t, browser, { turns, agent, body: chatTag(600, attributes, inside) });
+  await chat.page.locator('[part="suggestion"]').waitFor();
+  return chat;
 }
 
 /** Top and bottom of something on the screen. */

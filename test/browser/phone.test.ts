@@ -8,7 +8,8 @@ import { call, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
-import { chatIn, failOnComplaints, openChat } from "./chat-page.ts";
+import { chatIn, openChat } from "./chat-page.ts";
+import { visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -149,16 +150,13 @@ test("page and panel keep clear of a phone's notch and bar, and a chat inside of
 });
 
 test("on a phone the widget's panel fills the screen and closes by its own button", async (t) => {
-  const server = await startServer(t, { turns: [[say(WIDE)]] });
-  const site = await startSite(t, {
-    "/": sitePage(`<script src="${server.url}/widget.js"></script>`),
+  const chat = await visit(t, browser, {
+    turns: [[say(WIDE)]],
+    browser: { ...phone(390, 844), reducedMotion: "no-preference" },
   });
-  const { page, complaints } = await openPage(t, browser, phone(390, 844));
-  failOnComplaints(t, complaints);
-  await page.goto(site.url);
+  const { page } = chat;
   await page.getByRole("button", { name: "Open chat" }).tap();
   const panel = page.getByRole("dialog", { name: "Chat" });
-  const chat = chatIn(page.locator("agent-chat"));
   await chat.say("Wide");
   await chat.replies.getByText("some cell").first().waitFor();
   await chat.send.waitFor();

@@ -8,7 +8,7 @@ import { gate } from "../support/deadline.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
-import { type ChatPage, canCopy, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, canCopy, contents, openChat, shown } from "./chat-page.ts";
 import { changeKept, kept } from "./kept.ts";
 
 const browser = await launchBrowser({ after });
@@ -45,8 +45,7 @@ test("after a reload everything is there as it was, nothing is spoken, and the c
     "",
   );
   await chat.ask("Really?", "Yes.");
-  const contents = chat.server.model.asked[2]?.messages.map(({ content }) => content);
-  assert.deepEqual(contents?.filter(Boolean), ["Ping", "ping", "**Pong.**", "Really?"]);
+  assert.deepEqual(contents(chat, 2)?.filter(Boolean), ["Ping", "ping", "**Pong.**", "Really?"]);
 });
 
 test("a reload after any event of an answer changes nothing of it, and the agent is asked no more often", async (t) => {

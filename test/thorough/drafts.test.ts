@@ -3,16 +3,13 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { AgentChat } from "../../widget/element/public-types.ts";
-import { type ChatPage, openChat } from "../browser/chat-page.ts";
+import { type ChatPage, contents, openChat } from "../browser/chat-page.ts";
 import { goBack, holdKept, kept, leave } from "../browser/kept.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { say, wait } from "../support/scripted-provider.ts";
 
 const browser = await launchBrowser({ after });
-
-const contents = ({ server }: ChatPage, turn: number) =>
-  server.model.asked[turn]?.messages.map(({ content }) => content);
 
 /** Presses Enter twice, each time behind a text, before the browser draws again. */
 const sendTwo = ({ input }: ChatPage, first: string, second: string) =>

@@ -2,20 +2,13 @@ import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
-import {
-  type ChatElement,
-  type ChatPageOptions,
-  chatIn,
-  failOnComplaints,
-  openChat,
-  openRows,
-} from "../browser/chat-page.ts";
+import { type ChatElement, type ChatPageOptions, openChat, openRows } from "../browser/chat-page.ts";
 import { watchIncidents } from "../browser/incidents.ts";
+import { chatTag, visit } from "../browser/launcher-page.ts";
 import { HEAVY_ANSWERS, HOSTILE_ANSWERS, type HostileAnswer } from "../fixtures/hostile-answers.ts";
-import { launchBrowser, openPage } from "../support/browser.ts";
+import { launchBrowser } from "../support/browser.ts";
 import { call, fail, type Step, say, think } from "../support/scripted-provider.ts";
-import { sitePage, startSite } from "../support/site.ts";
-import { startServer } from "../support/start-server.ts";
+import type { ServerOptions } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
@@ -47,17 +40,10 @@ async function openWatched(t: TestContext, options: ChatPageOptions): Promise<Wa
 }
 
 /** The element on a site without any policy, where what slips through does its work. */
-async function openUnprotected(t: TestContext, options: ChatPageOptions): Promise<Watched> {
-  const server = await startServer(t, options);
-  const site = await startSite(t, {
-    "/": sitePage(`<agent-chat style="height: 500px"></agent-chat><script src="${server.url}/widget.js"></script>`),
-  });
-  const { page, complaints } = await openPage(t, browser);
-  failOnComplaints(t, complaints);
-  await page.goto(site.url);
-  const hosts = [server.url, site.url].map((url) => new URL(url).host);
-  const incidents = await watchIncidents(page, hosts);
-  return { page, incidents, ...chatIn(page.locator("agent-chat")) };
+async function openUnprotected(t: TestContext, options: ServerOptions): Promise<Watched> {
+  const chat = await visit(t, browser, { ...options, body: chatTag(500) });
+  const hosts = [chat.server.url, chat.site.url].map((url) => new URL(url).host);
+  return { ...chat, incidents: await watchIncidents(chat.page, hosts) };
 }
 
 /** What stands in a place, mostly the transcript, and must not: elements, handlers, addresses. */

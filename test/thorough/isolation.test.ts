@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
-import { chatIn, failOnComplaints } from "../browser/chat-page.ts";
+import { chatIn } from "../browser/chat-page.ts";
+import { type VisitOptions, visit } from "../browser/launcher-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
-import { startServer } from "../support/start-server.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -54,16 +54,8 @@ async function looksOf(page: Page, selector: string): Promise<string[]> {
   });
 }
 
-async function openSite(t: TestContext, make: (server: string) => string): Promise<Page> {
-  const server = await startServer(t, { turns: [[say("# Title\n\n**Hello** `there`.")]] });
-  const site = await startSite(t, { "/": make(server.url) });
-  const { page, complaints } = await openPage(t, browser, { reducedMotion: "reduce" });
-  failOnComplaints(t, complaints);
-  await page.goto(site.url);
-  return page;
-}
-
-const script = (server: string) => `<script src="${server}/widget.js"></script>`;
+const open = async (t: TestContext, options: VisitOptions = {}): Promise<Page> =>
+  (await visit(t, browser, { turns: [[say("# Title\n\n**Hello** `there`.")]], ...options })).page;
 
 async function openPanel(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Open chat" }).click();
@@ -74,8 +66,8 @@ async function openPanel(page: Page): Promise<void> {
 }
 
 test("a site's styles change nothing in the launcher and its panel", async (t) => {
-  const plain = await openSite(t, (server) => sitePage(script(server)));
-  const hostile = await openSite(t, (server) => sitePage(script(server), HOSTILE_CSS));
+  const plain = await open(t);
+  const hostile = await open(t, { head: HOSTILE_CSS });
   await openPanel(plain);
   await openPanel(hostile);
   const expected = await looksOf(plain, "agent-chat-launcher");
@@ -84,8 +76,10 @@ test("a site's styles change nothing in the launcher and its panel", async (t) =
 });
 
 test("the widget changes nothing in its site, open or closed", async (t) => {
-  const without = await openSite(t, () => sitePage(""));
-  const page = await openSite(t, (server) => sitePage(script(server)));
+  const site = await startSite(t, { "/": sitePage("") });
+  const { page: without } = await openPage(t, browser);
+  await without.goto(site.url);
+  const page = await open(t);
   const expected = [await looksOf(without, "main > h1"), await looksOf(without, "main > p")];
   await page.locator('[part="launcher"]').waitFor();
   assert.deepEqual([await looksOf(page, "main > h1"), await looksOf(page, "main > p")], expected);
@@ -101,7 +95,7 @@ test("the widget changes nothing in its site, open or closed", async (t) => {
 });
 
 test("the launcher shifts nothing and makes the page no longer", async (t) => {
-  const page = await openSite(t, (server) => sitePage(`${"<p>Text of the site.</p>".repeat(80)}${script(server)}`));
+  const page = await open(t, { body: "<p>Text of the site.</p>".repeat(80) });
   await page.locator('[part="launcher"]').waitFor();
   const size = () =>
     page.evaluate(() => {
@@ -130,14 +124,13 @@ test("the launcher shifts nothing and makes the page no longer", async (t) => {
 });
 
 test("a site's styles reach nothing inside a hand-placed chat, by rule or by inheritance", async (t) => {
-  const place = (server: string) =>
-    `<div style="all: initial; display: block; height: 400px"><agent-chat></agent-chat></div>${script(server)}`;
+  const body = '<div style="all: initial; display: block; height: 400px"><agent-chat></agent-chat></div>';
   const css = `<style>
     * { color: red; font: italic 40px/3 fantasy; letter-spacing: 1em; text-transform: uppercase; white-space: nowrap; text-align: right; text-shadow: 0 0 9px red }
     button, textarea, p, h1, code, div > div, .message { color: red; font-size: 40px; background: lime }
   </style>`;
-  const plain = await openSite(t, (server) => sitePage(place(server)));
-  const hostile = await openSite(t, (server) => sitePage(place(server), css));
+  const plain = await open(t, { body });
+  const hostile = await open(t, { body, head: css });
   for (const page of [plain, hostile]) {
     const chat = chatIn(page);
     await chat.say("Hi");

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Frame, Locator } from "playwright-core";
 import { type ChatPage, chatIn, failOnComplaints, openChat } from "../browser/chat-page.ts";
+import { chatTag, visit } from "../browser/launcher-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
@@ -11,8 +12,8 @@ const browser = await launchBrowser({ after });
 
 const LIGHT = "rgb(255, 255, 255)";
 
-const background = (chat: ChatPage) =>
-  chat.page.locator("agent-chat").evaluate((element) => getComputedStyle(element).backgroundColor);
+const background = ({ page }: Pick<ChatPage, "page">) =>
+  page.locator("agent-chat").evaluate((element) => getComputedStyle(element).backgroundColor);
 
 test("the page and the browser's bars follow the system's theme until one is chosen, which outlives a reload and the system's", async (t) => {
   const chat = await openChat(t, browser, { browser: { colorScheme: "dark" } });
@@ -45,23 +46,14 @@ test("the page and the browser's bars follow the system's theme until one is cho
 });
 
 test("on another site it follows the site's color-scheme, live and without motion, until the site names a theme", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const site = await startSite(t, {
-    "/": sitePage(
-      `<script src="${server.url}/widget.js"></script><agent-chat style="height: 400px"></agent-chat>`,
-      "<style>.dark { color-scheme: dark } .both { color-scheme: light dark }</style>",
-    ),
+  const { page, complaints } = await visit(t, browser, {
+    body: chatTag(400),
+    head: "<style>.dark { color-scheme: dark } .both { color-scheme: light dark }</style>",
+    browser: { colorScheme: "dark" },
   });
-  const { page, complaints } = await openPage(t, browser, {
-    colorScheme: "dark",
-    reducedMotion: "reduce",
-  });
-  failOnComplaints(t, complaints);
-  await page.goto(site.url);
-  const chat = { page, ...chatIn(page) } as ChatPage;
   const toggle = (to: string) => page.getByRole("button", { name: `Switch to ${to} theme` });
   await toggle("dark").waitFor();
-  assert.equal(await background(chat), LIGHT, "a site that names no scheme is light");
+  assert.equal(await background({ page }), LIGHT, "a site that names no scheme is light");
   for (const [name, next] of [
     ["dark", "light"],
     ["", "dark"],
@@ -71,7 +63,7 @@ test("on another site it follows the site's color-scheme, live and without motio
       document.documentElement.className = it;
     }, name);
     await toggle(next).waitFor();
-    assert.equal((await background(chat)) === LIGHT, next === "dark");
+    assert.equal((await background({ page })) === LIGHT, next === "dark");
   }
   const element = page.locator("agent-chat");
   await element.evaluate((it) => it.setAttribute("theme", "light"));
