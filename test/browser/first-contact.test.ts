@@ -70,7 +70,19 @@ test("where the server does not allow the site, visitors read one sentence and t
     `<agent-chat>: the Parley server at ${server.url}/ does not allow pages of ${site.publicUrl}. ` +
       `In its .env set PARLEY_ALLOWED_ORIGINS=${site.publicUrl} and restart it.`,
   ]);
-  assert.equal(asked, 1);
+  assert.equal(asked, 2);
+});
+
+test("a network that fails for a moment is not taken for a server that refuses the site", async (t) => {
+  const server = await startServer(t, { turns: [], env: { PARLEY_WIDGET_KEY: "w-1" } });
+  const site = await startSite(t, {
+    "/": sitePage(`<script src="${server.url}/widget.js"></script><agent-chat></agent-chat>`),
+  });
+  const { page, complaints } = await openPage(t, browser);
+  await page.route("**/api/info", (route) => route.abort("internetdisconnected"), { times: 1 });
+  await page.goto(site.url);
+  await chatIn(page).keyField.waitFor();
+  assert.deepEqual(ours(complaints), []);
 });
 
 test("where the server is none of ours, the console says so, and no reference leads to a log", async (t) => {

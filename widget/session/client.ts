@@ -180,8 +180,11 @@ export class Client {
     }
   }
 
-  /** Why the server has not described its agent. The console says what the site's owner can do. */
-  async #explain(error: unknown, signal: AbortSignal): Promise<"unreachable" | "refused"> {
+  /**
+   * Why the server has not described its agent; or the description, if it has it by now. The console says what the
+   * site's owner can do.
+   */
+  async #explain(error: unknown, signal: AbortSignal): Promise<AgentInfo | "unreachable" | "refused"> {
     const { href, origin } = this.server;
     const page = location.origin;
     if (error instanceof NotParleyError) {
@@ -190,6 +193,9 @@ export class Client {
       // Scripts learn nothing of an answer that their page may not read. A socket of ours says why it is refused.
       const refusal = await this.#transport.checkSocket().catch(() => undefined);
       if (refusal && /^(unauthorized|forbidden)$/.test(refusal.code)) {
+        // Without a key every page is refused, also where the network had only failed for a moment.
+        const info = await fetchAgentInfo(this.server, signal).catch(() => undefined);
+        if (info) return info;
         this.#hint(
           `the Parley server at ${href} does not allow pages of ${page}. In its .env set PARLEY_ALLOWED_ORIGINS=${page} and restart it.`,
         );
@@ -208,7 +214,7 @@ export class Client {
     return "unreachable";
   }
 
-  /** Tells the site's owner once what to do. */
+  /** Says to the site's owner once what to do. */
   #hint(text: string): void {
     if (!this.#hints.has(text)) console.warn(`<agent-chat>: ${text}`);
     this.#hints.add(text);
