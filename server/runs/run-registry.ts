@@ -84,6 +84,18 @@ export class RunRegistry {
     const known = name === undefined ? undefined : await store.find(key);
     if (known !== undefined) return join(known, options);
     this.refuseWhenDraining();
+    // A shutdown waits for a run also while its name is being claimed.
+    this.#inFlight.enter();
+    try {
+      return await this.#claimAndBegin(id, key, caller, options);
+    } finally {
+      this.#inFlight.leave();
+    }
+  }
+
+  async #claimAndBegin(id: string, key: string, caller: Caller, options: StartOptions): Promise<StartedRun> {
+    const { name } = options;
+    const { store } = this.#parts;
     const run = this.#createRun(id, key, options);
     const owner = await store.claim(key, run, name !== undefined);
     if (owner !== run) return join(owner, options);

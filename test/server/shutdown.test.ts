@@ -2,6 +2,14 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import type { AgentRuntime } from "../../server/agent/run-agent.ts";
+import { readSettings } from "../../server/config/settings.ts";
+import { MemoryBudget } from "../../server/limits/memory-budget.ts";
+import type { MessageLimits } from "../../server/limits/message-limits.ts";
+import { ApiError } from "../../server/protocol/errors.ts";
+import { RunRegistry } from "../../server/runs/run-registry.ts";
+import { createMemoryRunStore } from "../../server/runs/run-store.ts";
 import { post, readEventStream, send } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { chatRequest, connectRaw, upgrade } from "../support/raw-connection.ts";
@@ -132,4 +140,42 @@ test("a socket that does not answer the close frame is cut after two seconds", a
 test("an address that is taken is an error of listen", async (t) => {
   const { port } = await startServer(t, { turns: [] });
   await assert.rejects(startServer({ after() {} }, { turns: [], port }), { code: "EADDRINUSE" });
+});
+
+test("a message whose name is still being claimed when the server stops is waited for", async () => {
+  const claimed = gate();
+  const refused = new ApiError("overloaded", "Full.");
+  const store = createMemoryRunStore();
+  const runs = new RunRegistry({
+    runtime: {} as AgentRuntime,
+    settings: readSettings({}),
+    // As in Redis, which is asked over the network.
+    store: { ...store, claim: (...claim) => claimed.opened.then(() => store.claim(...claim)) },
+    limits: { admitRun: () => Promise.reject(refused) } as unknown as MessageLimits,
+    observeRun: () => assert.fail("the run was refused"),
+    onQueue: () => {},
+  });
+  const starting = runs.start(
+    { keyKind: "none", keyId: "", address: "" },
+    {
+      request: { message: "Hi", attachments: [], state: {} },
+      name: undefined,
+      digest: "",
+      transport: "sse",
+      requestId: "",
+      trace: {},
+      memory: new MemoryBudget(1).openMessage(),
+    },
+  );
+  let isDrained = false;
+  const draining = runs.drain(10_000).then(() => {
+    isDrained = true;
+  });
+  await setImmediate();
+  assert.equal(isDrained, false);
+  claimed.open();
+  const { run, reader } = await starting;
+  await assert.rejects(run.started, refused);
+  reader.close();
+  await draining;
 });
