@@ -1,24 +1,21 @@
 /** What clients see when a server, Redis, or the way between them fails: every event once and in order, or one error. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import type { NumberedEvent } from "../../server/protocol/events.ts";
 import { post } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";
-import { NO_REDIS, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { type RedisServer, startTwo, testWithRedis } from "../support/redis-server.ts";
 import { startRelay } from "../support/relay.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import { say, wait } from "../support/scripted-provider.ts";
-import { type Cleanup, type ServerOptions, startServer } from "../support/start-server.ts";
+import { type Cleanup, startServer } from "../support/start-server.ts";
 
 /** Two servers that share a Redis. The model of the first says one word and waits for the gate. */
-async function startTwo(t: Cleanup, redis: RedisServer, options: ServerOptions = {}) {
+async function startHeld(t: Cleanup, redis: RedisServer) {
   const held = gate();
   const turns = [[say("One"), wait(held.opened), say(" two"), say(" three.")]];
-  const env = { ...options.env, PARLEY_REDIS_URL: redis.url };
-  const [owner, other] = await Promise.all([1, 2].map(() => startServer(t, { turns, ...options, env })));
-  assert.ok(owner && other);
+  const [owner, other] = await startTwo(t, redis, { turns });
   return { owner, other, held };
 }
 
@@ -30,10 +27,7 @@ async function logged(server: { log: readonly string[] }, pattern: RegExp): Prom
   while (!server.log.some((record) => pattern.test(record))) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-test("a server that is killed: its reader elsewhere gets what was said, and one error that may be retried", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("a reader elsewhere of a killed server gets what was said and one error to retry", async (t, redis) => {
   const env = { PARLEY_REDIS_URL: redis.url };
   const owner = await start(t, [], { env });
   const other = await startServer(t, { turns: [], env });
@@ -52,24 +46,21 @@ test("a server that is killed: its reader elsewhere gets what was said, and one 
   assert.deepEqual(last?.type === "error" && [last.code, last.retryable], ["run_lost", true]);
 });
 
-test("slots that a killed server held become free", { skip: NO_REDIS, timeout: 60_000 }, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("slots that a killed server held become free", async (t, redis) => {
   const env = { PARLEY_REDIS_URL: redis.url, PARLEY_MAX_RUNS: "1", PARLEY_QUEUE_SECONDS: "40" };
   const owner = await start(t, [], { env });
   const other = await startServer(t, { turns: [[say("Mine.")]], env });
   const first = await openLine.sse(t, owner, { message: "Answer slowly", run: newRun() });
   await first.next();
   owner.command.kill("SIGKILL");
-  const headers = { "content-type": "application/json" };
-  const body = JSON.stringify({ message: "Hi", stream: false });
-  assert.equal((await fetch(`${other.url}/api/chat`, { method: "POST", headers, body })).status, 200);
+  assert.equal(
+    (await post(other, { message: "Hi", stream: false }, { signal: AbortSignal.timeout(60_000) })).status,
+    200,
+  );
 });
 
-test("Redis is killed in the middle of an answer: its own reader notices nothing, and chat goes on", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const redis = await startRedis(t);
-  const { owner, other, held } = await startTwo(t, redis);
+testWithRedis("Redis is killed in an answer: its own reader notices nothing, chat goes on", async (t, redis) => {
+  const { owner, other, held } = await startHeld(t, redis);
   const run = newRun();
   const first = await openLine.sse(t, owner, { message: "Hi", run });
   const events = [await first.next()];
@@ -84,11 +75,8 @@ test("Redis is killed in the middle of an answer: its own reader notices nothing
   assert.match(await (await fetch(`${owner.url}/metrics`)).text(), /^parley_redis_up 0$/m);
 });
 
-test("Redis is killed and started again, empty: what it lost is told of by a code, and new runs are shared again", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const redis = await startRedis(t);
-  const { owner, other, held } = await startTwo(t, redis);
+testWithRedis("Redis is killed and started again, empty: runs that go on are shared again", async (t, redis) => {
+  const { owner, other, held } = await startHeld(t, redis);
   const run = newRun();
   const first = await openLine.sse(t, owner, { message: "Hi", run });
   await first.next();
@@ -103,9 +91,8 @@ test("Redis is killed and started again, empty: what it lost is told of by a cod
   assert.deepEqual(texts(await first.rest()), [" two", " three.", "One two three."]);
 });
 
-test("a frozen Redis holds up no answer for longer than its time limit", { skip: NO_REDIS }, async (t) => {
-  const redis = await startRedis(t);
-  const { owner, held } = await startTwo(t, redis);
+testWithRedis("a frozen Redis holds up no answer for longer than its time limit", async (t, redis) => {
+  const { owner, held } = await startHeld(t, redis);
   held.open();
   redis.freeze();
   t.after(() => redis.thaw());
@@ -115,22 +102,7 @@ test("a frozen Redis holds up no answer for longer than its time limit", { skip:
   assert.ok(performance.now() - startedAt < 5000);
 });
 
-test("a Redis whose memory is full: chat goes on, and the log says that Redis cannot be used", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const redis = await startRedis(t);
-  const { owner, held } = await startTwo(t, redis);
-  held.open();
-  await redis.command("CONFIG", "SET", "maxmemory", "1");
-  const events = await (await openLine.sse(t, owner, { message: "Hi", run: newRun() })).rest();
-  assert.deepEqual(texts(events), ["One", " two", " three.", "One two three."]);
-  await logged(owner, /Redis is away/);
-});
-
-test("a server that is cut off from Redis answers its own clients; readers elsewhere get one error, and it shares again later", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("cut off from Redis: own clients are answered, readers elsewhere get one error", async (t, redis) => {
   const way = await startRelay(t, redis.port);
   const held = gate();
   const turns = [[say("One"), wait(held.opened), say(" two.")], [say("Again.")]];
@@ -156,8 +128,7 @@ test("a server that is cut off from Redis answers its own clients; readers elsew
   ]);
 });
 
-test("processes with another secret share nothing, although their Redis is the same", { skip: NO_REDIS }, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("processes with another secret share nothing, although their Redis is the same", async (t, redis) => {
   const secret = (value: string) => ({ env: { PARLEY_REDIS_URL: redis.url, PARLEY_STATE_SECRET: value } });
   const one = await startServer(t, { turns: [[say("A")]], ...secret("the-secret-of-the-first-kind") });
   const other = await startServer(t, { turns: [], ...secret("the-secret-of-another-kind-") });
@@ -166,9 +137,8 @@ test("processes with another secret share nothing, although their Redis is the s
   assert.equal((await fetch(`${other.url}/api/chat/runs/${run}`)).status, 404);
 });
 
-test("a server that stops by a signal leaves its ended runs readable elsewhere", { skip: NO_REDIS }, async (t) => {
-  const redis = await startRedis(t);
-  const { owner, other, held } = await startTwo(t, redis);
+testWithRedis("a server that stops by a signal leaves its ended runs readable elsewhere", async (t, redis) => {
+  const { owner, other, held } = await startHeld(t, redis);
   held.open();
   const run = newRun();
   await (await openLine.sse(t, owner, { message: "Hi", run })).rest();
@@ -177,10 +147,7 @@ test("a server that stops by a signal leaves its ended runs readable elsewhere",
   assert.deepEqual(texts(await second.rest()), [" two", " three.", "One two three."]);
 });
 
-test("without Redis at the start the server warns and serves; with PARLEY_REDIS_REQUIRED it does not start", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("without Redis at the start a server warns, or with PARLEY_REDIS_REQUIRED ends", async (t, redis) => {
   await redis.kill();
   const env = { PARLEY_REDIS_URL: redis.url };
   const server = await startServer(t, { turns: [[say("A")]], env });

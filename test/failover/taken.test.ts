@@ -1,17 +1,14 @@
 /** Runs that are dropped, lost or taken over while clients of other processes read them: no reader waits for ever. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import type { NumberedEvent } from "../../server/protocol/events.ts";
 import { gate, within } from "../support/deadline.ts";
-import { NO_REDIS, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { type RedisServer, testWithRedis } from "../support/redis-server.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import { call, hang, say, type Turn, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
-
-const OPTIONS = { skip: NO_REDIS };
 
 function startWith(t: Cleanup, redis: RedisServer, turns: readonly Turn[], env: Record<string, string> = {}) {
   return startServer(t, { turns, agent: { tools: [echo] }, env: { ...env, PARLEY_REDIS_URL: redis.url } });
@@ -19,8 +16,7 @@ function startWith(t: Cleanup, redis: RedisServer, turns: readonly Turn[], env: 
 
 const codeOf = (event: NumberedEvent | undefined) => (event?.type === "error" ? event.code : event?.type);
 
-test("a conversation that is cleared: a reader elsewhere gets one error and does not wait", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("a conversation that is cleared: its reader elsewhere gets one error at once", async (t, redis) => {
   const owner = await startWith(t, redis, [[say("One"), hang]]);
   const other = await startWith(t, redis, []);
   const run = newRun();
@@ -34,8 +30,7 @@ test("a conversation that is cleared: a reader elsewhere gets one error and does
   assert.equal(codeOf((await line.rest()).at(-1)), "run_lost");
 });
 
-test("a run that is refused at its server: a reader elsewhere gets one error and does not wait", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("a run that is refused at its server: its reader elsewhere gets one error at once", async (t, redis) => {
   const owner = await startWith(t, redis, [[say("One"), hang]], { PARLEY_MAX_RUNS: "1", PARLEY_QUEUE_SECONDS: "2" });
   const other = await startWith(t, redis, []);
   await (await openLine.sse(t, owner, { message: "Hi", run: newRun() })).next();
@@ -51,8 +46,7 @@ test("a run that is refused at its server: a reader elsewhere gets one error and
   assert.equal(codeOf((await line.rest()).at(-1)), "run_lost");
 });
 
-test("with PARLEY_RESUME_SECONDS=0 the same message elsewhere still gets the whole answer", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("with PARLEY_RESUME_SECONDS=0 a message sent elsewhere gets the whole answer", async (t, redis) => {
   const held = gate();
   const owner = await startWith(t, redis, [[say("One"), wait(held.opened), say(" two.")]], {
     PARLEY_RESUME_SECONDS: "0",
@@ -67,8 +61,7 @@ test("with PARLEY_RESUME_SECONDS=0 the same message elsewhere still gets the who
   assert.equal((await second.rest()).at(-1)?.data, "One two.");
 });
 
-test("the same message twice at one server, at once: neither of its clients needs Redis", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("the same message twice at one server, at once: neither of its clients needs Redis", async (t, redis) => {
   const held = gate();
   const server = await startWith(t, redis, [[say("One"), wait(held.opened), say(" two.")]]);
   const message = { message: "Hi", run: newRun() };
@@ -80,30 +73,24 @@ test("the same message twice at one server, at once: neither of its clients need
   assert.equal(server.model.asked.length, 1);
 });
 
-test(
-  "a run whose name was taken by another server ends with run_lost, and its name is the other's",
-  OPTIONS,
-  async (t) => {
-    const redis = await startRedis(t);
-    const held = gate();
-    const owner = await startWith(t, redis, [[say("Old"), wait(held.opened), say(" old."), hang]]);
-    const other = await startWith(t, redis, [[say("New"), call("c1", "echo", { text: "a" })], [say(" new.")]]);
-    const message = { message: "Hi", run: newRun() };
-    const first = await openLine.sse(t, owner, message);
-    await first.next();
-    // As after 30 seconds in which the owner was frozen.
-    await redis.command("FLUSHALL");
-    const second = await (await openLine.sse(t, other, message)).rest();
-    held.open();
-    const last = (await first.rest()).at(-1);
-    assert.equal(codeOf(last), "run_lost");
-    const again = await (await openLine.sse(t, owner, { resume: message.run, after: 1 })).rest();
-    assert.deepEqual(again, second.slice(1));
-  },
-);
+testWithRedis("a run whose name another server took ends with run_lost, and the name is taken", async (t, redis) => {
+  const held = gate();
+  const owner = await startWith(t, redis, [[say("Old"), wait(held.opened), say(" old."), hang]]);
+  const other = await startWith(t, redis, [[say("New"), call("c1", "echo", { text: "a" })], [say(" new.")]]);
+  const message = { message: "Hi", run: newRun() };
+  const first = await openLine.sse(t, owner, message);
+  await first.next();
+  // As after 30 seconds in which the owner was frozen.
+  await redis.command("FLUSHALL");
+  const second = await (await openLine.sse(t, other, message)).rest();
+  held.open();
+  const last = (await first.rest()).at(-1);
+  assert.equal(codeOf(last), "run_lost");
+  const again = await (await openLine.sse(t, owner, { resume: message.run, after: 1 })).rest();
+  assert.deepEqual(again, second.slice(1));
+});
 
-test("a quiet run whose name was taken ends when Redis is back", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("a quiet run whose name was taken ends when Redis is back", async (t, redis) => {
   const owner = await startWith(t, redis, [[say("Old"), hang]]);
   const other = await startWith(t, redis, [[say("New")]]);
   const message = { message: "Hi", run: newRun() };
@@ -115,8 +102,7 @@ test("a quiet run whose name was taken ends when Redis is back", OPTIONS, async 
   assert.equal(codeOf((await first.rest()).at(-1)), "run_lost");
 });
 
-test("after a run was cleared, its name begins anew elsewhere and no old event is read", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("after a run was cleared, its name begins anew elsewhere and no old event is read", async (t, redis) => {
   const owner = await startWith(t, redis, [[...Array.from({ length: 30 }, (_, index) => say(`${index} `)), hang]]);
   const other = await startWith(t, redis, [[say("New")]]);
   const run = newRun();
@@ -134,8 +120,7 @@ test("after a run was cleared, its name begins anew elsewhere and no old event i
   );
 });
 
-test("stop while Redis is frozen is one coded error", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("stop while Redis is frozen is one coded error", async (t, redis) => {
   const owner = await startWith(t, redis, [[say("One"), hang]]);
   const other = await startWith(t, redis, []);
   const run = newRun();
@@ -150,8 +135,7 @@ test("stop while Redis is frozen is one coded error", OPTIONS, async (t) => {
   assert.equal(error?.type === "error" && error.code, "run_lost");
 });
 
-test("a cancel that comes while the message is on its way is not lost", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("a cancel that comes while the message is on its way is not lost", async (t, redis) => {
   const servers = await Promise.all(
     [1, 2].map(() =>
       startWith(

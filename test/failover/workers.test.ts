@@ -3,19 +3,16 @@
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { post, readEventStream } from "../support/chat-transports.ts";
 import { REPOSITORY, run, type StartedCommand, start } from "../support/command.ts";
-import { NO_REDIS, startRedis } from "../support/redis-server.ts";
+import { type RedisServer, testWithRedis } from "../support/redis-server.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import type { Cleanup } from "../support/start-server.ts";
 
-async function startWorkers(t: Cleanup, count: number, env: Record<string, string> = {}) {
-  const redis = await startRedis(t);
-  return start(t, ["--workers", String(count)], { env: { ...env, PARLEY_REDIS_URL: redis.url } });
-}
+const startWorkers = (t: Cleanup, redis: RedisServer, count: number) =>
+  start(t, ["--workers", String(count)], { env: { PARLEY_REDIS_URL: redis.url } });
 
 /** The value of a series on the page of metrics. */
 async function metric({ url }: StartedCommand, series: string): Promise<number> {
@@ -24,10 +21,8 @@ async function metric({ url }: StartedCommand, series: string): Promise<number> 
   return Number(line?.slice(series.length) ?? Number.NaN);
 }
 
-test("workers print one summary and one URL, serve one port, and end together with 0", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const server = await startWorkers(t, 3);
+testWithRedis("workers print one summary and one URL, serve one port, and end together with 0", async (t, redis) => {
+  const server = await startWorkers(t, redis, 3);
   assert.equal(server.command.stdout.match(/^http:/gm)?.length, 1);
   const answers = await Promise.all(
     Array.from({ length: 12 }, () => post(server, { message: "Hello", stream: false })),
@@ -42,10 +37,8 @@ test("workers print one summary and one URL, serve one port, and end together wi
   assert.equal((await server.command.end()).code, 0);
 });
 
-test("a run is read on over other connections, whichever worker they reach, each event once and in order", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const server = await startWorkers(t, 3);
+testWithRedis("a run is read on at whichever worker, each event once and in order", async (t, redis) => {
+  const server = await startWorkers(t, redis, 3);
   for (let round = 0; round < 4; round++) {
     const id = newRun();
     const first = await openLine.sse(t, server, { message: "Think about it", run: id });
@@ -60,8 +53,8 @@ test("a run is read on over other connections, whichever worker they reach, each
   }
 });
 
-test("a worker that dies is replaced, and SIGTERM lets running answers finish", { skip: NO_REDIS }, async (t) => {
-  const server = await startWorkers(t, 2);
+testWithRedis("a worker that dies is replaced, and SIGTERM lets running answers finish", async (t, redis) => {
+  const server = await startWorkers(t, redis, 2);
   const workers = () =>
     execFileSync("pgrep", ["-P", String(server.command.pid)], { encoding: "utf8" })
       .trim()
@@ -78,10 +71,7 @@ test("a worker that dies is replaced, and SIGTERM lets running answers finish", 
   assert.equal((await server.command.end()).code, 0);
 });
 
-test("a mistake at the start is one sentence and exit code 1, not one of each worker", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("a mistake at the start is one sentence and exit code 1, not one of each worker", async (t, redis) => {
   const { port } = new URL((await start(t, [])).url);
   const env = { PARLEY_REDIS_URL: redis.url };
   const { code, stderr } = await run(["start", "--workers", "3", "--port", port], { env });
@@ -103,8 +93,7 @@ _, status = os.waitpid(pid, 0)
 print("ended with", os.waitstatus_to_exitcode(status))
 `;
 
-test("workers end, and are not replaced, when their terminal was closed", { skip: NO_REDIS }, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("workers end, and are not replaced, when their terminal was closed", async (_t, redis) => {
   const command = [process.execPath, join(REPOSITORY, "dist/cli.js"), "start", "--workers", "2", "--port", "0"];
   const env = { PATH: process.env.PATH ?? "", PARLEY_REDIS_URL: redis.url };
   const script = ["-c", IN_A_TERMINAL, ...command];
@@ -112,8 +101,8 @@ test("workers end, and are not replaced, when their terminal was closed", { skip
   assert.match(stdout, process.version.startsWith("v20.") ? /ended with (?:0|-6|-11)\n$/ : /ended with 0\n$/);
 });
 
-test("SIGTERM while every worker is dead ends the supervisor at once", { skip: NO_REDIS }, async (t) => {
-  const server = await startWorkers(t, 2);
+testWithRedis("SIGTERM while every worker is dead ends the supervisor at once", async (t, redis) => {
+  const server = await startWorkers(t, redis, 2);
   const workers = () =>
     spawnSync("pgrep", ["-P", String(server.command.pid)], { encoding: "utf8" }).stdout.match(/\d+/g) ?? [];
   // So often that the next one takes seconds.

@@ -32,7 +32,7 @@ const callsIn = (events: readonly ModelEvent[]) =>
 
 /** Lengths to cut the bytes to. The stride is prime, so that it falls on other places in each line. */
 function cuts(all: Buffer): number[] {
-  const stride = process.env.EVERY_BYTE === undefined ? 13 : 1;
+  const stride = process.env.EVERY_BYTE === undefined ? 61 : 1;
   const isNear = (length: number) => all.subarray(Math.max(0, length - 2), length + 1).includes(10);
   return [...all.keys()].filter((length) => length % stride === 0 || isNear(length));
 }

@@ -198,7 +198,8 @@ test("/api/info names the models, and offers the files that all of them take", a
 });
 
 test("an agent with one model says nothing of models", async (t) => {
-  const server = await startServer(t);
+  const { options } = await pair(t, [text("Hello")], []);
+  const server = await startServer(t, { ...options, agent: { model: FIRST } });
   assert.ok(!("models" in (await (await fetch(`${server.url}/api/info`)).json())));
   const { last } = await send.json(t, server, { message: "Hi" });
   assert.ok(!("model" in last));

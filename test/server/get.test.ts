@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { post, send } from "../support/chat-transports.ts";
+import { post } from "../support/chat-transports.ts";
 import { CHAT_HEAD, chatRequest, connectRaw } from "../support/raw-connection.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
@@ -128,11 +128,4 @@ test("a request that does not arrive in time is 408 request_timeout", async (t) 
   assert.deepEqual([answer.status, JSON.parse(answer.body).error.code], [408, "request_timeout"]);
   assert.ok(answer.headers.get("x-request-id"));
   await raw.closed;
-});
-
-test("the demo serves without key or network, and says that it is a demo", async (t) => {
-  const server = await startServer(t, { agent: { model: "demo" } });
-  const { status, last } = await send.sse(t, server, { message: "Hello" });
-  assert.equal(status, 200);
-  assert.match(last.data, /demo/);
 });

@@ -115,14 +115,14 @@ test("the key is judged before the body", async (t) => {
   assert.equal((await post(server, "{", { headers: { "content-type": "text/plain" } })).status, 401);
 });
 
-for (const path of OPEN_PATHS) {
-  test(`${path} needs no key, whatever page asks`, async (t) => {
-    const server = await startServer(t, { turns: [], env: ENV });
+test("the open paths need no key, whatever page asks", async (t) => {
+  const server = await startServer(t, { turns: [], env: ENV });
+  for (const path of OPEN_PATHS) {
     for (const origin of ["https://evil.example", server.url]) {
-      assert.equal((await fetch(server.url + path, { headers: { origin } })).status, 200);
+      assert.equal((await fetch(server.url + path, { headers: { origin } })).status, 200, path);
     }
-  });
-}
+  }
+});
 
 for (const [name, env, required] of [
   ["without a key", {}, false],
@@ -194,15 +194,15 @@ const THROUGH: [how: string, env: Record<string, string>, headers: (n: number) =
 ];
 
 for (const [how, env, headers] of THROUGH) {
-  test(`100 guesses at keys over loopback, ${how}, share one limit`, async (t) => {
+  test(`20 guesses at keys over loopback, ${how}, share one limit`, async (t) => {
     const limit = { PARLEY_WRONG_KEYS_PER_ADDRESS: "5" };
     const server = await startServer(t, { turns, env: { ...ONE_KEY, ...limit, ...env } });
     const guess = (n: number, key: string) =>
       post(server, { message: "Hi", stream: false }, { headers: { ...headers(n), authorization: `Bearer ${key}` } });
     const statuses: number[] = [];
-    for (let n = 0; n < 100; n++) statuses.push((await guess(n, `guess-${n}`)).status);
-    assert.deepEqual(statuses, [...Array(5).fill(401), ...Array(95).fill(429)]);
-    const right = await guess(100, "api-one");
+    for (let n = 0; n < 20; n++) statuses.push((await guess(n, `guess-${n}`)).status);
+    assert.deepEqual(statuses, [...Array(5).fill(401), ...Array(15).fill(429)]);
+    const right = await guess(20, "api-one");
     assert.ok(right.status === 429 && Number(right.headers.get("retry-after")) >= 1);
   });
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
 import { EventLog, LogBudget, type Reader } from "../../server/runs/event-log.ts";
-import { post, typesOf } from "../support/chat-transports.ts";
+import { post, timeless, typesOf } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
 import { ask, LINES, newRun, openLine, type Wish } from "../support/run-lines.ts";
@@ -20,12 +20,6 @@ const TURNS: Turn[] = [
 ];
 
 const SETUP = { turns: TURNS, agent: { tools: [echo] } };
-
-function timeless(events: readonly NumberedEvent[]): unknown[] {
-  return events.map((event) =>
-    event.type === "tool_result" ? { ...event, data: { ...event.data, duration_ms: 0 } } : event,
-  );
-}
 
 for (const kind of LINES) {
   test(`a run whose line is cut after any of its events is read on without a gap or a double (${kind})`, async (t) => {

@@ -7,7 +7,16 @@ import { ApiError } from "../../server/protocol/errors.ts";
 import type { ToolResultEvent } from "../../server/protocol/events.ts";
 import { onEveryTransport, send } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
-import { call, fail, hang, say, type Turn } from "../support/scripted-provider.ts";
+import {
+  call,
+  fail,
+  hang,
+  type ScriptedProvider,
+  type Step,
+  say,
+  scriptedProvider,
+  type Turn,
+} from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
@@ -193,11 +202,8 @@ test("tools by the names of what every object has are called like any other", as
   assert.equal(Object.keys(Object.prototype).length, 0);
 });
 
-test("50 MB that a tool returns, as text or as an object, are cut and not kept", async (t) => {
-  const tools = [
-    define("text", () => "x".repeat(50_000_000)),
-    define("object", () => Array(5_000_000).fill("xxxxxxx")),
-  ];
+test("5 MB that a tool returns, as text or as an object, are cut and not kept", async (t) => {
+  const tools = [define("text", () => "x".repeat(5_000_000)), define("object", () => Array(500_000).fill("xxxxxxx"))];
   const turns = [[call("c1", "text"), call("c2", "object")], [say("Done")]];
   const server = await startServer(t, { turns, agent: { tools } });
   const { events, last } = await send.sse(t, server, { message: "Hi" });
@@ -222,104 +228,42 @@ test("a model that makes the same call for ever is ended at the turn limit, with
 
 // Tools that throw, hang, return too much or what is no JSON, and calls of what is no tool.
 
-interface Failure {
-  name: string;
-  turn: Turn;
-  tools: AnyToolDefinition[];
-  /** What the model is told. */
-  output: RegExp;
-  /** What clients are told; without it, the same. */
-  shown?: RegExp;
-}
-
 const HIDDEN = /^The tool failed\.$/;
+const NO_MESSAGE = /^The tool failed without a message\.$/;
+const NOT_JSON = /^The tool returned something that is not JSON\.$/;
 
-const FAILURES: Failure[] = [
-  {
-    name: "throws",
-    turn: [call("c1", "broken")],
-    tools: [
-      define("broken", () => {
-        throw new Error("The shelf is empty.");
-      }),
-    ],
-    output: /^The shelf is empty\.$/,
-    shown: HIDDEN,
-  },
-  {
-    name: "throws a ToolError",
-    turn: [call("c1", "broken")],
-    tools: [
-      define("broken", () => {
-        throw new ToolError("There are no more wheels of this size.");
-      }),
-    ],
-    output: /^There are no more wheels of this size\.$/,
-  },
-  {
-    name: "throws a ToolError without a message",
-    turn: [call("c1", "broken")],
-    tools: [define("broken", () => Promise.reject(new ToolError("")))],
-    output: /^The tool failed without a message\.$/,
-    shown: HIDDEN,
-  },
-  {
-    name: "has a schema that throws",
-    turn: [call("c1", "picky", { text: "a" })],
-    tools: [
-      tool({
-        name: "picky",
-        description: "For a test.",
-        parameters: z.object({ text: z.string().refine(throwing(new Error("in a refine"))) }),
-        execute: () => "never",
-      }),
-    ],
-    output: /^in a refine$/,
-    shown: HIDDEN,
-  },
-  {
-    name: "rejects without an error",
-    turn: [call("c1", "broken")],
-    tools: [define("broken", () => Promise.reject(undefined))],
-    output: /^The tool failed without a message\.$/,
-    shown: HIDDEN,
-  },
-  {
-    name: "takes longer than its timeoutMs",
-    turn: [call("c1", "slow")],
-    tools: [define("slow", () => new Promise(() => {}), { timeoutMs: 20 })],
-    output: /^Timed out after 20 ms\.$/,
-  },
-  {
-    name: "does not exist",
-    turn: [call("c1", "nowhere")],
-    tools: [echo],
-    output: /^There is no tool named "nowhere"\.$/,
-  },
-  {
-    name: "is called by the name of something that every object has",
-    turn: [call("c1", "constructor")],
-    tools: [echo],
-    output: /^There is no tool named "constructor"\.$/,
-  },
-  {
-    name: "gets arguments that are no JSON",
-    turn: [call("c1", "echo", '{"text": ')],
-    tools: [echo],
-    output: /^The arguments are not valid JSON\.$/,
-  },
-  {
-    name: "gets arguments that do not fit its zod schema",
-    turn: [call("c1", "echo", { text: 5 })],
-    tools: [echo],
-    output: /^The arguments do not fit:\n\/text: .*string/,
-  },
-  {
-    name: "gets arguments that do not fit its JSON Schema",
-    turn: [call("c1", "lookup", { id: "seven", more: true })],
-    tools: [lookup],
-    output: /^The arguments do not fit:\n.*\/id/s,
-  },
+const picky = tool({
+  name: "picky",
+  description: "For a test.",
+  parameters: z.object({ text: z.string().refine(throwing(new Error("in a refine"))) }),
+  execute: () => "never",
+});
+
+type Failure = [name: string, tool: AnyToolDefinition, called: Step, output: RegExp, shown?: RegExp];
+
+/** What was called, what the model is told, and what clients are told, which is the same where it is not written. */
+const CALLS: Failure[] = [
+  ["has a schema that throws", picky, call("c1", "picky", { text: "a" }), /^in a refine$/, HIDDEN],
+  ["does not exist", echo, call("c1", "nowhere"), /^There is no tool named "nowhere"\.$/],
+  [
+    "is called by the name of something that every object has",
+    echo,
+    call("c1", "constructor"),
+    /^There is no tool named "constructor"\.$/,
+  ],
+  ["gets arguments that are no JSON", echo, call("c1", "echo", '{"text": '), /^The arguments are not valid JSON\.$/],
+  [
+    "gets arguments that do not fit its zod schema",
+    echo,
+    call("c1", "echo", { text: 5 }),
+    /^The arguments do not fit:\n\/text: .*string/,
+  ],
+  [
+    "gets arguments that do not fit its JSON Schema",
+    lookup,
+    call("c1", "lookup", { id: "seven", more: true }),
+    /^The arguments do not fit:\n.*\/id/s,
+  ],
 ];
 
 const circle: Record<string, unknown> = {};
@@ -333,11 +277,19 @@ const hostile = {
   },
 };
 const noClass = Object.assign(new Error("no class"), { constructor: undefined });
-const odd: [name: string, execute: () => unknown, output: RegExp, shown?: RegExp][] = [
+const SOLD_OUT = "There are no more wheels of this size.";
+const CUT = /^x{100000}\n\[cut: 4900000 more characters\]$/;
+
+/** What a tool does when it is called, and what is told of it. */
+const EXECUTIONS: [name: string, execute: AnyToolDefinition["execute"], output: RegExp, shown?: RegExp][] = [
+  ["throws", throwing(new Error("The shelf is empty.")), /^The shelf is empty\.$/, HIDDEN],
+  ["throws a ToolError", throwing(new ToolError(SOLD_OUT)), new RegExp(`^${SOLD_OUT}$`)],
+  ["throws a ToolError without a message", () => Promise.reject(new ToolError("")), NO_MESSAGE, HIDDEN],
+  ["rejects without an error", () => Promise.reject(undefined), NO_MESSAGE, HIDDEN],
   ["returns a BigInt", () => 1n, /BigInt/, HIDDEN],
   ["returns a circle", () => circle, /circular/, HIDDEN],
-  ["returns a function", () => () => "source code", /^The tool returned something that is not JSON\.$/],
-  ["returns a symbol", () => Symbol("x"), /^The tool returned something that is not JSON\.$/],
+  ["returns a function", () => () => "source code", NOT_JSON],
+  ["returns a symbol", () => Symbol("x"), NOT_JSON],
   ["returns what cannot be written", () => ({ toJSON: throwing("in toJSON") }), /^in toJSON$/, HIDDEN],
   [
     "returns an object with a getter that throws",
@@ -348,45 +300,50 @@ const odd: [name: string, execute: () => unknown, output: RegExp, shown?: RegExp
   ["returns a promise that rejects later", () => new Promise((_, no) => setImmediate(no, "late")), /^late$/, HIDDEN],
   ["throws a text", throwing("no error"), /^no error$/, HIDDEN],
   ["throws an error without a class", throwing(noClass), /^no class$/, HIDDEN],
-  ["throws an error without a message", throwing(new Error("")), /^The tool failed without a message\.$/, HIDDEN],
-  ["throws what has no text", throwing(hostile), /^The tool failed without a message\.$/, HIDDEN],
-  [
-    "throws an object without a prototype",
-    throwing(Object.create(null)),
-    /^The tool failed without a message\.$/,
-    HIDDEN,
-  ],
-  [
-    "throws 50 MB",
-    throwing(new Error("x".repeat(50_000_000))),
-    /^x{100000}\n\[cut: 49900000 more characters\]$/,
-    HIDDEN,
-  ],
-  [
-    "throws a ToolError of 50 MB",
-    throwing(new ToolError("x".repeat(50_000_000))),
-    /^x{100000}\n\[cut: 49900000 more characters\]$/,
-  ],
+  ["throws an error without a message", throwing(new Error("")), NO_MESSAGE, HIDDEN],
+  ["throws what has no text", throwing(hostile), NO_MESSAGE, HIDDEN],
+  ["throws an object without a prototype", throwing(Object.create(null)), NO_MESSAGE, HIDDEN],
+  ["throws 5 MB", throwing(new Error("x".repeat(5_000_000))), CUT, HIDDEN],
+  ["throws a ToolError of 5 MB", throwing(new ToolError("x".repeat(5_000_000))), CUT],
 ];
-for (const [name, execute, output, shown = output] of odd) {
-  const tools = [define("odd", execute)];
-  FAILURES.push({ name, turn: [call("c1", "odd")], tools, output, shown });
-}
 
-for (const { name, turn, tools, output, shown = output } of FAILURES) {
+const FAILURES: Failure[] = [
+  ...CALLS,
+  [
+    "takes longer than its timeoutMs",
+    define("slow", () => new Promise(() => {}), { timeoutMs: 20 }),
+    call("c1", "slow"),
+    /^Timed out after 20 ms\.$/,
+  ],
+  ...EXECUTIONS.map(
+    ([name, execute, output, shown = output]): Failure => [
+      name,
+      define("odd", execute),
+      call("c1", "odd"),
+      output,
+      shown,
+    ],
+  ),
+];
+
+for (const [name, called, turn, output, shown = output] of FAILURES) {
   test(`a tool that ${name} is a failed result for model and client, and the run goes on`, async (t) => {
-    const turns = [turn, [say("Sorry")]];
-    const { sse } = await onEveryTransport(t, () => ({ turns, agent: { tools } }), { message: "Hi" });
+    const models: ScriptedProvider[] = [];
+    const setup = () => {
+      const provider = scriptedProvider([[turn], [say("Sorry")]]);
+      models.push(provider);
+      return { provider, agent: { tools: [called] } };
+    };
+    const { sse } = await onEveryTransport(t, setup, { message: "Hi" });
     const [result] = sse.events.flatMap((event) => (event.type === "tool_result" ? [event] : []));
     assert.equal(result?.data.status, "failed");
     assert.match(result?.data.output ?? "", shown);
     assert.equal(sse.last.data, "Sorry");
-
-    const server = await startServer(t, { turns, agent: { tools } });
-    await send.json(t, server, { message: "Hi" });
-    const [answer = "", ...more] = answersTo(server.model);
-    assert.match(answer, output);
-    assert.deepEqual(more, []);
+    for (const model of models) {
+      const [answer = "", ...more] = answersTo(model);
+      assert.match(answer, output);
+      assert.deepEqual(more, []);
+    }
   });
 }
 

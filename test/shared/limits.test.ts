@@ -1,13 +1,12 @@
 /** Limits of several servers with one Redis are counted together, and what a dead server held becomes free. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { post } from "../support/chat-transports.ts";
-import { NO_REDIS, startRedis } from "../support/redis-server.ts";
+import { startTwo, testWithRedis } from "../support/redis-server.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import { hang, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
-import { type Cleanup, type ServerOptions, startServer } from "../support/start-server.ts";
+import { startServer } from "../support/start-server.ts";
 
 /** Behind a proxy, so that a test can be any client. */
 const PROXY = { PARLEY_TRUSTED_PROXIES: "127.0.0.1" };
@@ -15,19 +14,9 @@ const from = (address: string, headers: Record<string, string> = {}) => ({
   headers: { "x-forwarded-for": address, ...headers },
 });
 
-async function startTwo(t: Cleanup, options: ServerOptions) {
-  const redis = await startRedis(t);
-  const env = { ...PROXY, ...options.env, PARLEY_REDIS_URL: redis.url };
-  const [one, other] = await Promise.all([1, 2].map(() => startServer(t, { ...options, env })));
-  assert.ok(one && other);
-  return { redis, one, other, env };
-}
-
-test("messages of one address and of one key are counted together, and the wait is named", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const env = { PARLEY_RATE_PER_ADDRESS: "4" };
-  const { one, other } = await startTwo(t, { turns: Array.from({ length: 8 }, () => [say("Yes")]), env });
+testWithRedis("messages of one address are counted together, and the wait is named", async (t, redis) => {
+  const env = { ...PROXY, PARLEY_RATE_PER_ADDRESS: "4" };
+  const [one, other] = await startTwo(t, redis, { turns: Array.from({ length: 8 }, () => [say("Yes")]), env });
   const statuses = [];
   for (const server of [one, other, one, other, one]) {
     const response = await post(server, { message: "Hi", stream: false }, from("203.0.113.1"));
@@ -38,26 +27,28 @@ test("messages of one address and of one key are counted together, and the wait 
   assert.equal((await post(other, { message: "Hi", stream: false }, from("203.0.113.2"))).status, 200);
 });
 
-test("answers at once are counted together, and a slot that becomes free at one server is given at the other", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const { one, env } = await startTwo(t, { turns: [[say("A"), hang]], env: { PARLEY_MAX_RUNS: "1" } });
-  const other = await startServer(t, { turns: [[say("B")]], env });
-  const run = newRun();
-  const first = await openLine.sse(t, one, { message: "Hi", run });
-  await first.next();
-  const second = openLine.sse(t, other, { message: "Hi" }).then((line) => line.rest());
-  assert.equal(
-    await post(one, { message: "Hi", stream: false }, { signal: AbortSignal.timeout(300) }).catch(() => "waits"),
-    "waits",
-  );
-  await fetch(`${one.url}/api/chat/runs/${run}/cancel`, { method: "POST" });
-  assert.equal((await second).at(-1)?.type, "done");
-});
+testWithRedis(
+  "answers at once are counted together, and a free slot is given at the other server",
+  async (t, redis) => {
+    const env = { PARLEY_MAX_RUNS: "1", PARLEY_REDIS_URL: redis.url };
+    const one = await startServer(t, { turns: [[say("A"), hang]], env });
+    const other = await startServer(t, { turns: [[say("B")]], env });
+    const run = newRun();
+    const first = await openLine.sse(t, one, { message: "Hi", run });
+    await first.next();
+    const second = openLine.sse(t, other, { message: "Hi" }).then((line) => line.rest());
+    assert.equal(
+      await post(one, { message: "Hi", stream: false }, { signal: AbortSignal.timeout(300) }).catch(() => "waits"),
+      "waits",
+    );
+    await fetch(`${one.url}/api/chat/runs/${run}/cancel`, { method: "POST" });
+    assert.equal((await second).at(-1)?.type, "done");
+  },
+);
 
-test("sockets of one address are counted together", { skip: NO_REDIS }, async (t) => {
-  const env = { PARLEY_MAX_SOCKETS_PER_ADDRESS: "2" };
-  const { one, other } = await startTwo(t, { turns: [], env });
+testWithRedis("sockets of one address are counted together", async (t, redis) => {
+  const env = { ...PROXY, PARLEY_MAX_SOCKETS_PER_ADDRESS: "2" };
+  const [one, other] = await startTwo(t, redis, { turns: [], env });
   const headers = { "x-forwarded-for": "203.0.113.1" };
   const clients = [await connect(t, one.socketUrl, { headers }), await connect(t, other.socketUrl, { headers })];
   const third = await connect(t, one.socketUrl, { headers });
@@ -69,9 +60,9 @@ test("sockets of one address are counted together", { skip: NO_REDIS }, async (t
   await fourth.until("cleared");
 });
 
-test("wrong keys of one address are counted together", { skip: NO_REDIS }, async (t) => {
-  const env = { PARLEY_API_KEY: "the-right-key-of-this-server", PARLEY_WRONG_KEYS_PER_ADDRESS: "3" };
-  const { one, other } = await startTwo(t, { turns: [], env });
+testWithRedis("wrong keys of one address are counted together", async (t, redis) => {
+  const env = { ...PROXY, PARLEY_API_KEY: "the-right-key-of-this-server", PARLEY_WRONG_KEYS_PER_ADDRESS: "3" };
+  const [one, other] = await startTwo(t, redis, { turns: [], env });
   const guess = (server: typeof one, key: string) =>
     post(server, { message: "Hi", stream: false }, from("203.0.113.1", { authorization: `Bearer ${key}` }));
   const statuses = [];
@@ -79,9 +70,9 @@ test("wrong keys of one address are counted together", { skip: NO_REDIS }, async
   assert.deepEqual(statuses, [401, 401, 401, 429]);
 });
 
-test("while Redis is away each server counts alone and answers", { skip: NO_REDIS }, async (t) => {
-  const env = { PARLEY_RATE_PER_ADDRESS: "2" };
-  const { redis, one, other } = await startTwo(t, { turns: Array.from({ length: 8 }, () => [say("Yes")]), env });
+testWithRedis("while Redis is away each server counts alone and answers", async (t, redis) => {
+  const env = { ...PROXY, PARLEY_RATE_PER_ADDRESS: "2" };
+  const [one, other] = await startTwo(t, redis, { turns: Array.from({ length: 8 }, () => [say("Yes")]), env });
   await redis.kill();
   const statuses = [];
   for (const server of [one, one, one, other, other, other]) {

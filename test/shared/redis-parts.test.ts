@@ -12,11 +12,9 @@ import { EventPublisher } from "../../server/redis/event-publisher.ts";
 import { createRedisLimiter } from "../../server/redis/limiter.ts";
 import { post } from "../support/chat-transports.ts";
 import { run, start } from "../support/command.ts";
-import { freePort, NO_REDIS, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { freePort, NO_REDIS, type RedisServer, startRedis, testWithRedis } from "../support/redis-server.ts";
 import { say } from "../support/scripted-provider.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
-
-const OPTIONS = { skip: NO_REDIS };
 
 async function connected(t: Cleanup, { url }: RedisServer, onChange = () => {}): Promise<RedisConnection> {
   const redis = new RedisConnection((await import("@redis/client")) as unknown as RedisPackage, {
@@ -29,8 +27,12 @@ async function connected(t: Cleanup, { url }: RedisServer, onChange = () => {}):
   return redis;
 }
 
-test("callers that wait for a slot get it in the order in which they came", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+const LIMITS = { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 };
+
+const openRun = (publisher: EventPublisher, stream: string, claimKey = "claim") =>
+  publisher.open({ stream, claimKey, claim: "mine", news: "news", onTaken: () => {} });
+
+testWithRedis("callers that wait for a slot get it in the order in which they came", async (t, redis) => {
   const limiter = createRedisLimiter(await connected(t, redis));
   t.after(() => limiter.close());
   const pool = { name: "runs", max: 1 };
@@ -48,8 +50,7 @@ test("callers that wait for a slot get it in the order in which they came", OPTI
   assert.deepEqual(order, [0, 1, 2, 3, 4]);
 });
 
-test("a caller that goes away while Redis is asked does not wait on, and keeps no slot", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("a caller that goes away while Redis is asked does not wait on, and keeps no slot", async (t, redis) => {
   const limiter = createRedisLimiter(await connected(t, redis));
   t.after(() => limiter.close());
   const pool = { name: "runs", max: 1 };
@@ -81,10 +82,8 @@ test("runs that have more to write each time do not keep others from being writt
     },
   } as unknown as RedisConnection;
   const rounds: number[] = [];
-  const publisher = new EventPublisher(busy, { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 });
-  const runs = Array.from({ length: 150 }, (_, index) =>
-    publisher.open({ stream: `stream ${index}`, claimKey: "claim", claim: "mine", news: "news", onTaken: () => {} }),
-  );
+  const publisher = new EventPublisher(busy, LIMITS);
+  const runs = Array.from({ length: 150 }, (_, index) => openRun(publisher, `stream ${index}`));
   for (const run of runs) run.add([token(1)]);
   await publisher.flush();
   assert.deepEqual(rounds.slice(0, 2), [100, 150]);
@@ -102,10 +101,8 @@ test("a run that is over is written without waiting for others that go on", asyn
       return [];
     },
   } as unknown as RedisConnection;
-  const publisher = new EventPublisher(busy, { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 });
-  const open = (stream: string) =>
-    publisher.open({ stream, claimKey: "claim", claim: "mine", news: "news", onTaken: () => {} });
-  const [other, over] = [open("other"), open("over")];
+  const publisher = new EventPublisher(busy, LIMITS);
+  const [other, over] = [openRun(publisher, "other"), openRun(publisher, "over")];
   other.add([{ type: "token", data: "x", id: 1 }]);
   over.add([{ type: "token", data: "x", id: 1 }]);
   await publisher.finish(over);
@@ -115,19 +112,18 @@ test("a run that is over is written without waiting for others that go on", asyn
 
 test("finishing a run that cannot be written ends, too", async () => {
   const away = { script: () => Promise.reject(new Error("away")) } as unknown as RedisConnection;
-  const publisher = new EventPublisher(away, { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 });
-  const run = publisher.open({ stream: "s", claimKey: "c", claim: "mine", news: "n", onTaken: () => {} });
+  const publisher = new EventPublisher(away, LIMITS);
+  const run = openRun(publisher, "stream");
   run.add([{ type: "token", data: "x", id: 1 }]);
   await publisher.finish(run);
   assert.equal(run.isWritten, false);
   run.close();
 });
 
-test("what is written to Redis a second time drives no older events out", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("what is written to Redis a second time drives no older events out", async (t, redis) => {
   const connection = await connected(t, redis);
-  const publisher = new EventPublisher(connection, { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 });
-  const run = publisher.open({ stream: "stream", claimKey: "claim", claim: "mine", news: "news", onTaken: () => {} });
+  const publisher = new EventPublisher(connection, LIMITS);
+  const run = openRun(publisher, "stream");
   t.after(() => run.close());
   const token = (id: number, length: number): NumberedEvent => ({ type: "token", data: "x".repeat(length), id });
   run.add([token(1, 100)]);
@@ -139,9 +135,8 @@ test("what is written to Redis a second time drives no older events out", OPTION
   while (!(await redis.command("XLEN", "stream")).startsWith(":2")) await publisher.flush();
 });
 
-test("a run whose keys in Redis are spoilt keeps no other from being written", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
-  const publisher = new EventPublisher(await connected(t, redis), { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 });
+testWithRedis("a run whose keys in Redis are spoilt keeps no other from being written", async (t, redis) => {
+  const publisher = new EventPublisher(await connected(t, redis), LIMITS);
   await redis.command("SADD", "spoilt-stream", "x");
   await redis.command("SADD", "spoilt-claim", "x");
   for (const [stream, claimKey] of [
@@ -149,7 +144,7 @@ test("a run whose keys in Redis are spoilt keeps no other from being written", O
     ["second-stream", "spoilt-claim"],
     ["third-stream", "third claim"],
   ] as const) {
-    const run = publisher.open({ stream, claimKey, claim: "mine", news: "news", onTaken: () => {} });
+    const run = openRun(publisher, stream, claimKey);
     run.add([{ type: "token", data: "x", id: 1 }]);
   }
   await publisher.flush();
@@ -158,8 +153,7 @@ test("a run whose keys in Redis are spoilt keeps no other from being written", O
   }
 });
 
-test("while Redis takes no writes the log says so once, and says why", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("while Redis takes no writes the log says so once, and says why", async (t, redis) => {
   const server = await startServer(t, { turns: [[say("A")], [say("B")]], env: { PARLEY_REDIS_URL: redis.url } });
   await redis.command("CONFIG", "SET", "maxmemory", "1");
   const refused = async () => Number(/OOM:count=(\d+)/.exec(await redis.command("INFO", "errorstats"))?.[1] ?? 0);
@@ -170,8 +164,7 @@ test("while Redis takes no writes the log says so once, and says why", OPTIONS, 
   assert.match(said[0] ?? "", /Redis is away \(OOM\)/);
 });
 
-test("a user in the URL; a wrong password is named in the log, and is not quoted", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("a user in the URL; a wrong password is named in the log, and is not quoted", async (t, redis) => {
   await redis.command("ACL", "SETUSER", "parley", "on", ">the-password-of-parley", "~parley:*", "&parley:*", "+@all");
   await redis.command("ACL", "SETUSER", "default", "off");
   const url = (password: string) => ({
@@ -185,15 +178,14 @@ test("a user in the URL; a wrong password is named in the log, and is not quoted
   assert.doesNotMatch(wrong.log.join(""), /another-password/);
 });
 
-test("server stops: the log does not say that Redis is away", OPTIONS, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("server stops: the log does not say that Redis is away", async (t, redis) => {
   const server = await startServer(t, { turns: [[say("A")]], env: { PARLEY_REDIS_URL: redis.url } });
   assert.equal((await post(server, { message: "Hi", stream: false })).status, 200);
   await server.close();
   assert.doesNotMatch(server.log.join(""), /Redis is away/);
 });
 
-test("rediss:// with a certificate that Node trusts", OPTIONS, async (t) => {
+test("rediss:// with a certificate that Node trusts", { skip: NO_REDIS }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "parley-tls-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const [key, certificate] = [join(folder, "key.pem"), join(folder, "cert.pem")];

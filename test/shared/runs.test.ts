@@ -1,15 +1,13 @@
 /** Runs of several servers with one Redis: a client reads on anywhere, each event once and in order. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import type { NumberedEvent } from "../../server/protocol/events.ts";
-import { post } from "../support/chat-transports.ts";
+import { post, timeless } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
-import { NO_REDIS, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { startTwo, testWithRedis } from "../support/redis-server.ts";
 import { LINES, newRun, openLine } from "../support/run-lines.ts";
 import { call, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
-import { type Cleanup, type ServerOptions, startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
 
 /** Thinking, two tools at once, and text that comes in pieces. */
@@ -20,52 +18,36 @@ const TURNS: Turn[] = [
 
 const SETUP = { turns: TURNS, agent: { tools: [echo] } };
 
-/** Two servers that share a Redis. */
-async function startTwo(t: Cleanup, redis: RedisServer, options: ServerOptions = {}) {
-  const env = { ...options.env, PARLEY_REDIS_URL: redis.url };
-  return Promise.all([1, 2].map(() => startServer(t, { ...options, env })));
-}
-
-function timeless(events: readonly NumberedEvent[]): unknown[] {
-  return events.map((event) =>
-    event.type === "tool_result" ? { ...event, data: { ...event.data, duration_ms: 0 } } : event,
+for (const kind of LINES) {
+  testWithRedis(
+    `a run whose connection is cut after any of its events is read on at another server (${kind})`,
+    async (t, redis) => {
+      const [alone] = await startTwo(t, redis, SETUP);
+      const whole = await (await openLine[kind](t, alone, { message: "Hi" })).rest();
+      for (let seen = 0; seen < whole.length; seen++) {
+        const [owner, other] = await startTwo(t, redis, SETUP);
+        const run = newRun();
+        const first = await openLine[kind](t, owner, { message: "Hi", run });
+        const events: NumberedEvent[] = [];
+        while (events.length < Math.max(seen, 1)) events.push(await first.next());
+        await first.cut();
+        const again = seen === 0 ? { message: "Hi", run } : { resume: run, after: seen };
+        if (seen === 0) events.length = 0;
+        const second = await openLine[seen % 2 === 0 ? "sse" : "socket"](t, other, again);
+        events.push(...(await second.rest()));
+        assert.deepEqual(timeless(events), timeless(whole));
+        assert.deepEqual([owner.model.asked.length, other.model.asked.length], [2, 0], "one of them asked the model");
+      }
+    },
   );
 }
 
-for (const kind of LINES) {
-  test(`a run whose connection is cut after any of its events is read on at another server (${kind})`, {
-    skip: NO_REDIS,
-  }, async (t) => {
-    const redis = await startRedis(t);
-    const [alone] = await startTwo(t, redis, SETUP);
-    assert.ok(alone);
-    const whole = await (await openLine[kind](t, alone, { message: "Hi" })).rest();
-    for (let seen = 0; seen < whole.length; seen++) {
-      const [owner, other] = await startTwo(t, redis, SETUP);
-      assert.ok(owner && other);
-      const run = newRun();
-      const first = await openLine[kind](t, owner, { message: "Hi", run });
-      const events: NumberedEvent[] = [];
-      while (events.length < Math.max(seen, 1)) events.push(await first.next());
-      await first.cut();
-      const again = seen === 0 ? { message: "Hi", run } : { resume: run, after: seen };
-      if (seen === 0) events.length = 0;
-      const second = await openLine[seen % 2 === 0 ? "sse" : "socket"](t, other, again);
-      events.push(...(await second.rest()));
-      assert.deepEqual(timeless(events), timeless(whole));
-      assert.deepEqual([owner.model.asked.length, other.model.asked.length], [2, 0], "one of them asked the model");
-    }
-  });
-}
-
-test("a reader at another server gets tokens as they come, and keeps the run alive", { skip: NO_REDIS }, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("a reader at another server gets tokens as they come, and keeps the run alive", async (t, redis) => {
   const held = gate();
   const [owner, other] = await startTwo(t, redis, {
     turns: [[say("A"), wait(held.opened), say("B")]],
     env: { PARLEY_RESUME_SECONDS: "1" },
   });
-  assert.ok(owner && other);
   const run = newRun();
   const first = await openLine.sse(t, owner, { message: "Hi", run });
   await first.next();
@@ -81,10 +63,7 @@ test("a reader at another server gets tokens as they come, and keeps the run ali
   );
 });
 
-test("the same message under the same name is answered once, wherever it arrives and at once", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("a message under one name is answered once, wherever it arrives and at once", async (t, redis) => {
   const servers = await startTwo(t, redis, { turns: [[say("Once.")]] });
   const run = newRun();
   const lines = await Promise.all(
@@ -97,20 +76,17 @@ test("the same message under the same name is answered once, wherever it arrives
     1,
   );
   const [first] = servers;
-  assert.ok(first);
   const another = await post(first, { message: "Something else", stream: true, run });
   assert.equal(another.status, 400);
 });
 
-test("stop and cancel end a run of another server", { skip: NO_REDIS }, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("stop and cancel end a run of another server", async (t, redis) => {
   const [owner, other] = await startTwo(t, redis, {
     turns: [
       [say("A"), hang],
       [say("B"), hang],
     ],
   });
-  assert.ok(owner && other);
   for (const how of ["cancel", "stop"]) {
     const run = newRun();
     const first = await openLine.sse(t, owner, { message: "Hi", run });
@@ -131,12 +107,8 @@ test("stop and cancel end a run of another server", { skip: NO_REDIS }, async (t
   }
 });
 
-test("a run that was cancelled at one server before its message came to the other ends at once", {
-  skip: NO_REDIS,
-}, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("a run that was cancelled elsewhere before its message came ends at once", async (t, redis) => {
   const [one, other] = await startTwo(t, redis, { turns: [[say("A")]] });
-  assert.ok(one && other);
   const run = newRun();
   for (const id of [run, "x".repeat(65)]) {
     assert.equal((await fetch(`${one.url}/api/chat/runs/${id}/cancel`, { method: "POST" })).status, 404);
@@ -147,11 +119,9 @@ test("a run that was cancelled at one server before its message came to the othe
   assert.equal(other.model.asked.length, 0);
 });
 
-test("a run of another key is not known at another server either", { skip: NO_REDIS }, async (t) => {
-  const redis = await startRedis(t);
+testWithRedis("a run of another key is not known at another server either", async (t, redis) => {
   const env = { PARLEY_API_KEY: "first-key,second-key" };
   const [owner, other] = await startTwo(t, redis, { turns: [[say("A")]], env });
-  assert.ok(owner && other);
   const run = newRun();
   const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
   await (await post(owner, { message: "Hi", stream: true, run }, bearer("first-key"))).text();

@@ -3,7 +3,8 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createConnection, createServer } from "node:net";
-import type { Cleanup } from "./start-server.ts";
+import { type TestContext, test } from "node:test";
+import { type Cleanup, type ServerOptions, startServer, type TestServer } from "./start-server.ts";
 
 /** Why the tests are skipped, for the runner: there is no `redis-server` (Debian: `apt-get install redis-server`). */
 export const NO_REDIS = spawnSync("redis-server", ["--version"]).status !== 0 && "there is no redis-server here";
@@ -45,6 +46,25 @@ export async function startRedis(t: Cleanup, ...settings: readonly string[]): Pr
     thaw: () => void child.kill("SIGCONT"),
     command: (...args) => send(port, args),
   };
+}
+
+/** A test with a Redis of its own, which is skipped where there is none. */
+export function testWithRedis(
+  name: string,
+  run: (t: TestContext, redis: RedisServer) => Promise<void>,
+  more = {},
+): void {
+  test(name, { skip: NO_REDIS, ...more }, async (t) => run(t, await startRedis(t)));
+}
+
+/** Two servers that share a Redis. */
+export function startTwo(
+  t: Cleanup,
+  redis: RedisServer,
+  options: ServerOptions = {},
+): Promise<[owner: TestServer, other: TestServer]> {
+  const shared = { ...options, env: { ...options.env, PARLEY_REDIS_URL: redis.url } };
+  return Promise.all([startServer(t, shared), startServer(t, shared)]);
 }
 
 export async function freePort(): Promise<number> {
