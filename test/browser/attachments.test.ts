@@ -114,12 +114,12 @@ test("files can be dropped anywhere on the chat, which shows that they may, and 
   );
 });
 
-test("a picture is pasted as a file, and text beside a picture as text", async (t) => {
+test("a picture is pasted as a file, also beside its name, and formatted text beside a picture as text", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Pasted.")]] });
-  const paste = async (text: string) =>
+  const paste = async (texts: Record<string, string>) =>
     chat.input.evaluate(
-      (field, [transfer, plain]) => {
-        if (plain !== "") transfer.setData("text/plain", plain);
+      (field, [transfer, beside]) => {
+        for (const [type, text] of Object.entries(beside)) transfer.setData(type, text);
         const event = new ClipboardEvent("paste", {
           clipboardData: transfer,
           bubbles: true,
@@ -127,11 +127,17 @@ test("a picture is pasted as a file, and text beside a picture as text", async (
         });
         return field.dispatchEvent(event);
       },
-      [await transferOf(chat.page, [picture]), text] as const,
+      [await transferOf(chat.page, [picture]), texts] as const,
     );
-  assert.equal(await paste("a table's cells"), true, "left to the browser, which inserts the text");
+  const cells = { "text/plain": "a table's cells", "text/html": "<td>a table's cells" };
+  assert.equal(await paste(cells), true, "left to the browser, which inserts the text");
   assert.equal(await chat.drafts.count(), 0);
-  assert.equal(await paste(""), false);
+  // As the macOS Finder copies a file.
+  assert.equal(await paste({ "text/plain": "red.png" }), false);
+  await chat.drafts.getByRole("img", { name: "red.png" }).waitFor();
+  await chat.page.getByRole("button", { name: "Remove red.png" }).click();
+  // As a browser copies an image.
+  assert.equal(await paste({ "text/html": "<img>" }), false);
   await chat.drafts.getByRole("img", { name: "red.png" }).waitFor();
   await chat.ask("See", "Pasted.");
   assert.equal(received(chat)?.[0]?.url, PNG_URL);

@@ -234,8 +234,10 @@ export class Composer extends ChatPart implements ComposerPort {
 
   readonly #paste = (event: ClipboardEvent): void => {
     const files = [...(event.clipboardData?.files ?? [])];
-    // Word processors put a picture of the text beside the text: the text is what is meant.
-    if (files.length === 0 || event.clipboardData?.getData("text/plain")) return;
+    // Word processors put a picture of the text beside the formatted text: the text is what is meant. The name that the
+    // macOS Finder puts beside a file has no format.
+    const isText = ["text/plain", "text/html"].every((type) => event.clipboardData?.getData(type));
+    if (files.length === 0 || isText) return;
     event.preventDefault();
     void this.addFiles(files);
   };
