@@ -13,21 +13,6 @@ import { eventStream, jsonReply, startUpstream } from "../support/upstream-serve
 
 const ephemeral = { type: "ephemeral" };
 
-test("anthropic: a text answer streams, brings its usage, and makes a history", async () => {
-  const { events, state } = await askOnce(claude, stream("text"));
-  assert.deepEqual(events, [
-    { type: "text", delta: "Hel" },
-    { type: "text", delta: "lo 👋" },
-    { type: "end", finish: "stop", usage: { input_tokens: 25, output_tokens: 15 } },
-  ]);
-  assert.deepEqual(state, {
-    conversation_history: [
-      { role: "user", content: "Hi" },
-      { role: "assistant", content: "Hello 👋" },
-    ],
-  });
-});
-
 test("anthropic: the request has its limit, visible thinking, tools without $schema, and two cache points", async () => {
   const { calls } = await askOnce(claude, stream("text"), { tools: [WEATHER] });
   const [call] = calls;

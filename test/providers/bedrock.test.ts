@@ -19,22 +19,6 @@ import { typesOf } from "../support/chat-transports.ts";
 import { ask, askOnce, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
-test("a text answer streams, brings its usage with what the cache held, and makes a history", async () => {
-  const { events, error, state } = await askOnce(bedrock, stream("text"));
-  assert.equal(error, undefined);
-  assert.deepEqual(events, [
-    { type: "text", delta: "Hel" },
-    { type: "text", delta: "lo 👋" },
-    { type: "end", finish: "stop", usage: { input_tokens: 19, output_tokens: 10 } },
-  ]);
-  assert.deepEqual(state, {
-    conversation_history: [
-      { role: "user", content: "Hi" },
-      { role: "assistant", content: "Hello 👋" },
-    ],
-  });
-});
-
 test("the request: path, region's key, system apart, tools without $schema", async () => {
   const { calls } = await askOnce(bedrock, stream("text"), { tools: [SCHEMA_WEATHER] });
   const call = calls[0];

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { HistoryMessage } from "../../server/protocol/chat.ts";
+import type { HistoryMessage, Usage } from "../../server/protocol/chat.ts";
+import { claude, stream as claudeStream } from "../support/anthropic.ts";
+import { bedrock, stream as bedrockStream } from "../support/bedrock.ts";
 import {
   FOREIGN_HISTORY,
   historyOf,
@@ -23,20 +25,33 @@ import {
 
 const text = () => stream("chat-completions/text-and-usage");
 
-test("a text answer streams, brings its usage, and makes a history", async () => {
-  const { events, state } = await askOnce(chatProvider, text());
-  assert.deepEqual(events, [
-    { type: "text", delta: "Hel" },
-    { type: "text", delta: "lo 👋" },
-    { type: "end", finish: "stop", usage: { input_tokens: 19, output_tokens: 10 } },
-  ]);
-  assert.deepEqual(state, {
-    conversation_history: [
+/** The usage of Bedrock has what its cache held. */
+const TEXTS: [name: string, provider: Parameters<typeof askOnce>[0], reply: UpstreamReply, usage: Usage][] = [
+  ["Chat Completions", chatProvider, text(), { input_tokens: 19, output_tokens: 10 }],
+  ["Claude", claude, claudeStream("text"), { input_tokens: 25, output_tokens: 15 }],
+  ["Bedrock", bedrock, bedrockStream("text"), { input_tokens: 19, output_tokens: 10 }],
+  [
+    "Gemini",
+    ({ url }) => serve("gemini/gemini-3-flash-preview", { GEMINI_API_KEY: "AIza-test", GEMINI_BASE_URL: url }),
+    stream("gemini/text"),
+    { input_tokens: 9, output_tokens: 3 },
+  ],
+];
+
+for (const [name, provider, reply, usage] of TEXTS) {
+  test(`${name}: a text answer streams, brings its usage, and makes a history`, async () => {
+    const { events, state } = await askOnce(provider, reply);
+    assert.deepEqual(events, [
+      { type: "text", delta: "Hel" },
+      { type: "text", delta: "lo 👋" },
+      { type: "end", finish: "stop", usage },
+    ]);
+    assert.deepEqual(historyOf(state), [
       { role: "user", content: "Hi" },
       { role: "assistant", content: "Hello 👋" },
-    ],
+    ]);
   });
-});
+}
 
 test("an answer of a thousand tokens goes whole into the history", async () => {
   const tokens = Array.from({ length: 1000 }, (_, number) => `${number} `);

@@ -29,6 +29,9 @@ const gemini = (upstream: UpstreamServer) =>
 const anthropicRefusal = (status: number, type: string, message: string) =>
   jsonReply(status, { type: "error", error: { type, message }, request_id: "req_1" });
 
+const anthropicInvalid = (message: string) => anthropicRefusal(400, "invalid_request_error", message);
+const bedrockInvalid = (message: string) => refuse(400, "ValidationException", message);
+
 /** As on https://cloud.google.com/apis/design/errors, in the list that the Gemini API puts around it. */
 const googleRefusal = (code: number, status: string, message: string, details?: object[]) =>
   jsonReply(code, [{ error: { code, message, status, ...(details && { details }) } }]);
@@ -123,41 +126,25 @@ const REFUSALS: readonly Row[] = [
   ]),
   ...refused("anthropic", "provider_rate_limited", 1, /quota or credit/, [
     anthropicRefusal(402, "billing_error", "pay"),
-    anthropicRefusal(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
+    anthropicInvalid("Your credit balance is too low to access the Anthropic API."),
   ]),
   ...refused("anthropic", "invalid_request", 1, /this large/, [
     anthropicRefusal(413, "request_too_large", "Request exceeds 32 MB"),
   ]),
   ...refused("anthropic", "context_too_long", 1, /too long/, [
-    anthropicRefusal(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
-    anthropicRefusal(
-      400,
-      "invalid_request_error",
-      "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000",
-    ),
+    anthropicInvalid("prompt is too long: 210000 tokens > 200000 maximum"),
+    anthropicInvalid("input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000"),
   ]),
   ...refused("anthropic", "invalid_request", 1, /does not take this message/, [
-    anthropicRefusal(
-      400,
-      "invalid_request_error",
-      "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum",
-    ),
+    anthropicInvalid("messages.0.content.1.image.source.base64: image exceeds 5 MB maximum"),
   ]),
   ...refused("anthropic", "provider_error", 1, /settings of this agent/, [
-    anthropicRefusal(
-      400,
-      "invalid_request_error",
-      "max_tokens: 200000 > 128000, which is the maximum allowed number of output tokens",
-    ),
-    anthropicRefusal(
-      400,
-      "invalid_request_error",
-      '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".',
-    ),
-    anthropicRefusal(400, "invalid_request_error", "`temperature` is deprecated for this model."),
+    anthropicInvalid("max_tokens: 200000 > 128000, which is the maximum allowed number of output tokens"),
+    anthropicInvalid('"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".'),
+    anthropicInvalid("`temperature` is deprecated for this model."),
   ]),
   ...refused("anthropic", "content_filtered", 1, /usage policy/, [
-    anthropicRefusal(400, "invalid_request_error", "Output blocked by content filtering policy"),
+    anthropicInvalid("Output blocked by content filtering policy"),
   ]),
   ...refused("anthropic", "provider_overloaded", 3, /overloaded/, [
     anthropicRefusal(529, "overloaded_error", "Overloaded"),
@@ -169,30 +156,26 @@ const REFUSALS: readonly Row[] = [
   ]),
   ...refused("bedrock", "provider_error", 1, /does not know the model/, [
     refuse(404, "ResourceNotFoundException", "Could not resolve the model"),
-    refuse(400, "ValidationException", "The provided model identifier is invalid."),
-    refuse(400, "ValidationException", "Invocation of model ID x with on-demand throughput isn’t supported."),
+    bedrockInvalid("The provided model identifier is invalid."),
+    bedrockInvalid("Invocation of model ID x with on-demand throughput isn’t supported."),
   ]),
   ...refused("bedrock", "context_too_long", 1, /too long/, [
-    refuse(400, "ValidationException", "Input is too long for requested model."),
-    refuse(400, "ValidationException", "Input Tokens Exceeded: Number of input tokens exceeds maximum length."),
-    refuse(400, "ValidationException", "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000"),
+    bedrockInvalid("Input is too long for requested model."),
+    bedrockInvalid("Input Tokens Exceeded: Number of input tokens exceeds maximum length."),
+    bedrockInvalid("input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000"),
   ]),
   ...refused("bedrock", "content_filtered", 1, /usage policy/, [
-    refuse(400, "ValidationException", "Output blocked by content filtering policy"),
+    bedrockInvalid("Output blocked by content filtering policy"),
   ]),
   ...refused("bedrock", "invalid_request", 1, /does not take one of the attachments/, [
-    refuse(400, "ValidationException", "This model doesn't support the image content block that you provided."),
+    bedrockInvalid("This model doesn't support the image content block that you provided."),
   ]),
   ...refused("bedrock", "provider_error", 1, /settings of this agent/, [
-    refuse(
-      400,
-      "ValidationException",
-      "The model returned the following errors: `temperature` is deprecated for this model.",
-    ),
-    refuse(400, "ValidationException", "This model doesn't support tool use in streaming mode."),
+    bedrockInvalid("The model returned the following errors: `temperature` is deprecated for this model."),
+    bedrockInvalid("This model doesn't support tool use in streaming mode."),
   ]),
   ...refused("bedrock", "invalid_request", 1, /does not take this message/, [
-    refuse(400, "ValidationException", "Something about messages.1"),
+    bedrockInvalid("Something about messages.1"),
   ]),
   ...refused("bedrock", "provider_timeout", 3, /took too long/, [
     refuse(408, "ModelTimeoutException", "The processing time exceeded"),

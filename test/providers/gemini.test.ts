@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { z } from "zod";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { geminiSchema } from "../../server/providers/gemini/schema.ts";
-import { FOREIGN_HISTORY, historyOf, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
+import { FOREIGN_HISTORY, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
 import { ask, askOnce, open, said } from "../support/upstream-conversation.ts";
 import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
@@ -15,19 +15,6 @@ const gemini = (upstream: UpstreamServer, settings = {}, model = "gemini-3-flash
 
 const SIGNED = { extra_content: { google: { thought_signature: "CsQBsig" } } };
 const THOUGHTS = { google: { thinking_config: { include_thoughts: true } } };
-
-test("gemini: a text answer streams, brings its usage, and makes a history", async () => {
-  const { events, state } = await askOnce(gemini, stream("gemini/text"));
-  assert.deepEqual(events, [
-    { type: "text", delta: "Hel" },
-    { type: "text", delta: "lo 👋" },
-    { type: "end", finish: "stop", usage: { input_tokens: 9, output_tokens: 3 } },
-  ]);
-  assert.deepEqual(historyOf(state), [
-    { role: "user", content: "Hi" },
-    { role: "assistant", content: "Hello 👋" },
-  ]);
-});
 
 test("gemini: the request asks for thoughts, carries the key, and names the model as it is", async () => {
   const { calls } = await askOnce(

@@ -6,12 +6,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createConnection } from "node:net";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { gate, within } from "../support/deadline.ts";
 import { CHAT_HEAD, chatRequest, connectRaw, type RawAnswer, upgrade } from "../support/raw-connection.ts";
 import { say, wait } from "../support/scripted-provider.ts";
-import { startServer, type TestServer } from "../support/start-server.ts";
+import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
 
 const POST = CHAT_HEAD;
 const CHUNKED = [...POST, "transfer-encoding: chunked", ""];
@@ -180,14 +180,7 @@ const CASES: Case[] = [
   ],
 ];
 
-let server: TestServer;
-const cleanups: (() => unknown)[] = [];
-before(async () => {
-  server = await startServer({ after: (done) => cleanups.push(done as () => unknown) }, { turns: [] });
-});
-after(async () => {
-  for (const done of cleanups) await done();
-});
+const server = await startServer({ after } as Cleanup, { turns: [] });
 
 const CODES = new Map<number, string>([
   [404, "not_found"],

@@ -1,14 +1,14 @@
 /** Every refusal of plain HTTP: its status, its code, the field that it names, its headers. */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { type ChatMessage, post, send } from "../support/chat-transports.ts";
 import { DEADLINE_MS } from "../support/deadline.ts";
 import { connectRaw } from "../support/raw-connection.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
-import { OPEN_PATHS, startServer, type TestServer } from "../support/start-server.ts";
+import { type Cleanup, OPEN_PATHS, startServer } from "../support/start-server.ts";
 
 async function refusal(answer: Response): Promise<{ code: ErrorCode; param?: string }> {
   assert.equal(answer.headers.get("content-type"), "application/json; charset=utf-8");
@@ -211,15 +211,7 @@ const HOSTILE: [name: string, bytes: Buffer, code: ErrorCode, socket?: "closes"]
   ],
 ];
 
-let server: TestServer;
-const cleanups: (() => Promise<void>)[] = [];
-before(async () => {
-  const t = { after: (done?: unknown) => void cleanups.push(done as () => Promise<void>) };
-  server = await startServer(t, { turns: [], env: { PARLEY_RATE_PER_SOCKET: "0" } });
-});
-after(async () => {
-  for (const done of cleanups) await done();
-});
+const server = await startServer({ after } as Cleanup, { turns: [], env: { PARLEY_RATE_PER_SOCKET: "0" } });
 
 test(`${HOSTILE.length} hostile texts have their code over REST`, async (t) => {
   for (const [name, body, code] of HOSTILE) {

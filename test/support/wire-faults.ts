@@ -34,140 +34,124 @@ export interface GoodAnswer {
 
 const MIB = 1024 * 1024;
 
-export const FAULTS: Fault[] = [
-  { name: "resets the connection", answer: (s) => s.resetAndDestroy(), end: "provider_error" },
-  { name: "closes without a word", answer: (s) => s.end(), end: "provider_error" },
-  { name: "says nothing", answer: () => {}, end: "provider_timeout" },
-  {
-    name: "stops inside the head",
-    answer: (s) => s.write("HTTP/1.1 200 OK\r\ncontent-ty"),
-    end: "provider_timeout",
-  },
-  {
-    name: "sends the head without coming to its end",
-    answer: (s) => trickle(s, "HTTP/1.1 200 OK\r\nx-filler: ", "x"),
-    end: "provider_timeout",
-  },
-  {
-    name: "sends interim responses only",
-    answer: (s) => trickle(s, "", "HTTP/1.1 103 Early Hints\r\n\r\n"),
-    end: "provider_timeout",
-  },
-  {
-    name: "sends interim responses first",
-    answer: (s, { ok, start, rest }) => s.end(joined(INTERIM, ok, start, rest)),
-    end: "done",
-  },
-  {
-    name: "switches protocols",
-    answer: (s) => s.end("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
-    end: "provider_error",
-  },
-  { name: "falls silent after the head", answer: (s, { ok }) => s.write(ok), end: "provider_timeout" },
-  {
-    name: "falls silent in the answer",
-    answer: (s, { ok, start }) => s.write(joined(ok, start)),
-    end: "provider_timeout",
-    hasBegun: true,
-  },
-  { name: "speaks no HTTP", answer: (s) => s.end("SSH-2.0-OpenSSH_9.2\r\n"), end: "provider_error" },
-  {
-    name: "sends a head of any length",
-    answer: (s) => writeForEver(s, "HTTP/1.1 200 OK\r\n", `x-filler: ${"x".repeat(1000)}\r\n`),
-    end: "provider_error",
-  },
-  {
-    name: "redirects",
-    answer: (s) => s.end(head("307 Temporary Redirect", { location: "http://127.0.0.1:9/" })),
-    end: "provider_error",
-  },
-  { name: "has no content", answer: (s) => s.end(head("204 No Content")), end: "provider_error" },
-  {
-    name: "sends a page with status 200",
-    answer: (s) => s.end(joined(head("200 OK", { "content-type": "text/html" }), "<h1>Welcome</h1>")),
-    end: "provider_error",
-  },
-  {
-    name: "names another content type",
-    answer: (s, { start, rest }) => s.end(joined(head("200 OK", { "content-type": "text/plain" }), start, rest)),
-    end: "provider_error",
-  },
-  {
-    name: "says that the answer is compressed",
-    answer: (s, { headers, start, rest }) =>
-      s.end(joined(head("200 OK", { ...headers, "content-encoding": "gzip" }), start, rest)),
-    end: "provider_error",
-  },
-  {
-    name: "asks to wait for long",
-    answer: (s) => s.end(head("429 Too Many Requests", { "retry-after": "30" })),
-    end: "provider_rate_limited",
-  },
-  {
-    name: "asks to wait and does not say how long",
-    answer: (s) => s.end(head("429 Too Many Requests")),
-    end: "provider_rate_limited",
-    tries: 3,
-  },
-  {
-    name: "refuses with a body without end",
-    answer: (s) => writeForEver(s, head("401 Unauthorized"), "x".repeat(10_000)),
-    end: "provider_auth",
-  },
-  {
-    name: "refuses with a body that falls silent",
-    answer: (s) => s.write(`${head("401 Unauthorized")}{"err`),
-    end: "provider_auth",
-  },
-  {
-    name: "refuses with a body that is cut",
-    answer: (s) => s.end(`${chunkedHead("401 Unauthorized")}ff\r\n{"err`),
-    end: "provider_auth",
-  },
-  {
-    name: "announces more bytes than it sends",
-    answer: (s, { headers, start }) => s.end(joined(head("200 OK", { ...headers, "content-length": "100000" }), start)),
-    end: "provider_truncated",
-  },
-  {
-    name: "writes a chunk that is none",
-    answer: (s, { okInChunks, start }) => s.end(joined(okInChunks, chunk(start), "no number\r\n")),
-    end: "provider_truncated",
-  },
-  { name: "resets the connection in the answer", answer: resetLater, end: "provider_truncated" },
-  {
-    name: "sends an event that is no JSON",
-    answer: (s, { ok, start }) => s.end(joined(ok, start, "data: {never\n\n")),
-    end: "provider_error",
-    only: "events",
-  },
-  {
-    name: "sends a line of 20 MiB",
-    answer: (s, { ok, start }) => s.write(joined(ok, start, "data: ", Buffer.alloc(20 * MIB, "x"))),
-    end: "provider_error",
-    only: "events",
-  },
-  {
-    name: "sends comments without end",
-    answer: (s, { ok }) => writeForEver(s, ok, `: ${"x".repeat(MIB)}\n\n`),
-    end: "provider_error",
-    only: "events",
-  },
-  {
-    name: "sends bytes that are no frames",
-    answer: (s, { ok, start }) => s.end(joined(ok, start, Buffer.alloc(1000))),
-    end: "provider_error",
-    only: "frames",
-  },
-  {
-    name: "announces a frame of 4 GiB",
-    answer: (s, { ok, start }) =>
-      writeForEver(s, joined(ok, start, Buffer.alloc(4, 255), Buffer.alloc(4)), Buffer.alloc(MIB)),
-    end: "provider_error",
-    only: "frames",
-  },
-  { name: "sends a byte at a time", answer: byteByByte, end: "done" },
+type Row = [
+  name: string,
+  answer: Fault["answer"],
+  end: Fault["end"],
+  more?: Pick<Fault, "tries" | "hasBegun" | "only">,
 ];
+
+const ROWS: Row[] = [
+  ["resets the connection", (s) => s.resetAndDestroy(), "provider_error"],
+  ["closes without a word", (s) => s.end(), "provider_error"],
+  ["says nothing", () => {}, "provider_timeout"],
+  ["stops inside the head", (s) => s.write("HTTP/1.1 200 OK\r\ncontent-ty"), "provider_timeout"],
+  [
+    "sends the head without coming to its end",
+    (s) => trickle(s, "HTTP/1.1 200 OK\r\nx-filler: ", "x"),
+    "provider_timeout",
+  ],
+  ["sends interim responses only", (s) => trickle(s, "", "HTTP/1.1 103 Early Hints\r\n\r\n"), "provider_timeout"],
+  ["sends interim responses first", (s, { ok, start, rest }) => s.end(joined(INTERIM, ok, start, rest)), "done"],
+  [
+    "switches protocols",
+    (s) => s.end("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"),
+    "provider_error",
+  ],
+  ["falls silent after the head", (s, { ok }) => s.write(ok), "provider_timeout"],
+  [
+    "falls silent in the answer",
+    (s, { ok, start }) => s.write(joined(ok, start)),
+    "provider_timeout",
+    { hasBegun: true },
+  ],
+  ["speaks no HTTP", (s) => s.end("SSH-2.0-OpenSSH_9.2\r\n"), "provider_error"],
+  [
+    "sends a head of any length",
+    (s) => writeForEver(s, "HTTP/1.1 200 OK\r\n", `x-filler: ${"x".repeat(1000)}\r\n`),
+    "provider_error",
+  ],
+  ["redirects", (s) => s.end(head("307 Temporary Redirect", { location: "http://127.0.0.1:9/" })), "provider_error"],
+  ["has no content", (s) => s.end(head("204 No Content")), "provider_error"],
+  [
+    "sends a page with status 200",
+    (s) => s.end(joined(head("200 OK", { "content-type": "text/html" }), "<h1>Welcome</h1>")),
+    "provider_error",
+  ],
+  [
+    "names another content type",
+    (s, { start, rest }) => s.end(joined(head("200 OK", { "content-type": "text/plain" }), start, rest)),
+    "provider_error",
+  ],
+  [
+    "says that the answer is compressed",
+    (s, { headers, start, rest }) =>
+      s.end(joined(head("200 OK", { ...headers, "content-encoding": "gzip" }), start, rest)),
+    "provider_error",
+  ],
+  [
+    "asks to wait for long",
+    (s) => s.end(head("429 Too Many Requests", { "retry-after": "30" })),
+    "provider_rate_limited",
+  ],
+  [
+    "asks to wait and does not say how long",
+    (s) => s.end(head("429 Too Many Requests")),
+    "provider_rate_limited",
+    { tries: 3 },
+  ],
+  [
+    "refuses with a body without end",
+    (s) => writeForEver(s, head("401 Unauthorized"), "x".repeat(10_000)),
+    "provider_auth",
+  ],
+  ["refuses with a body that falls silent", (s) => s.write(`${head("401 Unauthorized")}{"err`), "provider_auth"],
+  ["refuses with a body that is cut", (s) => s.end(`${chunkedHead("401 Unauthorized")}ff\r\n{"err`), "provider_auth"],
+  [
+    "announces more bytes than it sends",
+    (s, { headers, start }) => s.end(joined(head("200 OK", { ...headers, "content-length": "100000" }), start)),
+    "provider_truncated",
+  ],
+  [
+    "writes a chunk that is none",
+    (s, { okInChunks, start }) => s.end(joined(okInChunks, chunk(start), "no number\r\n")),
+    "provider_truncated",
+  ],
+  ["resets the connection in the answer", resetLater, "provider_truncated"],
+  [
+    "sends an event that is no JSON",
+    (s, { ok, start }) => s.end(joined(ok, start, "data: {never\n\n")),
+    "provider_error",
+    { only: "events" },
+  ],
+  [
+    "sends a line of 20 MiB",
+    (s, { ok, start }) => s.write(joined(ok, start, "data: ", Buffer.alloc(20 * MIB, "x"))),
+    "provider_error",
+    { only: "events" },
+  ],
+  [
+    "sends comments without end",
+    (s, { ok }) => writeForEver(s, ok, `: ${"x".repeat(MIB)}\n\n`),
+    "provider_error",
+    { only: "events" },
+  ],
+  [
+    "sends bytes that are no frames",
+    (s, { ok, start }) => s.end(joined(ok, start, Buffer.alloc(1000))),
+    "provider_error",
+    { only: "frames" },
+  ],
+  [
+    "announces a frame of 4 GiB",
+    (s, { ok, start }) => writeForEver(s, joined(ok, start, Buffer.alloc(4, 255), Buffer.alloc(4)), Buffer.alloc(MIB)),
+    "provider_error",
+    { only: "frames" },
+  ],
+  ["sends a byte at a time", byteByByte, "done"],
+];
+
+export const FAULTS: Fault[] = ROWS.map(([name, answer, end, more]) => ({ name, answer, end, ...more }));
 
 /** Not `100 Continue`: undici refuses it where the request did not ask for it. */
 const INTERIM = "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </y>\r\n\r\n";
