@@ -5,9 +5,9 @@ import { WebSocket } from "ws";
 import { typesOf } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
-import { connectRaw, connectRawSocket, upgrade } from "../support/raw-connection.ts";
+import { connectRawSocket, startWithRaw, upgrade } from "../support/raw-connection.ts";
 import { call, hang, hangQuietly, say, wait } from "../support/scripted-provider.ts";
-import { connect } from "../support/socket-client.ts";
+import { connect, startWithClient } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 import { deaf } from "../support/test-tools.ts";
 
@@ -28,8 +28,7 @@ test("a plain message continues from the last answer of its connection, and of n
 
 test("state wins over previous_response_id, and that over what is remembered", async (t) => {
   const turns = [[say("1")], [say("2")], [say("3")], [say("4")]];
-  const server = await startServer(t, { turns, stateKind: "previous_response_id" });
-  const client = await connect(t, server.socketUrl);
+  const { server, client } = await startWithClient(t, { turns, stateKind: "previous_response_id" });
   await client.run({ message: "a" });
   await client.run({ message: "b", previous_response_id: "resp_20" });
   const state = { previous_response_id: "resp_30" };
@@ -40,8 +39,7 @@ test("state wins over previous_response_id, and that over what is remembered", a
 });
 
 test("an empty state starts anew", async (t) => {
-  const server = await startServer(t, { turns: [[say("One")], [say("Two")]] });
-  const client = await connect(t, server.socketUrl);
+  const { server, client } = await startWithClient(t, { turns: [[say("One")], [say("Two")]] });
   await client.run({ message: "a" });
   await client.run({ message: "b", state: {} });
   assert.deepEqual(server.model.asked[1]?.messages, [user("b")]);
@@ -65,8 +63,7 @@ const FRAMES: [name: string, frame: string | Buffer, code: string][] = [
 
 for (const [name, frame, code] of FRAMES) {
   test(`a frame that ${name} is ${code}, and the socket stays open`, async (t) => {
-    const server = await startServer(t, { turns: [[say("Fine")]] });
-    const client = await connect(t, server.socketUrl);
+    const { client } = await startWithClient(t, { turns: [[say("Fine")]] });
     client.socket.send(frame);
     const event = await client.next();
     assert.ok(event.type === "error");
@@ -76,8 +73,7 @@ for (const [name, frame, code] of FRAMES) {
 }
 
 test("a refused message leaves the conversation as it was", async (t) => {
-  const server = await startServer(t, { turns: [[say("One")], [say("Two")]] });
-  const client = await connect(t, server.socketUrl);
+  const { server, client } = await startWithClient(t, { turns: [[say("One")], [say("Two")]] });
   await client.run({ message: "a" });
   await client.run({ message: "b", attachments: [attachment("image/png", { data: "?" })] });
   await client.run({ message: "c" });
@@ -86,8 +82,7 @@ test("a refused message leaves the conversation as it was", async (t) => {
 
 test("a second message during a run is run_in_progress, and the run goes on", async (t) => {
   const held = gate();
-  const server = await startServer(t, { turns: [[say("A"), wait(held.opened), say("B")]] });
-  const client = await connect(t, server.socketUrl);
+  const { client } = await startWithClient(t, { turns: [[say("A"), wait(held.opened), say("B")]] });
   client.send({ message: "Hi" });
   await client.until("token");
   client.send({ message: "Hello?" });
@@ -103,17 +98,15 @@ test("connections do not wait for each other", async (t) => {
   const turns = [[wait(held.opened), say("Late")], [say("Soon")]];
   const server = await startServer(t, { turns });
   const [first, second] = [await connect(t, server.socketUrl), await connect(t, server.socketUrl)];
-  const asked = server.model.nextAsked();
   first.send({ message: "Hi" });
-  await asked;
+  await server.model.nextAsked();
   assert.equal((await second.run({ message: "Hi" })).at(-1)?.data, "Soon");
   held.open();
   assert.equal((await first.until("done")).at(-1)?.data, "Late");
 });
 
 test("clear forgets the conversation and answers cleared", async (t) => {
-  const server = await startServer(t, { turns: [[say("One")], [say("Two")]] });
-  const client = await connect(t, server.socketUrl);
+  const { server, client } = await startWithClient(t, { turns: [[say("One")], [say("Two")]] });
   await client.run({ message: "a" });
   client.send({ type: "clear" });
   assert.deepEqual(await client.next(), { type: "cleared", data: "" });
@@ -122,8 +115,7 @@ test("clear forgets the conversation and answers cleared", async (t) => {
 });
 
 test("clear during a run aborts it without a terminal event, and the next message is taken at once", async (t) => {
-  const server = await startServer(t, { turns: [[say("Half"), hang], [say("Two")]] });
-  const client = await connect(t, server.socketUrl);
+  const { server, client } = await startWithClient(t, { turns: [[say("Half"), hang], [say("Two")]] });
   client.send({ message: "a" });
   await client.until("token");
   client.send({ type: "clear" });
@@ -136,11 +128,10 @@ test("clear during a run aborts it without a terminal event, and the next messag
 
 test("clear while a model ignores its abort lets nothing of the old run through", async (t) => {
   const held = gate();
-  const server = await startServer(t, {
+  const { client } = await startWithClient(t, {
     turns: [[say("Old"), wait(held.opened), say("Old still")], [say("New")]],
     deaf: true,
   });
-  const client = await connect(t, server.socketUrl);
   client.send({ message: "a" });
   await client.until("token");
   client.send({ type: "clear" });
@@ -154,8 +145,7 @@ test("clear while a model ignores its abort lets nothing of the old run through"
 });
 
 test("stop ends the run with done and stopped, what was said so far, and a state that goes on", async (t) => {
-  const server = await startServer(t, { turns: [[say("Half an "), hang], [say("Next")]] });
-  const client = await connect(t, server.socketUrl);
+  const { server, client } = await startWithClient(t, { turns: [[say("Half an "), hang], [say("Next")]] });
   client.send({ message: "a" });
   await client.until("token");
   client.send({ type: "stop" });
@@ -171,11 +161,9 @@ test("stop ends the run with done and stopped, what was said so far, and a state
 });
 
 test("stop before the first token ends the run, also with a model that then ends without a word", async (t) => {
-  const server = await startServer(t, { turns: [[hangQuietly], [say("Next")]] });
-  const client = await connect(t, server.socketUrl);
-  const asked = server.model.nextAsked();
+  const { server, client } = await startWithClient(t, { turns: [[hangQuietly], [say("Next")]] });
   client.send({ message: "a" });
-  await asked;
+  await server.model.nextAsked();
   client.send({ type: "stop" });
   const event = await client.next();
   assert.ok(event.type === "done");
@@ -186,12 +174,11 @@ test("stop before the first token ends the run, also with a model that then ends
 for (const stateKind of ["conversation_history", "previous_response_id"] as const) {
   test(`stop during a tool aborts it and leaves no dangling call (${stateKind})`, async (t) => {
     const aborted = gate();
-    const server = await startServer(t, {
+    const { server, client } = await startWithClient(t, {
       turns: [[say("Wait."), call("c1", "forever")], [say("Next")]],
       agent: { tools: [deaf("forever", aborted.open)] },
       stateKind,
     });
-    const client = await connect(t, server.socketUrl);
     client.send({ message: "a" });
     await client.until("tool_call");
     client.send({ type: "stop" });
@@ -208,8 +195,7 @@ for (const stateKind of ["conversation_history", "previous_response_id"] as cons
 }
 
 test("stop with nothing running is ignored", async (t) => {
-  const server = await startServer(t, { turns: [[say("Fine")]] });
-  const client = await connect(t, server.socketUrl);
+  const { client } = await startWithClient(t, { turns: [[say("Fine")]] });
   client.send({ type: "stop" });
   const events = await client.run({ message: "Hi" });
   assert.deepEqual(typesOf(events), ["token", "done"]);
@@ -218,8 +204,7 @@ test("stop with nothing running is ignored", async (t) => {
 // The socket below its messages: handshake, pings, frames, the end.
 
 test("the handshake answers with the request's id", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { turns: [] });
   await raw.write(...upgrade("/ws/chat", "x-request-id: abc"));
   const answer = await raw.answer();
   assert.deepEqual([answer.status, answer.headers.get("x-request-id")], [101, "abc"]);
@@ -280,8 +265,7 @@ test("frames of every form of length come whole and in order, with characters of
     const start = "aé€😀";
     return start + "x".repeat(size - Buffer.byteLength(empty + start));
   });
-  const server = await startServer(t, { turns: [texts.map(say)] });
-  const client = await connect(t, server.socketUrl);
+  const { client } = await startWithClient(t, { turns: [texts.map(say)] });
   const sizes: number[] = [];
   client.socket.on("message", (data: Buffer) => sizes.push(data.byteLength));
   const events = await client.run({ message: "Hi" });

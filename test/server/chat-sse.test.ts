@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { encodeFrame } from "../../server/protocol/sse.ts";
 import { post, readEventStream, typesOf } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
-import { chatRequest, connectRaw, type RawConnection } from "../support/raw-connection.ts";
+import { chatRequest, connectRaw, type RawConnection, startWithRaw } from "../support/raw-connection.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import { endlessTurn, say, settled, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
@@ -69,8 +69,7 @@ test("a silence of PARLEY_KEEP_ALIVE_SECONDS is broken by a comment that clients
 });
 
 test("HTTP/1.0 gets the stream without chunks, up to the end of the connection", async (t) => {
-  const server = await startServer(t, { turns: [[say("Fine")]] });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { turns: [[say("Fine")]] });
   const [, ...lines] = chatRequest(CHAT);
   await raw.write("POST /api/chat HTTP/1.0", ...lines);
   assert.equal((await raw.answer()).status, 200);
@@ -81,13 +80,12 @@ test("HTTP/1.0 gets the stream without chunks, up to the end of the connection",
 
 test("two streams on one connection come one after the other, each whole, whatever their text holds", async (t) => {
   const held = gate();
-  const server = await startServer(t, {
+  const { server, raw } = await startWithRaw(t, {
     turns: [
       [say("Grüße "), wait(held.opened), say("\u{1F642}"), say(" plain")],
       [say("second"), say(" é\u2028")],
     ],
   });
-  const raw = await connectRaw(t, server);
   const asked = server.model.nextAsked();
   const second = server.model.nextAsked();
   const request = chatRequest(CHAT).join("\r\n");

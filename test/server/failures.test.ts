@@ -8,7 +8,7 @@ import { assertSame, onEveryTransport, post, send, typesOf } from "../support/ch
 import { type Gate, gate, turns, within } from "../support/deadline.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import { call, cut, fail, hang, say, type Turn, wait } from "../support/scripted-provider.ts";
-import { connect, type SocketClient } from "../support/socket-client.ts";
+import { connect, type SocketClient, startWithClient } from "../support/socket-client.ts";
 import { type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { echo } from "../support/test-tools.ts";
@@ -257,8 +257,7 @@ for (const stateKind of KINDS) {
   }
 
   test(`an error without a state leaves a new conversation new (${stateKind})`, async (t) => {
-    const server = await startServer(t, { turns: [[fail(new Error("bug"))], [say("C")]], stateKind });
-    const client = await connect(t, server.socketUrl);
+    const { server, client } = await startWithClient(t, { turns: [[fail(new Error("bug"))], [say("C")]], stateKind });
     const [last] = await client.run({ message: "a" });
     assert.equal(last?.type === "error" && last.state, undefined);
     await client.run({ message: "c" });
@@ -282,8 +281,7 @@ for (const stateKind of KINDS) {
 
   test(`a bug of a provider costs a socket no conversation (${stateKind})`, async (t) => {
     const turns = [[say("A")], [say("Half"), fail(new Error("bug"))], [say("C")]];
-    const server = await startServer(t, { turns, stateKind });
-    const client = await connect(t, server.socketUrl);
+    const { server, client } = await startWithClient(t, { turns, stateKind });
     const state = await firstState(client);
     const last = (await client.run({ message: "b" })).at(-1);
     assert.ok(last?.type === "error");
@@ -294,8 +292,7 @@ for (const stateKind of KINDS) {
 
   test(`a failed run without a state that a socket resumes leaves its own conversation (${stateKind})`, async (t) => {
     const turns = [[say("A")], [fail(new Error("bug"))], [say("C")]];
-    const server = await startServer(t, { turns, stateKind });
-    const client = await connect(t, server.socketUrl);
+    const { server, client } = await startWithClient(t, { turns, stateKind });
     await firstState(client);
     const run = newRun();
     const other = await connect(t, server.socketUrl);
@@ -308,12 +305,11 @@ for (const stateKind of KINDS) {
 
   test(`a message that is refused costs a socket no conversation, not even one that names a new one (${stateKind})`, async (t) => {
     const held = gate();
-    const server = await startServer(t, {
+    const { server, client } = await startWithClient(t, {
       turns: [[say("A")], [say("Other"), wait(held.opened)], [say("C")]],
       stateKind,
       env: { PARLEY_MAX_RUNS: "1", PARLEY_MAX_QUEUED_RUNS: "0" },
     });
-    const client = await connect(t, server.socketUrl);
     await firstState(client);
     const other = await connect(t, server.socketUrl);
     other.send({ message: "x" });

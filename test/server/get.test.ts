@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { post } from "../support/chat-transports.ts";
-import { CHAT_HEAD, chatRequest, connectRaw } from "../support/raw-connection.ts";
+import { CHAT_HEAD, chatRequest, connectRaw, startWithRaw } from "../support/raw-connection.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
 
@@ -106,8 +106,7 @@ test("an x-request-id that could write into a log is replaced", async (t) => {
 });
 
 test("an offer to change to HTTP/2 is ignored, as clients of several languages make it", async (t) => {
-  const server = await startServer(t, { turns: [[say("Fine")], [say("Fine")]] });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { turns: [[say("Fine")], [say("Fine")]] });
   const offer = ["connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAMAAABk"];
   for (let round = 0; round < 2; round++) {
     await raw.write("GET /health HTTP/1.1", "host: x", ...offer, "", "");
@@ -121,8 +120,7 @@ test("an offer to change to HTTP/2 is ignored, as clients of several languages m
 
 test("a request that does not arrive in time is 408 request_timeout", async (t) => {
   const env = { PARLEY_BODY_SECONDS: "0.02", PARLEY_HEADER_SECONDS: "0.02" };
-  const server = await startServer(t, { turns: [], env });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { turns: [], env });
   await raw.write(...CHAT_HEAD, "content-length: 5", "", "ab");
   const answer = await raw.answer();
   assert.deepEqual([answer.status, JSON.parse(answer.body).error.code], [408, "request_timeout"]);

@@ -9,7 +9,14 @@ import { createConnection } from "node:net";
 import { after, test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { gate, within } from "../support/deadline.ts";
-import { CHAT_HEAD, chatRequest, connectRaw, type RawAnswer, upgrade } from "../support/raw-connection.ts";
+import {
+  CHAT_HEAD,
+  chatRequest,
+  connectRaw,
+  type RawAnswer,
+  startWithRaw,
+  upgrade,
+} from "../support/raw-connection.ts";
 import { say, wait } from "../support/scripted-provider.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
 
@@ -243,8 +250,7 @@ async function served({ url }: TestServer): Promise<void> {
 // Refusals on connections that have no answer of their own to write to.
 
 test("a socket without a key is cut when it sends more than a greeting", async (t) => {
-  const server = await startServer(t, { env: { PARLEY_API_KEY: "k-123456" } });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { env: { PARLEY_API_KEY: "k-123456" } });
   await raw.write(...upgrade());
   await raw.until("unauthorized");
   // A text frame of 60 MiB is announced; its first bytes follow.
@@ -264,8 +270,7 @@ for (const [what, lines] of [
   test(`${what} behind a running stream cuts the line, and nothing is written into the stream`, async (t) => {
     const end = gate();
     t.after(() => end.open());
-    const server = await startServer(t, { turns: [[say("Hel"), wait(end.opened), say("lo")]] });
-    const raw = await connectRaw(t, server);
+    const { raw } = await startWithRaw(t, { turns: [[say("Hel"), wait(end.opened), say("lo")]] });
     await raw.write(...chatRequest({ message: "Hi", stream: true }));
     await raw.until('"data":"Hel"');
     await raw.write(...lines);
@@ -275,8 +280,7 @@ for (const [what, lines] of [
 }
 
 test("offers of another protocol that do not wait for their answers end no server", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const raw = await connectRaw(t, server);
+  const { server, raw } = await startWithRaw(t, { turns: [] });
   await raw.write(...OFFER.slice(0, -1), ...OFFER);
   await raw.write(...GET, "", "");
   await raw.closed;
@@ -292,15 +296,13 @@ for (const hosts of [["host: a", "host: b"], []]) {
 }
 
 test("a whole address as the request's target is answered like its path", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { turns: [] });
   await raw.write("GET http://x/health?a=1 HTTP/1.1", "host: x", "", "");
   assert.equal((await raw.answer()).status, 200);
 });
 
 test("a body that breaks after its request was refused gets no second answer", async (t) => {
-  const server = await startServer(t, { env: { PARLEY_API_KEY: "k-123456" } });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { env: { PARLEY_API_KEY: "k-123456" } });
   await raw.write("POST /api/chat HTTP/1.1", "host: x", "transfer-encoding: chunked", "", "2", "{}");
   assert.equal((await raw.answer()).status, 401);
   await raw.write("", "zz", "", "");

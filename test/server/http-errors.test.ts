@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { type ChatMessage, post, send } from "../support/chat-transports.ts";
 import { DEADLINE_MS } from "../support/deadline.ts";
-import { connectRaw } from "../support/raw-connection.ts";
+import { startWithRaw } from "../support/raw-connection.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, OPEN_PATHS, startServer } from "../support/start-server.ts";
@@ -121,8 +121,7 @@ for (const [path, methods, allow] of METHODS) {
 }
 
 test("CONNECT is 405 with Allow, too", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { turns: [] });
   await raw.write("CONNECT example.com:443 HTTP/1.1", "host: example.com:443", "", "");
   const { status, headers } = await raw.answer();
   assert.deepEqual([status, headers.get("allow")], [405, "GET, HEAD, POST, OPTIONS"]);

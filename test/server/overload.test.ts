@@ -7,7 +7,7 @@ import { WebSocket } from "ws";
 import { post, send } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
-import { CHAT_HEAD, chatRequest, connectRaw } from "../support/raw-connection.ts";
+import { CHAT_HEAD, chatRequest, connectRaw, startWithRaw } from "../support/raw-connection.ts";
 import { hang, say, type Turn, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
@@ -58,9 +58,8 @@ const SHARES: [name: string, env: Record<string, string>, holder: From, refused:
 for (const [name, env, holder, refused, other] of SHARES) {
   test(`${name} has a share of the runs: beyond it 429 at once, others are served`, async (t) => {
     const { server, end } = await startHeld(t, 2, env);
-    const asked = server.model.nextAsked();
     const first = ask(server, holder);
-    await asked;
+    await server.model.nextAsked();
     const answer = await ask(server, refused);
     assert.deepEqual([answer.status, answer.headers.get("retry-after")], [429, "2"]);
     const { error } = JSON.parse(await answer.text());
@@ -75,9 +74,8 @@ for (const [name, env, holder, refused, other] of SHARES) {
 test("beyond all runs a message waits for its turn, and beyond the queue it is 503 at once", async (t) => {
   const env = { PARLEY_MAX_RUNS: "1", PARLEY_MAX_QUEUED_RUNS: "1", PARLEY_QUEUE_SECONDS: "60" };
   const { server, end } = await startHeld(t, 2, env);
-  const asked = server.model.nextAsked();
   const running = ask(server);
-  await asked;
+  await server.model.nextAsked();
   // Two come: one waits, and whichever was second is refused.
   const both = [ask(server), ask(server)];
   const refused = await within(Promise.race(both), "the refusal");
@@ -97,9 +95,8 @@ test("beyond all runs a message waits for its turn, and beyond the queue it is 5
 test("who waits too long is refused, and who leaves the queue starts no run", async (t) => {
   const env = { PARLEY_MAX_RUNS: "1", PARLEY_QUEUE_SECONDS: "0.05" };
   const { server, end } = await startHeld(t, 2, env);
-  const asked = server.model.nextAsked();
   const running = ask(server);
-  await asked;
+  await server.model.nextAsked();
   const late = await ask(server);
   assert.deepEqual([late.status, late.headers.get("retry-after")], [503, "1"]);
   end.open();
@@ -110,9 +107,8 @@ test("who waits too long is refused, and who leaves the queue starts no run", as
 test("a shutdown sends away who waits in the queue", async (t) => {
   const env = { PARLEY_MAX_RUNS: "1", PARLEY_QUEUE_SECONDS: "60", PARLEY_DRAIN_SECONDS: "60" };
   const { server, end } = await startHeld(t, 1, env);
-  const asked = server.model.nextAsked();
   const running = ask(server);
-  await asked;
+  await server.model.nextAsked();
   const waiting = ask(server);
   // Its place in the queue is what a third one would see; asking for health first lets it get there.
   await (await fetch(`${server.url}/health`)).text();
@@ -153,9 +149,8 @@ test("an address has a share of the sockets, and beyond all the upgrade itself i
 
 test("with PARLEY_QUEUE_SECONDS=0 no message waits: beyond all runs it is 503 at once", async (t) => {
   const { server, end } = await startHeld(t, 2, { PARLEY_MAX_RUNS: "1", PARLEY_QUEUE_SECONDS: "0" });
-  const asked = server.model.nextAsked();
   const running = ask(server);
-  await asked;
+  await server.model.nextAsked();
   const refused = await within(ask(server), "the refusal");
   assert.equal(refused.status, 503);
   assert.equal(JSON.parse(await refused.text()).error.code, "overloaded");
@@ -216,8 +211,7 @@ for (const stream of [true, false]) {
       [say("A"), hang],
       [say("B"), hang],
     ];
-    const server = await startServer(t, { turns, env: PATIENT });
-    const raw = await connectRaw(t, server);
+    const { server, raw } = await startWithRaw(t, { turns, env: PATIENT });
     const first = server.model.nextAsked();
     await raw.write(...chatRequest({ message: "Hi", stream: true }));
     await first;
@@ -235,8 +229,7 @@ for (const stream of [true, false]) {
 }
 
 test("an answer whose turn came is logged once, with the bytes that were its own", async (t) => {
-  const server = await startServer(t, { turns: [[say("A"), hang]], env: PATIENT });
-  const raw = await connectRaw(t, server);
+  const { server, raw } = await startWithRaw(t, { turns: [[say("A"), hang]], env: PATIENT });
   await raw.write(
     "GET /widget.js HTTP/1.1",
     "host: 127.0.0.1",

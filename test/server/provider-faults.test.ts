@@ -14,7 +14,7 @@ import {
 } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
 import { turns, within } from "../support/deadline.ts";
-import { connect } from "../support/socket-client.ts";
+import { startWithClient } from "../support/socket-client.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { STREAMED_APIS } from "../support/streamed-apis.ts";
@@ -121,8 +121,7 @@ test("visitors of a server with keys read no vendor's name and no cause that is 
 test("stop and clear close the upstream connection", async (t) => {
   const upstream = await startUpstream(RESPONSES.stall("Half"), RESPONSES.stall("Half"));
   t.after(() => upstream.close());
-  const server = await startServer(t, { agent: { model: RESPONSES.model }, env: RESPONSES.env(upstream.url) });
-  const client = await connect(t, server.socketUrl);
+  const { client } = await startWithClient(t, { agent: { model: RESPONSES.model }, env: RESPONSES.env(upstream.url) });
   for (const type of ["stop", "clear"]) {
     client.send({ message: "Hi" });
     await client.until("token");

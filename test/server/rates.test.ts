@@ -7,7 +7,7 @@ import { readSettings } from "../../server/config/settings.ts";
 import { createMemoryLimiter, MemoryRates } from "../../server/limits/limiter.ts";
 import { post } from "../support/chat-transports.ts";
 import { say } from "../support/scripted-provider.ts";
-import { connect } from "../support/socket-client.ts";
+import { connect, startWithClient } from "../support/socket-client.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
 
 const PROXY = { PARLEY_TRUSTED_PROXIES: "127.0.0.1, 10.0.0.0/8" };
@@ -155,8 +155,7 @@ test("who has not come for a minute is forgotten, and the number of the remember
 
 test("a socket beyond its rate is told how long to wait, and closed with 4429 if it goes on", async (t) => {
   const env = { PARLEY_RATE_PER_SOCKET: "3" };
-  const server = await startServer(t, { turns: [[say("Fine")]], env });
-  const client = await connect(t, server.socketUrl);
+  const { client } = await startWithClient(t, { turns: [[say("Fine")]], env });
   await client.run({ message: "Hi" });
   for (const _ of [1, 2]) {
     client.send({ type: "clear" });

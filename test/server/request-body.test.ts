@@ -20,10 +20,11 @@ import {
   connectRaw,
   connectRawSocket,
   type RawConnection,
+  startWithRaw,
   upgrade,
 } from "../support/raw-connection.ts";
 import { hang, say } from "../support/scripted-provider.ts";
-import { connect } from "../support/socket-client.ts";
+import { connect, startWithClient } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
@@ -34,8 +35,7 @@ const LIMIT = { PARLEY_MAX_BODY_BYTES: "1000" };
 const KEY = { PARLEY_API_KEY: "key-of-a-test" };
 
 test("Expect: 100-continue is answered when the body is wanted", async (t) => {
-  const server = await startServer(t, { turns: [[say("Fine")]] });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { turns: [[say("Fine")]] });
   await raw.write(...CHAT_HEAD, `content-length: ${BODY.length}`, "expect: 100-continue", "", "");
   assert.equal((await raw.answer()).status, 100);
   await raw.write(BODY);
@@ -52,8 +52,7 @@ const NOT_WANTED: [name: string, env: object, headers: string[], status: number,
 
 for (const [name, env, headers, status, code] of NOT_WANTED) {
   test(`Expect: 100-continue with ${name} is ${status} without the body being sent`, async (t) => {
-    const server = await startServer(t, { turns: [], env: { ...env } });
-    const raw = await connectRaw(t, server);
+    const { raw } = await startWithRaw(t, { turns: [], env: { ...env } });
     await raw.write(...CHAT_HEAD, ...headers, "expect: 100-continue", "", "");
     const answer = await raw.answer();
     assert.equal(answer.status, status);
@@ -71,8 +70,7 @@ test("a body of exactly the limit is read, one byte more is 413 request_too_larg
 });
 
 test("a chunked body is counted while it arrives; one that is refused is read to its end, and the connection goes on", async (t) => {
-  const server = await startServer(t, { turns: [[say("Fine")]], env: { PARLEY_MAX_BODY_BYTES: "65536" } });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { turns: [[say("Fine")]], env: { PARLEY_MAX_BODY_BYTES: "65536" } });
   const chunk = `8000\r\n${" ".repeat(32_768)}\r\n`;
   await raw.write(...CHAT_HEAD, "transfer-encoding: chunked", "", `${chunk}${chunk}1\r\n \r\n`);
   const answer = await raw.answer();
@@ -84,8 +82,7 @@ test("a chunked body is counted while it arrives; one that is refused is read to
 });
 
 test("the 413 reaches a client that sends its whole body before it reads", async (t) => {
-  const server = await startServer(t, { turns: [], env: LIMIT });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { turns: [], env: LIMIT });
   const megabyte = " ".repeat(1024 * 1024);
   await raw.write(...CHAT_HEAD, `content-length: ${8 * megabyte.length}`, "", "");
   for (let sent = 0; sent < 8; sent++) await raw.write(megabyte);
@@ -93,8 +90,7 @@ test("the 413 reaches a client that sends its whole body before it reads", async
 });
 
 test("requests on one connection are answered in order, also after a refused one", async (t) => {
-  const server = await startServer(t, { turns: [[say("One")], [say("Two")]], env: LIMIT });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { turns: [[say("One")], [say("Two")]], env: LIMIT });
   const good = chatRequest(CHAT).join("\r\n");
   const bad = [...CHAT_HEAD, "content-length: 1001", "", " ".repeat(1001)].join("\r\n");
   await raw.write(good + bad + good);
@@ -108,8 +104,7 @@ test("requests on one connection are answered in order, also after a refused one
 });
 
 test("a client that leaves in the middle of its body starts no run", async (t) => {
-  const server = await startServer(t, { turns: [[say("Fine")]] });
-  const raw = await connectRaw(t, server);
+  const { server, raw } = await startWithRaw(t, { turns: [[say("Fine")]] });
   await raw.write(...CHAT_HEAD, "content-length: 31", "", '{"message":');
   raw.socket.destroy();
   await raw.closed;
@@ -122,8 +117,7 @@ const MIB = 1024 * 1024;
 
 /** A client that goes on sending what is refused already, and wants its connection closed with the answer. */
 async function refusedWhileItSends(t: TestContext, lingerMs: number) {
-  const server = await startServer(t, { turns: [], env: LIMIT, lingerMs });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { turns: [], env: LIMIT, lingerMs });
   const errors: unknown[] = [];
   raw.socket.on("error", (error) => errors.push(error));
   const length = `content-length: ${4 * MIB}`;
@@ -367,11 +361,10 @@ const chat = (stream: boolean) => ({ message: "Look", stream, attachments: [PDF]
 
 for (const holder of ["body", "frame"] as const) {
   test(`while a ${holder} has the only turn, other large messages wait and small ones do not`, async (t) => {
-    const server = await startServer(t, {
+    const { server, raw } = await startWithRaw(t, {
       turns: [[say("Small")], [say("Small")], [say("Large")], [say("Large")]],
       env: ONE_AT_A_TIME,
     });
-    const raw = await connectRaw(t, server);
     await HOLD[holder](raw);
     if (holder === "frame") await turnTaken(t, server);
     const waiting = [
@@ -415,8 +408,7 @@ test("a client that leaves while it waits gives its place up, and a body in chun
 
 test("a large message that does not arrive in time is request_timeout, and the socket closes with 4408", async (t) => {
   const env = { PARLEY_BODY_SECONDS: "0.2", PARLEY_HEADER_SECONDS: "0.1" };
-  const server = await startServer(t, { turns: [[say("Fine")]], env });
-  const raw = await connectRaw(t, server);
+  const { raw } = await startWithRaw(t, { turns: [[say("Fine")]], env });
   await HOLD.frame(raw);
   const event = await raw.until("}");
   assert.match(event, /"code":"request_timeout"/);
@@ -425,8 +417,7 @@ test("a large message that does not arrive in time is request_timeout, and the s
 });
 
 test("messages on one socket are obeyed in their order, a large one before the small one behind it", async (t) => {
-  const server = await startServer(t, { turns: [[say("Half"), hang]] });
-  const client = await connect(t, server.socketUrl);
+  const { client } = await startWithClient(t, { turns: [[say("Half"), hang]] });
   client.send({ message: "Look", attachments: [PDF] });
   client.send({ type: "stop" });
   const last = (await client.until("done", "error")).at(-1);

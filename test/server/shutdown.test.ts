@@ -12,9 +12,9 @@ import { RunRegistry } from "../../server/runs/run-registry.ts";
 import { createMemoryRunStore } from "../../server/runs/run-store.ts";
 import { post, readEventStream, send } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
-import { chatRequest, connectRaw, upgrade } from "../support/raw-connection.ts";
+import { chatRequest, startWithRaw, upgrade } from "../support/raw-connection.ts";
 import { call, hang, say, wait } from "../support/scripted-provider.ts";
-import { connect } from "../support/socket-client.ts";
+import { connect, startWithClient } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 import { deaf } from "../support/test-tools.ts";
 
@@ -29,9 +29,8 @@ test("while it drains, runs finish, /health/ready says 503, /health 200, and new
   const server = await startServer(t, { turns, env: PATIENT });
   const stream = await post(server, { message: "Hi", stream: true });
   const client = await connect(t, server.socketUrl);
-  const asked = server.model.nextAsked();
   client.send({ message: "Hi" });
-  await asked;
+  await server.model.nextAsked();
   const idle = await connect(t, server.socketUrl);
 
   const closed = server.close();
@@ -63,14 +62,12 @@ test("what still runs after PARLEY_DRAIN_SECONDS gets one error shutting_down on
     [say("A"), hang],
     [say("A"), hang],
   ];
-  const server = await startServer(t, { turns, env: { PARLEY_DRAIN_SECONDS: "0.05" } });
-  const client = await connect(t, server.socketUrl);
+  const { server, client } = await startWithClient(t, { turns, env: { PARLEY_DRAIN_SECONDS: "0.05" } });
   client.send({ message: "Hi" });
   await client.until("token");
   const stream = await post(server, { message: "Hi", stream: true });
-  const asked = server.model.nextAsked();
   const json = send.json(t, server, { message: "Hi" });
-  await asked;
+  await server.model.nextAsked();
   const closed = server.close();
 
   const last = readEventStream(await stream.text()).at(-1);
@@ -87,11 +84,10 @@ test("what still runs after PARLEY_DRAIN_SECONDS gets one error shutting_down on
 
 test("tools hear of the end, and one that does not listen does not hold it up", async (t) => {
   const aborted = gate();
-  const server = await startServer(t, {
+  const { server, client } = await startWithClient(t, {
     turns: [[call("c1", "deaf")]],
     agent: { tools: [deaf("deaf", aborted.open)] },
   });
-  const client = await connect(t, server.socketUrl);
   client.send({ message: "Hi" });
   await client.until("tool_call");
   await within(server.close(), "the end of the server");
@@ -101,8 +97,7 @@ test("tools hear of the end, and one that does not listen does not hold it up", 
 test("a long answer is sent whole before its connection is closed", async (t) => {
   const held = gate();
   const long = "x".repeat(8 * 1024 * 1024);
-  const server = await startServer(t, { turns: [[wait(held.opened), say(long)]], env: PATIENT });
-  const raw = await connectRaw(t, server);
+  const { server, raw } = await startWithRaw(t, { turns: [[wait(held.opened), say(long)]], env: PATIENT });
   const asked = server.model.nextAsked();
   await raw.write(...chatRequest({ message: "Hi", stream: false }));
   await asked;
@@ -118,8 +113,7 @@ test("a long answer is sent whole before its connection is closed", async (t) =>
 });
 
 test("an idle server closes at once, with its idle connections", async (t) => {
-  const server = await startServer(t, { turns: [], env: PATIENT });
-  const raw = await connectRaw(t, server);
+  const { server, raw } = await startWithRaw(t, { turns: [], env: PATIENT });
   await raw.write("GET /health HTTP/1.1", "host: x", "", "");
   await raw.answer();
   const client = await connect(t, server.socketUrl);
@@ -129,8 +123,7 @@ test("an idle server closes at once, with its idle connections", async (t) => {
 });
 
 test("a socket that does not answer the close frame is cut after two seconds", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const raw = await connectRaw(t, server);
+  const { server, raw } = await startWithRaw(t, { turns: [] });
   await raw.write(...upgrade());
   assert.equal((await raw.answer()).headers.get("sec-websocket-accept"), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
   await within(server.close(), "the end of the server");

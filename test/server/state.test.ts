@@ -7,7 +7,7 @@ import { ApiError } from "../../server/protocol/errors.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { newRun } from "../support/run-lines.ts";
 import { type Asked, fail, say, scriptedProvider, type Turn } from "../support/scripted-provider.ts";
-import { connect, type SocketClient } from "../support/socket-client.ts";
+import { connect, type SocketClient, startWithClient } from "../support/socket-client.ts";
 import { type Cleanup, startServer, type TestServer } from "../support/start-server.ts";
 
 const PIXEL = "data:image/png;base64,iVBORw0KGgo=";
@@ -104,8 +104,7 @@ for (const [name, stateKind, state, param] of WRONG_STATES) {
 }
 
 test("a previous_response_id on the socket of a provider with histories is invalid_state", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  const client = await connect(t, server.socketUrl);
+  const { client } = await startWithClient(t, { turns: [] });
   const [event] = await client.run({ message: "Hi", previous_response_id: "resp_1" });
   assert.equal(event?.type === "error" && event.code, "invalid_state");
 });
@@ -256,8 +255,7 @@ for (const kind of KINDS) {
 
   test(`${kind}: the socket continues by itself, and by what it handed out`, async (t) => {
     const turns = [[say("One")], [say("Two")], [say("Three")]];
-    const server = await startServer(t, { turns, stateKind: kind, env: OLD });
-    const client = await connect(t, server.socketUrl);
+    const { server, client } = await startWithClient(t, { turns, stateKind: kind, env: OLD });
     const first = (await client.run({ message: "1" })).at(-1);
     assert.equal((await client.run({ message: "2" })).at(-1)?.data, "Two");
     assert.ok(first?.type === "done");
@@ -301,8 +299,7 @@ test("the id of a response is resp_….SIGNATURE, and the provider sees it witho
   const { previous_response_id: id } = Object(state);
   assert.match(id, /^resp_1\.[\w-]{43}$/);
   const options = { turns: [[say("Second")]], stateKind: "previous_response_id" as const, env: OLD };
-  const server = await startServer(t, { ...options, agent: { name: "Acme" } });
-  const client = await connect(t, server.socketUrl);
+  const { server, client } = await startWithClient(t, { ...options, agent: { name: "Acme" } });
   const last = (await client.run({ message: "Hi", previous_response_id: id })).at(-1);
   assert.equal(last?.data, "Second");
   assert.equal(server.model.asked[0]?.previousId, "resp_1");

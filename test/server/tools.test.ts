@@ -17,7 +17,7 @@ import {
   scriptedProvider,
   type Turn,
 } from "../support/scripted-provider.ts";
-import { connect } from "../support/socket-client.ts";
+import { startWithClient } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import { answersTo, define, echo, lookup, throwing } from "../support/test-tools.ts";
@@ -374,8 +374,7 @@ for (const [how, next] of ENDS) {
 
 test("what a tool throws is in no byte that a client gets when the run is stopped", async (t) => {
   const turns = [[call("c1", "leaky")], [say("Half"), hang]];
-  const server = await startServer(t, { turns, agent: { tools: [leaky] } });
-  const client = await connect(t, server.socketUrl);
+  const { client } = await startWithClient(t, { turns, agent: { tools: [leaky] } });
   client.send({ message: "Hi" });
   const events = await client.until("token");
   events.push(...(await client.run({ type: "stop" })));

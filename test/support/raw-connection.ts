@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createConnection, type Socket } from "node:net";
 import { within } from "./deadline.ts";
-import type { Cleanup, TestServer } from "./start-server.ts";
+import { type Cleanup, type ServerOptions, startServer, type TestServer } from "./start-server.ts";
 
 export interface RawAnswer {
   status: number;
@@ -98,6 +98,12 @@ export class RawConnection {
     });
     await within(woken, JSON.stringify(what));
   }
+}
+
+/** Starts a server, and connects to it. */
+export async function startWithRaw(t: Cleanup, options: ServerOptions) {
+  const server = await startServer(t, options);
+  return { server, raw: await connectRaw(t, server) };
 }
 
 /** The first lines of a chat request, as far as its body does not matter. */

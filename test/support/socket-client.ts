@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { type ClientOptions, WebSocket } from "ws";
 import type { SocketEvent } from "../../server/protocol/events.ts";
 import { within } from "./deadline.ts";
-import type { Cleanup } from "./start-server.ts";
+import { type Cleanup, type ServerOptions, startServer } from "./start-server.ts";
 
 export interface SocketEnd {
   code: number;
@@ -93,4 +93,10 @@ export async function connect(t: Cleanup, url: string, options: ClientOptions = 
   t.after(() => socket.terminate());
   await within(once(socket, "open"), "the socket's opening");
   return client;
+}
+
+/** Starts a server, and connects to it. */
+export async function startWithClient(t: Cleanup, options: ServerOptions) {
+  const server = await startServer(t, options);
+  return { server, client: await connect(t, server.socketUrl) };
 }
