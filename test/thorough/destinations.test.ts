@@ -116,9 +116,9 @@ for (const [name, kind] of Object.entries(PAGES)) {
     const answers: string[] = [];
     while (parts.length > 0) answers.push(parts.splice(0, PER_ANSWER).join(""));
     const last = `![Now](https://evil.example:${port}/now.png)`;
-    // How they are cut makes no difference to where they lead.
-    const turns = answers.map((text) => (kind.scheme === "https" ? inPieces(text) : [say(text)]));
-    const chat = await openShop(t, kind, { turns: [...turns, [say(last)]] });
+    const chat = await openShop(t, kind, {
+      turns: [...answers.map(inPieces), [say(last)]],
+    });
     for (const [index] of answers.entries()) {
       await chat.say("Go");
       await chat.answered(index + 1);
