@@ -3,9 +3,10 @@
 import assert from "node:assert/strict";
 import { readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { demoAgent } from "../../server/project/demo-agent.ts";
 import { findProject, loadAgent } from "../../server/project/load-project.ts";
+import { setEnvironment } from "../support/at-end.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { start } from "../support/command.ts";
 import { startServer } from "../support/start-server.ts";
@@ -117,21 +118,11 @@ for (const file of ["agent.mjs", "agent.js", "agent.ts"]) {
   });
 }
 
-/** Names the folder for temporary files while the test runs. */
-function setTemporaryFolder(t: TestContext, folder: string): void {
-  const before = process.env.TMPDIR;
-  process.env.TMPDIR = folder;
-  t.after(() => {
-    if (before === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = before;
-  });
-}
-
 test("TypeScript is loaded where no file can be written, as in a read-only container", async (t) => {
   const source = 'enum Model { Demo = "demo" } export default { name: "Mine" as string, model: Model.Demo };';
   const folder = temporaryProject(t, { "agent.ts": source });
   // There is no folder below a file, and none can be made.
-  setTemporaryFolder(t, join(folder, "agent.ts/none"));
+  setEnvironment(t, { TMPDIR: join(folder, "agent.ts/none") });
   assert.equal((await loadAgent(folder)).name, "Mine");
 });
 
@@ -139,7 +130,7 @@ test("compiled code is kept in the project's node_modules, never where other use
   const project = temporaryProject(t, { "agent.ts": AGENT, "node_modules/readme": "" });
   const bare = temporaryProject(t, { "agent.ts": AGENT });
   const temporary = temporaryProject(t, {});
-  setTemporaryFolder(t, temporary);
+  setEnvironment(t, { TMPDIR: temporary });
   for (const folder of [project, project, bare]) assert.equal((await loadAgent(folder)).name, "Mine");
   assert.deepEqual(readdirSync(temporary), []);
   assert.equal(readdirSync(join(project, "node_modules/.cache/jiti")).length, 1);

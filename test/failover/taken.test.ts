@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { NumberedEvent } from "../../server/protocol/events.ts";
+import { fieldOf, post } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { type RedisServer, testWithRedis } from "../support/redis-server.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
@@ -35,11 +36,7 @@ testWithRedis("a run that is refused at its server: its reader elsewhere gets on
   const other = await startWith(t, redis, []);
   await (await openLine.sse(t, owner, { message: "Hi", run: newRun() })).next();
   const run = newRun();
-  const refused = fetch(`${owner.url}/api/chat`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ message: "Hi", stream: true, run }),
-  });
+  const refused = post(owner, { message: "Hi", stream: true, run });
   while (!String(await redis.command("KEYS", "*:run:*")).includes(run)) await new Promise(setImmediate);
   const line = await openLine.sse(t, other, { resume: run, after: 0 });
   assert.equal((await refused).status, 503);
@@ -114,10 +111,7 @@ testWithRedis("after a run was cleared, its name begins anew elsewhere and no ol
   while (String(await redis.command("KEYS", "*:run:*")).includes(run)) await new Promise(setImmediate);
   await (await openLine.sse(t, other, { message: "Hi", run })).rest();
   const line = await openLine.sse(t, await startWith(t, redis, []), { resume: run, after: 0 });
-  assert.deepEqual(
-    (await within(line.rest(), "the end")).map(({ data }) => data),
-    ["New", "New"],
-  );
+  assert.deepEqual(fieldOf(await within(line.rest(), "the end"), "data"), ["New", "New"]);
 });
 
 testWithRedis("stop while Redis is frozen is one coded error", async (t, redis) => {

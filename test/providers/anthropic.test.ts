@@ -6,6 +6,7 @@ import { ConfigError } from "../../server/errors.ts";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { claude, sentWith, stream, WEATHER } from "../support/anthropic.ts";
+import { setEnvironment } from "../support/at-end.ts";
 import { serve } from "../support/chat-servers.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
 import { ask, askOnce, failureOf, open, said } from "../support/upstream-conversation.ts";
@@ -35,20 +36,12 @@ test("anthropic: the request has its limit, visible thinking, tools without $sch
 });
 
 test("anthropic: the key goes as x-api-key alone, whatever the process's environment holds", async (t) => {
-  const names = {
+  setEnvironment(t, {
     ANTHROPIC_AUTH_TOKEN: "stray-token",
     ANTHROPIC_API_KEY: "stray-key",
     ANTHROPIC_BASE_URL: "http://127.0.0.1:9",
     ANTHROPIC_CUSTOM_HEADERS: "x-stray: 1\nanthropic-version: 1999-01-01\nAuthorization: Bearer x",
-  };
-  for (const [name, value] of Object.entries(names)) {
-    const before = process.env[name];
-    process.env[name] = value;
-    t.after(() => {
-      if (before === undefined) delete process.env[name];
-      else process.env[name] = before;
-    });
-  }
+  });
   await using upstream = await startUpstream(stream("text"));
   assert.equal(said(await ask(open(await claude(upstream)))), "Hello 👋");
   const headers = upstream.calls[0]?.headers ?? {};

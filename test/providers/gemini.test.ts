@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { geminiSchema } from "../../server/providers/gemini/schema.ts";
 import { FOREIGN_HISTORY, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
+import { fieldOf } from "../support/chat-transports.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
 import { ask, askOnce, open, said } from "../support/upstream-conversation.ts";
 import { jsonReply, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
@@ -92,10 +93,7 @@ test("gemini: parallel calls come one per chunk without an index; only the first
   await using upstream = await startUpstream(stream("gemini/parallel-calls"), ok());
   const [first] = await runTools(open(await gemini(upstream), { tools: [WEATHER] }));
   const calls = first.events.flatMap((event) => (event.type === "call" ? [event.call] : []));
-  assert.deepEqual(
-    calls.map((call) => call.arguments),
-    ['{"city":"Lima"}', '{"city":"Oslo"}'],
-  );
+  assert.deepEqual(fieldOf(calls, "arguments"), ['{"city":"Lima"}', '{"city":"Oslo"}']);
   const [one, two] = upstream.calls[1]?.json.messages[2].tool_calls ?? [];
   assert.deepEqual(one.extra_content, SIGNED.extra_content);
   assert.equal("extra_content" in two, false);

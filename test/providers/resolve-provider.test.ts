@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { checkAgent } from "../../server/agent/define.ts";
 import { PROVIDER_ROWS, type ProviderId } from "../../server/providers/index.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
+import { setEnvironment } from "../support/at-end.ts";
 import { bedrock, stream } from "../support/bedrock.ts";
 import { ok, serve, WEATHER } from "../support/chat-servers.ts";
 import { ask, askOnce, chatProvider, open, responsesProvider } from "../support/upstream-conversation.ts";
@@ -95,34 +96,21 @@ const AMBIENT = {
   OPENAI_LOG: "debug",
 };
 
-async function withAmbient<T>(act: () => Promise<T>): Promise<T> {
-  const before = Object.keys(AMBIENT).map((name) => [name, process.env[name]] as const);
-  Object.assign(process.env, AMBIENT);
-  try {
-    return await act();
-  } finally {
-    for (const [name, value] of before) {
-      if (value === undefined) delete process.env[name];
-      else process.env[name] = value;
-    }
-  }
-}
-
-test("without a key no Authorization header is sent, and nothing of OpenAI's goes to another provider", async () => {
+test("without a key no Authorization header is sent, and nothing of OpenAI's goes to another provider", async (t) => {
+  setEnvironment(t, AMBIENT);
   await using upstream = await startUpstream(chat(), chat());
   const env = { LITELLM_BASE_URL: upstream.url, COMPATIBLE_BASE_URL: upstream.url };
-  await withAmbient(async () => {
-    for (const model of ["litellm/m", "compatible/m"]) {
-      assert.equal((await ask(open(await serve(model, env)))).error, undefined);
-    }
-  });
+  for (const model of ["litellm/m", "compatible/m"]) {
+    assert.equal((await ask(open(await serve(model, env)))).error, undefined);
+  }
   for (const { headers } of upstream.calls) {
     assert.equal(headers.authorization, undefined);
     assert.doesNotMatch(JSON.stringify(headers), /ambient|sk-/);
   }
 });
 
-test("OpenAI gets the settings that the project was given, not those of the process", async () => {
+test("OpenAI gets the settings that the project was given, not those of the process", async (t) => {
+  setEnvironment(t, AMBIENT);
   await using upstream = await startUpstream(responses());
   const env = {
     OPENAI_API_KEY: "sk-project",
@@ -130,7 +118,7 @@ test("OpenAI gets the settings that the project was given, not those of the proc
     OPENAI_ORG_ID: "org-1",
     OPENAI_PROJECT_ID: "proj-1",
   };
-  await withAmbient(async () => ask(open(await serve("gpt-4o", env))));
+  await ask(open(await serve("gpt-4o", env)));
   const headers = upstream.calls[0]?.headers;
   assert.equal(headers?.authorization, "Bearer sk-project");
   assert.equal(headers?.["openai-organization"], "org-1");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
 import { WebSocket } from "ws";
-import { typesOf } from "../support/chat-transports.ts";
+import { fieldOf, typesOf } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
 import { connectRawSocket, startWithRaw, upgrade } from "../support/raw-connection.ts";
@@ -138,10 +138,7 @@ test("clear while a model ignores its abort lets nothing of the old run through"
   await client.until("cleared");
   held.open();
   const events = await client.run({ message: "b" });
-  assert.deepEqual(
-    events.map(({ data }) => data),
-    ["New", "New"],
-  );
+  assert.deepEqual(fieldOf(events, "data"), ["New", "New"]);
 });
 
 test("stop ends the run with done and stopped, what was said so far, and a state that goes on", async (t) => {

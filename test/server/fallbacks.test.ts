@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentDefinition } from "../../server/agent/define.ts";
 import { stream as claudeStream } from "../support/anthropic.ts";
-import { onEveryTransport, send, typesOf } from "../support/chat-transports.ts";
+import { onEveryTransport, post, send, typesOf } from "../support/chat-transports.ts";
 import { turns } from "../support/deadline.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
@@ -137,12 +137,7 @@ test("a stop while the first model is asked asks nobody else", async (t) => {
   const server = await startServer(t, options);
   const called = upstreams[0].nextCall();
   const leaving = new AbortController();
-  const gone = fetch(`${server.url}/api/chat`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ message: "Hi", stream: false }),
-    signal: leaving.signal,
-  });
+  const gone = post(server, { message: "Hi", stream: false }, { signal: leaving.signal });
   const { closed } = await called;
   leaving.abort();
   await assert.rejects(gone);

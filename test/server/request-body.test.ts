@@ -11,7 +11,7 @@ import { createContext } from "../../server/http/request.ts";
 import { Upload } from "../../server/http/upload.ts";
 import { MemoryBudget } from "../../server/limits/memory-budget.ts";
 import type { ApiError } from "../../server/protocol/errors.ts";
-import { post, send, TRANSPORTS } from "../support/chat-transports.ts";
+import { fieldOf, post, send, TRANSPORTS } from "../support/chat-transports.ts";
 import { within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
 import {
@@ -95,10 +95,7 @@ test("requests on one connection are answered in order, also after a refused one
   const bad = [...CHAT_HEAD, "content-length: 1001", "", " ".repeat(1001)].join("\r\n");
   await raw.write(good + bad + good);
   const answers = [await raw.answer(), await raw.answer(), await raw.answer()];
-  assert.deepEqual(
-    answers.map(({ status }) => status),
-    [200, 413, 200],
-  );
+  assert.deepEqual(fieldOf(answers, "status"), [200, 413, 200]);
   assert.match(answers[0]?.body ?? "", /One/);
   assert.match(answers[2]?.body ?? "", /Two/);
 });
@@ -289,10 +286,7 @@ test("the pace is the average of ten seconds: silence in between does not matter
   assert.deepEqual(refusals, []);
   upload.count(999);
   clock.tick(10_000);
-  assert.deepEqual(
-    refusals.map(({ code }) => code),
-    ["request_timeout"],
-  );
+  assert.deepEqual(fieldOf(refusals, "code"), ["request_timeout"]);
   assert.equal(freed(), 0);
   upload.end();
   assert.equal(freed(), 1);

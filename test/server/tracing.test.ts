@@ -12,7 +12,7 @@ import {
 import type { RunStart } from "../../server/observe/run-observer.ts";
 import { createTracing } from "../../server/observe/tracing.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
-import { post } from "../support/chat-transports.ts";
+import { fieldOf, post } from "../support/chat-transports.ts";
 import { call, end, fail, hang, type Step, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer, type TestServer } from "../support/start-server.ts";
@@ -179,10 +179,7 @@ test("a run without a traceparent, or with one that is none, begins a trace", as
     await post(server, { message: "Hi", stream: false }, { headers });
   }
   const runs = (await spansOf(server)).get("invoke_agent Concierge") ?? [];
-  assert.deepEqual(
-    runs.map((span) => span.parentSpanContext),
-    [undefined, undefined],
-  );
+  assert.deepEqual(fieldOf(runs, "parentSpanContext"), [undefined, undefined]);
   assert.equal(new Set(runs.map((span) => span.spanContext().traceId)).size, 2);
 });
 

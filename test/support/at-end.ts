@@ -32,3 +32,15 @@ export async function closeAll(closers: Iterable<() => unknown>): Promise<void> 
   }
   if (failures.length > 0) throw failures[0];
 }
+
+/** Sets variables of this process until the test is over. */
+export function setEnvironment(t: TestEnd, values: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(values)) {
+    const before = process.env[name];
+    process.env[name] = value;
+    atEnd(t, () => {
+      if (before === undefined) delete process.env[name];
+      else process.env[name] = before;
+    });
+  }
+}

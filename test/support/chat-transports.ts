@@ -123,9 +123,12 @@ function numbered(event: StreamEvent & { id?: number }, expected: number | undef
   return rest;
 }
 
-export function typesOf(events: readonly { type: string }[]): string[] {
-  return events.map(({ type }) => type);
+/** One field of each. */
+export function fieldOf<Item, Key extends keyof Item>(items: readonly Item[], key: Key): Item[Key][] {
+  return items.map((item) => item[key]);
 }
+
+export const typesOf = (events: readonly { type: string }[]): string[] => fieldOf(events, "type");
 
 /** Exactly one `done` or `error`, and nothing after it. */
 export function terminal(events: readonly StreamEvent[]): DoneEvent | ErrorEvent {

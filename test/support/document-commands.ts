@@ -4,6 +4,7 @@ import { execFile, spawn } from "node:child_process";
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { post } from "./chat-transports.ts";
 import { REPOSITORY } from "./command.ts";
 import { within } from "./deadline.ts";
 import type { Cleanup } from "./start-server.ts";
@@ -84,9 +85,5 @@ export async function newFolder(t: Cleanup, files: Readonly<Record<string, strin
 
 /** Asks the agent of a server and returns its answer as it was sent. */
 export async function ask(url: string, message: string, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(`${url}/api/chat`, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...headers },
-    body: JSON.stringify({ message, stream: false }),
-  });
+  return post({ url }, { message, stream: false }, { headers });
 }

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { createParser } from "eventsource-parser";
 import type { NumberedEvent, SocketEvent } from "../../server/protocol/events.ts";
+import { post } from "./chat-transports.ts";
 import { DEADLINE_MS, within } from "./deadline.ts";
 import { connect } from "./socket-client.ts";
 import type { Cleanup, TestServer } from "./start-server.ts";
@@ -59,17 +60,12 @@ export async function ask(t: Cleanup, { url }: Address, wish: Wish, { key }: Lin
   const leaving = new AbortController();
   t.after(() => leaving.abort());
   const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(DEADLINE_MS)]);
-  const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const authorization: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
   if ("resume" in wish) {
     const headers = { "last-event-id": String(wish.after), ...authorization };
     return fetch(`${url}/api/chat/runs/${wish.resume}`, { headers, signal });
   }
-  return fetch(`${url}/api/chat`, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...authorization },
-    body: JSON.stringify({ stream: true, ...wish }),
-    signal,
-  });
+  return post({ url }, { stream: true, ...wish }, { headers: authorization, signal });
 }
 
 async function socket(t: Cleanup, server: Address, wish: Wish, { key }: LineOptions = {}): Promise<RunLine> {
