@@ -126,6 +126,7 @@ for (const [name, kind] of Object.entries(PAGES)) {
     }
     // What is asked for is seen: the first request is the one of this click.
     await chat.say("Go");
+    await chat.answered(answers.length + 1);
     const asked = chat.page.waitForEvent("request");
     await chat.answer.getByRole("button", { name: "evil.example" }).click();
     await asked;
