@@ -311,35 +311,3 @@ test("LiteLLM: thinking blocks of a finished turn go back, its plain reasoning d
   await ask(open(await litellm(upstream, "claude"), { state: { conversation_history } }));
   assert.deepEqual(upstream.calls[0]?.json.messages[2], { thinking_blocks: [block], role: "assistant", content: "Hi" });
 });
-
-test("LiteLLM: the exceptions of the providers behind it have their codes", async () => {
-  const cases = [
-    [429, { type: "throttling_error", code: "429" }, { "retry-after": "30" }, "provider_rate_limited"],
-    [401, { type: "auth_error", code: "401" }, {}, "provider_auth"],
-    [400, { type: "no_db_connection", message: "No connected db." }, {}, "provider_auth"],
-    [400, { message: "litellm.ContextWindowExceededError: too long" }, {}, "context_too_long"],
-    [400, { message: "litellm.ContentPolicyViolationError: no" }, {}, "content_filtered"],
-    [400, { message: "/chat/completions: Invalid model name passed in model=x" }, {}, "provider_error"],
-    [
-      400,
-      {
-        message:
-          "litellm.UnsupportedParamsError: openai does not support parameters: ['reasoning_effort'], for model=gpt-4o.",
-        type: "invalid_request_error",
-        param: null,
-        code: "400",
-      },
-      {},
-      "provider_error",
-    ],
-  ] as const;
-  await using upstream = await startUpstream(
-    ...cases.map(([status, error, headers]) => jsonReply(status, { error }, headers)),
-  );
-  const provider = await litellm(upstream, "x");
-  for (const [, , headers, code] of cases) {
-    const failure = failureOf(await ask(open(provider)));
-    assert.equal(failure.code, code);
-    assert.equal(failure.retryAfter, "retry-after" in headers ? 30 : undefined);
-  }
-});

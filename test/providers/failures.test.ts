@@ -78,6 +78,7 @@ const REFUSALS: readonly Row[] = [
     jsonReply(400, { error: { type: "exceed_context_size_error", code: 400 } }),
     jsonReply(400, [{ error: { message: "The input token count (9) exceeds the maximum number of tokens" } }]),
     jsonReply(400, { error: { message: "litellm.BadRequestError: BedrockException - Input is too long" } }),
+    jsonReply(400, { error: { message: "litellm.ContextWindowExceededError: too long" } }),
   ]),
   ...refused("chat", "content_filtered", 1, /usage policy/, [
     jsonReply(400, { error: { code: "content_policy_violation" } }),
@@ -88,6 +89,9 @@ const REFUSALS: readonly Row[] = [
   ...refused("chat", "provider_error", 1, /settings of this agent/, [
     jsonReply(400, { error: { code: "unknown_parameter", param: "tools[0].strict" } }),
     jsonReply(418, "teapot"),
+    jsonReply(400, {
+      error: { message: "litellm.UnsupportedParamsError: openai does not support parameters: ['reasoning_effort']" },
+    }),
   ]),
   ...refused("chat", "provider_error", 1, /does not know the model/, [
     jsonReply(400, { error: { message: "/chat/completions: Invalid model name passed in model=x" } }),
@@ -96,6 +100,7 @@ const REFUSALS: readonly Row[] = [
   ...refused("chat", "invalid_request", 1, /this large/, [jsonReply(413, "<h1>413 Request Entity Too Large</h1>")]),
   ...refused("chat", "provider_auth", 1, /API key/, [
     jsonReply(401, { error: { message: "Incorrect API key provided: sk-secret" } }),
+    jsonReply(400, { error: { type: "no_db_connection", message: "No connected db." } }),
     jsonReply(403, "forbidden"),
   ]),
   ...refused("chat", "provider_rate_limited", 1, /quota/, [

@@ -3,7 +3,6 @@ import { test } from "node:test";
 import { checkHistory } from "../../server/agent/check-history.ts";
 import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
 import type { Provider } from "../../server/providers/provider.ts";
-import { onEveryTransport } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
 import { stopClock } from "../support/stopped-clock.ts";
@@ -489,30 +488,4 @@ test("an answer that only the final snapshot brings is said and kept", async () 
   const state = conversation.state();
   assert.ok("conversation_history" in state);
   assert.equal(state.conversation_history.at(-1)?.content, "All at once.");
-});
-
-test("the end of a run counts the tokens of all its requests, on every transport", async (t) => {
-  const upstreams: UpstreamServer[] = [];
-  t.after(() => Promise.all(upstreams.map((upstream) => upstream.close())));
-  const { sse } = await onEveryTransport(
-    t,
-    async () => {
-      const upstream = await startUpstream(calls(), encryptedText());
-      upstreams.push(upstream);
-      const tools = [{ ...WEATHER, execute: () => "mild" }];
-      return {
-        agent: { model: "openai/gpt-5.2", store: false, tools },
-        env: { OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: upstream.url },
-      };
-    },
-    { message: "Lima and Oslo?" },
-  );
-  assert.ok(sse.last.type === "done");
-  assert.deepEqual(sse.last.usage, { input_tokens: 70 + 120, output_tokens: 40 + 12 });
-  for (const { calls: sent } of upstreams) {
-    assert.deepEqual(
-      sent.map(({ json }) => json.store),
-      [false, false],
-    );
-  }
 });

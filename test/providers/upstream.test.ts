@@ -259,13 +259,6 @@ for (const [what, line] of [
   });
 }
 
-test("UTF-8 that is split between two chunks is put together", async () => {
-  const bytes = Buffer.from(eventStream(chunk("👋", "stop")));
-  const at = bytes.indexOf(0xf0) + 2;
-  await using upstream = await startUpstream({ body: [bytes.subarray(0, at), bytes.subarray(at)] });
-  assert.equal(said(await ask(open(chatProvider(upstream)))), "👋");
-});
-
 const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /** An event in an HTTP chunk of its own, as most servers send them. */
