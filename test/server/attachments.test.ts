@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { ALL_MEDIA_TYPES, type MediaType } from "../../server/protocol/attachments.ts";
 import { ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
 import { type MessageRules, parseChatRequest } from "../../server/routes/parse-message.ts";
-import { onEveryTransport, post, send } from "../support/chat-transports.ts";
+import { post, send } from "../support/chat-transports.ts";
 import { attachment, received } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
@@ -19,14 +19,6 @@ test("every type of the list reaches the model on every transport", async (t) =>
     await send[transport](t, server, { message: "Look", attachments });
     assert.deepEqual(server.model.asked[0]?.start.attachments, attachments.map(received));
   }
-});
-
-test("an attached file needs no message", async (t) => {
-  const { sse } = await onEveryTransport(t, () => ({ turns: [[say("A plan.")]] }), {
-    message: "",
-    attachments: [attachment("image/png")],
-  });
-  assert.equal(sse.last.data, "A plan.");
 });
 
 const png = (changes: Parameters<typeof attachment>[1]) => [attachment("image/png", changes)];

@@ -4,7 +4,6 @@ import { test } from "node:test";
 import { WebSocket } from "ws";
 import { fieldOf, typesOf } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
-import { attachment } from "../support/files.ts";
 import { connectRawSocket, startWithRaw, upgrade } from "../support/raw-connection.ts";
 import { call, hang, hangQuietly, say, wait } from "../support/scripted-provider.ts";
 import { connect, startWithClient } from "../support/socket-client.ts";
@@ -71,14 +70,6 @@ for (const [name, frame, code] of FRAMES) {
     assert.equal((await client.run({ message: "Hi" })).at(-1)?.data, "Fine");
   });
 }
-
-test("a refused message leaves the conversation as it was", async (t) => {
-  const { server, client } = await startWithClient(t, { turns: [[say("One")], [say("Two")]] });
-  await client.run({ message: "a" });
-  await client.run({ message: "b", attachments: [attachment("image/png", { data: "?" })] });
-  await client.run({ message: "c" });
-  assert.deepEqual(server.model.asked[1]?.messages, [user("a"), assistant("One"), user("c")]);
-});
 
 test("a second message during a run is run_in_progress, and the run goes on", async (t) => {
   const held = gate();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
 import { EventLog, LogBudget, type Reader } from "../../server/runs/event-log.ts";
-import { fieldOf, post, timeless, typesOf } from "../support/chat-transports.ts";
+import { fieldOf, post, timeless } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { attachment } from "../support/files.ts";
 import { ask, LINES, newRun, openLine, type Wish } from "../support/run-lines.ts";
@@ -43,18 +43,6 @@ for (const kind of LINES) {
     }
   });
 }
-
-test("a run goes on while nobody reads, and all of it is there for who comes back", async (t) => {
-  const held = gate();
-  const server = await startServer(t, { turns: [[say("A"), wait(held.opened), say("B")]] });
-  const run = newRun();
-  const first = await openLine.socket(t, server, { message: "Hi", run });
-  await first.next();
-  await first.cut();
-  held.open();
-  const second = await openLine.sse(t, server, { resume: run, after: 1 });
-  assert.deepEqual(typesOf(await second.rest()), ["token", "done"]);
-});
 
 test("the same message sent at once by many is one run, and each gets all of it", async (t) => {
   const server = await startServer(t, { turns: [[say("A"), say("B")]] });
