@@ -103,12 +103,13 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
         throw new ApiError("unauthorized", MISSING_KEY[purpose === "socket" ? "socket" : "http"], { detail: "no key" });
       }
       const matching = matchesOf(keysOf(settings), keyDigest);
-      if (matching.length === 0)
+      if (matching.length === 0) {
         throw new ApiError("unauthorized", "The server does not know this key.", { detail: "unknown key" });
+      }
       const key = matching.find(({ kind }) => ALLOWED[purpose][kind].includes(verdict));
       if (key !== undefined) return { keyKind: key.kind, keyId: key.id, address };
       if (verdict === "refused") throw originRefused(headers.origin);
-      const detail = `a ${matching[0]?.kind} key may not be used so`;
+      const detail = `a ${matching[0]?.kind} key does not open this address for this origin`;
       throw new ApiError("forbidden", sentenceOf(matching, purpose), { detail });
     },
 

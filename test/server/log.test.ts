@@ -106,7 +106,7 @@ test("a request that was refused says why, and quotes nothing of it", async (t) 
   const refused: [headers: Record<string, string>, error: string][] = [
     [{}, "unauthorized: no key"],
     [{ authorization: "Bearer wrong" }, "unauthorized: unknown key"],
-    [{ authorization: "Bearer chat-key" }, "forbidden: a chat key may not be used so"],
+    [{ authorization: "Bearer chat-key" }, "forbidden: a chat key does not open this address for this origin"],
     [
       { authorization: "Bearer api-key", origin: "https://evil.example" },
       "forbidden: the page's origin is not allowed",
