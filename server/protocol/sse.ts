@@ -77,7 +77,9 @@ export class SseDecoder {
   /** The line is a part of `text`, which spares copying it. */
   #line(text: string, from = 0, to = text.length): SseMessage | undefined {
     if (from === to) return this.#dispatch();
-    const data = fieldValue("data", text, from, to);
+    const error = fieldValue("error", text, from, to);
+    if (error !== undefined) this.#event = "error";
+    const data = error ?? fieldValue("data", text, from, to);
     if (data !== undefined) {
       this.#data = this.#data === undefined ? data : `${this.#data}\n${data}`;
     } else {

@@ -4,7 +4,7 @@
  */
 
 import { ApiError, type ApiErrorOptions, type ErrorCode } from "../protocol/errors.ts";
-import { asString, isRecord, tryParse } from "../protocol/json.ts";
+import { asString, isRecord, records, tryParse } from "../protocol/json.ts";
 
 const NOT_SET_UP = "The assistant is not set up correctly. Please tell the owner of this site.";
 
@@ -120,20 +120,65 @@ export class UpstreamTruncation extends Error {
 }
 
 /**
+ * Whether a message or a body is an error. An event or a chunk of an answer has a `type` or `choices`; what has neither and
+ * comes with a sentence is one of the errors that `readDetail` knows.
+ */
+export function reportsFailure(body: unknown, event = ""): boolean {
+  const message = unwrapped(body);
+  if (!isRecord(message)) return event === "error";
+  const { error, type, object, choices, detail } = message;
+  if ((error !== undefined && error !== null) || [event, type, object].includes("error")) return true;
+  if (type !== undefined || choices !== undefined) return false;
+  return Array.isArray(detail) || isRecord(detail) || SENTENCE_FIELDS.some((name) => asString(message[name]) !== "");
+}
+
+/** Google wraps its errors in a list. */
+export function unwrapped(body: unknown): unknown {
+  return Array.isArray(body) ? body[0] : body;
+}
+
+const SENTENCE_FIELDS = ["message", "error_message", "error_msg", "msg", "detail"];
+
+/**
  * Reads `{error: {message, type, code, param}}` (OpenAI, LiteLLM), `{error: "..."}` (Ollama), the same fields without a
- * wrapper (vLLM), `{detail: ...}` (FastAPI), and any of them in an array (Gemini).
+ * wrapper (vLLM), `{error_type, error_message}` and its like, `{detail: ...}` (FastAPI), and any of them in a list (Gemini).
  */
 function readDetail(body: unknown): FailureDetail {
-  const first: unknown = Array.isArray(body) ? body[0] : body;
+  const first = unwrapped(body);
   const outer = isRecord(first) ? first : { message: first };
-  const error = outer.error ?? outer;
-  const inner = isRecord(error) ? error : { message: error };
+  const error = outer.error ?? (isRecord(outer.detail) ? outer.detail : outer);
+  // A short `error` may stand beside the sentence: `{error: "Bad Request", message: "..."}`.
+  const inner = isRecord(error) ? error : { ...outer, message: joined(asString(error), asString(outer.message)) };
+  const [fault] = records(inner.detail);
+  const code = inner.code ?? inner.error_code ?? inner.status_code;
   return {
-    code: typeof inner.code === "number" ? String(inner.code) : asString(inner.code),
-    type: asString(inner.type),
-    param: asString(inner.param),
-    text: asString(inner.message) || asString(inner.detail) || (JSON.stringify(inner.detail) ?? ""),
+    code: typeof code === "number" ? String(code) : asString(code),
+    type: asString(inner.type) || asString(inner.error_type),
+    param: asString(inner.param) || placeOf(fault),
+    text: joined(sentenceOf(inner), rawOf(inner)),
   };
+}
+
+/** The sentence alone: what FastAPI's faults quote of the request could be anything that a user wrote. */
+function sentenceOf(error: Record<string, unknown>): string {
+  const sentence = SENTENCE_FIELDS.map((name) => asString(error[name])).find(Boolean) ?? "";
+  const faults = records(error.detail).map(({ msg }) => asString(msg));
+  return joined(sentence, ...faults).replace(/\binput_value=.*?, input_type=/gs, "input_type=");
+}
+
+function joined(...texts: string[]): string {
+  return texts.filter(Boolean).join(" ");
+}
+
+/** Where FastAPI finds the fault: `["body", "messages", 0]`. */
+function placeOf(fault: Record<string, unknown> | undefined): string {
+  const place: unknown[] = Array.isArray(fault?.loc) ? fault.loc : [];
+  return place.filter((name) => name !== "body").join(".");
+}
+
+/** What OpenRouter passes on of the error of the provider that it asked. */
+function rawOf({ metadata }: Record<string, unknown>): string {
+  return isRecord(metadata) ? asString(metadata.raw) : "";
 }
 
 /** In which headers providers name a request: OpenAI and LiteLLM, Anthropic, AWS, Azure. */
@@ -231,8 +276,8 @@ function fromRefusal(label: string, refusal: UpstreamRefusal): ApiError {
   if (status < 300) {
     const isPacked = isCompressed(headers);
     // Some servers answer 200 with a JSON error instead of a stream.
-    const isError = /"error"\s*:/.test(refusal.body.slice(0, 200)) && (detail.text || detail.code) !== "";
-    if (isError && !isPacked) return classify(label, refusal);
+    const isError = reportsFailure(tryParse(refusal.body)) && (detail.text || detail.code) !== "";
+    if (isError && !isPacked) return classify(label, refusal, statusOf(detail));
     const problem = isPacked
       ? `${label} answered with a compressed stream: the proxy or gateway before it must not compress it.`
       : `${label} did not answer with an event stream: its base URL probably is wrong.`;
@@ -256,23 +301,28 @@ function classify(
   status = statusOf(cause.detail),
   retryAfter?: number,
 ): ApiError {
-  const verdict = (status < 500 ? judgeRequest(cause.detail) : undefined) ?? judgeStatus(status, cause.detail);
+  const verdict =
+    judgeLength(status, cause.detail) ?? judgeRequest(status, cause.detail) ?? judgeStatus(status, cause.detail);
   const { code, detail, retryable, message } = verdict;
   return providerError(code, `${label} ${detail}`, { cause, retryable, message, retryAfter });
 }
 
-/** Faults of the request that providers give all kinds of statuses to; `undefined`: the status counts. */
-function judgeRequest(detail: FailureDetail): Verdict | undefined {
+/** Servers give the conversation's length all kinds of statuses, 500 included; of a limit of rate, they name tokens, too. */
+function judgeLength(status: number, detail: FailureDetail): Verdict | undefined {
+  const isOfRate = status === 429 || says(detail, "rate_limit_exceeded");
+  if (!says(detail, ...TOO_LONG_CODES) && (isOfRate || !TOO_LONG.test(detail.text))) return undefined;
+  return { code: "context_too_long", detail: "says that the conversation is too long for the model." };
+}
+
+/** Faults of the request that providers give several statuses to; `undefined`: the status counts. */
+function judgeRequest(status: number, detail: FailureDetail): Verdict | undefined {
+  if (status >= 500) return undefined;
   const { param, text } = detail;
   if (
     says(detail, "previous_response_not_found") ||
     (param === "previous_response_id" && !says(detail, ...SETUP_CODES))
   ) {
     return { code: "conversation_expired", detail: "no longer has this conversation." };
-  }
-  // Providers word the next two in many ways, but they always mean that another message is needed.
-  if (says(detail, "context_length_exceeded", "exceed_context_size_error") || TOO_LONG.test(text)) {
-    return { code: "context_too_long", detail: "says that the conversation is too long for the model." };
   }
   if (says(detail, ...FILTER_CODES) || FILTERED.test(text)) {
     return { code: "content_filtered", detail: "refused this message under its usage policy." };
@@ -297,7 +347,10 @@ function judgeStatus(status: number, detail: FailureDetail): Verdict {
     return { code: "provider_error", detail: sentence, retryable: false };
   }
   if (isOverloaded(status, detail)) return { code: "provider_overloaded", detail: "is overloaded right now." };
-  if (status === 429) return { code: "provider_rate_limited", detail: "is getting too many requests right now." };
+  // Groq answers 413 for a request that alone is more than the tokens of a minute.
+  if (status === 429 || says(detail, "rate_limit_exceeded")) {
+    return { code: "provider_rate_limited", detail: "is getting too many requests right now." };
+  }
   if (status === 408 || status === 504) return { code: "provider_timeout", detail: "took too long to answer." };
   if (status >= 500) return { code: "provider_error", detail: "had an internal error." };
   if (status === 413) {
@@ -324,9 +377,33 @@ function says({ code, type }: FailureDetail, ...names: string[]): boolean {
 
 const SETUP_CODES = ["unsupported_parameter", "unknown_parameter", "unsupported_value", "invalid_function_parameters"];
 
-/** In this order: vLLM and its kin, LiteLLM, Anthropic, Gemini, Bedrock, Groq. */
-const TOO_LONG =
-  /maximum context length|ContextWindowExceeded|prompt is too long|token count .* exceeds the maximum number of tokens|input is too long|reduce the length of the (?:messages|prompt)/i;
+/** OpenAI and those who copied it, llama.cpp, GitHub Copilot. */
+const TOO_LONG_CODES = ["context_length_exceeded", "exceed_context_size_error", "model_max_prompt_tokens_exceeded"];
+
+/** The prompt as the subject of a sentence, with what stands between it and the verb: "input length (9 tokens) ". */
+const PROMPT = String.raw`\b(?:prompt|input)(?: tokens?| token count| (?:token )?length)?(?: of)?(?: \(?[a-z ]*\d+[a-z ]*\)?)?(?: is)? `;
+
+const CONTEXT = String.raw`\bcontext[ _-]?(?:length|size|window|limit)`;
+
+/** The kinds of sentences that say so, each below the servers that write it. */
+export const TOO_LONG = new RegExp(
+  [
+    // OpenAI, Azure, DeepSeek, vLLM, OpenRouter, Groq, xAI: "maximum context length is", "maximum prompt length is".
+    String.raw`\bmax(?:imum)? (?:context|prompt|(?:allowed )?input) length\b`,
+    // OpenAI, Anthropic, llama.cpp, SGLang, Mistral, Fireworks, Ollama: "exceeds the context window", "longer than the …".
+    String.raw`\b(?:exceed\w*|too (?:long|large)|(?:longer|greater) than)\b[^.]{0,60}${CONTEXT}`,
+    // llama.cpp, LM Studio, MiniMax, vLLM, LiteLLM: "Context size has been exceeded", "context length of only".
+    `${CONTEXT}(?: has been| of| is)? ?(?:exceed|only)`,
+    // Anthropic, Bedrock, Gemini, Moonshot, Zhipu, SGLang, OpenAI: "prompt is too long", "input token count (9) exceeds".
+    `${PROMPT}(?:too long|exceed|longer than)`,
+    // Groq, Cerebras, vLLM.
+    "reduce the length of the (?:messages|prompt|input)",
+    // Text Generation Inference and Together; DashScope; Moonshot; Cohere; Vertex AI; LM Studio.
+    String.raw`\binputs\b.? (?:tokens \+|must have less)|input length should be|exceeded model token limit`,
+    String.raw`too many tokens: total number|token count is \d+ but|\bn_keep\b`,
+  ].join("|"),
+  "i",
+);
 
 /** OpenAI's codes for text and images, and Azure's. */
 const FILTER_CODES = [
@@ -341,9 +418,10 @@ const FILTER_CODES = [
 /** LiteLLM's words for all of its providers. */
 const FILTERED = /ContentPolicyViolation|ResponsibleAIPolicyViolation/;
 
-/** LiteLLM knows of many models what they take, and names the rest only in a sentence. */
+/** LiteLLM names what a model does not take only in a sentence, and so do several servers a limit of the output. */
 function blamesSetup(detail: FailureDetail): boolean {
-  return says(detail, ...SETUP_CODES) || detail.param !== "" || /UnsupportedParamsError/.test(detail.text);
+  const inWords = /UnsupportedParamsError|\bmax_?(?:completion_?|output_?)?tokens\b/i;
+  return says(detail, ...SETUP_CODES) || detail.param !== "" || inWords.test(detail.text);
 }
 
 /** The HTTP status that an error without one would have had. */
@@ -356,6 +434,6 @@ export function statusOf({ code, type }: FailureDetail): number {
   if (/authentication|invalid_api_key|permission/i.test(name)) return 401;
   if (/not_found/i.test(name)) return 404;
   if (/timeout/i.test(name)) return 504;
-  if (/invalid|image|context_length|_policy|content_filter/i.test(name)) return 400;
+  if (/invalid|validation|bad_?request|image|context_length|_policy|content_filter/i.test(name)) return 400;
   return 500;
 }

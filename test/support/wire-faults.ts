@@ -125,6 +125,12 @@ const ROWS: Row[] = [
     { only: "events" },
   ],
   [
+    "reports an error in a field of that name",
+    (s, { ok, start }) => s.end(joined(ok, start, `error: ${OVERFLOW}\n\ndata: [DONE]\n\n`)),
+    "context_too_long",
+    { only: "events" },
+  ],
+  [
     "sends a line of 20 MiB",
     (s, { ok, start }) => s.write(joined(ok, start, "data: ", Buffer.alloc(20 * MIB, "x"))),
     "provider_error",
@@ -152,6 +158,8 @@ const ROWS: Row[] = [
 ];
 
 export const FAULTS: Fault[] = ROWS.map(([name, answer, end, more]) => ({ name, answer, end, ...more }));
+
+const OVERFLOW = '{"code":400,"message":"the request exceeds the available context size, try increasing it"}';
 
 /** Not `100 Continue`: undici refuses it where the request did not ask for it. */
 const INTERIM = "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </y>\r\n\r\n";

@@ -200,5 +200,4 @@ function nameSubject(cause: unknown): void {
   detail.param = subject?.[1] ?? quoted?.[1] ?? "";
   if (/credit balance/i.test(detail.text)) detail.code = "insufficient_quota";
   if (/content filtering policy/i.test(detail.text)) detail.code = "content_filter";
-  if (/exceed context limit/i.test(detail.text)) detail.code = "context_length_exceeded";
 }

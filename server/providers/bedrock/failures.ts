@@ -2,7 +2,7 @@
 
 import type { ApiError } from "../../protocol/errors.ts";
 import { asString, isRecord, tryParse } from "../../protocol/json.ts";
-import { providerError, toProviderError, UpstreamFailure, UpstreamRefusal } from "../failures.ts";
+import { providerError, TOO_LONG, toProviderError, UpstreamFailure, UpstreamRefusal } from "../failures.ts";
 
 export const LABEL = "AWS Bedrock";
 
@@ -31,10 +31,7 @@ const STATUS: Readonly<Record<string, number>> = {
 
 /** What a `ValidationException` is about; AWS says it only in its sentence. The first that fits counts. */
 const COMPLAINTS: readonly (readonly [code: string, pattern: RegExp])[] = [
-  [
-    "context_length_exceeded",
-    /(?:input|prompt) is too long|input tokens|maximum context length|exceed context limit|context window/i,
-  ],
+  ["context_length_exceeded", TOO_LONG],
   ["model_not_found", /model identifier is invalid|on-demand throughput|inference profile|end of its life/i],
   ["content_filter", /content (?:filter|policy)|blocked by/i],
   ["attachment_refused", /\b(?:image|document|pdf)s?\b/i],

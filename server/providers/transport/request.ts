@@ -8,12 +8,14 @@ import { SseDecoder, type SseMessage } from "../../protocol/sse.ts";
 import {
   causeNames,
   type ExplainFailure,
+  reportsFailure,
   requestIdOf,
   statusOf,
   toProviderError,
   UpstreamFailure,
   UpstreamGarbage,
   UpstreamRefusal,
+  unwrapped,
   upstreamCause,
 } from "../failures.ts";
 import type { OnRequestId, ProviderSetup, RetryClock } from "../provider.ts";
@@ -142,14 +144,12 @@ function parseMessage(event: string, data: string): Record<string, unknown> {
   try {
     json = JSON.parse(data);
   } catch (cause) {
+    if (event === "error") throw new UpstreamFailure(data);
     throw new UpstreamGarbage("an event is not JSON", { cause });
   }
-  // Google wraps its errors in a list.
-  const message: unknown = Array.isArray(json) && json.length === 1 ? json[0] : json;
+  if (reportsFailure(json, event)) throw new UpstreamFailure(json);
+  const message = unwrapped(json);
   if (!isRecord(message)) throw new UpstreamGarbage("an event is not a JSON object");
-  const { error, type, object } = message;
-  const isFailure = (error !== undefined && error !== null) || [event, type, object].includes("error");
-  if (isFailure) throw new UpstreamFailure(message);
   return message;
 }
 
