@@ -76,10 +76,13 @@ interface Progress {
   usage: Usage | undefined;
   /** The model that gave the last answer, where the agent has several. */
   model: string | undefined;
+  /** Whether a tool has run, the provider's own included: the same message would run it again. */
+  hasUsedTools: boolean;
 }
 
-/** Sent in place of an empty answer, which would look like a fault. */
-const FALLBACK_TEXT: Record<Exclude<FinishReason, "stop" | "stopped">, string> = {
+/** Sent in place of an empty answer, which would look like a fault. The first one only where tools have run. */
+const FALLBACK_TEXT: Record<Exclude<FinishReason, "stopped">, string> = {
+  stop: "I have nothing to add.",
   length: "The answer was cut by the token limit before it began.",
   content_filter: "The model's provider withheld this answer.",
   max_turns: "I stopped here: this took more steps than I may take for one message.",
@@ -96,7 +99,7 @@ export async function* runAgent(
   observer: RunObserver,
 ): AsyncGenerator<StreamEvent[], void> {
   const { agent, settings } = runtime;
-  const progress: Progress = { said: "", unfinished: "", usage: undefined, model: undefined };
+  const progress: Progress = { said: "", unfinished: "", usage: undefined, model: undefined, hasUsedTools: false };
   let conversation: Conversation | undefined;
   try {
     conversation = openConversation(runtime, request);
@@ -126,11 +129,12 @@ export async function* runAgent(
         return;
       }
       if (turnsLeft === 0) {
-        conversation.interrupt(text.trim() === "" ? FALLBACK_TEXT.max_turns : text);
+        conversation.interrupt(text);
         yield endOfRun(runtime, conversation, progress, text, "max_turns");
         return;
       }
       yield calls.map(toolCallEvent);
+      progress.hasUsedTools = true;
       const answers = new Map<string, ToolAnswer>();
       for await (const result of runTools(agent.tools, calls, { signal, limits: settings, observer })) {
         answers.set(result.answer.id, result.answer);
@@ -156,6 +160,8 @@ class ModelTurn {
   usage: Usage | undefined;
   /** The model string of the model that answered, where the agent has several. */
   model: string | undefined;
+  /** Whether the provider has run a tool of its own. */
+  hasHostedCalls = false;
   readonly #observer: ModelRequestObserver;
   readonly #maxOutputChars: number;
   /** Calls of tools that the provider runs itself and that have no result yet, and when each began. */
@@ -188,6 +194,7 @@ class ModelTurn {
           this.calls.push(event.call);
           break;
         case "hosted_call":
+          this.hasHostedCalls = true;
           this.#hosted.set(event.call.id, { call: event.call, startedAt: performance.now() });
           events.push(toolCallEvent(event.call));
           break;
@@ -252,7 +259,8 @@ function openConversation({ agent, provider }: AgentRuntime, request: RunRequest
   return provider.open({ ...request, setup: { instructions: agent.instructions, tools } });
 }
 
-function addTurn(progress: Progress, { text, finish, usage, model }: ModelTurn): void {
+function addTurn(progress: Progress, { text, finish, usage, model, hasHostedCalls }: ModelTurn): void {
+  progress.hasUsedTools ||= hasHostedCalls;
   if (finish !== undefined) {
     progress.usage = addUsage(progress.usage, usage);
     progress.model = model;
@@ -280,8 +288,12 @@ function endOfRun(
   reason: Exclude<FinishReason, "stopped">,
 ): StreamEvent[] {
   if (text.trim() !== "") return [doneEvent(runtime, conversation, progress, text, reason)];
-  if (reason === "stop") throw new ApiError("provider_error", "The model gave an empty answer. Please try again.");
+  if (reason === "stop" && !progress.hasUsedTools) {
+    throw new ApiError("provider_error", "The model gave an empty answer. Please try again.");
+  }
   const fallback = FALLBACK_TEXT[reason];
+  // Kept, too: several APIs demand an answer between the results of tools and the next message.
+  conversation.interrupt(fallback);
   // A client that only collects tokens gets the same text as one that reads `done`.
   return [{ type: "token", data: fallback }, doneEvent(runtime, conversation, progress, fallback, reason)];
 }

@@ -24,11 +24,15 @@ function openHistory(model: Model, { setup, state, message, attachments }: Conve
   const shownResults = new Map<HistoryMessage, ToolMessage>();
   /** How many of the messages make a history that can be continued. */
   let settled = past.length;
+  /** The last answer, if it has neither text nor calls; perhaps it has thoughts, or calls that the provider ran. */
+  let silent: AssistantMessage | undefined;
 
   function keep(message: AssistantMessage): void {
     const calls = message.tool_calls ?? [];
+    const isSilent = calls.length === 0 && (message.content ?? "").trim() === "";
     // An empty message says nothing to the model, and several APIs refuse it.
-    if (calls.length > 0 || (message.content ?? "") !== "") messages.push(message);
+    if (!isSilent) messages.push(message);
+    silent = isSilent ? message : undefined;
     for (const call of calls) openCalls.add(call.id);
     if (calls.length === 0) settled = messages.length;
   }
@@ -54,7 +58,7 @@ function openHistory(model: Model, { setup, state, message, attachments }: Conve
       const isKept = last?.role === "assistant" && last.content === said;
       for (const id of openCalls) messages.push(toolMessage(id, CANCELLED_OUTPUT, true));
       openCalls.clear();
-      if (said.trim() !== "" && !isKept) messages.push({ role: "assistant", content: said });
+      if (said.trim() !== "" && !isKept) messages.push({ ...silent, role: "assistant", content: said });
       settled = messages.length;
     },
 

@@ -115,7 +115,8 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
   #message(item: Json, key: string, said: ModelEvent[]): void {
     if (this.#said.length === 0) this.#text(key, wholeText(item.content), said);
     const start = this.#starts.get(key);
-    if (start === undefined) return;
+    // A blank text is not kept: whoever ends the run gives such an answer another one.
+    if (start === undefined || this.#said.toString().slice(start).trim() === "") return;
     const phase = asString(item.phase);
     this.#parts.push({ type: "message", start, end: this.#said.length, ...(phase === "" ? {} : { phase }) });
     this.#text(key, missingSources(this.#said.toString().slice(start), item.content), said);
