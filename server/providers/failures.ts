@@ -114,6 +114,11 @@ export class UpstreamGarbage extends Error {
   override readonly name = "UpstreamGarbage";
 }
 
+/** The model wrote something that its server could not read. The message names it: "a tool call". */
+export class MalformedOutput extends Error {
+  override readonly name = "MalformedOutput";
+}
+
 /** The stream ended before the model said that it was finished. The message completes the sentence for the log. */
 export class UpstreamTruncation extends Error {
   override readonly name = "UpstreamTruncation";
@@ -212,6 +217,18 @@ export function blamesParameter({ detail: { param, text } }: UpstreamRefusal, na
   return param === "" ? text.includes(name) : param === name || param.startsWith(`${name}.`);
 }
 
+/** Whether the model itself went wrong, not the request: asked again, it mostly writes something else. */
+export function isModelFault(cause: unknown): boolean {
+  const isReported = cause instanceof UpstreamRefusal || cause instanceof UpstreamFailure;
+  return (
+    cause instanceof MalformedOutput || (isReported && MODEL_FAULT.test(`${cause.detail.code} ${cause.detail.text}`))
+  );
+}
+
+/** Groq, whose errors have the output as `failed_generation`; Cerebras; Ollama; Gemini. */
+const MODEL_FAULT =
+  /\bfailed_generation\b|tool_use_failed|tool call validation failed|failed to (?:call a function|generate tool_?calls)|error parsing tool call|malformed[ _]function[ _]call/i;
+
 /** What a failure means to one provider only; `undefined` leaves it to the common rules. */
 export type ExplainFailure = (cause: unknown) => ApiError | undefined;
 
@@ -232,6 +249,9 @@ export function toProviderError(label: string, thrown: unknown, started = false)
     return providerError("provider_error", `${label} sent an answer that could not be read.`, { cause });
   }
   if (cause instanceof UpstreamTruncation) return truncated(label, cause.message);
+  if (cause instanceof MalformedOutput) {
+    return providerError("provider_error", `The model wrote ${cause.message} that ${label} could not read.`, { cause });
+  }
   if (causeNames(cause).some((name) => /TIMEDOUT|TIMEOUT|TimeoutError/.test(name))) {
     return providerError("provider_timeout", `${label} took too long.`, { cause });
   }
@@ -302,9 +322,18 @@ function classify(
   retryAfter?: number,
 ): ApiError {
   const verdict =
-    judgeLength(status, cause.detail) ?? judgeRequest(status, cause.detail) ?? judgeStatus(status, cause.detail);
+    judgeModel(cause) ??
+    judgeLength(status, cause.detail) ??
+    judgeRequest(status, cause.detail) ??
+    judgeStatus(status, cause.detail);
   const { code, detail, retryable, message } = verdict;
   return providerError(code, `${label} ${detail}`, { cause, retryable, message, retryAfter });
+}
+
+/** Servers answer 400, as if the request were to blame. */
+function judgeModel(cause: unknown): Verdict | undefined {
+  if (!isModelFault(cause)) return undefined;
+  return { code: "provider_error", detail: "could not read what the model wrote, such as a malformed tool call." };
 }
 
 /** Servers give the conversation's length all kinds of statuses, 500 included; of a limit of rate, they name tokens, too. */

@@ -781,11 +781,83 @@ for (const stopReason of ["malformed_tool_use", "malformed_model_output"]) {
     const answer = fixtureFrames("text").map((frame) =>
       "messageStop" in frame ? { messageStop: { stopReason } } : frame,
     );
-    const failure = failureOf(await askOnce(bedrock, frames(...answer)));
+    const turn = await askOnce(bedrock, frames(...answer));
+    const failure = failureOf(turn);
     assert.match(failure.detail, /The model wrote/);
     assert.equal(failure.retryable, true);
+    assert.equal(turn.calls.length, 1, "what was said cannot be taken back");
   });
 }
+
+const GROQ = {
+  message: "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.",
+  type: "invalid_request_error",
+  code: "tool_use_failed",
+  failed_generation: '<function=get_weather>{"city": "Lima"',
+};
+const ROLE = { choices: [{ index: 0, delta: { role: "assistant", content: "" } }] };
+const finishedBy = (finish_reason: string) => ({
+  body: [eventStream(ROLE, { choices: [{ index: 0, delta: {}, finish_reason }] })],
+});
+
+/** Failures of the model's own making, which servers mostly put down to the request. */
+const MODEL_FAULTS: readonly (readonly [server: string, provider: Row["provider"], reply: UpstreamReply])[] = [
+  ["Groq", "chat", jsonReply(400, { error: GROQ })],
+  ["Groq in a stream", "chat", { body: [`event: error\n${eventStream({ error: { ...GROQ, status_code: 400 } })}`] }],
+  ["Groq after the role", "chat", { body: [eventStream(ROLE, { error: GROQ })] }],
+  [
+    "Groq's check of the arguments",
+    "chat",
+    jsonReply(400, {
+      error: { message: "tool call validation failed: parameters did not match", type: "invalid_request_error" },
+    }),
+  ],
+  [
+    "Groq behind LiteLLM",
+    "chat",
+    jsonReply(400, {
+      error: { message: `litellm.BadRequestError: GroqException - ${JSON.stringify({ error: GROQ })}` },
+    }),
+  ],
+  [
+    "Cerebras",
+    "chat",
+    jsonReply(400, { message: "Failed to generate tool_calls. Tool is not present in the tools list." }),
+  ],
+  ["Ollama", "chat", jsonReply(500, { error: "error parsing tool call: raw='{\"city\"', err=unexpected end" })],
+  ["Gemini", "gemini", finishedBy("function_call_filter: MALFORMED_FUNCTION_CALL")],
+  ["Gemini behind LiteLLM", "chat", finishedBy("malformed_function_call")],
+  [
+    "Bedrock",
+    "bedrock",
+    frames(
+      { messageStart: { role: "assistant" } },
+      { messageStop: { stopReason: "malformed_tool_use" } },
+      { metadata: { usage: { inputTokens: 1, outputTokens: 1 } } },
+    ),
+  ],
+];
+
+for (const [server, provider, reply] of MODEL_FAULTS) {
+  test(`a call that the model of ${server} wrote wrongly is asked for once more, and is not the message's fault`, async () => {
+    const good = provider === "bedrock" ? bedrockStream("text") : CHAT_COMPLETIONS.text("Mild.");
+    await using upstream = await startUpstream(reply, good, reply, reply, good);
+    const mended = await ask(open(await PROVIDERS[provider](upstream)));
+    assert.equal(mended.error, undefined);
+    assert.ok(said(mended).length > 0);
+    const failure = failureOf(await ask(open(await PROVIDERS[provider](upstream))));
+    assert.deepEqual([failure.code, failure.retryable], ["provider_error", true]);
+    assert.match(failure.detail, /the model wrote/i);
+    assert.equal(upstream.calls.length, 4);
+  });
+}
+
+test("a model whose thoughts were shown is not asked again for a call that it wrote wrongly", async () => {
+  const thought = { choices: [{ index: 0, delta: { reasoning_content: "Hm." } }] };
+  const turn = await askOnce(chatProvider, { body: [eventStream(thought, { error: GROQ })] });
+  assert.equal(failureOf(turn).retryable, true);
+  assert.equal(turn.calls.length, 1);
+});
 
 test("gemini: the wait that a 429 names in its body is passed on, and not cut short by a retry", async () => {
   const wait = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.07s" };

@@ -39,6 +39,10 @@ const MENDED: [what: string, reply: UpstreamReply][] = [
   ["has an internal error", refusal(500)],
   ["refuses the key", refusal(401)],
   ["does not know the model", refusal(404)],
+  [
+    "writes a call that its server cannot read",
+    jsonReply(400, { error: { code: "tool_use_failed", message: "no" } }, { "x-should-retry": "false" }),
+  ],
   ["sends a page", { headers: { "content-type": "text/html" }, body: ["<h1>Hi</h1>"] }],
   ["sends nothing", { body: [] }],
   ["says nothing in time", { headless: true, end: "stall" }],

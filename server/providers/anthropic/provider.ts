@@ -111,7 +111,7 @@ function messagesModel(client: Anthropic, setup: ProviderSetup, params: ModelPar
       },
       adapt: (refusal: UpstreamRefusal) => forgotten.adapt(refusal, request.messages.filter(hasThinking), shape),
     };
-    return streamEvents(sent, new AnthropicReader(request), signal);
+    return streamEvents(sent, () => new AnthropicReader(request), signal);
   };
 }
 

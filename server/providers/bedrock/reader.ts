@@ -3,12 +3,11 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord } from "../../protocol/json.ts";
 import { ClaudeAnswer } from "../claude/answer.ts";
-import { providerError, UpstreamTruncation } from "../failures.ts";
+import { MalformedOutput, UpstreamTruncation } from "../failures.ts";
 import { usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { MODEL_TAGS, type ThinkTagPiece, ThinkTags } from "../think-tags.ts";
 import type { MessageReader } from "../transport/request.ts";
-import { LABEL } from "./failures.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -100,9 +99,8 @@ function joinedBase64(before: string, more: string): string {
 }
 
 function refuseMalformed(reason: string): void {
-  if (reason !== "malformed_model_output" && reason !== "malformed_tool_use") return;
-  const what = reason === "malformed_tool_use" ? "a tool call" : "an answer";
-  throw providerError("provider_error", `The model wrote ${what} that ${LABEL} could not read.`);
+  if (reason === "malformed_tool_use") throw new MalformedOutput("a tool call");
+  if (reason === "malformed_model_output") throw new MalformedOutput("an answer");
 }
 
 function finishOf(reason: string): TurnFinish {

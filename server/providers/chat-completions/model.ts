@@ -50,7 +50,7 @@ function chatModel(options: ChatCompletionsOptions): Model {
         return true;
       },
     };
-    return streamEvents(sent, new ChatReader(request, dialect.thinkTags), signal);
+    return streamEvents(sent, () => new ChatReader(request, dialect.thinkTags), signal);
   };
 }
 

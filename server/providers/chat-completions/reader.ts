@@ -1,7 +1,7 @@
 import type { Usage } from "../../protocol/chat.ts";
 import { asString, isRecord, records, textsOf } from "../../protocol/json.ts";
 import { ExtraFields } from "../extra-fields.ts";
-import { UpstreamFailure, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
+import { MalformedOutput, UpstreamFailure, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage, endOfTurn, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { StringBuilder } from "../string-builder.ts";
@@ -52,10 +52,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
       endsInCall: this.#endsInCall,
       history: this.#request.messages,
     });
-    // Google's way to say that the model wrote a call that is none, or of a tool that it does not have.
-    if (calls.length === 0 && this.#finish.startsWith("function_call_filter")) {
-      throw new UpstreamGarbage("the model's tool call was malformed");
-    }
+    if (calls.length === 0 && MALFORMED_CALL.test(this.#finish)) throw new MalformedOutput("a tool call");
     if (this.#finish === "error") refuse("the stream was ended by an error");
     // DeepSeek's and vLLM's ways to say that the server gave up in the middle of the answer.
     if (this.#finish === "insufficient_system_resource" || this.#finish === "abort") {
@@ -100,6 +97,9 @@ export class ChatReader implements MessageReader<ModelEvent> {
     said.push({ type: "text", delta: text });
   }
 }
+
+/** Google's ways to say that the model wrote a call that is none, or of a tool that it does not have; LiteLLM passes them on. */
+const MALFORMED_CALL = /^(?:function_call_filter|malformed_function_call|unexpected_tool_call)/i;
 
 function refuse(error: unknown): void {
   if (error !== undefined && error !== null) throw new UpstreamFailure({ error });

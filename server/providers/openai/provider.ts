@@ -76,7 +76,7 @@ function responsesModel(setup: ProviderSetup, post: PostStream): Model {
         return next !== undefined;
       },
     };
-    return streamEvents(sent, new ResponsesReader(request), signal);
+    return streamEvents(sent, () => new ResponsesReader(request), signal);
   };
 }
 

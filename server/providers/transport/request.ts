@@ -8,6 +8,7 @@ import { SseDecoder, type SseMessage } from "../../protocol/sse.ts";
 import {
   causeNames,
   type ExplainFailure,
+  isModelFault,
   reportsFailure,
   requestIdOf,
   statusOf,
@@ -48,16 +49,18 @@ export interface MessageReader<Event> {
   readonly isComplete?: boolean;
 }
 
-/** Yields what each packet of the answer says, and at last what its end says. @throws ApiError */
+/** Yields what each packet of the answer says, and at last what its end says. Each try has a reader. @throws ApiError */
 export async function* streamEvents<Event>(
   request: UpstreamRequest,
-  reader: MessageReader<Event>,
+  newReader: () => MessageReader<Event>,
   signal: AbortSignal,
 ): AsyncGenerator<Event[]> {
   const tries = new Tries(request);
   const report = (id: string | undefined) => id !== undefined && request.onRequestId?.(id);
+  let hasSaid = false;
   for (;;) {
     signal.throwIfAborted();
+    const reader = newReader();
     const response = new UpstreamResponse(request.setup.limits, tries.deadline, signal);
     const packets = new PacketReader(request, reader);
     try {
@@ -71,6 +74,7 @@ export async function* streamEvents<Event>(
           continue;
         }
         const said = packets.read(packet);
+        hasSaid ||= said.length > 0;
         if (said.length > 0) yield said;
         // Only now: the client gets what was said before a failure in the same packet.
         if (packets.failure !== undefined) throw packets.failure.error;
@@ -86,7 +90,8 @@ export async function* streamEvents<Event>(
       if (cause instanceof UpstreamRefusal) report(cause.requestId);
       const failure = request.explain?.(cause) ?? toProviderError(request.setup.label, cause, packets.hasBegun);
       // What a user has seen cannot be taken back.
-      if (packets.hasBegun || !(await tries.mayRepeat(failure, signal))) throw failure;
+      const isTooLate = isModelFault(failure.cause) ? hasSaid : packets.hasBegun;
+      if (isTooLate || !(await tries.mayRepeat(failure, signal))) throw failure;
     } finally {
       response.close(false);
     }
@@ -160,6 +165,8 @@ const REAL_CLOCK: RetryClock = {
 
 /** How often one turn's request is sent, and in how many forms, each because of a refusal. */
 const MAX_TRIES = 3;
+/** Of a model that failed by itself: it had time to write, and the person has waited for that. */
+const MODEL_TRIES = 2;
 const MAX_FORMS = 8;
 
 const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504, 529]);
@@ -201,7 +208,8 @@ class Tries {
   }
 
   #wait({ retryable, retryAfter, cause }: ApiError): number | undefined {
-    if (this.#tried >= MAX_TRIES || !retryable || !isTransient(cause)) return undefined;
+    const most = isModelFault(cause) ? MODEL_TRIES : MAX_TRIES;
+    if (this.#tried >= most || !retryable || !isTransient(cause)) return undefined;
     if (retryAfter === undefined) {
       // Full jitter, 250 ms and then 500 ms on average: clients that failed together do not return together.
       return this.#clock.random() * 500 * 2 ** (this.#tried - 1);
@@ -213,14 +221,14 @@ class Tries {
 
 /** Whether another form of the request may be taken. */
 function isRefusedContent(cause: unknown): cause is UpstreamRefusal {
-  return cause instanceof UpstreamRefusal && (cause.status === 400 || cause.status === 422);
+  return cause instanceof UpstreamRefusal && (cause.status === 400 || cause.status === 422) && !isModelFault(cause);
 }
 
 function isTransient(cause: unknown): boolean {
+  if (cause instanceof UpstreamRefusal && cause.headers.get("x-should-retry") === "false") return false;
+  if (isModelFault(cause)) return true;
   if (cause instanceof UpstreamFailure) return RETRIED_STATUS.has(statusOf(cause.detail));
-  if (cause instanceof UpstreamRefusal) {
-    return RETRIED_STATUS.has(cause.status) && cause.headers.get("x-should-retry") !== "false";
-  }
+  if (cause instanceof UpstreamRefusal) return RETRIED_STATUS.has(cause.status);
   return causeNames(cause).some((name) => NOT_SENT.has(name));
 }
 
