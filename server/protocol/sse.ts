@@ -77,6 +77,7 @@ export class SseDecoder {
   /** The line is a part of `text`, which spares copying it. */
   #line(text: string, from = 0, to = text.length): SseMessage | undefined {
     if (from === to) return this.#dispatch();
+    // No field of the standard: llama.cpp writes its failures so.
     const error = fieldValue("error", text, from, to);
     if (error !== undefined) this.#event = "error";
     const data = error ?? fieldValue("data", text, from, to);

@@ -154,12 +154,12 @@ function readDetail(body: unknown): FailureDetail {
   const error = outer.error ?? (isRecord(outer.detail) ? outer.detail : outer);
   // A short `error` may stand beside the sentence: `{error: "Bad Request", message: "..."}`.
   const inner = isRecord(error) ? error : { ...outer, message: joined(asString(error), asString(outer.message)) };
-  const [fault] = records(inner.detail);
+  const [fault, ...others] = records(inner.detail);
   const code = inner.code ?? inner.error_code ?? inner.status_code;
   return {
     code: typeof code === "number" ? String(code) : asString(code),
     type: asString(inner.type) || asString(inner.error_type),
-    param: asString(inner.param) || placeOf(fault),
+    param: asString(inner.param) || (others.length === 0 ? placeOf(fault) : ""),
     text: joined(sentenceOf(inner), rawOf(inner)),
   };
 }
@@ -167,7 +167,7 @@ function readDetail(body: unknown): FailureDetail {
 /** The sentence alone: what FastAPI's faults quote of the request could be anything that a user wrote. */
 function sentenceOf(error: Record<string, unknown>): string {
   const sentence = SENTENCE_FIELDS.map((name) => asString(error[name])).find(Boolean) ?? "";
-  const faults = records(error.detail).map(({ msg }) => asString(msg));
+  const faults = records(error.detail).map((fault) => joined(placeOf(fault), asString(fault.msg)));
   return joined(sentence, ...faults).replace(/\binput_value=.*?, input_type=/gs, "input_type=");
 }
 

@@ -177,17 +177,24 @@ for (const [where, name, code] of [
   });
 }
 
-test("stream_options is given up after one 400 that names it, and the provider remembers", async () => {
-  const refusal = jsonReply(400, { error: { message: "Unrecognized field: stream_options" } });
-  await using upstream = await startUpstream(refusal, text(), text());
-  const provider = chatProvider(upstream);
-  assert.equal(said(await ask(open(provider))), "Hello 👋");
-  assert.equal(said(await ask(open(provider))), "Hello 👋");
-  assert.deepEqual(
-    upstream.calls.map((call) => "stream_options" in call.json),
-    [true, false, false],
-  );
-});
+const forbidden = (name: string) => ({ loc: ["body", name], msg: "Extra inputs are not permitted", input: {} });
+
+for (const [how, body] of [
+  ["in its sentence", { error: { message: "Unrecognized field: stream_options" } }],
+  ["as the place of a fault", { detail: [forbidden("stream_options")] }],
+  ["among other places", { detail: [forbidden("store"), forbidden("stream_options")] }],
+] as const) {
+  test(`stream_options is given up after one refusal that names it ${how}, and the provider remembers`, async () => {
+    await using upstream = await startUpstream(jsonReply("error" in body ? 400 : 422, body), text(), text());
+    const provider = chatProvider(upstream);
+    assert.equal(said(await ask(open(provider))), "Hello 👋");
+    assert.equal(said(await ask(open(provider))), "Hello 👋");
+    assert.deepEqual(
+      upstream.calls.map((call) => "stream_options" in call.json),
+      [true, false, false],
+    );
+  });
+}
 
 test("user messages in a row are sent as one, while the state keeps them apart", async () => {
   const past: HistoryMessage[] = [{ role: "user", content: "First" }];
@@ -397,9 +404,11 @@ test("a server that gives up in the middle of an answer has not finished it", as
   }
 });
 
-test("Mistral: a full context ends the turn as length", async () => {
-  const turn = await askOnce(chatProvider, deltas("model_length", { content: "Half" }));
-  assert.deepEqual(turn.events.at(-1), { type: "end", finish: "length" });
+test("Mistral, Zhipu: a full context ends the turn as length", async () => {
+  for (const reason of ["model_length", "model_context_window_exceeded"]) {
+    const turn = await askOnce(chatProvider, deltas(reason, { content: "Half" }));
+    assert.deepEqual(turn.events.at(-1), { type: "end", finish: "length" });
+  }
 });
 
 test("what Parley keeps for other APIs on a message is not sent to this one", async () => {

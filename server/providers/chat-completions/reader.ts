@@ -139,6 +139,6 @@ function readUsage(usage: unknown): Usage | undefined {
 /** Google adds the kind of filter: "content_filter: PROHIBITED_CONTENT". */
 function turnFinish(reason: string): TurnFinish {
   if (reason.startsWith("content_filter")) return "content_filter";
-  // The second is Mistral's, for a full context.
-  return reason === "length" || reason === "model_length" ? "length" : "stop";
+  // The last two are Mistral's and Zhipu's, for a full context.
+  return ["length", "model_length", "model_context_window_exceeded"].includes(reason) ? "length" : "stop";
 }
