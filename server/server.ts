@@ -82,6 +82,7 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
   const service = createService(options, { provider, log, metrics, tracing, shared });
   const { origins, limits, memory } = service;
   const access = createAccess(settings, origins, log.warning);
+  const { basePath } = settings;
   const sendMs = settings.sendSeconds * 1000;
   const sockets = new WebSockets({
     limits,
@@ -96,7 +97,7 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
   const routes = routesOf(service);
   const socketRoutes = socketRoutesOf(service);
   const http = createHttpServer(
-    { routes, socketRoutes, access, origins, limits, sockets, log, metrics, sendMs, lingerMs },
+    { routes, socketRoutes, access, origins, limits, sockets, log, metrics, basePath, sendMs, lingerMs },
     settings,
   );
   return {

@@ -9,20 +9,20 @@ import { ConfigError } from "./errors.ts";
 import type { ParleyServer } from "./server.ts";
 
 /** The URL of the chat page. @throws ConfigError that says why the server cannot listen */
-export async function listen(http: Server, { port, host }: Settings): Promise<string> {
+export async function listen(http: Server, { port, host, basePath }: Settings): Promise<string> {
   try {
     http.listen(port, host);
     await once(http, "listening");
   } catch (error) {
     throw new ConfigError(listenProblem(error, host, port), { cause: error });
   }
-  return urlOf(http.address() as AddressInfo);
+  return `${originOf(http.address() as AddressInfo)}${basePath}/`;
 }
 
 /** A browser cannot open an address that stands for all of them. */
-function urlOf({ address, port }: AddressInfo): string {
+function originOf({ address, port }: AddressInfo): string {
   const host = ["0.0.0.0", "::"].includes(address) ? "localhost" : address;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}/`;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 function listenProblem(error: unknown, host: string, port: number): string {

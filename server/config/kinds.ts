@@ -47,6 +47,16 @@ export const plainText: Kind<string> = { parse: (text) => text };
 
 export const path: Kind<string> = { parse: (text) => text, refusesEmpty: true };
 
+/** Paths are compared as they come, so only characters that no client or proxy encodes or resolves. */
+export const basePath: Kind<string> = {
+  parse(text, name) {
+    if (/^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/.test(text)) return text;
+    throw new ConfigError(
+      `${name} must be a path such as /support, which begins with a slash, does not end with one, and has only letters, digits, "-", ".", "_" and "~" between slashes, but is "${text}".`,
+    );
+  },
+};
+
 export function choice<Word extends string>(...words: Word[]): Kind<Word> {
   return {
     parse(text, name) {

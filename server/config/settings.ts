@@ -7,6 +7,7 @@ import { BlockList } from "node:net";
 import { ConfigError } from "../errors.ts";
 import {
   addressRanges,
+  basePath,
   baseUrl,
   choice,
   emptySentence,
@@ -54,6 +55,10 @@ const live = rows(true);
 const serving = {
   port: fixed("PORT", integer(0, 65_535), 8080).means("Port to listen on."),
   host: fixed("HOST", plainText, "127.0.0.1").means("Address to listen on. `0.0.0.0` lets other machines connect."),
+  basePath: fixed("PARLEY_BASE_PATH", basePath, "").means(
+    "Path that all addresses begin with, such as `/support`. See [Below a path](deploying.md#below-a-path).",
+    "none",
+  ),
   envFile: fixed("PARLEY_ENV_FILE", path, "").means(
     "Path of another file like `.env`. It overrides the project's `.env`; variables of the environment override both.",
   ),

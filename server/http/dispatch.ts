@@ -14,9 +14,9 @@ import {
   createContext,
   newRequestId,
   type RequestContext,
+  readTarget,
   refuseFaultyRequest,
   requestId,
-  splitTarget,
   traceHeaders,
   type UpgradeContext,
 } from "./request.ts";
@@ -45,6 +45,8 @@ export interface HttpServerParts {
   sockets: WebSockets;
   log: Log;
   metrics: Metrics;
+  /** What every path begins with, or "". */
+  basePath: string;
   /** How long a client may read nothing before it is disconnected. */
   sendMs: number;
   /** How long a client may keep a connection open that is over for the server. */
@@ -123,6 +125,11 @@ function createDispatch(parts: HttpServerParts): (req: IncomingMessage, res: Ser
     for (const [name, value] of Object.entries(COMMON_HEADERS)) res.setHeader(name, value);
     setCorsHeaders(origins, req.headers, res);
     refuseFaultyRequest(req);
+    if (context.redirect !== undefined) {
+      context.route = "/";
+      res.writeHead(308, { location: context.redirect }).end();
+      return;
+    }
     const match = router.find(method, path);
     if (match === undefined) {
       answerWithoutRoute(context, router.methodsOf(path), origins);
@@ -140,7 +147,7 @@ function createDispatch(parts: HttpServerParts): (req: IncomingMessage, res: Ser
   }
 
   return async (req, res) => {
-    const context = createContext(req, res);
+    const context = createContext(req, res, parts.basePath);
     let facts: string | undefined;
     recordWhenClosed(res, req.socket, parts, () => {
       const { id, method, route } = context;
@@ -243,7 +250,7 @@ function createUpgradeDispatch(
 
   return async (req, socket, head) => {
     const id = requestId(req);
-    const { path, query } = splitTarget(req.url ?? "/");
+    const { path, query } = readTarget(req, parts.basePath);
     const match = router.find("WS", path);
     const report = recordSocketWhenClosed(socket, id, match?.path ?? "unmatched", parts);
     try {

@@ -10,9 +10,11 @@ export interface RequestContext {
   /** `x-request-id` of the request, or a new one. */
   id: string;
   method: string;
-  /** As it came: nothing is decoded. Not for logs, since it may hold the id of a run. */
+  /** Below the base path, as it came: nothing is decoded. Not for logs, since it may hold the id of a run. */
   path: string;
   query: URLSearchParams;
+  /** Where the bare base path leads. */
+  redirect: string | undefined;
   /** The path as in the table of routes, for logs and metrics. */
   route: string;
   /** The segments of the path that the route has names for. */
@@ -22,9 +24,9 @@ export interface RequestContext {
 /** Stands in logs for the path of a request that no route was found for. */
 const UNMATCHED = "unmatched";
 
-export function createContext(req: IncomingMessage, res: ServerResponse): RequestContext {
-  const { path, query } = splitTarget(req.url ?? "/");
-  return { req, res, id: requestId(req), method: req.method ?? "", path, query, route: UNMATCHED, params: {} };
+export function createContext(req: IncomingMessage, res: ServerResponse, basePath = ""): RequestContext {
+  const target = readTarget(req, basePath);
+  return { req, res, id: requestId(req), method: req.method ?? "", ...target, route: UNMATCHED, params: {} };
 }
 
 /** A request for a WebSocket. */
@@ -42,8 +44,29 @@ export function traceHeaders({ headers }: IncomingMessage): TraceHeaders {
 /** Most requests have no query, and none is ever changed. */
 const NO_QUERY = new URLSearchParams();
 
+/** Answered at the root, too, where probes ask the process itself. */
+const AT_ROOT = new Set(["/health", "/health/ready", "/metrics"]);
+
+/** Answered at the root alone, which a proxy that passes on a path does not show. */
+const ONLY_AT_ROOT = new Set(["/metrics"]);
+
+/** Takes the base path off. Outside it, `path` is empty, which no route is. */
+export function readTarget(
+  req: IncomingMessage & { originalUrl?: string },
+  basePath: string,
+): Pick<RequestContext, "path" | "query" | "redirect"> {
+  // Express takes the path that a handler is mounted at out of `url`.
+  const { path, query } = splitTarget(req.originalUrl ?? req.url ?? "/");
+  if (basePath === "" || AT_ROOT.has(path)) return { path, query, redirect: undefined };
+  // Relative, because a proxy may show the path below another one.
+  const name = basePath.slice(basePath.lastIndexOf("/") + 1);
+  const redirect = path === basePath ? `./${name}/${query.size === 0 ? "" : `?${query}`}` : undefined;
+  const below = path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : "";
+  return { path: ONLY_AT_ROOT.has(below) ? "" : below, query, redirect };
+}
+
 /** A client may name the whole address, as it does to a proxy (RFC 9112, 3.2.2). Nothing is decoded or joined. */
-export function splitTarget(target: string): { path: string; query: URLSearchParams } {
+function splitTarget(target: string): { path: string; query: URLSearchParams } {
   const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = local.indexOf("?");
   if (mark < 0) return { path: local || "/", query: NO_QUERY };

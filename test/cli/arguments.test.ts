@@ -105,6 +105,12 @@ test("HOST is the environment's name of --host, and another loopback address nee
   assert.equal(command.stderr, "");
 });
 
+test("the URL that is printed has the base path, and is that of the page", async (t) => {
+  const { url } = await start(t, [], { env: { PARLEY_BASE_PATH: "/support" } });
+  assert.match(url, /:\d+\/support$/);
+  assert.match(await (await fetch(`${url}/`)).text(), /<agent-chat/);
+});
+
 test("a public address without a key prints a warning", async (t) => {
   const { command, url } = await start(t, ["--host", "0.0.0.0"]);
   await command.printed("stderr", /^\{.*"level":"warn".*Other machines can reach this server .*PARLEY_API_KEY.*\n$/);

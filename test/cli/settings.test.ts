@@ -83,6 +83,23 @@ const WRONG: [env: Record<string, string>, flags: Flags, sentence: RegExp][] = [
   [{ PARLEY_MAX_RUNS: "0x10" }, {}, /^PARLEY_MAX_RUNS must be a whole number from 0, but is "0x10"/],
   [{ PARLEY_RUN_SECONDS: "1e2" }, {}, /^PARLEY_RUN_SECONDS must be a number from .*, but is "1e2"/],
   [{}, { workers: "many" }, /^--workers must be "auto" or a whole number from 1 to 256/],
+  ...[
+    "support",
+    "/",
+    "/support/",
+    "//support",
+    "/a//b",
+    "/a b",
+    "/a%20b",
+    "/a/../b",
+    "/.",
+    "/a?b",
+    "https://a.example/b",
+  ].map((text): (typeof WRONG)[number] => [
+    { PARLEY_BASE_PATH: text },
+    {},
+    /^PARLEY_BASE_PATH must be a path such as \/support, which begins with a slash/,
+  ]),
   [{ PARLEY_API_KEY: " , " }, {}, /^PARLEY_API_KEY is set but empty/],
   [{ PARLEY_API_KEY: "hush-hush now" }, {}, /^PARLEY_API_KEY must hold keys of visible ASCII/],
   [{ PARLEY_CHAT_KEY: "" }, {}, /^PARLEY_CHAT_KEY is set but empty/],
@@ -101,6 +118,13 @@ for (const [env, flags, sentence] of WRONG) {
     assert.throws(() => readSettings(env, flags), refused(sentence));
   });
 }
+
+test("a base path may have several segments, with dots in them", () => {
+  for (const path of ["/support", "/a/b-c_d~e", "/.well-known/chat", "/v1.2", "/..."]) {
+    assert.equal(readSettings({ PARLEY_BASE_PATH: path }).basePath, path);
+  }
+  assert.equal(readSettings({ PARLEY_BASE_PATH: "" }).basePath, "");
+});
 
 test("flags win over the environment, which names them, too; an empty --host is none", () => {
   const { port, host, workers } = readSettings(

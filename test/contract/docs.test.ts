@@ -102,6 +102,7 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
     "It needs a machine that runs systemd; .ci/run checks the unit with systemd-analyze.",
   ],
   ["docs/deploying.md", "docker build", "It needs a Docker daemon and images from a registry."],
+  ["docs/deploying.md", "location /support/", "It needs nginx: npm run test:proxies."],
   ["docs/deploying.md", "npm ci", "It takes minutes and a registry: npm run test:package."],
   ["docs/deploying.md", "npm install @opentelemetry", "It needs a registry: npm run test:package."],
   ["docs/deploying.md", "import { OTLPTraceExporter", "It needs those packages: npm run test:package."],
