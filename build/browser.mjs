@@ -104,11 +104,12 @@ function eagerFiles({ outputs }, file) {
   return [...found];
 }
 
+/** Addresses are relative: a proxy may show the page below a path that the server does not know. */
 function writePages(folder, [chat, ...shared]) {
-  const preloads = shared.map((path) => `<link rel="modulepreload" href="/${path}">\n    `).join("");
+  const preloads = shared.map((path) => `<link rel="modulepreload" href="${path}">\n    `).join("");
   const page = readFileSync("widget/page.html", "utf8")
     .replace(/(?<=<style>)[^<]*(?=<\/style>)/, minifiedCss)
-    .replace(/<script .*<\/script>/, `${preloads}<script type="module" src="/${chat}"></script>`);
+    .replace(/<script .*<\/script>/, `${preloads}<script type="module" src="${chat}"></script>`);
   writeFileSync(`${folder}/page.html`, page);
   writeFileSync(`${folder}/embed.html`, page.replace("<agent-chat page", "<agent-chat page embed"));
 }

@@ -9,6 +9,8 @@ import { atEnd, type TestEnd } from "./at-end.ts";
 export interface ProxyOptions {
   /** Whether WebSockets get through. */
   upgrades?: "pass" | "refuse";
+  /** The paths that it shows the server below, and takes off. There is nothing at others. */
+  below?: readonly string[];
 }
 
 export interface TestProxy {
@@ -26,16 +28,25 @@ export interface TestProxy {
 export async function startProxy(
   t: TestEnd,
   target: number,
-  { upgrades = "pass" }: ProxyOptions = {},
+  { upgrades = "pass", below = [""] }: ProxyOptions = {},
 ): Promise<TestProxy> {
   const sockets = new Set<Socket>();
-  const proxy = createServer((req, res) => req.pipe(passOn(req, res, `http://127.0.0.1:${target}`)));
+  /** Whether the server gets the request, which has then lost the path. */
+  const strip = (req: IncomingMessage) => {
+    const path = below.find((one) => req.url?.startsWith(`${one}/`));
+    req.url = req.url?.slice(path?.length);
+    return path !== undefined;
+  };
+  const proxy = createServer((req, res) => {
+    if (strip(req)) req.pipe(passOn(req, res, `http://127.0.0.1:${target}`));
+    else res.writeHead(404).end();
+  });
   proxy.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
   });
   proxy.on("upgrade", (req: IncomingMessage, socket: Socket, head: Buffer) => {
-    if (upgrades === "pass") passUpgradeOn(req, socket, head, target);
+    if (upgrades === "pass" && strip(req)) passUpgradeOn(req, socket, head, target);
     else socket.end("HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
   });
   const cut = () => {
