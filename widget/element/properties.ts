@@ -85,7 +85,7 @@ export interface Documentation {
 
 /** What is said about them. Apart, so that no page loads it: the build leaves out what nothing uses. */
 export const DOCUMENTATION: Readonly<Record<PropertyName, Documentation>> = {
-  server: { doc: "Base URL of the server. Default: where the script was loaded from." },
+  server: { doc: "Base URL of the server, with its path if it has one. Default: where the script was loaded from." },
   apiKey: {
     doc: "The site's key. Anyone can read it in the page's source, so use a widget key. It is never stored.",
   },

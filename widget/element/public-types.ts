@@ -37,7 +37,7 @@ export type StepMode = "auto" | "open" | "closed" | "hidden";
 
 /** Properties that both elements have. */
 export interface SharedProperties {
-  /** Base URL of the server. Default: where the script was loaded from. */
+  /** Base URL of the server, with its path if it has one. Default: where the script was loaded from. */
   server: string;
   /**
    * The site's key. Anyone can read it in the page's source, so use a widget key. It is never stored. Attribute:

@@ -14,7 +14,12 @@ export interface LauncherState {
   readonly preview: "seen" | "dismissed" | undefined;
 }
 
-const nameFor = (server: string) => `agent-chat-panel:${server}`;
+/** With the whole address: a relative one is another server on each page. */
+const nameFor = (server: string) => {
+  const link = document.createElement("a");
+  link.href = server;
+  return `agent-chat-panel:${link.href}`;
+};
 
 /** Whether the panel was ever opened in this tab. Cheap, since the loader asks on every page. */
 export function hasOpened(server: string): boolean {
