@@ -8,29 +8,81 @@ export interface Setup {
   readonly name: string;
   readonly proxy: ProxyName;
   readonly edits: Edits;
+  /** Below which it shows the server, or "". */
+  readonly path: string;
+  /** For the server. */
+  readonly env: Readonly<Record<string, string>>;
   /** Makes every time of the proxy one second, so that a second is a long silence. */
   readonly impatient: Edits;
 }
 
+const AT_ROOT = { path: "", env: {} };
+
+/** The proxy passes the path on, and the server knows it. */
+const PASSED = { path: "/support", env: { PARLEY_BASE_PATH: "/support" } };
+
+/** The server knows nothing of the path. */
+const STRIPPED = { path: "/support", env: {} };
+
+const nginx = {
+  proxy: "nginx",
+  edits: [],
+  impatient: [["proxy_read_timeout 620s;", "proxy_read_timeout 1s;"]],
+} as const;
+
+const haproxy = {
+  proxy: "haproxy",
+  edits: [],
+  impatient: [
+    ["timeout client 620s", "timeout client 1s"],
+    ["timeout server 620s", "timeout server 1s"],
+  ],
+} as const;
+
+// It has no time for silence by itself.
+const caddy = { proxy: "caddy", edits: [], impatient: [] } as const;
+
 export const SETUPS: readonly Setup[] = [
-  { name: "nginx", proxy: "nginx", edits: [], impatient: [["proxy_read_timeout 620s;", "proxy_read_timeout 1s;"]] },
+  { name: "nginx", ...nginx, ...AT_ROOT },
   {
     name: "an nginx that buffers as it does by default",
-    proxy: "nginx",
+    ...nginx,
     edits: [["        proxy_buffering off;\n", ""]],
-    impatient: [["proxy_read_timeout 620s;", "proxy_read_timeout 1s;"]],
+    ...AT_ROOT,
   },
+  { name: "HAProxy", ...haproxy, ...AT_ROOT },
+  { name: "Caddy", ...caddy, ...AT_ROOT },
+];
+
+/** Each as its example says. */
+export const BELOW_A_PATH: readonly Setup[] = [
+  { name: "nginx, which passes a path on", ...nginx, edits: [["location / {", "location /support/ {"]], ...PASSED },
   {
-    name: "HAProxy",
-    proxy: "haproxy",
-    edits: [],
-    impatient: [
-      ["timeout client 620s", "timeout client 1s"],
-      ["timeout server 620s", "timeout server 1s"],
+    name: "nginx, which strips a path",
+    ...nginx,
+    edits: [
+      ["location / {", "location /support/ {"],
+      ["proxy_pass http://parley;", "proxy_pass http://parley/;"],
     ],
+    ...STRIPPED,
   },
-  // It has no time for silence by itself.
-  { name: "Caddy", proxy: "caddy", edits: [], impatient: [] },
+  { name: "HAProxy, which passes a path on", ...haproxy, ...PASSED },
+  {
+    name: "HAProxy, which strips a path",
+    ...haproxy,
+    edits: [["    #http-request", "    http-request"]],
+    ...STRIPPED,
+  },
+  { name: "Caddy, which passes a path on", ...caddy, ...PASSED },
+  {
+    name: "Caddy, which strips a path",
+    ...caddy,
+    edits: [
+      ["#redir", "redir"],
+      ["#uri", "uri"],
+    ],
+    ...STRIPPED,
+  },
 ];
 
 /** For the server: whose word on the client's address it takes. */
@@ -44,11 +96,15 @@ export function through({ name, proxy }: Setup, title: string, run: (t: TestCont
 /** Starts a server in this process, and the proxy in front of it. */
 export async function startBehind(
   t: Cleanup,
-  { proxy, edits }: Setup,
+  { proxy, edits, path, env }: Setup,
   options: ServerOptions,
   more: { edits?: Edits; host?: string } = {},
 ): Promise<{ server: TestServer; front: ReverseProxy }> {
-  const server = await startServer(t, { ...options, env: { ...TRUSTING, ...options.env } });
-  const front = await startReverseProxy(t, proxy, server.port, { ...more, edits: [...edits, ...(more.edits ?? [])] });
+  const server = await startServer(t, { ...options, env: { ...TRUSTING, ...env, ...options.env } });
+  const front = await startReverseProxy(t, proxy, server.port, {
+    ...more,
+    edits: [...edits, ...(more.edits ?? [])],
+    path,
+  });
   return { server, front };
 }

@@ -1,20 +1,24 @@
 /** What clients of Parley notice of nginx, HAProxy and Caddy in front of it, as `examples/deploy` sets them up: nothing. */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { get } from "node:http";
 import { after } from "node:test";
-import { chatIn } from "../browser/chat-page.ts";
+import { chatIn, watchAddresses } from "../browser/chat-page.ts";
+import { button } from "../browser/launcher-page.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { post } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { outerAddress } from "../support/reverse-proxy.ts";
 import { LINES, newRun, openLine } from "../support/run-lines.ts";
-import { end, say, wait } from "../support/scripted-provider.ts";
+import { end, hang, say, wait } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
 import { connect } from "../support/socket-client.ts";
-import { SETUPS, startBehind, through } from "./setups.ts";
+import { BELOW_A_PATH, SETUPS, startBehind, through } from "./setups.ts";
 
 const browser = await launchBrowser({ after });
 
-for (const setup of SETUPS) {
+for (const setup of [...SETUPS, ...BELOW_A_PATH]) {
   for (const name of LINES) {
     through(setup, `the first token is there before the second one is made (${name})`, async (t) => {
       const more = gate();
@@ -100,7 +104,26 @@ for (const setup of SETUPS) {
 
   through(setup, "/metrics is not for the outside", async (t) => {
     const { front, server } = await startBehind(t, setup, { turns: [] });
-    assert.equal((await fetch(`${front.url}/metrics`)).status, 404);
+    const { origin } = new URL(front.url);
+    for (const url of [`${front.url}/metrics`, `${front.url}/metrics?x`, `${origin}/metrics`, `${origin}/x/metrics`]) {
+      assert.equal((await fetch(url)).status, 404, url);
+    }
+    // Neither encoded nor with a slash too many.
+    for (const name of [
+      "%6detrics",
+      "/metrics",
+      "metrics/",
+      "x/../metrics",
+      "%2e/metrics",
+      "metrics%3f",
+      "%2fmetrics",
+      "%256detrics",
+    ]) {
+      // As it is: `fetch` would resolve its dots.
+      const [answer] = await once(get(origin, { path: `${setup.path}/${name}` }), "response");
+      answer.resume();
+      assert.ok([301, 308, 400, 404].includes(answer.statusCode), `${name}: ${answer.statusCode}`);
+    }
     assert.equal((await fetch(`${server.url}/metrics`)).status, 200);
     assert.equal((await fetch(`${front.url}/health`)).status, 200);
   });
@@ -116,13 +139,16 @@ for (const setup of SETUPS) {
     await socket.cut();
     const stream = await openLine.sse(t, front, { resume: run, after: 0 }, { key });
     await stream.rest();
+    // Where a redirect leads is in a header, too.
+    await (await fetch(`${front.url}?key=${key}`)).text();
     // What fails may be told elsewhere.
     await server.close();
     for (const path of [`/ws/chat?key=${key}`, `/api/chat/runs/${run}`]) {
       assert.ok((await fetch(`${front.url}${path}`)).status >= 500);
     }
     // A line for each: the socket's comes when the proxy has noticed its end.
-    for (let asked = 0; (front.log().match(/GET/g) ?? []).length < 5; asked++) {
+    const least = setup.path === "" ? 6 : 7;
+    for (let asked = 0; (front.log().match(/GET/g) ?? []).length < least; asked++) {
       assert.ok(asked < 500, front.log());
       await fetch(`${front.url}/api/info`);
     }
@@ -169,5 +195,56 @@ for (const setup of SETUPS) {
     await chat.answer.getByText("One, two, three.").waitFor();
     assert.equal(await chat.error.count(), 0);
     assert.equal(await chat.replies.count(), 1);
+  });
+}
+
+for (const setup of BELOW_A_PATH) {
+  through(
+    setup,
+    "the path without its slash leads to the page, and the page chats, resumes and stops below it",
+    async (t) => {
+      const more = gate();
+      const { front, server } = await startBehind(t, setup, {
+        turns: [
+          [say("One, "), wait(more.opened), say("two.")],
+          [say("Endless"), hang],
+        ],
+      });
+      const { page } = await openPage(t, browser);
+      const seen = watchAddresses(page);
+      await page.goto(`${front.url}?embed=1&x=y`);
+      assert.equal(page.url(), `${front.url}/?embed=1&x=y`);
+      const chat = chatIn(page);
+      await chat.say("Count");
+      await chat.answer.getByText("One,").waitFor();
+      await front.restart();
+      more.open();
+      await chat.answer.getByText("One, two.").waitFor();
+      await chat.answered();
+      await chat.say("And?");
+      await chat.answer.getByText("Endless").waitFor();
+      await chat.stop.click();
+      await within(Promise.resolve(server.model.asked[1]?.aborted), "the abort of the request");
+      assert.equal(await chat.error.count(), 0);
+      const paths = [...seen.requests, ...seen.sockets].map((address) => new URL(address).pathname);
+      const isOutside = (path: string) => path.startsWith("/") && !path.startsWith("/support/");
+      assert.deepEqual(paths.filter(isOutside), ["/support"]);
+    },
+  );
+
+  through(setup, "the path without its slash, and without a query, leads to the page", async (t) => {
+    const { front } = await startBehind(t, setup, { turns: [] });
+    const answer = await fetch(front.url);
+    assert.equal(new URL(answer.url).pathname, "/support/");
+    assert.match(await answer.text(), /<agent-chat/);
+  });
+
+  through(setup, "the button of another site finds the server below the path", async (t) => {
+    const { front } = await startBehind(t, setup, { turns: [[say("Hello.")]] });
+    const site = await startSite(t, { "/": sitePage(`<script src="${front.url}/widget.js"></script>`) });
+    const { page } = await openPage(t, browser);
+    await page.goto(site.url);
+    await button(page).click();
+    await chatIn(page.locator("agent-chat")).ask("Hi", "Hello.");
   });
 }

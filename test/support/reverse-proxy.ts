@@ -13,7 +13,7 @@ import { REPOSITORY } from "./command.ts";
 import type { Cleanup } from "./start-server.ts";
 
 export interface ReverseProxy {
-  /** Without a slash at the end. */
+  /** Where it shows the server, without a slash at the end. */
   readonly url: string;
   readonly socketUrl: string;
   /** Ends the process and every connection through it, and starts it again. */
@@ -92,7 +92,7 @@ export async function startReverseProxy(
   t: Cleanup,
   name: ProxyName,
   target: number,
-  { edits = [], host = "127.0.0.1" }: { edits?: Edits; host?: string } = {},
+  { edits = [], host = "127.0.0.1", path = "" }: { edits?: Edits; host?: string; path?: string } = {},
 ): Promise<ReverseProxy> {
   const folder = mkdtempSync(join(tmpdir(), "parley-proxy-"));
   const port = await freePort(host);
@@ -139,8 +139,8 @@ export async function startReverseProxy(
   });
   await begin();
   return {
-    url: `http://${host}:${port}`,
-    socketUrl: `ws://${host}:${port}/ws/chat`,
+    url: `http://${host}:${port}${path}`,
+    socketUrl: `ws://${host}:${port}${path}/ws/chat`,
     async restart() {
       await finish();
       await begin();
