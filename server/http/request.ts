@@ -44,11 +44,8 @@ export function traceHeaders({ headers }: IncomingMessage): TraceHeaders {
 /** Most requests have no query, and none is ever changed. */
 const NO_QUERY = new URLSearchParams();
 
-/** Answered at the root, too, where probes ask the process itself. */
+/** Answered at the root, too, where probes and Prometheus ask the process itself. */
 const AT_ROOT = new Set(["/health", "/health/ready", "/metrics"]);
-
-/** Answered at the root alone, which a proxy that passes on a path does not show. */
-const ONLY_AT_ROOT = new Set(["/metrics"]);
 
 /** Takes the base path off. Outside it, `path` is empty, which no route is. */
 export function readTarget(
@@ -62,7 +59,8 @@ export function readTarget(
   const name = basePath.slice(basePath.lastIndexOf("/") + 1);
   const redirect = path === basePath ? `./${name}/${query.size === 0 ? "" : `?${query}`}` : undefined;
   const below = path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : "";
-  return { path: ONLY_AT_ROOT.has(below) ? "" : below, query, redirect };
+  // At the root alone, which a proxy that passes a path on does not show.
+  return { path: below === "/metrics" ? "" : below, query, redirect };
 }
 
 /** A client may name the whole address, as it does to a proxy (RFC 9112, 3.2.2). Nothing is decoded or joined. */
