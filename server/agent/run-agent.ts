@@ -1,7 +1,7 @@
 /** The loop: model, tools, model again, until the answer. */
 
-import { isLoopbackHost } from "../auth/origins.ts";
-import { requiresKey, type Settings } from "../config/settings.ts";
+import { isOnlyForOperator } from "../config/exposure.ts";
+import type { Settings } from "../config/settings.ts";
 import type { ModelRequestObserver, RunObserver } from "../observe/run-observer.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { ConversationState, FinishReason, Usage } from "../protocol/chat.ts";
@@ -376,9 +376,4 @@ function withState(runtime: AgentRuntime, { state }: RunRequest, error: ApiError
   const event = errorEvent(error, sealState(state, stateBindingOf(runtime)));
   if (error.detail === undefined || !isOnlyForOperator(runtime.settings)) return event;
   return { ...event, data: `${event.data} (${error.detail})` };
-}
-
-/** On a loopback address without keys, only the operator chats. */
-function isOnlyForOperator(settings: Settings): boolean {
-  return isLoopbackHost(settings.host) && !requiresKey(settings);
 }

@@ -1,6 +1,7 @@
 /** Which sites' pages may use the server: one rule for CORS, the socket and `frame-ancestors`. */
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { isLoopbackHost, isPublic } from "../config/exposure.ts";
 import { requiresKey, type Settings } from "../config/settings.ts";
 import { ApiError } from "../protocol/errors.ts";
 
@@ -27,8 +28,7 @@ export class Origins {
     if (origin === undefined) return "none";
     if (this.areAllAllowed) return isOwnOrigin(headers) ? "own" : "allowed";
     const isLoopbackPage = URL.canParse(origin) && isLoopbackHost(new URL(origin).hostname);
-    // `Host` is not trusted there: a site can make its name resolve to 127.0.0.1 (DNS rebinding).
-    if (isOwnOrigin(headers) && (this.#isOpenByDefault || isLoopbackPage)) return "own";
+    if (isOwnOrigin(headers) && (this.#isHostTrusted || isLoopbackPage)) return "own";
     const { allowedOrigins } = this.#settings;
     const isAllowed = allowedOrigins.length === 0 ? isLoopbackPage : allowedOrigins.includes(origin);
     return isAllowed ? "allowed" : "refused";
@@ -47,6 +47,20 @@ export class Origins {
     return ["'self'", ...(allowedOrigins.length === 0 ? LOOPBACK_SOURCES : allowedOrigins)].join(" ");
   }
 
+  /**
+   * Whether a page of another site may have sent this to a server that only its own machine should reach: the site made
+   * its name resolve to 127.0.0.1 (DNS rebinding), and its page sends no `Origin` with a GET.
+   */
+  isRebound({ host }: OriginHeaders): boolean {
+    if (this.#isHostTrusted || host === undefined) return false;
+    return !URL.canParse(`http://${host}`) || !isLoopbackHost(new URL(`http://${host}`).hostname);
+  }
+
+  /** Otherwise a site that makes its name resolve to 127.0.0.1 would be our own by its `Host`. */
+  get #isHostTrusted(): boolean {
+    return requiresKey(this.#settings) || isPublic(this.#settings);
+  }
+
   get #isOpenByDefault(): boolean {
     return requiresKey(this.#settings) || !isLoopbackHost(this.#settings.host);
   }
@@ -58,12 +72,6 @@ function isOwnOrigin({ origin, host }: OriginHeaders): boolean {
   const page = new URL(origin);
   const own = `${page.protocol}//${host}`;
   return URL.canParse(own) && new URL(own).host === page.host;
-}
-
-/** Names and addresses that never leave the machine (RFC 6761, 6.3; RFC 1122, 3.2.1.3). */
-export function isLoopbackHost(host: string): boolean {
-  const name = host.toLowerCase().replace(/^\[|\]$/g, "");
-  return /^(?:.+\.)?localhost$|^127(?:\.\d{1,3}){3}$|^::1$/.test(name);
 }
 
 /** Names the setting that would allow the site. */

@@ -3,8 +3,8 @@
 import { spawn } from "node:child_process";
 import cluster from "node:cluster";
 import type { Agent } from "../agent/define.ts";
-import { isLoopbackHost } from "../auth/origins.ts";
 import { readEnvironment, unknownNames } from "../config/environment.ts";
+import { isLoopbackHost, isPublic } from "../config/exposure.ts";
 import { memoryAdvice } from "../config/memory.ts";
 import { type Flags, readSettings, requiresKey, type Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
@@ -100,21 +100,23 @@ function kindsOfKeys({ apiKeys, chatKeys, widgetKeys }: Settings): string {
     .join(", ");
 }
 
-/** Below this, a key can be guessed: 20 random characters are some 100 bits. */
+/** Below this, a key or secret can be guessed: 20 random characters are some 100 bits. */
 const MIN_KEY_CHARS = 20;
 
-/** What is unsafe at an address that other machines reach, and what to set. */
+const isShort = (secret: string): boolean => secret.length < MIN_KEY_CHARS;
+
+/** What is unsafe where other machines reach the server, and what to set. */
 function publicWarnings(settings: Settings): string[] {
+  if (!isPublic(settings)) return [];
   const { host, apiKeys, chatKeys, widgetKeys, allowedOrigins, stateSecrets } = settings;
-  if (isLoopbackHost(host)) return [];
-  if (!requiresKey(settings)) {
-    return [
-      `Other machines can reach this server (HOST is ${host}) and chat without a key. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`,
-    ];
-  }
   const warnings = [];
-  const isShort = [apiKeys, chatKeys, widgetKeys].flat().some((key) => key.length < MIN_KEY_CHARS);
-  if (isShort) {
+  if (!requiresKey(settings)) {
+    const why = isLoopbackHost(host) ? "PARLEY_TRUSTED_PROXIES is set" : `HOST is ${host}`;
+    warnings.push(
+      `Other machines can reach this server (${why}) and chat without a key. Set PARLEY_API_KEY, PARLEY_CHAT_KEY or PARLEY_WIDGET_KEY.`,
+    );
+  }
+  if ([apiKeys, chatKeys, widgetKeys].flat().some(isShort)) {
     warnings.push(
       `A key has fewer than ${MIN_KEY_CHARS} characters and can be guessed. Make one with: openssl rand -hex 24`,
     );
@@ -125,6 +127,11 @@ function publicWarnings(settings: Settings): string[] {
   if (stateSecrets.length === 0) {
     warnings.push(
       "Clients can change the conversations that they send back. Set PARLEY_STATE_SECRET to sign them; make one with: openssl rand -hex 32",
+    );
+  }
+  if (stateSecrets.some(isShort)) {
+    warnings.push(
+      `A PARLEY_STATE_SECRET has fewer than ${MIN_KEY_CHARS} characters and can be guessed. Make one with: openssl rand -hex 32`,
     );
   }
   return warnings;

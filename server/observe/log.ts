@@ -1,11 +1,11 @@
 /**
  * The log, on standard error: JSON for programs, short lines for people on a terminal. JSON records hold no text of a
- * conversation, and none holds a key, header, query or raw path.
+ * conversation, those on a terminal only where the operator alone chats, and none holds a key, header, query or raw path.
  */
 
 import { isatty } from "node:tty";
 import { pino } from "pino";
-import { isLoopbackHost } from "../auth/origins.ts";
+import { isOnlyForOperator } from "../config/exposure.ts";
 import type { Settings } from "../config/settings.ts";
 import { ToolFailure } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
@@ -39,10 +39,9 @@ const STANDARD_ERROR = 2;
 const MAX_PRETTY_TOOLS = 8;
 
 /** `sink` gets each record with its line end, in place of standard error. */
-export function createLog(settings: Pick<Settings, "log" | "logLevel" | "host">, sink = standardError()) {
-  const { log: format, logLevel, host } = settings;
+export function createLog(settings: Settings, sink = standardError()) {
+  const { log: format, logLevel } = settings;
   const isPretty = (format ?? (isatty(STANDARD_ERROR) ? "pretty" : "json")) === "pretty";
-  const showsMessages = isPretty && isLoopbackHost(host);
   const secrets = new Set<string>();
   const records = pino(
     {
@@ -64,7 +63,7 @@ export function createLog(settings: Pick<Settings, "log" | "logLevel" | "host">,
       records[facts.status >= 500 ? "warn" : "info"]({ request_id: requestId, ...facts }, "request");
     },
     run(entry: RunEntry): void {
-      const fields = { ...runFields(entry), ...(isPretty ? prettyFields(entry, showsMessages) : {}) };
+      const fields = { ...runFields(entry), ...(isPretty ? prettyFields(entry, isOnlyForOperator(settings)) : {}) };
       records[entry.failed ? "warn" : "info"](fields, "run");
     },
     step({ start, kind, name, outcome, ms }: StepEntry): void {

@@ -111,28 +111,42 @@ test("the URL that is printed has the base path, and is that of the page", async
   assert.match(await (await fetch(`${url}/`)).text(), /<agent-chat/);
 });
 
+const SECRET = { PARLEY_STATE_SECRET: "a-secret-of-thirty-two-characters" };
+
 test("a public address without a key prints a warning", async (t) => {
-  const { command, url } = await start(t, ["--host", "0.0.0.0"]);
+  const { command, url } = await start(t, ["--host", "0.0.0.0"], { env: SECRET });
   await command.printed("stderr", /^\{.*"level":"warn".*Other machines can reach this server .*PARLEY_API_KEY.*\n$/);
   assert.match(url, /^http:\/\/localhost:\d+$/);
   assert.equal((await fetch(`${url}/health`)).status, 200);
 });
 
-const SAFE = { PARLEY_CHAT_KEY: "a-key-of-twenty-chars", PARLEY_STATE_SECRET: "a-secret-of-thirty-two-characters" };
+const SAFE = { PARLEY_CHAT_KEY: "a-key-of-twenty-chars", ...SECRET };
 const WIDGET = { PARLEY_WIDGET_KEY: "another-key-that-is-long" };
 
 for (const [name, env, sentence] of [
   ["a short key", { ...SAFE, PARLEY_API_KEY: "short-key" }, /A key has fewer than 20 characters.*openssl rand/],
   ["a widget key for any site", { ...SAFE, ...WIDGET }, /Any site can use the widget key\. Set PARLEY_ALLOWED_ORIGINS/],
   ["no state secret", { ...WIDGET, PARLEY_ALLOWED_ORIGINS: "https://a.example" }, /Set PARLEY_STATE_SECRET/],
+  [
+    "a short state secret",
+    { ...SAFE, PARLEY_STATE_SECRET: `short-secret,${SECRET.PARLEY_STATE_SECRET}` },
+    /A PARLEY_STATE_SECRET has fewer than 20 characters.*openssl rand/,
+  ],
+  ["no key", SECRET, /Other machines can reach this server \((?:HOST is 0|PARLEY_TRUSTED_PROXIES is set)/],
 ] as const) {
-  test(`a public address with ${name} prints one warning that says what to set, and no key`, async (t) => {
-    const { command } = await start(t, ["--host", "0.0.0.0"], { env });
-    await command.printed("stderr", /\n/);
-    assert.match(command.stderr, /^\{[^\n]*"level":"warn"[^\n]*\n$/);
-    assert.match(command.stderr, sentence);
-    assert.doesNotMatch(command.stderr, /short-key|another-key/);
-  });
+  for (const [address, proxy] of [
+    ["0.0.0.0", {}],
+    ["127.0.0.1", { PARLEY_TRUSTED_PROXIES: "127.0.0.1" }],
+  ] as const) {
+    const where = address === "0.0.0.0" ? "a public address" : "a proxy on the same machine";
+    test(`${where} with ${name} prints one warning that says what to set, and no key`, async (t) => {
+      const { command } = await start(t, ["--host", address], { env: { ...env, ...proxy } });
+      await command.printed("stderr", /\n/);
+      assert.match(command.stderr, /^\{[^\n]*"level":"warn"[^\n]*\n$/);
+      assert.match(command.stderr, sentence);
+      assert.doesNotMatch(command.stderr, /short-key|short-secret|another-key/);
+    });
+  }
 }
 
 test("there is no warning of a public address with long keys, a secret, and sites for the widget key", async (t) => {

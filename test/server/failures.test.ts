@@ -96,16 +96,18 @@ test("the provider's Retry-After reaches the client: a header in JSON, retry_aft
   for (const { last } of [sse, socket]) assert.equal(last.type === "error" && last.retry_after, 7.2);
 });
 
-test("what only the operator should know is in the sentence of a server on loopback without keys, and of no other", async (t) => {
+test("what only the operator should know is in the sentence of a server on loopback without keys and proxies, and of no other", async (t) => {
   const error = new ApiError("provider_auth", "Not set up.", { detail: "Acme AI refused the key." });
   const setup = () => ({ turns: [[fail(error)]] });
   const { sse } = await onEveryTransport(t, setup, { message: "Hi" });
   assert.equal(sse.last.data, "Not set up. (Acme AI refused the key.)");
-  const server = await startServer(t, { ...setup(), env: { PARLEY_API_KEY: "api-key-1" } });
   const headers = { authorization: "Bearer api-key-1" };
-  const answer = await post(server, { message: "Hi", stream: true }, { headers });
-  assert.doesNotMatch(await answer.text(), /Acme/);
-  assert.match(server.log.join("\n"), /Acme AI refused the key/);
+  for (const env of [{ PARLEY_API_KEY: "api-key-1" }, { PARLEY_TRUSTED_PROXIES: "127.0.0.1" }]) {
+    const server = await startServer(t, { ...setup(), env });
+    const answer = await post(server, { message: "Hi", stream: true }, { headers });
+    assert.doesNotMatch(await answer.text(), /Acme/);
+    assert.match(server.log.join("\n"), /Acme AI refused the key/);
+  }
 });
 
 test("a provider may say that a retry is of no use", async (t) => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Settings } from "../../server/config/settings.ts";
+import { type Environment, readSettings } from "../../server/config/settings.ts";
 import { createLog } from "../../server/observe/log.ts";
 import type { RunEntry, RunStart } from "../../server/observe/run-observer.ts";
 import { ApiError, toApiError } from "../../server/protocol/errors.ts";
@@ -252,10 +252,11 @@ const START: RunStart = {
   trace: {},
 };
 
-/** A log of a server on this address, and the records that it writes. */
-function ownLog(format: Settings["log"], host = "127.0.0.1") {
+/** A log of a server with this environment, and the records that it writes. */
+function ownLog(format: "json" | "pretty", env: Environment = {}) {
   const records: string[] = [];
-  const log = createLog({ log: format, logLevel: "debug", host }, (record) => records.push(record));
+  const settings = readSettings({ PARLEY_LOG: format, PARLEY_LOG_LEVEL: "debug", ...env });
+  const log = createLog(settings, (record) => records.push(record));
   return { log, records };
 }
 
@@ -309,31 +310,33 @@ const TOOLS = [
   { start: WEATHER, kind: "tool", name: "look_up", outcome: "failed", ms: 3 },
 ] as const;
 
-const PRETTY: [what: string, entry: Partial<RunEntry>, host: string, line: string][] = [
+const PRETTY: [what: string, entry: Partial<RunEntry>, env: Environment, line: string][] = [
   [
     "the first words of the question, the tools, the model, the tokens and the seconds",
     { start: WEATHER, tools: TOOLS, model: "openai/gpt-5.2", inputTokens: 912, outputTokens: 240 },
-    "127.0.0.1",
+    {},
     '"What is the weather in Paris today? What is the weather in…"  ✓ get_weather 120 ms  ✗ look_up 3 ms  openai/gpt-5.2  1152 tokens  4.2 s',
   ],
-  ["on another address no words", { start: WEATHER }, "0.0.0.0", "run 9b1d04c7  demo  4.2 s"],
+  ["on another address no words", { start: WEATHER }, { HOST: "0.0.0.0" }, "run 9b1d04c7  demo  4.2 s"],
+  ["with a key no words", { start: WEATHER }, { PARLEY_CHAT_KEY: "a-key" }, "run 9b1d04c7  demo  4.2 s"],
+  ["behind a proxy no words", { start: WEATHER }, { PARLEY_TRUSTED_PROXIES: "::1" }, "run 9b1d04c7  demo  4.2 s"],
   [
     "how it ended, unless it was answered",
     { start: { ...WEATHER, message: "Hi" }, end: "gone" },
-    "::1",
+    { HOST: "::1" },
     '"Hi"  demo  4.2 s  gone',
   ],
   [
     "why it failed",
     { start: { ...WEATHER, message: "Hi" }, end: "provider_timeout", failed: true },
-    "localhost",
+    { HOST: "localhost" },
     '"Hi"  demo  4.2 s  ✗ provider_timeout',
   ],
 ];
 
-for (const [what, entry, host, line] of PRETTY) {
+for (const [what, entry, env, line] of PRETTY) {
   test(`on a terminal a run is one line: ${what}`, () => {
-    const { log, records } = ownLog("pretty", host);
+    const { log, records } = ownLog("pretty", env);
     log.run(runEntry(entry));
     assert.equal(records.length, 1);
     assert.match(records[0] ?? "", /^\d\d:\d\d:\d\d /);
