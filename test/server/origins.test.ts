@@ -42,6 +42,14 @@ const RULES: Rule[] = [
     wildcard: true,
   },
   {
+    name: "with no key behind a proxy on the same machine, pages of this machine and its own",
+    options: { env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1" } },
+    allowed: ["http://localhost:3000"],
+    refused: [EVIL, "null"],
+    ancestors: "'self' http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:*",
+    wildcard: false,
+  },
+  {
     name: "listening publicly, every site",
     options: { host: "0.0.0.0" },
     allowed: [EVIL, "null"],
@@ -172,12 +180,40 @@ test("a site whose name resolves to 127.0.0.1 does not become our own by its Hos
   }
 });
 
-test("behind a proxy that ends TLS, the page's https origin is our own by its Host", async (t) => {
-  const env = { PARLEY_CHAT_KEY: "key-of-a-test", ...LISTED };
-  const server = await startServer(t, { turns: [[say("Welcome")]], env });
-  const headers = { host: "chat.example", authorization: "Bearer key-of-a-test" };
-  const client = await connect(t, server.socketUrl, { origin: "https://chat.example", headers });
-  assert.equal((await client.run({ message: "Hi" })).at(-1)?.data, "Welcome");
+for (const [what, options, others] of [
+  ["a loopback address without keys and proxies", {}, 403],
+  ["a loopback address behind a proxy", { env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1" } }, 200],
+  ["a public address", { host: "0.0.0.0" }, 200],
+] as const) {
+  test(`/metrics without a key on ${what}: other names than those of the machine get ${others}`, async (t) => {
+    const server = await startServer(t, { turns: [], ...options });
+    const statusFor = async (host: string) => {
+      const raw = await connectRaw(t, server);
+      await raw.write("GET /metrics HTTP/1.1", `host: ${host}`, "", "");
+      const { status, body } = await raw.answer();
+      assert.match(body, status === 200 ? /parley_runs_running/ : /PARLEY_API_KEY/);
+      return status;
+    };
+    for (const host of ["localhost", `127.0.0.1:${server.port}`, "[::1]:9", "App.Localhost:80"]) {
+      assert.equal(await statusFor(host), 200, host);
+    }
+    for (const host of [`rebound.example:${server.port}`, "127.0.0.1.evil.example", "0.0.0.0:8080", "192.0.2.1"]) {
+      assert.equal(await statusFor(host), others, host);
+    }
+  });
+}
+
+test("behind a proxy that ends TLS, the page's https origin is our own by its Host, with a chat key or the proxy named", async (t) => {
+  const key = { PARLEY_CHAT_KEY: "key-of-a-test" };
+  const proxy = { PARLEY_TRUSTED_PROXIES: "127.0.0.1" };
+  for (const env of [{ ...key, ...LISTED }, proxy, { ...proxy, ...LISTED }]) {
+    const server = await startServer(t, { turns: [[say("Welcome")]], env });
+    const headers = { host: "chat.example", authorization: "Bearer key-of-a-test" };
+    const client = await connect(t, server.socketUrl, { origin: "https://chat.example", headers });
+    assert.equal((await client.run({ message: "Hi" })).at(-1)?.data, "Welcome");
+    const other = await connect(t, server.socketUrl, { origin: EVIL, headers });
+    assert.equal((await other.closed).code, 4403);
+  }
 });
 
 test("/widget.js may be loaded by a page of any site, as /launcher.js, which is the same file", async (t) => {
