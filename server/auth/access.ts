@@ -103,15 +103,14 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
       if (keyDigest === undefined) {
         throw new ApiError("unauthorized", MISSING_KEY[purpose === "socket" ? "socket" : "http"], { detail: "no key" });
       }
-      const matching = matchesOf(keysOf(settings), keyDigest);
-      if (matching.length === 0) {
+      const key = matchOf(keysOf(settings), keyDigest);
+      if (key === undefined) {
         throw new ApiError("unauthorized", "The server does not know this key.", { detail: "unknown key" });
       }
-      const key = matching.find(({ kind }) => ALLOWED[purpose][kind].includes(verdict));
-      if (key !== undefined) return { keyKind: key.kind, keyId: key.id, address };
+      if (ALLOWED[purpose][key.kind].includes(verdict)) return { keyKind: key.kind, keyId: key.id, address };
       if (verdict === "refused") throw originRefused(headers.origin);
-      const detail = `a ${matching[0]?.kind} key does not open this address for this origin`;
-      throw new ApiError("forbidden", sentenceOf(matching, purpose), { detail });
+      const detail = `a ${key.kind} key does not open this address for this origin`;
+      throw new ApiError("forbidden", sentenceOf(key.kind, purpose), { detail });
     },
 
     /** Whether a caller of before could still enter: its key may have been taken away meanwhile. */
@@ -137,16 +136,15 @@ function keyReader({ redisUrl, stateSecrets }: Settings): (settings: Settings) =
         digest: digestOf(key),
         id: createHmac("sha256", idSecret).update(key).digest("base64url"),
       }));
-    // The kind that may be used in most places comes first: a key may be of several.
     known = [...ofKind("api", apiKeys), ...ofKind("chat", chatKeys), ...ofKind("widget", widgetKeys)];
     return known;
   };
 }
 
 /** Both sides are hashed and every key is compared, so that the time does not show which key matched, nor how far. */
-function matchesOf(known: readonly KnownKey[], digest: Buffer): KnownKey[] {
+function matchOf(known: readonly KnownKey[], digest: Buffer): KnownKey | undefined {
   const matches = known.map((key) => timingSafeEqual(key.digest, digest));
-  return known.filter((_key, index) => matches[index]);
+  return known[matches.indexOf(true)];
 }
 
 /** What a proxy at this address that no setting names means for the limits. */
@@ -173,9 +171,9 @@ function hostRefused(): ApiError {
   );
 }
 
-function sentenceOf(matching: readonly KnownKey[], purpose: Purpose): string {
+function sentenceOf(kind: KeyKind, purpose: Purpose): string {
   if (purpose === "operator") return "This address needs a key from PARLEY_API_KEY.";
-  return matching.some(({ kind }) => kind === "chat")
+  return kind === "chat"
     ? "This key works only from the chat page of this server."
     : "This key works only from web pages of allowed sites.";
 }

@@ -352,7 +352,25 @@ function completed(settings: Settings, env: Environment): Settings {
       "PARLEY_HEADER_SECONDS must not be above PARLEY_BODY_SECONDS, because both count from the start of the request.",
     );
   }
+  refuseSharedSecrets(settings);
   return { ...settings, maxRequestBytesTotal: Math.max(settings.maxRequestBytesTotal, maxBodyBytes) };
+}
+
+/** A widget key is in the source of pages: as an API key it would open everything, as a secret it would sign any state. */
+function refuseSharedSecrets(settings: Settings): void {
+  const owners = new Map<string, string>();
+  for (const list of ["apiKeys", "chatKeys", "widgetKeys", "stateSecrets"] as const) {
+    const { name } = SETTINGS[list];
+    for (const secret of settings[list]) {
+      const owner = owners.get(secret) ?? name;
+      if (owner !== name) {
+        throw new ConfigError(
+          `${owner} and ${name} must not share a value, because each protects something else: make another one with openssl rand -hex 24.`,
+        );
+      }
+      owners.set(secret, name);
+    }
+  }
 }
 
 /** Checks the settings of the providers that an agent's models need. @throws ConfigError */

@@ -196,6 +196,11 @@ const SLIPS: [name: string, lines: string[], sentence: RegExp][] = [
     ["PARLEY_API_KEY=second-key", "PARLEY_MAX_RUNS=many"],
     /PARLEY_MAX_RUNS must be a whole number/,
   ],
+  [
+    "a key of two kinds",
+    ["PARLEY_API_KEY=second-key", "PARLEY_WIDGET_KEY=second-key"],
+    /PARLEY_API_KEY and PARLEY_WIDGET_KEY must not share a value/,
+  ],
 ];
 
 test("a mistake in the file changes nothing, and the log says which", async (t) => {

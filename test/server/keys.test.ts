@@ -137,12 +137,6 @@ for (const [name, env, required] of [
   });
 }
 
-test("one key in two pools opens what either opens", async (t) => {
-  const env = { PARLEY_CHAT_KEY: "both", PARLEY_API_KEY: "both" };
-  const server = await startServer(t, { turns: [[say("Welcome")]], env });
-  assert.equal(await askRest(server, "both", undefined), 200);
-});
-
 test("no key shows in the log, whatever was asked with it", async (t) => {
   const server = await startServer(t, { turns: [[say("Welcome")]], env: KEYS });
   await askSocket(t, server, "api-key-1", undefined);
