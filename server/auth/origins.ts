@@ -2,6 +2,7 @@
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { isLoopbackHost, isPublic } from "../config/exposure.ts";
+import { originOf } from "../config/kinds.ts";
 import { requiresKey, type Settings } from "../config/settings.ts";
 import { ApiError } from "../protocol/errors.ts";
 
@@ -30,7 +31,7 @@ export class Origins {
     const isLoopbackPage = URL.canParse(origin) && isLoopbackHost(new URL(origin).hostname);
     if (isOwnOrigin(headers) && (this.#isHostTrusted || isLoopbackPage)) return "own";
     const { allowedOrigins } = this.#settings;
-    const isAllowed = allowedOrigins.length === 0 ? isLoopbackPage : allowedOrigins.includes(origin);
+    const isAllowed = allowedOrigins.length === 0 ? isLoopbackPage : allowedOrigins.includes(originOf(origin) ?? "");
     return isAllowed ? "allowed" : "refused";
   }
 
@@ -40,10 +41,10 @@ export class Origins {
     return allowedOrigins.length === 0 ? this.#isOpenByDefault : allowedOrigins.includes("*");
   }
 
-  /** The sites that may show the chat in a frame, for the directive `frame-ancestors`. */
+  /** The sites that may show the chat in a frame, for the directive `frame-ancestors`, whose `*` is http and https only. */
   get frameAncestors(): string {
-    if (this.areAllAllowed) return "*";
     const { allowedOrigins } = this.#settings;
+    if (this.areAllAllowed) return allowedOrigins.join(" ") || "*";
     return ["'self'", ...(allowedOrigins.length === 0 ? LOOPBACK_SOURCES : allowedOrigins)].join(" ");
   }
 
@@ -66,21 +67,21 @@ export class Origins {
   }
 }
 
-/** The scheme is not compared: behind a proxy that terminates TLS it cannot be known. A proxy has to pass `Host` on. */
+/** http and https are one: behind a proxy that terminates TLS it cannot be known. A proxy has to pass `Host` on. */
 function isOwnOrigin({ origin, host }: OriginHeaders): boolean {
-  if (origin === undefined || host === undefined || !URL.canParse(origin)) return false;
+  if (origin === undefined || host === undefined || !/^https?:/i.test(origin) || !URL.canParse(origin)) return false;
   const page = new URL(origin);
   const own = `${page.protocol}//${host}`;
   return URL.canParse(own) && new URL(own).host === page.host;
 }
 
 /** Names the setting that would allow the site. */
-export function originRefused(origin: string | undefined): ApiError {
-  return new ApiError(
-    "forbidden",
-    `Pages of ${origin} may not use this server. Its operator can allow them with PARLEY_ALLOWED_ORIGINS.`,
-    { detail: "the page's origin is not allowed" },
-  );
+export function originRefused(origin = "null"): ApiError {
+  const sentence =
+    originOf(origin) === undefined
+      ? "Pages from a file or a sandbox may not use this server. Serve the page from a web server, and allow that with PARLEY_ALLOWED_ORIGINS."
+      : `Pages of ${origin} may not use this server. Its operator can allow them with PARLEY_ALLOWED_ORIGINS.`;
+  return new ApiError("forbidden", sentence, { detail: "the page's origin is not allowed" });
 }
 
 const EXPOSED_HEADERS = "x-request-id, x-run-id, retry-after";

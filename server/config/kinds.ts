@@ -102,12 +102,30 @@ export const keys = list((entry, name) => {
 
 /** Origins in the form in which browsers send them, or `*`. */
 export const origins = list((entry, name) => {
-  if (entry === "*") return entry;
-  const url = URL.canParse(entry) ? new URL(entry) : undefined;
-  const isOrigin = url !== undefined && /^https?:$/.test(url.protocol) && url.pathname === "/";
-  if (isOrigin && url.search === "" && url.hash === "" && url.username === "") return url.origin;
+  const origin = entry === "*" ? entry : originOf(entry);
+  if (origin !== undefined) return origin;
+  if (/^(?:null$|file:)/i.test(entry)) {
+    throw new ConfigError(
+      `${name} cannot allow "${entry}", because the pages of every file and sandbox have the origin null: serve the page from a web server, and list that.`,
+    );
+  }
   throw new ConfigError(`${name} must list origins such as https://www.example.com, but has "${entry}".`);
 });
+
+/** Names only what is safe in a header, and none of the schemes whose pages have no origin of their own. */
+const ORIGIN = /^(?!(?:file|ftp|wss?):)[a-z][a-z\d+.-]*:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/;
+
+/**
+ * `scheme://host[:port]`, in small letters and without the scheme's default port (RFC 6454, 6.2). An app has a scheme of
+ * its own, such as `capacitor://localhost`. `undefined` for `null` and whatever else is none.
+ */
+export function originOf(text: string): string | undefined {
+  const lower = text.toLowerCase();
+  if (!URL.canParse(lower)) return undefined;
+  const { protocol, host, href } = new URL(lower);
+  const origin = `${protocol}//${host}`;
+  return ORIGIN.test(origin) && (href === origin || href === `${origin}/`) ? origin : undefined;
+}
 
 /** Addresses and ranges, ready to be asked whether they hold an address. */
 export const addressRanges: Kind<BlockList> = {

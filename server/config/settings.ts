@@ -72,7 +72,7 @@ const access = {
   chatKeys: live("PARLEY_CHAT_KEY", keys, []).means("Keys of people on the chat page."),
   widgetKeys: live("PARLEY_WIDGET_KEY", keys, []).means("Keys of the element on other sites."),
   allowedOrigins: live("PARLEY_ALLOWED_ORIGINS", origins, []).means(
-    "Sites whose pages may use the server.",
+    "Sites and apps whose pages may use the server.",
     "see [Origins](api.md#origins)",
   ),
   stateSecrets: live("PARLEY_STATE_SECRET", secrets, []).means(

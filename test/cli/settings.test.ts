@@ -113,7 +113,14 @@ const WRONG: [env: Record<string, string>, flags: Flags, sentence: RegExp][] = [
   [{ PARLEY_CHAT_KEY: "" }, {}, /^PARLEY_CHAT_KEY is set but empty/],
   [{ PARLEY_STATE_SECRET: "" }, {}, /^PARLEY_STATE_SECRET is set but empty/],
   [{ PARLEY_ALLOWED_ORIGINS: "shop.example" }, {}, /^PARLEY_ALLOWED_ORIGINS .*https:\/\/.*"shop\.example"/],
-  [{ PARLEY_ALLOWED_ORIGINS: "https://a.example/path" }, {}, /^PARLEY_ALLOWED_ORIGINS/],
+  ...["https://a.example/path", "https://me@a.example", "app://a/b", "app:a", "https://a;b", "wss://a.example"].map(
+    (entry): (typeof WRONG)[number] => [{ PARLEY_ALLOWED_ORIGINS: entry }, {}, /^PARLEY_ALLOWED_ORIGINS must list/],
+  ),
+  ...["null", "file://", "file:///srv/page.html"].map((entry): (typeof WRONG)[number] => [
+    { PARLEY_ALLOWED_ORIGINS: `https://a.example, ${entry}` },
+    {},
+    /^PARLEY_ALLOWED_ORIGINS cannot allow ".*: serve the page from a web server/,
+  ]),
   [{ PARLEY_MAX_BODY_BYTES: "64 MB" }, {}, /^PARLEY_MAX_BODY_BYTES must be a whole number/],
   [{ PARLEY_MAX_ATTACHMENTS: "-1" }, {}, /^PARLEY_MAX_ATTACHMENTS must be/],
   [{ PARLEY_DRAIN_SECONDS: "soon" }, {}, /^PARLEY_DRAIN_SECONDS must be a number/],

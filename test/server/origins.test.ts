@@ -74,6 +74,43 @@ const RULES: Rule[] = [
     wildcard: false,
   },
   {
+    name: "with apps in the list, each with its scheme, host and port, whatever their case",
+    options: {
+      env: {
+        PARLEY_ALLOWED_ORIGINS:
+          "Capacitor://localhost, ionic://App.Example:8100/, tauri://localhost, chrome-extension://abcdefghijklmnop, safari-web-extension://4B1F-0A, https://Shop.example:443",
+      },
+    },
+    allowed: [
+      "capacitor://localhost",
+      "ionic://app.example:8100",
+      "tauri://localhost",
+      "chrome-extension://abcdefghijklmnop",
+      "safari-web-extension://4B1F-0A",
+      SITE,
+    ],
+    refused: [
+      "ionic://localhost",
+      "capacitor://localhost:8100",
+      "https://localhost",
+      "app://-",
+      "null",
+      "file://",
+      EVIL,
+    ],
+    ancestors:
+      "'self' capacitor://localhost ionic://app.example:8100 tauri://localhost chrome-extension://abcdefghijklmnop safari-web-extension://4b1f-0a https://shop.example",
+    wildcard: false,
+  },
+  {
+    name: "with * and an app, whose scheme * is not for in frames",
+    options: { env: { PARLEY_ALLOWED_ORIGINS: "*, app://-" } },
+    allowed: [EVIL, "null", "app://-", "tauri://localhost"],
+    refused: [],
+    ancestors: "* app://-",
+    wildcard: true,
+  },
+  {
     name: "with * and no key, every site",
     options: { env: { PARLEY_ALLOWED_ORIGINS: "*" } },
     allowed: [EVIL],
@@ -178,6 +215,19 @@ test("a site whose name resolves to 127.0.0.1 does not become our own by its Hos
     const client = await connect(t, server.socketUrl, { origin, headers });
     assert.equal((await client.closed).code, 4403);
   }
+});
+
+test("an app's page is not the chat page, though its host is the server's", async (t) => {
+  const env = { PARLEY_CHAT_KEY: "key-of-a-test" };
+  const server = await startServer(t, { turns: [], env });
+  const headers = { origin: `capacitor://127.0.0.1:${server.port}`, ...BEARER };
+  assert.equal((await post(server, { message: "Hi", stream: false }, { headers })).status, 403);
+});
+
+test("a page from a file is told to be served, since no setting can name it", async (t) => {
+  const server = await startServer(t, { turns: [], env: LISTED });
+  const answer = await post(server, { message: "Hi", stream: false }, { headers: { origin: "null" } });
+  assert.match(await answer.text(), /Serve the page from a web server/);
 });
 
 for (const [what, options, others] of [
