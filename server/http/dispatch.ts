@@ -169,7 +169,10 @@ function createDispatch(parts: HttpServerParts): (req: IncomingMessage, res: Ser
 
 /** Answers `OPTIONS`. @throws ApiError for every other method, and for a preflight from an origin that is not allowed */
 function answerWithoutRoute({ req, res, method }: RequestContext, methods: readonly string[], origins: Origins): void {
-  if (methods.length === 0) throw new ApiError("not_found", "There is nothing at this address.");
+  if (methods.length === 0) {
+    const chat = method === "POST" ? " The chat is POST /api/chat." : "";
+    throw new ApiError("not_found", `There is nothing at this address.${chat}`);
+  }
   res.setHeader("allow", [...methods, "OPTIONS"].join(", "));
   if (method !== "OPTIONS") {
     throw new ApiError("method_not_allowed", `This address accepts ${methods.join(" and ")} only.`);

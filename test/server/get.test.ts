@@ -58,6 +58,16 @@ test("instructions, model and tools are in no open answer", async (t) => {
   }
 });
 
+test("a message to an address where nothing is learns where the chat is", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  for (const path of ["/v1/chat/completions", "/chat"]) {
+    const answer = await fetch(server.url + path, { method: "POST", body: "{}" });
+    assert.equal(answer.status, 404);
+    assert.match(await answer.text(), /There is nothing at this address\. The chat is POST \/api\/chat\./);
+  }
+  assert.doesNotMatch(await (await fetch(`${server.url}/favicon.ico`)).text(), /POST/);
+});
+
 const PATHS = ["/", "/api/info", "/health", "/health/ready", "/widget.js", "/nowhere", "/ws/chat"];
 
 test("every answer has nosniff, no-referrer, and a request id of its own", async (t) => {
