@@ -92,11 +92,17 @@ export function emptySentence(name: string): string {
   return `${name} is set but empty. Give it a value, or remove it.`;
 }
 
-export const secrets = list((entry) => entry);
+/** `sk-...` as documents write it, this one's and others'. The sentence repeats nothing: it may be the end of a key. */
+function refusePlaceholder(text: string, name: string): string {
+  if (!/(?:\.\.\.|…)$/.test(text)) return text;
+  throw new ConfigError(`${name} ends with "...", as in an example: put your own value there.`);
+}
+
+export const secrets = list(refusePlaceholder);
 
 /** Keys travel in a header, which carries visible ASCII only: any other key would never be accepted. */
 export const keys = list((entry, name) => {
-  if (/^[\x21-\x7e]+$/.test(entry)) return entry;
+  if (/^[\x21-\x7e]+$/.test(refusePlaceholder(entry, name))) return entry;
   throw new ConfigError(`${name} must hold keys of visible ASCII characters without spaces, separated by commas.`);
 });
 
@@ -151,7 +157,7 @@ function addRange(ranges: BlockList, entry: string, name: string): void {
 /** A key or a name that travels in a header. The sentence never repeats it: it may be a secret. */
 export const token: Kind<string> = {
   parse(text, name) {
-    if (/^[\x21-\x7e]+$/.test(text)) return text;
+    if (/^[\x21-\x7e]+$/.test(refusePlaceholder(text, name))) return text;
     throw new ConfigError(`${name} must be one line of ASCII characters without spaces.`);
   },
 };

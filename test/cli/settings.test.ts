@@ -110,6 +110,8 @@ const WRONG: [env: Record<string, string>, flags: Flags, sentence: RegExp][] = [
   [{ PARLEY_WIDGET_KEY: "hush-hush", PARLEY_STATE_SECRET: "hush-hush" }, {}, /^PARLEY_WIDGET_KEY and PARLEY_STATE_SE/],
   [{ PARLEY_API_KEY: " , " }, {}, /^PARLEY_API_KEY is set but empty/],
   [{ PARLEY_API_KEY: "hush-hush now" }, {}, /^PARLEY_API_KEY must hold keys of visible ASCII/],
+  [{ PARLEY_CHAT_KEY: "hush-hush, ..." }, {}, /^PARLEY_CHAT_KEY ends with "\.\.\.", as in an example/],
+  [{ PARLEY_STATE_SECRET: "hush-hush…" }, {}, /^PARLEY_STATE_SECRET ends with/],
   [{ PARLEY_CHAT_KEY: "" }, {}, /^PARLEY_CHAT_KEY is set but empty/],
   [{ PARLEY_STATE_SECRET: "" }, {}, /^PARLEY_STATE_SECRET is set but empty/],
   [{ PARLEY_ALLOWED_ORIGINS: "shop.example" }, {}, /^PARLEY_ALLOWED_ORIGINS .*https:\/\/.*"shop\.example"/],

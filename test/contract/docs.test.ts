@@ -11,6 +11,7 @@ import { dirname, join } from "node:path";
 import { after, describe, it, type TestContext, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { WebSocket } from "ws";
+import { readEnvironment } from "../../server/config/environment.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { REPOSITORY, start } from "../support/command.ts";
 import { ask, newFolder, serve, shell } from "../support/document-commands.ts";
@@ -231,7 +232,10 @@ async function startsWithARealModel(t: TestContext, { text }: CodeBlock): Promis
   const isEnv = text.includes("OPENAI_API_KEY=");
   const agent = isEnv ? blockOf("docs/providers.md", "ts") : text;
   const dotEnv = isEnv ? text : blockOf("docs/providers.md", "ini");
-  const { command } = await start(t, [temporaryProject(t, { "agent.ts": agent, ".env": dotEnv })]);
+  const project = { "agent.ts": agent, ".env": dotEnv };
+  await assert.rejects(start(t, [temporaryProject(t, project)]), /OPENAI_API_KEY ends with/);
+  const ownKey = { ".env": dotEnv.replace("sk-...", "sk-of-a-test") };
+  const { command } = await start(t, [temporaryProject(t, { ...project, ...ownKey })]);
   assert.match(command.stdout, /model +openai\/gpt-5\.2\n/);
   if (isEnv) return;
   await assert.rejects(start(t, [temporaryProject(t, { "agent.ts": agent })]), /needs OPENAI_API_KEY: set it/);
@@ -348,9 +352,12 @@ const hasPython = (name: string) =>
   );
 
 async function startsWithAKey(t: TestContext, { text }: CodeBlock): Promise<void> {
-  const { path, env } = await newFolder(t, { "agent.ts": blockOf("README.md", "ts") });
+  // Without a line end, as some editors leave it.
+  const dotEnv = { ".env": "OPENAI_API_KEY=sk-of-a-test" };
+  const { path, env } = await newFolder(t, { "agent.ts": blockOf("README.md", "ts"), ...dotEnv });
   await shell("npm install parley-agent", { cwd: path, env });
-  const server = await serve(t, text, path, { ...env, HOST: "0.0.0.0" });
+  const server = await serve(t, text, path, env);
+  assert.equal(readEnvironment({}, path).OPENAI_API_KEY, "sk-of-a-test");
   assert.match(server.printed, /keys +chat\n/);
   assert.doesNotMatch(server.printed, /"level":"warn"/);
   const { port } = new URL(server.url);

@@ -74,6 +74,11 @@ test("a key that cannot travel in a header is refused without being repeated", a
   await refuses("openai/x", { OPENAI_API_KEY: "schlüssel" }, /^OPENAI_API_KEY/);
 });
 
+test("the key of an example is refused", async () => {
+  await refuses("openai/x", { OPENAI_API_KEY: "sk-..." }, /^OPENAI_API_KEY ends with "\.\.\.", as in an example/);
+  await refuses("anthropic/x", { ANTHROPIC_API_KEY: "sk-ant-…" }, /^ANTHROPIC_API_KEY ends/);
+});
+
 test("key and base URL are taken without the white space around them; a slash at the end is fine", async () => {
   await using upstream = await startUpstream(chat());
   const provider = await serve("litellm/m", {
