@@ -49,7 +49,7 @@ export async function startCommand(
   reloadOnHangup({ server, settings, env, read: () => readEnvironment(inherited, folder), flags });
   // Of several workers the first one speaks for all.
   if (cluster.isWorker && cluster.worker?.id !== 1) return;
-  process.stdout.write(summaryOf(agent, settings));
+  process.stdout.write(summaryOf(agent, settings) + (folder === undefined ? DEMO_NOTE : ""));
   const warnings = [...publicWarnings(settings), memoryAdvice(settings), tracing.problem, ...unknownNames(inherited)];
   for (const warning of warnings) if (warning !== undefined) server.log.warning(warning);
   // Alone on the last line, for people to click and programs to read.
@@ -82,6 +82,8 @@ function loadOpenTelemetry(folder: string | undefined): { api?: OpenTelemetry | 
     return { problem: error instanceof Error ? error.message : String(error) };
   }
 }
+
+const DEMO_NOTE = "\nThere is no agent.ts in this folder, so the demo agent is served.\n";
 
 function summaryOf(agent: Agent, settings: Settings): string {
   return `Parley ${readVersion()}

@@ -1,7 +1,7 @@
 /** Finds a project's folder and loads the agent that it exports. */
 
-import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, extname, isAbsolute, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Agent, checkAgent } from "../agent/define.ts";
 import { ConfigError } from "../errors.ts";
@@ -24,15 +24,32 @@ export function findProject(project: string): string {
   return realpathSync(folder);
 }
 
-/** The working directory, if it holds an agent: what `parley start` serves if it is given no project. */
+/** The working directory, if it holds an agent: what `parley start` serves if it is given no project. @throws ConfigError */
 export function projectHere(): string | undefined {
-  return AGENT_FILES.some((name) => existsSync(name)) ? findProject(".") : undefined;
+  if (AGENT_FILES.some((name) => existsSync(name))) return findProject(".");
+  refuseNearMiss(".");
+  return undefined;
+}
+
+/** A file that was meant to be the agent: its author would wonder why another one answers. @throws ConfigError */
+function refuseNearMiss(folder: string): void {
+  const misnamed = readdirSync(folder).find((name) => /^agents?\.[cm]?[jt]sx?$/i.test(name));
+  if (misnamed !== undefined) {
+    const extension = extname(misnamed).toLowerCase();
+    const right =
+      AGENT_FILES.find((name) => extname(name) === extension) ?? `agent.${extension.includes("t") ? "ts" : "js"}`;
+    throw new ConfigError(`${join(folder, misnamed)} is not served under this name. Rename it to ${right}.`);
+  }
+  const inside = AGENT_FILES.map((name) => join(folder, "src", name)).find((path) => existsSync(path));
+  if (inside === undefined) return;
+  throw new ConfigError(`The agent is in ${inside}. Give that folder: parley start ${relative(".", dirname(inside))}`);
 }
 
 /** Imports and checks the agent of a project. @throws ConfigError that names the file and says what to do */
 export async function loadAgent(folder: string): Promise<Agent> {
   const file = AGENT_FILES.map((name) => join(folder, name)).find((path) => existsSync(path));
   if (file === undefined) {
+    refuseNearMiss(folder);
     throw new ConfigError(
       `${folder} holds no agent. Write an agent.ts there that has: export default defineAgent({ … }).`,
     );
@@ -66,7 +83,9 @@ async function importAgent(file: string): Promise<unknown> {
 async function importModule(file: string): Promise<{ default?: unknown }> {
   const source = readFileSync(file, "utf8");
   // Node reads it as it is, and a tool of it imports nothing later.
-  if (file.endsWith(".mjs") && !/\b(?:import|require)\b/.test(source)) return import(pathToFileURL(file).href);
+  const mayHaveTwo = namesTwoDefaults(source);
+  if (file.endsWith(".mjs") && !mayHaveTwo && !/\b(?:import|require)\b/.test(source))
+    return import(pathToFileURL(file).href);
   const { createJiti } = await import("jiti");
   // Errors name the lines of the project's TypeScript.
   process.setSourceMapsEnabled(true);
@@ -76,12 +95,27 @@ async function importModule(file: string): Promise<{ default?: unknown }> {
     sourceMaps: true,
     interopDefault: false,
   });
+  // Of several, `jiti` takes the last one in TypeScript.
+  if (mayHaveTwo && hasTwoDefaults(jiti.transform({ source, filename: file, ts: true, async: true }), source)) {
+    throw new ConfigError('there are two default exports. Keep one "export default".');
+  }
   // `jiti.import` gives JavaScript to Node and, if the module throws, runs it a second time.
   const options = { filename: file, async: true, forceTranspile: true };
   const exported = (await jiti.evalModule(source, options)) as { default?: unknown; __esModule?: true };
   const isEmpty = Object.keys(exported).length === 0;
   const isModule = exported.__esModule || exported.default !== undefined || isEmpty;
   return isModule ? exported : { default: exported };
+}
+
+/** Whether several default exports are named, be it in a comment or text. */
+function namesTwoDefaults(source: string): boolean {
+  return (source.match(/\b(?:export|as)\s+default\b/g)?.length ?? 0) > 1;
+}
+
+/** Whether compiled code has them: what is in a comment or text stands in both. Functions of TypeScript have overloads. */
+function hasTwoDefaults(compiled: string, source: string): boolean {
+  const assignments = (code: string) => code.split(/exports\.default =(?!=)/).length - 1;
+  return assignments(compiled.replace(/(?:exports\.[\w$]+ = )+void 0;/, "")) - assignments(source) > 1;
 }
 
 /**

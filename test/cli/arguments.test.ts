@@ -99,6 +99,27 @@ test("a project is found by its name in the working directory, and flags win ove
   assert.equal(JSON.parse(await (await fetch(`${url}/api/info`)).text()).name, "Here");
 });
 
+test("without a project, the start says that the demo agent is served, and why", async (t) => {
+  const { command } = await start(t, [], { cwd: temporaryProject(t, { "readme.md": "" }) });
+  assert.match(command.stdout, /\n\nThere is no agent\.ts in this folder, so the demo agent is served\.\nhttp:\S+\n$/);
+  const own = await start(t, [], { cwd: temporaryProject(t, AGENT) });
+  assert.doesNotMatch(own.command.stdout, /demo agent/);
+});
+
+for (const [file, sentence] of [
+  ["agent.tsx", /^parley: agent\.tsx is not served under this name\. Rename it to agent\.ts\.\n$/],
+  ["src/agent.ts", /^parley: The agent is in src\/agent\.ts\. Give that folder: parley start src\n$/],
+] as const) {
+  test(`without a project, ${file} is not passed over for the demo agent`, async (t) => {
+    const { code, stdout, stderr } = await run(["start"], {
+      cwd: temporaryProject(t, { [file]: AGENT["agent.ts"] }),
+      env: { PORT: "0" },
+    });
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, sentence);
+  });
+}
+
 test("HOST is the environment's name of --host, and another loopback address needs no warning", async (t) => {
   const { command, url } = await start(t, [], { env: { HOST: "127.0.0.2" } });
   assert.match(url, /^http:\/\/127\.0\.0\.2:\d+$/);

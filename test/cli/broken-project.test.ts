@@ -35,8 +35,37 @@ function installed(t: Cleanup, { files }: Installation = {}): string {
 
 // A broken project says which file, what is wrong and what to do: one sentence, exit code 1, no stack.
 
+const NEAR_MISSES: [file: string, sentence: RegExp][] = [
+  ["agent.tsx", /agent\.tsx is not served under this name\. Rename it to agent\.ts\.$/],
+  ["Agent.ts", /Agent\.ts is not served under this name\. Rename it to agent\.ts\.$/],
+  ["AGENT.MJS", /AGENT\.MJS is not served under this name\. Rename it to agent\.mjs\.$/],
+  ["agent.cjs", /Rename it to agent\.js\.$/],
+  ["agents.ts", /Rename it to agent\.ts\.$/],
+  ["src/agent.ts", /The agent is in .*src\/agent\.ts\. Give that folder: parley start \S*src$/],
+];
+
 const BROKEN: [name: string, files: Record<string, string>, sentence: RegExp][] = [
   ["no agent file", { "readme.md": "" }, /holds no agent\. Write an agent\.ts/],
+  ...NEAR_MISSES.map(([file, sentence]): [string, Record<string, string>, RegExp] => [
+    `${file} alone`,
+    { [file]: "export default {};" },
+    sentence,
+  ]),
+  [
+    "two default exports",
+    { "agent.ts": `const quoted = \`\nexport default 0;\`;\nexport default { quoted };\nexport default {};` },
+    /agent\.ts cannot be loaded: there are two default exports\. Keep one "export default"\.$/,
+  ],
+  [
+    "two default functions, one of them by another name",
+    { "agent.mts": "export default function one() {}\nfunction two() {}\nexport { two as default };" },
+    /there are two default exports/,
+  ],
+  ...["agent.js", "agent.mjs"].map((file): [string, Record<string, string>, RegExp] => [
+    `two default exports in ${file}`,
+    { [file]: "export default {};\nexport default {};" },
+    /there are two default exports/,
+  ]),
   [
     "a syntax error in an import",
     { "agent.ts": "import './part.ts'; export default {};", "part.ts": "const = 5;" },

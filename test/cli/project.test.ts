@@ -32,6 +32,12 @@ const PROJECTS: [name: string, files: Record<string, string>, folder?: string][]
   ["agent.mjs", { "agent.mjs": AGENT }],
   ["agent.mjs with an import", { "agent.mjs": `import "node:fs"; ${AGENT}` }],
   ["agent.ts under a package.json that says commonjs", { "agent.ts": AGENT, "package.json": '{"type":"commonjs"}' }],
+  [
+    "agent.ts that writes of default exports in comments and texts",
+    {
+      "agent.ts": `/*\nexport default 1;\n*/\nconst hint = \`\nexport default 2; exports.default = 3;\`;\n${AGENT}\nvoid hint;`,
+    },
+  ],
   ["agent.js of CommonJS", { "agent.js": 'module.exports = { name: "Mine", model: "demo" };' }],
   [
     "agent.js as tsc writes it for CommonJS",
