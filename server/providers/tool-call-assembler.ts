@@ -11,6 +11,8 @@ type Piece = Readonly<Record<string, unknown>>;
 /** How the answer ended that the calls are part of. */
 export interface AnswerEnd {
   readonly finish: TurnFinish;
+  /** `false`: the stream is over, but nothing said that the model had finished. */
+  readonly isSure?: boolean;
   /** Whether a call is the last thing in it. */
   readonly endsInCall: boolean;
   /** The conversation so far: no id of its calls is given again. */
@@ -48,12 +50,12 @@ export class ToolCallAssembler {
 
   /**
    * The calls that were made, in the order in which they began: none in an answer that was withheld, and not the one
-   * that the token limit has cut. @throws UpstreamGarbage for one without a name
+   * that was cut, by the token limit or because the stream ended there. @throws UpstreamGarbage for one without a name
    */
-  finish({ finish, endsInCall, history }: AnswerEnd): HistoryToolCall[] {
+  finish({ finish, isSure = true, endsInCall, history }: AnswerEnd): HistoryToolCall[] {
     if (finish === "content_filter") return [];
     const used = new Set(callsOf(history).map(({ id }) => id));
-    return this.#wholeCalls(finish === "length" && endsInCall).map((call) => {
+    return this.#wholeCalls(!isSure || (finish === "length" && endsInCall), endsInCall).map((call) => {
       if (call.name === "") throw new UpstreamGarbage("a tool call has no name");
       // A server that counts from zero in each turn would give the same id to two calls of a conversation.
       const id = call.id === "" || used.has(call.id) ? mintId(used) : call.id;
@@ -69,12 +71,12 @@ export class ToolCallAssembler {
   }
 
   /**
-   * `isCut`: the answer was cut while the last of them was written. What is not whole then was never made; one that was
+   * `isCut`: the answer may have been cut while one of them was written. What is not whole then was never made; one that was
    * cut before its arguments began would look like one that has none.
    */
-  #wholeCalls(isCut: boolean): PartialCall[] {
+  #wholeCalls(isCut: boolean, endsInCall: boolean): PartialCall[] {
     if (!isCut) return this.#calls;
-    const last = this.#calls.at(-1);
+    const last = endsInCall ? this.#calls.at(-1) : undefined;
     return this.#calls.filter((call) =>
       call.arguments.trim() === "" ? call !== last : tryParse(call.arguments) !== undefined,
     );

@@ -14,6 +14,7 @@ import {
   WEATHER,
 } from "../support/chat-servers.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
+import { stopClock } from "../support/stopped-clock.ts";
 import { ask, askOnce, chatProvider, failureOf, open, said } from "../support/upstream-conversation.ts";
 import {
   eventStream,
@@ -152,17 +153,46 @@ test("a result that begins with the word Error is no failure unless the tool has
   );
 });
 
-test("[DONE] without a finish_reason is a cut answer, and the history stays as it was", async () => {
-  await using upstream = await startUpstream(stream("chat-completions/cut-before-finish"));
-  const past: HistoryMessage[] = [
-    { role: "user", content: "Before" },
-    { role: "assistant", content: "Yes" },
-  ];
-  const conversation = open(chatProvider(upstream), { state: { conversation_history: past } });
-  const turn = await ask(conversation);
+test("[DONE] without a finish_reason is the end of an answer that has said something", async () => {
+  const turn = await askOnce(chatProvider, stream("chat-completions/done-without-finish"));
   assert.equal(said(turn), "Half an answer");
-  assert.equal(failureOf(turn).code, "provider_truncated");
-  assert.deepEqual(conversation.state(), { conversation_history: past });
+  assert.deepEqual(turn.events.at(-1), { type: "end", finish: "stop" });
+  assert.equal(historyOf(turn.state).at(-1)?.content, "Half an answer");
+});
+
+for (const [what, chunks] of [
+  ["neither [DONE] nor a finish_reason", [{ content: "Half" }]],
+  ["[DONE] alone", ["[DONE]"]],
+  ["[DONE] after thoughts alone", [{ reasoning: "Hm." }, "[DONE]"]],
+  [
+    "[DONE] inside of a call",
+    [{ tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: '{"ci' } }] }, "[DONE]"],
+  ],
+] as const) {
+  test(`a stream that ends with ${what} is a cut answer, and the history stays as it was`, async () => {
+    const events = chunks.map((chunk) => (typeof chunk === "string" ? chunk : { choices: [{ delta: chunk }] }));
+    const past: HistoryMessage[] = [
+      { role: "user", content: "Before" },
+      { role: "assistant", content: "Yes" },
+    ];
+    const turn = await askOnce(
+      chatProvider,
+      { body: [eventStream(...events)] },
+      { state: { conversation_history: past } },
+    );
+    assert.equal(failureOf(turn).code, "provider_truncated");
+    assert.deepEqual(turn.state, { conversation_history: past });
+  });
+}
+
+test("a finish_reason in each chunk is no sign of the end, however long the next one takes", async (t) => {
+  const clock = stopClock(t);
+  const pieces = ["One ", "two ", "three"].map((content) =>
+    eventStream({ choices: [{ delta: { content }, finish_reason: "stop" }] }),
+  );
+  const [first = "", second = "", third = ""] = pieces;
+  const turn = await askOnce(chatProvider, { body: [first, second, () => clock.tick(10_000), third] });
+  assert.equal(said(turn), "One two three");
 });
 
 for (const [where, name, code] of [

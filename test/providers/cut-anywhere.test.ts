@@ -100,7 +100,7 @@ function outcome({ events, error }: Turn) {
   return [...calls, end?.type === "end" ? end.finish : end?.type];
 }
 
-function chat(finish: string, ...calls: { id: string; name: string; arguments: string }[]) {
+function chat(finish: string | null, ...calls: { id: string; name: string; arguments: string }[]) {
   const pieces = calls.map(({ id, ...fn }, index) => ({
     index,
     id,
@@ -117,6 +117,9 @@ for (const [what, reply, expected] of [
   ["after a whole one", chat("length", WHOLE, { ...WHOLE, id: "b", arguments: "{" }), [WHOLE.arguments, "length"]],
   ["not at all", chat("length", WHOLE), [WHOLE.arguments, "length"]],
   ["by a filter", chat("content_filter", WHOLE), ["content_filter"]],
+  ["where only [DONE] says so", chat(null, WHOLE, { ...WHOLE, id: "b", arguments: '{"ci' }), [WHOLE.arguments, "stop"]],
+  ["before its arguments, where only [DONE] says so", chat(null, { ...WHOLE, arguments: "" }), ["stop"]],
+  ["not at all, where only [DONE] says so", chat(null, WHOLE), [WHOLE.arguments, "stop"]],
 ] as const) {
   test(`Chat Completions: a call that the end of the answer cuts ${what}`, async () => {
     await using upstream = await startUpstream(reply);

@@ -62,6 +62,32 @@ for (const api of STREAMED_APIS) {
     assert.equal((await ask(open(provider))).error, undefined);
   });
 
+  test(`${api.name}: after the model's last word the upstream may stay silent, or send comments: the answer ends as done`, async (t) => {
+    const clock = stopClock(t);
+    const comments = api.contentType === "text/event-stream" ? [": busy\n\n", "data:\n\n"] : [];
+    const finished = whole.subarray(0, api.finishOf(whole));
+    const pause = () => clock.tick(1_000);
+    const silent: UpstreamReply = { headers, body: [finished, pause, ...comments, pause], end: "stall" };
+    await using upstream = await startUpstream(text(), silent);
+    const provider = await api.provider(upstream, PATIENT);
+    const good = await ask(open(provider));
+    const turn = await within(ask(open(provider)), "the end of the turn");
+    assert.equal(turn.error, undefined);
+    assert.equal(said(turn), said(good));
+    assert.equal(turn.events.at(-1)?.type, "end");
+    assert.equal(await upstream.calls[1]?.closed, "aborted");
+  });
+
+  test(`${api.name}: the usage may come a moment after the model's last word`, async (t) => {
+    const clock = stopClock(t);
+    const split = api.finishOf(whole);
+    const late = [whole.subarray(0, split), () => clock.tick(1_500), whole.subarray(split)];
+    await using upstream = await startUpstream(text(), { headers, body: late });
+    const provider = await api.provider(upstream, PATIENT);
+    const [{ events: quick }, { events }] = [await ask(open(provider)), await ask(open(provider))];
+    assert.deepEqual(events, quick);
+  });
+
   for (const [when, reply] of [
     ["before the head of the answer", { headless: true, end: "stall" }],
     ["between head and first byte", { headers, end: "stall" }],
@@ -153,10 +179,56 @@ for (const api of STREAMED_APIS) {
   });
 }
 
+/** Frames that are no messages of any API: legal, or known of servers and of what stands between. */
+const IDLE_FRAMES = [
+  "data:",
+  "data: \ndata:",
+  "data: null",
+  "data: ping",
+  ": busy\ndata: keep-alive",
+  "event: heartbeat\ndata: busy",
+  'event: heartbeat\ndata: "busy"',
+  'event: tool.progress\ndata: {"tool":"x","error":"slow"}',
+  "event: metrics\ndata: [1]",
+  "event: ping",
+  "id: 7",
+  "retry: 5",
+];
+
+for (const api of STREAMED_APIS.filter(({ contentType }) => contentType === "text/event-stream")) {
+  test(`${api.name}: frames that are no messages change nothing, and before the first one another try is possible`, async () => {
+    const whole = api.bytes(api.fixtures.calls).toString();
+    const idle = IDLE_FRAMES.map((frame) => `${frame}\n\n`).join("");
+    const mixed = whole.replaceAll("\n\n", `\n\n${idle}`);
+    const overloaded = eventStream({ error: { code: "server_is_overloaded", message: "busy" } });
+    await using upstream = await startUpstream({ body: [whole] }, { body: [idle, overloaded] }, { body: [mixed] });
+    const provider = await api.provider(upstream, PATIENT);
+    const [good, other] = [await ask(open(provider)), await ask(open(provider))];
+    assert.equal(other.error, undefined);
+    assert.deepEqual(other.events, good.events);
+    assert.equal(upstream.calls.length, 3);
+  });
+}
+
 test("200 with a JSON error is that error", async () => {
   const error = { error: { message: "slow down", code: "rate_limit_exceeded" } };
   assert.equal(failureOf(await askOnce(chatProvider, jsonReply(200, error))).code, "provider_rate_limited");
 });
+
+for (const headers of [{ "content-type": "application/json" }, { "content-type": "" }]) {
+  test(`a JSON body under ${JSON.stringify(headers)} is the error that it holds, and else no answer, however it is cut`, async () => {
+    const error = JSON.stringify({ error: { message: "slow down", code: "rate_limit_exceeded" } });
+    for (const [body, code] of [
+      [error, "provider_rate_limited"],
+      ['{"data": "event: x"}', "provider_error"],
+      ["data", "provider_error"],
+      ["", "provider_error"],
+    ] as const) {
+      const reply = { headers, body: [body.slice(0, 1), body.slice(1)].filter((piece) => piece !== "") };
+      assert.equal(failureOf(await askOnce(chatProvider, reply)).code, code, body);
+    }
+  });
+}
 
 test("a redirect is not followed: the key and the prompt stay where they were sent", async () => {
   await using other = await startUpstream(answer());

@@ -29,6 +29,8 @@ export interface GoodAnswer {
   /** Text that was said, and the rest. */
   start: Buffer;
   rest: Buffer;
+  /** Up to the model's last word; usage and marks of the end may follow. */
+  finished: Buffer;
   headers: Record<string, string>;
 }
 
@@ -82,7 +84,16 @@ const ROWS: Row[] = [
     "names another content type",
     (s, { start, rest }) => s.end(joined(head("200 OK", { "content-type": "text/plain" }), start, rest)),
     "provider_error",
+    { only: "frames" },
   ],
+  ...[{ "content-type": "application/json" }, { "content-type": "text/plain" }, {}].map(
+    (headers): Row => [
+      `sends its events under ${JSON.stringify(headers)}`,
+      (s, { start, rest }) => byteByByte(s, { ok: head("200 OK", headers), start, rest }),
+      "done",
+      { only: "events" },
+    ],
+  ),
   [
     "says that the answer is compressed",
     (s, { headers, start, rest }) =>
@@ -117,7 +128,8 @@ const ROWS: Row[] = [
     (s, { okInChunks, start }) => s.end(joined(okInChunks, chunk(start), "no number\r\n")),
     "provider_truncated",
   ],
-  ["resets the connection in the answer", resetLater, "provider_truncated"],
+  ["resets the connection in the answer", (s, { ok, start }) => resetLater(s, joined(ok, start)), "provider_truncated"],
+  ["resets the connection after its last word", (s, { ok, finished }) => resetLater(s, joined(ok, finished)), "done"],
   [
     "sends an event that is no JSON",
     (s, { ok, start }) => s.end(joined(ok, start, "data: {never\n\n")),
@@ -165,7 +177,7 @@ const OVERFLOW = '{"code":400,"message":"the request exceeds the available conte
 const INTERIM = "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </y>\r\n\r\n";
 
 /** What the API answers when all is well. */
-export function answerOf({ contentType, bytes, fixtures, startOf }: StreamedApi): GoodAnswer {
+export function answerOf({ contentType, bytes, fixtures, startOf, finishOf }: StreamedApi): GoodAnswer {
   const all = bytes(fixtures.text);
   const split = startOf(all);
   const headers = { "content-type": contentType };
@@ -175,6 +187,7 @@ export function answerOf({ contentType, bytes, fixtures, startOf }: StreamedApi)
     okInChunks: chunkedHead("200 OK", headers),
     start: all.subarray(0, split),
     rest: all.subarray(split),
+    finished: all.subarray(0, finishOf(all)),
   };
 }
 
@@ -191,14 +204,17 @@ async function trickle(socket: Socket, start: string, more: string): Promise<voi
   }
 }
 
-async function resetLater(socket: Socket, { ok, start }: GoodAnswer): Promise<void> {
-  socket.write(joined(ok, start));
+async function resetLater(socket: Socket, sent: Buffer): Promise<void> {
+  socket.write(sent);
   // A reset discards what was not read, and the reader is in this process.
   for (let turn = 0; turn < 3; turn++) await nextTurn();
   socket.resetAndDestroy();
 }
 
-async function byteByByte(socket: Socket, { ok, start, rest }: GoodAnswer): Promise<void> {
+async function byteByByte(
+  socket: Socket,
+  { ok, start, rest }: Pick<GoodAnswer, "ok" | "start" | "rest">,
+): Promise<void> {
   socket.setNoDelay(true);
   for (const byte of joined(ok, start, rest)) {
     socket.write(Buffer.of(byte));

@@ -44,6 +44,15 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
     }
   }
 
+  /** Only the mark of the end follows a stop reason. */
+  get isFinished(): boolean {
+    return this.#stopReason !== "";
+  }
+
+  knows(event: string, { type }: Json): boolean {
+    return OWN_EVENT.test(event) || OWN_EVENT.test(asString(type));
+  }
+
   end(said: ModelEvent[]): void {
     if (this.#stopReason === "") throw new UpstreamTruncation("its stream ended without a stop_reason");
     this.#answer.finish(finishOf(this.#stopReason), this.#usage.total(), this.#request, said);
@@ -90,6 +99,8 @@ export class AnthropicReader implements MessageReader<ModelEvent> {
     }
   }
 }
+
+const OWN_EVENT = /^(?:message|content_block)_/;
 
 function finishOf(reason: string): TurnFinish {
   switch (reason) {

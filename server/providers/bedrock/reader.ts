@@ -52,6 +52,11 @@ export class BedrockReader implements MessageReader<ModelEvent> {
     }
   }
 
+  /** Only the usage follows a stop reason. */
+  get isFinished(): boolean {
+    return this.#stopReason !== "";
+  }
+
   end(said: ModelEvent[]): void {
     if (this.#stopReason === "") throw new UpstreamTruncation("its stream ended without messageStop");
     refuseMalformed(this.#stopReason);

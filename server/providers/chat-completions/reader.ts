@@ -22,6 +22,8 @@ export class ChatReader implements MessageReader<ModelEvent> {
   #usage: Usage | undefined;
   /** Whether the answer so far ends in a tool call. */
   #endsInCall = false;
+  /** Some servers name a finish reason in each chunk: then it is no sign of the end. */
+  #finishesEarly = false;
 
   constructor(request: ModelRequest, tags: ThinkTagRule) {
     this.#request = request;
@@ -38,25 +40,36 @@ export class ChatReader implements MessageReader<ModelEvent> {
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
     if (!isRecord(choice)) return;
     refuse(choice.error);
+    if (this.#finish !== undefined && isRecord(choice.delta) && saysMore(choice.delta)) this.#finishesEarly = true;
     this.#finish = asString(choice.finish_reason) || this.#finish;
     if (isRecord(choice.delta)) this.#delta(choice.delta, said);
   }
 
+  get isFinished(): boolean {
+    return this.#finish !== undefined && !this.#finishesEarly;
+  }
+
+  /** The API has no names for its events, but a server may name its chunks all the same. */
+  knows(_event: string, { choices }: Json): boolean {
+    return Array.isArray(choices);
+  }
+
   /** Calls that were gathered are made also where the finish reason is "stop", as on several servers. */
-  end(said: ModelEvent[]): void {
-    if (this.#finish === undefined) throw new UpstreamTruncation("its stream ended without a finish_reason");
+  end(said: ModelEvent[], isDone: boolean): void {
+    // Several servers name no finish reason, and end with `[DONE]` all the same.
+    const reason = this.#finish ?? (isDone ? "stop" : "");
+    if (reason === "") throw withoutReason();
     this.#say(this.#tags.end(), said);
-    const finish = turnFinish(this.#finish);
-    const calls = this.#calls.finish({
-      finish,
-      endsInCall: this.#endsInCall,
-      history: this.#request.messages,
-    });
-    if (calls.length === 0 && MALFORMED_CALL.test(this.#finish)) throw new MalformedOutput("a tool call");
-    if (this.#finish === "error") refuse("the stream was ended by an error");
+    const finish = turnFinish(reason);
+    const { messages: history } = this.#request;
+    const isSure = this.#finish !== undefined;
+    const calls = this.#calls.finish({ finish, isSure, endsInCall: this.#endsInCall, history });
+    if (!isSure && calls.length === 0 && this.#content.length === 0) throw withoutReason();
+    if (calls.length === 0 && MALFORMED_CALL.test(reason)) throw new MalformedOutput("a tool call");
+    if (reason === "error") refuse("the stream was ended by an error");
     // DeepSeek's and vLLM's ways to say that the server gave up in the middle of the answer.
-    if (this.#finish === "insufficient_system_resource" || this.#finish === "abort") {
-      throw new UpstreamTruncation(`its finish_reason is ${this.#finish}`);
+    if (reason === "insufficient_system_resource" || reason === "abort") {
+      throw new UpstreamTruncation(`its finish_reason is ${reason}`);
     }
     const message = { ...this.#extra.toObject(), ...assistantMessage(this.#content.toString(), calls) };
     this.#request.keep(message);
@@ -100,6 +113,15 @@ export class ChatReader implements MessageReader<ModelEvent> {
 
 /** Google's ways to say that the model wrote a call that is none, or of a tool that it does not have; LiteLLM passes them on. */
 const MALFORMED_CALL = /^(?:function_call_filter|malformed_function_call|unexpected_tool_call)/i;
+
+function withoutReason(): UpstreamTruncation {
+  return new UpstreamTruncation("its stream ended without a finish_reason");
+}
+
+/** Whether a delta is of an answer that goes on. */
+function saysMore({ content, tool_calls: calls }: Json): boolean {
+  return asString(content) !== "" || (Array.isArray(calls) && calls.length > 0);
+}
 
 function refuse(error: unknown): void {
   if (error !== undefined && error !== null) throw new UpstreamFailure({ error });

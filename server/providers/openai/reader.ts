@@ -62,6 +62,10 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
     }
   }
 
+  knows(event: string, { type }: Json): boolean {
+    return event.startsWith("response.") || asString(type).startsWith("response.");
+  }
+
   end(): void {
     if (!this.isComplete) throw new UpstreamTruncation("its stream ended without response.completed");
   }

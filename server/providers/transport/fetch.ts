@@ -47,7 +47,10 @@ function noProxy(given: string): string {
   return given.trim() === "*" ? "*" : `${given},localhost,127.0.0.1,[::1]`;
 }
 
-/** Resolves with an answer that is a stream of this media type. @throws UpstreamRefusal for any other */
+/**
+ * Resolves with an answer that is a stream of this media type, or event stream under another type.
+ * @throws UpstreamRefusal for any other
+ */
 export async function requestStream(url: string, sent: StreamRequest, mediaType: string): Promise<StreamedAnswer> {
   const { statusCode, headers, body } = await request(url, {
     dispatcher: upstreams(),
@@ -61,10 +64,39 @@ export async function requestStream(url: string, sent: StreamRequest, mediaType:
   const head = headersOf(headers);
   const isSuccess = statusCode >= 200 && statusCode < 300;
   const [type = ""] = (head.get("content-type") ?? "").split(";", 1);
-  if (isSuccess && type.trim().toLowerCase() === mediaType && !isCompressed(head)) {
-    return { headers: head, stream: body };
+  const start: Buffer[] = [];
+  if (isSuccess && !isCompressed(head)) {
+    const isNamed = type.trim().toLowerCase() === mediaType;
+    if (isNamed || (mediaType === EVENT_STREAM && (await beginsAsEvents(body, start)))) {
+      return { headers: head, stream: body };
+    }
   }
-  throw new UpstreamRefusal(statusCode, head, await readStart(body, statusCode < 300));
+  throw new UpstreamRefusal(statusCode, head, await readStart(body, start, statusCode < 300));
+}
+
+const EVENT_STREAM = "text/event-stream";
+
+/** Longer than each line that may begin an event stream, after a byte order mark and some blank lines. */
+const BEGIN_BYTES = 64;
+
+/**
+ * Whether a body is an event stream although its type is another one or missing: its first bytes say it. They stay in it if it
+ * is one, and are put into `start` if not.
+ */
+async function beginsAsEvents(body: Readable, start: Buffer[]): Promise<boolean> {
+  for await (const packet of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    start.push(packet);
+    const bytes = Buffer.concat(start);
+    const text = bytes.toString("latin1", 0, BEGIN_BYTES).replace(/^(?:\xef\xbb\xbf)?[\r\n]*/, "");
+    if (/^(?:data|event|id|retry)?:/.test(text)) {
+      body.unshift(bytes);
+      return true;
+    }
+    const mayBe =
+      bytes.length < BEGIN_BYTES && ["data:", "event:", "id:", "retry:"].some((field) => field.startsWith(text));
+    if (!mayBe) return false;
+  }
+  return false;
 }
 
 function headersOf(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
@@ -80,9 +112,9 @@ const MAX_REFUSAL_BYTES = 64 * 1024;
 const MAX_REFUSAL_MS = 1_000;
 
 /** The status of a refusal says the most: a body that is cut, or does not end in time, is taken as far as it arrived. */
-async function readStart(body: Readable, needsAll: boolean): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+async function readStart(body: Readable, start: readonly Buffer[], needsAll: boolean): Promise<string> {
+  const chunks = [...start];
+  let bytes = Buffer.concat(chunks).length;
   let isLate = false;
   const timer = setTimeout(() => {
     isLate = true;
@@ -119,7 +151,7 @@ export async function nodeFetch(input: string | URL | Request, init: RequestInit
     body: init.body as string,
     signal: init.signal ?? new AbortController().signal,
   };
-  const answer = await requestStream(url, sent, "text/event-stream");
+  const answer = await requestStream(url, sent, EVENT_STREAM);
   return Object.assign(new Response(null, { headers: answer.headers }), { stream: answer.stream });
 }
 

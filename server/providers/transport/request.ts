@@ -23,6 +23,8 @@ import type { OnRequestId, ProviderSetup, RetryClock } from "../provider.ts";
 import type { StreamedAnswer } from "./fetch.ts";
 import { UpstreamResponse } from "./upstream-response.ts";
 
+type Json = Readonly<Record<string, unknown>>;
+
 export interface UpstreamRequest {
   setup: Pick<ProviderSetup, "label" | "limits" | "clock">;
   /** Sends the request once. An answer that is no stream must reject, best with an `UpstreamRefusal`. */
@@ -42,11 +44,15 @@ export type PacketDecoder = (packet: Buffer) => Iterable<SseMessage>;
 /** What an API's messages mean. One reader reads one answer. */
 export interface MessageReader<Event> {
   /** Adds what one message says to `said`. @throws UpstreamFailure for a message that reports one, UpstreamGarbage */
-  read(type: string, message: Record<string, unknown>, said: Event[]): void;
-  /** The answer is over. @throws UpstreamTruncation if it is not complete */
-  end(said: Event[]): void;
+  read(type: string, message: Json, said: Event[]): void;
+  /** The answer is over; `isDone`: `[DONE]` said so. @throws UpstreamTruncation if it is not complete */
+  end(said: Event[], isDone: boolean): void;
   /** Whether the model has said its last word, so that what follows is not waited for. `[DONE]` says it of any API. */
   readonly isComplete?: boolean;
+  /** Whether only counts and marks may follow, such as the usage: they are waited for a moment, and may be missing. */
+  readonly isFinished?: boolean;
+  /** Whether an event of this name can be the API's. What others put beside its events is passed over. Absent: all are. */
+  knows?(event: string, message: Json): boolean;
 }
 
 /** Yields what each packet of the answer says, and at last what its end says. Each try has a reader. @throws ApiError */
@@ -75,12 +81,13 @@ export async function* streamEvents<Event>(
         }
         const said = packets.read(packet);
         hasSaid ||= said.length > 0;
+        if (packets.isFinished) response.endSoon();
         if (said.length > 0) yield said;
         // Only now: the client gets what was said before a failure in the same packet.
         if (packets.failure !== undefined) throw packets.failure.error;
       }
       const last: Event[] = [];
-      reader.end(last);
+      reader.end(last, packets.isDone);
       response.close(true);
       if (last.length > 0) yield last;
       return;
@@ -105,6 +112,10 @@ class PacketReader<Event> {
   /** Whether a message was read that is no failure: from then on no other try can go unnoticed. */
   hasBegun = false;
   isComplete = false;
+  /** Whether `[DONE]` was read. */
+  isDone = false;
+  /** Whether the packet that was read last had a message after which only counts may follow. */
+  isFinished = false;
   failure: { readonly error: unknown } | undefined;
 
   constructor(request: UpstreamRequest, reader: MessageReader<Event>) {
@@ -115,14 +126,17 @@ class PacketReader<Event> {
   /** What a packet says, up to the message that is a failure. */
   read(packet: Buffer): Event[] {
     const said: Event[] = [];
+    this.isFinished = false;
     try {
       for (const { event, data } of this.#decode(packet)) {
-        if (data === "[DONE]") this.isComplete = true;
+        if (data === "[DONE]") this.isComplete = this.isDone = true;
         if (this.isComplete) break;
-        const message = parseMessage(event, data);
+        const message = parseMessage(event, data, this.#reader);
+        if (message === undefined) continue;
         this.hasBegun = true;
         this.#reader.read(event, message, said);
         this.isComplete = this.#reader.isComplete === true;
+        this.isFinished = this.#reader.isFinished === true;
       }
     } catch (error) {
       this.failure = { error };
@@ -143,19 +157,36 @@ function sseDecoder(): PacketDecoder {
   };
 }
 
-/** The JSON object that an event carries. Every API may send an error in the middle of a stream. */
-function parseMessage(event: string, data: string): Record<string, unknown> {
+/** Data without a word, and words that servers send only to keep the connection alive. */
+const HEARTBEAT = /^:?\s*(?:ping|pong|heartbeat|keep.?alive)?[\s.!]*$/i;
+
+type EventFilter = Pick<MessageReader<never>, "knows">;
+
+/**
+ * The JSON object that an event carries, or `undefined` for an event that says nothing: without data, a heartbeat, or one that
+ * a server in between has added. Every API may send an error in the middle of a stream.
+ */
+function parseMessage(event: string, data: string, reader: EventFilter): Json | undefined {
   let json: unknown;
   try {
     json = JSON.parse(data);
   } catch (cause) {
     if (event === "error") throw new UpstreamFailure(data);
+    if (HEARTBEAT.test(data) || !isOfApi(event, {}, reader)) return undefined;
     throw new UpstreamGarbage("an event is not JSON", { cause });
   }
-  if (reportsFailure(json, event)) throw new UpstreamFailure(json);
+  if (json === null && event !== "error") return undefined;
   const message = unwrapped(json);
-  if (!isRecord(message)) throw new UpstreamGarbage("an event is not a JSON object");
+  const isObject = isRecord(message);
+  if (!isOfApi(event, isObject ? message : {}, reader)) return undefined;
+  if (reportsFailure(json, event)) throw new UpstreamFailure(json);
+  if (!isObject) throw new UpstreamGarbage("an event is not a JSON object");
   return message;
+}
+
+/** Every event without a name is, and every `error`. */
+function isOfApi(event: string, message: Json, reader: EventFilter): boolean {
+  return event === "message" || event === "error" || (reader.knows?.(event, message) ?? true);
 }
 
 const REAL_CLOCK: RetryClock = {
@@ -231,8 +262,6 @@ function isTransient(cause: unknown): boolean {
   if (cause instanceof UpstreamRefusal) return RETRIED_STATUS.has(cause.status);
   return causeNames(cause).some((name) => NOT_SENT.has(name));
 }
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Lists that the author's elements are added to: replaced, the agent's tools would be gone. */
 const LISTS = new Set(["tools", "include"]);

@@ -12,6 +12,9 @@ const HIGH_WATER_BYTES = 64 * 1024;
 /** How long a stream may take to end after the answer's last event, so that its connection can be used again. */
 const LINGER_MS = 100;
 
+/** How long the usage and the end of the stream are waited for, once the model has finished: some servers leave it open. */
+const FINISHED_MS = 2_000;
+
 /**
  * One try of a request, and the bytes that answer it. Waiting has a limit: until the first byte, and then between two packets.
  * Comments that an upstream sends to keep the connection alive count, too. The time that a slow client takes does not.
@@ -32,6 +35,8 @@ export class UpstreamResponse {
   #failure: { readonly reason: unknown } | undefined;
   /** The stream is over, with its error if it broke off. */
   #end: { readonly error: unknown } | undefined;
+  /** The model has finished: whatever happens to the connection now, the answer is there. */
+  #isFinished = false;
   #isDraining = false;
   #isClosed = false;
   #wake: () => void = () => {};
@@ -64,7 +69,7 @@ export class UpstreamResponse {
     this.#isWaiting = false;
     if (this.#failure !== undefined) throw this.#failure.reason;
     if (this.#arrived.length > 0) return this.#takeArrived();
-    if (this.#end?.error) throw this.#end.error;
+    if (this.#end?.error && !this.#isFinished) throw this.#end.error;
     return undefined;
   }
 
@@ -77,6 +82,19 @@ export class UpstreamResponse {
   change(): Promise<void> {
     this.#watch();
     return new Promise(this.#onChange);
+  }
+
+  /** The model has finished. What may follow has a moment from now on, also where comments go on coming. */
+  endSoon(): void {
+    this.#isFinished = true;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      // The time that a slow client takes does not count.
+      if (!this.#isWaiting) return void this.#timer.refresh();
+      this.#stream?.destroy();
+      this.#end ??= { error: undefined };
+      this.#wake();
+    }, FINISHED_MS);
   }
 
   /** Must be called in the end. After the last event of a complete answer, its connection is kept for another request. */
@@ -133,6 +151,7 @@ export class UpstreamResponse {
   /** Limits the wait that begins now. The timer of a wait is only wound up again for the next one. */
   #watch(): void {
     this.#isWaiting = true;
+    if (this.#isFinished) return;
     if (this.#isIdleTimer) {
       this.#timer.refresh();
     } else if (this.#bytes > 0) {
