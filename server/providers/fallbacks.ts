@@ -4,6 +4,7 @@ import { ConfigError } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { createProvider } from "./conversation.ts";
 import type { Model, ModelEvent, Provider } from "./provider.ts";
+import { isRefusedContent } from "./transport/request.ts";
 
 /** A provider with the model string that it was made of. */
 export interface NamedProvider {
@@ -69,7 +70,8 @@ function oneOf(candidates: readonly NamedProvider[]): Model {
       } catch (error) {
         if (hasBegun || signal.aborted || !mayBeMended(error)) throw error;
         const seconds = Math.min(error.retryAfter ?? REST_SECONDS, LONGEST_REST_SECONDS);
-        restsUntil.set(candidate, performance.now() + seconds * 1000);
+        // What one message is refused for says nothing of the model that answers the others.
+        if (!isRefusedContent(error.cause)) restsUntil.set(candidate, performance.now() + seconds * 1000);
         failure ??= error;
         const next = order[index + 1];
         if (next === undefined) throw failure;

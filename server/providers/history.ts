@@ -95,6 +95,11 @@ export function callsOf(history: readonly HistoryMessage[]): HistoryToolCall[] {
   return history.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []));
 }
 
+/** Whether a refusal that has these words may have quoted them from the conversation, which is the visitor's. */
+export function mayBeQuoted(words: RegExp, history: readonly HistoryMessage[]): boolean {
+  return words.test(JSON.stringify(history));
+}
+
 /** The usage, if both counts are numbers. */
 export function usageOf(input: unknown, output: unknown): Usage | undefined {
   if (typeof input !== "number" || typeof output !== "number") return undefined;

@@ -15,7 +15,15 @@ import {
 } from "../support/chat-servers.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
 import { stopClock } from "../support/stopped-clock.ts";
-import { ask, askOnce, chatProvider, failureOf, open, said } from "../support/upstream-conversation.ts";
+import {
+  ask,
+  askOnce,
+  chatProvider,
+  failureOf,
+  open,
+  responsesProvider,
+  said,
+} from "../support/upstream-conversation.ts";
 import {
   eventStream,
   jsonReply,
@@ -461,6 +469,8 @@ const compatible = (upstream: UpstreamServer, settings = {}) =>
 const refusal = (message: string): UpstreamReply =>
   jsonReply(400, { error: { message, type: "invalid_request_error" } });
 
+type Body = Readonly<Record<string, unknown>>;
+
 /** The assistant messages of a request. */
 function assistants(upstream: UpstreamServer, request: number) {
   return upstream.calls[request]?.json.messages.filter((message: HistoryMessage) => message.role === "assistant");
@@ -638,3 +648,58 @@ test("a refusal that is not about the request's form teaches nothing, whatever w
   const sent = upstream.calls.map((_, at) => "reasoning_content" in assistants(upstream, at)[0]);
   assert.deepEqual(sent, [true, true, true]);
 });
+
+// What one visitor's words make a server say, or what only one message is refused for, changes nothing for another.
+
+const quoting = (words: string) => refusal(`This message cannot be taken: "${words}"`);
+
+for (const [what, words, provider, answer, fieldOf] of [
+  ["usage", "BAD stream_options", compatible, ok, ({ stream_options }: Body) => stream_options],
+  [
+    "the limit's name",
+    "Use max_completion_tokens!",
+    (upstream: UpstreamServer) => compatible(upstream, { maxOutputTokens: 300 }),
+    ok,
+    ({ max_tokens }: Body) => max_tokens,
+  ],
+  [
+    "Gemini's thoughts",
+    "My thinking is not clear",
+    ({ url }: UpstreamServer) => serve("gemini/gemini-3-flash", { GEMINI_API_KEY: "AIza-test", GEMINI_BASE_URL: url }),
+    ok,
+    ({ extra_body }: Body) => extra_body,
+  ],
+  [
+    "OpenAI's summaries",
+    "what is reasoning?",
+    (upstream: UpstreamServer) => responsesProvider(upstream, { model: "gpt-5.2" }),
+    () => stream("responses/text"),
+    ({ reasoning }: Body) => reasoning,
+  ],
+  [
+    "OpenAI's encrypted reasoning",
+    "is this encrypted?",
+    (upstream: UpstreamServer) => responsesProvider(upstream, { model: "gpt-5.2", settings: { store: false } }),
+    () => stream("responses/text"),
+    ({ include }: Body) => include,
+  ],
+] as const) {
+  test(`${what}: a refusal that may quote the visitor counts for this message, and nobody else's`, async () => {
+    await using upstream = await startUpstream(quoting(words), answer(), answer());
+    const model = await provider(upstream);
+    assert.equal((await ask(open(model, { message: words }))).error, undefined);
+    assert.equal((await ask(open(model))).error, undefined);
+    const sent = upstream.calls.map(({ json }) => fieldOf(json) !== undefined);
+    assert.deepEqual(sent, [true, false, true]);
+  });
+
+  test(`${what}: what was refused is left out for others only after the server took a message without it`, async () => {
+    const refused = refusal(words);
+    await using upstream = await startUpstream(refused, refusal("no"), refused, answer(), answer());
+    const model = await provider(upstream);
+    failureOf(await ask(open(model)));
+    for (let message = 0; message < 2; message++) assert.equal((await ask(open(model))).error, undefined);
+    const sent = upstream.calls.map(({ json }) => fieldOf(json) !== undefined);
+    assert.deepEqual(sent, [true, false, true, false, false]);
+  });
+}

@@ -128,6 +128,15 @@ test("a model that has failed is asked last for a while, and first again when th
   );
 });
 
+test("a model that only refused one message is asked first for the next one", async (t) => {
+  const error = { code: "unsupported_parameter", message: "no" };
+  const { upstreams, options } = await pair(t, [jsonReply(400, { error }), text("One")], [text("Two")]);
+  const server = await startServer(t, options);
+  assert.equal((await send.json(t, server, { message: "Hi" })).last.data, "Two");
+  assert.equal((await send.json(t, server, { message: "Hi" })).last.data, "One");
+  assert.equal(upstreams[1].calls.length, 1);
+});
+
 test("when all fail, the client is told how the first one did", async (t) => {
   const { options } = await pair(t, [refusal(429, { "retry-after": "30" })], [refusal(401)]);
   const { last } = await send.sse(t, await startServer(t, options), { message: "Hi" });

@@ -6,9 +6,9 @@ import type { UpstreamRefusal } from "../failures.ts";
 import type { Model, ModelRequest, Provider, ProviderSetup } from "../provider.ts";
 import { type ApiAddress, openAiClient } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
-import { type ChatDialect, PLAIN_DIALECT, type Quirks } from "./dialect.ts";
+import { type ChatDialect, PLAIN_DIALECT, type Quirks, type SettingQuirks } from "./dialect.ts";
 import { type SentMessage, sentMessages } from "./messages.ts";
-import { learnHistory, learnSetting, NO_QUIRKS } from "./quirks.ts";
+import { learnHistory, learnSetting, NO_QUIRKS, provenSettings } from "./quirks.ts";
 import { ChatReader } from "./reader.ts";
 
 /** A model of such a server, and how the server differs from others. */
@@ -25,7 +25,7 @@ function chatModel(options: ChatCompletionsOptions): Model {
   const { dialect = PLAIN_DIALECT } = options;
   const post = openAiClient(options);
   /** What was learned of the server. */
-  let shared: Partial<Quirks> = {};
+  let shared: Partial<SettingQuirks> = {};
   /** And in each conversation alone: its history is the client's, and must not shape another's requests. */
   const learned = new WeakMap<readonly HistoryMessage[], Partial<Quirks>>();
 
@@ -34,6 +34,7 @@ function chatModel(options: ChatCompletionsOptions): Model {
     // Other requests may learn at the same time: what this one was shaped by is its own.
     let quirks: Quirks = { ...NO_QUIRKS, ...shared, ...learned.get(messages) };
     let body = requestBody(options, request, dialect, quirks);
+    let settings: Partial<SettingQuirks> = {};
     const sent = {
       setup: options,
       explain: dialect.explain,
@@ -43,14 +44,19 @@ function chatModel(options: ChatCompletionsOptions): Model {
         const setting = learnSetting(refusal, quirks, body, dialect);
         const news = setting ?? learnHistory(refusal, quirks, body.messages);
         if (news === undefined) return false;
-        if (setting !== undefined) shared = { ...shared, ...setting };
-        else learned.set(messages, { ...learned.get(messages), ...news });
+        settings = { ...settings, ...setting };
+        learned.set(messages, { ...learned.get(messages), ...news });
         quirks = { ...quirks, ...news };
         body = requestBody(options, request, dialect, quirks);
         return true;
       },
     };
-    return streamEvents(sent, () => new ChatReader(request, dialect.thinkTags), signal);
+    const keep: ModelRequest["keep"] = (message) => {
+      // The server has taken the other form: what it was refused for is true, unless it only quoted the conversation.
+      shared = { ...shared, ...provenSettings(settings, messages) };
+      request.keep(message);
+    };
+    return streamEvents(sent, () => new ChatReader({ ...request, keep }, dialect.thinkTags), signal);
   };
 }
 

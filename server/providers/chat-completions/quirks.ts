@@ -1,7 +1,9 @@
 /** What a server does not take, learned from the sentences with which it refuses requests. */
 
+import type { HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord, records } from "../../protocol/json.ts";
 import { blamesParameter, type UpstreamRefusal } from "../failures.ts";
+import { mayBeQuoted } from "../history.ts";
 import type { ChatDialect, Quirks, SettingQuirks } from "./dialect.ts";
 import type { SentMessage } from "./messages.ts";
 
@@ -29,6 +31,27 @@ export function learnSetting(
   if (quirks.thoughts && thoughtsRefused?.test(text)) return { thoughts: false };
   if ("max_tokens" in body && /\bmax_completion_tokens\b/.test(text)) return { maxTokens: "max_completion_tokens" };
   return undefined;
+}
+
+/** Words of refusals that each of the settings is learned from. */
+const SETTING_WORDS: Record<keyof SettingQuirks, RegExp> = {
+  usage: /stream_options/i,
+  thoughts: /thinking|thought/i,
+  maxTokens: /max_completion_tokens/i,
+};
+
+/**
+ * What may be heeded for all conversations. A refusal may quote the conversation that was sent: where that has the words, they
+ * prove nothing of the server.
+ */
+export function provenSettings(
+  learned: Partial<SettingQuirks>,
+  history: readonly HistoryMessage[],
+): Partial<SettingQuirks> {
+  const proven = Object.entries(learned).filter(
+    ([name]) => !mayBeQuoted(SETTING_WORDS[name as keyof SettingQuirks], history),
+  );
+  return Object.fromEntries(proven);
 }
 
 /** What a refusal teaches of the conversation that was sent, beyond what the request already heeded; `undefined`: nothing. */

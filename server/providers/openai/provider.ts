@@ -6,6 +6,7 @@
 import { ConfigError } from "../../errors.ts";
 import { createProvider } from "../conversation.ts";
 import { blamesParameter, type UpstreamRefusal } from "../failures.ts";
+import { mayBeQuoted } from "../history.ts";
 import { type Model, type ModelRequest, type Provider, type ProviderSetup, requireSetting } from "../provider.ts";
 import { openAiClient, type PostStream } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
@@ -39,45 +40,55 @@ interface RequestShape {
 
 function responsesModel(setup: ProviderSetup, post: PostStream): Model {
   const store = setup.modelSettings.store !== false;
-  /** Until a refusal: other models do not take it, and neither do accounts that are not verified. */
-  let takesSummary = isReasoningModel(setup.model);
-  /** Until a refusal: models that do not reason have nothing to encrypt. */
-  let takesEncrypted = takesSummary && !store;
-
-  /** Leaves out what the refusal blames; `undefined`: nothing can be left out. */
-  function withoutRefused(shape: RequestShape, refusal: UpstreamRefusal): RequestShape | undefined {
-    const { code, text } = refusal.detail;
-    if (code === "invalid_encrypted_content") {
-      // Another account or model cannot decrypt the reasoning in the history. The conversation goes on without it.
-      const input = withoutReasoning(shape.input);
-      if (input !== undefined) return { ...shape, input };
-    }
-    if (shape.encrypted && /encrypted/i.test(text)) {
-      takesEncrypted = false;
-      return { ...shape, encrypted: false };
-    }
-    if (shape.summary && blamesParameter(refusal, "reasoning")) {
-      takesSummary = false;
-      return { ...shape, summary: false };
-    }
-    return undefined;
-  }
+  /**
+   * Until a refusal: other models take no wish for summaries, and neither do accounts that are not verified; models that do not
+   * reason have nothing to encrypt.
+   */
+  let takes = { summary: isReasoningModel(setup.model), encrypted: isReasoningModel(setup.model) && !store };
 
   return (request, signal) => {
     // Other conversations may learn at the same time: the shape is this request's own.
-    let shape: RequestShape = { input: toInput(request.messages), summary: takesSummary, encrypted: takesEncrypted };
+    let shape: RequestShape = { input: toInput(request.messages), ...takes };
+    let proven: Partial<typeof takes> = {};
     const sent = {
       setup,
       onRequestId: request.onRequestId,
       send: (own: AbortSignal) => post("/responses", responsesBody(setup, request, shape), own),
       adapt: (refusal: UpstreamRefusal) => {
-        const next = withoutRefused(shape, refusal);
-        if (next !== undefined) shape = next;
-        return next !== undefined;
+        const change = withoutRefused(shape, refusal);
+        if (change === undefined) return false;
+        shape = { ...shape, ...change };
+        const { input: _own, ...refused } = change;
+        if (!mayBeQuote(refusal, request)) proven = { ...proven, ...refused };
+        return true;
       },
     };
-    return streamEvents(sent, () => new ResponsesReader(request), signal);
+    const keep: ModelRequest["keep"] = (message, kept) => {
+      // The API has taken the other form.
+      takes = { ...takes, ...proven };
+      request.keep(message, kept);
+    };
+    return streamEvents(sent, () => new ResponsesReader({ ...request, keep }), signal);
   };
+}
+
+/** Leaves out what the refusal blames; `undefined`: nothing can be left out. */
+function withoutRefused(shape: RequestShape, refusal: UpstreamRefusal): Partial<RequestShape> | undefined {
+  const { code, text } = refusal.detail;
+  if (code === "invalid_encrypted_content") {
+    // Another account or model cannot decrypt the reasoning in the history. The conversation goes on without it.
+    const input = withoutReasoning(shape.input);
+    if (input !== undefined) return { input };
+  }
+  if (shape.encrypted && /encrypted/i.test(text)) return { encrypted: false };
+  if (shape.summary && blamesParameter(refusal, "reasoning")) return { summary: false };
+  return undefined;
+}
+
+/** Whether the words of a refusal may be the visitor's. What the API has kept of the conversation is not known here. */
+function mayBeQuote({ detail: { param } }: UpstreamRefusal, { messages, previousId }: ModelRequest): boolean {
+  if (/^(?:include|reasoning)\b/.test(param)) return false;
+  return previousId !== undefined || mayBeQuoted(/encrypted|reasoning/i, messages);
 }
 
 function responsesBody(

@@ -250,8 +250,8 @@ class Tries {
   }
 }
 
-/** Whether another form of the request may be taken. */
-function isRefusedContent(cause: unknown): cause is UpstreamRefusal {
+/** Whether the content of the request was refused: another form of it may be taken. */
+export function isRefusedContent(cause: unknown): cause is UpstreamRefusal {
   return cause instanceof UpstreamRefusal && (cause.status === 400 || cause.status === 422) && !isModelFault(cause);
 }
 
