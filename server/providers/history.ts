@@ -90,6 +90,12 @@ export function argumentsOf(call: HistoryToolCall): Record<string, unknown> {
   return isRecord(value) ? value : { unparsed_arguments: written };
 }
 
+/** The same as a text. Servers parse the arguments of earlier calls: broken ones would make each later request fail. */
+export function sentArguments(call: HistoryToolCall): string {
+  const { arguments: written } = call.function;
+  return isRecord(tryParse(written)) ? written : JSON.stringify(argumentsOf(call));
+}
+
 /** Every tool call of a history, in its order. */
 export function callsOf(history: readonly HistoryMessage[]): HistoryToolCall[] {
   return history.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []));

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { HistoryMessage, HistoryToolCall } from "../protocol/chat.ts";
+import type { HistoryToolCall } from "../protocol/chat.ts";
 import { asString, isRecord, tryParse } from "../protocol/json.ts";
+import { callArguments } from "./call-arguments.ts";
 import { ExtraFields } from "./extra-fields.ts";
 import { UpstreamGarbage } from "./failures.ts";
 import { callsOf } from "./history.ts";
-import type { TurnFinish } from "./provider.ts";
+import type { ModelRequest, TurnFinish } from "./provider.ts";
 
 type Piece = Readonly<Record<string, unknown>>;
 
@@ -15,8 +16,8 @@ export interface AnswerEnd {
   readonly isSure?: boolean;
   /** Whether a call is the last thing in it. */
   readonly endsInCall: boolean;
-  /** The conversation so far: no id of its calls is given again. */
-  readonly history: readonly HistoryMessage[];
+  /** The conversation so far, none of whose ids is given again, and the tools that may be called. */
+  readonly request: Pick<ModelRequest, "messages" | "setup">;
 }
 
 interface PartialCall {
@@ -52,34 +53,23 @@ export class ToolCallAssembler {
    * The calls that were made, in the order in which they began: none in an answer that was withheld, and not the one
    * that was cut, by the token limit or because the stream ended there. @throws UpstreamGarbage for one without a name
    */
-  finish({ finish, isSure = true, endsInCall, history }: AnswerEnd): HistoryToolCall[] {
+  finish({ finish, isSure = true, endsInCall, request: { messages, setup } }: AnswerEnd): HistoryToolCall[] {
     if (finish === "content_filter") return [];
-    const used = new Set(callsOf(history).map(({ id }) => id));
-    return this.#wholeCalls(!isSure || (finish === "length" && endsInCall), endsInCall).map((call) => {
+    const used = new Set(callsOf(messages).map(({ id }) => id));
+    const isCut = !isSure || (finish === "length" && endsInCall);
+    const last = endsInCall ? this.#calls.at(-1) : undefined;
+    return this.#calls.flatMap((call) => {
+      const written = callArguments(call.arguments, call.name, setup.tools);
+      // One that was cut before its arguments began would look like one that has none.
+      const isWhole = call.arguments.trim() === "" ? call !== last : tryParse(written) !== undefined;
+      if (isCut && !isWhole) return [];
       if (call.name === "") throw new UpstreamGarbage("a tool call has no name");
       // A server that counts from zero in each turn would give the same id to two calls of a conversation.
       const id = call.id === "" || used.has(call.id) ? mintId(used) : call.id;
       used.add(id);
-      const written = call.arguments.trim() === "" ? "{}" : call.arguments;
-      return {
-        ...call.extra.toObject(),
-        id,
-        type: "function",
-        function: { ...call.functionExtra.toObject(), name: call.name, arguments: written },
-      };
+      const called = { ...call.functionExtra.toObject(), name: call.name, arguments: written };
+      return [{ ...call.extra.toObject(), id, type: "function" as const, function: called }];
     });
-  }
-
-  /**
-   * `isCut`: the answer may have been cut while one of them was written. What is not whole then was never made; one that was
-   * cut before its arguments began would look like one that has none.
-   */
-  #wholeCalls(isCut: boolean, endsInCall: boolean): PartialCall[] {
-    if (!isCut) return this.#calls;
-    const last = endsInCall ? this.#calls.at(-1) : undefined;
-    return this.#calls.filter((call) =>
-      call.arguments.trim() === "" ? call !== last : tryParse(call.arguments) !== undefined,
-    );
   }
 
   #find(piece: Piece): PartialCall {

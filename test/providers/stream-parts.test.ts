@@ -13,7 +13,11 @@ type Piece = Record<string, unknown>;
 function assemble(...pieces: Piece[]) {
   const assembler = new ToolCallAssembler();
   for (const piece of pieces) assembler.add(piece);
-  return assembler.finish({ finish: "stop", endsInCall: true, history: [] });
+  return assembler.finish({
+    finish: "stop",
+    endsInCall: true,
+    request: { messages: [], setup: { instructions: "", tools: [] } },
+  });
 }
 
 const fn = (name?: string, args?: unknown) => ({

@@ -10,8 +10,8 @@ import type {
   ToolMessage,
   UserMessage,
 } from "../../protocol/chat.ts";
-import { isRecord, records, tryParse } from "../../protocol/json.ts";
-import { fileOf, partsOf, resultText } from "../history.ts";
+import { records } from "../../protocol/json.ts";
+import { fileOf, partsOf, resultText, sentArguments } from "../history.ts";
 import type { ChatDialect, Quirks } from "./dialect.ts";
 
 export interface SendRules {
@@ -135,12 +135,12 @@ function sentAssistant(
 function sentCalls(calls: readonly HistoryToolCall[], rules: SendRules): SentMessage["tool_calls"] {
   const { takesBack, unsignedCall } = rules.dialect;
   const goesBack = (name: string) => (takesBack?.has(name) ?? true) && !rules.quirks.refused.has(name);
-  const sent = calls.map(({ id, type, function: { name, arguments: written, ...inner }, ...extra }) => ({
-    ...only(extra, goesBack),
-    id: sentId(id, rules.quirks),
-    type,
-    function: { ...only(inner, goesBack), name, arguments: readableArguments(written) },
-  }));
+  const sent = calls.map((call) => {
+    const { id, type, function: called, ...extra } = call;
+    const { name, arguments: _written, ...inner } = called;
+    const fn = { ...only(inner, goesBack), name, arguments: sentArguments(call) };
+    return { ...only(extra, goesBack), id: sentId(id, rules.quirks), type, function: fn };
+  });
   const isSigned = calls.some((call) => Object.keys(unsignedCall ?? {}).some((name) => call[name] !== undefined));
   // The first of parallel calls carries the signature for all of them.
   return isSigned ? sent : sent.map((call, index) => (index === 0 ? { ...unsignedCall, ...call } : call));
@@ -148,11 +148,6 @@ function sentCalls(calls: readonly HistoryToolCall[], rules: SendRules): SentMes
 
 function only(fields: Readonly<Record<string, unknown>>, goesBack: (name: string) => boolean): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => goesBack(name)));
-}
-
-/** Servers parse the arguments of earlier calls: broken ones would make each later request fail. */
-function readableArguments(written: string): string {
-  return isRecord(tryParse(written)) ? written : JSON.stringify({ unparsed_arguments: written });
 }
 
 /** An id of nine letters and digits that depends on the whole of the given one. */

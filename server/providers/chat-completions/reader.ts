@@ -61,9 +61,8 @@ export class ChatReader implements MessageReader<ModelEvent> {
     if (reason === "") throw withoutReason();
     this.#say(this.#tags.end(), said);
     const finish = turnFinish(reason);
-    const { messages: history } = this.#request;
     const isSure = this.#finish !== undefined;
-    const calls = this.#calls.finish({ finish, isSure, endsInCall: this.#endsInCall, history });
+    const calls = this.#calls.finish({ finish, isSure, endsInCall: this.#endsInCall, request: this.#request });
     if (!isSure && calls.length === 0 && this.#content.length === 0) throw withoutReason();
     if (calls.length === 0 && MALFORMED_CALL.test(reason)) throw new MalformedOutput("a tool call");
     if (reason === "error") refuse("the stream was ended by an error");

@@ -80,16 +80,11 @@ export class ClaudeAnswer {
   }
 
   /** Says the calls and the end, and hands the message to the history. @throws UpstreamGarbage for a call without a name */
-  finish(
-    finish: TurnFinish,
-    usage: Usage | undefined,
-    { messages: history, keep }: ModelRequest,
-    said: ModelEvent[],
-  ): void {
+  finish(finish: TurnFinish, usage: Usage | undefined, request: ModelRequest, said: ModelEvent[]): void {
     const endsInCall = this.#blocks.at(-1)?.kind === "tool_use";
-    const calls = this.#calls.finish({ finish, endsInCall, history });
+    const calls = this.#calls.finish({ finish, endsInCall, request });
     const message = { ...assistantMessage(this.#text.toString(), calls), ...this.#thinkingFields(calls.length) };
-    keep(message);
+    request.keep(message);
     said.push(...endOfTurn(message, finish, usage));
   }
 

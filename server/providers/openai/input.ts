@@ -14,7 +14,7 @@ import type {
   UserMessage,
 } from "../../protocol/chat.ts";
 import { asString, isRecord, records } from "../../protocol/json.ts";
-import { partsOf, resultText } from "../history.ts";
+import { partsOf, resultText, sentArguments } from "../history.ts";
 
 export type InputItem = OpenAI.Responses.ResponseInputItem;
 type InputContent = OpenAI.Responses.ResponseInputContent;
@@ -129,10 +129,11 @@ function textItem(content: string, phase?: unknown): InputItem[] {
   return [message];
 }
 
-function functionCall({ id, function: { name, arguments: args } }: HistoryToolCall): InputItem {
+function functionCall(call: HistoryToolCall): InputItem {
+  const { id, function: called } = call;
   // A call of another provider's model may have a name that this API refuses.
-  const safe = name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed";
-  return { type: "function_call", call_id: callId(id), name: safe, arguments: args };
+  const name = called.name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed";
+  return { type: "function_call", call_id: callId(id), name, arguments: sentArguments(call) };
 }
 
 /** The API takes ids of up to 64 characters; other providers give longer ones. */

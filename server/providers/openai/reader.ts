@@ -2,6 +2,7 @@
 
 import type { AssistantMessage, HistoryToolCall } from "../../protocol/chat.ts";
 import { asString, isRecord, records } from "../../protocol/json.ts";
+import { callArguments } from "../call-arguments.ts";
 import { UpstreamFailure, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage, endEvent, usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
@@ -13,7 +14,7 @@ import { keptItem, type OutputPart, outputField } from "./input.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 export class ResponsesReader implements MessageReader<ModelEvent> {
-  readonly #keep: ModelRequest["keep"];
+  readonly #request: ModelRequest;
   /** By call id: the final snapshot repeats the calls, and may hold one that had no event of its own. */
   readonly #calls = new Map<string, HistoryToolCall>();
   readonly #cutCalls = new Set<string>();
@@ -27,8 +28,8 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
   #hasItems = false;
   isComplete = false;
 
-  constructor({ keep }: ModelRequest) {
-    this.#keep = keep;
+  constructor(request: ModelRequest) {
+    this.#request = request;
   }
 
   read(event: string, json: Json, said: ModelEvent[]): void {
@@ -109,7 +110,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
       return;
     }
     if (this.#calls.has(id)) return;
-    const called = { name, arguments: asString(item.arguments).trim() === "" ? "{}" : asString(item.arguments) };
+    const called = { name, arguments: callArguments(asString(item.arguments), name, this.#request.setup.tools) };
     this.#calls.set(id, { id, type: "function", function: called });
     this.#parts.push({ type: "function_call", call_id: id });
     said.push({ type: "call", call: { id, ...called } });
@@ -138,7 +139,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
       ...assistantMessage(this.#said.toString(), calls),
       ...outputField(this.#parts),
     };
-    this.#keep(message, { id: asString(response.id), cutCalls: [...this.#cutCalls] });
+    this.#request.keep(message, { id: asString(response.id), cutCalls: [...this.#cutCalls] });
     const { input_tokens, output_tokens } = isRecord(response.usage) ? response.usage : {};
     said.push(endEvent(finishOf(response), usageOf(input_tokens, output_tokens)));
   }
