@@ -166,7 +166,7 @@ class ModelTurn {
   readonly #maxOutputChars: number;
   /** Calls of tools that the provider runs itself and that have no result yet, and when each began. */
   readonly #hosted = new Map<string, { call: ToolCall; startedAt: number }>();
-  readonly #text = new StringBuilder();
+  #text = new StringBuilder();
 
   constructor(observer: ModelRequestObserver, maxOutputChars: number) {
     this.#observer = observer;
@@ -189,6 +189,10 @@ class ModelTurn {
           break;
         case "thinking":
           events.push({ type: "thinking", data: event.delta });
+          break;
+        case "text_was_thinking":
+          events.push({ type: "thinking", data: this.text });
+          this.#text = new StringBuilder();
           break;
         case "call":
           this.calls.push(event.call);

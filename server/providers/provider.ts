@@ -19,6 +19,8 @@ import type {
 export type ModelEvent =
   | { type: "text"; delta: string }
   | { type: "thinking"; delta: string }
+  /** All text of this turn so far was thinking, as only its end has shown. */
+  | { type: "text_was_thinking" }
   /** A whole tool call. The run starts it only after `end`. */
   | { type: "call"; call: ToolCall }
   /** The provider runs a tool of its own: only to be shown. */

@@ -7,6 +7,8 @@ export interface ThinkTagRule {
    * an answer may be about such tags.
    */
   readonly anywhere: boolean;
+  /** Whether the opening tag may stand in the prompt, so that an answer has only the closing one behind its thoughts. */
+  readonly mayLackOpening: boolean;
 }
 
 /**
@@ -16,12 +18,15 @@ export interface ThinkTagRule {
 export const MODEL_TAGS: ThinkTagRule = {
   names: ["think", "thought", "thinking"],
   anywhere: false,
+  mayLackOpening: true,
 };
 
 /** The thinking and the text of a piece of an answer. Within one piece thinking comes before text. */
 export interface ThinkTagPiece {
   thinking: string;
   text: string;
+  /** All text of the pieces before was thinking, too. */
+  wasThinking?: true;
 }
 
 /** Takes reasoning in tags out of an answer that arrives in any pieces. */
@@ -34,10 +39,24 @@ export class ThinkTags {
   /** The tag that ends the thinking. */
   #closing = "";
   #sawFlagged = false;
+  /** Whether a closing tag would end thoughts whose opening tag nobody has seen. */
+  #mayLackOpening: boolean;
+  readonly #anyTag: RegExp;
+  readonly #textSoFar: () => string;
 
-  constructor({ names, anywhere }: ThinkTagRule) {
+  /** `textSoFar`: the text of all pieces before. */
+  constructor({ names, anywhere, mayLackOpening }: ThinkTagRule, textSoFar: () => string) {
     this.#opening = names.map((name) => `<${name}>`);
     this.#anywhere = anywhere;
+    this.#mayLackOpening = mayLackOpening;
+    this.#anyTag = new RegExp(`<(/?)(?:${names.join("|")})>`);
+    this.#textSoFar = textSoFar;
+  }
+
+  /** The server says by itself what is thinking: tags in the text are what the answer is about. */
+  sawThinking(): void {
+    this.#sawFlagged = true;
+    this.#mayLackOpening = false;
   }
 
   /** Takes the next piece; `flagged`: the server says that all of it is thinking. */
@@ -45,7 +64,7 @@ export class ThinkTags {
     const said: ThinkTagPiece = { thinking: "", text: "" };
     let rest = this.#held + piece;
     this.#held = "";
-    this.#sawFlagged ||= flagged;
+    if (flagged) this.sawThinking();
     while (rest !== "") rest = this.#take(rest, flagged, said);
     return said;
   }
@@ -67,6 +86,7 @@ export class ThinkTags {
     }
     const isStart = this.#mode === "start";
     if (!isStart && !flagged && !this.#anywhere) {
+      if (this.#mayLackOpening && rest.includes("<")) return this.#takeUpToClosing(rest, said);
       said.text += rest;
       return "";
     }
@@ -74,6 +94,7 @@ export class ThinkTags {
     const opened = this.#opening.find((tag) => begin.startsWith(tag));
     if (opened !== undefined) {
       this.#mode = "thinking";
+      this.#mayLackOpening = false;
       this.#closing = closingOf(opened);
       return begin.slice(opened.length);
     }
@@ -98,11 +119,12 @@ export class ThinkTags {
   }
 
   #takeStart(rest: string, begin: string): string {
-    // Where the server flags thoughts, the tag that ends them may still stand at the start of the answer.
-    const closing = this.#sawFlagged ? this.#opening.map(closingOf) : [];
+    // Where the server flags thoughts, or there were none, the tag that ends them may still stand at the start of the answer.
+    const closing = this.#sawFlagged || this.#mayLackOpening ? this.#opening.map(closingOf) : [];
     const closed = closing.find((tag) => begin.startsWith(tag));
     if (closed !== undefined) {
       this.#mode = "closed";
+      this.#mayLackOpening = false;
       return begin.slice(closed.length);
     }
     if ([...this.#opening, ...closing].some((tag) => tag.startsWith(begin))) {
@@ -111,6 +133,23 @@ export class ThinkTags {
     }
     this.#mode = "answer";
     return rest;
+  }
+
+  /** The first tag decides: a closing one that is no part of code ends thoughts; any other is what the answer is about. */
+  #takeUpToClosing(rest: string, said: ThinkTagPiece): string {
+    const tag = this.#anyTag.exec(rest);
+    if (tag === null) {
+      said.text += this.#holdBack(rest, [...this.#opening, ...this.#opening.map(closingOf)]);
+      return "";
+    }
+    this.#mayLackOpening = false;
+    const before = said.text + rest.slice(0, tag.index);
+    if (tag[1] === "" || endsInCode(this.#textSoFar() + before)) return rest;
+    said.thinking += before;
+    said.text = "";
+    said.wasThinking = true;
+    this.#mode = "closed";
+    return rest.slice(tag.index + tag[0].length);
   }
 
   #takeUpToTag(rest: string, said: ThinkTagPiece): string {
@@ -135,4 +174,17 @@ export class ThinkTags {
 
 function closingOf(tag: string): string {
   return `</${tag.slice(1)}`;
+}
+
+/** Whether what follows this Markdown is inside a block or a span of code. */
+function endsInCode(text: string): boolean {
+  let fence = "";
+  let line = "";
+  for (line of text.split("\n")) {
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1] ?? "";
+    if (fence === "") fence = mark;
+    else if (mark.startsWith(fence)) fence = "";
+  }
+  // The last line without its whole spans.
+  return fence !== "" || line.replace(/(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)/g, "").includes("`");
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { createParser } from "eventsource-parser";
 import fc from "fast-check";
 import { SseDecoder, type SseMessage } from "../../server/protocol/sse.ts";
-import { MODEL_TAGS, type ThinkTagRule, ThinkTags } from "../../server/providers/think-tags.ts";
+import { MODEL_TAGS, type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../../server/providers/think-tags.ts";
 import { ToolCallAssembler } from "../../server/providers/tool-call-assembler.ts";
 import { fixture } from "../support/upstream-server.ts";
 
@@ -138,11 +138,16 @@ test("an id that a second call has again, under another index, is that call's to
 
 /** What the splitter makes of pieces; a piece after "!" is flagged as thinking. */
 function split(pieces: readonly string[], rule: ThinkTagRule = MODEL_TAGS) {
-  const tags = new ThinkTags(rule);
-  const all = pieces.map((piece) => (piece.startsWith("!") ? tags.push(piece.slice(1), true) : tags.push(piece)));
-  all.push(tags.end());
-  const join = (name: "thinking" | "text") => all.map((said) => said[name]).join("");
-  return [join("thinking"), join("text")];
+  let [thinking, text] = ["", ""];
+  const tags = new ThinkTags(rule, () => text);
+  const say = (said: ThinkTagPiece) => {
+    if (said.wasThinking) [thinking, text] = [thinking + text, ""];
+    thinking += said.thinking;
+    text += said.text;
+  };
+  for (const piece of pieces) say(piece.startsWith("!") ? tags.push(piece.slice(1), true) : tags.push(piece));
+  say(tags.end());
+  return [thinking, text];
 }
 
 test("tags at the start are taken out wherever the chunks are cut", () => {
@@ -157,7 +162,7 @@ test("tags at the start are taken out wherever the chunks are cut", () => {
 
 test("an answer without tags is not touched, and its first letters are not held back", () => {
   assert.deepEqual(split(["  Hi", " there "]), ["", "  Hi there "]);
-  assert.deepEqual(new ThinkTags(MODEL_TAGS).push("H"), { thinking: "", text: "H" });
+  assert.deepEqual(new ThinkTags(MODEL_TAGS, () => "").push("H"), { thinking: "", text: "H" });
   assert.deepEqual(split(["<", "table> is HTML"]), ["", "<table> is HTML"]);
   assert.deepEqual(split(["<thi"]), ["", "<thi"]);
 });
@@ -184,12 +189,32 @@ test("a flag is thinking without tags, with them, and after an answer has begun"
   assert.deepEqual(split(["a ", "!<thought>b", "</thought>c"]), ["b", "a c"]);
 });
 
-test("a closing tag at the start of an answer that had no thinking is text", () => {
-  assert.deepEqual(split(["</think>ok"]), ["", "</think>ok"]);
-});
+const QUIET = { ...MODEL_TAGS, mayLackOpening: false };
+
+for (const [what, answer, thinking, text] of [
+  ["ends thoughts", "I plan.\n</think>\n\nThe answer.", "I plan.\n", "The answer."],
+  ["at the start ends none", "\n</think>\n\nok", "", "ok"],
+  ["of another name ends thoughts, too", "Hm, 1 < 2.</thinking>Yes.", "Hm, 1 < 2.", "Yes."],
+  ["ends thoughts once", "a</think>b</think>c", "a", "b</think>c"],
+  ["after code ends thoughts", "`x` and\n```\ny\n```\nz</think>ok", "`x` and\n```\ny\n```\nz", "ok"],
+  ["inside a block of code is text", "So:\n```html\n</think>\n```\nDone.", "", "So:\n```html\n</think>\n```\nDone."],
+  ["inside a span of code is text", "Write ``</think>`` so.", "", "Write ``</think>`` so."],
+  ["after an opening one in the text is text", "A <think> and a </think>.", "", "A <think> and a </think>."],
+  ["that is none is text", "a </thin b </thoughts> c", "", "a </thin b </thoughts> c"],
+] as const) {
+  test(`a lone closing tag ${what}, wherever the chunks are cut`, () => {
+    for (let first = 0; first <= answer.length; first++) {
+      const pieces = [answer.slice(0, first), answer.slice(first)];
+      assert.deepEqual(split(pieces), [thinking, text], `cut at ${first}`);
+    }
+    assert.deepEqual(split([...answer]), [thinking, text]);
+    assert.deepEqual(split([answer], QUIET), ["", answer]);
+    assert.deepEqual(split(["!Hm. ", "A ", answer]), ["Hm. ", `A ${answer}`]);
+  });
+}
 
 test("tags that count anywhere are found anywhere, wherever the chunks are cut", () => {
-  const rule = { names: ["x_thought"], anywhere: true };
+  const rule = { names: ["x_thought"], anywhere: true, mayLackOpening: false };
   const answer = "<x_thought>a</x_thought>b <x <x_thought>c</x_thought>d";
   for (let at = 0; at <= answer.length; at++) {
     assert.deepEqual(split([answer.slice(0, at), answer.slice(at)], rule), ["ac", "b <x d"]);

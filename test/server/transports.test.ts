@@ -3,10 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DoneEvent, StreamEvent } from "../../server/protocol/events.ts";
+import { bedrock, frames } from "../support/bedrock.ts";
 import { onEveryTransport, timeless } from "../support/chat-transports.ts";
 import { call, end, say, type Turn, think } from "../support/scripted-provider.ts";
 import type { ServerOptions } from "../support/start-server.ts";
 import { echo, lookup } from "../support/test-tools.ts";
+import { chatProvider } from "../support/upstream-conversation.ts";
+import { eventStream, startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
 interface Case {
   name: string;
@@ -208,4 +211,38 @@ function toolHistory(
     { role: "tool", tool_call_id: id, content: output },
     assistant(answer),
   );
+}
+
+const PIECES = ["I plan.", " So:</th", "ink>\n\nThe ", "answer."];
+const chunks = PIECES.map((content) => ({ choices: [{ delta: { content } }] }));
+const contentDeltas = PIECES.map((text) => ({ contentBlockDelta: { contentBlockIndex: 0, delta: { text } } }));
+
+for (const [name, provider, reply] of [
+  [
+    "Chat Completions",
+    chatProvider,
+    { body: [...chunks, { choices: [{ delta: {}, finish_reason: "stop" }] }].map((chunk) => eventStream(chunk)) },
+  ],
+  [
+    "Bedrock",
+    (upstream: UpstreamServer) => bedrock(upstream, { model: "qwen.qwen3-32b-v1:0" }),
+    frames(...contentDeltas, { messageStop: { stopReason: "end_turn" } }, { metadata: {} }),
+  ],
+] as const) {
+  test(`${name}: thoughts that only a closing tag ends are no part of answer and state; streams get them again as thinking`, async (t) => {
+    const setup = async () => {
+      const upstream = await startUpstream(reply);
+      t.after(() => upstream.close());
+      return { provider: await provider(upstream) };
+    };
+    const { sse } = await onEveryTransport(t, setup, { message: "Hi" });
+    assert.deepEqual(sse.events, [
+      { type: "token", data: "I plan." },
+      { type: "token", data: " So:" },
+      { type: "thinking", data: "I plan. So:" },
+      { type: "token", data: "The " },
+      { type: "token", data: "answer." },
+      done("The answer.", history(user("Hi"), assistant("The answer."))),
+    ]);
+  });
 }

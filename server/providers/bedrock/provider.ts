@@ -65,7 +65,7 @@ function converseModel(setup: ProviderSetup, same: SameFields, sign: SignRequest
       },
       adapt: (refusal: UpstreamRefusal) => forgotten.adapt(refusal, thinkingMessages(request.messages), shape),
     };
-    return streamEvents(sent, () => new BedrockReader(request), signal);
+    return streamEvents(sent, () => new BedrockReader(request, setup.model), signal);
   };
 }
 

@@ -6,8 +6,9 @@ import { ClaudeAnswer } from "../claude/answer.ts";
 import { MalformedOutput, UpstreamTruncation } from "../failures.ts";
 import { usageOf } from "../history.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
-import { MODEL_TAGS, type ThinkTagPiece, ThinkTags } from "../think-tags.ts";
+import { MODEL_TAGS, type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
 import type { MessageReader } from "../transport/request.ts";
+import { makerOf } from "./models.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -21,12 +22,16 @@ export class BedrockReader implements MessageReader<ModelEvent> {
    * out: https://docs.aws.amazon.com/nova/latest/userguide/tool-use-invocation.html
    */
   readonly #tags = new Map<unknown, ThinkTags>();
+  readonly #rule: ThinkTagRule;
   #stopReason = "";
   #usage: Usage | undefined;
   isComplete = false;
 
-  constructor(request: ModelRequest) {
+  constructor(request: ModelRequest, model: string) {
     this.#request = request;
+    // These two always open what they close.
+    const mayLackOpening = !["claude", "nova"].includes(makerOf(model));
+    this.#rule = { ...MODEL_TAGS, mayLackOpening };
   }
 
   read(event: string, json: Json, said: ModelEvent[]): void {
@@ -71,7 +76,7 @@ export class BedrockReader implements MessageReader<ModelEvent> {
 
   #delta(index: unknown, { text, toolUse, reasoningContent }: Json, said: ModelEvent[]): void {
     if (typeof text === "string") {
-      const tags = this.#tags.get(index) ?? new ThinkTags(MODEL_TAGS);
+      const tags = this.#tags.get(index) ?? new ThinkTags(this.#rule, () => this.#answer.text);
       this.#tags.set(index, tags);
       this.#say(index, tags.push(text), said);
     } else if (isRecord(toolUse)) {
@@ -92,7 +97,8 @@ export class BedrockReader implements MessageReader<ModelEvent> {
     if (tags !== undefined) this.#say(index, tags.end(), said);
   }
 
-  #say(index: unknown, { thinking, text }: ThinkTagPiece, said: ModelEvent[]): void {
+  #say(index: unknown, { thinking, text, wasThinking }: ThinkTagPiece, said: ModelEvent[]): void {
+    if (wasThinking) this.#answer.withdrawText(said);
     this.#answer.showThinking(index, thinking, said);
     this.#answer.addText(text, said);
   }

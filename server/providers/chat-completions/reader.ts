@@ -17,7 +17,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
   readonly #calls = new ToolCallAssembler();
   readonly #extra = new ExtraFields();
   readonly #tags: ThinkTags;
-  readonly #content = new StringBuilder();
+  #content = new StringBuilder();
   #finish: string | undefined;
   #usage: Usage | undefined;
   /** Whether the answer so far ends in a tool call. */
@@ -27,7 +27,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
 
   constructor(request: ModelRequest, tags: ThinkTagRule) {
     this.#request = request;
-    this.#tags = new ThinkTags(tags);
+    this.#tags = new ThinkTags(tags, () => this.#content.toString());
   }
 
   read(_type: string, chunk: Json, said: ModelEvent[]): void {
@@ -76,7 +76,11 @@ export class ChatReader implements MessageReader<ModelEvent> {
   }
 
   #delta(delta: Json, said: ModelEvent[]): void {
-    this.#say({ thinking: thinkingOf(delta), text: "" }, said);
+    const thinking = thinkingOf(delta);
+    if (thinking !== "") {
+      this.#tags.sawThinking();
+      this.#say({ thinking, text: "" }, said);
+    }
     this.#contentOf(delta, said);
     for (const piece of records(delta.tool_calls)) {
       this.#calls.add(piece);
@@ -101,7 +105,11 @@ export class ChatReader implements MessageReader<ModelEvent> {
     }
   }
 
-  #say({ thinking, text }: ThinkTagPiece, said: ModelEvent[]): void {
+  #say({ thinking, text, wasThinking }: ThinkTagPiece, said: ModelEvent[]): void {
+    if (wasThinking && this.#content.length > 0) {
+      this.#content = new StringBuilder();
+      said.push({ type: "text_was_thinking" });
+    }
     if (thinking !== "") said.push({ type: "thinking", delta: thinking });
     if (text === "") return;
     this.#content.append(text);

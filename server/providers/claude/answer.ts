@@ -29,9 +29,9 @@ interface Thinking {
 /** The blocks of an answer may come interleaved; `index` says to which one a piece belongs. */
 export class ClaudeAnswer {
   readonly #calls = new ToolCallAssembler();
-  readonly #blocks: Block[] = [];
+  #blocks: Block[] = [];
   readonly #thinking = new Map<unknown, Thinking>();
-  readonly #text = new StringBuilder();
+  #text = new StringBuilder();
   /** The index of the block that thought last. */
   #thinker: unknown;
 
@@ -45,6 +45,18 @@ export class ClaudeAnswer {
     if (last?.kind === "text") last.end = this.#text.length;
     else this.#blocks.push({ kind: "text", start, end: this.#text.length });
     said.push({ type: "text", delta: gap + delta });
+  }
+
+  get text(): string {
+    return this.#text.toString();
+  }
+
+  /** All text so far was thinking, which does not go back. */
+  withdrawText(said: ModelEvent[]): void {
+    if (this.#text.length === 0) return;
+    this.#text = new StringBuilder();
+    this.#blocks = this.#blocks.filter(({ kind }) => kind !== "text");
+    said.push({ type: "text_was_thinking" });
   }
 
   /** The thinking block at this index; it begins with the first call. */

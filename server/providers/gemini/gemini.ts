@@ -17,7 +17,7 @@ export function createGemini(setup: ProviderSetup): Provider {
     ...setup,
     baseURL: settings.geminiUrl || "https://generativelanguage.googleapis.com/v1beta/openai/",
     apiKey: requireSetting(setup, "geminiKey", "a key from Google AI Studio"),
-    dialect: geminiDialect({ label, model, thinkTags: MODEL_TAGS }),
+    dialect: geminiDialect({ label, model, thinkTags: { ...MODEL_TAGS, mayLackOpening: false } }),
   });
 }
 

@@ -26,7 +26,7 @@ export async function createVertex(setup: ProviderSetup): Promise<Provider> {
     dialect: geminiDialect({
       label,
       model,
-      thinkTags: { names: [THOUGHT_TAG], anywhere: true },
+      thinkTags: { names: [THOUGHT_TAG], anywhere: true, mayLackOpening: false },
       thoughtTag: THOUGHT_TAG,
       explain: (cause) => credentialFailure(label, cause),
     }),
