@@ -119,7 +119,7 @@ const call = (id: string, name = "get_weather", written = "{}") => ({
 });
 const CALLED: AssistantMessage = { role: "assistant", content: null, tool_calls: [call("a")] };
 
-test("reasoning of earlier messages is not sent: another model's signature would be refused", async () => {
+test("reasoning of earlier messages goes to Claude alone: other models would refuse another's signature", async () => {
   const extra = {
     thinking_blocks: [
       { type: "thinking", thinking: "Hm", signature: "of Gemini" },
@@ -128,16 +128,25 @@ test("reasoning of earlier messages is not sent: another model's signature would
     reasoning_content: "Hm",
     anthropic_layout: ["thinking", "tool_use"],
   };
-  const { messages } = await sent(
-    after(
-      { role: "user", content: "Weather?" },
-      { ...CALLED, ...extra, tool_calls: [{ ...call("a"), extra_content: { google: {} } }] },
-      { role: "tool", tool_call_id: "a", content: "mild" },
-      { role: "assistant", content: "Mild.", ...extra },
-    ),
+  const history = after(
+    { role: "user", content: "Weather?" },
+    { ...CALLED, ...extra, tool_calls: [{ ...call("a"), extra_content: { google: {} } }] },
+    { role: "tool", tool_call_id: "a", content: "mild" },
+    { role: "assistant", content: "Mild.", ...extra },
   );
-  assert.deepEqual(messages[1].content, [{ toolUse: { toolUseId: "a", name: "get_weather", input: {} } }]);
-  assert.deepEqual(messages[3].content, [{ text: "Mild." }]);
+  const thoughts = [
+    { reasoningContent: { reasoningText: { text: "Hm", signature: "of Gemini" } } },
+    { reasoningContent: { redactedContent: "AAAA" } },
+  ];
+  for (const [model, reasoning] of [
+    ["us.amazon.nova-2-lite-v1:0", []],
+    ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", thoughts],
+  ] as const) {
+    const { messages } = await sent(history, model);
+    const toolUse = { toolUseId: "a", name: "get_weather", input: {} };
+    assert.deepEqual(messages[1].content, [...reasoning, { toolUse }]);
+    assert.deepEqual(messages[3].content, [...reasoning, { text: "Mild." }]);
+  }
 });
 
 test("ids, names and arguments of other providers' calls become ones that the API takes", async () => {

@@ -252,33 +252,32 @@ const OPEN_WORK: HistoryMessage[] = [
   { role: "tool", tool_call_id: "a", content: "mild" },
 ];
 const STATE = { conversation_history: OPEN_WORK };
-const FOREIGN = refuse(
-  400,
-  "ValidationException",
-  "The model returned the following errors: messages.1.content.0: Invalid `signature` in `thinking` block",
-);
+const foreign = (problem: string) =>
+  refuse(400, "ValidationException", `The model returned the following errors: messages.1.content.0: ${problem}`);
 const MISSING = refuse(
   400,
   "ValidationException",
   "The model returned the following errors: messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.",
 );
 
-test("reasoning that the model refuses to take back is left out, and thinking too where it is then missed", async () => {
-  await using upstream = await startUpstream(FOREIGN, MISSING, stream("text"));
-  const provider = await bedrock(upstream, { settings: { reasoningEffort: "low" } });
-  const conversation = open(provider, { state: STATE, tools: [WEATHER] });
-  assert.equal(said(await ask(conversation)), "Hello 👋");
-  const thought = upstream.calls.map(({ json }, request) => [
-    kinds(upstream, request)[1]?.[0],
-    json.additionalModelRequestFields?.thinking?.type,
-  ]);
-  assert.deepEqual(thought, [
-    ["reasoningContent", "enabled"],
-    ["toolUse", "enabled"],
-    ["toolUse", undefined],
-  ]);
-  assert.deepEqual(historyOf(conversation.state())[1], OPEN_WORK[1]);
-});
+for (const problem of ["Invalid `signature` in `thinking` block", "Invalid `data` in `redacted_thinking` block"]) {
+  test(`reasoning that the model refuses to take back (${problem}) is left out, and thinking too where it is then missed`, async () => {
+    await using upstream = await startUpstream(foreign(problem), MISSING, stream("text"));
+    const provider = await bedrock(upstream, { settings: { reasoningEffort: "low" } });
+    const conversation = open(provider, { state: STATE, tools: [WEATHER] });
+    assert.equal(said(await ask(conversation)), "Hello 👋");
+    const thought = upstream.calls.map(({ json }, request) => [
+      kinds(upstream, request)[1]?.[0],
+      json.additionalModelRequestFields?.thinking?.type,
+    ]);
+    assert.deepEqual(thought, [
+      ["reasoningContent", "enabled"],
+      ["toolUse", "enabled"],
+      ["toolUse", undefined],
+    ]);
+    assert.deepEqual(historyOf(conversation.state())[1], OPEN_WORK[1]);
+  });
+}
 
 // The frames of Bedrock's stream: cut, broken, or no frames at all.
 

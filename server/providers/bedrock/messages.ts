@@ -35,7 +35,7 @@ export function converseMessages(
   const ids = new ToolUseIds(ID_FORMS[maker]);
   const nameDocument = documentNames();
   const dropped = documentsToDrop(history);
-  const thinking = new Set<HistoryMessage>(thinkingMessages(history).filter((message) => !isForgotten(message)));
+  const thinking = new Set<HistoryMessage>(thinkingMessages(history, maker).filter((message) => !isForgotten(message)));
   const knowsStatus = maker === "claude" || maker === "nova";
 
   function userBlocks(message: UserMessage): ContentBlock[] {
@@ -92,11 +92,12 @@ function reasoning(block: ThinkingBlock): ContentBlock {
 }
 
 /**
- * The messages whose reasoning the model wants back: it belongs to the tool calls that it led to. That of earlier messages has
- * done its work, and may be of another model, whose signatures this one would refuse.
+ * The messages whose reasoning goes back. Claude gets all of it, so that each request begins as the one before it and is read
+ * from the cache. To other models it belongs to the tool calls that it led to: that of earlier messages has done its work, and
+ * may be of another model, whose signatures this one would refuse.
  */
-export function thinkingMessages(history: readonly HistoryMessage[]): AssistantMessage[] {
-  const start = workStart(history);
+export function thinkingMessages(history: readonly HistoryMessage[], maker: Maker): AssistantMessage[] {
+  const start = maker === "claude" ? -1 : workStart(history);
   return history.filter(
     (message, index): message is AssistantMessage =>
       index > start && message.role === "assistant" && message.thinking_blocks !== undefined,

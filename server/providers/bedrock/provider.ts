@@ -15,7 +15,7 @@ import { type BedrockPackage, createBedrockClient, type SignRequest } from "./cl
 import { EventStreamParser } from "./event-stream.ts";
 import { explainFailure, namedRefusal } from "./failures.ts";
 import { converseMessages, thinkingMessages } from "./messages.ts";
-import { type BedrockEffort, bedrockEffort } from "./models.ts";
+import { type BedrockEffort, bedrockEffort, makerOf } from "./models.ts";
 import { BedrockReader } from "./reader.ts";
 
 /** The row `bedrock/NAME`. @throws ConfigError */
@@ -63,7 +63,8 @@ function converseModel(setup: ProviderSetup, same: SameFields, sign: SignRequest
         const parser = new EventStreamParser();
         return (packet: Buffer) => parser.push(packet);
       },
-      adapt: (refusal: UpstreamRefusal) => forgotten.adapt(refusal, thinkingMessages(request.messages), shape),
+      adapt: (refusal: UpstreamRefusal) =>
+        forgotten.adapt(refusal, thinkingMessages(request.messages, makerOf(setup.model)), shape),
     };
     return streamEvents(sent, () => new BedrockReader(request, setup.model), signal);
   };

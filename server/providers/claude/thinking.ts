@@ -102,7 +102,7 @@ export class ForgottenThinking {
 
 /** Whether a refusal blames a thinking block that went back: changed, moved, foreign, or out of its order. */
 function refusesThinking(sentence: string): boolean {
-  return /signature|cannot be modified|bound to/i.test(sentence) && /thinking/i.test(sentence);
+  return /signature|invalid .?data|cannot be modified|bound to/i.test(sentence) && /thinking/i.test(sentence);
 }
 
 /** Whether a refusal blames an earlier answer that lacks the thinking it must begin with. */
