@@ -1,6 +1,6 @@
 /** The conversation's state on its way to and from a client, which is not trusted. */
 
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { ConversationState, StateKind } from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { isRecord } from "../protocol/json.ts";
@@ -54,7 +54,7 @@ function readHistory(value: unknown, signature: unknown, binding: StateBinding):
   if (binding.secrets.length > 0) {
     const given = typeof signature === "string" ? signature : "";
     // The value as it was sent: a field that was added to it makes it another one.
-    if (!isSigned(canonicalJson(value), given, binding)) throw altered("/state");
+    if (!isSigned(value, given, binding)) throw altered("/state");
   }
   return { conversation_history: history };
 }
@@ -64,29 +64,67 @@ export function sealState(state: ConversationState, binding: StateBinding): Conv
   const [secret] = binding.secrets;
   const { previous_response_id: id, conversation_history: history } = state;
   if (secret === undefined) return state;
-  if (id !== undefined) return { previous_response_id: `${id}.${sign(id, secret, binding)}` };
+  if (id !== undefined) return { previous_response_id: `${id}.${sign(digestOf(id), secret, binding)}` };
   if (history === undefined) return state;
-  return { conversation_history: history, signature: sign(canonicalJson(history), secret, binding) };
+  return { conversation_history: history, signature: sign(digestOf(history), secret, binding) };
 }
 
-function isSigned(text: string, signature: string, binding: StateBinding): boolean {
+function isSigned(value: unknown, signature: string, binding: StateBinding): boolean {
+  const digest = digestOf(value);
   const given = Buffer.from(signature);
   return binding.secrets.some((secret) => {
-    const right = Buffer.from(sign(text, secret, binding));
+    const right = Buffer.from(sign(digest, secret, binding));
     return right.length === given.length && timingSafeEqual(right, given);
   });
 }
 
-function sign(text: string, secret: string, { agent, provider }: StateBinding): string {
-  const bound = JSON.stringify(["parley-state-1", agent, provider, text]);
+/** The array begins with the purpose: no other use of the secret signs the same text. */
+function sign(digest: string, secret: string, { agent, provider }: StateBinding): string {
+  const bound = JSON.stringify(["parley-state-1", agent, provider, digest]);
   return createHmac("sha256", secret).update(bound).digest("base64url");
 }
 
-/** Clients may store a state in something that sorts keys, so the order of keys is not signed. */
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, item: unknown) =>
-    isRecord(item) ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1))) : item,
-  );
+/** Texts are hashed together up to this length: each update has a price of its own. */
+const JOINED_CHARS = 16 * 1024;
+
+/**
+ * Hashes a JSON value part by part, because writing 8 MB of JSON would stop every stream. Each value begins with its type
+ * and length, so different values never give the same input. Clients may store a state in something that sorts keys, so
+ * the order of keys makes no difference.
+ */
+function digestOf(value: unknown): string {
+  const hash = createHash("sha256");
+  let joined = "";
+  const add = (text: string) => {
+    if (joined.length + text.length > JOINED_CHARS) {
+      hash.update(joined).update(text);
+      joined = "";
+    } else joined += text;
+  };
+  const addText = (text: string) => {
+    // UTF-8 has no form for half a pair of surrogates, which JSON writes as an escape.
+    const isWhole = text.isWellFormed();
+    const written = isWhole ? text : JSON.stringify(text);
+    add(`${isWhole ? "t" : "j"}${written.length}:`);
+    add(written);
+  };
+  const addValue = (item: unknown): void => {
+    if (typeof item === "string") addText(item);
+    else if (Array.isArray(item)) {
+      add(`a${item.length}:`);
+      item.forEach(addValue);
+    } else if (isRecord(item)) {
+      // JSON leaves a field without a value out.
+      const keys = Object.keys(item).filter((key) => item[key] !== undefined);
+      add(`o${keys.length}:`);
+      for (const key of keys.sort()) {
+        addText(key);
+        addValue(item[key]);
+      }
+    } else add(`v${String(item ?? null)}:`);
+  };
+  addValue(value);
+  return hash.update(joined).digest("base64url");
 }
 
 function altered(param: string): ApiError {

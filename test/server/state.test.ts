@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { StateKind } from "../../server/protocol/chat.ts";
+import { readState, sealState } from "../../server/agent/state.ts";
+import type { HistoryMessage, StateKind } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { post, send } from "../support/chat-transports.ts";
 import { newRun } from "../support/run-lines.ts";
@@ -292,6 +293,65 @@ test("a signed history survives a store that sorts its keys", async (t) => {
   const sorted = JSON.stringify(state).replace(/\{"role":("\w+"),("content":"\w+")\}/g, '{$2,"role":$1}');
   assert.notEqual(sorted, JSON.stringify(state));
   assert.equal(await judge(t, "conversation_history", OLD, JSON.parse(sorted)), undefined);
+});
+
+const BINDING = { kind: "conversation_history", agent: "acme", provider: "test", secrets: ["a secret"] } as const;
+const LIMITS = { maxHistoryItems: 100, maxHistoryBytes: 1_000_000 };
+
+/** Everything that a signed history may hold. */
+const SIGNED_HISTORY = [
+  { role: "user", content: [{ type: "text", text: "Grüße 🙂" }, ...image(PIXEL).content] },
+  { ...calling("a"), thinking_blocks: [{ thinking: "Hm", index: 0, weight: -1.5e-7, ok: true, none: null, list: [] }] },
+  { ...result("a"), is_error: true },
+  // Longer than what is hashed in one go, and half a pair of surrogates.
+  { role: "assistant", content: "x".repeat(20_000), reasoning_content: "\ud83d", extra: ["ab", "c", {}] },
+] as unknown as HistoryMessage[];
+
+/** Each value with another one in its place, or without one of its fields or items. */
+function* changesOf(value: unknown): Generator<unknown> {
+  if (typeof value === "string") yield* [`${value}x`, value.slice(1), `${value.slice(0, -1)}\ud83e`];
+  else if (typeof value === "number") yield* [value + 1, String(value)];
+  else if (typeof value === "boolean") yield* [!value, String(value)];
+  else if (value === null) yield* ["null", false];
+  else if (Array.isArray(value)) {
+    yield [...value, null];
+    for (const [index, item] of value.entries()) {
+      yield value.toSpliced(index, 1);
+      for (const changed of changesOf(item)) yield value.with(index, changed);
+    }
+  } else if (typeof value === "object") {
+    yield { ...value, more: "" };
+    for (const [key, { [key]: item, ...rest }] of Object.keys(value).map((each) => [each, Object(value)] as const)) {
+      yield rest;
+      yield { ...rest, [`${key}x`]: item };
+      for (const changed of changesOf(item)) yield { ...value, [key]: changed };
+    }
+  }
+}
+
+function withKeysReversed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withKeysReversed);
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).map(([key, item]) => [key, withKeysReversed(item)]);
+  return Object.fromEntries(fields.toReversed());
+}
+
+test("a signature holds whatever the order of keys, and for no other value of any field", () => {
+  const binding = { ...BINDING, limits: LIMITS };
+  const sealed = sealState({ conversation_history: SIGNED_HISTORY }, binding);
+  const read = (history: unknown) => readState({ ...sealed, conversation_history: history }, binding);
+  const sent = JSON.parse(JSON.stringify(SIGNED_HISTORY));
+  for (const history of [sent, withKeysReversed(sent)]) assert.ok(read(history).conversation_history);
+  const changes = [...changesOf(sent), sent.with(3, { ...sent[3], extra: ["a", "bc", {}] })];
+  assert.ok(changes.length > 100);
+  for (const changed of changes) {
+    const what = JSON.stringify(changed).slice(0, 500);
+    assert.throws(
+      () => read(changed),
+      (error) => error instanceof ApiError && error.code === "invalid_state",
+      what,
+    );
+  }
 });
 
 test("the id of a response is resp_….SIGNATURE, and the provider sees it without", async (t) => {
