@@ -126,7 +126,7 @@ const rates = {
 };
 
 const atOnce = {
-  maxRuns: live("PARLEY_MAX_RUNS", integer(), 256).means("Answers that run at once."),
+  maxRuns: live("PARLEY_MAX_RUNS", integer(), 256).means("Answers that run at once in one process."),
   maxRunsPerKey: live("PARLEY_MAX_RUNS_PER_KEY", integer(), 128).means("Answers that run at once for one key."),
   maxRunsPerAddress: live("PARLEY_MAX_RUNS_PER_ADDRESS", integer(), 32).means(
     "Answers that run at once for one address.",
@@ -135,12 +135,12 @@ const atOnce = {
     "Answers that run at once for one address with a widget key, instead of `PARLEY_MAX_RUNS_PER_ADDRESS`.",
   ),
   maxQueuedRuns: live("PARLEY_MAX_QUEUED_RUNS", integer(), 64).means(
-    "Messages that may wait when `PARLEY_MAX_RUNS` answers are running; 0: none.",
+    "Messages that may wait in one process when `PARLEY_MAX_RUNS` answers are running there; 0: none.",
   ),
   queueSeconds: live("PARLEY_QUEUE_SECONDS", seconds(0), 5).means(
     "How long a message waits before it is refused; 0: not at all.",
   ),
-  maxSockets: live("PARLEY_MAX_SOCKETS", integer(), 5000).means("Sockets that are open at once."),
+  maxSockets: live("PARLEY_MAX_SOCKETS", integer(), 5000).means("Sockets that are open at once in one process."),
   maxSocketsPerAddress: live("PARLEY_MAX_SOCKETS_PER_ADDRESS", integer(), 100).means("Sockets from one address."),
   maxConnections: fixed("PARLEY_MAX_CONNECTIONS", integer(1), 10_000).means(
     "TCP connections, idle ones included. Further ones are closed at once.",

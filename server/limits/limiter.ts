@@ -30,10 +30,13 @@ export interface Limiter {
   take(rates: readonly Rate[]): Promise<number>;
   /** What `take` would give, without taking. */
   peek(rate: Rate): Promise<number>;
-  /**
-   * Occupies a slot until it is released, which may be done more than once. Without `waiting`, only if one is free now.
-   * `undefined`: none is free, or none became free in time. Rejects with the reason of an aborted signal.
-   */
+  /** Occupies a slot until it is released, which may be done more than once. `undefined`: none is free. */
+  acquire(pool: SlotPool): Promise<Release | undefined>;
+}
+
+/** The limiter of one process, at which callers can wait. */
+export interface MemoryLimiter extends Limiter {
+  /** With `waiting`, `undefined`: none became free in time. Rejects with the reason of an aborted signal. */
   acquire(pool: SlotPool, waiting?: Waiting): Promise<Release | undefined>;
 }
 
@@ -146,7 +149,7 @@ class MemorySlots {
   }
 }
 
-export function createMemoryLimiter(): Limiter {
+export function createMemoryLimiter(): MemoryLimiter {
   const rates = new MemoryRates();
   const pools = new Map<string, MemorySlots>();
 

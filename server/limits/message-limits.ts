@@ -1,4 +1,4 @@
-/** What one key and one address may do, and what all of them together. Every figure is a setting that may change. */
+/** What one key and one address may do, and what this process carries. Every figure is a setting that may change. */
 
 import type { Caller } from "../auth/access.ts";
 import { addressGroup } from "../auth/client-address.ts";
@@ -15,7 +15,7 @@ import {
   type Waiting,
 } from "./limiter.ts";
 
-/** What refused a message, a socket or a key: the limit of one key or address, or (`all_`) that of all together. */
+/** What refused a message, a socket or a key: the limit of one key or address, or (`all_`) that of the process. */
 export type LimitName = "messages" | "runs" | "sockets" | "wrong_keys" | "all_runs" | "all_sockets";
 
 export type { Release };
@@ -31,10 +31,13 @@ const MAX_WAITING_UPLOADS = 64;
 /** One address may have a quarter of the slots of large messages: a client that sends slowly must not keep others out. */
 const UPLOAD_SHARE = 4;
 
-/** `onRefused` is called with the limit that refused something. */
-export function createMessageLimits(limiter: Limiter, settings: Settings, onRefused: (limit: LimitName) => void) {
-  /** What is received takes memory of this process alone. */
-  const uploads = createMemoryLimiter();
+/**
+ * `shared` counts what one key or address may use, at all processes together. `onRefused` is called with the limit that
+ * refused something.
+ */
+export function createMessageLimits(shared: Limiter, settings: Settings, onRefused: (limit: LimitName) => void) {
+  /** What this process carries is its own: a further process carries as much again. */
+  const own = createMemoryLimiter();
 
   /** Wrong keys from loopback addresses are counted together: they may come through a proxy that the settings do not name. */
   function wrongKeys(address: string): Rate {
@@ -49,12 +52,12 @@ export function createMessageLimits(limiter: Limiter, settings: Settings, onRefu
   return {
     /** Called before a key is compared. @throws ApiError `rate_limited` after too many wrong keys from this address */
     async admitKey(address: string): Promise<void> {
-      const wait = await limiter.peek(wrongKeys(address));
+      const wait = await shared.peek(wrongKeys(address));
       if (wait > 0) refuse("wrong_keys", "Too many wrong keys came from this address.", wait);
     },
 
     async countWrongKey(address: string): Promise<void> {
-      await limiter.take([wrongKeys(address)]);
+      await shared.take([wrongKeys(address)]);
     },
 
     /** Called before a message is read. @throws ApiError `rate_limited` */
@@ -62,7 +65,7 @@ export function createMessageLimits(limiter: Limiter, settings: Settings, onRefu
       const { ratePerKey, ratePerAddress, widgetRatePerAddress } = settings;
       const isWidget = caller.keyKind === "widget";
       const shares = sharesOf(caller, ratePerKey, isWidget ? widgetRatePerAddress : ratePerAddress);
-      const wait = await limiter.take(shares.map(({ name, max }) => ({ name: `messages ${name}`, perMinute: max })));
+      const wait = await shared.take(shares.map(({ name, max }) => ({ name: `messages ${name}`, perMinute: max })));
       if (wait > 0) refuse("messages", "Too many messages were sent. Please wait a little.", wait);
     },
 
@@ -74,26 +77,31 @@ export function createMessageLimits(limiter: Limiter, settings: Settings, onRefu
       const { maxRuns, maxRunsPerKey, maxRunsPerAddress, widgetMaxRunsPerAddress } = settings;
       const isWidget = caller.keyKind === "widget";
       const shares = sharesOf(caller, maxRunsPerKey, isWidget ? widgetMaxRunsPerAddress : maxRunsPerAddress);
-      const own = shares.map(({ name, max }): WantedSlot => {
-        return { pool: { name: `runs ${name}`, max }, limit: "runs", refusal: tooManyRuns };
+      const ofCaller = shares.map(({ name, max }): WantedSlot => {
+        const pool = { name: `runs ${name}`, max };
+        return { acquire: () => shared.acquire(pool), limit: "runs", refusal: tooManyRuns };
       });
       const waiting = { maxWaiting: settings.maxQueuedRuns, maxMs: settings.queueSeconds * 1000, signal };
-      const pool = { name: "runs", max: maxRuns };
-      const all: WantedSlot = { pool, waiting, limit: "all_runs", refusal: () => overloaded(waiting) };
-      return acquireAll(limiter, [...own, all], onRefused);
+      const all: WantedSlot = {
+        acquire: () => own.acquire({ name: "runs", max: maxRuns }, waiting),
+        limit: "all_runs",
+        refusal: () => overloaded(waiting),
+      };
+      return acquireAll([...ofCaller, all], onRefused);
     },
 
     /** @throws ApiError `rate_limited` or `overloaded` */
     admitSocket({ address }: Caller): Promise<Release> {
       const all: WantedSlot = {
-        pool: { name: "sockets", max: settings.maxSockets },
+        acquire: () => own.acquire({ name: "sockets", max: settings.maxSockets }),
         limit: "all_sockets",
         refusal: () => tryAgain("overloaded", "The server has too many connections. Please try again."),
       };
-      const own = shareOf(address, settings.maxSocketsPerAddress).map(({ name, max }): WantedSlot => {
-        return { pool: { name: `sockets ${name}`, max }, limit: "sockets", refusal: tooManySockets };
+      const ofCaller = shareOf(address, settings.maxSocketsPerAddress).map(({ name, max }): WantedSlot => {
+        const pool = { name: `sockets ${name}`, max };
+        return { acquire: () => shared.acquire(pool), limit: "sockets", refusal: tooManySockets };
       });
-      return acquireAll(limiter, [all, ...own], onRefused);
+      return acquireAll([all, ...ofCaller], onRefused);
     },
 
     /** Waits until a large message may be read. @throws ApiError `overloaded` */
@@ -103,9 +111,10 @@ export function createMessageLimits(limiter: Limiter, settings: Settings, onRefu
       const waiting = { maxWaiting: MAX_WAITING_UPLOADS, maxMs: settings.bodySeconds * 1000, signal };
       const pools = [...shareOf(address, Math.ceil(max / UPLOAD_SHARE)), { name: "all", max }];
       const wanted = pools.map(({ name, max: most }): WantedSlot => {
-        return { pool: { name: `uploads ${name}`, max: most }, waiting, refusal: () => overloaded(waiting) };
+        const pool = { name: `uploads ${name}`, max: most };
+        return { acquire: () => own.acquire(pool, waiting), refusal: () => overloaded(waiting) };
       });
-      return acquireAll(uploads, wanted, onRefused);
+      return acquireAll(wanted, onRefused);
     },
 
     /** The rate of the messages of one socket. */
@@ -114,26 +123,21 @@ export function createMessageLimits(limiter: Limiter, settings: Settings, onRefu
 }
 
 interface WantedSlot {
-  pool: SlotPool;
-  waiting?: Waiting;
+  acquire(): Promise<Release | undefined>;
   /** As the metrics have it. */
   limit?: LimitName;
   refusal(): ApiError;
 }
 
 /** Acquires a slot of each pool, or none. @throws ApiError of the pool that has none */
-async function acquireAll(
-  limiter: Limiter,
-  wanted: readonly WantedSlot[],
-  onRefused: (limit: LimitName) => void,
-): Promise<Release> {
+async function acquireAll(wanted: readonly WantedSlot[], onRefused: (limit: LimitName) => void): Promise<Release> {
   const acquired: Release[] = [];
   const releaseAll = once(() => {
     for (const release of acquired) release();
   });
   try {
-    for (const { pool, waiting, limit, refusal } of wanted) {
-      const release = await limiter.acquire(pool, waiting);
+    for (const { acquire, limit, refusal } of wanted) {
+      const release = await acquire();
       if (release === undefined) {
         if (limit !== undefined) onRefused(limit);
         throw refusal();

@@ -1,16 +1,7 @@
 /** Rates and slots that all processes with the same Redis share. While Redis is away, this process counts alone. */
 
 import { randomUUID } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
-import {
-  createMemoryLimiter,
-  type Limiter,
-  once,
-  type Rate,
-  type Release,
-  type SlotPool,
-  type Waiting,
-} from "../limits/limiter.ts";
+import { createMemoryLimiter, type Limiter, once, type Rate, type Release, type SlotPool } from "../limits/limiter.ts";
 import { RedisAway, type RedisConnection } from "./connection.ts";
 
 /**
@@ -59,16 +50,6 @@ const RENEW_MS = 4000;
 /** Leases that are renewed by one command. */
 const RENEWED_AT_ONCE = 500;
 
-/** How often a caller that waits looks for a free slot, about: a slot may become free in another process. */
-const POLL_MS = 100;
-
-interface Waiter {
-  readonly pool: SlotPool;
-  /** `undefined`: none became free in time. */
-  give(release: Release | undefined): void;
-  fail(error: unknown): void;
-}
-
 export interface RedisLimiter extends Limiter {
   /** Gives back all slots of this process. */
   close(): Promise<void>;
@@ -101,7 +82,7 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
     }
   }
 
-  async function tryAcquire({ name, max }: SlotPool): Promise<Release | undefined> {
+  async function acquire({ name, max }: SlotPool): Promise<Release | undefined> {
     const [id, key] = [randomUUID(), `${redis.prefix}pool:${name}`];
     if (Number(await redis.script(ACQUIRE, [key], [max, id, LEASE_MS])) === 0) return undefined;
     leases.set(id, key);
@@ -110,8 +91,6 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
       redis.command("ZREM", key, id).catch(() => {});
     });
   }
-
-  const acquireShared = withQueues(tryAcquire);
 
   return {
     take: (rates) =>
@@ -125,79 +104,16 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
         () => alone.peek(rate),
       ),
 
-    async acquire(pool, waiting) {
-      waiting?.signal.throwIfAborted();
-      return orAlone(
-        () => acquireShared(pool, waiting),
-        () => alone.acquire(pool, waiting),
-      );
-    },
+    acquire: (pool) =>
+      orAlone(
+        () => acquire(pool),
+        () => alone.acquire(pool),
+      ),
 
     async close() {
       clearInterval(timer);
       await Promise.allSettled([...leases].map(([id, key]) => redis.command("ZREM", key, id)));
     },
-  };
-}
-
-type TryAcquire = (pool: SlotPool) => Promise<Release | undefined>;
-type Acquire = (pool: SlotPool, waiting: Waiting | undefined) => Promise<Release | undefined>;
-
-/** Lets callers wait for slots. One that comes does not overtake those of this process that wait. */
-function withQueues(tryAcquire: TryAcquire): Acquire {
-  /** By pool, the callers of this process that wait, in the order in which they came. */
-  const queues = new Map<string, Waiter[]>();
-
-  function waitForSlot(pool: SlotPool, { maxWaiting, maxMs, signal }: Waiting): Promise<Release | undefined> {
-    const queue = queues.get(pool.name) ?? [];
-    return new Promise((resolve, reject) => {
-      signal.throwIfAborted();
-      if (queue.length >= maxWaiting || maxMs === 0) return resolve(undefined);
-      const leave = () => {
-        queue.splice(queue.indexOf(waiter), 1);
-        clearTimeout(timer);
-        signal.removeEventListener("abort", onAbort);
-      };
-      const waiter: Waiter = {
-        pool,
-        give(release) {
-          leave();
-          resolve(release);
-        },
-        fail(error) {
-          leave();
-          reject(error);
-        },
-      };
-      const onAbort = () => waiter.fail(signal.reason);
-      const timer = setTimeout(() => waiter.give(undefined), maxMs);
-      signal.addEventListener("abort", onAbort, { once: true });
-      queue.push(waiter);
-      if (queues.has(pool.name)) return;
-      queues.set(pool.name, queue);
-      void serve(pool.name, queue);
-    });
-  }
-
-  /** Asks Redis for all that wait: one question at a time, however many they are. */
-  async function serve(name: string, queue: Waiter[]): Promise<void> {
-    for (let first = queue[0]; first !== undefined; first = queue[0]) {
-      try {
-        const release = await tryAcquire(first.pool);
-        if (release === undefined) await pause(POLL_MS * (0.5 + Math.random()));
-        else if (queue[0] === undefined) release();
-        else queue[0].give(release);
-      } catch (error) {
-        for (const waiter of [...queue]) waiter.fail(error);
-      }
-    }
-    queues.delete(name);
-  }
-
-  return async (pool, waiting) => {
-    const isQueued = (queues.get(pool.name)?.length ?? 0) > 0;
-    const release = isQueued ? undefined : await tryAcquire(pool);
-    return release ?? (waiting === undefined ? undefined : waitForSlot(pool, waiting));
   };
 }
 

@@ -18,6 +18,11 @@ test("the examples of deploying go together with the defaults", () => {
   assert.ok(figures("docs/deploying.md", /--stop-timeout (\d+)/g) > drainSeconds);
 });
 
+test("the autoscaler adds a pod before the pods that there are carry all they can", () => {
+  const target = /averageValue: "(\d+)"/.exec(readMarkdown("examples/deploy/kubernetes/parley.yaml"))?.[1];
+  assert.equal(Number(target), readSettings({}).maxRuns / 2);
+});
+
 test("the containers' time to stop is that of the drain and 15 seconds", () => {
   const seconds = readSettings({}).drainSeconds + 15;
   assert.match(readMarkdown("examples/deploy/compose.yaml"), new RegExp(`stop_grace_period: ${seconds}s`));

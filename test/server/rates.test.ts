@@ -197,6 +197,22 @@ test("a caller that stopped waiting as the last slot was left frees no slot of t
   assert.equal(await limiter.acquire(pool), undefined, "a second slot of a pool that has one");
 });
 
+test("callers that wait for a slot get it in the order in which they came", async () => {
+  const limiter = createMemoryLimiter();
+  const pool = { name: "runs", max: 1 };
+  const waiting = { maxWaiting: 10, maxMs: 10_000, signal: new AbortController().signal };
+  const release = await limiter.acquire(pool);
+  const order: number[] = [];
+  const callers = [0, 1, 2, 3, 4].map(async (caller) => {
+    const own = await limiter.acquire(pool, waiting);
+    order.push(caller);
+    setImmediate(() => own?.());
+  });
+  release?.();
+  await Promise.all(callers);
+  assert.deepEqual(order, [0, 1, 2, 3, 4]);
+});
+
 // Where a client is: which headers of which proxies are believed, and how far.
 
 const PROXIES = "10.0.0.0/8, fd00::/8, 2001:db8::1";

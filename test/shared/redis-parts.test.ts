@@ -9,7 +9,6 @@ import { test } from "node:test";
 import type { NumberedEvent } from "../../server/protocol/events.ts";
 import { RedisConnection, type RedisPackage } from "../../server/redis/connection.ts";
 import { EventPublisher } from "../../server/redis/event-publisher.ts";
-import { createRedisLimiter } from "../../server/redis/limiter.ts";
 import { post } from "../support/chat-transports.ts";
 import { run, start } from "../support/command.ts";
 import { freePort, NO_REDIS, type RedisServer, startRedis, testWithRedis } from "../support/redis-server.ts";
@@ -31,38 +30,6 @@ const LIMITS = { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 };
 
 const openRun = (publisher: EventPublisher, stream: string, claimKey = "claim") =>
   publisher.open({ stream, claimKey, claim: "mine", news: "news", onTaken: () => {} });
-
-testWithRedis("callers that wait for a slot get it in the order in which they came", async (t, redis) => {
-  const limiter = createRedisLimiter(await connected(t, redis));
-  t.after(() => limiter.close());
-  const pool = { name: "runs", max: 1 };
-  const waiting = { maxWaiting: 10, maxMs: 10_000, signal: new AbortController().signal };
-  let release = await limiter.acquire(pool);
-  const order: number[] = [];
-  const callers = [0, 1, 2, 3, 4].map(async (caller) => {
-    const own = await limiter.acquire(pool, waiting);
-    order.push(caller);
-    setImmediate(() => own?.());
-  });
-  release?.();
-  release = undefined;
-  await Promise.all(callers);
-  assert.deepEqual(order, [0, 1, 2, 3, 4]);
-});
-
-testWithRedis("a caller that goes away while Redis is asked does not wait on, and keeps no slot", async (t, redis) => {
-  const limiter = createRedisLimiter(await connected(t, redis));
-  t.after(() => limiter.close());
-  const pool = { name: "runs", max: 1 };
-  await limiter.acquire(pool);
-  const gone = new AbortController();
-  const asked = limiter.acquire(pool, { maxWaiting: 10, maxMs: 10_000, signal: gone.signal });
-  // The first question is on its way.
-  gone.abort(new Error("gone"));
-  const startedAt = performance.now();
-  await assert.rejects(asked, /gone/);
-  assert.ok(performance.now() - startedAt < 1000);
-});
 
 test("runs that have more to write each time do not keep others from being written", async () => {
   const written = new Set<string>();
