@@ -164,11 +164,11 @@ function metricsPage({ families }: Metrics): () => Promise<string> {
 
 /** Only where it is used: most servers need no Redis. */
 async function connect(
-  { settings, loadPackage = (name) => import(name) }: ParleyServerOptions,
+  { agent, settings, loadPackage = (name) => import(name) }: ParleyServerOptions,
   log: Log,
 ): Promise<Shared> {
   const { connectShared } = await import("./redis/shared.ts");
-  return connectShared(settings, loadPackage, { notice: log.notice, warn: log.warning });
+  return connectShared(settings, agent.id, loadPackage, { notice: log.notice, warn: log.warning });
 }
 
 function createProvider({ agent, settings, loadPackage }: ParleyServerOptions): Promise<Provider> {

@@ -67,6 +67,11 @@ export interface AgentDefinition {
   name: string;
   /** Name of the agent. Default: the application's name. */
   agent?: string;
+  /**
+   * What stored conversations and Redis know the agent by, 1 to 200 characters. Default: `name`. Set it to the old name
+   * when you rename the agent.
+   */
+  id?: string;
   /** `provider/model`, such as `openai/gpt-5.2`; `demo` needs no key and no network. */
   model: ModelName;
   /**
@@ -106,6 +111,7 @@ export interface Tool {
 
 /** A checked agent, ready to be served. */
 export interface Agent {
+  readonly id: string;
   readonly name: string;
   readonly agent: string;
   readonly model: string;
@@ -171,6 +177,7 @@ export function checkAgent(exported: unknown): Agent {
   if (!isRecord(chat)) throw new ConfigError('chat must be an object, such as { welcome: "Hello!" }.');
   refuseUnknownFields(chat, CHAT_FIELDS, "chat.");
   return Object.freeze({
+    id: checkId(exported, name),
     name,
     agent: optionalText(exported, "agent") ?? name,
     model: requiredText(exported, "model"),
@@ -194,6 +201,7 @@ const AGENT_FIELDS = fieldNames<AgentDefinition>({
   name: true,
   agent: true,
   model: true,
+  id: true,
   fallbacks: true,
   instructions: true,
   tools: true,
@@ -252,6 +260,14 @@ function optionalText(from: Record<string, unknown>, field: string, label = fiel
   const value = from[field];
   if (value === undefined || typeof value === "string") return value;
   throw new ConfigError(`${label} must be a string.`);
+}
+
+const MAX_ID_CHARS = 200;
+
+function checkId(from: Record<string, unknown>, name: string): string {
+  const id = from.id === undefined ? name : requiredText(from, "id");
+  if (id.length <= MAX_ID_CHARS) return id;
+  throw new ConfigError(`${from.id === undefined ? "name" : "id"} must be at most ${MAX_ID_CHARS} characters.`);
 }
 
 function checkFallbacks({ model, fallbacks = [] }: Record<string, unknown>): readonly string[] {

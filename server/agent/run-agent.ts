@@ -26,7 +26,7 @@ export function stateBindingOf({ agent, provider, settings }: AgentRuntime): Sta
   const { stateSecrets, maxHistoryItems, maxHistoryBytes } = settings;
   return {
     kind: provider.stateKind,
-    agent: agent.name,
+    agent: agent.id,
     provider: provider.id,
     secrets: stateSecrets,
     limits: { maxHistoryItems, maxHistoryBytes },

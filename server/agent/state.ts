@@ -9,6 +9,7 @@ import { checkHistory, type HistoryLimits } from "./check-history.ts";
 /** What a state belongs to: it continues no conversation with another agent or provider. Plain data, for a worker thread. */
 export interface StateBinding {
   readonly kind: StateKind;
+  /** Id of the agent. */
   readonly agent: string;
   /** Id of the provider. */
   readonly provider: string;

@@ -1,6 +1,6 @@
 /** Which key a request brings, and whether it may be used there. */
 
-import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { requiresKey, type Settings } from "../config/settings.ts";
 import { ApiError } from "../protocol/errors.ts";
@@ -11,7 +11,7 @@ export type KeyKind = "api" | "chat" | "widget";
 
 export interface Caller {
   keyKind: KeyKind | "none";
-  /** Differs from key to key within this process, and says nothing about the key; "" without one. */
+  /** A hash of the key, the same in every process; "" without one. It never leaves the process as it is. */
   keyId: string;
   /** Of the client, as far as it can be known behind proxies. */
   address: string;
@@ -66,7 +66,7 @@ interface KnownKey {
  * for the operator.
  */
 export function createAccess(settings: Settings, origins: Origins, warn: (sentence: string) => void) {
-  const keysOf = keyReader(settings);
+  const keysOf = keyReader();
   let hasWarned = false;
 
   function addressOf(req: IncomingMessage): string {
@@ -122,20 +122,14 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
 }
 
 /** Reads the keys of the settings, anew only when one of the lists has changed. */
-function keyReader({ redisUrl, stateSecrets }: Settings): (settings: Settings) => readonly KnownKey[] {
-  // Should an id come to light, no key can be guessed by it. Processes that share runs must give a key the same id.
-  const idSecret = redisUrl === "" ? randomBytes(32) : digestOf(`key ids ${stateSecrets[0] ?? ""}`);
+function keyReader(): (settings: Settings) => readonly KnownKey[] {
   let known: readonly KnownKey[] = [];
   let lists: readonly (readonly string[])[] = [];
   return ({ apiKeys, chatKeys, widgetKeys }) => {
     if (lists[0] === apiKeys && lists[1] === chatKeys && lists[2] === widgetKeys) return known;
     lists = [apiKeys, chatKeys, widgetKeys];
     const ofKind = (kind: KeyKind, keys: readonly string[]) =>
-      keys.map((key) => ({
-        kind,
-        digest: digestOf(key),
-        id: createHmac("sha256", idSecret).update(key).digest("base64url"),
-      }));
+      keys.map((key) => ({ kind, digest: digestOf(key), id: digestOf(key).toString("base64url") }));
     known = [...ofKind("api", apiKeys), ...ofKind("chat", chatKeys), ...ofKind("widget", widgetKeys)];
     return known;
   };

@@ -197,6 +197,9 @@ const sharing = {
     "Address of the Redis or Valkey that several processes share, such as `redis://user:password@10.0.0.5:6379/0`; `rediss://` for TLS. Needs `npm install @redis/client@6`.",
     "none",
   ),
+  redisPrefix: fixed("PARLEY_REDIS_PREFIX", token, "parley:").means(
+    "What every key and channel in Redis begins with. The agent's `id` follows as a hash, so two agents share nothing in any case.",
+  ),
   redisRequired: fixed("PARLEY_REDIS_REQUIRED", onOff, false).means(
     "`on`: the start fails if Redis is unavailable. `off`: it only warns, and each process works alone until Redis is available.",
     "`off`",

@@ -1,6 +1,6 @@
 /** The connection to Redis or Valkey: whether it is up, and commands that never wait long. */
 
-import { createHash } from "node:crypto";
+import { createHash, createHmac, randomBytes } from "node:crypto";
 import { ConfigError } from "../errors.ts";
 
 /** What Parley uses of `@redis/client`. */
@@ -27,8 +27,10 @@ export interface RedisPackage {
 
 export interface RedisOptions {
   url: string;
-  /** Processes with another secret share nothing, even on the same Redis. */
-  secret: string;
+  /** Begins every key and channel, before what stands for the agent. */
+  prefix: string;
+  /** Processes of another agent share nothing, even on the same Redis. */
+  agentId: string;
   /** Called with whether Redis is there, and with what is the matter otherwise, when that changes. */
   onChange(isUp: boolean, problem: string): void;
 }
@@ -44,6 +46,14 @@ const RETRY_MS = 1000;
 /** A connection that is silent for so long is dead, even if it was not closed: it is made anew. */
 const SILENCE_MS = 5000;
 
+/** Gives the secret that is kept, or keeps this process' own. Whatever else is there gives way. */
+const KEEP_SECRET = `
+redis.call('SET', KEYS[1], ARGV[1], 'NX')
+local kept = redis.pcall('GET', KEYS[1])
+if type(kept) == 'string' then return kept end
+redis.call('SET', KEYS[1], ARGV[1])
+return ARGV[1]`;
+
 /** Redis is away: what was asked of it has to be done in this process alone. */
 export class RedisAway extends Error {
   override readonly name = "RedisAway";
@@ -58,6 +68,8 @@ export class RedisConnection {
   readonly #pingTimer: NodeJS.Timeout;
   readonly #channels = new Map<string, Channel>();
   readonly #upListeners = new Set<() => void>();
+  /** Kept in Redis and common to all processes: `keyOf` hashes with it. Nothing is written before it is known. */
+  #secret = randomBytes(32).toString("base64url");
   #isUp = false;
   #isClosed = false;
   /** The first time that Redis is there is no return: nothing was lost before it. */
@@ -68,7 +80,7 @@ export class RedisConnection {
   /** @throws ConfigError for a URL that is none */
   constructor({ createClient }: RedisPackage, options: RedisOptions) {
     this.#options = options;
-    this.prefix = `parley:${createHash("sha256").update(options.secret).digest("hex").slice(0, 12)}:`;
+    this.prefix = `${options.prefix}${createHash("sha256").update(options.agentId).digest("hex").slice(0, 12)}:`;
     try {
       this.#client = createClient({
         url: options.url,
@@ -99,6 +111,11 @@ export class RedisConnection {
   /** Milliseconds since Redis came back. What other processes have to write there again may not be there yet. */
   get msSinceReturn(): number {
     return performance.now() - this.#backSince;
+  }
+
+  /** The key of what a client's key, address or run names. It does not show the name. */
+  keyOf(kind: string, name: string): string {
+    return `${this.prefix}${kind}:${createHmac("sha256", this.#secret).update(name).digest("base64url")}`;
   }
 
   /** Called each time when Redis is back, perhaps without what it held. */
@@ -164,13 +181,18 @@ export class RedisConnection {
     return channel;
   }
 
-  /** A Redis that takes no writes, because its memory is full or it is a replica, cannot be used either. */
+  /**
+   * A Redis that takes no writes, because its memory is full or it is a replica, cannot be used either. One that has lost
+   * the secret gets it back from the first process.
+   */
   async #probe(): Promise<void> {
     if (!this.#client.isReady || !this.#subscriber.isReady) return this.#setUp(false);
-    await this.#send(["SET", `${this.prefix}probe`, "1", "PX", String(RETRY_MS)]).then(
-      () => this.#setUp(true),
-      () => {},
-    );
+    try {
+      this.#secret = String(await this.#send(["EVAL", KEEP_SECRET, "1", `${this.prefix}secret`, this.#secret]));
+      this.#setUp(true);
+    } catch {
+      // `#send` has noticed it.
+    }
   }
 
   async #send(args: readonly string[]): Promise<unknown> {

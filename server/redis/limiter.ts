@@ -64,7 +64,7 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
   async function count(rates: readonly Rate[], mode: "take" | "peek"): Promise<number> {
     const limited = rates.filter(({ perMinute }) => perMinute > 0);
     if (limited.length === 0) return 0;
-    const keys = limited.map(({ name }) => `${redis.prefix}rate:${name}`);
+    const keys = limited.map(({ name }) => redis.keyOf("rate", name));
     return Number(await redis.script(TAKE, keys, [...limited.map(({ perMinute }) => perMinute), mode]));
   }
 
@@ -83,7 +83,7 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
   }
 
   async function acquire({ name, max }: SlotPool): Promise<Release | undefined> {
-    const [id, key] = [randomUUID(), `${redis.prefix}pool:${name}`];
+    const [id, key] = [randomUUID(), redis.keyOf("pool", name)];
     if (Number(await redis.script(ACQUIRE, [key], [max, id, LEASE_MS])) === 0) return undefined;
     leases.set(id, key);
     return once(() => {

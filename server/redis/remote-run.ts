@@ -14,11 +14,8 @@ export interface Claim {
   token: string;
 }
 
-/** What an instance is asked by another one, of the run that has this name and token. */
-export type InstanceMessage = { key: string; token: string } & (
-  | { type: "stop" | "discard" }
-  | { type: "hold"; ms: number }
-);
+/** What an instance is asked by another one, of the run that has this token. */
+export type InstanceMessage = { token: string } & ({ type: "stop" | "discard" } | { type: "hold"; ms: number });
 
 /** The names of what Redis holds of runs. */
 export interface RunKeys {
@@ -110,7 +107,7 @@ export class RemoteRun implements RunHandle {
   /** Gives how many processes heard it. */
   async #ask(message: { type: "stop" | "discard" } | { type: "hold"; ms: number }): Promise<number> {
     const { instance, token } = this.#claim;
-    const full: InstanceMessage = { ...message, key: this.#key, token };
+    const full: InstanceMessage = { ...message, token };
     return Number(await this.#redis.command("PUBLISH", this.#keys.inbox(instance), JSON.stringify(full)));
   }
 }

@@ -81,9 +81,9 @@ export class RedisRunStore implements RunStore {
     this.#publisher = new EventPublisher(redis, { ...options, keepMs: CLAIM_MS });
     const { prefix } = redis;
     this.#keys = {
-      claim: (key) => `${prefix}run:${key}`,
+      claim: (key) => redis.keyOf("run", key),
       events: (token) => `${prefix}events:${token}`,
-      cancel: (key) => `${prefix}cancel:${key}`,
+      cancel: (key) => redis.keyOf("cancel", key),
       instance: (id) => `${prefix}instance:${id}`,
       inbox: (id) => `${prefix}inbox:${id}`,
       news: (token) => `${prefix}news:${token}`,
@@ -214,8 +214,8 @@ export class RedisRunStore implements RunStore {
 
   #receive(text: string): void {
     const message = JSON.parse(text) as InstanceMessage;
-    const named = this.#named.get(message.key);
-    if (named?.token !== message.token) return;
+    const named = [...this.#named.values()].find(({ token }) => token === message.token);
+    if (named === undefined) return;
     if (message.type === "hold") named.run.hold(message.ms);
     else if (message.type === "stop") void named.run.stop();
     else named.run.discard();

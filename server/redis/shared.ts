@@ -23,15 +23,17 @@ export interface Shared {
  */
 export async function connectShared(
   settings: Settings,
+  agentId: string,
   loadPackage: LoadPackage,
   { notice, warn }: { notice(sentence: string): void; warn(sentence: string): void },
 ): Promise<Shared> {
-  const { redisUrl, redisRequired, stateSecrets, resumeSeconds, resumeBytes } = settings;
+  const { redisUrl, redisPrefix, redisRequired, resumeSeconds, resumeBytes } = settings;
   const redisPackage = (await loadPackage("@redis/client")) as RedisPackage;
   let wasAway = false;
   const redis = new RedisConnection(redisPackage, {
     url: redisUrl,
-    secret: stateSecrets[0] ?? "",
+    prefix: redisPrefix,
+    agentId,
     onChange(isUp, problem) {
       if (isUp && wasAway) notice("Redis is back: runs and limits are shared again.");
       if (!isUp) warn(`Redis is away (${problem}): runs and limits of this process are its own until it is back.`);

@@ -8,9 +8,14 @@ import { start } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";
 import { type RedisServer, startTwo, testWithRedis } from "../support/redis-server.ts";
 import { startRelay } from "../support/relay.ts";
-import { newRun, openLine } from "../support/run-lines.ts";
-import { say, wait } from "../support/scripted-provider.ts";
+import { ask, newRun, openLine } from "../support/run-lines.ts";
+import { hang, say, wait } from "../support/scripted-provider.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
+
+const KEY = "a-key-of-twenty-characters";
+
+/** The agent that the command serves without a project. */
+const DEMO = { id: "Parley demo" };
 
 /** Two servers that share a Redis. The model of the first says one word and waits for the gate. */
 async function startHeld(t: Cleanup, redis: RedisServer) {
@@ -23,15 +28,15 @@ async function startHeld(t: Cleanup, redis: RedisServer) {
 const ids = (events: readonly NumberedEvent[]) => events.map(({ id }) => id);
 const texts = (events: readonly NumberedEvent[]) => events.map(({ data }) => data);
 
-/** Resolves when the server says so in its log. */
-async function logged(server: { log: readonly string[] }, pattern: RegExp): Promise<void> {
-  while (!server.log.some((record) => pattern.test(record))) await new Promise((resolve) => setTimeout(resolve, 20));
+/** Resolves when the server has said so in its log as often as this. */
+async function logged(server: { log: readonly string[] }, pattern: RegExp, times = 1): Promise<void> {
+  while (server.log.filter((record) => pattern.test(record)).length < times) await pause(20);
 }
 
 testWithRedis("a reader elsewhere of a killed server gets what was said and one error to retry", async (t, redis) => {
   const env = { PARLEY_REDIS_URL: redis.url };
   const owner = await start(t, [], { env });
-  const other = await startServer(t, { turns: [], env });
+  const other = await startServer(t, { turns: [], env, agent: DEMO });
   const run = newRun();
   const first = await openLine.sse(t, owner, { message: "Answer slowly", run });
   await first.next();
@@ -48,18 +53,17 @@ testWithRedis("a reader elsewhere of a killed server gets what was said and one 
 });
 
 testWithRedis("slots that a killed server held become free", async (t, redis) => {
-  const key = "a-key-of-twenty-characters";
-  const env = { PARLEY_REDIS_URL: redis.url, PARLEY_API_KEY: key, PARLEY_MAX_RUNS_PER_KEY: "1" };
-  const headers = { authorization: `Bearer ${key}` };
+  const env = { PARLEY_REDIS_URL: redis.url, PARLEY_API_KEY: KEY, PARLEY_MAX_RUNS_PER_KEY: "1" };
+  const headers = { authorization: `Bearer ${KEY}` };
   const owner = await start(t, [], { env });
-  const other = await startServer(t, { turns: [[say("Mine.")]], env });
-  const first = await openLine.sse(t, owner, { message: "Answer slowly", run: newRun() }, { key });
+  const other = await startServer(t, { turns: [[say("Mine.")]], env, agent: DEMO });
+  const first = await openLine.sse(t, owner, { message: "Answer slowly", run: newRun() }, { key: KEY });
   await first.next();
-  const ask = async () => (await post(other, { message: "Hi", stream: false }, { headers })).status;
-  assert.equal(await ask(), 429);
+  const statusElsewhere = async () => (await post(other, { message: "Hi", stream: false }, { headers })).status;
+  assert.equal(await statusElsewhere(), 429);
   owner.command.kill("SIGKILL");
-  let status = await ask();
-  for (; status === 429; status = await ask()) await pause(200);
+  let status = await statusElsewhere();
+  for (; status === 429; status = await statusElsewhere()) await pause(200);
   assert.equal(status, 200);
 });
 
@@ -132,14 +136,59 @@ testWithRedis("cut off from Redis: own clients are answered, readers elsewhere g
   ]);
 });
 
-testWithRedis("processes with another secret share nothing, although their Redis is the same", async (t, redis) => {
-  const secret = (value: string) => ({ env: { PARLEY_REDIS_URL: redis.url, PARLEY_STATE_SECRET: value } });
-  const one = await startServer(t, { turns: [[say("A")]], ...secret("the-secret-of-the-first-kind") });
-  const other = await startServer(t, { turns: [], ...secret("the-secret-of-another-kind-") });
-  const run = newRun();
-  await (await openLine.sse(t, one, { message: "Hi", run })).rest();
-  assert.equal((await fetch(`${other.url}/api/chat/runs/${run}`)).status, 404);
+testWithRedis("two agents share nothing, although Redis, key and secret are the same", async (t, redis) => {
+  const env = {
+    PARLEY_REDIS_URL: redis.url,
+    PARLEY_API_KEY: KEY,
+    PARLEY_STATE_SECRET: "the-secret-of-both",
+    PARLEY_RATE_PER_KEY: "1",
+    PARLEY_MAX_RUNS_PER_KEY: "1",
+  };
+  const one = await startServer(t, { turns: [[say("A"), hang]], env, agent: { name: "Production" } });
+  const other = await startServer(t, { turns: [[say("B")]], env, agent: { name: "Staging" } });
+  const message = { message: "Hi", run: newRun() };
+  await (await openLine.sse(t, one, message, { key: KEY })).next();
+  assert.equal((await ask(t, other, { resume: message.run, after: 0 }, { key: KEY })).status, 404);
+  assert.equal((await (await openLine.sse(t, other, message, { key: KEY })).rest()).at(-1)?.data, "B");
+  assert.equal((await ask(t, other, message, { key: KEY })).status, 429, "its own rate");
 });
+
+testWithRedis(
+  "an agent is the same by its id, and PARLEY_REDIS_PREFIX keeps what is the same apart",
+  async (t, redis) => {
+    const shared = { PARLEY_REDIS_URL: redis.url, PARLEY_API_KEY: KEY };
+    const first = { ...shared, PARLEY_STATE_SECRET: "one-secret" };
+    const one = await startServer(t, { turns: [[say("A")]], env: first, agent: { name: "Acme" } });
+    const renamed = { agent: { name: "Acme Support", id: "Acme" }, turns: [] };
+    const second = { ...shared, PARLEY_STATE_SECRET: "another-secret" };
+    const other = await startServer(t, { ...renamed, env: second });
+    const apart = await startServer(t, { ...renamed, env: { ...second, PARLEY_REDIS_PREFIX: "parley:staging:" } });
+    const run = newRun();
+    await (await openLine.sse(t, one, { message: "Hi", run }, { key: KEY })).rest();
+    assert.equal((await ask(t, other, { resume: run, after: 0 }, { key: KEY })).status, 200);
+    assert.equal((await ask(t, apart, { resume: run, after: 0 }, { key: KEY })).status, 404);
+    const keys = await redis.command("KEYS", "*");
+    assert.doesNotMatch(keys, new RegExp(`secret-|${KEY}|${run}|[\\r\\n](?!parley:)[a-z]`));
+  },
+);
+
+testWithRedis(
+  "processes that started without Redis share their runs when it comes, or comes empty",
+  async (t, redis) => {
+    await redis.kill();
+    const env = { PARLEY_REDIS_URL: redis.url, PARLEY_API_KEY: KEY };
+    const [one, other] = await startTwo(t, redis, { turns: [[say("A")], [say("B")]], env });
+    for (const returns of [1, 2]) {
+      await redis.restart();
+      for (const server of [one, other]) await logged(server, /Redis is back/, returns);
+      const run = newRun();
+      await (await openLine.sse(t, one, { message: "Hi", run }, { key: KEY })).rest();
+      assert.equal((await ask(t, other, { resume: run, after: 0 }, { key: KEY })).status, 200);
+      await redis.kill();
+      for (const server of [one, other]) await logged(server, /Redis is away/, returns);
+    }
+  },
+);
 
 testWithRedis("a server that stops by a signal leaves its ended runs readable elsewhere", async (t, redis) => {
   const { owner, other, held } = await startHeld(t, redis);

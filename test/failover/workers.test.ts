@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -10,13 +11,14 @@ import { REPOSITORY, run, type StartedCommand, start } from "../support/command.
 import { type RedisServer, testWithRedis } from "../support/redis-server.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import type { Cleanup } from "../support/start-server.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
 
 const startWorkers = (t: Cleanup, redis: RedisServer, count: number) =>
   start(t, ["--workers", String(count)], { env: { PARLEY_REDIS_URL: redis.url } });
 
 /** The value of a series on the page of metrics. */
-async function metric({ url }: StartedCommand, series: string): Promise<number> {
-  const page = await (await fetch(`${url}/metrics`)).text();
+async function metric({ url }: StartedCommand, series: string, headers = {}): Promise<number> {
+  const page = await (await fetch(`${url}/metrics`, { headers })).text();
   const line = page.split("\n").find((each) => each.startsWith(`${series} `));
   return Number(line?.slice(series.length) ?? Number.NaN);
 }
@@ -70,6 +72,36 @@ testWithRedis("a worker that dies is replaced, and SIGTERM lets running answers 
   assert.equal(readEventStream(await stream.text()).at(-1)?.type, "done");
   assert.equal((await server.command.end()).code, 0);
 });
+
+testWithRedis(
+  "after PARLEY_STATE_SECRET was rotated, a worker that is replaced shares runs as before",
+  async (t, redis) => {
+    const key = "a-key-of-twenty-characters";
+    const folder = temporaryProject(t, {
+      "agent.mjs": "export default { name: 'Acme', model: 'demo' };",
+      ".env": "PARLEY_STATE_SECRET=old-secret",
+    });
+    const env = { PARLEY_REDIS_URL: redis.url, PARLEY_API_KEY: key };
+    const server = await start(t, [folder, "--workers", "2"], { env });
+    const serving = () => metric(server, 'parley_info{model="demo"}', { authorization: `Bearer ${key}` });
+    while ((await serving()) < 2) await pause(50);
+    writeFileSync(join(folder, ".env"), "PARLEY_STATE_SECRET=new-secret,old-secret");
+    server.command.kill("SIGHUP");
+    await server.command.printed("stderr", /(?:SIGHUP: PARLEY_STATE_SECRET has changed[\s\S]*){2}/);
+    const [victim] = spawnSync("pgrep", ["-P", String(server.command.pid)], { encoding: "utf8" }).stdout.split("\n");
+    process.kill(Number(victim), "SIGKILL");
+    await server.command.printed("stderr", new RegExp(`worker ${victim} ended and is replaced`));
+    while ((await serving()) < 2) await pause(50);
+    const run = newRun();
+    await (await openLine.socket(t, server, { message: "Hello", run }, { key })).rest();
+    for (let round = 0; round < 4; round++) {
+      const line = await openLine.socket(t, server, { resume: run, after: 0 }, { key });
+      assert.equal((await line.rest()).at(-1)?.type, "done");
+    }
+    const instances = (await redis.command("KEYS", "*:instance:*")).match(/\S+(?=:instance:)/g);
+    assert.equal(new Set(instances).size, 1);
+  },
+);
 
 testWithRedis("a mistake at the start is one sentence and exit code 1, not one of each worker", async (t, redis) => {
   const { port } = new URL((await start(t, [])).url);

@@ -244,6 +244,13 @@ for (const kind of KINDS) {
     assert.equal(await judge(t, kind, OLD, foreign), "invalid_state");
   });
 
+  test(`${kind}: a renamed agent that has the old name as its id continues stored conversations`, async (t) => {
+    const stored = await issue(t, kind, OLD, "Acme");
+    const renamed = { turns: [[say("Yes")]], stateKind: kind, env: OLD, agent: { name: "Acme Support", id: "Acme" } };
+    const { last } = await send.json(t, await startServer(t, renamed), { message: "Hi", state: stored });
+    assert.equal(last.type, "done");
+  });
+
   test(`${kind}: an error event hands back a state that is signed, too`, async (t) => {
     const state = await issue(t, kind, OLD);
     const turns = [[fail(new ApiError("provider_error", "No."))]];

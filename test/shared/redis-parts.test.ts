@@ -18,7 +18,8 @@ import { type Cleanup, startServer } from "../support/start-server.ts";
 async function connected(t: Cleanup, { url }: RedisServer, onChange = () => {}): Promise<RedisConnection> {
   const redis = new RedisConnection((await import("@redis/client")) as unknown as RedisPackage, {
     url,
-    secret: "secret",
+    prefix: "parley:",
+    agentId: "acme",
     onChange,
   });
   t.after(() => redis.close());
