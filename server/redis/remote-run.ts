@@ -22,7 +22,6 @@ export interface RunKeys {
   claim(key: string): string;
   /** A stream: an entry for each batch, with the number of its last event as its id. */
   events(token: string): string;
-  cancel(key: string): string;
   /** Is there while the instance lives. */
   instance(id: string): string;
   /** A channel of what the instance is asked. */

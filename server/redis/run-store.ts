@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { NumberedEvent } from "../protocol/events.ts";
 import type { Run, RunHandle } from "../runs/run.ts";
-import { createMemoryRunStore, type RunStore } from "../runs/run-store.ts";
+import { createMemoryRunStore, EARLY_CANCEL_MS, MAX_EARLY_CANCELS, type RunStore } from "../runs/run-store.ts";
 import { RedisAway, type RedisConnection } from "./connection.ts";
 import { EventPublisher, type PublishedRun } from "./event-publisher.ts";
 import { type Claim, type InstanceMessage, RemoteRun, type RunKeys } from "./remote-run.ts";
@@ -16,12 +16,24 @@ const RENEW_CLAIMS_MS = 10_000;
 const HEARTBEAT_MS = 5000;
 const BEAT_MS = 1500;
 
-const EARLY_CANCEL_MS = 10 * 60_000;
-
 /** Sets the claim, or gives the one that is there. */
 const CLAIM = `
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return '' end
 return redis.call('GET', KEYS[1])`;
+
+/** A sorted set of names, each with the moment at which it is forgotten. Of too many, the oldest go. */
+const CANCEL_EARLY = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])`;
+
+const IS_CANCELLED = `
+local time = redis.call('TIME')
+local ends = redis.call('ZSCORE', KEYS[1], ARGV[1])
+return ends and tonumber(ends) > time[1] * 1000 + time[2] / 1000 and 1 or 0`;
 
 /** Deletes a claim that is still this process' own, and the events. */
 const DELETE = `
@@ -74,16 +86,18 @@ export class RedisRunStore implements RunStore {
   /** Two messages of one name may come to this process at once: the second waits for what the first finds. */
   readonly #claiming = new Map<string, Promise<RunHandle>>();
   readonly #timers: NodeJS.Timeout[];
+  /** The key of the runs that were cancelled before their message came. */
+  readonly #cancels: string;
   #isListening = false;
 
   constructor(redis: RedisConnection, options: RedisRunStoreOptions) {
     this.#redis = redis;
     this.#publisher = new EventPublisher(redis, { ...options, keepMs: CLAIM_MS });
     const { prefix } = redis;
+    this.#cancels = `${prefix}cancels`;
     this.#keys = {
       claim: (key) => redis.keyOf("run", key),
       events: (token) => `${prefix}events:${token}`,
-      cancel: (key) => redis.keyOf("cancel", key),
       instance: (id) => `${prefix}instance:${id}`,
       inbox: (id) => `${prefix}inbox:${id}`,
       news: (token) => `${prefix}news:${token}`,
@@ -141,12 +155,14 @@ export class RedisRunStore implements RunStore {
 
   async cancelEarly(key: string): Promise<void> {
     await this.#own.cancelEarly(key);
-    await this.#orAlone(() => this.#redis.command("SET", this.#keys.cancel(key), 1, "PX", EARLY_CANCEL_MS), undefined);
+    const values = () => [this.#keys.claim(key), EARLY_CANCEL_MS, MAX_EARLY_CANCELS];
+    await this.#orAlone(() => this.#redis.script(CANCEL_EARLY, [this.#cancels], values()), undefined);
   }
 
   async isCancelledEarly(key: string): Promise<boolean> {
     if (await this.#own.isCancelledEarly(key)) return true;
-    return (await this.#orAlone(() => this.#redis.command("EXISTS", this.#keys.cancel(key)), 0)) === 1;
+    const script = () => this.#redis.script(IS_CANCELLED, [this.#cancels], [this.#keys.claim(key)]);
+    return (await this.#orAlone(script, 0)) === 1;
   }
 
   async close(): Promise<void> {

@@ -116,17 +116,20 @@ export class RunRegistry {
 
   /**
    * Ends a run, and gives whether it was ended so, now or before. A run that is not known yet ends as soon as its message
-   * has come, and the model is not asked. @throws ApiError `run_not_found`, for such a run, too
+   * has come, and the model is not asked: such a cancel takes memory, so it counts as a message.
+   * @throws ApiError `run_not_found`, for such a run, too, or `rate_limited`
    */
   async cancel(caller: Caller, id: string): Promise<boolean> {
+    const { store, limits } = this.#parts;
     const key = runKey(caller, id);
-    const run = await this.#parts.store.find(key);
+    const run = await store.find(key);
     if (run !== undefined) return run.stop();
     // Any other name is that of no message: remembering it would only take memory.
     if (!RUN_ID.test(id)) throw runNotFound();
-    await this.#parts.store.cancelEarly(key);
+    await limits.admitMessage(caller);
+    await store.cancelEarly(key);
     // Its message may have come to another process meanwhile, which did not know of the cancel yet.
-    const late = await this.#parts.store.find(key);
+    const late = await store.find(key);
     if (late !== undefined) return late.stop();
     throw runNotFound();
   }

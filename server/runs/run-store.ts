@@ -19,10 +19,10 @@ export interface RunStore {
   close(): Promise<void>;
 }
 
-const MAX_EARLY_CANCELS = 10_000;
+export const MAX_EARLY_CANCELS = 10_000;
 
 /** Longer than a body may take, unless that is set otherwise. */
-const EARLY_CANCEL_MS = 10 * 60_000;
+export const EARLY_CANCEL_MS = 10 * 60_000;
 
 /** `now` counts milliseconds and never goes back. */
 export function createMemoryRunStore(now: () => number = () => performance.now()): RunStore {

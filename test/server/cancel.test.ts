@@ -102,6 +102,24 @@ test("the id in x-run-id cancels a run that its client did not name", async (t) 
   assert.equal(last?.type === "done" && last.finish_reason, "stopped");
 });
 
+test("cancels of unknown runs count as messages, those of known runs do not and are never refused", async (t) => {
+  const key = "a-key-of-the-test";
+  const env = { PARLEY_API_KEY: key, PARLEY_RATE_PER_KEY: "3" };
+  const server = await startServer(t, { turns: [[say("Half"), hang]], env });
+
+  const run = newRun();
+  const line = await openLine.sse(t, server, { message: "Hi", run }, { key });
+  await line.next();
+  const statuses = [];
+  for (let count = 0; count < 3; count++) statuses.push((await cancel(server, newRun(), key)).status);
+  assert.deepEqual(statuses, [404, 404, 429]);
+  for (let round = 0; round < 2; round++) {
+    assert.deepEqual((await cancel(server, run, key)).body, { status: "cancelled" });
+  }
+  const last = (await line.rest()).at(-1);
+  assert.equal(last?.type === "done" && last.finish_reason, "stopped");
+});
+
 test("a run that has ended by itself is finished", async (t) => {
   const server = await startServer(t, { turns: [[say("A")]] });
   const run = newRun();

@@ -8,6 +8,7 @@ import { startTwo, testWithRedis } from "../support/redis-server.ts";
 import { LINES, newRun, openLine } from "../support/run-lines.ts";
 import { call, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
+import { startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
 
 /** Thinking, two tools at once, and text that comes in pieces. */
@@ -110,10 +111,25 @@ testWithRedis("a run that was cancelled elsewhere before its message came ends a
   for (const id of [run, "x".repeat(65)]) {
     assert.equal((await fetch(`${one.url}/api/chat/runs/${id}/cancel`, { method: "POST" })).status, 404);
   }
-  assert.match(await redis.command("KEYS", "*cancel:*"), /^\*1\r/, "no message can have the other name");
+  const [cancels = ""] = (await redis.command("KEYS", "*:cancels")).match(/\S+:cancels/) ?? [];
+  assert.match(await redis.command("ZCARD", cancels), /^:1\r/, "no message can have the other name");
   const last = (await (await openLine.sse(t, other, { message: "Hi", run })).rest()).at(-1);
   assert.equal(last?.type === "done" && last.finish_reason, "stopped");
   assert.equal(other.model.asked.length, 0);
+});
+
+testWithRedis("of too many runs that are cancelled early, Redis forgets the oldest", async (t, redis) => {
+  const server = await startServer(t, { turns: [[say("A")]], env: { PARLEY_REDIS_URL: redis.url } });
+  const cancel = (run: string) => fetch(`${server.url}/api/chat/runs/${run}/cancel`, { method: "POST" });
+  await cancel(newRun());
+  const [cancels = ""] = (await redis.command("KEYS", "*:cancels")).match(/\S+:cancels/) ?? [];
+  const later = Date.now() + 3_600_000;
+  for (let from = 0; from < 10_000; from += 500) {
+    const some = Array.from({ length: 500 }, (_, index) => [later, `made-up-${from + index}`]);
+    await redis.command("ZADD", cancels, ...some.flat());
+  }
+  await cancel(newRun());
+  assert.match(await redis.command("ZCARD", cancels), /^:10000\r/);
 });
 
 testWithRedis("a run of another key is not known at another server either", async (t, redis) => {
