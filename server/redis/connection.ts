@@ -37,6 +37,7 @@ export interface RedisOptions {
 
 /** A command takes no longer, also while Redis is frozen or cut off. */
 const COMMAND_MS = 500;
+const COMMAND_TICKS = 5;
 
 const CONNECT_MS = 2000;
 
@@ -234,16 +235,20 @@ function problemOf(error: unknown): string {
   return typeof code === "string" ? code : (/^(?:ERR\b.*-)?([A-Z]{3,})\b/.exec(error.message)?.[1] ?? error.name);
 }
 
+/** While a tool keeps the event loop busy no answer is read, so such a pause, however long, counts as one tick of several. */
 async function within<Value>(answer: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new RedisAway("Redis did not answer in time")), COMMAND_MS);
+    let ticks = 0;
+    timer = setInterval(() => {
+      if (++ticks === COMMAND_TICKS) reject(new RedisAway("Redis did not answer in time"));
+    }, COMMAND_MS / COMMAND_TICKS);
   });
   answer.catch(() => {});
   try {
     return await Promise.race([answer, late]);
   } finally {
-    clearTimeout(timer);
+    clearInterval(timer);
   }
 }
 

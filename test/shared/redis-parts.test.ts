@@ -15,7 +15,11 @@ import { freePort, NO_REDIS, type RedisServer, startRedis, testWithRedis } from 
 import { say } from "../support/scripted-provider.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 
-async function connected(t: Cleanup, { url }: RedisServer, onChange = () => {}): Promise<RedisConnection> {
+async function connected(
+  t: Cleanup,
+  { url }: RedisServer,
+  onChange: (isUp: boolean) => void = () => {},
+): Promise<RedisConnection> {
   const redis = new RedisConnection((await import("@redis/client")) as unknown as RedisPackage, {
     url,
     prefix: "parley:",
@@ -31,6 +35,22 @@ const LIMITS = { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 };
 
 const openRun = (publisher: EventPublisher, stream: string, claimKey = "claim") =>
   publisher.open({ stream, claimKey, claim: "mine", news: "news", onTaken: () => {} });
+
+for (const [moment, sent] of [
+  ["before a command has left", () => Promise.resolve()],
+  ["while a command is under way", () => new Promise((resolve) => setImmediate(resolve))],
+] as const) {
+  testWithRedis(`a pause of the event loop ${moment} does not make Redis away`, async (t, redis) => {
+    const changes: boolean[] = [];
+    const connection = await connected(t, redis, (isUp) => changes.push(isUp));
+    const answer = connection.command("GET", "nothing");
+    await sent();
+    const until = performance.now() + 700;
+    while (performance.now() < until);
+    assert.equal(await answer, null);
+    assert.deepEqual(changes, [true]);
+  });
+}
 
 test("runs that have more to write each time do not keep others from being written", async () => {
   const written = new Set<string>();
