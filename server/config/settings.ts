@@ -178,7 +178,7 @@ const times = {
 };
 
 const resuming = {
-  resumeSeconds: fixed("PARLEY_RESUME_SECONDS", seconds(0), 15).means(
+  resumeSeconds: fixed("PARLEY_RESUME_SECONDS", seconds(0), 120).means(
     "How long a named run outlives its connection; 0 ends it at once.",
   ),
   resumeBytes: fixed("PARLEY_RESUME_BYTES", integer(1), 4 * 1024 * 1024).means(
