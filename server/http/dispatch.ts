@@ -191,14 +191,16 @@ async function authenticate(
   limits: MessageLimits,
 ): Promise<Caller> {
   const { address, keyDigest } = credentials;
-  await limits.admitKey(address);
+  let caller: Caller;
   try {
-    return access.authorize(credentials, purpose);
+    caller = access.authorize(credentials, purpose);
   } catch (error) {
     const isWrongKey = error instanceof ApiError && error.code === "unauthorized" && keyDigest !== undefined;
-    if (isWrongKey) await limits.countWrongKey(address);
+    await limits.admitKey(address, isWrongKey);
     throw error;
   }
+  await limits.admitKey(address, false);
+  return caller;
 }
 
 /** The answer has been given: a client that does not take the rest of it is disconnected. */

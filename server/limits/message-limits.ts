@@ -50,14 +50,14 @@ export function createMessageLimits(shared: Limiter, settings: Settings, onRefus
   }
 
   return {
-    /** Called before a key is compared. @throws ApiError `rate_limited` after too many wrong keys from this address */
-    async admitKey(address: string): Promise<void> {
-      const wait = await shared.peek(wrongKeys(address));
+    /**
+     * Called for each key, and counts a wrong one in the same step, so that guesses at once are no more than guesses one
+     * after another. @throws ApiError `rate_limited` after too many wrong keys from this address, also for a right one
+     */
+    async admitKey(address: string, isWrong: boolean): Promise<void> {
+      const rate = wrongKeys(address);
+      const wait = await (isWrong ? shared.take([rate]) : shared.peek(rate));
       if (wait > 0) refuse("wrong_keys", "Too many wrong keys came from this address.", wait);
-    },
-
-    async countWrongKey(address: string): Promise<void> {
-      await shared.take([wrongKeys(address)]);
     },
 
     /** Called before a message is read. @throws ApiError `rate_limited` */

@@ -86,6 +86,18 @@ testWithRedis("wrong keys of one address are counted together", async (t, redis)
   assert.deepEqual(statuses, [401, 401, 401, 429]);
 });
 
+testWithRedis("wrong keys that come at once are no more than wrong keys one after another", async (t, redis) => {
+  const env = { ...PROXY, PARLEY_API_KEY: "the-right-key-of-this-server", PARLEY_WRONG_KEYS_PER_ADDRESS: "3" };
+  const servers = await startTwo(t, redis, { turns: [], env });
+  const options = from("203.0.113.1", { authorization: "Bearer wrong" });
+  const guesses = Array.from({ length: 40 }, async (_, index) => {
+    const server = servers[index % 2] ?? servers[0];
+    return (await post(server, { message: "Hi", stream: false }, options)).status;
+  });
+  const statuses = await Promise.all(guesses);
+  assert.equal(statuses.filter((status) => status === 401).length, 3);
+});
+
 testWithRedis("while Redis is away each server counts alone and answers", async (t, redis) => {
   const env = { ...PROXY, PARLEY_RATE_PER_ADDRESS: "2" };
   const [one, other] = await startTwo(t, redis, { turns: Array.from({ length: 8 }, () => [say("Yes")]), env });
