@@ -119,8 +119,12 @@ function setupOf(id: ProviderId) {
   return {
     lines: `${dotEnv}\n${optional}`,
     npmPackage: /`npm install (@?[^@`]+)/.exec(install)?.[1],
+    // Where the page writes `sk-...`, readers put a key of their own.
     env: Object.fromEntries(
-      [...dotEnv.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = "", value = ""]) => [name, value]),
+      [...dotEnv.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = "", value = ""]) => [
+        name,
+        value.replace("...", "1"),
+      ]),
     ),
     model: /^Model: `([^`]+)`/.exec(model)?.[1] ?? "",
   };

@@ -89,7 +89,11 @@ const CASES: Case[] = [
     turns: [[end("content_filter")]],
     events: [
       { type: "token", data: "The model's provider withheld this answer." },
-      done("The model's provider withheld this answer.", history(user("Hi")), "content_filter"),
+      done(
+        "The model's provider withheld this answer.",
+        history(user("Hi"), assistant("The model's provider withheld this answer.")),
+        "content_filter",
+      ),
     ],
   },
   {
