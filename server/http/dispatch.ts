@@ -1,6 +1,6 @@
 /** node:http, and the way of each request and each upgrade through the tables of routes. */
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Access, Caller, Credentials, Purpose } from "../auth/access.ts";
@@ -60,7 +60,7 @@ export function createHttpServer(
   parts: HttpServerParts,
   { headerSeconds, bodySeconds, maxConnections }: HttpSettings,
 ): Server {
-  const server = createServer({
+  const options: ServerOptions & UpgradeChoice = {
     maxHeaderSize: 16 * 1024,
     headersTimeout: headerSeconds * 1000,
     requestTimeout: bodySeconds * 1000,
@@ -70,7 +70,9 @@ export function createHttpServer(
     // Judged with every other request, so that the refusal looks like every other.
     requireHostHeader: false,
     noDelay: true,
-  });
+    shouldUpgradeCallback: offersWebSocket,
+  };
+  const server = createServer(options);
   server.maxConnections = maxConnections;
   const { lingerMs } = parts;
   const responses = new OpenResponses();
@@ -90,7 +92,7 @@ export function createHttpServer(
       socket.destroy();
       return;
     }
-    if (req.headers.upgrade?.toLowerCase() !== "websocket") {
+    if (!offersWebSocket(req)) {
       ignoreUpgrade(server, req, socket, head);
       return;
     }
@@ -350,10 +352,19 @@ function answerClientError({ code }: NodeJS.ErrnoException, socket: Duplex, opti
 /** Headers that offer another protocol; RFC 7540, 3.2.1 for the last. */
 const OFFER = new Set(["connection", "upgrade", "http2-settings"]);
 
+/** Node asks from 24.9 on which offers are "upgrade" events. The types of Node 20 do not have it. */
+interface UpgradeChoice {
+  shouldUpgradeCallback(req: IncomingMessage): boolean;
+}
+
+function offersWebSocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === "websocket";
+}
+
 /**
  * Serves a request that offers another protocol than WebSocket as if it had not (RFC 9110, 7.8): the HTTP client of Java
- * and `curl --http2` offer h2c with each plain request. Node emits "upgrade" for every offer and stops reading, so the
- * request is put back without it, to be read again.
+ * and `curl --http2` offer h2c with each plain request. A Node that does not ask `shouldUpgradeCallback` emits "upgrade" for
+ * every offer and stops reading, so the request is put back without it, to be read again.
  */
 function ignoreUpgrade(server: Server, req: IncomingMessage, socket: Duplex, head: Buffer): void {
   const lines = [`${req.method} ${req.url} HTTP/${req.httpVersion}`];
