@@ -2,6 +2,7 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import { requiresKey, type Settings } from "../config/settings.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { addressGroup, clientAddress, isTrustedPeer } from "./client-address.ts";
@@ -61,6 +62,11 @@ interface KnownKey {
   id: string;
 }
 
+/** The peer of a Unix socket, which has no addresses, is a program of this machine. A connection that is gone has none either. */
+function peerOf({ remoteAddress, localAddress, destroyed }: Socket): string | undefined {
+  return remoteAddress ?? (localAddress === undefined && !destroyed ? "127.0.0.1" : undefined);
+}
+
 /**
  * The settings are read with each request, since keys and origins can change while the server runs. `warn` gets a sentence
  * for the operator.
@@ -70,7 +76,7 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
   let hasWarned = false;
 
   function addressOf(req: IncomingMessage): string {
-    const peer = req.socket.remoteAddress;
+    const peer = peerOf(req.socket);
     const forwarded = req.headers[settings.forwardedHeader];
     const header = typeof forwarded === "string" ? forwarded : undefined;
     const address = clientAddress(peer, header, settings);

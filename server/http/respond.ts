@@ -124,8 +124,12 @@ export async function waitForDrain(stream: Writable, maxMs: number, disconnectNo
 
 /** Ends a connection at once. A reset also frees what the system keeps for it. */
 export function disconnect(connection: Duplex | null): void {
-  if (connection instanceof Socket) connection.resetAndDestroy();
-  else connection?.destroy();
+  try {
+    if (connection instanceof Socket) connection.resetAndDestroy();
+  } catch {
+    // Only TCP has resets: TLS and Unix sockets refuse them.
+  }
+  connection?.destroy();
 }
 
 export interface EventStreamTimes {
