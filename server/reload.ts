@@ -17,8 +17,6 @@ export interface Reloading {
   read(): Environment;
 }
 
-const STANDARD_INPUT = 0;
-
 /** Reads the settings anew on SIGHUP. If that signal means that the terminal was closed, the server ends. */
 export function reloadOnHangup(reloading: Reloading): void {
   let env = reloading.env;
@@ -27,13 +25,26 @@ export function reloadOnHangup(reloading: Reloading): void {
   });
 }
 
+const STANDARD_STREAMS = [0, 1, 2];
+
 /** Calls `listener` on SIGHUP, but ends the process if that signal means that the terminal was closed. */
 export function onHangup(listener: () => void): void {
-  const hasTerminal = isatty(STANDARD_INPUT);
+  const [hasTerminal = false, ...outputs] = STANDARD_STREAMS.map((descriptor) => isatty(descriptor));
   process.on("SIGHUP", () => {
     if (hasTerminal && !isTerminalOpen()) process.kill(process.pid, "SIGTERM");
     else listener();
   });
+  if (hasTerminal || outputs.includes(true)) process.once("exit", leaveClosedTerminal);
+}
+
+/** Node 20 crashes at its end when it cannot reset a terminal that is gone. */
+function leaveClosedTerminal(): void {
+  if (isTerminalOpen()) return;
+  for (const descriptor of STANDARD_STREAMS) {
+    closeSync(descriptor);
+    // Gets the number that has just become free.
+    openSync("/dev/null", "r+");
+  }
 }
 
 /** Returns the environment that counts from now on. */

@@ -19,14 +19,17 @@ export function superviseWorkers(count: number): Promise<never> {
 
   function fork(): void {
     const startedAt = performance.now();
+    let isServing = false;
     const worker = cluster.fork();
     worker.once("listening", () => {
+      isServing = true;
       if (hasServed) return;
       hasServed = true;
       // A mistake that stops one worker at the start would stop all, each with the same sentence.
       for (let index = 1; index < count; index++) fork();
     });
-    worker.once("exit", (code) => onExit(worker, code ?? 1, startedAt));
+    // One that is still starting dies of the signal that stops all, which is no failure.
+    worker.once("exit", (code) => onExit(worker, isStopping && !isServing ? 0 : (code ?? 1), startedAt));
   }
 
   function onExit(worker: Worker, code: number, startedAt: number): void {
