@@ -1,6 +1,5 @@
 /** Builds the parts of the server and joins them, once. */
 
-import cluster from "node:cluster";
 import type { Server } from "node:http";
 import type { Agent } from "./agent/define.ts";
 import type { AgentRuntime } from "./agent/run-agent.ts";
@@ -61,6 +60,8 @@ export interface ParleyServerOptions {
   parseWorker?: string | undefined;
   /** The package `@opentelemetry/api`, where it is installed: runs are traced. */
   openTelemetry?: OpenTelemetry | undefined;
+  /** Whether this process is a worker of `parley start --workers`: its page of metrics counts all of them. */
+  isWorker?: boolean | undefined;
   /** How long a connection may stay open after the server has said that it is over. */
   lingerMs?: number | undefined;
 }
@@ -153,12 +154,12 @@ function createService(options: ParleyServerOptions, { provider, log, metrics, t
     }),
     log,
     site: loadSite(options.publicFolder, agent.name),
-    metricsPage: settings.metrics ? metricsPage(metrics) : undefined,
+    metricsPage: settings.metrics ? metricsPage(metrics, options.isWorker) : undefined,
   };
 }
 
-function metricsPage({ families }: Metrics): () => Promise<string> {
-  const read = cluster.isWorker ? metricsOfAllWorkers(families) : families;
+function metricsPage({ families }: Metrics, isWorker = false): () => Promise<string> {
+  const read = isWorker ? metricsOfAllWorkers(families) : families;
   return async () => renderMetrics(await read());
 }
 

@@ -1,6 +1,5 @@
 /** A server's life in its process: it listens, and a signal or a stray error ends it. */
 
-import cluster from "node:cluster";
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -45,7 +44,7 @@ function listenProblem(error: unknown, host: string, port: number): string {
 const SAME_SIGNAL_MS = 1000;
 
 /** The first signal lets running answers finish, the second one ends the process at once. */
-export function closeOnSignal(server: ParleyServer): void {
+export function closeOnSignal(server: ParleyServer, { isWorker }: { isWorker: boolean }): void {
   const { log } = server;
   let isClosing = false;
   let signalledAt = 0;
@@ -62,7 +61,7 @@ export function closeOnSignal(server: ParleyServer): void {
     process.on(signal, () => {
       if (isClosing) {
         // A terminal and systemd signal every process themselves, and the supervisor of workers does it again.
-        if (cluster.isWorker && performance.now() - signalledAt < SAME_SIGNAL_MS) return;
+        if (isWorker && performance.now() - signalledAt < SAME_SIGNAL_MS) return;
         process.exit(1);
       }
       signalledAt = performance.now();

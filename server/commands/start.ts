@@ -16,7 +16,7 @@ import { publicFolder, readVersion } from "../project/own-files.ts";
 import { reloadOnHangup } from "../reload.ts";
 import { createParleyServer } from "../server.ts";
 import { closeOnSignal, listen } from "../start.ts";
-import { superviseWorkers } from "./workers.ts";
+import { isSupervised, superviseWorkers } from "./workers.ts";
 
 /** Without a `project`, the agent in the working directory is served or, where there is none, the demo agent. @throws ConfigError */
 export async function startCommand(
@@ -25,6 +25,7 @@ export async function startCommand(
   { open }: { open: boolean },
 ): Promise<void> {
   const folder = project === undefined ? projectHere() : findProject(project);
+  const isWorker = isSupervised();
   const inherited = { ...process.env };
   const env = readEnvironment(inherited, folder);
   const settings = readSettings(env, flags);
@@ -43,12 +44,13 @@ export async function startCommand(
     publicFolder,
     loadPackage: (name) => loadOptionalPackage(name, folder),
     openTelemetry: tracing.api,
+    isWorker,
   });
   const url = await listen(server.http, settings);
-  closeOnSignal(server);
+  closeOnSignal(server, { isWorker });
   reloadOnHangup({ server, settings, env, read: () => readEnvironment(inherited, folder), flags });
   // Of several workers the first one speaks for all.
-  if (cluster.isWorker && cluster.worker?.id !== 1) return;
+  if (isWorker && cluster.worker?.id !== 1) return;
   process.stdout.write(summaryOf(agent, settings) + (folder === undefined ? DEMO_NOTE : ""));
   const warnings = [...publicWarnings(settings), memoryAdvice(settings), tracing.problem, ...unknownNames(inherited)];
   for (const warning of warnings) if (warning !== undefined) server.log.warning(warning);

@@ -11,6 +11,16 @@ const MAX_RESTART_MS = 30_000;
 /** A worker that served for so long was healthy. */
 const HEALTHY_MS = 60_000;
 
+/** Has the supervisor's process id. In another program's cluster, such as that of pm2, `cluster.isWorker` is true as well. */
+const SUPERVISOR = "PARLEY_SUPERVISOR";
+
+/** Whether `superviseWorkers` has started this process. The programs that a project starts do not inherit the answer. */
+export function isSupervised(): boolean {
+  const supervisor = process.env[SUPERVISOR];
+  delete process.env[SUPERVISOR];
+  return supervisor === String(process.ppid);
+}
+
 /** Starts workers with the arguments of this process, replaces those that end, and hands signals on. Never resolves. */
 export function superviseWorkers(count: number): Promise<never> {
   let isStopping = false;
@@ -20,7 +30,7 @@ export function superviseWorkers(count: number): Promise<never> {
   function fork(): void {
     const startedAt = performance.now();
     let isServing = false;
-    const worker = cluster.fork();
+    const worker = cluster.fork({ [SUPERVISOR]: String(process.pid) });
     worker.once("listening", () => {
       isServing = true;
       if (hasServed) return;
