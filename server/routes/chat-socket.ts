@@ -17,7 +17,7 @@ export const chatSocket =
   (connection: WebSocketConnection, caller: Caller, upgrade: UpgradeContext): void =>
     connection.listen(new ChatSocket(service, connection, caller, upgrade));
 
-/** `GET /ws/chat` without an upgrade: the answer names the protocol (RFC 9110, 15.5.22). */
+/** `GET /ws/chat` without an upgrade is an invalid request, whose answer advertises the protocol (RFC 9110, 7.8). */
 export const upgradeRequired =
   () =>
   ({ res }: RequestContext): never => {
