@@ -22,7 +22,12 @@ const { peerDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
  * that a project brings, and `jiti`, which loads files of its own.
  */
 const server = {
-  entryPoints: ["cli.ts", "server/parley-agent.ts", "server/routes/parse-worker.ts"],
+  entryPoints: [
+    "cli.ts",
+    "server/parley-agent.ts",
+    "server/routes/parse-worker.ts",
+    "server/observe/watchdog-thread.ts",
+  ],
   outdir: OUT,
   // All in one folder: see server/project/own-files.ts.
   entryNames: "[name]",

@@ -5,6 +5,8 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Settings } from "./config/settings.ts";
 import { ConfigError } from "./errors.ts";
+import { describeFailure } from "./observe/describe-failure.ts";
+import { framesIn } from "./project/load-project.ts";
 import type { ParleyServer } from "./server.ts";
 
 /** The URL of the chat page. @throws ConfigError that says why the server cannot listen */
@@ -43,19 +45,29 @@ function listenProblem(error: unknown, host: string, port: number): string {
 /** Signals to a worker within this time are one. */
 const SAME_SIGNAL_MS = 1000;
 
-/** The first signal lets running answers finish, the second one ends the process at once. */
-export function closeOnSignal(server: ParleyServer, { isWorker }: { isWorker: boolean }): void {
+export interface OwnProcess {
+  /** Whether a supervisor hands signals on to it. */
+  isWorker: boolean;
+  /** The project's. */
+  folder: string | undefined;
+}
+
+/**
+ * The first signal lets running answers finish, the second one ends the process at once. If it ends for another reason, the
+ * last record of the log says why.
+ */
+export function closeOnSignal(server: ParleyServer, { isWorker, folder }: OwnProcess): void {
   const { log } = server;
+  const sayWhy = (reason: string, error: unknown) => {
+    const [place] = folder === undefined ? [] : framesIn(folder, error);
+    log.warning(`Parley stops because ${reason}${place === undefined ? "" : ` (${place})`}.`);
+  };
   let isClosing = false;
   let signalledAt = 0;
-  const close = (code: number) => {
-    if (isClosing) return;
+  const close = async () => {
     isClosing = true;
     // Whatever cannot be closed, the process ends.
-    void server
-      .drain()
-      .catch(log.failure)
-      .then(() => process.exit(code));
+    await server.drain().catch(log.failure);
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
@@ -66,14 +78,26 @@ export function closeOnSignal(server: ParleyServer, { isWorker }: { isWorker: bo
       }
       signalledAt = performance.now();
       if (server.isBusy) log.notice("Finishing running answers. A second signal stops at once.");
-      close(0);
+      void close().then(() => process.exit(0));
     });
   }
   // A tool that leaves a rejected promise behind must not end the other conversations.
   process.on("unhandledRejection", (reason) => log.failure(reason));
   // After an exception that was not caught, anything may be half done: this process takes no new messages.
-  process.on("uncaughtException", (error) => {
+  process.on("uncaughtException", async (error) => {
     log.failure(error);
-    close(1);
+    if (isClosing) return;
+    await close();
+    try {
+      sayWhy(`of an exception that was not caught: ${describeFailure(error, false, String).split("\n", 1)[0]}`, error);
+    } finally {
+      process.exit(1);
+    }
+  });
+  process.once("exit", () => {
+    if (isClosing) return;
+    sayWhy("process.exit() was called", new Error());
+    // The server did not end as it should, whatever the tool meant to say.
+    process.exitCode ||= 1;
   });
 }

@@ -9,10 +9,11 @@ import { memoryAdvice } from "../config/memory.ts";
 import { type Flags, readSettings, requiresKey, type Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
 import type { OpenTelemetry } from "../observe/tracing.ts";
+import { Watchdog } from "../observe/watchdog.ts";
 import { demoAgent } from "../project/demo-agent.ts";
 import { findProject, loadAgent, projectHere } from "../project/load-project.ts";
 import { loadIfInstalled, loadOptionalPackage } from "../project/optional-package.ts";
-import { publicFolder, readVersion } from "../project/own-files.ts";
+import { ownThread, publicFolder, readVersion } from "../project/own-files.ts";
 import { reloadOnHangup } from "../reload.ts";
 import { createParleyServer } from "../server.ts";
 import { closeOnSignal, listen } from "../start.ts";
@@ -35,7 +36,8 @@ export async function startCommand(
   }
   // The agent's module reads its own variables while it is imported, and so do the packages of providers.
   Object.assign(process.env, env);
-  const agent = folder === undefined ? demoAgent() : await loadAgent(folder);
+  const watchdog = new Watchdog();
+  const agent = folder === undefined ? demoAgent() : watched(await loadAgent(folder), watchdog);
   const tracing = loadOpenTelemetry(folder);
   const server = await createParleyServer({
     agent,
@@ -47,7 +49,11 @@ export async function startCommand(
     isWorker,
   });
   const url = await listen(server.http, settings);
-  closeOnSignal(server, { isWorker });
+  // Only a project has code that could block the process.
+  if (folder !== undefined) {
+    watchdog.start(ownThread("server/observe/watchdog-thread.ts"), settings, server.log.failure);
+  }
+  closeOnSignal(server, { isWorker, folder });
   reloadOnHangup({ server, settings, env, read: () => readEnvironment(inherited, folder), flags });
   // Of several workers the first one speaks for all.
   if (isWorker && cluster.worker?.id !== 1) return;
@@ -57,6 +63,10 @@ export async function startCommand(
   // Alone on the last line, for people to click and programs to read.
   process.stdout.write(`${url}\n`);
   if (open) openInBrowser(url, server.log.warning);
+}
+
+function watched(agent: Agent, watchdog: Watchdog): Agent {
+  return { ...agent, tools: watchdog.watch(agent.tools) };
 }
 
 /** The page is opened by the system's own program for links. */

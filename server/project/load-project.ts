@@ -166,7 +166,7 @@ async function settled<Value>(loading: Promise<Value>, name: string): Promise<Va
  * Where in the project's own files an error was thrown, innermost first: `file:line`, relative to the folder. Columns are those of
  * the compiled code.
  */
-function framesIn(folder: string, error: unknown): string[] {
+export function framesIn(folder: string, error: unknown): string[] {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
   const places = stack.matchAll(
     /^\s+at (?:.*\()?(?:async )?(?:file:\/\/)?(\/[^():]+|[A-Za-z]:[\\/][^():]+):(\d+):\d+\)?$/gm,

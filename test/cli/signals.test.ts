@@ -1,4 +1,4 @@
-/** SIGTERM and SIGINT on the built command. */
+/** SIGTERM and SIGINT on the built command, and whatever else ends it. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -92,6 +92,62 @@ test("SIGHUP ends the server when its terminal was closed, where the log was for
   assert.match(stdout, /Other machines can reach this server/);
   assert.doesNotMatch(stdout, /"level":/);
   assert.match(stdout, /ended with 0\n$/);
+});
+
+/** Each tool ends the process in its own way, or tries to. */
+const ENDING = {
+  "agent.ts": `
+    const tool = (name, execute) => ({ name, description: "Ends.", parameters: { type: "object" }, execute });
+    export default {
+      name: "Acme", model: "demo",
+      tools: [
+        tool("quit", () => process.exit(0)),
+        tool("throws", () => { setTimeout(() => { throw new Error("Too late"); }); return "Done"; }),
+        tool("rejects", () => { void Promise.reject(new Error("Nobody waits")); return "Done"; }),
+        tool("block", async () => { await null; Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); }),
+      ],
+    };`,
+};
+
+/** The text of the last record of the log. */
+function lastText(stderr: string): string {
+  return JSON.parse(stderr.trimEnd().split("\n").at(-1) ?? "").text;
+}
+
+const ENDS: [tool: string, last: RegExp][] = [
+  ["quit", /^Parley stops because process\.exit\(\) was called \(agent\.ts:6\)\.$/],
+  ["throws", /^Parley stops because of an exception that was not caught: Error: Too late \(agent\.ts:7\)\.$/],
+];
+
+for (const [tool, last] of ENDS) {
+  test(`the last record says why the process ended, which is not with 0 (${tool})`, async (t) => {
+    const { command, url } = await start(t, [temporaryProject(t, ENDING)]);
+    await post({ url }, { message: `Please ${tool}`, stream: false }).catch(() => {});
+    const { code, stderr } = await command.end();
+    assert.equal(code, 1);
+    assert.match(lastText(stderr), last);
+  });
+}
+
+test("a rejected promise that a tool leaves behind is a record of the log, and ends nothing", async (t) => {
+  const { command, url } = await start(t, [temporaryProject(t, ENDING)]);
+  assert.equal((await post({ url }, { message: "Please rejects", stream: false })).status, 200);
+  await command.printed("stderr", /Nobody waits/);
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+  assert.doesNotMatch(command.stderr, /Parley stops/);
+});
+
+test("a tool that blocks the process is named, and Ctrl-C ends the process all the same", async (t) => {
+  const { command, url } = await start(t, [temporaryProject(t, ENDING)], { ownGroup: true });
+  void post({ url }, { message: "Please block", stream: false }).catch(() => {});
+  await command.printed("stderr", /The tool block has blocked the process for 5 s\./);
+  // Its listener may still be starting: people press again, too.
+  const timer = setInterval(() => command.killGroup("SIGINT"), 100);
+  t.after(() => clearInterval(timer));
+  const { code, stderr } = await command.end();
+  clearInterval(timer);
+  assert.notEqual(code, 0);
+  assert.equal(lastText(stderr), "Parley stops because of SIGINT.");
 });
 
 // SIGHUP: what is read anew, what the log says of it, and what becomes of who came with a key that is gone.

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { within } from "./deadline.ts";
+import { DEADLINE_MS, within } from "./deadline.ts";
 import type { Cleanup } from "./start-server.ts";
 
 export const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
@@ -23,6 +23,8 @@ export interface CommandOptions {
   unread?: "stdout" | "stderr";
   /** What has a reader that takes nothing. */
   stalled?: "stdout" | "stderr";
+  /** A process group of its own, as a terminal gives it. */
+  ownGroup?: boolean;
   /** Path of the command, for one that is installed elsewhere. */
   cli?: string;
 }
@@ -40,11 +42,13 @@ export class Command {
   readonly #output = { stdout: "", stderr: "" };
   #wake: (() => void) | undefined;
 
-  constructor(args: readonly string[], { env = {}, cwd = tmpdir(), cli = COMMAND, unread, stalled }: CommandOptions) {
+  constructor(args: readonly string[], options: CommandOptions) {
+    const { env = {}, cwd = tmpdir(), cli = COMMAND, unread, stalled, ownGroup = false } = options;
     this.#child = spawn(process.execPath, [cli, ...args], {
       cwd,
       env: { PATH: process.env.PATH ?? "", ...env },
       stdio: ["ignore", "pipe", "pipe"],
+      detached: ownGroup,
     });
     if (unread !== undefined) this.#child[unread]?.destroy();
     for (const name of (["stdout", "stderr"] as const).filter((each) => each !== stalled)) {
@@ -68,6 +72,11 @@ export class Command {
     return this.#output.stderr;
   }
 
+  /** How it ends, whenever that is. */
+  get ended(): Promise<CommandEnd> {
+    return this.#ended;
+  }
+
   /** How it ended, by itself or by a signal; one that does not is killed. */
   async end(): Promise<CommandEnd> {
     try {
@@ -81,8 +90,13 @@ export class Command {
     this.#child.kill(signal);
   }
 
+  /** As Ctrl-C does in a terminal. */
+  killGroup(signal: NodeJS.Signals): void {
+    process.kill(-this.pid, signal);
+  }
+
   /** The first match in what it prints; fails when it ends without one. */
-  async printed(name: "stdout" | "stderr", pattern: RegExp): Promise<string> {
+  async printed(name: "stdout" | "stderr", pattern: RegExp, ms = DEADLINE_MS): Promise<string> {
     for (;;) {
       const match = pattern.exec(this.#output[name]);
       if (match !== null) return match[1] ?? match[0];
@@ -92,7 +106,7 @@ export class Command {
       const ended = this.#ended.then((end) => {
         throw new Error(`the command ended: ${JSON.stringify(end)}`);
       });
-      await within(Promise.race([woken, ended]), String(pattern));
+      await within(Promise.race([woken, ended]), String(pattern), ms);
     }
   }
 }

@@ -1,0 +1,75 @@
+/** The main thread's side of the watchdog: it shows that it is alive, and which tools are running. */
+
+import { url as debuggerUrl } from "node:inspector";
+import { Worker } from "node:worker_threads";
+import type { Settings } from "../config/settings.ts";
+
+/** What the thread gets. */
+export interface WatchdogData {
+  settings: Pick<Settings, "log" | "logLevel" | "host">;
+  memory: SharedArrayBuffer;
+}
+
+/** What stands where in the shared memory: four numbers, and then the names of the running tools. */
+export const SHOWN = { beats: 0, isDebugged: 1, maxSeconds: 2, namesBytes: 3, namesAt: 16 } as const;
+
+export const BEAT_MS = 1000;
+const MAX_NAMES_BYTES = 1024;
+
+interface Watched {
+  readonly name: string;
+  readonly timeoutMs: number;
+  execute(args: unknown, context: { readonly signal: AbortSignal }): unknown;
+}
+
+export class Watchdog {
+  readonly #memory = new SharedArrayBuffer(SHOWN.namesAt + MAX_NAMES_BYTES);
+  readonly #numbers = new Int32Array(this.#memory, 0, SHOWN.namesAt / 4);
+  readonly #names = Buffer.from(this.#memory, SHOWN.namesAt);
+  readonly #running = new Set<Watched>();
+
+  /** Starts the thread. If it fails, the server goes on without it. */
+  start(thread: URL, settings: WatchdogData["settings"], onError: (error: unknown) => void): void {
+    const beat = () => {
+      this.#numbers[SHOWN.isDebugged] = debuggerUrl() === undefined ? 0 : 1;
+      Atomics.add(this.#numbers, SHOWN.beats, 1);
+    };
+    beat();
+    setInterval(beat, BEAT_MS).unref();
+    const workerData: WatchdogData = { settings, memory: this.#memory };
+    // Without the options of the command line, such as --import, which may load much.
+    const worker = new Worker(thread, { workerData, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 16 } });
+    worker.on("error", onError).unref();
+  }
+
+  /** The same tools, with their calls shown to the thread. */
+  watch<Tool extends Watched>(tools: ReadonlyMap<string, Tool>): ReadonlyMap<string, Tool> {
+    return new Map([...tools].map(([name, tool]) => [name, this.#watchOne(tool)]));
+  }
+
+  #watchOne<Tool extends Watched>(tool: Tool): Tool {
+    const execute: Watched["execute"] = async (args, context) => {
+      // One object for each call: a tool may run several times at once.
+      const call = { ...tool };
+      const leave = () => {
+        if (this.#running.delete(call)) this.#show();
+      };
+      this.#running.add(call);
+      this.#show();
+      // It may ignore that, and never end.
+      context.signal.addEventListener("abort", leave, { once: true });
+      try {
+        return await tool.execute(args, context);
+      } finally {
+        leave();
+      }
+    };
+    return { ...tool, execute };
+  }
+
+  #show(): void {
+    const calls = [...this.#running];
+    this.#numbers[SHOWN.maxSeconds] = Math.max(0, ...calls.map(({ timeoutMs }) => timeoutMs / 1000));
+    this.#numbers[SHOWN.namesBytes] = this.#names.write([...new Set(calls.map(({ name }) => name))].join(", "));
+  }
+}
