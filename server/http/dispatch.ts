@@ -352,7 +352,7 @@ function answerClientError({ code }: NodeJS.ErrnoException, socket: Duplex, opti
 /** Headers that offer another protocol; RFC 7540, 3.2.1 for the last. */
 const OFFER = new Set(["connection", "upgrade", "http2-settings"]);
 
-/** Node asks from 24.9 on which offers are "upgrade" events. The types of Node 20 do not have it. */
+/** Newer versions of Node ask which offers are "upgrade" events. The types of Node 20 do not have it. */
 interface UpgradeChoice {
   shouldUpgradeCallback(req: IncomingMessage): boolean;
 }

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { createServer } from "node:http";
 import { createConnection } from "node:net";
 import { after, test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
@@ -261,9 +262,8 @@ test("a socket without a key is cut when it sends more than a greeting", async (
 
 const OFFER = [...GET, "connection: upgrade", "upgrade: h2c", "", ""];
 
-/** Since 24.9 Node asks which offers to accept, and one that is declined is a request like any other. */
-const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-const DECLINES_OFFERS = major > 24 || (major === 24 && minor >= 9);
+/** Newer versions of Node ask which offers to accept, and one that is declined is a request like any other. */
+const DECLINES_OFFERS = "shouldUpgradeCallback" in createServer();
 
 for (const [what, lines] of [
   ["what is no HTTP", ["GARBAGE", "", ""]],
