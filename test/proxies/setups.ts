@@ -88,9 +88,25 @@ export const BELOW_A_PATH: readonly Setup[] = [
 /** For the server: whose word on the client's address it takes. */
 export const TRUSTING = { PARLEY_TRUSTED_PROXIES: "127.0.0.1" };
 
-/** A test for one proxy, skipped where that is not installed. */
+/** What has been started for each test. */
+const started = new WeakMap<Cleanup, Behind>();
+
+/** A test for one proxy, skipped where that is not installed. One that fails prints what proxy and server said. */
 export function through({ name, proxy }: Setup, title: string, run: (t: TestContext) => Promise<void>): void {
-  void test(`through ${name}: ${title}`, { skip: missing(proxy) }, run);
+  void test(`through ${name}: ${title}`, { skip: missing(proxy) }, async (t) => {
+    try {
+      await run(t);
+    } catch (error) {
+      const { front, server } = started.get(t) ?? {};
+      console.error(`${name}:\n${front?.log()}\nParley:\n${server?.log.join("")}`);
+      throw error;
+    }
+  });
+}
+
+interface Behind {
+  server: TestServer;
+  front: ReverseProxy;
 }
 
 /** Starts a server in this process, and the proxy in front of it. */
@@ -99,12 +115,13 @@ export async function startBehind(
   { proxy, edits, path, env }: Setup,
   options: ServerOptions,
   more: { edits?: Edits; host?: string } = {},
-): Promise<{ server: TestServer; front: ReverseProxy }> {
+): Promise<Behind> {
   const server = await startServer(t, { ...options, env: { ...TRUSTING, ...env, ...options.env } });
   const front = await startReverseProxy(t, proxy, server.port, {
     ...more,
     edits: [...edits, ...(more.edits ?? [])],
     path,
   });
+  started.set(t, { server, front });
   return { server, front };
 }
