@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 import { writeSync } from "node:fs";
 import { workerData } from "node:worker_threads";
+import { readSettings } from "../config/settings.ts";
 import { createLog } from "./log.ts";
 import { BEAT_MS, SHOWN, type WatchdogData } from "./watchdog.ts";
 
@@ -17,7 +18,7 @@ const { settings, memory } = workerData as WatchdogData;
 const numbers = new Int32Array(memory, 0, SHOWN.namesAt / 4);
 const names = Buffer.from(memory, SHOWN.namesAt);
 // A thread's own standard error is written by the main thread.
-const log = createLog(settings, (record) => {
+const log = createLog({ ...readSettings({}), ...settings }, (record) => {
   try {
     writeSync(2, record);
   } catch {

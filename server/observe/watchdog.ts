@@ -6,7 +6,8 @@ import type { Settings } from "../config/settings.ts";
 
 /** What the thread gets. */
 export interface WatchdogData {
-  settings: Pick<Settings, "log" | "logLevel" | "host">;
+  /** Those of the log: the thread needs no keys. */
+  settings: Pick<Settings, "log" | "logLevel">;
   memory: SharedArrayBuffer;
 }
 
@@ -29,14 +30,14 @@ export class Watchdog {
   readonly #running = new Set<Watched>();
 
   /** Starts the thread. If it fails, the server goes on without it. */
-  start(thread: URL, settings: WatchdogData["settings"], onError: (error: unknown) => void): void {
+  start(thread: URL, { log, logLevel }: WatchdogData["settings"], onError: (error: unknown) => void): void {
     const beat = () => {
       this.#numbers[SHOWN.isDebugged] = debuggerUrl() === undefined ? 0 : 1;
       Atomics.add(this.#numbers, SHOWN.beats, 1);
     };
     beat();
     setInterval(beat, BEAT_MS).unref();
-    const workerData: WatchdogData = { settings, memory: this.#memory };
+    const workerData: WatchdogData = { settings: { log, logLevel }, memory: this.#memory };
     // Without the options of the command line, such as --import, which may load much.
     const worker = new Worker(thread, { workerData, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 16 } });
     worker.on("error", onError).unref();
