@@ -48,13 +48,14 @@ export async function startCommand(
     openTelemetry: tracing.api,
     isWorker,
   });
+  // Before it listens: from then on the supervisor of workers hands SIGHUP on.
+  reloadOnHangup({ server, settings, env, read: () => readEnvironment(inherited, folder), flags });
   const url = await listen(server.http, settings);
   // Only a project has code that could block the process.
   if (folder !== undefined) {
     watchdog.start(ownThread("server/observe/watchdog-thread.ts"), settings, server.log.failure);
   }
   closeOnSignal(server, { isWorker, folder });
-  reloadOnHangup({ server, settings, env, read: () => readEnvironment(inherited, folder), flags });
   // Of several workers the first one speaks for all.
   if (isWorker && cluster.worker?.id !== 1) return;
   process.stdout.write(summaryOf(agent, settings) + (folder === undefined ? DEMO_NOTE : ""));

@@ -26,20 +26,23 @@ export function superviseWorkers(count: number): Promise<never> {
   let isStopping = false;
   let hasServed = false;
   let restartMs = FIRST_RESTART_MS;
+  const serving = new Set<Worker>();
 
   function fork(): void {
     const startedAt = performance.now();
-    let isServing = false;
     const worker = cluster.fork({ [SUPERVISOR]: String(process.pid) });
     worker.once("listening", () => {
-      isServing = true;
+      serving.add(worker);
       if (hasServed) return;
       hasServed = true;
       // A mistake that stops one worker at the start would stop all, each with the same sentence.
       for (let index = 1; index < count; index++) fork();
     });
     // One that is still starting dies of the signal that stops all, which is no failure.
-    worker.once("exit", (code) => onExit(worker, isStopping && !isServing ? 0 : (code ?? 1), startedAt));
+    worker.once("exit", (code) => {
+      onExit(worker, isStopping && !serving.has(worker) ? 0 : (code ?? 1), startedAt);
+      serving.delete(worker);
+    });
   }
 
   function onExit(worker: Worker, code: number, startedAt: number): void {
@@ -67,7 +70,14 @@ export function superviseWorkers(count: number): Promise<never> {
       signalAll(signal);
     });
   }
-  onHangup(() => signalAll("SIGHUP"));
+  onHangup(() => {
+    for (const worker of workers()) {
+      const reload = () => worker.process.kill("SIGHUP");
+      // One that is still starting would die of it, and may have read its files before they changed.
+      if (serving.has(worker)) reload();
+      else worker.once("listening", reload);
+    }
+  });
   collectWorkerMetrics();
   fork();
   return new Promise(() => {});

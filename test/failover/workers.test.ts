@@ -139,6 +139,13 @@ testWithRedis("SIGTERM while the second worker still starts ends with 0", async 
   assert.equal((await server.command.end()).code, 0);
 });
 
+testWithRedis("SIGHUP while the second worker still starts reaches it when it serves", async (t, redis) => {
+  const server = await startWorkers(t, redis, 2);
+  server.command.kill("SIGHUP");
+  await server.command.printed("stderr", /(?:SIGHUP: [\s\S]*){2}/);
+  assert.doesNotMatch(server.command.stderr, /is replaced/);
+});
+
 testWithRedis("SIGTERM while every worker is dead ends the supervisor at once", async (t, redis) => {
   const server = await startWorkers(t, redis, 2);
   const workers = () =>
