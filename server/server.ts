@@ -79,7 +79,7 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
     openSockets: () => sockets.size,
     redisUp: shared && (() => shared.isUp),
   });
-  const tracing = openTelemetry && createTracing(openTelemetry, { name: agent.agent, model: agent.model });
+  const tracing = openTelemetry && createTracing(openTelemetry);
   const service = createService(options, { provider, log, metrics, tracing, shared });
   const { origins, limits, memory } = service;
   const access = createAccess(settings, origins, log.warning);
@@ -149,7 +149,7 @@ function createService(options: ParleyServerOptions, { provider, log, metrics, t
       store: shared?.store ?? createMemoryRunStore(),
       limits,
       settings,
-      observeRun: observeRuns({ model: agent.model, log, metrics }, tracing),
+      observeRun: observeRuns(tracing === undefined ? [log, metrics] : [log, metrics, tracing]),
       onQueue: metrics.queued,
     }),
     log,

@@ -85,7 +85,7 @@ function createRunMetrics(registry: Registry, tools: ReadonlySet<string>, errors
   const toolTimes = registry.histogram("parley_tool_duration_seconds", "Tool calls, by tool and status.", STEP);
 
   return {
-    runStarted() {
+    begin(): undefined {
       running += 1;
     },
     run(entry: RunEntry) {

@@ -1,9 +1,9 @@
-/** What a run reports while it goes on: to the log, the metrics and the traces. An observer is quick and never throws. */
+/** What a run reports while it goes on, and the sinks that get it: the log, the metrics and the traces are three of them. */
 
 import type { Caller } from "../auth/access.ts";
 import type { FinishReason, Usage } from "../protocol/chat.ts";
 import type { ErrorCode } from "../protocol/errors.ts";
-import type { StreamEvent } from "../protocol/events.ts";
+import type { StreamEvent, TerminalEvent } from "../protocol/events.ts";
 import type { ToolCall, TurnFinish } from "../providers/provider.ts";
 
 /** How a run's answer is sent. */
@@ -28,12 +28,16 @@ export interface RunStart {
   /** When the message had arrived, as `performance.now()`; the run begins after it has waited in the queue. */
   readonly askedAt: number;
   readonly trace: TraceHeaders;
+  /** Name of the agent that answers. */
+  readonly agent: string;
+  /** Its model string. */
+  readonly model: string;
 }
 
 /** Called when a run begins. */
 export type ObserveRun = (start: RunStart) => RunObserver;
 
-/** Observes one run. */
+/** Observes one run. An observer is quick and never throws. */
 export interface RunObserver {
   /** Called with every batch of events, in order, before a client gets it. */
   events(batch: readonly StreamEvent[]): void;
@@ -107,4 +111,25 @@ export interface StepEntry {
   /** Of a model request a finish reason, an error code or `aborted`, of a tool call its status. */
   readonly outcome: string;
   readonly ms: number;
+}
+
+/** Gets what is known of every run. Like an observer, a sink is quick and never throws. */
+export interface RunSink {
+  /** A run begins. The spans that are returned, if any, follow its model requests and tools. */
+  begin?(start: RunStart): RunSpans | undefined;
+  /** A model request or a tool call is over. */
+  step?(entry: StepEntry): void;
+  /** Something failed in a run; `error` has its cause. */
+  failure?(error: unknown, start: RunStart): void;
+  /** A run is over. */
+  run?(entry: RunEntry): void;
+}
+
+/** What a sink follows of one run while it goes on. */
+export interface RunSpans {
+  modelRequest(): Pick<ModelRequestObserver, "answered" | "end">;
+  /** As `RunObserver.tool`. */
+  tool<Outcome extends ToolOutcome>(call: ToolCall, work: () => Promise<Outcome>): Promise<Outcome>;
+  /** `last` is the event that the run ended with; none: the client had gone. */
+  end(last: TerminalEvent | undefined): void;
 }

@@ -1,4 +1,4 @@
-/** Gathers the facts of one run for the log and the metrics, and hands what happens on to its spans. */
+/** Gathers the facts of each run for the sinks: the log, the metrics, the traces, and whatever else wants to know of runs. */
 
 import { toApiError } from "../protocol/errors.ts";
 import {
@@ -9,37 +9,28 @@ import {
   type ToolResultEvent,
 } from "../protocol/events.ts";
 import type { ToolCall } from "../providers/provider.ts";
-import type { Log } from "./log.ts";
-import type { Metrics } from "./metrics.ts";
 import type {
   ModelRequestObserver,
   ModelRequestOutcome,
   ObserveRun,
   RunEntry,
   RunObserver,
+  RunSink,
+  RunSpans,
   RunStart,
   StepEntry,
   ToolOutcome,
 } from "./run-observer.ts";
-import type { RunSpans, Tracing } from "./tracing.ts";
 
-export interface RunRecorderParts {
-  /** The agent's model string. */
-  readonly model: string;
-  readonly log: Log;
-  readonly metrics: Metrics;
-}
-
-/** Every run is recorded for the log and the metrics, and traced where an SDK takes spans. */
-export function observeRuns(parts: RunRecorderParts, tracing?: Tracing): ObserveRun {
-  return (start) => new RunRecorder(start, parts, tracing?.observe(start));
+/** Every run is recorded for each of the sinks. */
+export function observeRuns(sinks: readonly RunSink[]): ObserveRun {
+  return (start) => new RunRecorder(start, sinks);
 }
 
 class RunRecorder implements RunObserver {
   readonly #start: RunStart;
-  readonly #log: Log;
-  readonly #metrics: Metrics;
-  readonly #spans: RunSpans | undefined;
+  readonly #sinks: readonly RunSink[];
+  readonly #spans: readonly RunSpans[];
   readonly #startedAt = performance.now();
   readonly #tools: StepEntry[] = [];
   #model: string;
@@ -49,13 +40,11 @@ class RunRecorder implements RunObserver {
   #last: DoneEvent | ErrorEvent | undefined;
   #providerRequestId: string | undefined;
 
-  constructor(start: RunStart, { model, log, metrics }: RunRecorderParts, spans: RunSpans | undefined) {
+  constructor(start: RunStart, sinks: readonly RunSink[]) {
     this.#start = start;
-    this.#spans = spans;
-    this.#model = model;
-    this.#log = log;
-    this.#metrics = metrics;
-    metrics.runStarted();
+    this.#sinks = sinks;
+    this.#model = start.model;
+    this.#spans = sinks.flatMap((sink) => sink.begin?.(start) ?? []);
   }
 
   events(batch: readonly StreamEvent[]): void {
@@ -70,34 +59,34 @@ class RunRecorder implements RunObserver {
   modelRequest(): ModelRequestObserver {
     this.#turns += 1;
     const startedAt = performance.now();
-    const span = this.#spans?.modelRequest();
+    const spans = this.#spans.map((one) => one.modelRequest());
     return {
       answered: (providerRequestId) => {
         this.#providerRequestId = providerRequestId;
-        span?.answered(providerRequestId);
+        for (const span of spans) span.answered(providerRequestId);
       },
       failedOver: (report) => this.failure(report),
       end: (outcome) => {
         if (outcome.type === "finished") this.#model = outcome.model ?? this.#model;
         const ms = Math.round(performance.now() - startedAt);
         this.#recordStep({ start: this.#start, kind: "model", name: this.#model, outcome: nameOf(outcome), ms });
-        span?.end(outcome);
+        for (const span of spans) span.end(outcome);
       },
     };
   }
 
-  /** The log gets all that it needs from the `tool_result`. */
+  /** What else the sinks need is in the `tool_result`. */
   tool<Outcome extends ToolOutcome>(call: ToolCall, work: () => Promise<Outcome>): Promise<Outcome> {
-    return this.#spans === undefined ? work() : this.#spans.tool(call, work);
+    return this.#spans.reduce((inner, spans) => () => spans.tool(call, inner), work)();
   }
 
   failure(error: unknown): void {
-    this.#log.failure(error, this.#start);
+    for (const sink of this.#sinks) sink.failure?.(error, this.#start);
   }
 
   end(): void {
     const last = this.#last;
-    this.#spans?.end(last);
+    for (const spans of this.#spans) spans.end(last);
     const usage = last?.type === "done" ? last.usage : undefined;
     const entry: RunEntry = {
       start: this.#start,
@@ -114,8 +103,7 @@ class RunRecorder implements RunObserver {
       tools: this.#tools,
       providerRequestId: this.#providerRequestId,
     };
-    this.#log.run(entry);
-    this.#metrics.run(entry);
+    for (const sink of this.#sinks) sink.run?.(entry);
   }
 
   #elapsedMs(): number {
@@ -130,8 +118,7 @@ class RunRecorder implements RunObserver {
   }
 
   #recordStep(entry: StepEntry): void {
-    this.#log.step(entry);
-    this.#metrics.step(entry);
+    for (const sink of this.#sinks) sink.step?.(entry);
   }
 }
 

@@ -11,20 +11,13 @@ import {
   ABORTED,
   type ModelRequestObserver,
   type ModelRequestOutcome,
+  type RunSpans,
   type RunStart,
   type ToolOutcome,
 } from "./run-observer.ts";
 
 /** The module `@opentelemetry/api`. */
 export type OpenTelemetry = typeof import("@opentelemetry/api");
-
-/** What spans say of every run of an agent. */
-export interface TracedAgent {
-  /** `gen_ai.agent.name`. */
-  readonly name: string;
-  /** Its model string. */
-  readonly model: string;
-}
 
 export type Tracing = ReturnType<typeof createTracing>;
 
@@ -38,10 +31,10 @@ const PROVIDER_NAMES: Readonly<Record<string, string>> = {
   vertex: "gcp.vertex_ai",
 };
 
-export function createTracing(api: OpenTelemetry, agent: TracedAgent) {
+export function createTracing(api: OpenTelemetry) {
   return {
     /** `undefined` while no SDK takes spans: then not even their attributes are made. */
-    observe: (start: RunStart): RunSpans | undefined => (hasSdk(api) ? traceRun(api, agent, start) : undefined),
+    begin: (start: RunStart): RunSpans | undefined => (hasSdk(api) ? traceRun(api, start) : undefined),
     /** Sends what an SDK still holds, because the process ends. Never rejects. */
     async flush(): Promise<void> {
       const provider: unknown = api.trace.getTracerProvider();
@@ -73,44 +66,44 @@ function hasMethod<Name extends string>(value: unknown, name: Name): value is Re
  * Begins the span of a run: within the span that is active, such as one of an instrumentation of HTTP, or else within
  * that of the request's `traceparent`. `undefined` if no SDK takes it.
  */
-function traceRun(api: OpenTelemetry, agent: TracedAgent, start: RunStart): RunSpans | undefined {
+function traceRun(api: OpenTelemetry, start: RunStart): RunSpans | undefined {
   const active = api.context.active();
   const parent = api.trace.getSpan(active) ? active : api.propagation.extract(active, start.trace);
   const attributes = {
     "gen_ai.operation.name": "invoke_agent",
-    "gen_ai.agent.name": agent.name,
-    ...modelAttributes(agent.model),
+    "gen_ai.agent.name": start.agent,
+    ...modelAttributes(start.model),
     "parley.run.id": shortId(start.runId),
     "parley.request.id": start.requestId,
     "parley.transport": start.transport,
   };
-  const span = api.trace.getTracer("parley-agent").startSpan(`invoke_agent ${agent.name}`, { attributes }, parent);
+  const span = api.trace.getTracer("parley-agent").startSpan(`invoke_agent ${start.agent}`, { attributes }, parent);
   // Without an SDK, a span of the API is its parent: none, or the client's.
   const { spanId } = api.trace.getSpanContext(parent) ?? api.INVALID_SPAN_CONTEXT;
-  return span.spanContext().spanId === spanId ? undefined : new RunSpans(api, agent, span, parent);
+  return span.spanContext().spanId === spanId ? undefined : new OtelSpans(api, start.model, span, parent);
 }
 
 /** The spans of one run: its own, one for each model request and one for each tool call. */
-export class RunSpans {
+class OtelSpans implements RunSpans {
   readonly #api: OpenTelemetry;
-  readonly #agent: TracedAgent;
+  /** The agent's model string. */
+  readonly #model: string;
   readonly #span: Span;
   readonly #context: Context;
   /** They end with the run at the latest, even if a model or a tool does not. */
   readonly #open = new Set<Span>();
 
-  constructor(api: OpenTelemetry, agent: TracedAgent, span: Span, parent: Context) {
+  constructor(api: OpenTelemetry, model: string, span: Span, parent: Context) {
     this.#api = api;
-    this.#agent = agent;
+    this.#model = model;
     this.#span = span;
     this.#context = api.trace.setSpan(parent, span);
   }
 
   modelRequest(): Pick<ModelRequestObserver, "answered" | "end"> {
-    const { model } = this.#agent;
-    const span = this.#begin(`chat ${splitModel(model)[1]}`, {
+    const span = this.#begin(`chat ${splitModel(this.#model)[1]}`, {
       kind: this.#api.SpanKind.CLIENT,
-      attributes: { "gen_ai.operation.name": "chat", ...modelAttributes(model) },
+      attributes: { "gen_ai.operation.name": "chat", ...modelAttributes(this.#model) },
     });
     return {
       answered: (providerRequestId) => void span.setAttribute("parley.provider.request_id", providerRequestId),

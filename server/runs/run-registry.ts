@@ -182,6 +182,7 @@ export class RunRegistry {
 
   async #begin(run: Run, caller: Caller, options: StartOptions): Promise<void> {
     const { runtime, limits, observeRun, onQueue } = this.#parts;
+    const { agent } = runtime;
     const { request, transport, requestId, trace } = options;
     const askedAt = performance.now();
     const release = options.memory.share();
@@ -193,7 +194,18 @@ export class RunRegistry {
         onQueue(1);
         return limits.admitRun(caller, signal).finally(() => onQueue(-1));
       },
-      observe: () => observeRun({ runId: run.id, requestId, transport, key: caller.keyKind, message, askedAt, trace }),
+      observe: () =>
+        observeRun({
+          runId: run.id,
+          requestId,
+          transport,
+          key: caller.keyKind,
+          message,
+          askedAt,
+          trace,
+          agent: agent.agent,
+          model: agent.model,
+        }),
     });
     release();
   }

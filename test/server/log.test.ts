@@ -250,6 +250,8 @@ const START: RunStart = {
   message: HOSTILE,
   askedAt: 0,
   trace: {},
+  agent: "Acme",
+  model: "demo",
 };
 
 /** A log of a server with this environment, and the records that it writes. */

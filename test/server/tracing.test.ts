@@ -29,9 +29,9 @@ const RUN: RunStart = {
   message: "private message",
   askedAt: 0,
   trace: HEADERS,
+  agent: "Acme",
+  model: "demo",
 };
-
-const AGENT = { name: "Acme", model: "demo" };
 
 const exporter = new InMemorySpanExporter();
 const sdk = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
@@ -41,23 +41,23 @@ after(() => {
 });
 
 test("without an SDK no run is traced, whatever its request says", async () => {
-  const tracing = createTracing(openTelemetry, AGENT);
-  assert.equal(tracing.observe(RUN), undefined);
-  assert.equal(tracing.observe({ ...RUN, trace: {} }), undefined);
+  const tracing = createTracing(openTelemetry);
+  assert.equal(tracing.begin(RUN), undefined);
+  assert.equal(tracing.begin({ ...RUN, trace: {} }), undefined);
   await tracing.flush();
 });
 
 test("an SDK that comes and goes while the server runs takes the runs in between, and without it no span is begun", (t) => {
-  const tracing = createTracing(openTelemetry, AGENT);
+  const tracing = createTracing(openTelemetry);
   const { mock } = t.mock.method(trace, "getTracer");
-  assert.equal(tracing.observe(RUN), undefined);
+  assert.equal(tracing.begin(RUN), undefined);
   assert.equal(mock.callCount(), 0);
   sdk.register();
-  const spans = tracing.observe(RUN);
+  const spans = tracing.begin(RUN);
   assert.ok(spans !== undefined);
   spans.end(undefined);
   trace.disable();
-  assert.equal(tracing.observe(RUN), undefined);
+  assert.equal(tracing.begin(RUN), undefined);
   assert.equal(mock.callCount(), 1);
 });
 
