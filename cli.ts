@@ -2,17 +2,30 @@
 /** The command `parley`: arguments in, a running server or one sentence out. */
 
 import { existsSync } from "node:fs";
-import { parseArgs } from "node:util";
+import { type ParseArgsConfig, parseArgs } from "node:util";
 import { startCommand } from "./server/commands/start.ts";
-import { ConfigError } from "./server/errors.ts";
+import { ConfigError, UsageError } from "./server/errors.ts";
 import { readVersion } from "./server/project/own-files.ts";
 
-const HELP = `parley - serve one AI agent over REST, SSE and WebSocket, with a chat page and a widget
+/** One command of `parley`. */
+interface Command {
+  /** Its arguments and options, as one writes them. */
+  usage: string;
+  /** What it does, in one line. */
+  summary: string;
+  /** What its arguments, options and examples mean: the rest of its help. */
+  help: string;
+  options: ParseArgsConfig["options"] & {};
+  run(project: string | undefined, values: Values): Promise<void>;
+}
 
-Usage
-  parley start [project] [--port 8080] [--host 127.0.0.1] [--workers 1] [--open]
+type Values = Record<string, string | boolean | (string | boolean)[] | undefined>;
 
-  project         Folder with an agent.ts (or .mts, .js, .mjs) and, if needed, a .env file.
+const COMMANDS: Readonly<Record<string, Command>> = {
+  start: {
+    usage: "start [project] [--port 8080] [--host 127.0.0.1] [--workers 1] [--open]",
+    summary: "Serves an agent.",
+    help: `  project         Folder with an agent.ts (or .mts, .js, .mjs) and, if needed, a .env file.
                   Default: the working directory or, if it has no agent, a built-in demo
                   agent that needs no key and no network.
 
@@ -22,66 +35,75 @@ Options
   --workers <n>   Number of processes that share the port; auto starts one per processor.
                   More than one needs Redis. Environment: PARLEY_WORKERS, PARLEY_REDIS_URL.
   --open          Open the chat page in your browser.
-  -h, --help      Show this text.
-  -v, --version   Show the version.
 
 Examples
   parley start --open
   parley start ./my-agent --port 3000
-`;
+`,
+    options: {
+      port: { type: "string" },
+      host: { type: "string" },
+      workers: { type: "string" },
+      open: { type: "boolean" },
+    },
+    run: (project, { port, host, workers, open }) =>
+      startCommand(project, { port: text(port), host: text(host), workers: text(workers) }, { open: open === true }),
+  },
+};
 
-async function main(argv: string[]): Promise<void> {
-  const { values, positionals } = readArguments(argv);
-  const [command, project, ...extra] = positionals;
+const EVERYWHERE = { help: { type: "boolean", short: "h" }, version: { type: "boolean", short: "v" } } as const;
+
+async function main([name, ...args]: string[]): Promise<void> {
+  if (name === "--version" || name === "-v") return print(`${readVersion()}\n`);
+  if (name === undefined || ["help", "--help", "-h"].includes(name)) return print(overview());
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (command === undefined) throw new UsageError(`There is no command "${name}". ${adviceFor(name)}`);
+  const { values, positionals } = readArguments(name, args, command);
   if (values.version) return print(`${readVersion()}\n`);
-  if (values.help || command === undefined || command === "help") return print(HELP);
-  if (command !== "start") throw new ConfigError(`There is no command "${command}". ${adviceFor(command)}`);
-  if (extra.length > 0) throw new ConfigError("Too many arguments: parley start takes one project folder.");
-  refuseSwallowedOption(project, values);
-  await startCommand(
-    project,
-    { port: values.port, host: values.host, workers: values.workers },
-    { open: values.open === true },
-  );
+  if (values.help) return print(helpOf(command));
+  const [project, ...extra] = positionals;
+  if (extra.length > 0) throw new UsageError(`Too many arguments: parley ${name} takes one project folder.`);
+  await command.run(project, values);
+}
+
+function overview(): string {
+  const rows = Object.values(COMMANDS).map(({ usage, summary }) => `  parley ${usage}\n      ${summary}\n`);
+  return `parley - serve one AI agent over REST, SSE and WebSocket, with a chat page and a widget
+
+Commands
+${rows.join("")}
+Options
+  -h, --help      Show the help, also of a command: parley start --help.
+  -v, --version   Show the version.
+`;
+}
+
+function helpOf({ usage, summary, help }: Command): string {
+  return `Usage: parley ${usage}\n\n${summary}\n\n${help}`;
 }
 
 function adviceFor(command: string): string {
   const isPath = /[/\\.]/.test(command) || existsSync(command);
-  return isPath ? `Did you mean: parley start ${command}?` : "Use: parley start. See parley --help.";
+  return isPath ? `Did you mean: parley start ${command}?` : "See parley --help.";
 }
 
-/** npm takes options before `--` for itself, and hands on their values alone, or with `--port=80` nothing. @throws ConfigError */
-function refuseSwallowedOption(project: string | undefined, given: { port?: string; host?: string }): void {
-  if (process.env.npm_lifecycle_event !== "start" || (project !== undefined && existsSync(project))) return;
-  const swallowed = (name: string) => process.env[`npm_config_${name}`];
-  const option = (["port", "host"] as const).find((name) => swallowed(name) !== undefined && given[name] === undefined);
-  if (option === undefined) return;
-  const value = project ?? swallowed(option);
-  throw new ConfigError(`npm kept --${option} for itself. Write "npm start -- --${option} ${value}".`);
-}
-
-function readArguments(args: string[]) {
+/** @throws UsageError */
+function readArguments(name: string, args: string[], { options }: Command) {
   try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        port: { type: "string" },
-        host: { type: "string" },
-        open: { type: "boolean" },
-        workers: { type: "string" },
-        help: { type: "boolean", short: "h" },
-        version: { type: "boolean", short: "v" },
-      },
-    });
+    return parseArgs({ args, allowPositionals: true, options: { ...options, ...EVERYWHERE } });
   } catch (error) {
     const [problem] = error instanceof Error ? error.message.split(/[.\n]/, 1) : [];
-    throw new ConfigError(`${problem ?? "The options cannot be read"}. See parley --help.`);
+    throw new UsageError(`${problem ?? "The options cannot be read"}. See parley ${name} --help.`);
   }
 }
 
-function print(text: string): void {
-  process.stdout.write(text);
+/** The value of an option that takes a text. */
+function text(value: Values[string]): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function print(output: string): void {
+  process.stdout.write(output);
 }
 
 /** The program that reads a stream may go away. That ends no conversation. */
@@ -90,5 +112,5 @@ for (const stream of [process.stdout, process.stderr]) stream.on("error", () => 
 main(process.argv.slice(2)).catch((error: unknown) => {
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   process.stderr.write(`parley: ${error instanceof ConfigError ? message : stack}\n`);
-  process.exit(1);
+  process.exit(error instanceof UsageError ? 2 : 1);
 });

@@ -2,10 +2,8 @@
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
@@ -39,26 +37,7 @@ function prepare() {
   if (built < Math.max(...SOURCES.map(changedAt))) npm("Building Parley", "run --silent build");
 }
 
-/** Before the build, which takes seconds: only the port that is surely meant, the command itself judges all else. */
-async function checkPort(args) {
-  const options = { port: { type: "string" }, host: { type: "string" }, help: { type: "boolean" } };
-  const { values } = parseArgs({ args, options, strict: false });
-  const port = Number(values.port ?? process.env.PORT ?? 8080);
-  if (values.help || !(port > 0 && port < 65_536)) return;
-  const probe = createServer();
-  const problem = await new Promise((resolve) => {
-    probe.once("error", ({ code }) => resolve(code));
-    probe.once("listening", () => resolve(undefined));
-    probe.listen(port, values.host ?? process.env.HOST ?? "127.0.0.1");
-  });
-  probe.close();
-  if (problem !== "EADDRINUSE") return;
-  console.error(`parley: Port ${port} is in use. Choose another with: npm start -- --port ${port + 1}`);
-  process.exit(1);
-}
-
 const [command, ...args] = process.argv.slice(2);
-if (command === "start") await checkPort(args);
 prepare();
 if (command === "start") {
   const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));

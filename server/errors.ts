@@ -3,6 +3,9 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
+/** Wrong usage of the command, such as an option that it does not have. */
+export class UsageError extends ConfigError {}
+
 /** For the log: which tool of the project threw. `cause` is what it threw, which no client may see. */
 export class ToolFailure extends Error {
   override readonly name = "ToolFailure";

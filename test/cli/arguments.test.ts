@@ -11,13 +11,20 @@ import { temporaryProject } from "../support/temporary-project.ts";
 
 const AGENT = { "agent.ts": 'export default { name: "Here", model: "demo" };' };
 
-for (const args of [[], ["help"], ["start", "-h"]]) {
+const OVERVIEW = ["parley start [project]", "--help", "--version"];
+const HELP_OF_START = ["parley start [project]", "--port", "--host", "--workers", "--open", "Examples"];
+
+for (const [args, words] of [
+  [[], OVERVIEW],
+  [["help"], OVERVIEW],
+  [["-h"], OVERVIEW],
+  [["start", "-h"], HELP_OF_START],
+  [["start", "nowhere", "--help"], HELP_OF_START],
+] as const) {
   test(`parley ${args.join(" ")} prints the help and ends with 0`, async () => {
     const { code, stdout, stderr } = await run(args);
     assert.deepEqual([code, stderr], [0, ""]);
-    for (const word of ["parley start [project]", "--port", "--host", "--workers", "--open", "--help", "--version"]) {
-      assert.ok(stdout.includes(word), word);
-    }
+    for (const word of words) assert.ok(stdout.includes(word), word);
   });
 }
 
@@ -26,24 +33,20 @@ test("parley -v prints the version of package.json alone", async () => {
   assert.deepEqual(await run(["-v"]), { code: 0, stdout: `${version}\n`, stderr: "" });
 });
 
-const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][] = [
-  [["serve"], {}, /^parley: There is no command "serve"\. Use: parley start\. See parley --help\.\n$/],
+type Mistake = [args: string[], env: Record<string, string>, sentence: RegExp];
+
+const WRONG_USAGE: Mistake[] = [
+  [["serve"], {}, /^parley: There is no command "serve"\. See parley --help\.\n$/],
+  [["constructor"], {}, /There is no command "constructor"/],
   [["./my-agent"], {}, /There is no command "\.\/my-agent"\. Did you mean: parley start \.\/my-agent\?\n$/],
   [["start", "a", "b"], {}, /one project/],
-  [
-    ["start", "3000"],
-    { npm_lifecycle_event: "start", npm_config_port: "3000" },
-    /npm kept --port for itself\. Write "npm start -- --port 3000"\.\n$/,
-  ],
-  [
-    ["start"],
-    { npm_lifecycle_event: "start", npm_config_port: "3000" },
-    /npm kept --port for itself\. Write "npm start -- --port 3000"\.\n$/,
-  ],
-  [["start", "--prot", "80"], {}, /'--prot'.*parley --help/],
-  [["start", "--port"], {}, /--port.*parley --help/],
+  [["start", "--prot", "80"], {}, /'--prot'.*parley start --help/],
+  [["start", "--port"], {}, /--port.*parley start --help/],
+  [["start", "--port", "-1"], {}, /--port.*parley start --help/],
+];
+
+const MISTAKES: Mistake[] = [
   [["start", "nowhere"], {}, /no folder "nowhere"/],
-  [["start", "--port", "-1"], {}, /--port/],
   [["start", "--workers", "2"], {}, /2 workers need Redis .* Set PARLEY_REDIS_URL/],
   [["start"], { PORT: "many" }, /PORT must be a whole number from 0 to 65535, but is "many"/],
   [["start", "--host", "no.such.host.invalid"], {}, /"no\.such\.host\.invalid" is(?: not an address|\. Try again)/],
@@ -51,11 +54,13 @@ const MISTAKES: [args: string[], env: Record<string, string>, sentence: RegExp][
   [["start"], { PARLEY_API_KEYS: "hush-hush" }, /PARLEY_API_KEYS, .* Did you mean PARLEY_API_KEY\?/],
 ];
 
-for (const [args, env, sentence] of MISTAKES) {
+const withCode = (expected: number) => (mistake: Mistake) => [expected, ...mistake] as const;
+
+for (const [expected, args, env, sentence] of [...WRONG_USAGE.map(withCode(2)), ...MISTAKES.map(withCode(1))]) {
   const set = Object.entries(env).map(([name, value]) => `${name}=${JSON.stringify(value)} `);
-  test(`${set.join("")}parley ${args.join(" ")} is one sentence and exit code 1`, async () => {
+  test(`${set.join("")}parley ${args.join(" ")} is one sentence and exit code ${expected}`, async () => {
     const { code, stdout, stderr } = await run(args, { env: { PORT: "0", ...env } });
-    assert.deepEqual([code, stdout], [1, ""]);
+    assert.deepEqual([code, stdout], [expected, ""]);
     assert.match(stderr, sentence);
     assert.match(stderr, /^parley: [^\n]+[.?]\n$/, "one sentence on one line");
     assert.doesNotMatch(stderr, /hush/);
