@@ -1,5 +1,6 @@
 /** The loop: model, tools, model again, until the answer. */
 
+import type { Caller } from "../auth/access.ts";
 import { isOnlyForOperator } from "../config/exposure.ts";
 import type { Settings } from "../config/settings.ts";
 import type { ModelRequestObserver, RunObserver } from "../observe/run-observer.ts";
@@ -10,6 +11,7 @@ import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent, unreacha
 import type { Conversation, ModelEvent, Provider, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
 import { StringBuilder } from "../providers/string-builder.ts";
 import type { Agent } from "./define.ts";
+import type { RunContext } from "./run-context.ts";
 import { type StateBinding, sealState } from "./state.ts";
 import { cutOutput, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
 
@@ -21,13 +23,17 @@ export interface AgentRuntime {
   readonly settings: Settings;
 }
 
-/** What states are bound to now. */
-export function stateBindingOf({ agent, provider, settings }: AgentRuntime): StateBinding {
+/** What the states of this user are bound to now. */
+export function stateBindingOf(
+  { agent, provider, settings }: AgentRuntime,
+  { user }: Pick<Caller, "user">,
+): StateBinding {
   const { stateSecrets, maxHistoryItems, maxHistoryBytes } = settings;
   return {
     kind: provider.stateKind,
     agent: agent.id,
     provider: provider.id,
+    user: user?.id,
     secrets: stateSecrets,
     limits: { maxHistoryItems, maxHistoryBytes },
   };
@@ -39,6 +45,13 @@ export interface RunRequest {
   attachments: readonly ReceivedFile[];
   /** Empty for a new conversation. */
   state: ConversationState;
+}
+
+/** One run: what serves it, what it answers, and for whom. */
+export interface AgentRun {
+  readonly runtime: AgentRuntime;
+  readonly request: RunRequest;
+  readonly context: RunContext;
 }
 
 /** Why a run is ended from outside. */
@@ -90,19 +103,16 @@ const FALLBACK_TEXT: Record<Exclude<FinishReason, "stopped">, string> = {
 
 /**
  * Answers one message. Yields events in batches, one for each packet of the model's answer. The last event is exactly one
- * `done` or `error`; after an abort of the kind `gone` there is none. Never throws. `signal` is aborted with a `RunAborted`.
+ * `done` or `error`; after an abort of the kind `gone` there is none. Never throws.
  */
-export async function* runAgent(
-  runtime: AgentRuntime,
-  request: RunRequest,
-  signal: AbortSignal,
-  observer: RunObserver,
-): AsyncGenerator<StreamEvent[], void> {
+export async function* runAgent(run: AgentRun, observer: RunObserver): AsyncGenerator<StreamEvent[], void> {
+  const { runtime, context } = run;
   const { agent, settings } = runtime;
+  const { signal } = context;
   const progress: Progress = { said: "", unfinished: "", usage: undefined, model: undefined, hasUsedTools: false };
   let conversation: Conversation | undefined;
   try {
-    conversation = openConversation(runtime, request);
+    conversation = await openConversation(run);
     for (let turnsLeft = agent.maxTurns - 1; ; turnsLeft--) {
       signal.throwIfAborted();
       const modelRequest = observer.modelRequest();
@@ -125,18 +135,18 @@ export async function* runAgent(
       }
       const { calls, text } = turn;
       if (calls.length === 0) {
-        yield endOfRun(runtime, conversation, progress, text, finish);
+        yield endOfRun(run, conversation, progress, text, finish);
         return;
       }
       if (turnsLeft === 0) {
         conversation.interrupt(text);
-        yield endOfRun(runtime, conversation, progress, text, "max_turns");
+        yield endOfRun(run, conversation, progress, text, "max_turns");
         return;
       }
       yield calls.map(toolCallEvent);
       progress.hasUsedTools = true;
       const answers = new Map<string, ToolAnswer>();
-      for await (const result of runTools(agent.tools, calls, { signal, limits: settings, observer })) {
+      for await (const result of runTools(agent.tools, calls, { context, limits: settings, observer })) {
         answers.set(result.answer.id, result.answer);
         yield [toolResultEvent(result)];
       }
@@ -145,8 +155,8 @@ export async function* runAgent(
   } catch (error) {
     const last =
       signal.aborted && conversation !== undefined
-        ? abortedEvent(runtime, request, conversation, progress, signal)
-        : failedEvent(runtime, request, error, observer);
+        ? abortedEvent(run, conversation, progress)
+        : failedEvent(run, error, observer);
     if (last !== undefined) yield [last];
   }
 }
@@ -254,7 +264,7 @@ class ModelTurn {
   }
 }
 
-function openConversation({ agent, provider }: AgentRuntime, request: RunRequest): Conversation {
+async function openConversation({ runtime: { agent, provider }, request }: AgentRun): Promise<Conversation> {
   const tools = [...agent.tools.values()].map(({ name, description, parameters }) => ({
     name,
     description,
@@ -285,13 +295,13 @@ function addUsage(sum: Usage | undefined, more: Usage | undefined): Usage | unde
 
 /** The end that the run came to by itself. */
 function endOfRun(
-  runtime: AgentRuntime,
+  run: AgentRun,
   conversation: Conversation,
   progress: Progress,
   text: string,
   reason: Exclude<FinishReason, "stopped">,
 ): StreamEvent[] {
-  if (text.trim() !== "") return [doneEvent(runtime, conversation, progress, text, reason)];
+  if (text.trim() !== "") return [doneEvent(run, conversation, progress, text, reason)];
   if (reason === "stop" && !progress.hasUsedTools) {
     throw new ApiError("provider_error", "The model gave an empty answer. Please try again.");
   }
@@ -299,11 +309,11 @@ function endOfRun(
   // Kept, too: several APIs demand an answer between the results of tools and the next message.
   conversation.interrupt(fallback);
   // A client that only collects tokens gets the same text as one that reads `done`.
-  return [{ type: "token", data: fallback }, doneEvent(runtime, conversation, progress, fallback, reason)];
+  return [{ type: "token", data: fallback }, doneEvent(run, conversation, progress, fallback, reason)];
 }
 
 function doneEvent(
-  runtime: AgentRuntime,
+  run: AgentRun,
   conversation: Conversation,
   { usage, model }: Progress,
   text: string,
@@ -312,7 +322,7 @@ function doneEvent(
   return {
     type: "done",
     data: text,
-    state: sealState(conversation.state(), stateBindingOf(runtime)),
+    state: sealState(conversation.state(), stateBindingOf(run.runtime, run.context)),
     ...(usage === undefined ? {} : { usage }),
     finish_reason: reason,
     ...(model === undefined ? {} : { model }),
@@ -320,17 +330,15 @@ function doneEvent(
 }
 
 function abortedEvent(
-  runtime: AgentRuntime,
-  request: RunRequest,
+  run: AgentRun,
   conversation: Conversation,
   progress: Progress,
-  signal: AbortSignal,
 ): DoneEvent | ErrorEvent | undefined {
-  const kind = abortKind(signal);
+  const kind = abortKind(run.context.signal);
   if (kind === "gone") return undefined;
-  if (kind !== "stopped") return withState(runtime, request, abortError(runtime, kind));
+  if (kind !== "stopped") return withState(run, abortError(run.runtime, kind));
   conversation.interrupt(progress.unfinished);
-  return doneEvent(runtime, conversation, progress, progress.said, "stopped");
+  return doneEvent(run, conversation, progress, progress.said, "stopped");
 }
 
 function abortKind({ reason }: AbortSignal): AbortKind {
@@ -356,19 +364,14 @@ function abortError({ settings }: AgentRuntime, kind: Exclude<AbortKind, "gone" 
 }
 
 /** The last event of a run that failed. */
-export function failedEvent(
-  runtime: AgentRuntime,
-  request: RunRequest,
-  error: unknown,
-  observer: RunObserver,
-): ErrorEvent {
+export function failedEvent(run: AgentRun, error: unknown, observer: RunObserver): ErrorEvent {
   observer.failure(error);
-  return withState(runtime, request, toApiError(error));
+  return withState(run, toApiError(error));
 }
 
 /** Why a run has failed whose model ignores the abort, and which therefore cannot end itself. */
-export function abortTimeoutError(runtime: AgentRuntime, signal: AbortSignal): ApiError {
-  const kind = abortKind(signal);
+export function abortTimeoutError({ runtime, context }: AgentRun): ApiError {
+  const kind = abortKind(context.signal);
   if (kind === "revoked" || kind === "lost" || kind === "shutting_down") return abortError(runtime, kind);
   return new ApiError("provider_timeout", "The answer could not be stopped in time.", {
     detail: "The model ignored that its run was ended.",
@@ -376,8 +379,8 @@ export function abortTimeoutError(runtime: AgentRuntime, signal: AbortSignal): A
 }
 
 /** The last good state is the one that the message came with: the same message can be sent again. */
-function withState(runtime: AgentRuntime, { state }: RunRequest, error: ApiError): ErrorEvent {
-  const event = errorEvent(error, sealState(state, stateBindingOf(runtime)));
+function withState({ runtime, request, context }: AgentRun, error: ApiError): ErrorEvent {
+  const event = errorEvent(error, sealState(request.state, stateBindingOf(runtime, context)));
   if (error.detail === undefined || !isOnlyForOperator(runtime.settings)) return event;
   return { ...event, data: `${event.data} (${error.detail})` };
 }

@@ -13,6 +13,8 @@ export interface StateBinding {
   readonly agent: string;
   /** Id of the provider. */
   readonly provider: string;
+  /** Id of the user whose conversation it is; `undefined`: of somebody who is not known. */
+  readonly user: string | undefined;
   /** The first signs, all verify; empty: states are not signed. */
   readonly secrets: readonly string[];
   readonly limits: HistoryLimits;

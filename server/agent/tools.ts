@@ -6,6 +6,7 @@ import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import { tryParse } from "../protocol/json.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
 import { isToolError, type Tool, ToolError } from "./define.ts";
+import type { RunContext } from "./run-context.ts";
 
 export interface ToolLimits {
   /** Calls of one model turn that are carried out; the model gets to know that the others were not. */
@@ -27,8 +28,8 @@ interface Outcome extends ToolOutcome {
 }
 
 /** What the calls of a run have in common. */
-interface CallContext {
-  readonly signal: AbortSignal;
+interface Calling {
+  readonly context: RunContext;
   readonly limits: ToolLimits;
   readonly observer: RunObserver;
 }
@@ -40,12 +41,12 @@ interface CallContext {
 export async function* runTools(
   tools: ReadonlyMap<string, Tool>,
   calls: readonly ToolCall[],
-  context: CallContext,
+  calling: Calling,
 ): AsyncGenerator<ToolResult, void> {
-  const { maxToolCalls, maxToolOutputChars } = context.limits;
+  const { maxToolCalls, maxToolOutputChars } = calling.limits;
   const running = new Map(
     calls.map((call, index) => {
-      const outcome = index < maxToolCalls ? runTool(tools.get(call.name), call, context) : tooManyCalls(maxToolCalls);
+      const outcome = index < maxToolCalls ? runTool(tools.get(call.name), call, calling) : tooManyCalls(maxToolCalls);
       return [call.id, timed(call, outcome, maxToolOutputChars)] as const;
     }),
   );
@@ -85,16 +86,17 @@ async function tooManyCalls(max: number): Promise<Outcome> {
   return failure(`Not carried out: one turn may make ${max} tool calls. Make the rest in the next turn.`);
 }
 
-async function runTool(tool: Tool | undefined, call: ToolCall, context: CallContext): Promise<Outcome> {
+async function runTool(tool: Tool | undefined, call: ToolCall, calling: Calling): Promise<Outcome> {
   if (tool === undefined) return failure(`There is no tool named "${call.name}".`);
-  return context.observer.tool(call, () => callTool(tool, call, context));
+  return calling.observer.tool(call, () => callTool(tool, call, calling));
 }
 
 /**
  * Whatever a tool does becomes a result that the model can act on. Rejects only where what the tool threw cannot be looked
  * at, such as an error with a getter that throws: then the run fails.
  */
-async function callTool(tool: Tool, call: ToolCall, { signal: runSignal, observer }: CallContext): Promise<Outcome> {
+async function callTool(tool: Tool, call: ToolCall, { context, observer }: Calling): Promise<Outcome> {
+  const { signal: runSignal } = context;
   const timeout = new AbortController();
   const timer = setTimeout(() => timeout.abort(), tool.timeoutMs);
   const signal = AbortSignal.any([runSignal, timeout.signal]);

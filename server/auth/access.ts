@@ -10,12 +10,20 @@ import { type OriginHeaders, type Origins, type OriginVerdict, originRefused } f
 
 export type KeyKind = "api" | "chat" | "widget";
 
+/** Somebody whom the project knows. */
+export interface User {
+  /** 1 to 200 characters. */
+  readonly id: string;
+  readonly [field: string]: unknown;
+}
+
 export interface Caller {
   keyKind: KeyKind | "none";
   /** A hash of the key, the same in every process; "" without one. It never leaves the process as it is. */
   keyId: string;
   /** Of the client, as far as it can be known behind proxies. */
   address: string;
+  user?: User | undefined;
 }
 
 /**

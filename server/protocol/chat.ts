@@ -60,6 +60,8 @@ export interface ConversationState {
   conversation_history?: HistoryMessage[];
   /** Of a `conversation_history`, where the server signs its states. */
   signature?: string;
+  /** Names the conversation over all of its messages. */
+  conversation?: string;
 }
 
 /** Which of the two states a provider uses. */

@@ -55,7 +55,7 @@ class ChatSocket implements SocketListener {
     const { value, bytes } = this.#state;
     try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-      await this.#obey(await this.#service.parser.socketMessage(data, value, bytes), memory);
+      await this.#obey(await this.#service.parser.socketMessage(data, this.#caller, value, bytes), memory);
     } catch (error) {
       this.#sendError(error);
     }

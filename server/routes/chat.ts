@@ -46,7 +46,7 @@ export async function startRun(
       address: caller.address,
       memory: messageMemory,
     };
-    const { stream, ...message } = await withBody(context, rules, (body) => parser.chatRequest(body));
+    const { stream, ...message } = await withBody(context, rules, (body) => parser.chatRequest(body, caller));
     if (res.destroyed) return undefined;
     const started = await runs.start(caller, {
       ...message,

@@ -1,10 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { AgentRuntime } from "../agent/run-agent.ts";
+import type { Caller } from "../auth/access.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { parseJson } from "../protocol/json.ts";
 import {
   continuesRemembered,
+  type MessageRules,
   messageRules,
   type ParsedChatRequest,
   parseChatRequest,
@@ -45,22 +47,27 @@ export class MessageParser {
   }
 
   /** The body of `POST /api/chat`. @throws ApiError */
-  async chatRequest(bytes: Buffer): Promise<ParsedChatRequest> {
-    if (bytes.length > SMALL_BYTES) return (await this.#parseInThread(bytes, undefined)) as ParsedChatRequest;
-    const rules = messageRules(this.#runtime);
+  async chatRequest(bytes: Buffer, caller: Caller): Promise<ParsedChatRequest> {
+    const rules = messageRules(this.#runtime, caller);
+    if (bytes.length > SMALL_BYTES) return (await this.#parseInThread(bytes, undefined, rules)) as ParsedChatRequest;
     return parseChatRequest(parseJson(bytes, rules.maxJsonDepth), rules);
   }
 
   /** One message of a socket that remembers a state of about `stateBytes`. @throws ApiError */
-  async socketMessage(bytes: Buffer, remembered: RememberedState, stateBytes: number): Promise<SocketCommand> {
+  async socketMessage(
+    bytes: Buffer,
+    caller: Caller,
+    remembered: RememberedState,
+    stateBytes: number,
+  ): Promise<SocketCommand> {
+    const rules = messageRules(this.#runtime, caller);
     if (bytes.length <= SMALL_BYTES) {
-      const rules = messageRules(this.#runtime);
       const body = parseJson(bytes, rules.maxJsonDepth);
       // A large state takes as long to check as a large message.
       const isSmall = stateBytes <= SMALL_BYTES || !continuesRemembered(body);
       if (isSmall) return parseSocketMessage(body, remembered, rules);
     }
-    return (await this.#parseInThread(bytes, remembered)) as SocketCommand;
+    return (await this.#parseInThread(bytes, remembered, rules)) as SocketCommand;
   }
 
   /** Ends the thread. */
@@ -70,8 +77,8 @@ export class MessageParser {
     await this.#worker?.terminate();
   }
 
-  #parseInThread(bytes: Buffer, remembered: RememberedState | undefined): Promise<unknown> {
-    const parse = () => this.#parse({ bytes: ownBytes(bytes), remembered, rules: messageRules(this.#runtime) });
+  #parseInThread(bytes: Buffer, remembered: RememberedState | undefined, rules: MessageRules): Promise<unknown> {
+    const parse = () => this.#parse({ bytes: ownBytes(bytes), remembered, rules });
     const result = this.#last.then(parse, parse);
     this.#last = result.catch(() => {});
     return result;

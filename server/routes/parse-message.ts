@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { type AgentRuntime, type RunRequest, stateBindingOf } from "../agent/run-agent.ts";
 import { readState, type StateBinding } from "../agent/state.ts";
+import type { Caller } from "../auth/access.ts";
 import {
   ALL_MEDIA_TYPES,
   decodedBytes,
@@ -29,11 +30,11 @@ export interface MessageRules {
   readonly maxJsonDepth: number;
 }
 
-/** The rules as they are now: settings may change. */
-export function messageRules(runtime: AgentRuntime): MessageRules {
+/** The rules for this caller as they are now: settings may change. */
+export function messageRules(runtime: AgentRuntime, caller: Caller): MessageRules {
   const { provider, settings } = runtime;
   return {
-    state: stateBindingOf(runtime),
+    state: stateBindingOf(runtime, caller),
     attachments: { maxCount: settings.maxAttachments, mediaTypes: provider.mediaTypes },
     maxMessageChars: settings.maxMessageChars,
     maxJsonDepth: settings.maxJsonDepth,

@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { AgentRuntime, RunRequest } from "../agent/run-agent.ts";
+import type { RunContext } from "../agent/run-context.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
 import type { MessageMemory } from "../limits/memory-budget.ts";
@@ -186,10 +187,9 @@ export class RunRegistry {
     const { request, transport, requestId, trace } = options;
     const askedAt = performance.now();
     const release = options.memory.share();
-    const { message } = request;
+    const context = contextOf(run, caller, options);
     await run.perform({
-      runtime,
-      request,
+      run: { runtime, request, context },
       admit: (signal) => {
         onQueue(1);
         return limits.admitRun(caller, signal).finally(() => onQueue(-1));
@@ -200,7 +200,7 @@ export class RunRegistry {
           requestId,
           transport,
           key: caller.keyKind,
-          message,
+          message: request.message,
           askedAt,
           trace,
           agent: agent.agent,
@@ -209,6 +209,14 @@ export class RunRegistry {
     });
     release();
   }
+}
+
+function contextOf({ id, signal }: Run, caller: Caller, { request, transport, requestId }: StartOptions): RunContext {
+  const { keyKind, keyId, user } = caller;
+  // No message brings metadata yet.
+  const metadata = {};
+  const conversation = request.state.conversation ?? randomUUID();
+  return { user, metadata, conversation, keyKind, keyId, run: { id, transport, requestId }, signal };
 }
 
 /** A run is known to the key that started it and to no other. Without keys, knowing the name is what opens the run. */

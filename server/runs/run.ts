@@ -1,10 +1,9 @@
 import {
   type AbortKind,
-  type AgentRuntime,
+  type AgentRun,
   abortTimeoutError,
   failedEvent,
   RunAborted,
-  type RunRequest,
   runAgent,
 } from "../agent/run-agent.ts";
 import type { Release } from "../limits/limiter.ts";
@@ -54,8 +53,7 @@ export interface RunOptions {
 
 /** What a run does. */
 export interface RunWork {
-  runtime: AgentRuntime;
-  request: RunRequest;
+  run: AgentRun;
   /** Waits until the run may begin. @throws ApiError, or anything after an abort */
   admit(signal: AbortSignal): Promise<Release>;
   /** The run begins. */
@@ -99,6 +97,11 @@ export class Run implements RunHandle {
 
   get isEnded(): boolean {
     return this.#log.isEnded;
+  }
+
+  /** Aborted, with a `RunAborted` as its reason, when the run is to end. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
   }
 
   /** Does the work at the pace of the readers. Resolves when the run is over; never rejects. */
@@ -177,18 +180,17 @@ export class Run implements RunHandle {
     }
   }
 
-  async #runWork({ runtime, request, observe }: RunWork): Promise<void> {
-    const { signal } = this.#controller;
+  async #runWork({ run, observe }: RunWork): Promise<void> {
     const observer = observe();
     this.#onStart();
     const timeLimit = setTimeout(() => this.abort("timeout"), this.#options.maxMs).unref();
     const abortTimeout = new Promise<never>((_resolve, reject) => {
-      this.#onAbortTimeout = () => reject(abortTimeoutError(runtime, signal));
+      this.#onAbortTimeout = () => reject(abortTimeoutError(run));
     });
     try {
-      await Promise.race([this.#write(runAgent(runtime, request, signal, observer), observer), abortTimeout]);
+      await Promise.race([this.#write(runAgent(run, observer), observer), abortTimeout]);
     } catch (error) {
-      this.#append([failedEvent(runtime, request, error, observer)], observer);
+      this.#append([failedEvent(run, error, observer)], observer);
     }
     clearTimeout(timeLimit);
     observer.end();

@@ -9,6 +9,7 @@ export const MAX_JSON_DEPTH = 16;
 export const binding: StateBinding = {
   kind: "conversation_history",
   agent: "Acme",
+  user: undefined,
   provider: "demo",
   secrets: ["a-secret-of-a-test"],
   limits: { maxHistoryItems: 200, maxHistoryBytes: 100_000 },
