@@ -2,7 +2,7 @@
 
 import type { Server } from "node:http";
 import type { Agent } from "./agent/define.ts";
-import type { AgentRuntime } from "./agent/run-agent.ts";
+import type { AgentRuntime, ServedAgent } from "./agent/run-agent.ts";
 import { createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
@@ -36,6 +36,11 @@ export interface ParleyServer {
    * no longer be used.
    */
   reload(next: Settings): number;
+  /**
+   * Serves another agent from the next message on; answers that run keep theirs. Rejects with a `ConfigError` that says
+   * what its model needs, and then nothing has changed.
+   */
+  replaceAgent(next: Agent): Promise<void>;
   /** Whether an answer is running. */
   readonly isBusy: boolean;
   /** Lets running answers finish within the time that the settings give them, then closes everything. */
@@ -68,19 +73,19 @@ export interface ParleyServerOptions {
 
 /** @throws ConfigError */
 export async function createParleyServer(options: ParleyServerOptions): Promise<ParleyServer> {
-  const { agent, settings, openTelemetry, lingerMs = 2000 } = options;
+  const { settings, openTelemetry, lingerMs = 2000 } = options;
   const log = createLog(settings, options.logSink);
   log.hide(secretsOf(options.env ?? {}));
-  const provider = options.provider ?? (await createProvider(options));
+  const runtime: AgentRuntime = { current: await serve(options.agent, options) };
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
   const metrics = createMetrics({
-    model: agent.model,
-    tools: toolNames(agent),
+    model: () => runtime.current.agent.model,
+    isTool: (name) => hasTool(runtime.current.agent, name),
     openSockets: () => sockets.size,
     redisUp: shared && (() => shared.isUp),
   });
   const tracing = openTelemetry && createTracing(openTelemetry);
-  const service = createService(options, { provider, log, metrics, tracing, shared });
+  const service = createService(options, { runtime, log, metrics, tracing, shared });
   const { origins, limits, memory } = service;
   const access = createAccess(settings, origins, log.warning);
   const { basePath } = settings;
@@ -109,6 +114,9 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
       const ended = service.runs.revoke((caller) => !access.isKnown(caller));
       return ended + sockets.recheck((credentials) => access.authorize(credentials, "socket"));
     },
+    async replaceAgent(next) {
+      runtime.current = await serve(next, options);
+    },
     get isBusy() {
       return service.runs.isBusy;
     },
@@ -124,7 +132,7 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
 }
 
 interface Observing {
-  provider: Provider;
+  runtime: AgentRuntime;
   log: Log;
   metrics: Metrics;
   tracing: Tracing | undefined;
@@ -132,20 +140,17 @@ interface Observing {
   shared: Shared | undefined;
 }
 
-function createService(options: ParleyServerOptions, { provider, log, metrics, tracing, shared }: Observing): Service {
-  const { agent, settings, parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
-  const runtime: AgentRuntime = { agent, provider, settings };
+function createService(options: ParleyServerOptions, { runtime, log, metrics, tracing, shared }: Observing): Service {
+  const { settings, parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
   const limits = createMessageLimits(shared?.limiter ?? createMemoryLimiter(), settings, metrics.limited);
   return {
-    agent,
-    provider,
+    runtime,
     settings,
     origins: new Origins(settings),
     limits,
     memory: new MemoryBudget(settings.maxRequestBytesTotal),
-    parser: new MessageParser(runtime, parseWorker),
+    parser: new MessageParser(parseWorker),
     runs: new RunRegistry({
-      runtime,
       store: shared?.store ?? createMemoryRunStore(),
       limits,
       settings,
@@ -153,7 +158,7 @@ function createService(options: ParleyServerOptions, { provider, log, metrics, t
       onQueue: metrics.queued,
     }),
     log,
-    site: loadSite(options.publicFolder, agent.name),
+    site: loadSite(options.publicFolder),
     metricsPage: settings.metrics ? metricsPage(metrics, options.isWorker) : undefined,
   };
 }
@@ -172,16 +177,21 @@ async function connect(
   return connectShared(settings, agent.id, loadPackage, { notice: log.notice, warn: log.warning });
 }
 
-function createProvider({ agent, settings, loadPackage }: ParleyServerOptions): Promise<Provider> {
-  return resolveModels([agent.model, ...agent.fallbacks], {
-    settings,
-    modelSettings: agent.settings,
-    loadPackage: loadPackage ?? ((name) => import(name)),
-  });
+/** @throws ConfigError */
+async function serve(agent: Agent, options: ParleyServerOptions): Promise<ServedAgent> {
+  const provider = options.provider ?? (await createProvider(agent, options));
+  return { agent, provider, toolsFor: async () => agent.tools };
 }
 
-function toolNames({ tools, settings }: Agent): string[] {
-  return [...tools.keys(), ...(settings.hostedTools ?? []).map(({ type }) => type)];
+function createProvider(
+  agent: Agent,
+  { settings, loadPackage = (name) => import(name) }: ParleyServerOptions,
+): Promise<Provider> {
+  return resolveModels([agent.model, ...agent.fallbacks], { settings, modelSettings: agent.settings, loadPackage });
+}
+
+function hasTool({ tools, settings }: Agent, name: string): boolean {
+  return tools.has(name) || (settings.hostedTools ?? []).some(({ type }) => type === name);
 }
 
 /** Lets the last bytes leave, and then cuts whatever is still connected. */

@@ -10,22 +10,28 @@ import { ApiError, runLost, toApiError } from "../protocol/errors.ts";
 import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent, unreachable } from "../protocol/events.ts";
 import type { Conversation, ModelEvent, Provider, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
 import { StringBuilder } from "../providers/string-builder.ts";
-import type { Agent } from "./define.ts";
+import type { Agent, Tool } from "./define.ts";
 import type { RunContext } from "./run-context.ts";
 import { type StateBinding, sealState } from "./state.ts";
 import { cutOutput, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
 
-/** What serves every run. */
-export interface AgentRuntime {
+/** An agent that is served. A run takes it once, at its start, and keeps it until its end. */
+export interface ServedAgent {
   readonly agent: Agent;
   readonly provider: Provider;
-  /** Values may change while the server runs. */
-  readonly settings: Settings;
+  /** The tools that the model may call in this run, by name. */
+  toolsFor(context: RunContext): Promise<ReadonlyMap<string, Tool>>;
+}
+
+/** What serves the next message: another agent may take the place of `current` at any time. */
+export interface AgentRuntime {
+  current: ServedAgent;
 }
 
 /** What the states of this user are bound to now. */
 export function stateBindingOf(
-  { agent, provider, settings }: AgentRuntime,
+  { agent, provider }: ServedAgent,
+  settings: Settings,
   { user }: Pick<Caller, "user">,
 ): StateBinding {
   const { stateSecrets, maxHistoryItems, maxHistoryBytes } = settings;
@@ -49,7 +55,9 @@ export interface RunRequest {
 
 /** One run: what serves it, what it answers, and for whom. */
 export interface AgentRun {
-  readonly runtime: AgentRuntime;
+  readonly served: ServedAgent;
+  /** Values may change while the server runs. */
+  readonly settings: Settings;
   readonly request: RunRequest;
   readonly context: RunContext;
 }
@@ -106,14 +114,14 @@ const FALLBACK_TEXT: Record<Exclude<FinishReason, "stopped">, string> = {
  * `done` or `error`; after an abort of the kind `gone` there is none. Never throws.
  */
 export async function* runAgent(run: AgentRun, observer: RunObserver): AsyncGenerator<StreamEvent[], void> {
-  const { runtime, context } = run;
-  const { agent, settings } = runtime;
+  const { served, settings, context } = run;
   const { signal } = context;
   const progress: Progress = { said: "", unfinished: "", usage: undefined, model: undefined, hasUsedTools: false };
   let conversation: Conversation | undefined;
   try {
-    conversation = await openConversation(run);
-    for (let turnsLeft = agent.maxTurns - 1; ; turnsLeft--) {
+    const tools = await served.toolsFor(context);
+    conversation = openConversation(run, tools);
+    for (let turnsLeft = served.agent.maxTurns - 1; ; turnsLeft--) {
       signal.throwIfAborted();
       const modelRequest = observer.modelRequest();
       const turn = new ModelTurn(modelRequest, settings.maxToolOutputChars);
@@ -146,7 +154,7 @@ export async function* runAgent(run: AgentRun, observer: RunObserver): AsyncGene
       yield calls.map(toolCallEvent);
       progress.hasUsedTools = true;
       const answers = new Map<string, ToolAnswer>();
-      for await (const result of runTools(agent.tools, calls, { context, limits: settings, observer })) {
+      for await (const result of runTools(tools, calls, { context, limits: settings, observer })) {
         answers.set(result.answer.id, result.answer);
         yield [toolResultEvent(result)];
       }
@@ -264,13 +272,12 @@ class ModelTurn {
   }
 }
 
-async function openConversation({ runtime: { agent, provider }, request }: AgentRun): Promise<Conversation> {
-  const tools = [...agent.tools.values()].map(({ name, description, parameters }) => ({
-    name,
-    description,
-    parameters: parameters.json,
-  }));
-  return provider.open({ ...request, setup: { instructions: agent.instructions, tools } });
+function openConversation({ served, request }: AgentRun, tools: ReadonlyMap<string, Tool>): Conversation {
+  const { agent, provider } = served;
+  const specs = [...tools.values()].map(({ name, description, parameters }) => {
+    return { name, description, parameters: parameters.json };
+  });
+  return provider.open({ ...request, setup: { instructions: agent.instructions, tools: specs } });
 }
 
 function addTurn(progress: Progress, { text, finish, usage, model, hasHostedCalls }: ModelTurn): void {
@@ -322,7 +329,7 @@ function doneEvent(
   return {
     type: "done",
     data: text,
-    state: sealState(conversation.state(), stateBindingOf(run.runtime, run.context)),
+    state: sealed(conversation.state(), run),
     ...(usage === undefined ? {} : { usage }),
     finish_reason: reason,
     ...(model === undefined ? {} : { model }),
@@ -336,7 +343,7 @@ function abortedEvent(
 ): DoneEvent | ErrorEvent | undefined {
   const kind = abortKind(run.context.signal);
   if (kind === "gone") return undefined;
-  if (kind !== "stopped") return withState(run, abortError(run.runtime, kind));
+  if (kind !== "stopped") return withState(run, abortError(run, kind));
   conversation.interrupt(progress.unfinished);
   return doneEvent(run, conversation, progress, progress.said, "stopped");
 }
@@ -345,7 +352,7 @@ function abortKind({ reason }: AbortSignal): AbortKind {
   return reason instanceof RunAborted ? reason.kind : "gone";
 }
 
-function abortError({ settings }: AgentRuntime, kind: Exclude<AbortKind, "gone" | "stopped">): ApiError {
+function abortError({ settings }: AgentRun, kind: Exclude<AbortKind, "gone" | "stopped">): ApiError {
   switch (kind) {
     case "lost":
       return runLost();
@@ -370,17 +377,21 @@ export function failedEvent(run: AgentRun, error: unknown, observer: RunObserver
 }
 
 /** Why a run has failed whose model ignores the abort, and which therefore cannot end itself. */
-export function abortTimeoutError({ runtime, context }: AgentRun): ApiError {
-  const kind = abortKind(context.signal);
-  if (kind === "revoked" || kind === "lost" || kind === "shutting_down") return abortError(runtime, kind);
+export function abortTimeoutError(run: AgentRun): ApiError {
+  const kind = abortKind(run.context.signal);
+  if (kind === "revoked" || kind === "lost" || kind === "shutting_down") return abortError(run, kind);
   return new ApiError("provider_timeout", "The answer could not be stopped in time.", {
     detail: "The model ignored that its run was ended.",
   });
 }
 
 /** The last good state is the one that the message came with: the same message can be sent again. */
-function withState({ runtime, request, context }: AgentRun, error: ApiError): ErrorEvent {
-  const event = errorEvent(error, sealState(request.state, stateBindingOf(runtime, context)));
-  if (error.detail === undefined || !isOnlyForOperator(runtime.settings)) return event;
+function withState(run: AgentRun, error: ApiError): ErrorEvent {
+  const event = errorEvent(error, sealed(run.request.state, run));
+  if (error.detail === undefined || !isOnlyForOperator(run.settings)) return event;
   return { ...event, data: `${event.data} (${error.detail})` };
+}
+
+function sealed(state: ConversationState, { served, settings, context }: AgentRun): ConversationState {
+  return sealState(state, stateBindingOf(served, settings, context));
 }

@@ -12,10 +12,10 @@ const RUN = [0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const STEP = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 export interface MetricsOptions {
-  /** The agent's model string. */
-  readonly model: string;
-  /** Tools that have a series of their own. A model can make up any other name. */
-  readonly tools: Iterable<string>;
+  /** The agent's model string, which may change while the server runs. */
+  model(): string;
+  /** Whether a tool has a series of its own. A model can make up any name. */
+  isTool(name: string): boolean;
   /** How many WebSockets are open. */
   openSockets(): number;
   /** Whether Redis is there. Absent where none is used. */
@@ -24,7 +24,7 @@ export interface MetricsOptions {
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-export function createMetrics({ model, tools, openSockets, redisUp }: MetricsOptions) {
+export function createMetrics({ model, isTool, openSockets, redisUp }: MetricsOptions) {
   const registry = new Registry();
   let queued = 0;
   const requests = registry.counter(
@@ -33,12 +33,12 @@ export function createMetrics({ model, tools, openSockets, redisUp }: MetricsOpt
   );
   const errors = registry.counter("parley_errors_total", "Errors that were sent to clients, by code.");
   const limits = registry.counter("parley_limited_total", "Refusals because of a limit, by limit.");
-  const runMetrics = createRunMetrics(registry, new Set(tools), errors);
+  const runMetrics = createRunMetrics(registry, isTool, errors);
   registry.gauge("parley_runs_queued", "Messages that wait in the queue.", () => queued);
   registry.gauge("parley_sockets_open", "WebSockets that are open.", openSockets);
   if (redisUp !== undefined)
     registry.gauge("parley_redis_up", "1 while Redis is there, else 0.", () => Number(redisUp()));
-  registry.gauge("parley_info", "What is served.", () => 1, { labels: { model } });
+  registry.gauge("parley_info", "What is served.", () => 1, { labels: () => ({ model: model() }) });
   addProcessMetrics(registry);
   const stopMeasuring = addEventLoopDelay(registry);
 
@@ -59,7 +59,7 @@ export function createMetrics({ model, tools, openSockets, redisUp }: MetricsOpt
   };
 }
 
-function createRunMetrics(registry: Registry, tools: ReadonlySet<string>, errors: Counter) {
+function createRunMetrics(registry: Registry, isTool: (name: string) => boolean, errors: Counter) {
   let running = 0;
   registry.gauge("parley_runs_running", "Runs in progress.", () => running);
   const runs = registry.counter(
@@ -103,7 +103,7 @@ function createRunMetrics(registry: Registry, tools: ReadonlySet<string>, errors
     },
     step({ kind, name, outcome, ms }: StepEntry) {
       if (kind === "model") modelTimes.observe(ms / 1000, { outcome });
-      else toolTimes.observe(ms / 1000, { tool: tools.has(name) ? name : "other", status: outcome });
+      else toolTimes.observe(ms / 1000, { tool: isTool(name) ? name : "other", status: outcome });
     },
   };
 }
@@ -208,11 +208,11 @@ export class Registry {
     name: string,
     help: string,
     read: () => number | undefined,
-    { kind = "gauge", labels = {} }: { kind?: Kind; labels?: Labels } = {},
+    { kind = "gauge", labels = () => ({}) }: { kind?: Kind; labels?(): Labels } = {},
   ): void {
     this.#register(name, help, kind, () => {
       const value = read();
-      return value === undefined ? [] : [[sampleName(name, labels), value]];
+      return value === undefined ? [] : [[sampleName(name, labels()), value]];
     });
   }
 

@@ -1,5 +1,6 @@
 /** `WS /ws/chat`: any number of messages, one run at a time. */
 
+import type { ServedAgent } from "../agent/run-agent.ts";
 import type { Caller } from "../auth/access.ts";
 import type { RequestContext, UpgradeContext } from "../http/request.ts";
 import type { SocketListener, SocketMessage, WebSocketConnection } from "../http/websocket.ts";
@@ -9,7 +10,8 @@ import type { ConversationState } from "../protocol/chat.ts";
 import { ApiError, invalidRequest, toApiError } from "../protocol/errors.ts";
 import { isTerminal, type NumberedEvent } from "../protocol/events.ts";
 import type { RunHandle, RunReader } from "../runs/run.ts";
-import type { ParsedMessage, RememberedState, SocketCommand } from "./parse-message.ts";
+import type { StartOptions } from "../runs/run-registry.ts";
+import { messageRules, type ParsedMessage, type RememberedState, type SocketCommand } from "./parse-message.ts";
 import type { Service } from "./service.ts";
 
 export const chatSocket =
@@ -52,10 +54,13 @@ class ChatSocket implements SocketListener {
 
   /** Resolves when the next message may be taken: a run goes on meanwhile. What is wrong with a message is answered. */
   async message({ data, isBinary, memory }: SocketMessage): Promise<void> {
+    const { runtime, settings, parser } = this.#service;
     const { value, bytes } = this.#state;
     try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-      await this.#obey(await this.#service.parser.socketMessage(data, this.#caller, value, bytes), memory);
+      const served = runtime.current;
+      const rules = messageRules(served, settings, this.#caller);
+      await this.#obey(await parser.socketMessage(data, rules, value, bytes), served, memory);
     } catch (error) {
       this.#sendError(error);
     }
@@ -67,7 +72,7 @@ class ChatSocket implements SocketListener {
     this.#leave();
   }
 
-  async #obey(command: SocketCommand, memory: MessageMemory): Promise<void> {
+  async #obey(command: SocketCommand, served: ServedAgent, memory: MessageMemory): Promise<void> {
     switch (command.type) {
       case "clear":
         this.#clear();
@@ -79,7 +84,7 @@ class ChatSocket implements SocketListener {
         await this.#resume(command.run, command.after);
         break;
       case "message":
-        await this.#start(command, memory);
+        await this.#start({ ...command, served, memory });
     }
   }
 
@@ -90,12 +95,13 @@ class ChatSocket implements SocketListener {
     this.#connection.sendJson({ type: "cleared", data: "" });
   }
 
-  async #start({ request, name, digest }: ParsedMessage, memory: MessageMemory): Promise<void> {
+  async #start(message: ParsedMessage & Pick<StartOptions, "served" | "memory">): Promise<void> {
+    const { served, request, name, digest, memory } = message;
     const { limits, runs } = this.#service;
     await limits.admitMessage(this.#caller);
     this.#refuseSecondRun();
     const { id: requestId, trace } = this.#upgrade;
-    const options = { request, name, digest, transport: "ws", requestId, trace, memory } as const;
+    const options = { served, request, name, digest, transport: "ws", requestId, trace, memory } as const;
     const isNew = Object.keys(request.state).length === 0;
     this.#follow({ ...(await runs.start(this.#caller, options)), isNew });
   }

@@ -11,6 +11,7 @@ import { type ErrorEvent, isTerminal, type TerminalEvent } from "../protocol/eve
 import { encodeFrame } from "../protocol/sse.ts";
 import type { RunHandle, RunReader } from "../runs/run.ts";
 import type { StartedRun } from "../runs/run-registry.ts";
+import { messageRules } from "./parse-message.ts";
 import type { Service } from "./service.ts";
 
 export const chat =
@@ -28,7 +29,7 @@ export const chat =
  * `undefined`: the client has gone. @throws ApiError
  */
 export async function startRun(
-  { settings, limits, memory, parser, runs }: Service,
+  { runtime, settings, limits, memory, parser, runs }: Service,
   context: RequestContext,
   caller: Caller,
   transport?: RunTransport,
@@ -46,7 +47,10 @@ export async function startRun(
       address: caller.address,
       memory: messageMemory,
     };
-    const { stream, ...message } = await withBody(context, rules, (body) => parser.chatRequest(body, caller));
+    const { stream, ...message } = await withBody(context, rules, async (body) => {
+      const served = runtime.current;
+      return { served, ...(await parser.chatRequest(body, messageRules(served, settings, caller))) };
+    });
     if (res.destroyed) return undefined;
     const started = await runs.start(caller, {
       ...message,

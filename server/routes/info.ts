@@ -10,8 +10,9 @@ import type { Service } from "./service.ts";
 
 /** `GET /api/info`: what a user interface needs to know before the first message. */
 export const info =
-  ({ agent, provider, settings }: Service) =>
+  ({ runtime, settings }: Service) =>
   ({ res }: RequestContext): void => {
+    const { agent, provider } = runtime.current;
     const { welcome, disclaimer } = agent;
     const body: AgentInfo = {
       name: agent.name,

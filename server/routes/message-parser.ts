@@ -1,13 +1,10 @@
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import type { AgentRuntime } from "../agent/run-agent.ts";
-import type { Caller } from "../auth/access.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { parseJson } from "../protocol/json.ts";
 import {
   continuesRemembered,
   type MessageRules,
-  messageRules,
   type ParsedChatRequest,
   parseChatRequest,
   parseSocketMessage,
@@ -30,7 +27,6 @@ const IDLE_MS = 30_000;
  * be interrupted and every running answer would wait for it.
  */
 export class MessageParser {
-  readonly #runtime: AgentRuntime;
   readonly #workerFile: string | URL;
   #worker: Worker | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
@@ -41,14 +37,12 @@ export class MessageParser {
   #last: Promise<unknown> = Promise.resolve();
 
   /** `workerFile` is `parse-worker.ts`. */
-  constructor(runtime: AgentRuntime, workerFile: string | URL) {
-    this.#runtime = runtime;
+  constructor(workerFile: string | URL) {
     this.#workerFile = workerFile;
   }
 
   /** The body of `POST /api/chat`. @throws ApiError */
-  async chatRequest(bytes: Buffer, caller: Caller): Promise<ParsedChatRequest> {
-    const rules = messageRules(this.#runtime, caller);
+  async chatRequest(bytes: Buffer, rules: MessageRules): Promise<ParsedChatRequest> {
     if (bytes.length > SMALL_BYTES) return (await this.#parseInThread(bytes, undefined, rules)) as ParsedChatRequest;
     return parseChatRequest(parseJson(bytes, rules.maxJsonDepth), rules);
   }
@@ -56,11 +50,10 @@ export class MessageParser {
   /** One message of a socket that remembers a state of about `stateBytes`. @throws ApiError */
   async socketMessage(
     bytes: Buffer,
-    caller: Caller,
+    rules: MessageRules,
     remembered: RememberedState,
     stateBytes: number,
   ): Promise<SocketCommand> {
-    const rules = messageRules(this.#runtime, caller);
     if (bytes.length <= SMALL_BYTES) {
       const body = parseJson(bytes, rules.maxJsonDepth);
       // A large state takes as long to check as a large message.

@@ -1,9 +1,10 @@
 /** Unknown JSON becomes a checked message. Every 400 about a body or socket message is made here. */
 
 import { createHash } from "node:crypto";
-import { type AgentRuntime, type RunRequest, stateBindingOf } from "../agent/run-agent.ts";
+import { type RunRequest, type ServedAgent, stateBindingOf } from "../agent/run-agent.ts";
 import { readState, type StateBinding } from "../agent/state.ts";
 import type { Caller } from "../auth/access.ts";
+import type { Settings } from "../config/settings.ts";
 import {
   ALL_MEDIA_TYPES,
   decodedBytes,
@@ -31,11 +32,10 @@ export interface MessageRules {
 }
 
 /** The rules for this caller as they are now: settings may change. */
-export function messageRules(runtime: AgentRuntime, caller: Caller): MessageRules {
-  const { provider, settings } = runtime;
+export function messageRules(served: ServedAgent, settings: Settings, caller: Caller): MessageRules {
   return {
-    state: stateBindingOf(runtime, caller),
-    attachments: { maxCount: settings.maxAttachments, mediaTypes: provider.mediaTypes },
+    state: stateBindingOf(served, settings, caller),
+    attachments: { maxCount: settings.maxAttachments, mediaTypes: served.provider.mediaTypes },
     maxMessageChars: settings.maxMessageChars,
     maxJsonDepth: settings.maxJsonDepth,
   };

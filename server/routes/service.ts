@@ -1,18 +1,16 @@
-import type { Agent } from "../agent/define.ts";
+import type { AgentRuntime } from "../agent/run-agent.ts";
 import type { Origins } from "../auth/origins.ts";
 import type { Settings } from "../config/settings.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
 import type { Log } from "../observe/log.ts";
-import type { Provider } from "../providers/provider.ts";
 import type { RunRegistry } from "../runs/run-registry.ts";
 import type { MessageParser } from "./message-parser.ts";
 import type { Site } from "./site.ts";
 
 /** What the routes work with. */
 export interface Service {
-  readonly agent: Agent;
-  readonly provider: Provider;
+  readonly runtime: AgentRuntime;
   /** Values may change while the server runs. */
   readonly settings: Settings;
   readonly origins: Origins;

@@ -2,6 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { AgentRuntime } from "../agent/run-agent.ts";
 import type { Origins } from "../auth/origins.ts";
 import type { RequestContext } from "../http/request.ts";
 import {
@@ -26,19 +27,24 @@ const SCRIPT_HEADERS = { "cache-control": "no-cache", ...FOR_ANY_SITE };
 /** The name of a chunk says what is in it, so a browser never has to ask again. */
 const CHUNK_HEADERS = { "cache-control": "public, max-age=31536000, immutable", ...FOR_ANY_SITE };
 
-export interface Site {
+/** The chat page under one title. */
+interface Pages {
+  title: string;
   page: StaticFile;
   embed: StaticFile;
   /** For the policy of both pages, which have the same style sheet. */
   styles: string;
+}
+
+export interface Site {
+  pagesOf(title: string): Pages;
   /** Scripts and their source maps, by path. A path that a client asks for never becomes the name of a file. */
   scripts: ReadonlyMap<string, StaticFile>;
 }
 
-/** Reads all files at once, so that a script never names chunks of another build. `title` is the page's. */
-export function loadSite(folder: string, title: string): Site {
-  const html = (name: string) => readFileSync(join(folder, name), "utf8").replace("{{title}}", () => escapeHtml(title));
-  const page = html("page.html");
+/** Reads all files at once, so that a script never names chunks of another build. */
+export function loadSite(folder: string): Site {
+  const [page = "", embed = ""] = ["page.html", "embed.html"].map((name) => readFileSync(join(folder, name), "utf8"));
   const chunks = readdirSync(join(folder, "chunks")).map((name) => `chunks/${name}`);
   // A package from a registry has no source maps.
   const built = ["widget.js", "widget.js.map", ...chunks].filter((path) => existsSync(join(folder, path)));
@@ -50,21 +56,27 @@ export function loadSite(folder: string, title: string): Site {
   const loader = scripts.get("/widget.js");
   // The older name of the same script.
   if (loader) scripts.set("/launcher.js", loader);
+  const styles = styleHashes(page);
+  const titled = (html: string, title: string) =>
+    createStaticFile(Buffer.from(html.replace("{{title}}", () => escapeHtml(title))), HTML);
+  let pages: Pages | undefined;
   return {
-    page: createStaticFile(Buffer.from(page), HTML),
-    embed: createStaticFile(Buffer.from(html("embed.html")), HTML),
-    styles: styleHashes(page),
+    pagesOf(title) {
+      if (pages?.title !== title) pages = { title, page: titled(page, title), embed: titled(embed, title), styles };
+      return pages;
+    },
     scripts,
   };
 }
 
 /** `GET /`: the chat page; `embed=1` is for a frame on another site. */
 export const page =
-  ({ site, origins }: { site: Site; origins: Origins }) =>
+  ({ runtime, site, origins }: { runtime: AgentRuntime; site: Site; origins: Origins }) =>
   (context: RequestContext): void => {
+    const { page, embed, styles } = site.pagesOf(runtime.current.agent.name);
     const isEmbedded = context.query.get("embed") === "1";
-    const headers = pageHeaders(site.styles, isEmbedded ? origins.frameAncestors : "'self'");
-    sendStaticFile(context, isEmbedded ? site.embed : site.page, headers);
+    const headers = pageHeaders(styles, isEmbedded ? origins.frameAncestors : "'self'");
+    sendStaticFile(context, isEmbedded ? embed : page, headers);
   };
 
 /** `GET /widget.js` and its like: open, because a script tag cannot send a header; they hold no secret. */

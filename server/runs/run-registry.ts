@@ -1,7 +1,7 @@
 /** Starts runs, finds them again, and ends them when the server stops. */
 
 import { randomUUID } from "node:crypto";
-import type { AgentRuntime, RunRequest } from "../agent/run-agent.ts";
+import type { RunRequest, ServedAgent } from "../agent/run-agent.ts";
 import type { RunContext } from "../agent/run-context.ts";
 import type { Caller } from "../auth/access.ts";
 import type { Settings } from "../config/settings.ts";
@@ -16,6 +16,8 @@ import type { RunStore } from "./run-store.ts";
 
 /** A message that is to be answered. */
 export interface StartOptions {
+  /** By whose rules the message was read. */
+  served: ServedAgent;
   request: RunRequest;
   /** The client's name for the run, if it wants to come back to it. */
   name: string | undefined;
@@ -30,7 +32,6 @@ export interface StartOptions {
 }
 
 export interface RegistryParts {
-  runtime: AgentRuntime;
   store: RunStore;
   limits: MessageLimits;
   settings: Settings;
@@ -182,14 +183,13 @@ export class RunRegistry {
   }
 
   async #begin(run: Run, caller: Caller, options: StartOptions): Promise<void> {
-    const { runtime, limits, observeRun, onQueue } = this.#parts;
-    const { agent } = runtime;
-    const { request, transport, requestId, trace } = options;
+    const { settings, limits, observeRun, onQueue } = this.#parts;
+    const { served, request, transport, requestId, trace } = options;
     const askedAt = performance.now();
     const release = options.memory.share();
     const context = contextOf(run, caller, options);
     await run.perform({
-      run: { runtime, request, context },
+      run: { served, settings, request, context },
       admit: (signal) => {
         onQueue(1);
         return limits.admitRun(caller, signal).finally(() => onQueue(-1));
@@ -203,8 +203,8 @@ export class RunRegistry {
           message: request.message,
           askedAt,
           trace,
-          agent: agent.agent,
-          model: agent.model,
+          agent: served.agent.agent,
+          model: served.agent.model,
         }),
     });
     release();

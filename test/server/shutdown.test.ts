@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import type { AgentRuntime } from "../../server/agent/run-agent.ts";
+import type { ServedAgent } from "../../server/agent/run-agent.ts";
 import { readSettings } from "../../server/config/settings.ts";
 import { MemoryBudget } from "../../server/limits/memory-budget.ts";
 import type { MessageLimits } from "../../server/limits/message-limits.ts";
@@ -140,7 +140,6 @@ test("a message whose name is still being claimed when the server stops is waite
   const refused = new ApiError("overloaded", "Full.");
   const store = createMemoryRunStore();
   const runs = new RunRegistry({
-    runtime: {} as AgentRuntime,
     settings: readSettings({}),
     // As in Redis, which is asked over the network.
     store: { ...store, claim: (...claim) => claimed.opened.then(() => store.claim(...claim)) },
@@ -151,6 +150,7 @@ test("a message whose name is still being claimed when the server stops is waite
   const starting = runs.start(
     { keyKind: "none", keyId: "", address: "" },
     {
+      served: {} as ServedAgent,
       request: { message: "Hi", attachments: [], state: {} },
       name: undefined,
       digest: "",
