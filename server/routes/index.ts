@@ -16,7 +16,6 @@ export const routesOf = (service: Service): Routes => ({
   "GET /metrics": { access: "operator", handle: metrics(service) },
   "GET /widget.js": { access: "open", handle: script(service) },
   "GET /widget.js.map": { access: "open", handle: script(service) },
-  "GET /launcher.js": { access: "open", handle: script(service) },
   "GET /chunks/{name}": { access: "open", handle: script(service) },
   "GET /ws/chat": { access: "open", handle: upgradeRequired() },
   "POST /api/chat": { access: "message", handle: chat(service) },

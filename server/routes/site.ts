@@ -53,9 +53,6 @@ export function loadSite(folder: string): Site {
     const type = path.endsWith(".map") ? SOURCE_MAP : SCRIPT;
     if (/\.js(?:\.map)?$/.test(path)) scripts.set(`/${path}`, readStaticFile(join(folder, path), type));
   }
-  const loader = scripts.get("/widget.js");
-  // The older name of the same script.
-  if (loader) scripts.set("/launcher.js", loader);
   const styles = styleHashes(page);
   const titled = (html: string, title: string) =>
     createStaticFile(Buffer.from(html.replace("{{title}}", () => escapeHtml(title))), HTML);

@@ -22,8 +22,6 @@ export interface Visit extends ChatElement {
 export interface VisitOptions extends ServerOptions {
   /** Attributes of the script tag. */
   script?: string;
-  /** Which script it is. */
-  file?: "widget.js" | "launcher.js";
   body?: string;
   head?: string;
   html?: string;
@@ -41,7 +39,6 @@ export const chatTag = (height: number, attributes = "", inside = "") =>
 export async function visit(t: TestContext, browser: Browser, options: VisitOptions = {}): Promise<Visit> {
   const {
     script = "",
-    file = "widget.js",
     body = "",
     head = "",
     html: attributes = "",
@@ -51,7 +48,7 @@ export async function visit(t: TestContext, browser: Browser, options: VisitOpti
     ...rest
   } = options;
   const server = await startServer(t, { turns: [], ...rest });
-  const tag = `<script src="${server.url}/${file}" ${script}></script>`;
+  const tag = `<script src="${server.url}/widget.js" ${script}></script>`;
   const html = sitePage(body + tag, head).replace("<html", `<html ${attributes}`);
   const site = await startSite(t, { "/": html, "/next": html });
   const { page, complaints } = await openPage(t, browser, {

@@ -9,11 +9,11 @@ import { startServer } from "../support/start-server.ts";
 import { engineTest, FIELD, type Page } from "./page.ts";
 
 /** Opens a site with the launcher, whose policy allows scripts with a nonce alone. */
-async function open(t: TestContext, page: Page, turns: readonly Turn[], attributes = "", file = "widget.js") {
+async function open(t: TestContext, page: Page, turns: readonly Turn[], attributes = "") {
   const server = await startServer(t, { turns });
   const policy = `default-src 'none'; script-src 'nonce-r4nd0m'; connect-src ${server.url} ${server.url.replace("http", "ws")}; img-src 'self' blob:; require-trusted-types-for 'script'; trusted-types lit-html`;
   const html = sitePage(
-    `<button id="page">Buy</button><script src="${server.url}/${file}" nonce="r4nd0m" ${attributes}></script>`,
+    `<button id="page">Buy</button><script src="${server.url}/widget.js" nonce="r4nd0m" ${attributes}></script>`,
   );
   const headers = { "content-security-policy": policy };
   const site = await startSite(t, { "/": { html, headers }, "/next": { html, headers } });
@@ -44,9 +44,9 @@ engineTest(
 );
 
 engineTest(
-  "the early button of /launcher.js opens the chat, under a strict policy and by keyboard, and is gone then",
+  "the early button opens the chat, under a strict policy and by keyboard, and is gone then",
   async (page, t) => {
-    await open(t, page, [[say("Hello.")]], 'data-label="Ask us"', "launcher.js");
+    await open(t, page, [[say("Hello.")]], 'data-label="Ask us"');
     await page.focus(await page.button("Ask us"));
     await page.press("Enter");
     await page.shown(`${FIELD}:focus`);

@@ -82,11 +82,6 @@ test("scripts say where their source maps are, which are served, and name no pat
   }
 });
 
-test("/launcher.js is the same file as /widget.js", async (t) => {
-  const server = await startServer(t, { turns: [] });
-  assert.equal((await get(t, server, "/launcher.js")).body, (await get(t, server, "/widget.js")).body);
-});
-
 for (const [path, accept, coding] of CODINGS) {
   test(`${path} with accept-encoding "${accept ?? "none"}" comes as ${coding}`, async (t) => {
     const server = await startServer(t, { turns: [] });
