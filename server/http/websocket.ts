@@ -6,8 +6,7 @@ import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { Credentials } from "../auth/access.ts";
 import type { MemoryBudget, MessageMemory } from "../limits/memory-budget.ts";
 import type { MessageLimits, SocketRate } from "../limits/message-limits.ts";
-import { CLOSE, closeCodeOf } from "../protocol/close-codes.ts";
-import { ApiError, type ErrorCode, toApiError } from "../protocol/errors.ts";
+import { ApiError, ERRORS, type ErrorCode, toApiError } from "../protocol/errors.ts";
 import { errorEvent, type SocketEvent } from "../protocol/events.ts";
 import { requestId } from "./request.ts";
 import { disconnect, sendRawError, waitForDrain } from "./respond.ts";
@@ -89,7 +88,7 @@ export class WebSockets {
     this.#refusingServer.handleUpgrade(req, socket, head, (ws) => {
       ws.on("error", () => {});
       ws.send(JSON.stringify(errorEvent(error)));
-      ws.close(closeCodeOf(error.code), error.code);
+      ws.close(error.closeCode, error.code);
     });
   }
 
@@ -112,7 +111,7 @@ export class WebSockets {
     this.#isClosed = true;
     clearInterval(this.#pings);
     const closed = [...this.#connections].map((connection) => connection.closed);
-    for (const connection of this.#connections) connection.close(CLOSE.SHUTTING_DOWN, "shutting_down");
+    for (const connection of this.#connections) connection.close(ERRORS.shutting_down.close, "shutting_down");
     await Promise.all(closed);
   }
 
@@ -245,7 +244,7 @@ export class WebSocketConnection {
   /** Says why the socket is closed. */
   closeWith(error: ApiError): void {
     this.sendError(error);
-    this.close(closeCodeOf(error.code), error.code);
+    this.close(error.closeCode, error.code);
   }
 
   /** Ends the connection at once, whatever still waits to be sent. */

@@ -5,6 +5,8 @@ interface ErrorTraits {
   status: number;
   /** Whether sending the same message again may help. */
   retryable: boolean;
+  /** With which a socket is closed (RFC 6455, 7.4; 4000 to 4999 are ours). Absent: 1011, if it is closed at all. */
+  close?: number;
 }
 
 export const ERRORS = {
@@ -14,12 +16,12 @@ export const ERRORS = {
   invalid_attachment: { status: 400, retryable: false },
   content_filtered: { status: 400, retryable: false },
   context_too_long: { status: 400, retryable: false },
-  unauthorized: { status: 401, retryable: false },
-  forbidden: { status: 403, retryable: false },
+  unauthorized: { status: 401, retryable: false, close: 4401 },
+  forbidden: { status: 403, retryable: false, close: 4403 },
   not_found: { status: 404, retryable: false },
   run_not_found: { status: 404, retryable: false },
   method_not_allowed: { status: 405, retryable: false },
-  request_timeout: { status: 408, retryable: true },
+  request_timeout: { status: 408, retryable: true, close: 4408 },
   conversation_expired: { status: 409, retryable: false },
   run_in_progress: { status: 409, retryable: true },
   run_expired: { status: 409, retryable: false },
@@ -27,7 +29,7 @@ export const ERRORS = {
   request_too_large: { status: 413, retryable: false },
   unsupported_media_type: { status: 415, retryable: false },
   unsupported_attachment: { status: 415, retryable: false },
-  rate_limited: { status: 429, retryable: true },
+  rate_limited: { status: 429, retryable: true, close: 4429 },
   internal: { status: 500, retryable: true },
   provider_error: { status: 502, retryable: true },
   provider_auth: { status: 502, retryable: false },
@@ -36,9 +38,12 @@ export const ERRORS = {
   provider_truncated: { status: 502, retryable: true },
   run_lost: { status: 502, retryable: true },
   provider_timeout: { status: 504, retryable: true },
-  overloaded: { status: 503, retryable: true },
-  shutting_down: { status: 503, retryable: true },
+  overloaded: { status: 503, retryable: true, close: 4503 },
+  shutting_down: { status: 503, retryable: true, close: 1001 },
 } as const satisfies Record<string, ErrorTraits>;
+
+/** RFC 6455, 7.4.1. */
+const INTERNAL_ERROR = 1011;
 
 /** A stable name of what went wrong; clients may branch on it. */
 export type ErrorCode = keyof typeof ERRORS;
@@ -91,6 +96,12 @@ export class ApiError extends Error {
 
   get status(): number {
     return ERRORS[this.code].status;
+  }
+
+  /** The code that says on a socket what the status says over HTTP. */
+  get closeCode(): number {
+    const { close = INTERNAL_ERROR }: ErrorTraits = ERRORS[this.code];
+    return close;
   }
 }
 

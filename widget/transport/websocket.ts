@@ -1,7 +1,6 @@
 /** Runs over `WS /ws/chat`. Connects on first need, and again after the connection broke. */
 
 import type { SocketRequest } from "../../server/protocol/chat.ts";
-import { CLOSE } from "../../server/protocol/close-codes.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { ErrorEvent } from "../../server/protocol/events.ts";
 import { parseEvent, type SocketMessage } from "./parse-event.ts";
@@ -267,18 +266,21 @@ class SocketConnection {
   }
 }
 
-/** What a close code means, and whether sending again may help. */
+/** What a close code means (`close` of the error codes, and RFC 6455), and whether sending again may help. */
 const REASONS: Record<number, readonly [code: ErrorCode, retryable: boolean]> = {
-  [CLOSE.UNAUTHORIZED]: ["unauthorized", false],
-  [CLOSE.FORBIDDEN]: ["forbidden", false],
-  [CLOSE.RATE_LIMITED]: ["rate_limited", true],
-  [CLOSE.TOO_LARGE]: ["request_too_large", false],
+  4401: ["unauthorized", false],
+  4403: ["forbidden", false],
+  4429: ["rate_limited", true],
+  1009: ["request_too_large", false],
 };
+
+/** RFC 6455, 7.4.1. */
+const GOING_AWAY = 1001;
 
 function endOf(closeCode: number, lastError: ErrorEvent | undefined): ConnectionEnd {
   // A server that stops says so in an event. Firefox closes the connections of a page that is left with the same code,
   // and the next page goes on with the answer.
-  if (closeCode === CLOSE.SHUTTING_DOWN && lastError?.code === "shutting_down") return lastError;
+  if (closeCode === GOING_AWAY && lastError?.code === "shutting_down") return lastError;
   const reason = REASONS[closeCode];
   if (!reason) return new TransportError("connection_lost");
   const [code, retryable] = reason;
