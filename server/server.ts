@@ -95,7 +95,6 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
     memory,
     maxBytes: settings.maxBodyBytes,
     messageMs: settings.bodySeconds * 1000,
-    minRate: settings.minUploadRate,
     sendMs,
     lingerMs,
     onError: metrics.error,

@@ -148,9 +148,6 @@ const atOnce = {
   maxLargeBodies: fixed("PARLEY_MAX_LARGE_BODIES", integer(1), 8).means(
     "Messages over 1 MiB that are received at once. Up to 64 more wait. One address may use a quarter.",
   ),
-  minUploadRate: fixed("PARLEY_MIN_UPLOAD_RATE", integer(), 16_384).means(
-    "Bytes per second, averaged over 10 seconds, at which such a message must arrive; 0: any speed.",
-  ),
   maxRequestBytesTotal: fixed(
     "PARLEY_MAX_REQUEST_BYTES_TOTAL",
     integer(1),

@@ -47,7 +47,6 @@ class BodyReader {
   readonly #rules: BodyRules;
   /** Of a large body. */
   #upload: Upload | undefined;
-  #refuse: (error: unknown) => void = () => {};
 
   constructor(req: IncomingMessage, length: number, rules: BodyRules) {
     this.#req = req;
@@ -57,7 +56,7 @@ class BodyReader {
 
   /** For a large body. @throws ApiError `overloaded` */
   waitForSlot(): Promise<void> {
-    this.#upload ??= new Upload(this.#rules, this.#rules.address, (error) => this.#refuse(error));
+    this.#upload ??= new Upload(this.#rules, this.#rules.address);
     return this.#upload.begin();
   }
 
@@ -65,24 +64,14 @@ class BodyReader {
     this.#upload?.end();
   }
 
-  read(): Promise<Buffer> {
-    return new Promise((resolve, reject) => {
-      this.#refuse = reject;
-      this.#collect().then(resolve, reject);
-    });
-  }
-
-  async #collect(): Promise<Buffer> {
+  async read(): Promise<Buffer> {
     const { maxBytes, memory } = this.#rules;
     // Filled as the body arrives: to join the chunks of a large one at its end would hold up everything else.
     let bytes = Buffer.alloc(0);
     let size = 0;
     for await (const chunk of chunksOf(this.#req)) {
       const next = size + chunk.length;
-      this.#upload?.count(chunk.length);
       if (next > maxBytes) throw tooLarge(maxBytes);
-      // Refused meanwhile, because it came too slowly.
-      if (this.#upload?.isEnded) throw cutOff();
       memory.growTo(next);
       // A body in chunks does not say in advance that it is large.
       if (next > LARGE_BYTES) await this.waitForSlot();
@@ -96,7 +85,6 @@ class BodyReader {
       chunk.copy(bytes, size);
       size = next;
     }
-    this.#upload?.arrived();
     return bytes.subarray(0, size);
   }
 }

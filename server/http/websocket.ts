@@ -329,7 +329,6 @@ class MessageReceiver {
   #count(bytes: number): void {
     if (this.#isStopped) return;
     this.#arrived += bytes;
-    this.#upload?.count(bytes);
     this.#memory ??= this.#options.memory.openMessage();
     try {
       this.#memory.growTo(this.#arrived);
@@ -343,12 +342,11 @@ class MessageReceiver {
   #discount(data: Buffer): void {
     const bytes = data.length + CONTROL_FRAME_BYTES;
     this.#arrived = Math.max(this.#arrived - bytes, 0);
-    this.#upload?.count(-bytes);
   }
 
   #waitForSlot(): void {
     this.#timer = setTimeout(() => this.#refuse(notInTime()), this.#options.messageMs);
-    this.#upload = new Upload(this.#options, this.#connection.credentials.address, (error) => this.#refuse(error));
+    this.#upload = new Upload(this.#options, this.#connection.credentials.address);
     this.#ws.pause();
     this.#upload.begin().then(
       () => this.#ws.resume(),
@@ -362,7 +360,6 @@ class MessageReceiver {
     const memory = this.#memory ?? this.#options.memory.openMessage();
     const release = memory.share();
     clearTimeout(this.#timer);
-    upload?.arrived();
     this.#arrived = 0;
     this.#upload = undefined;
     this.#memory = undefined;

@@ -43,7 +43,6 @@ export async function startRun(
     const rules = {
       limits,
       maxBytes: settings.maxBodyBytes,
-      minRate: settings.minUploadRate,
       address: caller.address,
       memory: messageMemory,
     };
