@@ -24,9 +24,13 @@ import { COMMON_HEADERS, disconnect, limitSending, type RawErrorOptions, sendErr
 import type { WebSocketConnection, WebSockets } from "./websocket.ts";
 
 /** A route names the kind of access, so that a new one cannot forget to ask. */
-export type Route =
+export type Route = (
   | { access: "open"; handle(context: RequestContext): void | Promise<void> }
-  | { access: Purpose; handle(context: RequestContext, caller: Caller): void | Promise<void> };
+  | { access: Purpose; handle(context: RequestContext, caller: Caller): void | Promise<void> }
+) & {
+  /** The body of an error, where the route's protocol has its own. */
+  errorBody?(error: ApiError): object;
+};
 
 export interface SocketRoute {
   handle(connection: WebSocketConnection, caller: Caller, upgrade: UpgradeContext): void;
@@ -140,6 +144,7 @@ function createDispatch(parts: HttpServerParts): (req: IncomingMessage, res: Ser
     const { route } = match;
     context.route = match.path;
     context.params = match.params;
+    context.errorBody = route.errorBody ?? context.errorBody;
     if (route.access === "open") {
       await route.handle(context);
       return;

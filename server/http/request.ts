@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TraceHeaders } from "../observe/run-observer.ts";
-import { ApiError } from "../protocol/errors.ts";
+import { ApiError, errorBody } from "../protocol/errors.ts";
 
 /** One request on its way through the server. */
 export interface RequestContext {
@@ -19,6 +19,8 @@ export interface RequestContext {
   route: string;
   /** The segments of the path that the route has names for. */
   params: Record<string, string>;
+  /** The body of an error, in the words of the route's protocol. */
+  errorBody(error: ApiError): object;
 }
 
 /** Stands in logs for the path of a request that no route was found for. */
@@ -26,7 +28,7 @@ const UNMATCHED = "unmatched";
 
 export function createContext(req: IncomingMessage, res: ServerResponse, basePath = ""): RequestContext {
   const target = readTarget(req, basePath);
-  return { req, res, id: requestId(req), method: req.method ?? "", ...target, route: UNMATCHED, params: {} };
+  return { req, res, id: requestId(req), method: req.method ?? "", ...target, route: UNMATCHED, params: {}, errorBody };
 }
 
 /** A request for a WebSocket. */

@@ -27,13 +27,13 @@ function startJson(res: ServerResponse, status: number, body: object): string {
 }
 
 /** The one place where an error becomes an HTTP answer. */
-export function sendError({ req, res }: RequestContext, error: ApiError, lingerMs: number): void {
+export function sendError({ req, res, errorBody: bodyOf }: RequestContext, error: ApiError, lingerMs: number): void {
   if (res.headersSent || res.destroyed) {
     res.destroy();
     return;
   }
   for (const [name, value] of Object.entries(errorHeaders(error))) res.setHeader(name, value);
-  const text = startJson(res, error.status, errorBody(error));
+  const text = startJson(res, error.status, bodyOf(error));
   if (req.complete || res.shouldKeepAlive) res.end(text);
   else endWhenRead(res, text, lingerMs);
 }

@@ -90,11 +90,11 @@ function createRunMetrics(registry: Registry, isTool: (name: string) => boolean,
     },
     run(entry: RunEntry) {
       const { end, model, firstTokenMs, inputTokens = 0, outputTokens = 0 } = entry;
-      const { transport } = entry.start;
+      const { transport, isStreamed } = entry.start;
       running -= 1;
       runs.add(1, { transport, end });
-      // In the JSON form the error is the answer to the request and is counted there.
-      if (entry.failed && transport !== "json") errors.add(1, { code: end });
+      // Otherwise the error is the answer to the request and is counted there.
+      if (entry.failed && isStreamed) errors.add(1, { code: end });
       tokens.add(inputTokens, { direction: "input", model });
       tokens.add(outputTokens, { direction: "output", model });
       runTimes.observe(entry.ms / 1000);

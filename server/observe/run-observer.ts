@@ -21,6 +21,8 @@ export interface RunStart {
   /** Of the request that brought the message. */
   readonly requestId: string;
   readonly transport: RunTransport;
+  /** Whether errors reach the client inside of a stream; otherwise they are the answer to its request. */
+  readonly isStreamed: boolean;
   /** The kind of key that the message came with. */
   readonly key: Caller["keyKind"];
   /** The person's words. Only their beginning is logged, and only on a terminal of a server on loopback. */

@@ -55,12 +55,11 @@ class ChatSocket implements SocketListener {
   /** Resolves when the next message may be taken: a run goes on meanwhile. What is wrong with a message is answered. */
   async message({ data, isBinary, memory }: SocketMessage): Promise<void> {
     const { runtime, settings, parser } = this.#service;
-    const { value, bytes } = this.#state;
     try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
       const served = runtime.current;
       const rules = messageRules(served, settings, this.#caller);
-      await this.#obey(await parser.socketMessage(data, rules, value, bytes), served, memory);
+      await this.#obey(await parser.parse("socket", data, rules, this.#state), served, memory);
     } catch (error) {
       this.#sendError(error);
     }
@@ -101,7 +100,17 @@ class ChatSocket implements SocketListener {
     await limits.admitMessage(this.#caller);
     this.#refuseSecondRun();
     const { id: requestId, trace } = this.#upgrade;
-    const options = { served, request, name, digest, transport: "ws", requestId, trace, memory } as const;
+    const options = {
+      served,
+      request,
+      name,
+      digest,
+      transport: "ws",
+      isStreamed: true,
+      requestId,
+      trace,
+      memory,
+    } as const;
     const isNew = Object.keys(request.state).length === 0;
     this.#follow({ ...(await runs.start(this.#caller, options)), isNew });
   }

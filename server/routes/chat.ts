@@ -7,32 +7,50 @@ import { sendEventStream, sendJson, whenClosed } from "../http/respond.ts";
 import type { RunTransport } from "../observe/run-observer.ts";
 import type { ChatResponse } from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
-import { type ErrorEvent, isTerminal, type TerminalEvent } from "../protocol/events.ts";
+import { type ErrorEvent, isTerminal, type NumberedEvent, type TerminalEvent } from "../protocol/events.ts";
 import { encodeFrame } from "../protocol/sse.ts";
 import type { RunHandle, RunReader } from "../runs/run.ts";
 import type { StartedRun } from "../runs/run-registry.ts";
-import { messageRules } from "./parse-message.ts";
+import { messageRules, type ParserName } from "./parse-message.ts";
 import type { Service } from "./service.ts";
 
-export const chat =
-  (service: Service) =>
-  async (context: RequestContext, caller: Caller): Promise<void> => {
-    const answer = await startRun(service, context, caller);
+/** An endpoint of some protocol: how its messages are read, and how its answers are written. */
+export interface Door {
+  readonly parser: Exclude<ParserName, "socket">;
+  /** What its runs are called in logs and metrics, streamed or not. */
+  transport(isStreamed: boolean): RunTransport;
+  /** Encodes the events of one answer, each as the text that is sent; a new one for each answer, since it may remember. */
+  encoder(): (event: NumberedEvent) => string;
+  /** A whole answer as one body. @throws ApiError when the run failed */
+  body(answer: CollectedRun): object;
+}
+
+const CHAT: Door = {
+  parser: "chat",
+  transport: (isStreamed) => (isStreamed ? "sse" : "json"),
+  encoder: () => encodeFrame,
+  body: chatResponse,
+};
+
+export const chat = (service: Service) => answerAt(service, CHAT);
+
+/** The handler of a door: reads the message, starts its run, and answers as a stream or as one body. */
+export function answerAt(service: Service, door: Door) {
+  return async (context: RequestContext, caller: Caller): Promise<void> => {
+    const answer = await startRun(service, context, caller, door);
     if (answer === undefined) return;
     const { stream, run, reader } = answer;
-    if (stream) await streamRun(service, context, run, reader);
-    else await answerAsJson(context, run, reader);
+    if (stream) await streamRun(service, context, answer, door);
+    else await answerAsJson(context, run, reader, door);
   };
+}
 
-/**
- * Reads the message of a request and starts its run. `transport` is the wire of an endpoint that has its own.
- * `undefined`: the client has gone. @throws ApiError
- */
-export async function startRun(
+/** Reads the message of a request and starts its run. `undefined`: the client has gone. @throws ApiError */
+async function startRun(
   { runtime, settings, limits, memory, parser, runs }: Service,
   context: RequestContext,
   caller: Caller,
-  transport?: RunTransport,
+  door: Door,
 ): Promise<(StartedRun & { stream: boolean }) | undefined> {
   const { req, res, id: requestId } = context;
   await limits.admitMessage(caller);
@@ -48,12 +66,13 @@ export async function startRun(
     };
     const { stream, ...message } = await withBody(context, rules, async (body) => {
       const served = runtime.current;
-      return { served, ...(await parser.chatRequest(body, messageRules(served, settings, caller))) };
+      return { served, ...(await parser.parse(door.parser, body, messageRules(served, settings, caller))) };
     });
     if (res.destroyed) return undefined;
     const started = await runs.start(caller, {
       ...message,
-      transport: transport ?? (stream ? "sse" : "json"),
+      transport: door.transport(stream),
+      isStreamed: stream,
       requestId,
       trace: traceHeaders(req),
       memory: messageMemory,
@@ -70,23 +89,38 @@ export async function startRun(
  */
 export async function streamRun(
   { settings }: Service,
-  context: RequestContext,
-  run: RunHandle,
-  reader: RunReader,
+  { res }: RequestContext,
+  { run, reader }: StartedRun,
+  { encoder }: Pick<Door, "encoder"> = CHAT,
 ): Promise<void> {
-  const { res } = context;
   whenClosed(res, () => reader.close());
   await run.started;
   if (res.destroyed) return;
   res.setHeader("x-run-id", run.id);
   const times = { keepAliveMs: settings.keepAliveSeconds * 1000, sendMs: settings.sendSeconds * 1000 };
-  await sendEventStream(res, times, reader, encodeFrame);
+  await sendEventStream(res, times, reader, encoder());
 }
 
-/** @throws ApiError when the run failed: a failed run is an HTTP error, never 200 with an empty answer */
-async function answerAsJson({ res }: RequestContext, run: RunHandle, reader: RunReader): Promise<void> {
+async function answerAsJson({ res }: RequestContext, run: RunHandle, reader: RunReader, door: Door): Promise<void> {
   whenClosed(res, () => reader.close());
   await run.started;
+  const answer = await collectRun(reader);
+  if (res.destroyed) return;
+  const body = door.body(answer);
+  res.setHeader("x-run-id", run.id);
+  sendJson(res, 200, body);
+}
+
+/** What a whole run came to. */
+export interface CollectedRun {
+  /** Absent where the run was ended without an answer. */
+  last: TerminalEvent | undefined;
+  /** What `tool_call` and `tool_result` say, by the id of the call. */
+  calls: ToolCalls;
+}
+
+/** Reads a run to its end. */
+export async function collectRun(reader: RunReader): Promise<CollectedRun> {
   const calls: ToolCalls = new Map();
   let last: TerminalEvent | undefined;
   for await (const events of reader) {
@@ -97,11 +131,15 @@ async function answerAsJson({ res }: RequestContext, run: RunHandle, reader: Run
       if (isTerminal(event)) last = event;
     }
   }
-  if (res.destroyed) return;
+  return { last, calls };
+}
+
+/** @throws ApiError when the run failed: a failed run is an HTTP error, never 200 with an empty answer */
+function chatResponse({ last, calls }: CollectedRun): ChatResponse {
   if (last === undefined) throw new ApiError("run_expired", "This run was ended without an answer.");
   if (last.type === "error") throw failureOf(last);
   const { data, state, usage, finish_reason, model } = last;
-  const body: ChatResponse = {
+  return {
     response: data,
     state,
     done: true,
@@ -110,11 +148,8 @@ async function answerAsJson({ res }: RequestContext, run: RunHandle, reader: Run
     ...(calls.size === 0 ? {} : { tool_calls: [...calls.values()] }),
     ...(model === undefined ? {} : { model }),
   };
-  res.setHeader("x-run-id", run.id);
-  sendJson(res, 200, body);
 }
 
-/** What `tool_call` and `tool_result` say, by the id of the call. */
 type ToolCalls = Map<string, NonNullable<ChatResponse["tool_calls"]>[number]>;
 
 function failureOf({ code, data, retryable, retry_after: retryAfter }: ErrorEvent): ApiError {

@@ -5,11 +5,10 @@ import { parseJson } from "../protocol/json.ts";
 import {
   continuesRemembered,
   type MessageRules,
-  type ParsedChatRequest,
-  parseChatRequest,
-  parseSocketMessage,
+  PARSERS,
+  type Parsed,
+  type ParserName,
   type RememberedState,
-  type SocketCommand,
 } from "./parse-message.ts";
 import type { ParseJob, ParseOutcome } from "./parse-worker.ts";
 
@@ -21,6 +20,14 @@ const MAX_PARSE_MS = 10_000;
 
 /** After this time without a large message the thread ends, and its memory is free again. */
 const IDLE_MS = 30_000;
+
+/** A state that a socket continues from, and about how much memory it takes. */
+interface Remembered {
+  readonly value: RememberedState;
+  readonly bytes: number;
+}
+
+const NOTHING: Remembered = { value: {}, bytes: 0 };
 
 /**
  * Parses messages: small ones at once, large ones in a thread of their own and one after another, because parsing one cannot
@@ -41,26 +48,24 @@ export class MessageParser {
     this.#workerFile = workerFile;
   }
 
-  /** The body of `POST /api/chat`. @throws ApiError */
-  async chatRequest(bytes: Buffer, rules: MessageRules): Promise<ParsedChatRequest> {
-    if (bytes.length > SMALL_BYTES) return (await this.#parseInThread(bytes, undefined, rules)) as ParsedChatRequest;
-    return parseChatRequest(parseJson(bytes, rules.maxJsonDepth), rules);
-  }
-
-  /** One message of a socket that remembers a state of about `stateBytes`. @throws ApiError */
-  async socketMessage(
+  /** A message as the named parser reads it. `remembered` is what its socket continues from. @throws ApiError */
+  async parse<Name extends ParserName>(
+    parser: Name,
     bytes: Buffer,
     rules: MessageRules,
-    remembered: RememberedState,
-    stateBytes: number,
-  ): Promise<SocketCommand> {
+    remembered: Remembered = NOTHING,
+  ): Promise<Parsed<Name>> {
     if (bytes.length <= SMALL_BYTES) {
       const body = parseJson(bytes, rules.maxJsonDepth);
       // A large state takes as long to check as a large message.
-      const isSmall = stateBytes <= SMALL_BYTES || !continuesRemembered(body);
-      if (isSmall) return parseSocketMessage(body, remembered, rules);
+      const isSmall = remembered.bytes <= SMALL_BYTES || !continuesRemembered(body);
+      if (isSmall) return PARSERS[parser](body, rules, remembered.value) as Parsed<Name>;
     }
-    return (await this.#parseInThread(bytes, remembered, rules)) as SocketCommand;
+    const job = { parser, bytes: ownBytes(bytes), rules, remembered: remembered.value };
+    const parse = () => this.#parse(job);
+    const result = this.#last.then(parse, parse);
+    this.#last = result.catch(() => {});
+    return (await result) as Parsed<Name>;
   }
 
   /** Ends the thread. */
@@ -68,13 +73,6 @@ export class MessageParser {
     this.#isClosed = true;
     clearTimeout(this.#idleTimer);
     await this.#worker?.terminate();
-  }
-
-  #parseInThread(bytes: Buffer, remembered: RememberedState | undefined, rules: MessageRules): Promise<unknown> {
-    const parse = () => this.#parse({ bytes: ownBytes(bytes), remembered, rules });
-    const result = this.#last.then(parse, parse);
-    this.#last = result.catch(() => {});
-    return result;
   }
 
   async #parse(job: ParseJob): Promise<unknown> {

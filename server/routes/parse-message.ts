@@ -74,7 +74,7 @@ export function parseChatRequest(body: unknown, rules: MessageRules): ParsedChat
  * One text frame. `state` wins over `previous_response_id`; a message with neither continues from `remembered`.
  * @throws ApiError
  */
-export function parseSocketMessage(body: unknown, remembered: RememberedState, rules: MessageRules): SocketCommand {
+export function parseSocketMessage(body: unknown, rules: MessageRules, remembered: RememberedState): SocketCommand {
   const { type, message, run, after, state, previous_response_id: responseId, attachments } = fieldsOf(body);
   if (type === "clear" || type === "stop") return { type };
   const name = parseRunName(run);
@@ -93,6 +93,12 @@ export function parseSocketMessage(body: unknown, remembered: RememberedState, r
     : (state ?? { previous_response_id: responseId });
   return { type: "message", ...parseMessage(message, attachments, continued, name, rules) };
 }
+
+/** How messages are read, by a name that can be sent to a thread. Another protocol adds its own. */
+export const PARSERS = { chat: parseChatRequest, socket: parseSocketMessage } as const;
+
+export type ParserName = keyof typeof PARSERS;
+export type Parsed<Name extends ParserName> = ReturnType<(typeof PARSERS)[Name]>;
 
 /** Whether a socket message is a chat message that names no state. @throws ApiError */
 export function continuesRemembered(body: unknown): boolean {

@@ -3,14 +3,15 @@
 import { parentPort } from "node:worker_threads";
 import { ApiError, type ApiErrorOptions, type ErrorCode } from "../protocol/errors.ts";
 import { parseJson } from "../protocol/json.ts";
-import { type MessageRules, parseChatRequest, parseSocketMessage, type RememberedState } from "./parse-message.ts";
+import { type MessageRules, PARSERS, type ParserName, type RememberedState } from "./parse-message.ts";
 
 /** One message to parse. Its bytes are moved to the thread, not copied. */
 export interface ParseJob {
+  readonly parser: ParserName;
   readonly bytes: Uint8Array;
-  /** Of a socket's message; absent for a body. */
-  readonly remembered: RememberedState | undefined;
   readonly rules: MessageRules;
+  /** Of a socket; empty for a body. */
+  readonly remembered: RememberedState;
 }
 
 /** An exception does not survive the way between threads whole, so it goes in parts. */
@@ -19,9 +20,8 @@ export type ParseOutcome =
   | { type: "refused"; code: ErrorCode; message: string; options: ApiErrorOptions }
   | { type: "bug"; text: string };
 
-function parse({ bytes, remembered, rules }: ParseJob): unknown {
-  const body = parseJson(bytes, rules.maxJsonDepth);
-  return remembered === undefined ? parseChatRequest(body, rules) : parseSocketMessage(body, remembered, rules);
+function parse({ parser, bytes, rules, remembered }: ParseJob): unknown {
+  return PARSERS[parser](parseJson(bytes, rules.maxJsonDepth), rules, remembered);
 }
 
 function outcomeOf(job: ParseJob): ParseOutcome {

@@ -25,7 +25,7 @@ export const resumeRun =
       // This status keeps an EventSource from coming back (WHATWG HTML, 9.2.2).
       res.writeHead(204, { "cache-control": "no-store" }).end();
     } else {
-      await streamRun(service, context, run, reader);
+      await streamRun(service, context, { run, reader });
     }
   };
 

@@ -24,6 +24,8 @@ export interface StartOptions {
   /** Of the message that the name belongs to. */
   digest: string;
   transport: RunTransport;
+  /** Whether the client gets the events as they come; otherwise it gets one body at the end. */
+  isStreamed: boolean;
   /** Of the request, or of the socket's upgrade, that brought the message. */
   requestId: string;
   trace: TraceHeaders;
@@ -157,10 +159,10 @@ export class RunRegistry {
     for (const run of [...this.#runs.keys()]) run.discard();
   }
 
-  #createRun(id: string, key: string, { name, digest, transport }: StartOptions): Run {
+  #createRun(id: string, key: string, { name, digest, isStreamed }: StartOptions): Run {
     const { settings, store } = this.#parts;
-    // A JSON answer ends with its connection, also under a name: it cannot be read on.
-    const graceMs = name === undefined || transport === "json" ? 0 : settings.resumeSeconds * 1000;
+    // An answer in one body ends with its connection, also under a name: it cannot be read on.
+    const graceMs = name === undefined || !isStreamed ? 0 : settings.resumeSeconds * 1000;
     const maxBytes = settings.resumeBytes;
     const run: Run = new Run({
       id,
@@ -184,7 +186,7 @@ export class RunRegistry {
 
   async #begin(run: Run, caller: Caller, options: StartOptions): Promise<void> {
     const { settings, limits, observeRun, onQueue } = this.#parts;
-    const { served, request, transport, requestId, trace } = options;
+    const { served, request, transport, isStreamed, requestId, trace } = options;
     const askedAt = performance.now();
     const release = options.memory.share();
     const context = contextOf(run, caller, options);
@@ -199,6 +201,7 @@ export class RunRegistry {
           runId: run.id,
           requestId,
           transport,
+          isStreamed,
           key: caller.keyKind,
           message: request.message,
           askedAt,
@@ -224,9 +227,9 @@ function runKey({ keyId }: Caller, id: string): string {
   return `${keyId}/${id}`;
 }
 
-/** The message was sent before. For a JSON answer the end of the run is enough, if its beginning was dropped. */
-async function join(run: RunHandle, { digest, transport }: StartOptions): Promise<StartedRun> {
-  if (run.digest === digest) return { run, reader: await run.read(transport === "json" ? "oldest" : 0) };
+/** The message was sent before. For an answer in one body the end of the run is enough, if its beginning was dropped. */
+async function join(run: RunHandle, { digest, isStreamed }: StartOptions): Promise<StartedRun> {
+  if (run.digest === digest) return { run, reader: await run.read(isStreamed ? 0 : "oldest") };
   throw invalidRequest("/run", "This run id belongs to another message. Use a new one for each message.");
 }
 

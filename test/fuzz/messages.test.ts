@@ -134,7 +134,7 @@ test("any body and any socket message is a request or a 4xx in words", () => {
         const { request } = parseChatRequest(parsed(), rule);
         assert.equal(typeof request.message, "string");
       });
-      isJudged(() => parseSocketMessage(parsed(), {}, rule));
+      isJudged(() => parseSocketMessage(parsed(), rule, {}));
     }),
     { numRuns: 1500 },
   );

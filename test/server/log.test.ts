@@ -246,6 +246,7 @@ const START: RunStart = {
   runId: HOSTILE,
   requestId: HOSTILE,
   transport: "sse",
+  isStreamed: true,
   key: "none",
   message: HOSTILE,
   askedAt: 0,

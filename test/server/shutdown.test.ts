@@ -155,6 +155,7 @@ test("a message whose name is still being claimed when the server stops is waite
       name: undefined,
       digest: "",
       transport: "sse",
+      isStreamed: true,
       requestId: "",
       trace: {},
       memory: new MemoryBudget(1).openMessage(),

@@ -25,6 +25,7 @@ const RUN: RunStart = {
   runId: "run",
   requestId: "request",
   transport: "sse",
+  isStreamed: true,
   key: "none",
   message: "private message",
   askedAt: 0,
