@@ -82,8 +82,8 @@ function isSigned(value: unknown, signature: string, binding: StateBinding): boo
 }
 
 /** The array begins with the purpose: no other use of the secret signs the same text. */
-function sign(digest: string, secret: string, { agent, provider }: StateBinding): string {
-  const bound = JSON.stringify(["parley-state-1", agent, provider, digest]);
+function sign(digest: string, secret: string, { agent, provider, user }: StateBinding): string {
+  const bound = JSON.stringify(["parley-state-1", agent, provider, user ?? null, digest]);
   return createHmac("sha256", secret).update(bound).digest("base64url");
 }
 

@@ -116,7 +116,14 @@ async function run(conversation: Conversation): Promise<ConversationState> {
 /** The state as a client gets it, keeps it and sends it back. */
 function overTheWire(state: ConversationState): ConversationState {
   const limits = { maxHistoryItems: 1_000, maxHistoryBytes: 1e6 };
-  const binding = { kind: "conversation_history", agent: "a", provider: "p", secrets: [], limits } as const;
+  const binding = {
+    kind: "conversation_history",
+    agent: "a",
+    provider: "p",
+    user: undefined,
+    secrets: [],
+    limits,
+  } as const;
   return readState(JSON.parse(JSON.stringify(state)), binding);
 }
 

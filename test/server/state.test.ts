@@ -302,7 +302,13 @@ test("a signed history survives a store that sorts its keys", async (t) => {
   assert.equal(await judge(t, "conversation_history", OLD, JSON.parse(sorted)), undefined);
 });
 
-const BINDING = { kind: "conversation_history", agent: "acme", provider: "test", secrets: ["a secret"] } as const;
+const BINDING = {
+  kind: "conversation_history",
+  agent: "acme",
+  provider: "test",
+  user: undefined,
+  secrets: ["a secret"],
+} as const;
 const LIMITS = { maxHistoryItems: 100, maxHistoryBytes: 1_000_000 };
 
 /** Everything that a signed history may hold. */
@@ -358,6 +364,21 @@ test("a signature holds whatever the order of keys, and for no other value of an
       (error) => error instanceof ApiError && error.code === "invalid_state",
       what,
     );
+  }
+});
+
+test("a signed state of one user is nobody else's, and nobody's is no user's", () => {
+  const bindings = [undefined, "ada", "bob"].map((user) => ({ ...BINDING, limits: LIMITS, user }));
+  for (const owner of bindings) {
+    const sealed = sealState({ conversation_history: SIGNED_HISTORY }, owner);
+    const readers = bindings.filter((reader) => {
+      try {
+        return readState(sealed, reader).conversation_history !== undefined;
+      } catch {
+        return false;
+      }
+    });
+    assert.deepEqual(readers, [owner]);
   }
 });
 
