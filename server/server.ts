@@ -7,7 +7,8 @@ import { createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
 import { applyLive, type Environment, type Settings } from "./config/settings.ts";
-import { createHttpServer } from "./http/dispatch.ts";
+import { createHandler, type Handler } from "./http/dispatch.ts";
+import { closeServer, createHttpServer } from "./http/server.ts";
 import { WebSockets } from "./http/websocket.ts";
 import { createMemoryLimiter } from "./limits/limiter.ts";
 import { MemoryBudget } from "./limits/memory-budget.ts";
@@ -28,8 +29,9 @@ import { loadSite } from "./routes/site.ts";
 import { RunRegistry } from "./runs/run-registry.ts";
 import { createMemoryRunStore } from "./runs/run-store.ts";
 
-export interface ParleyServer {
-  http: Server;
+/** One agent with all that serves it, but without a server that listens. */
+export interface Parley {
+  handler: Handler;
   log: Log;
   /**
    * Takes over the live settings of `next`. Returns how many sockets and runs were ended, because their key or page may
@@ -42,10 +44,20 @@ export interface ParleyServer {
    */
   replaceAgent(next: Agent): Promise<void>;
   /** Whether an answer is running. */
-  readonly isBusy: boolean;
-  /** Lets running answers finish within the time that the settings give them, then closes everything. */
-  drain(): Promise<void>;
+  isBusy(): boolean;
+  /**
+   * Lets running answers finish within the time that the settings give them, then closes everything. `closeServer` is called
+   * in between, for the server that the handler is on.
+   */
+  drain(closeServer?: () => Promise<void>): Promise<void>;
 }
+
+export interface ParleyServer extends Parley {
+  http: Server;
+}
+
+/** How long a connection may stay open after the server has said that it is over. */
+const LINGER_MS = 2000;
 
 /** What a server is made of. */
 export interface ParleyServerOptions {
@@ -73,7 +85,15 @@ export interface ParleyServerOptions {
 
 /** @throws ConfigError */
 export async function createParleyServer(options: ParleyServerOptions): Promise<ParleyServer> {
-  const { settings, openTelemetry, lingerMs = 2000 } = options;
+  const { settings, lingerMs = LINGER_MS } = options;
+  const parley = await createParley(options);
+  const http = createHttpServer(parley.handler, settings, lingerMs);
+  return { ...parley, http, drain: () => parley.drain(() => closeServer(http, lingerMs)) };
+}
+
+/** @throws ConfigError */
+export async function createParley(options: ParleyServerOptions): Promise<Parley> {
+  const { settings, openTelemetry, lingerMs = LINGER_MS } = options;
   const log = createLog(settings, options.logSink);
   log.hide(secretsOf(options.env ?? {}));
   const runtime: AgentRuntime = { current: await serve(options.agent, options) };
@@ -101,12 +121,21 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
   });
   const routes = routesOf(service);
   const socketRoutes = socketRoutesOf(service);
-  const http = createHttpServer(
-    { routes, socketRoutes, access, origins, limits, sockets, log, metrics, basePath, sendMs, lingerMs },
-    settings,
-  );
+  const handler = createHandler({
+    routes,
+    socketRoutes,
+    access,
+    origins,
+    limits,
+    sockets,
+    log,
+    metrics,
+    basePath,
+    sendMs,
+    lingerMs,
+  });
   return {
-    http,
+    handler,
     log,
     reload(next) {
       applyLive(settings, next);
@@ -116,12 +145,10 @@ export async function createParleyServer(options: ParleyServerOptions): Promise<
     async replaceAgent(next) {
       runtime.current = await serve(next, options);
     },
-    get isBusy() {
-      return service.runs.isBusy;
-    },
-    async drain() {
+    isBusy: () => service.runs.isBusy,
+    async drain(closeServer) {
       await service.runs.drain(settings.drainSeconds * 1000);
-      await Promise.all([closeServer(http, lingerMs), sockets.closeAll()]);
+      await Promise.all([closeServer?.(), handler.close()]);
       await service.parser.close();
       await shared?.close();
       metrics.close();
@@ -191,13 +218,4 @@ function createProvider(
 
 function hasTool({ tools, settings }: Agent, name: string): boolean {
   return tools.has(name) || (settings.hostedTools ?? []).some(({ type }) => type === name);
-}
-
-/** Lets the last bytes leave, and then cuts whatever is still connected. */
-function closeServer(http: Server, lingerMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    http.close(() => resolve());
-    http.closeIdleConnections();
-    setTimeout(() => http.closeAllConnections(), lingerMs).unref();
-  });
 }

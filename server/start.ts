@@ -77,7 +77,7 @@ export function closeOnSignal(server: ParleyServer, { isWorker, folder }: OwnPro
         process.exit(1);
       }
       signalledAt = performance.now();
-      if (server.isBusy) log.notice("Finishing running answers. A second signal stops at once.");
+      if (server.isBusy()) log.notice("Finishing running answers. A second signal stops at once.");
       void close().then(() => process.exit(0));
     });
   }

@@ -1,18 +1,16 @@
-/** node:http, and the way of each request and each upgrade through the tables of routes. */
+/** The way of each request and each upgrade through the tables of routes, whatever server they come from. */
 
-import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import type { Access, Caller, Credentials, Purpose } from "../auth/access.ts";
 import { type Origins, originRefused, setCorsHeaders, setPreflightHeaders } from "../auth/origins.ts";
-import type { Settings } from "../config/settings.ts";
 import type { MessageLimits, Release } from "../limits/message-limits.ts";
 import type { Log, RequestEntry } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { ApiError, errorFacts, toApiError } from "../protocol/errors.ts";
+import { OpenResponses } from "./open-responses.ts";
 import {
   createContext,
-  newRequestId,
   type RequestContext,
   readTarget,
   refuseFaultyRequest,
@@ -20,7 +18,7 @@ import {
   traceHeaders,
   type UpgradeContext,
 } from "./request.ts";
-import { COMMON_HEADERS, disconnect, limitSending, type RawErrorOptions, sendError, sendRawError } from "./respond.ts";
+import { COMMON_HEADERS, disconnect, limitSending, sendError, sendRawError } from "./respond.ts";
 import type { WebSocketConnection, WebSockets } from "./websocket.ts";
 
 /** A route names the kind of access, so that a new one cannot forget to ask. */
@@ -40,7 +38,7 @@ export interface SocketRoute {
 export type Routes = Record<`${"GET" | "POST"} /${string}`, Route>;
 export type SocketRoutes = Record<`WS /${string}`, SocketRoute>;
 
-export interface HttpServerParts {
+export interface HandlerParts {
   routes: Routes;
   socketRoutes: SocketRoutes;
   access: Access;
@@ -57,71 +55,48 @@ export interface HttpServerParts {
   lingerMs: number;
 }
 
-type HttpSettings = Pick<Settings, "headerSeconds" | "bodySeconds" | "maxConnections">;
+/** What answers requests and upgrades of one agent, on a server of ours or of somebody else. */
+export interface Handler {
+  request(req: IncomingMessage, res: ServerResponse): void;
+  /** Whether the upgrade is taken. One that offers another protocol than WebSocket is not, and nothing was done with it. */
+  upgrade(req: IncomingMessage, socket: Socket, head: Buffer): boolean;
+  /** Closes the sockets. Resolves when they are closed. */
+  close(): Promise<void>;
+  /** Those that are not over. */
+  readonly responses: OpenResponses;
+}
 
-/** Node's own defaults have changed between majors, so every figure is set. */
-export function createHttpServer(
-  parts: HttpServerParts,
-  { headerSeconds, bodySeconds, maxConnections }: HttpSettings,
-): Server {
-  const options: ServerOptions & UpgradeChoice = {
-    maxHeaderSize: 16 * 1024,
-    headersTimeout: headerSeconds * 1000,
-    requestTimeout: bodySeconds * 1000,
-    // Above the idle time of common load balancers, or they reuse a connection that was just closed.
-    keepAliveTimeout: 75_000,
-    connectionsCheckingInterval: Math.min(5_000, headerSeconds * 1000),
-    // Judged with every other request, so that the refusal looks like every other.
-    requireHostHeader: false,
-    noDelay: true,
-    shouldUpgradeCallback: offersWebSocket,
-  };
-  const server = createServer(options);
-  server.maxConnections = maxConnections;
-  const { lingerMs } = parts;
+export function createHandler(parts: HandlerParts): Handler {
   const responses = new OpenResponses();
   const dispatch = createDispatch(parts);
-  const serve = (req: IncomingMessage, res: ServerResponse) => {
-    responses.add(res);
-    void dispatch(req, res);
-  };
-  server.on("request", serve);
-  // Without these, Node answers `Expect` by itself, before key and length are judged.
-  server.on("checkContinue", serve);
-  server.on("checkExpectation", serve);
   const dispatchUpgrade = createUpgradeDispatch(parts);
-  // Node loses count of answers that are open on a connection that is upgraded: a later one would end the process.
-  server.on("upgrade", (req: IncomingMessage, socket: Socket, head: Buffer) => {
-    if (responses.isWaiting(socket)) {
-      socket.destroy();
-      return;
-    }
-    if (!offersWebSocket(req)) {
-      ignoreUpgrade(server, req, socket, head);
-      return;
-    }
-    socket.on("error", () => socket.destroy());
-    void dispatchUpgrade(req, socket, head);
-  });
-  server.on("connect", (req: IncomingMessage, socket: Duplex) => {
-    if (responses.isWaiting(socket)) {
-      socket.destroy();
-      return;
-    }
-    socket.on("error", () => socket.destroy());
-    const error = new ApiError("method_not_allowed", "This server is not a proxy. Send a path, not a full address.");
-    const headers = { allow: "GET, HEAD, POST, OPTIONS" };
-    sendRawError(socket, error, { requestId: requestId(req), lingerMs, headers });
-  });
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === "ECONNRESET" || !socket.writable || responses.isAnswering(socket)) socket.destroy();
-    else answerClientError(error, socket, { requestId: newRequestId(), lingerMs });
-  });
-  return server;
+  return {
+    responses,
+    request(req, res) {
+      responses.add(res);
+      void dispatch(req, res);
+    },
+    upgrade(req, socket, head) {
+      // Node loses count of answers that are open on a connection that is upgraded: a later one would end the process.
+      if (responses.isWaiting(socket)) {
+        socket.destroy();
+        return true;
+      }
+      if (!offersWebSocket(req)) return false;
+      socket.on("error", () => socket.destroy());
+      void dispatchUpgrade(req, socket, head);
+      return true;
+    },
+    close: () => parts.sockets.closeAll(),
+  };
+}
+
+export function offersWebSocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === "websocket";
 }
 
 /** Takes each request through its row of the table: headers, route, access, handler, and one exit for errors. */
-function createDispatch(parts: HttpServerParts): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
+function createDispatch(parts: HandlerParts): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
   const { access, origins, limits, log, metrics, sendMs, lingerMs } = parts;
   const router = createRouter<Route>(parts.routes);
 
@@ -226,7 +201,7 @@ function disconnectIfStuck(res: ServerResponse, sendMs: number): void {
 function recordWhenClosed(
   stream: ServerResponse | Socket,
   socket: Socket,
-  { log, metrics }: HttpServerParts,
+  { log, metrics }: HandlerParts,
   facts: () => Omit<RequestEntry, "ms" | "bytes">,
 ): void {
   const startedAt = performance.now();
@@ -241,7 +216,7 @@ function recordWhenClosed(
 
 /** Takes a request for a WebSocket through the table of sockets. */
 function createUpgradeDispatch(
-  parts: HttpServerParts,
+  parts: HandlerParts,
 ): (req: IncomingMessage, socket: Socket, head: Buffer) => Promise<void> {
   const { access, limits, sockets, log, metrics, lingerMs } = parts;
   const router = createRouter<SocketRoute>(parts.socketRoutes);
@@ -297,12 +272,7 @@ interface SocketReport {
 }
 
 /** What is recorded lives as long as the socket, and keeps neither the request nor what the routes made of it. */
-function recordSocketWhenClosed(
-  socket: Socket,
-  requestId: string,
-  route: string,
-  parts: HttpServerParts,
-): SocketReport {
+function recordSocketWhenClosed(socket: Socket, requestId: string, route: string, parts: HandlerParts): SocketReport {
   // A handshake that `ws` refuses.
   const report: SocketReport = { status: 400, error: undefined, release: undefined };
   socket.once("close", () => report.release?.());
@@ -336,89 +306,4 @@ function createRouter<Route>(table: Readonly<Record<string, Route>>) {
         .filter(({ pattern }) => pattern.test(path))
         .flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])),
   };
-}
-
-/** Answers what Node's parser has refused before there was a request. */
-function answerClientError({ code }: NodeJS.ErrnoException, socket: Duplex, options: RawErrorOptions): void {
-  switch (code) {
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      sendRawError(socket, new ApiError("request_timeout", "The request did not arrive in time."), options);
-      break;
-    case "HPE_HEADER_OVERFLOW": {
-      const error = new ApiError("invalid_request", "The request's headers are too large.");
-      sendRawError(socket, error, { ...options, status: 431 });
-      break;
-    }
-    default:
-      sendRawError(socket, new ApiError("invalid_request", "This is not valid HTTP."), options);
-  }
-}
-
-/** Headers that offer another protocol; RFC 7540, 3.2.1 for the last. */
-const OFFER = new Set(["connection", "upgrade", "http2-settings"]);
-
-/** Newer versions of Node ask which offers are "upgrade" events. The types of Node 20 do not have it. */
-interface UpgradeChoice {
-  shouldUpgradeCallback(req: IncomingMessage): boolean;
-}
-
-function offersWebSocket({ headers }: IncomingMessage): boolean {
-  return headers.upgrade?.toLowerCase() === "websocket";
-}
-
-/**
- * Serves a request that offers another protocol than WebSocket as if it had not (RFC 9110, 7.8): the HTTP client of Java
- * and `curl --http2` offer h2c with each plain request. A Node that does not ask `shouldUpgradeCallback` emits "upgrade" for
- * every offer and stops reading, so the request is put back without it, to be read again.
- */
-function ignoreUpgrade(server: Server, req: IncomingMessage, socket: Duplex, head: Buffer): void {
-  const lines = [`${req.method} ${req.url} HTTP/${req.httpVersion}`];
-  for (let index = 0; index < req.rawHeaders.length; index += 2) {
-    const name = req.rawHeaders[index] as string;
-    if (!OFFER.has(name.toLowerCase())) lines.push(`${name}: ${req.rawHeaders[index + 1]}`);
-  }
-  if (/\bclose\b/i.test(req.headers.connection ?? "")) lines.push("connection: close");
-  socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
-  server.emit("connection", socket);
-}
-
-/**
- * The responses of each connection that are not over. With pipelining (RFC 9112, 9.3.2) there are several, and before Node
- * 24 only the first one gets `close` when the connection is gone: the others would wait for their client for ever.
- */
-class OpenResponses {
-  readonly #open = new WeakMap<Duplex, Set<ServerResponse>>();
-  readonly #last = new WeakMap<Duplex, ServerResponse>();
-
-  add(res: ServerResponse): void {
-    const { socket } = res.req;
-    const open = this.#open.get(socket) ?? this.#watch(socket);
-    open.add(res);
-    this.#last.set(socket, res);
-    res.once("close", () => open.delete(res));
-  }
-
-  /** Whether an answer has begun, or was given before its request's body was there: nothing may be written into it. */
-  isAnswering(socket: Duplex): boolean {
-    const last = this.#last.get(socket);
-    return last?.headersSent === true && !(last.writableFinished && last.req.complete);
-  }
-
-  /** Whether an answer is not over. */
-  isWaiting(socket: Duplex): boolean {
-    return (this.#open.get(socket)?.size ?? 0) > 0;
-  }
-
-  #watch(socket: Duplex): Set<ServerResponse> {
-    const open = new Set<ServerResponse>();
-    this.#open.set(socket, open);
-    socket.once("close", () => {
-      for (const res of open) res.destroy();
-      // Those that got `close` from Node have left the set by then.
-      setImmediate(() => {
-        for (const res of open) res.emit("close");
-      });
-    });
-    return open;
-  }
 }
