@@ -135,7 +135,7 @@ export async function collectRun(reader: RunReader): Promise<CollectedRun> {
 }
 
 /** @throws ApiError when the run failed: a failed run is an HTTP error, never 200 with an empty answer */
-function chatResponse({ last, calls }: CollectedRun): ChatResponse {
+export function chatResponse({ last, calls }: CollectedRun): ChatResponse {
   if (last === undefined) throw new ApiError("run_expired", "This run was ended without an answer.");
   if (last.type === "error") throw failureOf(last);
   const { data, state, usage, finish_reason, model } = last;
