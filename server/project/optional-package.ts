@@ -6,7 +6,6 @@ import type { OptionalPackage } from "../providers/provider.ts";
 
 /** With the version that Parley knows: google-auth-library 11, for one, needs Node 22. */
 const INSTALL: Record<OptionalPackage, string> = {
-  "@anthropic-ai/sdk": "@anthropic-ai/sdk@1",
   "@aws-sdk/client-bedrock-runtime": "@aws-sdk/client-bedrock-runtime@3",
   "google-auth-library": "google-auth-library@10",
   "@redis/client": "@redis/client@6",

@@ -205,11 +205,7 @@ export interface RetryClock {
 export type LoadPackage = (name: OptionalPackage) => Promise<unknown>;
 
 /** The optional peer dependencies of package.json that models need. */
-export type OptionalPackage =
-  | "@anthropic-ai/sdk"
-  | "@aws-sdk/client-bedrock-runtime"
-  | "google-auth-library"
-  | "@redis/client";
+export type OptionalPackage = "@aws-sdk/client-bedrock-runtime" | "google-auth-library" | "@redis/client";
 
 type TextSetting = { [K in keyof Settings]: Settings[K] extends string ? K : never }[keyof Settings];
 

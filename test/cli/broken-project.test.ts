@@ -229,7 +229,7 @@ for (const [name, exported, sentence] of WRONG_AGENTS) {
 
 // Packages that only some models need: the project's own first, then the one beside Parley, else one sentence.
 
-const SDK = "@anthropic-ai/sdk";
+const SDK = "@aws-sdk/client-bedrock-runtime";
 
 /** The files of a package of that name, whose module is this text. */
 function packageFiles(name: string, module: string): Record<string, string> {
@@ -256,7 +256,7 @@ test("a project without the package, and no project, get the one beside Parley",
   assert.equal(await loadOptionalPackage(SDK, undefined), beside);
 });
 
-const NEEDED: readonly OptionalPackage[] = [SDK, "@aws-sdk/client-bedrock-runtime", "google-auth-library"];
+const NEEDED: readonly OptionalPackage[] = [SDK, "google-auth-library"];
 
 const BROKEN_PACKAGES: [how: string, files: (name: string) => Record<string, string>][] = [
   ["lacks one of its own", (name) => packageFiles(name, 'import "gone"; export {};')],
@@ -280,15 +280,15 @@ for (const [how, files] of BROKEN_PACKAGES) {
   });
 }
 
-const agent = { "agent.ts": `export default { name: "Mine", model: "anthropic/claude-sonnet-4-5" };` };
-const env = { ANTHROPIC_API_KEY: "sk-ant" };
+const agent = { "agent.ts": `export default { name: "Mine", model: "bedrock/amazon.nova-lite-v1:0" };` };
+const env = { AWS_REGION: "us-east-1" };
 
 test("a missing package stops the start with the command that installs it, and other models do not ask for it", async (t) => {
   const cli = installed(t);
   const end = await run(["start", temporaryProject(t, agent)], { cli, env });
   assert.match(
     end.stderr,
-    /^parley: This model needs the package @anthropic-ai\/sdk, which is not installed\. [^\n]*npm install @anthropic-ai\/sdk@1\n$/,
+    /^parley: This model needs the package @aws-sdk\/client-bedrock-runtime, which is not installed\. [^\n]*npm install @aws-sdk\/client-bedrock-runtime@3\n$/,
   );
   assert.equal(end.code, 1);
   const other = { "agent.ts": 'export default { name: "Mine", model: "litellm/x" };' };
@@ -298,6 +298,9 @@ test("a missing package stops the start with the command that installs it, and o
 test("a broken package beside Parley stops the start in one sentence", async (t) => {
   const cli = installed(t, { files: packageFiles(SDK, 'throw new Error("first line\\nsecond line");') });
   const { code, stderr } = await run(["start", temporaryProject(t, agent)], { cli, env });
-  assert.match(stderr, /^parley: The package @anthropic-ai\/sdk cannot be loaded: first line\. [^\n]+\n$/);
+  assert.match(
+    stderr,
+    /^parley: The package @aws-sdk\/client-bedrock-runtime cannot be loaded: first line\. [^\n]+\n$/,
+  );
   assert.equal(code, 1);
 });

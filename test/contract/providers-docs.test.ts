@@ -153,6 +153,6 @@ for (const label of MESSAGES.map(([name = ""]) => name)) {
 test("the table at the top installs each provider's package as its section does", () => {
   const installs = (text: string) => sorted(text.match(/npm install @?[\w/-]+@\d+/g) ?? []);
   const top = tableRows(PAGE, "`model`").map(([, , needs = ""]) => needs);
-  assert.equal(installs(top.join(" ")).length, 3);
+  assert.equal(installs(top.join(" ")).length, 2);
   assert.deepEqual(installs(top.join(" ")), installs(section(PAGE, "## Set-up")));
 });

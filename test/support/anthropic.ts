@@ -7,8 +7,8 @@ import { ask, open, setupOf, type TestProvider } from "./upstream-conversation.t
 import { fixture, startUpstream, type UpstreamReply, type UpstreamServer } from "./upstream-server.ts";
 
 /** A model that thinks without being asked to, so that thinking goes back, unless told otherwise. */
-export function claude(upstream: Pick<UpstreamServer, "url">, options: TestProvider = {}): Promise<Provider> {
-  // The package adds `/v1` itself.
+export function claude(upstream: Pick<UpstreamServer, "url">, options: TestProvider = {}): Provider {
+  // `/v1` is not part of the base URL.
   const env = { ANTHROPIC_API_KEY: "sk-ant-test", ANTHROPIC_BASE_URL: upstream.url.replace(/\/v1$/, "") };
   return createAnthropic(setupOf("anthropic", env, { model: "claude-sonnet-5", ...options }));
 }

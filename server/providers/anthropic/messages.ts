@@ -1,12 +1,30 @@
 /** The history in the form of the Messages API. */
 
-import type { Anthropic } from "@anthropic-ai/sdk";
+import type { MediaType } from "../../protocol/attachments.ts";
 import type { AssistantMessage, HistoryMessage, ToolMessage, UserMessage } from "../../protocol/chat.ts";
 import { type AlternatingMessage, alternating, NO_TEXT, ToolUseIds, toolUseName } from "../claude/messages.ts";
-import { inOrder, thinkingBlocks } from "../claude/thinking.ts";
+import { inOrder, type ThinkingBlock, thinkingBlocks } from "../claude/thinking.ts";
 import { argumentsOf, type FilePart, fileOf, partsOf } from "../history.ts";
 
-type Block = Anthropic.ContentBlockParam;
+/** A content block of a request: https://docs.anthropic.com/en/api/messages */
+export type Block =
+  | TextBlock
+  | { type: "image"; source: Base64Source<Exclude<MediaType, "application/pdf">> }
+  | { type: "document"; source: Base64Source<"application/pdf">; title?: string }
+  | { type: "tool_use"; id: string; name: string; input: Record<string, unknown> }
+  | { type: "tool_result"; tool_use_id: string; content?: string; is_error?: boolean }
+  | ThinkingBlock;
+
+interface TextBlock {
+  type: "text";
+  text: string;
+}
+
+interface Base64Source<Type extends MediaType> {
+  type: "base64";
+  media_type: Type;
+  data: string;
+}
 
 /** Extra fields of other providers are left out. `hasThinking` says of which messages the thinking goes back. */
 export function toMessages(
@@ -66,10 +84,10 @@ function toolResult({ tool_call_id: id, content, is_error }: ToolMessage, ids: T
   return { ...result, content, ...(is_error ? { is_error: true } : {}) };
 }
 
-function visibleText(text: string): Anthropic.TextBlockParam[] {
+function visibleText(text: string): TextBlock[] {
   return text.trim() === "" ? [] : [textBlock(text)];
 }
 
-function textBlock(text: string): Anthropic.TextBlockParam {
+function textBlock(text: string): TextBlock {
   return { type: "text", text };
 }

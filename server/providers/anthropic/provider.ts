@@ -1,6 +1,5 @@
-/** Claude through Anthropic's Messages API, by its own package. */
+/** Claude through Anthropic's Messages API. */
 
-import type { Anthropic, ClientOptions } from "@anthropic-ai/sdk";
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/json.ts";
 import { type AlternatingMessage, lostTools } from "../claude/messages.ts";
@@ -14,7 +13,7 @@ import {
 } from "../claude/models.ts";
 import { ForgottenThinking } from "../claude/thinking.ts";
 import { createProvider } from "../conversation.ts";
-import { UpstreamRefusal, upstreamCause } from "../failures.ts";
+import { UpstreamRefusal } from "../failures.ts";
 import {
   type Model,
   type ModelRequest,
@@ -24,39 +23,25 @@ import {
   requireSetting,
   type ToolSpec,
 } from "../provider.ts";
-import { NO_TIMEOUT, nodeFetch, type StreamedAnswer, streamedAnswer } from "../transport/fetch.ts";
+import { EVENT_STREAM, requestStream, type StreamedAnswer } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
-import { toMessages } from "./messages.ts";
+import { type Block, toMessages } from "./messages.ts";
 import { AnthropicReader } from "./reader.ts";
 
-type AnthropicPackage = typeof import("@anthropic-ai/sdk");
-
 /** The row `anthropic/NAME`. @throws ConfigError */
-export async function createAnthropic(setup: ProviderSetup): Promise<Provider> {
-  const { model, settings, modelSettings, loadPackage } = setup;
-  const apiKey = requireSetting(setup, "anthropicKey", "a key of your Anthropic account");
-  const { Anthropic } = (await loadPackage("@anthropic-ai/sdk")) as AnthropicPackage;
+export function createAnthropic(setup: ProviderSetup): Provider {
+  const { model, settings, modelSettings } = setup;
+  const api = {
+    url: `${settings.anthropicUrl.replace(/\/$/, "")}/v1/messages`,
+    key: requireSetting(setup, "anthropicKey", "a key of your Anthropic account"),
+  };
   const params = modelParams(model, modelSettings);
-  const client = new Anthropic(clientOptions(settings.anthropicUrl, apiKey));
-  return createProvider(setup, "conversation_history", messagesModel(client, setup, params));
+  return createProvider(setup, "conversation_history", messagesModel(api, setup, params));
 }
 
-/** What the package would otherwise read from the process's environment is set. */
-function clientOptions(baseURL: string, apiKey: string): ClientOptions {
-  return {
-    baseURL,
-    apiKey,
-    authToken: null,
-    webhookKey: null,
-    // The package sends the key as a bearer token; gateways look for this header.
-    defaultHeaders: { Authorization: null, "X-Api-Key": apiKey },
-    fetch: nodeFetch,
-    openTelemetry: false,
-    logLevel: "off",
-    // Its own back-off would sleep on after the client has gone.
-    maxRetries: 0,
-    timeout: NO_TIMEOUT,
-  };
+interface ApiAccess {
+  readonly url: string;
+  readonly key: string;
 }
 
 /** The part of a request that is the same in all. */
@@ -98,7 +83,7 @@ const SAMPLING_PARAMETERS = ["temperature", "top_p", "top_k"];
  * its tools, an attachment that the history had no room for) or another account made it; then the conversation goes on
  * without. And older models refuse to think on in an answer with calls whose thinking is missing, as that of another model.
  */
-function messagesModel(client: Anthropic, setup: ProviderSetup, params: ModelParams): Model {
+function messagesModel(api: ApiAccess, setup: ProviderSetup, params: ModelParams): Model {
   const forgotten = new ForgottenThinking();
   return (request, signal) => {
     const shape = { thinks: params.thinking !== undefined };
@@ -107,7 +92,7 @@ function messagesModel(client: Anthropic, setup: ProviderSetup, params: ModelPar
       onRequestId: request.onRequestId,
       send: (own: AbortSignal) => {
         const thinking = shape.thinks ? params.thinking : undefined;
-        return send(client, messagesBody(setup, request, { ...params, thinking }, forgotten), own);
+        return send(api, messagesBody(setup, request, { ...params, thinking }, forgotten), own);
       },
       adapt: (refusal: UpstreamRefusal) => forgotten.adapt(refusal, request.messages.filter(hasThinking), shape),
     };
@@ -115,14 +100,24 @@ function messagesModel(client: Anthropic, setup: ProviderSetup, params: ModelPar
   };
 }
 
-/** Not by `messages.create`, which prints warnings about models that are to be retired. */
-async function send(client: Anthropic, body: Record<string, unknown>, signal: AbortSignal): Promise<StreamedAnswer> {
+async function send(
+  { url, key }: ApiAccess,
+  body: Record<string, unknown>,
+  signal: AbortSignal,
+): Promise<StreamedAnswer> {
   const isSampling = SAMPLING_PARAMETERS.some((name) => name in body);
-  const headers = { "anthropic-version": isSampling ? SAMPLING_VERSION : VERSION };
+  const headers = {
+    accept: EVENT_STREAM,
+    "content-type": "application/json",
+    // Some gateways refuse a request that names no client.
+    "user-agent": "parley-agent",
+    "x-api-key": key,
+    "anthropic-version": isSampling ? SAMPLING_VERSION : VERSION,
+  };
   try {
-    return streamedAnswer(await client.post("/v1/messages", { body, headers, signal, stream: true }).asResponse());
+    return await requestStream(url, { method: "POST", headers, body: JSON.stringify(body), signal }, EVENT_STREAM);
   } catch (error) {
-    nameSubject(upstreamCause(error));
+    if (error instanceof UpstreamRefusal) nameSubject(error.detail);
     throw error;
   }
 }
@@ -156,7 +151,7 @@ function mayThink(model: string, thinking: unknown): boolean {
   return !isRecord(thinking) || thinking.type !== "disabled";
 }
 
-type Message = AlternatingMessage<Anthropic.ContentBlockParam>;
+type Message = AlternatingMessage<Block>;
 
 /**
  * Two points up to which the API keeps what it has read: tools and instructions, which all conversations share, and all of this
@@ -169,30 +164,26 @@ function withCachePoint(messages: Message[]): Message[] {
   return [...messages.slice(0, -1), { ...last, content: [...last.content.slice(0, -1), cached(block)] }];
 }
 
-function cached<Block extends Anthropic.ContentBlockParam>(block: Block): Block {
+function cached(block: Block): Block & { cache_control: object } {
   return { ...block, cache_control: { type: "ephemeral" } };
 }
 
-/** Of the tools that an agent has lost, none may be called. */
-function toolParams(
-  tools: readonly ToolSpec[],
-  history: readonly HistoryMessage[],
-): { tools?: Anthropic.Tool[]; tool_choice?: Anthropic.ToolChoiceNone } {
+/** Tools that the agent has lost are declared for the calls in the history, but none may be called. */
+function toolParams(tools: readonly ToolSpec[], history: readonly HistoryMessage[]): Record<string, unknown> {
   if (tools.length > 0) return { tools: tools.map(toolParam) };
   const lost = lostTools(history);
   return lost.length === 0 ? {} : { tools: lost.map(toolParam), tool_choice: { type: "none" } };
 }
 
-function toolParam({ name, description, parameters }: ToolSpec): Anthropic.Tool {
+function toolParam({ name, description, parameters }: ToolSpec): Record<string, unknown> {
   // The API does not need to know which draft a schema follows.
   const { $schema: _draft, ...schema } = parameters;
   return { name, description, input_schema: { ...schema, type: "object" } };
 }
 
 /** Puts what Anthropic's refusals say only in their sentences into the fields that the rules of `failures.ts` read. */
-function nameSubject(cause: unknown): void {
-  if (!(cause instanceof UpstreamRefusal) || cause.detail.param !== "") return;
-  const { detail } = cause;
+function nameSubject(detail: UpstreamRefusal["detail"]): void {
+  if (detail.param !== "") return;
   // "messages.1.content.0: ...", "max_tokens: ...", "thinking.enabled.budget_tokens: ..."
   const subject = /^([a-z_]+)(?:\.[\w.]+)?: /.exec(detail.text);
   // `"thinking.type.enabled" is not supported for this model`, `` `temperature` is deprecated ``

@@ -74,7 +74,7 @@ export async function requestStream(url: string, sent: StreamRequest, mediaType:
   throw new UpstreamRefusal(statusCode, head, await readStart(body, start, statusCode < 300));
 }
 
-const EVENT_STREAM = "text/event-stream";
+export const EVENT_STREAM = "text/event-stream";
 
 /** Longer than each line that may begin an event stream, after a byte order mark and some blank lines. */
 const BEGIN_BYTES = 64;
@@ -134,15 +134,15 @@ async function readStart(body: Readable, start: readonly Buffer[], needsAll: boo
   return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
-/** What the SDKs themselves set. `OPENAI_CUSTOM_HEADERS` and its like would add others to every provider's requests. */
+/** What the `openai` package itself sets. `OPENAI_CUSTOM_HEADERS` would add others to every provider's requests. */
 const SENT_HEADERS =
-  /^(?:accept|anthropic-version|authorization|content-type|openai-organization|openai-project|user-agent|x-api-key|x-stainless-.*)$/;
+  /^(?:accept|authorization|content-type|openai-organization|openai-project|user-agent|x-stainless-.*)$/;
 
 /**
- * The `fetch` of the SDKs, for requests that an event stream answers. The response has the body in `stream`; the SDKs never
- * read it, because their own decoders hide that an answer was cut. @throws UpstreamRefusal for every other answer
+ * The `fetch` of the `openai` package, for requests that an event stream answers. The response has the body in `stream`; the
+ * package never reads it, because its own decoder hides that an answer was cut. @throws UpstreamRefusal for every other answer
  */
-export async function nodeFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+async function nodeFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   const url = input instanceof Request ? input.url : String(input);
   const headers = [...new Headers(init.headers)].filter(([name]) => SENT_HEADERS.test(name));
   const sent = {
@@ -153,11 +153,6 @@ export async function nodeFetch(input: string | URL | Request, init: RequestInit
   };
   const answer = await requestStream(url, sent, EVENT_STREAM);
   return Object.assign(new Response(null, { headers: answer.headers }), { stream: answer.stream });
-}
-
-/** What `nodeFetch` has put into the response that an SDK hands out. */
-export function streamedAnswer(response: Response): StreamedAnswer {
-  return { headers: response.headers, stream: (response as Response & { stream: Readable }).stream };
 }
 
 /** The address of an OpenAI-compatible API, and the account that is billed. What is "" is not sent. */
@@ -173,8 +168,8 @@ export interface ApiAddress {
 /** Posts a request whose answer is an event stream. */
 export type PostStream = (path: string, body: object, signal: AbortSignal) => Promise<StreamedAnswer>;
 
-/** For the SDKs, the longest wait that a Node timer knows: the limits are ours. */
-export const NO_TIMEOUT = 2_147_483_647;
+/** For the package, the longest wait that a Node timer knows: the limits are ours. */
+const NO_TIMEOUT = 2_147_483_647;
 
 /**
  * Sends by the `openai` package. What it would otherwise read from the process's environment is set: keys and organizations
@@ -203,6 +198,7 @@ export function openAiClient({ baseURL, apiKey, organization, project }: ApiAddr
       "openai-organization": organization || null,
       "openai-project": project || null,
     };
-    return streamedAnswer(await client.post(path, { body, signal, headers, stream: true }).asResponse());
+    const response = await client.post(path, { body, signal, headers, stream: true }).asResponse();
+    return { headers: response.headers, stream: (response as Response & { stream: Readable }).stream };
   };
 }
