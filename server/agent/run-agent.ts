@@ -8,12 +8,13 @@ import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { ConversationState, FinishReason, Usage } from "../protocol/chat.ts";
 import { ApiError, runLost, toApiError } from "../protocol/errors.ts";
 import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent, unreachable } from "../protocol/events.ts";
+import { textContent } from "../providers/history.ts";
 import type { Conversation, ModelEvent, Provider, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
 import { StringBuilder } from "../providers/string-builder.ts";
 import type { Agent, Tool } from "./define.ts";
 import type { RunContext } from "./run-context.ts";
 import { type StateBinding, sealState } from "./state.ts";
-import { cutOutput, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
+import { cutContent, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
 
 /** An agent that is served. A run takes it once, at its start, and keeps it until its end. */
 export interface ServedAgent {
@@ -260,13 +261,13 @@ class ModelTurn {
 
   #hostedResult(answer: ToolAnswer, durationMs: number): StreamEvent {
     this.#hosted.delete(answer.id);
-    const output = cutOutput(answer.output, this.#maxOutputChars);
-    return toolResultEvent({ answer: { ...answer, output }, durationMs });
+    const content = cutContent(answer.content, this.#maxOutputChars);
+    return toolResultEvent({ answer: { ...answer, content }, durationMs });
   }
 
   #endHosted(): StreamEvent[] {
     return [...this.#hosted.values()].map(({ call: { id, name }, startedAt }) => {
-      const answer = { id, name, output: "It was not finished.", failed: true };
+      const answer = { id, name, content: textContent("It was not finished."), failed: true };
       return this.#hostedResult(answer, Math.round(performance.now() - startedAt));
     });
   }

@@ -2,8 +2,10 @@
 
 import { ToolFailure } from "../errors.ts";
 import { ABORTED, type RunObserver, type ToolOutcome } from "../observe/run-observer.ts";
+import type { ToolContent } from "../protocol/chat.ts";
 import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import { tryParse } from "../protocol/json.ts";
+import { textContent, textOf } from "../providers/history.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
 import { isToolError, type Tool, ToolError } from "./define.ts";
 import type { RunContext } from "./run-context.ts";
@@ -20,9 +22,9 @@ export interface ToolResult {
   durationMs: number;
 }
 
-/** What a call came to. `output` is for the model, `shown` for clients where they may not see it. */
+/** What a call came to. `content` is for the model, `shown` for clients where they may not see it. */
 interface Outcome extends ToolOutcome {
-  output: string;
+  content: readonly ToolContent[];
   shown?: string;
   failed: boolean;
 }
@@ -62,20 +64,20 @@ export function toolCallEvent({ id, name, arguments: args }: ToolCall): ToolCall
 }
 
 export function toolResultEvent({ answer, durationMs }: ToolResult): ToolResultEvent {
-  const { id, name, output, shown = output, failed } = answer;
+  const { id, name, content, shown: output = textOf(content), failed } = answer;
   const status = failed ? "failed" : "completed";
-  return { type: "tool_result", data: { id, tool: name, output: shown, status, duration_ms: durationMs } };
+  return { type: "tool_result", data: { id, tool: name, output, status, duration_ms: durationMs } };
 }
 
 async function timed({ id, name }: ToolCall, pending: Promise<Outcome>, maxChars: number): Promise<ToolResult> {
   const startedAt = performance.now();
-  const { output, shown, failed } = await pending;
+  const { content, shown, failed } = await pending;
   return {
     answer: {
       id,
       name,
-      output: cutOutput(output, maxChars),
-      ...(shown === undefined ? {} : { shown: cutOutput(shown, maxChars) }),
+      content: cutContent(content, maxChars),
+      ...(shown === undefined ? {} : { shown: cutText(shown, maxChars) }),
       failed,
     },
     durationMs: Math.round(performance.now() - startedAt),
@@ -117,7 +119,7 @@ async function execute(tool: Tool, call: ToolCall, signal: AbortSignal): Promise
   const checked = await tool.parameters.check(args);
   if (!checked.ok) return failure(`The arguments do not fit:\n${checked.problems.join("\n")}`, "invalid_arguments");
   const value = await tool.execute(checked.value, { signal, callId: call.id });
-  return { output: asText(value), failed: false };
+  return { content: textContent(asText(value)), failed: false };
 }
 
 function asText(value: unknown): string {
@@ -148,7 +150,7 @@ function errorTypeOf(thrown: unknown): string {
 }
 
 function failure(output: string, errorType?: string): Outcome {
-  return { output, failed: true, errorType };
+  return { content: textContent(output), failed: true, errorType };
 }
 
 /** For a race with work that may ignore the signal. */
@@ -159,8 +161,12 @@ function rejectWhenAborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** The output as it leaves the server: well-formed Unicode of limited length. */
-export function cutOutput(output: string, maxChars: number): string {
-  if (output.length <= maxChars) return output.toWellFormed();
-  return `${output.slice(0, maxChars).toWellFormed()}\n[cut: ${output.length - maxChars} more characters]`;
+/** The result as it leaves the server: well-formed Unicode of limited length. */
+export function cutContent(content: readonly ToolContent[], maxChars: number): ToolContent[] {
+  return content.map((part) => ({ ...part, text: cutText(part.text, maxChars) }));
+}
+
+function cutText(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text.toWellFormed();
+  return `${text.slice(0, maxChars).toWellFormed()}\n[cut: ${text.length - maxChars} more characters]`;
 }

@@ -11,9 +11,14 @@ export interface Usage {
   output_tokens: number;
 }
 
+export interface TextPart {
+  type: "text";
+  text: string;
+}
+
 /** A text, image or file inside a message of the history, in Chat Completions form. */
 export type ContentPart =
-  | { type: "text"; text: string }
+  | TextPart
   | { type: "image_url"; image_url: { url: string } }
   | { type: "file"; file: { filename: string; file_data: string } };
 
@@ -38,10 +43,14 @@ export interface AssistantMessage {
   [extra: string]: unknown;
 }
 
+/** A part of a tool's result. */
+export type ToolContent = TextPart;
+
 export interface ToolMessage {
   role: "tool";
   tool_call_id: string;
-  content: string;
+  /** A result of text alone is a plain string. */
+  content: string | ToolContent[];
   /** Whether the call failed; never read from the text. */
   is_error?: boolean;
 }

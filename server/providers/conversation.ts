@@ -1,7 +1,7 @@
 /** The two kinds of conversations: the client keeps the whole history, or the API keeps it. */
 
 import type { AssistantMessage, HistoryMessage, StateKind, ToolMessage } from "../protocol/chat.ts";
-import { CANCELLED_OUTPUT, slimHistory, toolMessage, userMessage } from "./history.ts";
+import { CANCELLED, slimHistory, textContent, toolMessage, userMessage } from "./history.ts";
 import type { Conversation, ConversationStart, KeptResponse, Model, Provider, ProviderFacts } from "./provider.ts";
 
 /** A provider of a model whose states are of this kind. */
@@ -44,11 +44,11 @@ function openHistory(model: Model, { setup, state, message, attachments }: Conve
     },
 
     answer(answers) {
-      for (const { id, output, shown, failed } of answers) {
+      for (const { id, content, shown, failed } of answers) {
         if (!openCalls.delete(id)) throw new Error(`no open call has the id ${id}`);
-        const result = toolMessage(id, output, failed);
+        const result = toolMessage(id, content, failed);
         messages.push(result);
-        if (shown !== undefined) shownResults.set(result, toolMessage(id, shown, failed));
+        if (shown !== undefined) shownResults.set(result, toolMessage(id, textContent(shown), failed));
       }
     },
 
@@ -56,7 +56,7 @@ function openHistory(model: Model, { setup, state, message, attachments }: Conve
       // At the turn limit the run may hand in the text that came with the calls, which is kept already.
       const last = messages.at(-1);
       const isKept = last?.role === "assistant" && last.content === said;
-      for (const id of openCalls) messages.push(toolMessage(id, CANCELLED_OUTPUT, true));
+      for (const id of openCalls) messages.push(toolMessage(id, CANCELLED, true));
       openCalls.clear();
       if (said.trim() !== "" && !isKept) messages.push({ ...silent, role: "assistant", content: said });
       settled = messages.length;
@@ -91,8 +91,8 @@ function openStored(model: Model, { setup, state, message, attachments }: Conver
 
     answer(answers) {
       messages = [
-        ...answers.map(({ id, output, failed }) => toolMessage(id, output, failed)),
-        ...cutCalls.map((id) => toolMessage(id, CANCELLED_OUTPUT, false)),
+        ...answers.map(({ id, content, failed }) => toolMessage(id, content, failed)),
+        ...cutCalls.map((id) => toolMessage(id, CANCELLED, false)),
       ];
     },
 

@@ -6,6 +6,8 @@ import type {
   ContentPart,
   HistoryMessage,
   HistoryToolCall,
+  TextPart,
+  ToolContent,
   ToolMessage,
   Usage,
   UserMessage,
@@ -14,23 +16,40 @@ import { isRecord, tryParse } from "../protocol/json.ts";
 import type { ModelEvent, ToolCall, TurnFinish } from "./provider.ts";
 
 /** What the model gets to know of a call that was never finished. */
-export const CANCELLED_OUTPUT = "Cancelled: the run ended before this call was finished.";
+export const CANCELLED = textContent("Cancelled: the run ended before this call was finished.");
 
-export function toolMessage(id: string, output: string, failed: boolean): ToolMessage {
-  return { role: "tool", tool_call_id: id, content: output, ...(failed ? { is_error: true } : {}) };
+export function textContent(text: string): TextPart[] {
+  return [{ type: "text", text }];
+}
+
+export function toolMessage(id: string, content: readonly ToolContent[], failed: boolean): ToolMessage {
+  return { role: "tool", tool_call_id: id, content: plainIfText(content), ...(failed ? { is_error: true } : {}) };
+}
+
+/** A result in which all parts are text: where `tsc` refuses another, the API's form of it is missing. */
+interface TextResult extends ToolMessage {
+  content: string | TextPart[];
+}
+
+/** The result of a call for an API that has a flag for a failure. */
+export function outputText(result: TextResult): string {
+  return textOf(partsOf(result));
 }
 
 /** The result of a call for an API that has no flag for a failure. */
-export function resultText({ content, is_error }: ToolMessage): string {
-  return is_error === true ? `Error: ${content}` : content;
+export function resultText(result: TextResult): string {
+  return result.is_error === true ? `Error: ${outputText(result)}` : outputText(result);
 }
 
-/** Plain text, or parts where something is attached. */
 export function userMessage(message: string, attachments: readonly ReceivedFile[]): UserMessage {
-  if (attachments.length === 0) return { role: "user", content: message };
   // Several APIs refuse an empty text part.
-  const text: ContentPart[] = message === "" ? [] : [{ type: "text", text: message }];
-  return { role: "user", content: [...text, ...attachments.map(attachmentPart)] };
+  const text = message === "" ? [] : textContent(message);
+  return { role: "user", content: plainIfText([...text, ...attachments.map(attachmentPart)]) };
+}
+
+/** Parts as a message holds them. */
+function plainIfText<Part extends ContentPart>(parts: readonly Part[]): string | Part[] {
+  return parts.every(({ type }) => type === "text") ? textOf(parts) : [...parts];
 }
 
 function attachmentPart({ type, name, url }: ReceivedFile): ContentPart {
@@ -38,13 +57,18 @@ function attachmentPart({ type, name, url }: ReceivedFile): ContentPart {
   return { type: "file", file: { filename: name, file_data: url } };
 }
 
-/** What a user's message holds: plain text is one part. */
-export function partsOf({ content }: UserMessage): ContentPart[] {
-  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+/** What a message holds: plain text is one part. */
+export function partsOf<Part extends ContentPart>({ content }: { content: string | Part[] }): (Part | TextPart)[] {
+  return typeof content === "string" ? textContent(content) : content;
+}
+
+/** The text in these parts. */
+export function textOf(parts: readonly ContentPart[]): string {
+  return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 }
 
 /** A part that is no text. */
-export type FilePart = Exclude<ContentPart, { type: "text" }>;
+export type FilePart = Exclude<ContentPart, TextPart>;
 
 /** A file of the history: the name that texts call it by, and what its `data:` URL holds. `check-history.ts` has checked it. */
 export function fileOf(part: FilePart): { name: string; mediaType: MediaType; base64: string } {
@@ -112,7 +136,7 @@ export function usageOf(input: unknown, output: unknown): Usage | undefined {
   return { input_tokens: input, output_tokens: output };
 }
 
-/** Base64 characters of all attachments that one state may hold: 8 MiB. */
+/** Base64 characters of all files that one state may hold: 8 MiB. */
 const MAX_STATE_ATTACHMENT_CHARS = 8 * 1024 * 1024;
 
 /**
@@ -127,18 +151,19 @@ export function slimHistory(
   const dropped = partsToDrop(history, maxChars);
   if (dropped.size === 0) return [...history];
   return history.map((message) => {
-    if (message.role !== "user" || typeof message.content === "string") return message;
-    return { ...message, content: message.content.map((part) => dropped.get(part) ?? part) };
+    if (message.role === "assistant" || typeof message.content === "string") return message;
+    // Every message with parts takes texts.
+    return { ...message, content: message.content.map((part) => dropped.get(part) ?? part) } as HistoryMessage;
   });
 }
 
 /** The parts that have no room, each with the text that takes its place. */
-function partsToDrop(history: readonly HistoryMessage[], maxChars: number): Map<ContentPart, ContentPart> {
-  const dropped = new Map<ContentPart, ContentPart>();
+function partsToDrop(history: readonly HistoryMessage[], maxChars: number): Map<ContentPart, TextPart> {
+  const dropped = new Map<ContentPart, TextPart>();
   let chars = 0;
   for (const message of history.toReversed()) {
-    if (message.role !== "user") continue;
-    for (const part of partsOf(message).toReversed()) {
+    if (message.role === "assistant") continue;
+    for (const part of partsOf<ContentPart>(message).toReversed()) {
       if (part.type === "text") continue;
       const { name, mediaType, base64 } = fileOf(part);
       if (base64.length <= maxChars) chars += base64.length;

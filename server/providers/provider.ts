@@ -12,6 +12,7 @@ import type {
   FinishReason,
   HistoryMessage,
   StateKind,
+  ToolContent,
   Usage,
 } from "../protocol/chat.ts";
 
@@ -47,8 +48,8 @@ export interface ToolCall {
 export interface ToolAnswer {
   id: string;
   name: string;
-  output: string;
-  /** What clients get in place of `output`, in events and in a history that leaves the server; absent if it is the same. */
+  content: readonly ToolContent[];
+  /** What clients get in place of `content`, in events and in a history that leaves the server; absent if it is the same. */
   shown?: string | undefined;
   failed: boolean;
 }

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { ChatResponse, HistoryMessage } from "../../server/protocol/chat.ts";
+import { outputText } from "../../server/providers/history.ts";
 import { REPOSITORY, start } from "../support/command.ts";
 import { ask } from "../support/document-commands.ts";
 import { temporaryProject } from "../support/temporary-project.ts";
@@ -42,7 +43,7 @@ test("examples/tools-agent runs its JSON Schema tool and its zod tool for one me
   const response = await ask(url, suggestions[0]);
   assert.equal(response.status, 200);
   const results = historyOf(await response.json()).flatMap((message) =>
-    message.role === "tool" ? [JSON.parse(message.content)] : [],
+    message.role === "tool" ? [JSON.parse(outputText(message))] : [],
   );
   assert.deepEqual(results, [
     { bike: "city bike", inStock: 4 },

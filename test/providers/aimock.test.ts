@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { LLMock } from "@copilotkit/aimock";
+import { textContent } from "../../server/providers/history.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { CLAUDE } from "../support/bedrock.ts";
 import { serve, WEATHER } from "../support/chat-servers.ts";
@@ -109,7 +110,7 @@ for (const [name, { model, env, settings }] of Object.entries(PROVIDERS)) {
       calls.map((call) => JSON.parse(call.arguments)),
       [{ city: "Lima" }, { city: "Oslo" }],
     );
-    conversation.answer(calls.map(({ id, name }) => ({ id, name, output: "ok", failed: false })));
+    conversation.answer(calls.map(({ id, name }) => ({ id, name, content: textContent("ok"), failed: false })));
     assert.equal(said(await ask(conversation)), "Mild in Lima, cold in Oslo.");
     const state = conversation.state();
     assert.deepEqual(Object.keys(state), [served.stateKind]);

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
+import { textContent } from "../../server/providers/history.ts";
 import type { ModelSettings } from "../../server/providers/provider.ts";
 import { claude, sentWith, stream, WEATHER } from "../support/anthropic.ts";
 import { setEnvironment } from "../support/at-end.ts";
@@ -93,7 +94,7 @@ test("anthropic: one tool call; its thinking, text and result go back in the too
     { type: "call", call: { id, name: "get_weather", arguments: '{"city": "San Francisco"}' } },
     { type: "end", finish: "stop", usage: { input_tokens: 472, output_tokens: 89 } },
   ]);
-  conversation.answer([{ id, name: "get_weather", output: "mild", failed: false }]);
+  conversation.answer([{ id, name: "get_weather", content: textContent("mild"), failed: false }]);
   await ask(conversation);
   assert.deepEqual(upstream.calls[1]?.json.messages.slice(1), [
     {
@@ -119,9 +120,9 @@ test("anthropic: parallel calls whose inputs arrive by turns come whole; their r
     { id: "toolu_03", name: "list_rooms", arguments: "{}" },
   ]);
   conversation.answer([
-    { id: "toolu_02", name: "get_time", output: "clock broken", failed: true },
-    { id: "toolu_01", name: "get_weather", output: "mild", failed: false },
-    { id: "toolu_03", name: "list_rooms", output: "", failed: false },
+    { id: "toolu_02", name: "get_time", content: textContent("clock broken"), failed: true },
+    { id: "toolu_01", name: "get_weather", content: textContent("mild"), failed: false },
+    { id: "toolu_03", name: "list_rooms", content: textContent(""), failed: false },
   ]);
   await ask(conversation);
   const [, assistant, results, ...more] = upstream.calls[1]?.json.messages ?? [];
@@ -146,8 +147,8 @@ test("anthropic: blocks that interleave go back in the order in which they came"
   assert.equal(said(turn), "Let me look.\n\nBoth, in fact.");
   assert.equal(said(turn, "thinking"), "First Lima.\n\nThen Oslo.");
   conversation.answer([
-    { id: "toolu_11", name: "get_weather", output: "mild", failed: false },
-    { id: "toolu_12", name: "get_weather", output: "cold", failed: false },
+    { id: "toolu_11", name: "get_weather", content: textContent("mild"), failed: false },
+    { id: "toolu_12", name: "get_weather", content: textContent("cold"), failed: false },
   ]);
   await ask(conversation);
   assert.deepEqual(upstream.calls[1]?.json.messages[1].content, [
@@ -324,7 +325,7 @@ test("anthropic: thinking that no longer fits the conversation is left out, for 
   });
   const { events } = await ask(conversation);
   const made = events.flatMap((event) => (event.type === "call" ? [event.call] : []));
-  conversation.answer(made.map(({ id, name }) => ({ id, name, output: "ok", failed: false })));
+  conversation.answer(made.map(({ id, name }) => ({ id, name, content: textContent("ok"), failed: false })));
   assert.equal(said(await ask(conversation)), "Hello 👋");
   const kinds = upstream.calls.map(({ json }) =>
     json.messages

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { EventStreamParser } from "../../server/providers/bedrock/event-stream.ts";
+import { textContent } from "../../server/providers/history.ts";
 import {
   bedrock,
   CLAUDE,
@@ -51,7 +52,9 @@ test("thinking, its signature and its encrypted part go back with the tool's res
     },
     { type: "end", finish: "stop", usage: { input_tokens: 67, output_tokens: 70 } },
   ]);
-  conversation.answer([{ id: "tooluse_bpe71yCfRu2b5i-nKGDr5g", name: "get_weather", output: "mild", failed: false }]);
+  conversation.answer([
+    { id: "tooluse_bpe71yCfRu2b5i-nKGDr5g", name: "get_weather", content: textContent("mild"), failed: false },
+  ]);
   await ask(conversation);
   assert.deepEqual(upstream.calls[1]?.json.messages, [
     { role: "user", content: [{ text: "Hi" }] },
@@ -90,9 +93,9 @@ test("parallel calls are told apart by their index, and all results go in one me
     ],
   );
   conversation.answer([
-    { id: "tooluse_b", name: "get_time", output: "clock broken", failed: true },
-    { id: "tooluse_a", name: "get_weather", output: " ", failed: false },
-    { id: "tooluse_c", name: "get_date", output: "Monday", failed: false },
+    { id: "tooluse_b", name: "get_time", content: textContent("clock broken"), failed: true },
+    { id: "tooluse_a", name: "get_weather", content: textContent(" "), failed: false },
+    { id: "tooluse_c", name: "get_date", content: textContent("Monday"), failed: false },
   ]);
   await ask(conversation);
   const [, assistant, results] = upstream.calls[1]?.json.messages ?? [];
@@ -147,7 +150,7 @@ test("reasoning between texts goes back where it was, and texts apart read as pa
   const turn = await ask(conversation);
   assert.equal(said(turn), "First.\n\nSecond.");
   assert.equal(said(turn, "thinking"), "One.\n\nTwo.");
-  conversation.answer([{ id: "tooluse_a", name: "get_weather", output: "ok", failed: false }]);
+  conversation.answer([{ id: "tooluse_a", name: "get_weather", content: textContent("ok"), failed: false }]);
   await ask(conversation);
   const thought = (text: string, signature: string) => ({ reasoningContent: { reasoningText: { text, signature } } });
   assert.deepEqual(upstream.calls[1]?.json.messages[1].content, [

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HistoryMessage, Usage } from "../../server/protocol/chat.ts";
+import { textContent } from "../../server/providers/history.ts";
 import { claude, stream as claudeStream } from "../support/anthropic.ts";
 import { bedrock, stream as bedrockStream } from "../support/bedrock.ts";
 import {
@@ -115,8 +116,8 @@ test("parallel calls whose pieces are interleaved by index come whole, in order,
     { type: "end", finish: "stop" },
   ]);
   conversation.answer([
-    { id: "call_b", name: "get_time", output: "clock broken", failed: true },
-    { id: "call_a", name: "get_weather", output: "mild", failed: false },
+    { id: "call_b", name: "get_time", content: textContent("clock broken"), failed: true },
+    { id: "call_a", name: "get_weather", content: textContent("mild"), failed: false },
   ]);
   await ask(conversation);
   assert.deepEqual(upstream.calls[1]?.json.messages.slice(2), [
@@ -146,8 +147,8 @@ test("a result that begins with the word Error is no failure unless the tool has
   const conversation = open(chatProvider(upstream), { tools: [SCHEMA_WEATHER] });
   await ask(conversation);
   conversation.answer([
-    { id: "call_a", name: "get_weather", output: "Error: is the name of the album", failed: false },
-    { id: "call_b", name: "get_time", output: "clock broken", failed: true },
+    { id: "call_a", name: "get_weather", content: textContent("Error: is the name of the album"), failed: false },
+    { id: "call_b", name: "get_time", content: textContent("clock broken"), failed: true },
   ]);
   await ask(conversation);
   assert.deepEqual(upstream.calls[1]?.json.messages.slice(3), [
@@ -271,7 +272,7 @@ test("LiteLLM with Claude: reasoning is shown once, and the thinking block goes 
   const turn = await ask(conversation);
   assert.equal(said(turn, "thinking"), "The user wants the weather.");
   assert.equal(said(turn), "Let me look.");
-  conversation.answer([{ id: "toolu_01", name: "get_weather", output: "mild", failed: false }]);
+  conversation.answer([{ id: "toolu_01", name: "get_weather", content: textContent("mild"), failed: false }]);
   await ask(conversation);
   const block = { type: "thinking", thinking: "The user wants the weather.", signature: "EqoBCkgIARAB" };
   assert.deepEqual(upstream.calls[1]?.json.messages[2], {
@@ -321,7 +322,7 @@ test("Gemini: calls without an index stay apart, run although finish_reason is s
     ['{"city": "Lima"}', '{"city": "Oslo"}', "end"],
   );
   for (const id of ["function-call-1", "function-call-2"]) {
-    conversation.answer([{ id, name: "get_weather", output: "mild", failed: false }]);
+    conversation.answer([{ id, name: "get_weather", content: textContent("mild"), failed: false }]);
   }
   await ask(conversation);
   const [first, second] = upstream.calls[1]?.json.messages[2].tool_calls ?? [];
@@ -368,7 +369,7 @@ test("a call id that the conversation has already is replaced, on the call and o
     for (const event of (await ask(conversation)).events) {
       if (event.type !== "call") continue;
       ids.push(event.call.id);
-      conversation.answer([{ id: event.call.id, name: "get_weather", output: "mild", failed: false }]);
+      conversation.answer([{ id: event.call.id, name: "get_weather", content: textContent("mild"), failed: false }]);
     }
   }
   await ask(conversation);
@@ -388,7 +389,7 @@ test("arguments that are no JSON stay in the state, but go upstream as JSON", as
   await using upstream = await startUpstream(deltas("tool_calls", call), text());
   const conversation = open(chatProvider(upstream), { tools: [SCHEMA_WEATHER] });
   await ask(conversation);
-  conversation.answer([{ id: "c", name: "get_weather", output: "not JSON", failed: true }]);
+  conversation.answer([{ id: "c", name: "get_weather", content: textContent("not JSON"), failed: true }]);
   await ask(conversation);
   const sent = upstream.calls[1]?.json.messages[2].tool_calls[0].function.arguments;
   assert.deepEqual(JSON.parse(sent), { unparsed_arguments: '{"ci' });

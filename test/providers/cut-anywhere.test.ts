@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { textContent } from "../../server/providers/history.ts";
 import type { ModelEvent } from "../../server/providers/provider.ts";
 import { ok, WEATHER } from "../support/chat-servers.ts";
 import { STREAMED_APIS } from "../support/streamed-apis.ts";
@@ -174,7 +175,7 @@ test("OpenAI: when another call is made, the one that was cut is answered as can
   );
   const conversation = open(responsesProvider(upstream), { tools: [WEATHER] });
   assert.deepEqual(outcome(await ask(conversation)), [WHOLE.arguments, "length"]);
-  conversation.answer([{ id: "a", name: "get_weather", output: "mild", failed: false }]);
+  conversation.answer([{ id: "a", name: "get_weather", content: textContent("mild"), failed: false }]);
   await ask(conversation);
   assert.deepEqual(upstream.calls[1]?.json.input, [
     { type: "function_call_output", call_id: "a", output: "mild" },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AssistantMessage, HistoryMessage } from "../../server/protocol/chat.ts";
 import { createProvider } from "../../server/providers/conversation.ts";
-import { slimHistory } from "../../server/providers/history.ts";
+import { slimHistory, textContent } from "../../server/providers/history.ts";
 import type { ConversationStart, Model } from "../../server/providers/provider.ts";
 import { ask } from "../support/upstream-conversation.ts";
 
@@ -39,7 +39,7 @@ const CALLS: AssistantMessage = {
     function: { name: "f", arguments: "{}" },
   })),
 };
-const answer = (id: string, output = "ok", failed = false) => ({ id, name: "f", output, failed });
+const answer = (id: string, output = "ok", failed = false) => ({ id, name: "f", content: textContent(output), failed });
 const cancelled = (id: string): HistoryMessage => ({
   role: "tool",
   tool_call_id: id,
@@ -67,6 +67,16 @@ test("until an answer without calls, the state is the one that the run came with
     ],
   });
   assert.equal(past.length, 2);
+});
+
+test("the texts of a result are one plain string in the state", async () => {
+  const { model } = scripted(CALLS, YES);
+  const conversation = open(model);
+  await ask(conversation);
+  conversation.answer([{ ...answer("a"), content: [...textContent("one"), ...textContent("two")] }, answer("b", "")]);
+  await ask(conversation);
+  const contents = conversation.state().conversation_history?.map(({ content }) => content);
+  assert.deepEqual(contents, ["Hi", "Let me look.", "one\ntwo", "", "Yes"]);
 });
 
 test("what clients must not see of a result is for the model only, and no part of the state", async () => {

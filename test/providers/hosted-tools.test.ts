@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LLMock } from "@copilotkit/aimock";
 import { checkAgent } from "../../server/agent/define.ts";
+import { textContent } from "../../server/providers/history.ts";
 import type { HostedTool, ModelEvent, ToolAnswer, ToolCall } from "../../server/providers/provider.ts";
 import { serve } from "../support/chat-servers.ts";
 import { send, typesOf } from "../support/chat-transports.ts";
@@ -55,7 +56,7 @@ test("a web search shows its query and its sources, an opened page its address",
     {
       id: "ws_1",
       name: "web_search",
-      output: "https://example.com/lima\nhttps://example.org/weather",
+      content: textContent("https://example.com/lima\nhttps://example.org/weather"),
       failed: false,
     },
     {
@@ -63,7 +64,7 @@ test("a web search shows its query and its sources, an opened page its address",
       name: "web_search",
       arguments: '{"type":"open_page","url":"https://example.com/lima"}',
     },
-    { id: "ws_2", name: "web_search", output: "The tool reported no output.", failed: false },
+    { id: "ws_2", name: "web_search", content: textContent("The tool reported no output."), failed: false },
   ]);
 });
 
@@ -93,7 +94,7 @@ test("a file search shows its queries and what it found", async () => {
     {
       id: "fs_1",
       name: "file_search",
-      output: "terms.pdf (score 0.9312)\nRefunds within 30 days.\n\nfaq.pdf (score 0.41)\nAsk us.",
+      content: textContent("terms.pdf (score 0.9312)\nRefunds within 30 days.\n\nfaq.pdf (score 0.41)\nAsk us."),
       failed: false,
     },
   ]);
@@ -110,7 +111,12 @@ test("code is shown while it still runs, and then what it printed", async () => 
   });
   assert.deepEqual(shown(events), [
     { id: "ci_1", name: "code_interpreter", arguments: '{"code":"print(6 * 7)"}' },
-    { id: "ci_1", name: "code_interpreter", output: "42\n\n[an image, which is not shown]", failed: false },
+    {
+      id: "ci_1",
+      name: "code_interpreter",
+      content: textContent("42\n\n[an image, which is not shown]"),
+      failed: false,
+    },
   ]);
   assert.equal(
     events.findIndex(({ type }) => type === "hosted_call"),
@@ -130,7 +136,7 @@ test("a hosted call that failed is a failed result", async () => {
   });
   assert.deepEqual(shown(events), [
     { id: "ws_1", name: "web_search", arguments: "{}" },
-    { id: "ws_1", name: "web_search", output: "The tool failed.", failed: true },
+    { id: "ws_1", name: "web_search", content: textContent("The tool failed."), failed: true },
   ]);
 });
 

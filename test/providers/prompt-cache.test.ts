@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readState } from "../../server/agent/state.ts";
 import type { ConversationState } from "../../server/protocol/chat.ts";
+import { textContent } from "../../server/providers/history.ts";
 import type { Conversation, Provider } from "../../server/providers/provider.ts";
 import { claude, stream as claudeStream } from "../support/anthropic.ts";
 import { bedrock, stream as bedrockStream } from "../support/bedrock.ts";
@@ -108,7 +109,7 @@ async function run(conversation: Conversation): Promise<ConversationState> {
     const calls = events.flatMap((event) => (event.type === "call" ? [event.call] : []));
     if (calls.length === 0) return conversation.state();
     conversation.answer(
-      calls.map(({ id, name }, index) => ({ id, name, output: `“${name}” 👋`, failed: index % 2 === 1 })),
+      calls.map(({ id, name }, index) => ({ id, name, content: textContent(`“${name}” 👋`), failed: index % 2 === 1 })),
     );
   }
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkHistory } from "../../server/agent/check-history.ts";
 import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
+import { textContent } from "../../server/providers/history.ts";
 import type { Provider } from "../../server/providers/provider.ts";
 import { gate } from "../support/deadline.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
@@ -71,8 +72,8 @@ test("answers go back under their call ids, chained to the response that asked",
   const conversation = open(responsesProvider(upstream), { tools: [WEATHER] });
   await ask(conversation);
   conversation.answer([
-    { id: "call_Oslo", name: "get_weather", output: "cold", failed: false },
-    { id: "call_Lima", name: "get_weather", output: "no such city", failed: true },
+    { id: "call_Oslo", name: "get_weather", content: textContent("cold"), failed: false },
+    { id: "call_Lima", name: "get_weather", content: textContent("no such city"), failed: true },
   ]);
   await ask(conversation);
   const second = upstream.calls[1]?.json;
@@ -90,7 +91,7 @@ test("an id with open calls never leaves: not after the turn limit, nor after a 
   const conversation = open(responsesProvider(upstream), { state: { previous_response_id: "resp_0" } });
   await ask(conversation);
   assert.deepEqual(conversation.state(), { previous_response_id: "resp_0" });
-  conversation.answer([{ id: "call_Lima", name: "get_weather", output: "mild", failed: false }]);
+  conversation.answer([{ id: "call_Lima", name: "get_weather", content: textContent("mild"), failed: false }]);
   assert.ok((await ask(conversation)).error);
   conversation.interrupt("I stopped here.");
   assert.deepEqual(conversation.state(), { previous_response_id: "resp_0" });
@@ -363,8 +364,8 @@ function stateless(upstream: UpstreamServer, model = "gpt-5.2"): Provider {
 }
 
 const ANSWERS = [
-  { id: "call_Lima", name: "get_weather", output: "mild", failed: false },
-  { id: "call_Oslo", name: "get_weather", output: "no such city", failed: true },
+  { id: "call_Lima", name: "get_weather", content: textContent("mild"), failed: false },
+  { id: "call_Oslo", name: "get_weather", content: textContent("no such city"), failed: true },
 ];
 
 /** One whole message with its two tool calls; the state as a client would send it back. */

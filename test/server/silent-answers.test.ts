@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentDefinition } from "../../server/agent/define.ts";
+import { textContent } from "../../server/providers/history.ts";
 import { frames } from "../support/bedrock.ts";
 import { onEveryTransport, send, typesOf } from "../support/chat-transports.ts";
 import { call, end, type Step, say, think } from "../support/scripted-provider.ts";
@@ -15,7 +16,11 @@ const SENTENCE = "I have nothing to add.";
 
 const searched: Step[] = [
   { type: "hosted_call", call: { id: "ws_1", name: "web_search", arguments: "{}" } },
-  { type: "hosted_result", answer: { id: "ws_1", name: "web_search", output: "found", failed: false }, durationMs: 1 },
+  {
+    type: "hosted_result",
+    answer: { id: "ws_1", name: "web_search", content: textContent("found"), failed: false },
+    durationMs: 1,
+  },
 ];
 
 const CASES: Record<string, Step[][]> = {

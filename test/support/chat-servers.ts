@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readSettings } from "../../server/config/settings.ts";
 import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
+import { textContent } from "../../server/providers/history.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
 import type { Conversation, LoadPackage, ModelSettings, Provider } from "../../server/providers/provider.ts";
 import { ask, type Turn } from "./upstream-conversation.ts";
@@ -46,7 +47,7 @@ export function ok(): UpstreamReply {
 export async function runTools(conversation: Conversation): Promise<[Turn, Turn]> {
   const turn = await ask(conversation);
   const calls = turn.events.flatMap((event) => (event.type === "call" ? [event.call] : []));
-  conversation.answer(calls.map(({ id, name }) => ({ id, name, output: "mild", failed: false })));
+  conversation.answer(calls.map(({ id, name }) => ({ id, name, content: textContent("mild"), failed: false })));
   return [turn, await ask(conversation)];
 }
 

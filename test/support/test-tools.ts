@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { type AnyToolDefinition, tool } from "../../server/agent/define.ts";
+import { outputText } from "../../server/providers/history.ts";
 import type { ScriptedProvider } from "./scripted-provider.ts";
 
 /** Answers with the text that it was given. */
@@ -49,7 +50,7 @@ export const deaf = (name: string, onAbort: () => void) =>
 /** What the model was told that its calls answered, in the order in which it was told. */
 export function answersTo(model: ScriptedProvider): string[] {
   const last = model.asked.at(-1)?.messages ?? [];
-  return last.flatMap((message) => (message.role === "tool" ? [message.content] : []));
+  return last.flatMap((message) => (message.role === "tool" ? [outputText(message)] : []));
 }
 
 /** Throws this each time. */

@@ -4,7 +4,7 @@ import type { MediaType } from "../../protocol/attachments.ts";
 import type { AssistantMessage, HistoryMessage, ToolMessage, UserMessage } from "../../protocol/chat.ts";
 import { type AlternatingMessage, alternating, NO_TEXT, ToolUseIds, toolUseName } from "../claude/messages.ts";
 import { inOrder, type ThinkingBlock, thinkingBlocks } from "../claude/thinking.ts";
-import { argumentsOf, type FilePart, fileOf, partsOf } from "../history.ts";
+import { argumentsOf, type FilePart, fileOf, outputText, partsOf } from "../history.ts";
 
 /** A content block of a request: https://docs.anthropic.com/en/api/messages */
 export type Block =
@@ -77,11 +77,12 @@ function assistantBlocks(message: AssistantMessage, ids: ToolUseIds, hasThinking
   return blocks.some(({ type }) => type === "text" || type === "tool_use") ? blocks : [];
 }
 
-function toolResult({ tool_call_id: id, content, is_error }: ToolMessage, ids: ToolUseIds): Block {
-  const result = { type: "tool_result" as const, tool_use_id: ids.answer(id) };
+function toolResult(message: ToolMessage, ids: ToolUseIds): Block {
+  const result = { type: "tool_result" as const, tool_use_id: ids.answer(message.tool_call_id) };
+  const content = outputText(message);
   // An error has to say something: the API refuses one without content.
   if (content.trim() === "") return result;
-  return { ...result, content, ...(is_error ? { is_error: true } : {}) };
+  return { ...result, content, ...(message.is_error ? { is_error: true } : {}) };
 }
 
 function visibleText(text: string): TextBlock[] {

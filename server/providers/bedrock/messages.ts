@@ -13,7 +13,7 @@ import type {
 import { alternating, NO_TEXT, ToolUseIds, toolUseName } from "../claude/messages.ts";
 import { inOrder, type ThinkingBlock, thinkingBlocks } from "../claude/thinking.ts";
 import { providerError } from "../failures.ts";
-import { argumentsOf, type FilePart, fileOf, partsOf, resultText } from "../history.ts";
+import { argumentsOf, type FilePart, fileOf, outputText, partsOf, resultText } from "../history.ts";
 import { LABEL } from "./failures.ts";
 import { type Maker, makerOf } from "./models.ts";
 
@@ -57,7 +57,7 @@ export function converseMessages(
   }
 
   function toolResult(message: ToolMessage): ContentBlock {
-    const text = knowsStatus ? message.content : resultText(message);
+    const text = knowsStatus ? outputText(message) : resultText(message);
     return {
       toolResult: {
         toolUseId: ids.answer(message.tool_call_id),

@@ -4,7 +4,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { decodedBytes } from "../../protocol/attachments.ts";
 import type { HistoryMessage, ToolMessage } from "../../protocol/chat.ts";
 import { ApiError } from "../../protocol/errors.ts";
-import { assistantMessage, callsOf, endOfTurn, type FilePart, fileOf, partsOf, toHistoryCall } from "../history.ts";
+import {
+  assistantMessage,
+  callsOf,
+  endOfTurn,
+  type FilePart,
+  fileOf,
+  outputText,
+  partsOf,
+  textOf,
+  toHistoryCall,
+} from "../history.ts";
 import type { ModelEvent, ModelRequest, ToolCall, ToolSpec } from "../provider.ts";
 import { MARKDOWN_SAMPLE } from "./markdown.ts";
 import { chooseCalls, wordsOf } from "./tools.ts";
@@ -64,7 +74,7 @@ function planDemo({ messages, setup: { tools } }: ModelRequest): DemoStep[] {
   if (results.length > 0) return [say(summaryOf(messages, results))];
   const users = messages.filter((message) => message.role === "user");
   const parts = users.slice(-1).flatMap(partsOf);
-  const text = parts.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+  const text = textOf(parts);
   const files = parts.filter((part) => part.type !== "text");
   if (files.length > 0) return [say(descriptionOf(files))];
   if (/\b(?:error|fail)\b/i.test(text)) return ERROR;
@@ -115,7 +125,10 @@ function resultsAtEnd(messages: readonly HistoryMessage[]): ToolMessage[] {
 
 function summaryOf(messages: readonly HistoryMessage[], results: readonly ToolMessage[]): string {
   const names = new Map(callsOf(messages).map((call) => [call.id, call.function.name]));
-  const rows = results.map(({ tool_call_id: id, content }) => `| \`${names.get(id) ?? id}\` | ${cell(content)} |`);
+  const rows = results.map((result) => {
+    const { tool_call_id: id } = result;
+    return `| \`${names.get(id) ?? id}\` | ${cell(outputText(result))} |`;
+  });
   return `Here is what the tools answered:\n\n| Tool | Answer |\n|---|---|\n${rows.join("\n")}\n\nA real model would now tell you what this means. I am only a demo, so I hand it on as it is.`;
 }
 

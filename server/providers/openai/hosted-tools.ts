@@ -1,6 +1,7 @@
 /** Tools that OpenAI runs itself: what clients see of their calls, and the sources that an answer cites. */
 
 import { asString, isRecord, records } from "../../protocol/json.ts";
+import { textContent } from "../history.ts";
 import type { HostedToolType, ModelEvent } from "../provider.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -79,7 +80,7 @@ export class HostedToolReader {
     const durationMs = Math.round(performance.now() - (this.#began.get(id) ?? performance.now()));
     const output = HOSTED_TOOLS[name].outputOf(item) || (failed ? "The tool failed." : "The tool reported no output.");
     this.#show(item, name, said);
-    said.push({ type: "hosted_result", answer: { id, name, output, failed }, durationMs });
+    said.push({ type: "hosted_result", answer: { id, name, content: textContent(output), failed }, durationMs });
     return true;
   }
 
