@@ -6,6 +6,7 @@ import type { AgentRuntime, ServedAgent } from "./agent/run-agent.ts";
 import { createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
+import type { LoadPackage } from "./config/optional-package.ts";
 import { applyLive, type Environment, type Settings } from "./config/settings.ts";
 import { createHandler, type Handler } from "./http/dispatch.ts";
 import { closeServer, createHttpServer } from "./http/server.ts";
@@ -20,7 +21,7 @@ import { createTracing, type OpenTelemetry, type Tracing } from "./observe/traci
 import { metricsOfAllWorkers } from "./observe/worker-metrics.ts";
 import { ownThread } from "./project/own-files.ts";
 import { resolveModels } from "./providers/index.ts";
-import type { LoadPackage, Provider } from "./providers/provider.ts";
+import type { Provider } from "./providers/provider.ts";
 import type { Shared } from "./redis/shared.ts";
 import { routesOf, socketRoutesOf } from "./routes/index.ts";
 import { MessageParser } from "./routes/message-parser.ts";

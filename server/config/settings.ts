@@ -381,6 +381,21 @@ export function checkSettings(settings: Settings, keysToCheck: readonly Provider
   }
 }
 
+type TextSetting = { [K in keyof Settings]: Settings[K] extends string ? K : never }[keyof Settings];
+
+/** A setting that a model cannot do without. `meaning` completes "set it to …". @throws ConfigError */
+export function requireSetting(
+  { id, model, settings }: { id: string; model: string; settings: Settings },
+  key: TextSetting,
+  meaning: string,
+): string {
+  const value = settings[key];
+  if (value !== "") return value;
+  throw new ConfigError(
+    `model "${id}/${model}" needs ${SETTINGS[key].name}: set it to ${meaning}, in the environment or in .env beside agent.ts.`,
+  );
+}
+
 /** Whether a key is needed to use the server. */
 export function requiresKey({ apiKeys, chatKeys, widgetKeys }: Settings): boolean {
   return apiKeys.length + chatKeys.length + widgetKeys.length > 0;

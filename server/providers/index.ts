@@ -4,7 +4,8 @@
  */
 
 import { nearestName } from "../config/nearest-name.ts";
-import { checkSettings, type ProviderSettingKey, type Settings } from "../config/settings.ts";
+import type { LoadPackage } from "../config/optional-package.ts";
+import { checkSettings, type ProviderSettingKey, requireSetting, type Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
 import { ALL_MEDIA_TYPES, type MediaType } from "../protocol/attachments.ts";
 import { ollamaDialect } from "./chat-completions/dialect.ts";
@@ -14,7 +15,7 @@ import { withFallbacks } from "./fallbacks.ts";
 import { createGemini } from "./gemini/gemini.ts";
 import { createVertex } from "./gemini/vertex.ts";
 import { createOpenAi } from "./openai/provider.ts";
-import { type LoadPackage, type ModelSettings, type Provider, type ProviderSetup, requireSetting } from "./provider.ts";
+import type { ModelSettings, Provider, ProviderSetup } from "./provider.ts";
 
 interface ProviderRow {
   /** The provider's name in sentences for the operator. */

@@ -3,8 +3,8 @@
  * see wire names of theirs.
  */
 
-import { SETTINGS, type Settings } from "../config/settings.ts";
-import { ConfigError } from "../errors.ts";
+import type { LoadPackage } from "../config/optional-package.ts";
+import type { Settings } from "../config/settings.ts";
 import type { MediaType, ReceivedFile } from "../protocol/attachments.ts";
 import type {
   AssistantMessage,
@@ -197,28 +197,4 @@ export interface RetryClock {
   wait(ms: number, signal: AbortSignal): Promise<void>;
   /** As `Math.random`. */
   random(): number;
-}
-
-/**
- * Loads an official SDK that only some models need, and that is therefore not installed with Parley. Rejects with a
- * `ConfigError` that says how to install it.
- */
-export type LoadPackage = (name: OptionalPackage) => Promise<unknown>;
-
-/** The optional peer dependencies of package.json that models need. */
-export type OptionalPackage = "@aws-sdk/client-bedrock-runtime" | "google-auth-library" | "@redis/client";
-
-type TextSetting = { [K in keyof Settings]: Settings[K] extends string ? K : never }[keyof Settings];
-
-/** A setting that the model cannot do without. `meaning` completes "set it to …". @throws ConfigError */
-export function requireSetting(
-  { id, model, settings }: Pick<ProviderSetup, "id" | "model" | "settings">,
-  key: TextSetting,
-  meaning: string,
-): string {
-  const value = settings[key];
-  if (value !== "") return value;
-  throw new ConfigError(
-    `model "${id}/${model}" needs ${SETTINGS[key].name}: set it to ${meaning}, in the environment or in .env beside agent.ts.`,
-  );
 }

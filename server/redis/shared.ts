@@ -1,9 +1,9 @@
 /** What several processes share by Redis. */
 
+import type { LoadPackage } from "../config/optional-package.ts";
 import type { Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import type { LoadPackage } from "../providers/provider.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import { RedisConnection, type RedisPackage } from "./connection.ts";
 import { createRedisLimiter } from "./limiter.ts";

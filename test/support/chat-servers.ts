@@ -1,11 +1,12 @@
 /** Providers that speak Chat Completions, built as a project's model string builds them. */
 
 import assert from "node:assert/strict";
+import type { LoadPackage } from "../../server/config/optional-package.ts";
 import { readSettings } from "../../server/config/settings.ts";
 import type { ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
 import { textContent } from "../../server/providers/history.ts";
 import { resolveProvider } from "../../server/providers/index.ts";
-import type { Conversation, LoadPackage, ModelSettings, Provider } from "../../server/providers/provider.ts";
+import type { Conversation, ModelSettings, Provider } from "../../server/providers/provider.ts";
 import { ask, type Turn } from "./upstream-conversation.ts";
 import { eventStream, fixture, type UpstreamReply } from "./upstream-server.ts";
 

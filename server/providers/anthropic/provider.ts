@@ -1,5 +1,6 @@
 /** Claude through Anthropic's Messages API. */
 
+import { requireSetting } from "../../config/settings.ts";
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord } from "../../protocol/json.ts";
 import { type AlternatingMessage, lostTools } from "../claude/messages.ts";
@@ -14,15 +15,7 @@ import {
 import { ForgottenThinking } from "../claude/thinking.ts";
 import { createProvider } from "../conversation.ts";
 import { UpstreamRefusal } from "../failures.ts";
-import {
-  type Model,
-  type ModelRequest,
-  type ModelSettings,
-  type Provider,
-  type ProviderSetup,
-  requireSetting,
-  type ToolSpec,
-} from "../provider.ts";
+import type { Model, ModelRequest, ModelSettings, Provider, ProviderSetup, ToolSpec } from "../provider.ts";
 import { EVENT_STREAM, requestStream, type StreamedAnswer } from "../transport/fetch.ts";
 import { streamEvents, withExtraBody } from "../transport/request.ts";
 import { type Block, toMessages } from "./messages.ts";

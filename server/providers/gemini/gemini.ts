@@ -1,12 +1,13 @@
 /** Google's OpenAI-compatible API: the Gemini API itself, and how it differs from others, as on Vertex AI. */
 
+import { requireSetting } from "../../config/settings.ts";
 import type { ContentPart } from "../../protocol/chat.ts";
 import type { ApiError } from "../../protocol/errors.ts";
 import { isRecord } from "../../protocol/json.ts";
 import { type ChatDialect, plainSettings, type SettingQuirks } from "../chat-completions/dialect.ts";
 import { createChatCompletions } from "../chat-completions/model.ts";
 import { type ExplainFailure, providerError, readRetryAfter, UpstreamFailure, UpstreamRefusal } from "../failures.ts";
-import { type ModelSettings, type Provider, type ProviderSetup, requireSetting } from "../provider.ts";
+import type { ModelSettings, Provider, ProviderSetup } from "../provider.ts";
 import { MODEL_TAGS, type ThinkTagRule } from "../think-tags.ts";
 import { geminiSchema } from "./schema.ts";
 

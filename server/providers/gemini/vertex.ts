@@ -1,10 +1,10 @@
 import type { GoogleAuth } from "google-auth-library";
-import { SETTINGS } from "../../config/settings.ts";
+import { requireSetting, SETTINGS } from "../../config/settings.ts";
 import { ConfigError } from "../../errors.ts";
 import type { ApiError } from "../../protocol/errors.ts";
 import { createChatCompletions } from "../chat-completions/model.ts";
 import { providerError, UpstreamRefusal } from "../failures.ts";
-import { type Provider, type ProviderSetup, requireSetting } from "../provider.ts";
+import type { Provider, ProviderSetup } from "../provider.ts";
 import { geminiDialect } from "./gemini.ts";
 
 /**

@@ -2,14 +2,19 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ConfigError } from "../errors.ts";
-import type { OptionalPackage } from "../providers/provider.ts";
 
 /** With the version that Parley knows: google-auth-library 11, for one, needs Node 22. */
-const INSTALL: Record<OptionalPackage, string> = {
+const INSTALL = {
   "@aws-sdk/client-bedrock-runtime": "@aws-sdk/client-bedrock-runtime@3",
   "google-auth-library": "google-auth-library@10",
   "@redis/client": "@redis/client@6",
 };
+
+/** The optional peer dependencies of package.json that models and settings need. */
+export type OptionalPackage = keyof typeof INSTALL;
+
+/** Loads such a package. Rejects with a `ConfigError` that says how to install it. */
+export type LoadPackage = (name: OptionalPackage) => Promise<unknown>;
 
 const NEEDED_BY: Partial<Record<OptionalPackage, string>> = { "@redis/client": "PARLEY_REDIS_URL" };
 
