@@ -89,7 +89,7 @@ interface StandardIssue {
 export type CheckedArguments = { ok: true; value: unknown } | { ok: false; problems: string[] };
 
 export interface ParameterSchema {
-  /** For the model. */
+  /** For the model; without `$schema`. */
   readonly json: JsonSchema;
   check(value: unknown): Promise<CheckedArguments>;
 }
@@ -121,16 +121,21 @@ function fromStandardSchema(schema: StandardSchema): ParameterSchema {
       `is a schema of ${standard.vendor} that cannot describe itself as JSON Schema; use zod 4 or write the JSON Schema`,
     );
   }
-  const { $schema: _dialect, ...json } = convert({ target: "draft-2020-12" });
+  const json = convert({ target: "draft-2020-12" });
   if (!isJsonSchemaOfObject(json)) throw new Error("must describe an object");
   return {
-    json,
+    json: withoutDraft(json),
     async check(value) {
       const result = await standard.validate(value);
       if (result.issues === undefined) return { ok: true, value: result.value };
       return { ok: false, problems: result.issues.map(describeIssue) };
     },
   };
+}
+
+/** Some model servers refuse the keyword that only says which draft a schema follows. */
+function withoutDraft({ $schema: _draft, ...schema }: JsonSchema): JsonSchema {
+  return schema;
 }
 
 function describeIssue(issue: StandardIssue): string {
@@ -146,7 +151,7 @@ function fromJsonSchema(schema: JsonSchema): ParameterSchema {
   const validator = new Validator(own, "2020-12", false);
   validator.validate({});
   return {
-    json: schema,
+    json: withoutDraft(schema),
     async check(value) {
       const result = validator.validate(value);
       if (result.valid) return { ok: true, value };

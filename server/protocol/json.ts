@@ -2,6 +2,9 @@
 
 import { ApiError, invalidRequest } from "./errors.ts";
 
+/** An object of JSON from outside, which is not changed. */
+export type Json = Readonly<Record<string, unknown>>;
+
 /** Whether JSON from outside is an object, which then is read field by field. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,6 +1,8 @@
-import { asString, isRecord, textsOf } from "../protocol/json.ts";
+import { asString, isRecord, type Json, textsOf } from "../protocol/json.ts";
 
-type Json = Readonly<Record<string, unknown>>;
+/** The API's own fields of a call, and of the function in it. */
+export const CALL_FIELDS: ReadonlySet<string> = new Set(["id", "type", "function"]);
+export const FUNCTION_FIELDS: ReadonlySet<string> = new Set(["name", "arguments"]);
 
 /**
  * Fields of a streamed message that are not ours to understand but must go back to the provider as they

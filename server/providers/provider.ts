@@ -58,7 +58,7 @@ export interface ToolAnswer {
 export interface ToolSpec {
   name: string;
   description: string;
-  /** JSON Schema of an object. */
+  /** JSON Schema of an object, without `$schema`. */
   parameters: Record<string, unknown>;
 }
 

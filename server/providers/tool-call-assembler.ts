@@ -1,13 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { HistoryToolCall } from "../protocol/chat.ts";
-import { asString, isRecord, tryParse } from "../protocol/json.ts";
+import { asString, isRecord, type Json, tryParse } from "../protocol/json.ts";
 import { callArguments } from "./call-arguments.ts";
-import { ExtraFields } from "./extra-fields.ts";
+import { CALL_FIELDS, ExtraFields, FUNCTION_FIELDS } from "./extra-fields.ts";
 import { UpstreamGarbage } from "./failures.ts";
 import { callsOf } from "./history.ts";
 import type { ModelRequest, TurnFinish } from "./provider.ts";
-
-type Piece = Readonly<Record<string, unknown>>;
 
 /** How the answer ended that the calls are part of. */
 export interface AnswerEnd {
@@ -39,13 +37,13 @@ export class ToolCallAssembler {
   readonly #byIndex = new Map<number, PartialCall>();
 
   /** Takes one element of `delta.tool_calls`. */
-  add(piece: Piece): void {
+  add(piece: Json): void {
     const call = this.#find(piece);
     const fn = isRecord(piece.function) ? piece.function : {};
     call.name ||= asString(fn.name);
     // Some servers send the arguments as the object itself.
     call.arguments += isRecord(fn.arguments) ? JSON.stringify(fn.arguments) : asString(fn.arguments);
-    for (const [name, value] of Object.entries(piece)) if (!CALL_FIELDS.has(name)) call.extra.add(name, value);
+    for (const [name, value] of Object.entries(piece)) if (!PIECE_FIELDS.has(name)) call.extra.add(name, value);
     for (const [name, value] of Object.entries(fn)) if (!FUNCTION_FIELDS.has(name)) call.functionExtra.add(name, value);
   }
 
@@ -72,7 +70,7 @@ export class ToolCallAssembler {
     });
   }
 
-  #find(piece: Piece): PartialCall {
+  #find(piece: Json): PartialCall {
     const id = asString(piece.id);
     const index = typeof piece.index === "number" ? piece.index : undefined;
     let call = id === "" ? this.#withoutId(piece, index) : this.#withId(id, piece, index);
@@ -88,7 +86,7 @@ export class ToolCallAssembler {
     return call;
   }
 
-  #withId(id: string, piece: Piece, index: number | undefined): PartialCall | undefined {
+  #withId(id: string, piece: Json, index: number | undefined): PartialCall | undefined {
     const known = this.#byId.get(id);
     if (index === undefined) return known;
     const atIndex = this.#byIndex.get(index);
@@ -99,7 +97,7 @@ export class ToolCallAssembler {
     return atIndex?.id === "" && !beginsAnother(atIndex, piece) ? atIndex : undefined;
   }
 
-  #withoutId(piece: Piece, index: number | undefined): PartialCall | undefined {
+  #withoutId(piece: Json, index: number | undefined): PartialCall | undefined {
     if (index !== undefined) {
       const atIndex = this.#byIndex.get(index);
       return atIndex && beginsAnother(atIndex, piece) ? undefined : atIndex;
@@ -110,7 +108,7 @@ export class ToolCallAssembler {
   }
 }
 
-function isNamed({ function: fn }: Piece): boolean {
+function isNamed({ function: fn }: Json): boolean {
   return isRecord(fn) && asString(fn.name) !== "";
 }
 
@@ -118,14 +116,13 @@ function isNamed({ function: fn }: Piece): boolean {
  * Whether the piece cannot belong to the call, although id and index allow it: it brings a name, and the
  * arguments are whole. Servers that send whole calls may number them all 0.
  */
-function beginsAnother(call: PartialCall, piece: Piece): boolean {
+function beginsAnother(call: PartialCall, piece: Json): boolean {
   if (call.name === "" || !isNamed(piece)) return false;
   // Not whole yet: a server that repeats the name in each piece.
   return isRecord(tryParse(call.arguments));
 }
 
-const CALL_FIELDS = new Set(["id", "index", "type", "function"]);
-const FUNCTION_FIELDS = new Set(["name", "arguments"]);
+const PIECE_FIELDS = new Set([...CALL_FIELDS, "index"]);
 
 /** Nine letters and digits: Mistral's models take no other form, and all others take this one. */
 function mintId(used: ReadonlySet<string>): string {

@@ -14,7 +14,7 @@ import { eventStream, jsonReply, startUpstream } from "../support/upstream-serve
 
 const ephemeral = { type: "ephemeral" };
 
-test("anthropic: the request has its limit, visible thinking, tools without $schema, and two cache points", async () => {
+test("anthropic: the request has its limit, visible thinking, tools, and two cache points", async () => {
   const { calls } = await askOnce(claude, stream("text"), { tools: [WEATHER] });
   const [call] = calls;
   assert.equal(call?.path, "/v1/messages");

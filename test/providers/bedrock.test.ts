@@ -15,21 +15,21 @@ import {
   refuse,
   stream,
 } from "../support/bedrock.ts";
-import { historyOf, SCHEMA_WEATHER, WEATHER } from "../support/chat-servers.ts";
+import { historyOf, WEATHER } from "../support/chat-servers.ts";
 import { typesOf } from "../support/chat-transports.ts";
 import { ask, askOnce, failureOf, open, said } from "../support/upstream-conversation.ts";
 import { startUpstream, type UpstreamServer } from "../support/upstream-server.ts";
 
-test("the request: path, region's key, system apart, tools without $schema", async () => {
-  const { calls } = await askOnce(bedrock, stream("text"), { tools: [SCHEMA_WEATHER] });
+test("the request: path, region's key, system apart, tools", async () => {
+  const { calls } = await askOnce(bedrock, stream("text"), { tools: [WEATHER] });
   const call = calls[0];
   assert.equal(call?.path, `/model/${encodeURIComponent(CLAUDE)}/converse-stream`);
   assert.equal(call?.headers.authorization, "Bearer bedrock-api-key-test");
-  const { name, description } = SCHEMA_WEATHER;
+  const { name, description, parameters } = WEATHER;
   assert.deepEqual(call?.json, {
     messages: [{ role: "user", content: [{ text: "Hi" }] }],
     system: [{ text: "Be brief." }],
-    toolConfig: { tools: [{ toolSpec: { name, description, inputSchema: { json: { type: "object" } } } }] },
+    toolConfig: { tools: [{ toolSpec: { name, description, inputSchema: { json: parameters } } }] },
   });
 });
 
@@ -40,7 +40,7 @@ test("no instructions, no system; no tools, no toolConfig", async () => {
 
 test("thinking, its signature and its encrypted part go back with the tool's result", async () => {
   await using upstream = await startUpstream(stream("claude-thinking-and-call"), stream("text"));
-  const conversation = open(await bedrock(upstream), { tools: [SCHEMA_WEATHER] });
+  const conversation = open(await bedrock(upstream), { tools: [WEATHER] });
   const { events } = await ask(conversation);
   assert.deepEqual(events, [
     { type: "thinking", delta: "Lima, then. " },
@@ -82,7 +82,7 @@ test("thinking, its signature and its encrypted part go back with the tool's res
 
 test("parallel calls are told apart by their index, and all results go in one message", async () => {
   await using upstream = await startUpstream(stream("two-parallel-calls"), stream("text"));
-  const conversation = open(await bedrock(upstream), { tools: [SCHEMA_WEATHER] });
+  const conversation = open(await bedrock(upstream), { tools: [WEATHER] });
   const { events } = await ask(conversation);
   assert.deepEqual(
     events.flatMap((event) => (event.type === "call" ? [event.call] : [])),
@@ -146,7 +146,7 @@ for (const [stopReason, finish] of [
 test("reasoning between texts goes back where it was, and texts apart read as paragraphs", async () => {
   const answer = stream("claude-interleaved-thinking");
   await using upstream = await startUpstream(answer, stream("text"));
-  const conversation = open(await bedrock(upstream), { tools: [SCHEMA_WEATHER] });
+  const conversation = open(await bedrock(upstream), { tools: [WEATHER] });
   const turn = await ask(conversation);
   assert.equal(said(turn), "First.\n\nSecond.");
   assert.equal(said(turn, "thinking"), "One.\n\nTwo.");

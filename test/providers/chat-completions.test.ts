@@ -4,16 +4,7 @@ import type { HistoryMessage, Usage } from "../../server/protocol/chat.ts";
 import { textContent } from "../../server/providers/history.ts";
 import { claude, stream as claudeStream } from "../support/anthropic.ts";
 import { bedrock, stream as bedrockStream } from "../support/bedrock.ts";
-import {
-  FOREIGN_HISTORY,
-  historyOf,
-  ok,
-  runTools,
-  SCHEMA_WEATHER,
-  serve,
-  stream,
-  WEATHER,
-} from "../support/chat-servers.ts";
+import { FOREIGN_HISTORY, historyOf, ok, runTools, serve, stream, WEATHER } from "../support/chat-servers.ts";
 import { IMAGE_AND_PDF } from "../support/files.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 import {
@@ -73,19 +64,18 @@ test("an answer of a thousand tokens goes whole into the history", async () => {
   assert.equal(historyOf(conversation.state()).at(-1)?.content, tokens.join(""));
 });
 
-test("the request: system first, tools without $schema, usage asked for, the model's name unchanged", async () => {
+test("the request: system first, tools, usage asked for, the model's name unchanged", async () => {
   await using upstream = await startUpstream(text());
   const provider = chatProvider(upstream, { model: "anthropic/claude-sonnet-4-5" });
-  await ask(open(provider, { tools: [SCHEMA_WEATHER] }));
+  await ask(open(provider, { tools: [WEATHER] }));
   assert.equal(upstream.calls[0]?.path, "/v1/chat/completions");
-  const { name, description } = SCHEMA_WEATHER;
   assert.deepEqual(upstream.calls[0]?.json, {
     model: "anthropic/claude-sonnet-4-5",
     messages: [
       { role: "system", content: "Be brief." },
       { role: "user", content: "Hi" },
     ],
-    tools: [{ type: "function", function: { name, description, parameters: { type: "object" } } }],
+    tools: [{ type: "function", function: WEATHER }],
     stream: true,
     stream_options: { include_usage: true },
   });
@@ -108,7 +98,7 @@ test("attachments travel as image_url and file parts with data URLs", async () =
 
 test("parallel calls whose pieces are interleaved by index come whole, in order, and are answered", async () => {
   await using upstream = await startUpstream(stream("chat-completions/two-parallel-calls"), text());
-  const conversation = open(chatProvider(upstream), { tools: [SCHEMA_WEATHER] });
+  const conversation = open(chatProvider(upstream), { tools: [WEATHER] });
   const { events } = await ask(conversation);
   assert.deepEqual(events, [
     { type: "call", call: { id: "call_a", name: "get_weather", arguments: '{"city":"Lima"}' } },
@@ -144,7 +134,7 @@ test("parallel calls whose pieces are interleaved by index come whole, in order,
 
 test("a result that begins with the word Error is no failure unless the tool has failed", async () => {
   await using upstream = await startUpstream(stream("chat-completions/two-parallel-calls"), text());
-  const conversation = open(chatProvider(upstream), { tools: [SCHEMA_WEATHER] });
+  const conversation = open(chatProvider(upstream), { tools: [WEATHER] });
   await ask(conversation);
   conversation.answer([
     { id: "call_a", name: "get_weather", content: textContent("Error: is the name of the album"), failed: false },
@@ -268,7 +258,7 @@ function deltas(finish: string | null, ...all: object[]) {
 
 test("LiteLLM with Claude: reasoning is shown once, and the thinking block goes back whole with its signature", async () => {
   await using upstream = await startUpstream(stream("chat-completions/litellm-claude-thinking-and-call"), text());
-  const conversation = open(chatProvider(upstream), { tools: [SCHEMA_WEATHER] });
+  const conversation = open(chatProvider(upstream), { tools: [WEATHER] });
   const turn = await ask(conversation);
   assert.equal(said(turn, "thinking"), "The user wants the weather.");
   assert.equal(said(turn), "Let me look.");
@@ -315,7 +305,7 @@ test("thinking blocks without reasoning_content are shown; a redacted block stay
 
 test("Gemini: calls without an index stay apart, run although finish_reason is stop, and keep their signature", async () => {
   await using upstream = await startUpstream(stream("chat-completions/gemini-calls-without-index"), text());
-  const conversation = open(chatProvider(upstream), { tools: [SCHEMA_WEATHER] });
+  const conversation = open(chatProvider(upstream), { tools: [WEATHER] });
   const { events } = await ask(conversation);
   assert.deepEqual(
     events.map((event) => (event.type === "call" ? event.call.arguments : event.type)),
@@ -363,7 +353,7 @@ test("a call id that the conversation has already is replaced, on the call and o
     tool_calls: [{ index: 0, id: "call_0", function: { name: "get_weather", arguments: "{}" } }],
   };
   await using upstream = await startUpstream(deltas("tool_calls", call), deltas("tool_calls", call), text());
-  const conversation = open(chatProvider(upstream), { tools: [SCHEMA_WEATHER] });
+  const conversation = open(chatProvider(upstream), { tools: [WEATHER] });
   const ids: string[] = [];
   for (let turn = 0; turn < 2; turn++) {
     for (const event of (await ask(conversation)).events) {
@@ -387,7 +377,7 @@ test("arguments that are no JSON stay in the state, but go upstream as JSON", as
     tool_calls: [{ index: 0, id: "c", function: { name: "get_weather", arguments: '{"ci' } }],
   };
   await using upstream = await startUpstream(deltas("tool_calls", call), text());
-  const conversation = open(chatProvider(upstream), { tools: [SCHEMA_WEATHER] });
+  const conversation = open(chatProvider(upstream), { tools: [WEATHER] });
   await ask(conversation);
   conversation.answer([{ id: "c", name: "get_weather", content: textContent("not JSON"), failed: true }]);
   await ask(conversation);

@@ -137,16 +137,17 @@ test("the model is told each tool's name, description and JSON Schema", async (t
   assert.deepEqual([first?.name, second?.name], ["echo", "lookup"]);
   assert.equal(first?.description, "Repeats a text.");
   assert.deepEqual(first?.parameters.properties, { text: { type: "string" } });
+  assert.equal(first !== undefined && "$schema" in first.parameters, false);
   assert.deepEqual(second?.parameters, lookup.parameters);
 });
 
-test("a JSON Schema with references reaches the model as its author wrote it, frozen or not", async (t) => {
+test("a JSON Schema with references reaches the model as its author wrote it but for its draft, frozen or not", async (t) => {
   const written = () => ({
     type: "object",
     properties: { city: { $ref: "#/$defs/city" } },
     $defs: { city: { type: "string" } },
   });
-  const frozen = Object.freeze(written());
+  const frozen = Object.freeze({ $schema: "https://json-schema.org/draft/2020-12/schema", ...written() });
   const turns = [[call("c1", "visit", { city: 5 })], [say("ok")]];
   const tools = [define("visit", () => "seen", { parameters: frozen })];
   const server = await startServer(t, { turns, agent: { tools } });

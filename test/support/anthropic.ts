@@ -21,11 +21,7 @@ export function stream(name: string): UpstreamReply {
 export const WEATHER = {
   name: "get_weather",
   description: "Weather of a city.",
-  parameters: {
-    $schema: "https://json-schema.org/draft/2020-12/schema",
-    type: "object",
-    properties: { city: { type: "string" } },
-  },
+  parameters: { type: "object", properties: { city: { type: "string" } } },
 };
 
 interface Sending extends TestProvider {

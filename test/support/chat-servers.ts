@@ -28,13 +28,6 @@ export const WEATHER = {
   parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
 };
 
-/** A tool whose schema says which draft it follows, as a library writes it. */
-export const SCHEMA_WEATHER = {
-  name: "get_weather",
-  description: "Weather of a city.",
-  parameters: { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object" },
-};
-
 /** The bytes of a recorded stream as an answer. */
 export const stream = (name: string): UpstreamReply => ({ body: [fixture(name)] });
 

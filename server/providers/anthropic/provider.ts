@@ -169,9 +169,7 @@ function toolParams(tools: readonly ToolSpec[], history: readonly HistoryMessage
 }
 
 function toolParam({ name, description, parameters }: ToolSpec): Record<string, unknown> {
-  // The API does not need to know which draft a schema follows.
-  const { $schema: _draft, ...schema } = parameters;
-  return { name, description, input_schema: { ...schema, type: "object" } };
+  return { name, description, input_schema: parameters };
 }
 
 /** Puts what Anthropic's refusals say only in their sentences into the fields that the rules of `failures.ts` read. */

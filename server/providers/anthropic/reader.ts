@@ -1,13 +1,11 @@
 /** Reads the events of one stream of the Messages API. */
 
 import type { Usage } from "../../protocol/chat.ts";
-import { asString, isRecord } from "../../protocol/json.ts";
+import { asString, isRecord, type Json } from "../../protocol/json.ts";
 import { ClaudeAnswer } from "../claude/answer.ts";
 import { UpstreamTruncation } from "../failures.ts";
 import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import type { MessageReader } from "../transport/request.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 export class AnthropicReader implements MessageReader<ModelEvent> {
   readonly #request: ModelRequest;

@@ -138,13 +138,12 @@ function converseInput(
 }
 
 function converseTool({ name, description, parameters }: ToolSpec): Tool {
-  const { $schema: _draft, ...schema } = parameters;
   const toolSpec = {
     name,
     // The API refuses an empty one.
     ...(description.trim() === "" ? {} : { description }),
     // A JSON Schema is JSON, which is what the package calls a document.
-    inputSchema: { json: schema },
+    inputSchema: { json: parameters },
   };
   return { toolSpec } as Tool;
 }

@@ -1,7 +1,7 @@
 /** Reads the events of one ConverseStream answer. */
 
 import type { Usage } from "../../protocol/chat.ts";
-import { asString, isRecord } from "../../protocol/json.ts";
+import { asString, isRecord, type Json } from "../../protocol/json.ts";
 import { ClaudeAnswer } from "../claude/answer.ts";
 import { MalformedOutput, UpstreamTruncation } from "../failures.ts";
 import { usageOf } from "../history.ts";
@@ -9,8 +9,6 @@ import type { ModelEvent, ModelRequest, TurnFinish } from "../provider.ts";
 import { MODEL_TAGS, type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { makerOf } from "./models.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 export class BedrockReader implements MessageReader<ModelEvent> {
   readonly #request: ModelRequest;

@@ -55,8 +55,7 @@ export interface Quirks extends SettingQuirks {
 export const PLAIN_DIALECT: ChatDialect = {
   thinkTags: MODEL_TAGS,
   part: (part) => part,
-  // Some servers refuse the keyword that only says which draft a schema follows.
-  parameters: ({ $schema: _draft, ...schema }) => schema,
+  parameters: (schema) => schema,
   settings: plainSettings,
 };
 

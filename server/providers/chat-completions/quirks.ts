@@ -2,6 +2,7 @@
 
 import type { HistoryMessage } from "../../protocol/chat.ts";
 import { isRecord, records } from "../../protocol/json.ts";
+import { CALL_FIELDS, FUNCTION_FIELDS } from "../extra-fields.ts";
 import { blamesParameter, type UpstreamRefusal } from "../failures.ts";
 import { mayBeQuoted } from "../history.ts";
 import type { ChatDialect, Quirks, SettingQuirks } from "./dialect.ts";
@@ -74,8 +75,6 @@ export function learnHistory(
 }
 
 const MESSAGE_FIELDS = new Set(["role", "content", "tool_calls"]);
-const CALL_FIELDS = new Set(["id", "type", "function"]);
-const FUNCTION_FIELDS = new Set(["name", "arguments"]);
 
 /** Names of what went back beyond the API's own fields. */
 function extraFields(messages: readonly SentMessage[]): string[] {

@@ -1,5 +1,5 @@
 import type { Usage } from "../../protocol/chat.ts";
-import { asString, isRecord, records, textsOf } from "../../protocol/json.ts";
+import { asString, isRecord, type Json, records, textsOf } from "../../protocol/json.ts";
 import { ExtraFields } from "../extra-fields.ts";
 import { MalformedOutput, UpstreamFailure, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage, endOfTurn, usageOf } from "../history.ts";
@@ -8,8 +8,6 @@ import { StringBuilder } from "../string-builder.ts";
 import { type ThinkTagPiece, type ThinkTagRule, ThinkTags } from "../think-tags.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import type { MessageReader } from "../transport/request.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Reads the chunks of one Chat Completions stream, as OpenAI and the servers that copied it send them. */
 export class ChatReader implements MessageReader<ModelEvent> {

@@ -1,10 +1,8 @@
 /** Tools that OpenAI runs itself: what clients see of their calls, and the sources that an answer cites. */
 
-import { asString, isRecord, records } from "../../protocol/json.ts";
+import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
 import { textContent } from "../history.ts";
 import type { HostedToolType, ModelEvent } from "../provider.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 interface HostedTool {
   /** Unless the request includes this, the API reports that the tool ran, but not its results. */

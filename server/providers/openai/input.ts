@@ -13,13 +13,11 @@ import type {
   ToolMessage,
   UserMessage,
 } from "../../protocol/chat.ts";
-import { asString, isRecord, records } from "../../protocol/json.ts";
+import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
 import { partsOf, resultText, sentArguments } from "../history.ts";
 
 export type InputItem = OpenAI.Responses.ResponseInputItem;
 type InputContent = OpenAI.Responses.ResponseInputContent;
-type Json = Readonly<Record<string, unknown>>;
-
 /** The field of an assistant message that holds its `OutputPart`s, in the order of the response. */
 const OUTPUT_FIELD = "openai_output";
 

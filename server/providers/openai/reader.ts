@@ -1,7 +1,7 @@
 /** Reads the events of one stream of the Responses API. */
 
 import type { AssistantMessage, HistoryToolCall } from "../../protocol/chat.ts";
-import { asString, isRecord, records } from "../../protocol/json.ts";
+import { asString, isRecord, type Json, records } from "../../protocol/json.ts";
 import { callArguments } from "../call-arguments.ts";
 import { UpstreamFailure, UpstreamGarbage, UpstreamTruncation } from "../failures.ts";
 import { assistantMessage, endEvent, usageOf } from "../history.ts";
@@ -10,8 +10,6 @@ import { StringBuilder } from "../string-builder.ts";
 import type { MessageReader } from "../transport/request.ts";
 import { HostedToolReader, missingSources } from "./hosted-tools.ts";
 import { keptItem, type OutputPart, outputField } from "./input.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 export class ResponsesReader implements MessageReader<ModelEvent> {
   readonly #request: ModelRequest;

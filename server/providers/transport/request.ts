@@ -3,7 +3,7 @@
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiError } from "../../protocol/errors.ts";
-import { isRecord } from "../../protocol/json.ts";
+import { isRecord, type Json } from "../../protocol/json.ts";
 import { SseDecoder, type SseMessage } from "../../protocol/sse.ts";
 import {
   causeNames,
@@ -22,8 +22,6 @@ import {
 import type { OnRequestId, ProviderSetup, RetryClock } from "../provider.ts";
 import type { StreamedAnswer } from "./fetch.ts";
 import { UpstreamResponse } from "./upstream-response.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 export interface UpstreamRequest {
   setup: Pick<ProviderSetup, "label" | "limits" | "clock">;
