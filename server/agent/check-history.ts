@@ -132,7 +132,7 @@ function checkPart(part: unknown, at: string): ContentPart {
   throw invalid(at, "must be a text, or an image or file with a data: URL");
 }
 
-/** Of a media type that may be attached, under the type that it goes with. */
+/** Whether it is a `data:` URL of a media type that may be attached as an image, or as a file. */
 function isDataUrl(value: unknown, type: AttachmentType): value is string {
   if (typeof value !== "string") return false;
   const mediaType = /^data:([a-z/]+);base64,/.exec(value.slice(0, 100))?.[1] ?? "";

@@ -1,9 +1,9 @@
 import type { Caller, User } from "../auth/access.ts";
 import type { RunTransport } from "../observe/run-observer.ts";
 
-/** Who asks and in which run: made once for each run, and passed to everything that works on it. */
+/** The user and the run that work is done for: made once for each run, and passed to everything that works on it. */
 export interface RunContext extends Pick<Caller, "keyKind" | "keyId"> {
-  /** `undefined`: somebody who is not known. */
+  /** `undefined` if the user is not known. */
   readonly user: User | undefined;
   /** What the client says of the message. Nothing proves it. */
   readonly metadata: Readonly<Record<string, string>>;
@@ -12,7 +12,7 @@ export interface RunContext extends Pick<Caller, "keyKind" | "keyId"> {
   readonly run: {
     readonly id: string;
     readonly transport: RunTransport;
-    /** Of the request, or of the socket's upgrade, that brought the message. */
+    /** Id of the request, or of the socket's upgrade, that brought the message. */
     readonly requestId: string;
   };
   /** Aborted, with a `RunAborted` as its reason, when the run is to end. */

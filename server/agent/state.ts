@@ -13,7 +13,7 @@ export interface StateBinding {
   readonly agent: string;
   /** Id of the provider. */
   readonly provider: string;
-  /** Id of the user whose conversation it is; `undefined`: of somebody who is not known. */
+  /** Id of the user whose conversation it is; `undefined` if the user is not known. */
   readonly user: string | undefined;
   /** The first signs, all verify; empty: states are not signed. */
   readonly secrets: readonly string[];

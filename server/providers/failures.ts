@@ -186,7 +186,7 @@ function rawOf({ metadata }: Record<string, unknown>): string {
   return isRecord(metadata) ? asString(metadata.raw) : "";
 }
 
-/** In which headers providers name a request: OpenAI and LiteLLM, Anthropic, AWS, Azure. */
+/** Headers in which providers name a request: OpenAI and LiteLLM, Anthropic, AWS, Azure. */
 const REQUEST_ID_HEADERS = ["x-request-id", "request-id", "x-amzn-requestid", "apim-request-id"];
 
 /** The provider's own id of the request that these headers answer. */

@@ -128,7 +128,7 @@ export const PROVIDER_ROWS: Readonly<Record<ProviderId, ProviderRow>> = PROVIDER
 
 export interface ResolveOptions {
   settings: Settings;
-  /** Of the agent: each of its models gets them. */
+  /** Settings of the agent, for each of its models. */
   modelSettings: ModelSettings;
   loadPackage: LoadPackage;
 }

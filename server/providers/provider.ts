@@ -182,13 +182,13 @@ export type HostedToolType = "web_search" | "file_search" | "code_interpreter";
 export interface ProviderSetup extends ProviderFacts {
   /** The model's name without the provider's prefix. */
   model: string;
-  /** Of the server. Those of the provider were checked, and are "" where they are not set. */
+  /** The server's settings. Those of the provider were checked, and are "" where they are not set. */
   settings: Settings;
-  /** Of the agent. */
+  /** The agent's settings for its model. */
   modelSettings: ModelSettings;
   limits: TransportLimits;
   loadPackage: LoadPackage;
-  /** For tests. */
+  /** Set by tests alone. */
   clock?: RetryClock;
 }
 

@@ -8,7 +8,7 @@ const PIECES = 256;
 export class StringBuilder {
   #text = "";
   #pieces: string[] = [];
-  /** In UTF-16 units, as of a string. */
+  /** Counted in UTF-16 units, as in a string. */
   length = 0;
 
   append(piece: string): void {

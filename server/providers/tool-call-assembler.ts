@@ -118,7 +118,7 @@ function isNamed({ function: fn }: Json): boolean {
  */
 function beginsAnother(call: PartialCall, piece: Json): boolean {
   if (call.name === "" || !isNamed(piece)) return false;
-  // Not whole yet: a server that repeats the name in each piece.
+  // Arguments that are not whole yet: a server that repeats the name in each piece.
   return isRecord(tryParse(call.arguments));
 }
 

@@ -54,7 +54,7 @@ export function namedRefusal(answer: UpstreamRefusal): UpstreamRefusal {
 
 function refusal(type: string, message: string, status: number, headers: Headers): UpstreamRefusal {
   const known = (Object.hasOwn(STATUS, type) ? STATUS[type] : undefined) ?? status;
-  // Only there: "Too many tokens" of a ThrottlingException, for one, is about the rate.
+  // The sentence of another status may mean something else: "Too many tokens" of a ThrottlingException is about the rate.
   const code = known === 400 ? (COMPLAINTS.find(([, pattern]) => pattern.test(message))?.[0] ?? "") : "";
   return new UpstreamRefusal(known, headers, JSON.stringify({ type, code, message }));
 }
@@ -62,7 +62,7 @@ function refusal(type: string, message: string, status: number, headers: Headers
 /** What only AWS means by a failure. */
 export function explainFailure(cause: unknown): ApiError | undefined {
   if (cause instanceof UpstreamFailure) {
-    // Of an exception inside a stream, such as "throttlingException".
+    // The name of an exception inside a stream, such as "throttlingException".
     const { type, text } = cause.detail;
     const named = refusal(type.charAt(0).toUpperCase() + type.slice(1), text, 500, new Headers());
     return explainFailure(named) ?? toProviderError(LABEL, named);

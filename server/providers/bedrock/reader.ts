@@ -16,8 +16,8 @@ export class BedrockReader implements MessageReader<ModelEvent> {
   /** The indexes of calls that the provider runs by itself. */
   readonly #hostedCalls = new Set<unknown>();
   /**
-   * By the index of their text. Nova thinks aloud before each call, in tags, and so do models whose server does not take them
-   * out: https://docs.aws.amazon.com/nova/latest/userguide/tool-use-invocation.html
+   * The reader of each text's tags, by its index. Nova thinks aloud before each call, in tags, and so do models whose server
+   * does not take them out: https://docs.aws.amazon.com/nova/latest/userguide/tool-use-invocation.html
    */
   readonly #tags = new Map<unknown, ThinkTags>();
   readonly #rule: ThinkTagRule;

@@ -8,7 +8,7 @@ import { mayBeQuoted } from "../history.ts";
 import type { ChatDialect, Quirks, SettingQuirks } from "./dialect.ts";
 import type { SentMessage } from "./messages.ts";
 
-/** Of a server that is as OpenAI's. */
+/** The quirks of a server that takes all that OpenAI's takes: none. */
 export const NO_QUIRKS: Quirks = {
   usage: true,
   thoughts: true,

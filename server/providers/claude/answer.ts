@@ -8,7 +8,7 @@ import { StringBuilder } from "../string-builder.ts";
 import { ToolCallAssembler } from "../tool-call-assembler.ts";
 import { isPlain, type Layout, type ThinkingBlock } from "./thinking.ts";
 
-/** In the order in which they began. */
+/** A block of an answer. */
 type Block = Thinking | Text | { kind: "tool_use" };
 
 /** Where the text of the block is in all the text of the answer. */
@@ -22,7 +22,7 @@ interface Thinking {
   kind: "thinking";
   text: string;
   signature: string;
-  /** Of an encrypted block, which has neither text nor signature. */
+  /** The content of an encrypted block, which has neither text nor signature. */
   data: string;
 }
 

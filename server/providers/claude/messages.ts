@@ -30,11 +30,11 @@ export function alternating<Block>(
   return messages;
 }
 
-/** Gives each tool call of a history an id that the API takes, each only once, and its result the same one. */
+/** Renames the calls of a history, and their results, to ids that the API takes and that are used once. */
 export class ToolUseIds {
   readonly #form: RegExp;
   readonly #used = new Set<string>();
-  /** By the id in the history, which an earlier call may have had too. */
+  /** New ids by the id in the history, which an earlier call may have had too. */
   readonly #latest = new Map<string, string>();
 
   constructor(form = /^[\w-]{1,64}$/) {

@@ -13,7 +13,7 @@ interface HostedTool {
   outputOf(item: Json): string;
 }
 
-/** By the names that authors of agents know them by. An item that is a call has that name before `_call` as its type. */
+/** The tools by the names that authors of agents know them by. An item that is a call has that name before `_call` as its type. */
 export const HOSTED_TOOLS: Readonly<Record<HostedToolType, HostedTool>> = {
   web_search: {
     include: "web_search_call.action.sources",

@@ -125,7 +125,7 @@ function responsesBody(
   return withExtraBody(body, extraBody);
 }
 
-/** By its name: models that take `reasoning`. All others answer 400 to it, which costs one request and is remembered. */
+/** Whether the name is that of a model that takes `reasoning`. Others refuse it, which costs one request and is remembered. */
 function isReasoningModel(name: string): boolean {
   return /(?:^|[/:])(?:o\d|gpt-[5-9]|codex)(?!.*chat)/.test(name);
 }

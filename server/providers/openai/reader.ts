@@ -13,7 +13,7 @@ import { keptItem, type OutputPart, outputField } from "./input.ts";
 
 export class ResponsesReader implements MessageReader<ModelEvent> {
   readonly #request: ModelRequest;
-  /** By call id: the final snapshot repeats the calls, and may hold one that had no event of its own. */
+  /** Calls by their id: the final snapshot repeats the calls, and may hold one that had no event of its own. */
   readonly #calls = new Map<string, HistoryToolCall>();
   readonly #cutCalls = new Set<string>();
   readonly #hosted = new HostedToolReader();
@@ -118,7 +118,7 @@ export class ResponsesReader implements MessageReader<ModelEvent> {
   #message(item: Json, key: string, said: ModelEvent[]): void {
     if (this.#said.length === 0) this.#text(key, wholeText(item.content), said);
     const start = this.#starts.get(key);
-    // A blank text is not kept: whoever ends the run gives such an answer another one.
+    // A blank text is not kept: the end of the run puts a sentence in its place.
     if (start === undefined || this.#said.toString().slice(start).trim() === "") return;
     const phase = asString(item.phase);
     this.#parts.push({ type: "message", start, end: this.#said.length, ...(phase === "" ? {} : { phase }) });

@@ -194,7 +194,7 @@ const REAL_CLOCK: RetryClock = {
 
 /** How often one turn's request is sent, and in how many forms, each because of a refusal. */
 const MAX_TRIES = 3;
-/** Of a model that failed by itself: it had time to write, and the person has waited for that. */
+/** The same for a model that failed by itself: it had time to write, and the person has waited for that. */
 const MODEL_TRIES = 2;
 const MAX_FORMS = 8;
 

@@ -24,7 +24,7 @@ export class UpstreamResponse {
   readonly #signal: AbortSignal;
   readonly #request = new AbortController();
   #stream: Readable | undefined;
-  /** Of all that was read. */
+  /** Bytes of all that was read. */
   #bytes = 0;
   #arrived: Buffer[] = [];
   #arrivedBytes = 0;
