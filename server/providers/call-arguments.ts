@@ -7,9 +7,9 @@ import type { ToolSpec } from "./provider.ts";
 export function callArguments(written: string, tool: string, tools: readonly ToolSpec[]): string {
   const value = objectIn(written);
   if (value === undefined) return written;
-  const fitted = fit(value, tools.find(({ name }) => name === tool)?.parameters);
+  const fitted = JSON.stringify(fit(value, tools.find(({ name }) => name === tool)?.parameters));
   // Its own text, if nothing in it had to be changed.
-  return fitted === value && isRecord(tryParse(written)) ? written : JSON.stringify(fitted);
+  return isRecord(tryParse(written)) && fitted === JSON.stringify(value) ? written : fitted;
 }
 
 /** The object that the text means. An absent one, "null" and nothing mean one without fields. */
@@ -32,15 +32,8 @@ function fit(value: unknown, schema: unknown): unknown {
     const inner = tryParse(value);
     return (type === "array" ? Array.isArray(inner) : isRecord(inner)) ? fit(inner, schema) : value;
   }
-  if (Array.isArray(value)) {
-    const list = value.map((item) => fit(item, items));
-    return list.some((item, index) => item !== value[index]) ? list : value;
-  }
+  if (Array.isArray(value)) return value.map((item) => fit(item, items));
   if (!isRecord(value) || !isRecord(properties)) return value;
-  const fields = Object.entries(value).map(([name, field]) => [name, fit(field, own(properties, name))] as const);
-  return fields.some(([name, field]) => field !== value[name]) ? Object.fromEntries(fields) : value;
-}
-
-function own(properties: Readonly<Record<string, unknown>>, name: string): unknown {
-  return Object.hasOwn(properties, name) ? properties[name] : undefined;
+  const schemaOf = (name: string) => (Object.hasOwn(properties, name) ? properties[name] : undefined);
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, fit(field, schemaOf(name))]));
 }

@@ -31,7 +31,8 @@ export interface ThinkTagPiece {
 
 /** Takes reasoning in tags out of an answer that arrives in any pieces. */
 export class ThinkTags {
-  readonly #opening: readonly string[];
+  readonly #openings: readonly string[];
+  readonly #closings: readonly string[];
   readonly #anywhere: boolean;
   #mode: "start" | "thinking" | "closed" | "answer" = "start";
   /** The end of the text so far, as long as it may turn out to be a tag. */
@@ -39,14 +40,15 @@ export class ThinkTags {
   /** The tag that ends the thinking. */
   #closing = "";
   #sawFlagged = false;
-  /** Whether a closing tag would end thoughts whose opening tag nobody has seen. */
+  /** Whether a closing tag would end thoughts whose opening tag has not arrived. */
   #mayLackOpening: boolean;
   readonly #anyTag: RegExp;
   readonly #textSoFar: () => string;
 
   /** `textSoFar`: the text of all pieces before. */
   constructor({ names, anywhere, mayLackOpening }: ThinkTagRule, textSoFar: () => string) {
-    this.#opening = names.map((name) => `<${name}>`);
+    this.#openings = names.map((name) => `<${name}>`);
+    this.#closings = names.map((name) => `</${name}>`);
     this.#anywhere = anywhere;
     this.#mayLackOpening = mayLackOpening;
     this.#anyTag = new RegExp(`<(/?)(?:${names.join("|")})>`);
@@ -91,11 +93,11 @@ export class ThinkTags {
       return "";
     }
     const begin = isStart ? rest.trimStart() : rest;
-    const opened = this.#opening.find((tag) => begin.startsWith(tag));
+    const opened = this.#openings.find((tag) => begin.startsWith(tag));
     if (opened !== undefined) {
       this.#mode = "thinking";
       this.#mayLackOpening = false;
-      this.#closing = closingOf(opened);
+      this.#closing = `</${opened.slice(1)}`;
       return begin.slice(opened.length);
     }
     if (flagged) {
@@ -120,14 +122,14 @@ export class ThinkTags {
 
   #takeStart(rest: string, begin: string): string {
     // Where the server flags thoughts, or there were none, the tag that ends them may still stand at the start of the answer.
-    const closing = this.#sawFlagged || this.#mayLackOpening ? this.#opening.map(closingOf) : [];
+    const closing = this.#sawFlagged || this.#mayLackOpening ? this.#closings : [];
     const closed = closing.find((tag) => begin.startsWith(tag));
     if (closed !== undefined) {
       this.#mode = "closed";
       this.#mayLackOpening = false;
       return begin.slice(closed.length);
     }
-    if ([...this.#opening, ...closing].some((tag) => tag.startsWith(begin))) {
+    if ([...this.#openings, ...closing].some((tag) => tag.startsWith(begin))) {
       this.#held = rest;
       return "";
     }
@@ -139,7 +141,7 @@ export class ThinkTags {
   #takeUpToClosing(rest: string, said: ThinkTagPiece): string {
     const tag = this.#anyTag.exec(rest);
     if (tag === null) {
-      said.text += this.#holdBack(rest, [...this.#opening, ...this.#opening.map(closingOf)]);
+      said.text += this.#holdBack(rest, [...this.#openings, ...this.#closings]);
       return "";
     }
     this.#mayLackOpening = false;
@@ -153,13 +155,13 @@ export class ThinkTags {
   }
 
   #takeUpToTag(rest: string, said: ThinkTagPiece): string {
-    const places = this.#opening.map((tag) => rest.indexOf(tag)).filter((at) => at !== -1);
+    const places = this.#openings.map((tag) => rest.indexOf(tag)).filter((at) => at !== -1);
     if (places.length > 0) {
       const at = Math.min(...places);
       said.text += rest.slice(0, at);
       return rest.slice(at);
     }
-    said.text += this.#holdBack(rest, this.#opening);
+    said.text += this.#holdBack(rest, this.#openings);
     return "";
   }
 
@@ -170,10 +172,6 @@ export class ThinkTags {
     this.#held = rest.slice(at);
     return rest.slice(0, at);
   }
-}
-
-function closingOf(tag: string): string {
-  return `</${tag.slice(1)}`;
 }
 
 /** Whether what follows this Markdown is inside a block or a span of code. */
