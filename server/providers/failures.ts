@@ -71,7 +71,7 @@ export class UpstreamRefusal extends Error {
   readonly requestId: string | undefined;
 
   constructor(status: number, headers: Headers, body: string) {
-    // The SDKs take an error whose text says "timed out" for a time-out: the body stays out of it.
+    // The `openai` package takes an error whose text says "timed out" for a time-out: the body stays out of it.
     super(`the upstream answered with HTTP status ${status}`);
     this.status = status;
     this.headers = headers;
@@ -259,7 +259,7 @@ export function toProviderError(label: string, thrown: unknown, started = false)
   return providerError("provider_error", `${label} could not be reached.`, { cause });
 }
 
-/** What is ours in the causes of an error: the SDKs wrap what our `fetch` and our tokens throw. */
+/** What is ours in the causes of an error: the `openai` package wraps what our `fetch` throws. */
 export function upstreamCause(thrown: unknown): unknown {
   for (let error = thrown; error instanceof Error; error = error.cause) {
     if (error instanceof ApiError || error instanceof UpstreamRefusal || error instanceof UpstreamTimeout) return error;

@@ -23,18 +23,9 @@ import { AnthropicReader } from "./reader.ts";
 
 /** The row `anthropic/NAME`. @throws ConfigError */
 export function createAnthropic(setup: ProviderSetup): Provider {
-  const { model, settings, modelSettings } = setup;
-  const api = {
-    url: `${settings.anthropicUrl.replace(/\/$/, "")}/v1/messages`,
-    key: requireSetting(setup, "anthropicKey", "a key of your Anthropic account"),
-  };
-  const params = modelParams(model, modelSettings);
-  return createProvider(setup, "conversation_history", messagesModel(api, setup, params));
-}
-
-interface ApiAccess {
-  readonly url: string;
-  readonly key: string;
+  requireSetting(setup, "anthropicKey", "a key of your Anthropic account");
+  const params = modelParams(setup.model, setup.modelSettings);
+  return createProvider(setup, "conversation_history", messagesModel(setup, params));
 }
 
 /** The part of a request that is the same in all. */
@@ -76,7 +67,7 @@ const SAMPLING_PARAMETERS = ["temperature", "top_p", "top_k"];
  * its tools, an attachment that the history had no room for) or another account made it; then the conversation goes on
  * without. And older models refuse to think on in an answer with calls whose thinking is missing, as that of another model.
  */
-function messagesModel(api: ApiAccess, setup: ProviderSetup, params: ModelParams): Model {
+function messagesModel(setup: ProviderSetup, params: ModelParams): Model {
   const forgotten = new ForgottenThinking();
   return (request, signal) => {
     const shape = { thinks: params.thinking !== undefined };
@@ -85,7 +76,7 @@ function messagesModel(api: ApiAccess, setup: ProviderSetup, params: ModelParams
       onRequestId: request.onRequestId,
       send: (own: AbortSignal) => {
         const thinking = shape.thinks ? params.thinking : undefined;
-        return send(api, messagesBody(setup, request, { ...params, thinking }, forgotten), own);
+        return send(setup, messagesBody(setup, request, { ...params, thinking }, forgotten), own);
       },
       adapt: (refusal: UpstreamRefusal) => forgotten.adapt(refusal, request.messages.filter(hasThinking), shape),
     };
@@ -94,7 +85,7 @@ function messagesModel(api: ApiAccess, setup: ProviderSetup, params: ModelParams
 }
 
 async function send(
-  { url, key }: ApiAccess,
+  { settings: { anthropicUrl, anthropicKey } }: ProviderSetup,
   body: Record<string, unknown>,
   signal: AbortSignal,
 ): Promise<StreamedAnswer> {
@@ -104,9 +95,10 @@ async function send(
     "content-type": "application/json",
     // Some gateways refuse a request that names no client.
     "user-agent": "parley-agent",
-    "x-api-key": key,
+    "x-api-key": anthropicKey,
     "anthropic-version": isSampling ? SAMPLING_VERSION : VERSION,
   };
+  const url = `${anthropicUrl.replace(/\/$/, "")}/v1/messages`;
   try {
     return await requestStream(url, { method: "POST", headers, body: JSON.stringify(body), signal }, EVENT_STREAM);
   } catch (error) {
