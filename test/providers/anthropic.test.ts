@@ -48,6 +48,7 @@ test("anthropic: the key goes as x-api-key alone, whatever the process's environ
   assert.equal(headers["x-api-key"], "sk-ant-test");
   assert.equal(headers["anthropic-version"], "2026-10-21");
   assert.equal(headers.authorization, undefined);
+  assert.deepEqual([headers["content-type"], headers["user-agent"]], ["application/json", "parley-agent"]);
   assert.equal(headers["x-stray"], undefined);
   assert.doesNotMatch(JSON.stringify(headers), /stray/);
 });
