@@ -4,7 +4,7 @@ import type { Context, Span, SpanOptions } from "@opentelemetry/api";
 import type { Usage } from "../protocol/chat.ts";
 import { toApiError } from "../protocol/errors.ts";
 import type { TerminalEvent } from "../protocol/events.ts";
-import { splitModel } from "../providers/index.ts";
+import { splitModel } from "../providers/model-string.ts";
 import type { ToolCall } from "../providers/provider.ts";
 import { shortId } from "./log.ts";
 import {

@@ -14,6 +14,7 @@ import { createProvider } from "./conversation.ts";
 import { withFallbacks } from "./fallbacks.ts";
 import { createGemini } from "./gemini/gemini.ts";
 import { createVertex } from "./gemini/vertex.ts";
+import { splitModel } from "./model-string.ts";
 import { createOpenAi } from "./openai/provider.ts";
 import type { ModelSettings, Provider, ProviderSetup } from "./provider.ts";
 
@@ -142,7 +143,7 @@ export async function resolveModels(
   options: ResolveOptions,
 ): Promise<Provider> {
   const { modelSettings } = options;
-  const ids = models.map((model) => splitModel(model)[0]);
+  const ids = models.map((model) => readModel(model)[0]);
   if (modelSettings.extraBody !== undefined && new Set(ids).size > 1) {
     throw new ConfigError(
       "extraBody has fields of one API, but fallbacks names models of others. Remove one of the two.",
@@ -150,7 +151,7 @@ export async function resolveModels(
   }
   const [first, ...others] = await Promise.all(
     models.map(async (name) => {
-      const own = settingsFor(splitModel(name)[0], modelSettings, ids);
+      const own = settingsFor(readModel(name)[0], modelSettings, ids);
       return { name, provider: await resolveProvider(name, { ...options, modelSettings: own }) };
     }),
   );
@@ -166,7 +167,7 @@ export async function resolveProvider(
   model: string,
   { settings, modelSettings, loadPackage }: ResolveOptions,
 ): Promise<Provider> {
-  const [id, name] = splitModel(model);
+  const [id, name] = readModel(model);
   if (!isProviderId(id)) {
     throw new ConfigError(`model "${model}" names no known provider.${guess(model)} Use one of: ${knownForms()}.`);
   }
@@ -182,17 +183,11 @@ export async function resolveProvider(
   return row.create({ id, label, mediaTypes, model: name, settings, modelSettings, limits, loadPackage });
 }
 
-/** Provider and name that a model string means. A bare name that looks like one of OpenAI's is OpenAI's. */
-export function splitModel(model: string): [id: string, name: string] {
-  const given = model.trim();
-  const slash = given.indexOf("/");
-  if (slash !== -1) return [given.slice(0, slash), given.slice(slash + 1)];
-  if (given === "demo") return ["demo", "demo"];
-  if (OPENAI_NAME.test(given)) return ["openai", given];
-  return isProviderId(given) ? [given, ""] : ["", given];
+/** As `splitModel`; the bare name of a provider names no model. */
+function readModel(model: string): [id: string, name: string] {
+  const [id, name] = splitModel(model);
+  return id === "" && isProviderId(model.trim()) ? [name, ""] : [id, name];
 }
-
-const OPENAI_NAME = /^(?:gpt-|chatgpt-|codex|computer-use|ft:|o\d)/;
 
 function isProviderId(id: string): id is ProviderId {
   return Object.hasOwn(PROVIDERS, id);
