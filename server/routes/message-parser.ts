@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { ApiError } from "../protocol/errors.ts";
-import { parseJson } from "../protocol/json.ts";
+import { parseJson } from "./parse-json.ts";
 import {
   continuesRemembered,
   type MessageRules,

@@ -2,7 +2,7 @@
 
 import { parentPort } from "node:worker_threads";
 import { ApiError, type ApiErrorOptions, type ErrorCode } from "../protocol/errors.ts";
-import { parseJson } from "../protocol/json.ts";
+import { parseJson } from "./parse-json.ts";
 import { type MessageRules, PARSERS, type ParserName, type RememberedState } from "./parse-message.ts";
 
 /** One message to parse. Its bytes are moved to the thread, not copied. */

@@ -12,7 +12,7 @@ import { ALL_MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import type { HistoryMessage } from "../../server/protocol/chat.ts";
 import { ApiError } from "../../server/protocol/errors.ts";
 import type { SocketEvent } from "../../server/protocol/events.ts";
-import { parseJson } from "../../server/protocol/json.ts";
+import { parseJson } from "../../server/routes/parse-json.ts";
 import { type MessageRules, parseChatRequest, parseSocketMessage } from "../../server/routes/parse-message.ts";
 import { newRun } from "../support/run-lines.ts";
 import { say, type Turn, wait } from "../support/scripted-provider.ts";
