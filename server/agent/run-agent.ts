@@ -6,7 +6,7 @@ import type { Settings } from "../config/settings.ts";
 import type { ModelRequestObserver, RunObserver } from "../observe/run-observer.ts";
 import type { ReceivedFile } from "../protocol/attachments.ts";
 import type { ConversationState, FinishReason, Usage } from "../protocol/chat.ts";
-import { ApiError, runLost, toApiError } from "../protocol/errors.ts";
+import { ApiError, runLost, shuttingDown, toApiError } from "../protocol/errors.ts";
 import { type DoneEvent, type ErrorEvent, errorEvent, type StreamEvent, unreachable } from "../protocol/events.ts";
 import { textContent } from "../providers/history.ts";
 import type { Conversation, ModelEvent, Provider, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
@@ -360,7 +360,7 @@ function abortError({ settings }: AgentRun, kind: Exclude<AbortKind, "gone" | "s
     case "revoked":
       return new ApiError("unauthorized", "This key has been revoked.");
     case "shutting_down":
-      return new ApiError("shutting_down", "The server is stopping. Please try again.", { retryAfter: 1 });
+      return shuttingDown();
     case "timeout":
       return new ApiError(
         "provider_timeout",

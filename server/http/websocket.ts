@@ -6,7 +6,7 @@ import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { Credentials } from "../auth/access.ts";
 import type { MemoryBudget, MessageMemory } from "../limits/memory-budget.ts";
 import type { MessageLimits, SocketRate } from "../limits/message-limits.ts";
-import { ApiError, ERRORS, type ErrorCode, toApiError } from "../protocol/errors.ts";
+import { ApiError, ERRORS, type ErrorCode, shuttingDown, toApiError } from "../protocol/errors.ts";
 import { errorEvent, type SocketEvent } from "../protocol/events.ts";
 import { requestId } from "./request.ts";
 import { disconnect, sendRawError, waitForDrain } from "./respond.ts";
@@ -71,8 +71,7 @@ export class WebSockets {
     use: (connection: WebSocketConnection) => void,
   ): void {
     if (this.#isClosed) {
-      const error = new ApiError("shutting_down", "The server is stopping.", { retryAfter: 1 });
-      sendRawError(socket, error, { requestId: requestId(req), lingerMs: this.#options.lingerMs });
+      sendRawError(socket, shuttingDown(), { requestId: requestId(req), lingerMs: this.#options.lingerMs });
       return;
     }
     this.#server.handleUpgrade(req, socket, head, (ws) => {

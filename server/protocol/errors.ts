@@ -128,6 +128,11 @@ export function runLost(): ApiError {
   return new ApiError("run_lost", "The answer was lost with the server that gave it. Please try again.");
 }
 
+/** The server is being stopped, and often another takes its place at once. */
+export function shuttingDown(): ApiError {
+  return new ApiError("shutting_down", "The server is stopping. Please try again.", { retryAfter: 1 });
+}
+
 export function errorBody({ code, message, param, retryable }: ApiError): ErrorBody {
   return { error: { code, message, ...(param === undefined ? {} : { param }), retryable } };
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { ApiError } from "../protocol/errors.ts";
+import { ApiError, shuttingDown } from "../protocol/errors.ts";
 import { parseJson } from "./parse-json.ts";
 import {
   continuesRemembered,
@@ -137,10 +137,6 @@ function isOutOfMemory(error: unknown): boolean {
 /** A fault of ours: the client gets only that there was one, the log what it was. */
 function brokenThread(cause: unknown): Error {
   return new Error("the thread that parses large messages ended", { cause });
-}
-
-function shuttingDown(): ApiError {
-  return new ApiError("shutting_down", "The server is stopping. Please try again.", { retryAfter: 1 });
 }
 
 function tooComplex(): ApiError {

@@ -9,7 +9,7 @@ import type { MessageMemory } from "../limits/memory-budget.ts";
 import type { MessageLimits } from "../limits/message-limits.ts";
 import type { ObserveRun, RunTransport, TraceHeaders } from "../observe/run-observer.ts";
 import { RUN_ID } from "../protocol/chat.ts";
-import { ApiError, invalidRequest } from "../protocol/errors.ts";
+import { ApiError, invalidRequest, shuttingDown } from "../protocol/errors.ts";
 import { EventLog, LogBudget } from "./event-log.ts";
 import { Run, type RunHandle, type RunReader } from "./run.ts";
 import type { RunStore } from "./run-store.ts";
@@ -72,8 +72,7 @@ export class RunRegistry {
 
   /** @throws ApiError `shutting_down` */
   refuseWhenDraining(): void {
-    if (!this.#isDraining) return;
-    throw new ApiError("shutting_down", "The server is stopping. Please try again.", { retryAfter: 1 });
+    if (this.#isDraining) throw shuttingDown();
   }
 
   /**
