@@ -20,12 +20,10 @@ export const chatSocket =
     connection.listen(new ChatSocket(service, connection, caller, upgrade));
 
 /** `GET /ws/chat` without an upgrade is an invalid request, whose answer advertises the protocol (RFC 9110, 7.8). */
-export const upgradeRequired =
-  () =>
-  ({ res }: RequestContext): never => {
-    res.setHeader("upgrade", "websocket");
-    throw new ApiError("invalid_request", "This is a WebSocket address. Connect to it with ws:// or wss://.");
-  };
+export function upgradeRequired({ res }: RequestContext): never {
+  res.setHeader("upgrade", "websocket");
+  throw new ApiError("invalid_request", "This is a WebSocket address. Connect to it with ws:// or wss://.");
+}
 
 /** The run that is answered on a socket. */
 interface FollowedRun {

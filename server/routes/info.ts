@@ -33,10 +33,9 @@ export const info =
   };
 
 /** `GET /health`: the process serves. It stays 200 while the server drains, or an orchestrator would kill it early. */
-export const health =
-  () =>
-  ({ res }: RequestContext): void =>
-    sendJson(res, 200, { status: "ok" });
+export function health({ res }: RequestContext): void {
+  sendJson(res, 200, { status: "ok" });
+}
 
 /** `GET /health/ready`: whether the server takes new messages. */
 export const ready =
