@@ -320,8 +320,7 @@ class MessageReceiver {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     this.#upload?.end();
-    // The only share of what has arrived.
-    this.#memory?.share()();
+    this.#memory?.drop();
     this.#ws.resume();
   }
 

@@ -16,6 +16,8 @@ export interface MessageMemory {
   growTo(bytes: number): void;
   /** The bytes stay counted until every release that was handed out has been called. */
   share(): Release;
+  /** For a message that did not arrive whole, so that nothing shares it. */
+  drop(): void;
 }
 
 /** Bytes that can be dropped when messages need their room. */
@@ -43,6 +45,10 @@ export class MemoryBudget {
   openMessage(): MessageMemory {
     let counted = 0;
     let sharers = 0;
+    const drop = () => {
+      this.#messageBytes -= counted;
+      counted = 0;
+    };
     const refuseBeyond = (bytes: number) => {
       if (bytes > UNCOUNTED_BYTES && this.#messageBytes - counted + bytes > this.#maxBytes) throw full();
     };
@@ -58,11 +64,10 @@ export class MemoryBudget {
       share: () => {
         sharers++;
         return once(() => {
-          if (--sharers > 0) return;
-          this.#messageBytes -= counted;
-          counted = 0;
+          if (--sharers === 0) drop();
         });
       },
+      drop,
     };
   }
 
