@@ -13,7 +13,7 @@ import { closeServer, createHttpServer } from "./http/server.ts";
 import { WebSockets } from "./http/websocket.ts";
 import { createMemoryLimiter } from "./limits/limiter.ts";
 import { MemoryBudget } from "./limits/memory-budget.ts";
-import { createMessageLimits } from "./limits/message-limits.ts";
+import { MessageLimits } from "./limits/message-limits.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { createMetrics, type Metrics, renderMetrics } from "./observe/metrics.ts";
 import { observeRuns } from "./observe/run-recorder.ts";
@@ -169,7 +169,7 @@ interface Observing {
 
 function createService(options: ParleyServerOptions, { runtime, log, metrics, tracing, shared }: Observing): Service {
   const { settings, parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
-  const limits = createMessageLimits(shared?.limiter ?? createMemoryLimiter(), settings, metrics.limited);
+  const limits = new MessageLimits(shared?.limiter ?? createMemoryLimiter(), settings, metrics.limited);
   return {
     runtime,
     settings,

@@ -20,8 +20,6 @@ export type LimitName = "messages" | "runs" | "sockets" | "wrong_keys" | "all_ru
 
 export type { Release };
 
-export type MessageLimits = ReturnType<typeof createMessageLimits>;
-
 /** Seconds until it makes sense to ask again for slots that become free at no known time. */
 const RETRY_AFTER_SECONDS = 2;
 
@@ -31,95 +29,126 @@ const MAX_WAITING_UPLOADS = 64;
 /** One address may have a quarter of the slots of large messages: a client that sends slowly must not keep others out. */
 const UPLOAD_SHARE = 4;
 
-/**
- * `shared` counts what one key or address may use, at all processes together. `onRefused` is called with the limit that
- * refused something.
- */
-export function createMessageLimits(shared: Limiter, settings: Settings, onRefused: (limit: LimitName) => void) {
+export class MessageLimits {
+  readonly #shared: Limiter;
   /** What this process carries is its own: a further process carries as much again. */
-  const own = createMemoryLimiter();
+  readonly #own = createMemoryLimiter();
+  readonly #settings: Settings;
+  readonly #onRefused: (limit: LimitName) => void;
 
-  /** Wrong keys from loopback addresses are counted together: they may come through a proxy that the settings do not name. */
-  function wrongKeys(address: string): Rate {
-    return { name: `wrong keys ${addressGroup(address) ?? "loopback"}`, perMinute: settings.wrongKeysPerAddress };
+  /**
+   * `shared` counts what one key or address may use, at all processes together. `onRefused` is called with the limit that
+   * refused something.
+   */
+  constructor(shared: Limiter, settings: Settings, onRefused: (limit: LimitName) => void) {
+    this.#shared = shared;
+    this.#settings = settings;
+    this.#onRefused = onRefused;
   }
 
-  function refuse(limit: LimitName, sentence: string, waitMs: number): never {
-    onRefused(limit);
+  /**
+   * Called for each key, and counts a wrong one in the same step, so that guesses at once are no more than guesses one
+   * after another. @throws ApiError `rate_limited` after too many wrong keys from this address, also for a right one
+   */
+  async admitKey(address: string, isWrong: boolean): Promise<void> {
+    const rate = this.#wrongKeys(address);
+    const wait = await (isWrong ? this.#shared.take([rate]) : this.#shared.peek(rate));
+    if (wait > 0) this.#refuse("wrong_keys", "Too many wrong keys came from this address.", wait);
+  }
+
+  /** Called before a message is read. @throws ApiError `rate_limited` */
+  async admitMessage(caller: Caller): Promise<void> {
+    const { ratePerKey, ratePerAddress, widgetRatePerAddress } = this.#settings;
+    const isWidget = caller.keyKind === "widget";
+    const shares = sharesOf(caller, ratePerKey, isWidget ? widgetRatePerAddress : ratePerAddress);
+    const wait = await this.#shared.take(shares.map(({ name, max }) => ({ name: `messages ${name}`, perMinute: max })));
+    if (wait > 0) this.#refuse("messages", "Too many messages were sent. Please wait a little.", wait);
+  }
+
+  /**
+   * Called before the model is asked; waits for a slot. Rejects with the signal's reason when it is aborted meanwhile.
+   * @throws ApiError `rate_limited` or `overloaded`
+   */
+  admitRun(caller: Caller, signal: AbortSignal): Promise<Release> {
+    const { maxRuns, maxRunsPerKey, maxRunsPerAddress, widgetMaxRunsPerAddress } = this.#settings;
+    const isWidget = caller.keyKind === "widget";
+    const shares = sharesOf(caller, maxRunsPerKey, isWidget ? widgetMaxRunsPerAddress : maxRunsPerAddress);
+    const ofCaller = shares.map(({ name, max }): WantedSlot => {
+      const pool = { name: `runs ${name}`, max };
+      return { acquire: () => this.#shared.acquire(pool), limit: "runs", refusal: tooManyRuns };
+    });
+    const waiting = { maxWaiting: this.#settings.maxQueuedRuns, maxMs: this.#settings.queueSeconds * 1000, signal };
+    const all: WantedSlot = {
+      acquire: () => this.#own.acquire({ name: "runs", max: maxRuns }, waiting),
+      limit: "all_runs",
+      refusal: () => overloaded(waiting),
+    };
+    return this.#acquireAll([...ofCaller, all]);
+  }
+
+  /** @throws ApiError `rate_limited` or `overloaded` */
+  admitSocket({ address }: Caller): Promise<Release> {
+    const all: WantedSlot = {
+      acquire: () => this.#own.acquire({ name: "sockets", max: this.#settings.maxSockets }),
+      limit: "all_sockets",
+      refusal: () => tryAgain("overloaded", "The server has too many connections. Please try again."),
+    };
+    const ofCaller = shareOf(address, this.#settings.maxSocketsPerAddress).map(({ name, max }): WantedSlot => {
+      const pool = { name: `sockets ${name}`, max };
+      return { acquire: () => this.#shared.acquire(pool), limit: "sockets", refusal: tooManySockets };
+    });
+    return this.#acquireAll([all, ...ofCaller]);
+  }
+
+  /** Waits until a large message may be read. @throws ApiError `overloaded` */
+  admitUpload(address: string, signal: AbortSignal): Promise<Release> {
+    const max = this.#settings.maxLargeBodies;
+    // After this time the request itself would be too late.
+    const waiting = { maxWaiting: MAX_WAITING_UPLOADS, maxMs: this.#settings.bodySeconds * 1000, signal };
+    const pools = [...shareOf(address, Math.ceil(max / UPLOAD_SHARE)), { name: "all", max }];
+    const wanted = pools.map(({ name, max: most }): WantedSlot => {
+      const pool = { name: `uploads ${name}`, max: most };
+      return { acquire: () => this.#own.acquire(pool, waiting), refusal: () => overloaded(waiting) };
+    });
+    return this.#acquireAll(wanted);
+  }
+
+  /** The rate of the messages of one socket. */
+  socketRate(): SocketRate {
+    return new SocketRate(this.#settings);
+  }
+
+  /** Wrong keys from loopback addresses are counted together: they may come through a proxy that the settings do not name. */
+  #wrongKeys(address: string): Rate {
+    return { name: `wrong keys ${addressGroup(address) ?? "loopback"}`, perMinute: this.#settings.wrongKeysPerAddress };
+  }
+
+  #refuse(limit: LimitName, sentence: string, waitMs: number): never {
+    this.#onRefused(limit);
     throw rateLimited(sentence, waitMs);
   }
 
-  return {
-    /**
-     * Called for each key, and counts a wrong one in the same step, so that guesses at once are no more than guesses one
-     * after another. @throws ApiError `rate_limited` after too many wrong keys from this address, also for a right one
-     */
-    async admitKey(address: string, isWrong: boolean): Promise<void> {
-      const rate = wrongKeys(address);
-      const wait = await (isWrong ? shared.take([rate]) : shared.peek(rate));
-      if (wait > 0) refuse("wrong_keys", "Too many wrong keys came from this address.", wait);
-    },
-
-    /** Called before a message is read. @throws ApiError `rate_limited` */
-    async admitMessage(caller: Caller): Promise<void> {
-      const { ratePerKey, ratePerAddress, widgetRatePerAddress } = settings;
-      const isWidget = caller.keyKind === "widget";
-      const shares = sharesOf(caller, ratePerKey, isWidget ? widgetRatePerAddress : ratePerAddress);
-      const wait = await shared.take(shares.map(({ name, max }) => ({ name: `messages ${name}`, perMinute: max })));
-      if (wait > 0) refuse("messages", "Too many messages were sent. Please wait a little.", wait);
-    },
-
-    /**
-     * Called before the model is asked; waits for a slot. Rejects with the signal's reason when it is aborted meanwhile.
-     * @throws ApiError `rate_limited` or `overloaded`
-     */
-    admitRun(caller: Caller, signal: AbortSignal): Promise<Release> {
-      const { maxRuns, maxRunsPerKey, maxRunsPerAddress, widgetMaxRunsPerAddress } = settings;
-      const isWidget = caller.keyKind === "widget";
-      const shares = sharesOf(caller, maxRunsPerKey, isWidget ? widgetMaxRunsPerAddress : maxRunsPerAddress);
-      const ofCaller = shares.map(({ name, max }): WantedSlot => {
-        const pool = { name: `runs ${name}`, max };
-        return { acquire: () => shared.acquire(pool), limit: "runs", refusal: tooManyRuns };
-      });
-      const waiting = { maxWaiting: settings.maxQueuedRuns, maxMs: settings.queueSeconds * 1000, signal };
-      const all: WantedSlot = {
-        acquire: () => own.acquire({ name: "runs", max: maxRuns }, waiting),
-        limit: "all_runs",
-        refusal: () => overloaded(waiting),
-      };
-      return acquireAll([...ofCaller, all], onRefused);
-    },
-
-    /** @throws ApiError `rate_limited` or `overloaded` */
-    admitSocket({ address }: Caller): Promise<Release> {
-      const all: WantedSlot = {
-        acquire: () => own.acquire({ name: "sockets", max: settings.maxSockets }),
-        limit: "all_sockets",
-        refusal: () => tryAgain("overloaded", "The server has too many connections. Please try again."),
-      };
-      const ofCaller = shareOf(address, settings.maxSocketsPerAddress).map(({ name, max }): WantedSlot => {
-        const pool = { name: `sockets ${name}`, max };
-        return { acquire: () => shared.acquire(pool), limit: "sockets", refusal: tooManySockets };
-      });
-      return acquireAll([all, ...ofCaller], onRefused);
-    },
-
-    /** Waits until a large message may be read. @throws ApiError `overloaded` */
-    admitUpload(address: string, signal: AbortSignal): Promise<Release> {
-      const max = settings.maxLargeBodies;
-      // After this time the request itself would be too late.
-      const waiting = { maxWaiting: MAX_WAITING_UPLOADS, maxMs: settings.bodySeconds * 1000, signal };
-      const pools = [...shareOf(address, Math.ceil(max / UPLOAD_SHARE)), { name: "all", max }];
-      const wanted = pools.map(({ name, max: most }): WantedSlot => {
-        const pool = { name: `uploads ${name}`, max: most };
-        return { acquire: () => own.acquire(pool, waiting), refusal: () => overloaded(waiting) };
-      });
-      return acquireAll(wanted, onRefused);
-    },
-
-    /** The rate of the messages of one socket. */
-    socketRate: () => new SocketRate(settings),
-  };
+  /** Acquires a slot of each pool, or none. @throws ApiError of the pool that has none */
+  async #acquireAll(wanted: readonly WantedSlot[]): Promise<Release> {
+    const acquired: Release[] = [];
+    const releaseAll = once(() => {
+      for (const release of acquired) release();
+    });
+    try {
+      for (const { acquire, limit, refusal } of wanted) {
+        const release = await acquire();
+        if (release === undefined) {
+          if (limit !== undefined) this.#onRefused(limit);
+          throw refusal();
+        }
+        acquired.push(release);
+      }
+    } catch (error) {
+      releaseAll();
+      throw error;
+    }
+    return releaseAll;
+  }
 }
 
 interface WantedSlot {
@@ -127,28 +156,6 @@ interface WantedSlot {
   /** As the metrics have it. */
   limit?: LimitName;
   refusal(): ApiError;
-}
-
-/** Acquires a slot of each pool, or none. @throws ApiError of the pool that has none */
-async function acquireAll(wanted: readonly WantedSlot[], onRefused: (limit: LimitName) => void): Promise<Release> {
-  const acquired: Release[] = [];
-  const releaseAll = once(() => {
-    for (const release of acquired) release();
-  });
-  try {
-    for (const { acquire, limit, refusal } of wanted) {
-      const release = await acquire();
-      if (release === undefined) {
-        if (limit !== undefined) onRefused(limit);
-        throw refusal();
-      }
-      acquired.push(release);
-    }
-  } catch (error) {
-    releaseAll();
-    throw error;
-  }
-  return releaseAll;
 }
 
 /** What is counted by the caller's key and by its address. With a widget key an address is counted apart, by another limit. */
