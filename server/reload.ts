@@ -9,7 +9,7 @@ import type { ParleyServer } from "./server.ts";
 
 export interface Reloading {
   server: ParleyServer;
-  /** Of the start. */
+  /** The settings of the start. */
   settings: Settings;
   env: Environment;
   flags: Flags;

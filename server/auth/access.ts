@@ -21,7 +21,7 @@ export interface Caller {
   keyKind: KeyKind | "none";
   /** A hash of the key, the same in every process; "" without one. It never leaves the process as it is. */
   keyId: string;
-  /** Of the client, as far as it can be known behind proxies. */
+  /** The client's address, as far as it can be known behind proxies. */
   address: string;
   user?: User | undefined;
 }
@@ -34,7 +34,7 @@ export type Purpose = "message" | "socket" | "run" | "operator";
 
 /** What a request brings to be let in. */
 export interface Credentials extends OriginHeaders {
-  /** Of the key; `undefined` without one. */
+  /** A hash of the key; `undefined` without one. */
   keyDigest: Buffer | undefined;
   address: string;
 }
@@ -127,7 +127,7 @@ export function createAccess(settings: Settings, origins: Origins, warn: (senten
       throw new ApiError("forbidden", sentenceOf(key.kind, purpose), { detail });
     },
 
-    /** Whether a caller of before could still enter: its key may have been taken away meanwhile. */
+    /** Whether a caller that was authorized earlier still would be: its key may have been removed since. */
     isKnown({ keyId }: Caller): boolean {
       if (keyId === "") return !requiresKey(settings);
       return keysOf(settings).some(({ id }) => id === keyId);
@@ -155,7 +155,7 @@ function matchOf(known: readonly KnownKey[], digest: Buffer): KnownKey | undefin
   return known[matches.indexOf(true)];
 }
 
-/** What a proxy at this address that no setting names means for the limits. */
+/** What the limits do as long as no setting names the proxy at this address. */
 function untilNamed(address: string): string {
   return addressGroup(address) === undefined
     ? "no limit per address holds for its clients, and wrong keys of one of them lock out all"

@@ -1,4 +1,4 @@
-/** Who can reach the server, as far as its settings say. */
+/** Whether other machines can reach the server, as far as its settings say. */
 
 import { requiresKey, type Settings } from "./settings.ts";
 

@@ -7,7 +7,7 @@ import { cutOff, LARGE_BYTES, Upload, type UploadRules } from "./upload.ts";
 
 export interface BodyRules extends UploadRules {
   maxBytes: number;
-  /** Of the client. */
+  /** The client's address. */
   address: string;
   /** Counts the bytes of the body. */
   memory: MessageMemory;
@@ -45,7 +45,7 @@ class BodyReader {
   /** As it was announced; 0 where it was not. */
   readonly #length: number;
   readonly #rules: BodyRules;
-  /** Of a large body. */
+  /** The slot of a large body. */
   #upload: Upload | undefined;
 
   constructor(req: IncomingMessage, length: number, rules: BodyRules) {
@@ -76,7 +76,7 @@ class BodyReader {
       // A body in chunks does not say in advance that it is large.
       if (next > LARGE_BYTES) await this.waitForSlot();
       if (next > bytes.length) {
-        // The announced length is believed where there is a slot: those are few, and to announce costs a client nothing.
+        // Only a body with a slot gets memory for its announced length: any client can announce much and send nothing.
         const announced = this.#upload === undefined ? 0 : this.#length;
         const larger = Buffer.allocUnsafeSlow(Math.max(announced, 2 * bytes.length, next));
         bytes.copy(larger);
@@ -94,10 +94,10 @@ async function* chunksOf(req: IncomingMessage): AsyncGenerator<Buffer, void> {
   try {
     for await (const chunk of req.iterator({ destroyOnReturn: false })) yield chunk;
   } catch {
-    // Or Node's parser answers by itself.
+    // If Node's parser has found a fault in the body, it answers by itself.
     throw cutOff();
   } finally {
-    // Node throws away the rest only of a body that was not begun: the next request waits behind it.
+    // Node skips what is left of a body only if none of it was read, and the next request comes behind it.
     req.resume();
   }
 }

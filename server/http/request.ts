@@ -91,7 +91,7 @@ export function refuseFaultyRequest({ httpVersion, headers, rawHeaders }: Incomi
   if (httpVersion !== "1.1" && httpVersion !== "1.0") {
     throw new ApiError("invalid_request", "This server supports HTTP/1.1 only.");
   }
-  // RFC 9112, 3.2. Of two, a proxy may have judged one, and Node gives us the other.
+  // RFC 9112, 3.2. If there are two, a proxy may have judged one of them, and Node shows us the other.
   const hosts = rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && /^host$/i.test(text));
   if (hosts.length > 1 || (headers.host === undefined && httpVersion === "1.1")) {
     throw new ApiError("invalid_request", "The request must have one Host header.");

@@ -15,7 +15,7 @@ export function sendJson(res: ServerResponse, status: number, body: object): voi
   res.end(startJson(res, status, body));
 }
 
-/** Writes the head, and gives the body. */
+/** Writes the head, and returns the body. */
 function startJson(res: ServerResponse, status: number, body: object): string {
   const text = JSON.stringify(body);
   res.writeHead(status, {
@@ -103,7 +103,7 @@ export function whenClosed(res: ServerResponse, listener: () => void): void {
 /** Added to the time that a client has for what waits already: a large answer on a slow connection goes on. */
 const BYTES_PER_SECOND = 256 * 1024;
 
-/** Disconnects a client that takes too long for what waits to be sent. Gives the function that stops the clock. */
+/** Disconnects a client that takes too long for what waits to be sent. Returns the function that stops the clock. */
 export function limitSending(stream: Writable, maxMs: number, disconnectNow: () => void): () => void {
   const timer = setTimeout(disconnectNow, maxMs + (stream.writableLength / BYTES_PER_SECOND) * 1000);
   return () => clearTimeout(timer);

@@ -28,7 +28,7 @@ export class Upload {
     return this.#slot;
   }
 
-  /** Gives the slot back, or waits for it no longer. */
+  /** Releases the slot, or stops waiting for it. */
   end(): void {
     if (!this.#ended.signal.aborted) this.#ended.abort(cutOff());
     this.#release?.();

@@ -31,7 +31,7 @@ export interface SocketOptions extends UploadRules {
   memory: MemoryBudget;
   /** For one large message to arrive. */
   messageMs: number;
-  /** Of one message. */
+  /** The largest message. */
   maxBytes: number;
   /** How long a client may read nothing before it is disconnected. */
   sendMs: number;
@@ -91,7 +91,7 @@ export class WebSockets {
     });
   }
 
-  /** Closes every socket that may not be open any more: `authorize` throws for its credentials. Gives their number. */
+  /** Closes every socket that may not be open any more: `authorize` throws for its credentials. Returns their number. */
   recheck(authorize: (credentials: Credentials) => void): number {
     let closed = 0;
     for (const connection of this.#connections) {

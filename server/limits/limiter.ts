@@ -26,9 +26,9 @@ export interface Waiting {
 }
 
 export interface Limiter {
-  /** Takes one token from each bucket, or none at all. Gives the milliseconds until that is possible; 0: they were taken. */
+  /** Takes one token from each bucket, or none at all. Returns the milliseconds until that is possible; 0: they were taken. */
   take(rates: readonly Rate[]): Promise<number>;
-  /** What `take` would give, without taking. */
+  /** What `take` would return, without taking. */
   peek(rate: Rate): Promise<number>;
   /** Occupies a slot until it is released, which may be done more than once. `undefined`: none is free. */
   acquire(pool: SlotPool): Promise<Release | undefined>;

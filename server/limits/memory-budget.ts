@@ -73,14 +73,14 @@ export class MemoryBudget {
 
   /**
    * Counts bytes that are kept as long as there is room. When there is none, `drop` is called once, for the oldest first.
-   * Gives the release for bytes that are let go of earlier; `undefined`: there is no room now.
+   * Returns the release for bytes that are let go of earlier; `undefined`: there is no room now.
    */
   addDroppable(bytes: number, drop: () => void): Release | undefined {
     if (this.#messageBytes + bytes > this.#maxBytes) return undefined;
     const droppable: Droppable = { bytes, drop };
     this.#droppable.add(droppable);
     this.#droppableBytes += bytes;
-    // The newest one stays: without all others there is room for it.
+    // Never drops the new one, which is the last in line: without the others it has room, as was just seen.
     this.#makeRoom();
     return () => void this.#forget(droppable);
   }

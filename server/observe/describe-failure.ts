@@ -8,7 +8,7 @@ import { isRecord } from "../protocol/json.ts";
 /** A code or a type of a provider is at most this long and never a sentence. */
 const TOKEN = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** Of one cause, in UTF-16 units: about three times a stack. A tool can throw megabytes. */
+/** What is written of one cause, in UTF-16 units: about three times a stack. A tool can throw megabytes. */
 const MAX_CAUSE_CHARS = 4_000;
 
 const MAX_CAUSES = 8;

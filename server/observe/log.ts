@@ -35,7 +35,7 @@ type Fields = Record<string, string | number | undefined>;
 
 const STANDARD_ERROR = 2;
 
-/** Of a run, on a terminal. */
+/** Tool calls of one run that are shown on a terminal. */
 const MAX_PRETTY_TOOLS = 8;
 
 /** `sink` gets each record with its line end, in place of standard error. */

@@ -18,7 +18,7 @@ export interface TraceHeaders {
 /** What is known of a run before it begins. */
 export interface RunStart {
   readonly runId: string;
-  /** Of the request that brought the message. */
+  /** Id of the request that brought the message. */
   readonly requestId: string;
   readonly transport: RunTransport;
   /** Whether errors reach the client inside of a stream; otherwise they are the answer to its request. */
@@ -108,9 +108,9 @@ export interface RunEntry {
 export interface StepEntry {
   readonly start: RunStart;
   readonly kind: "model" | "tool";
-  /** Of the tool, or the model string. */
+  /** Name of the tool, or the model string. */
   readonly name: string;
-  /** Of a model request a finish reason, an error code or `aborted`, of a tool call its status. */
+  /** A finish reason, an error code or `aborted` for a model request, the status for a tool call. */
   readonly outcome: string;
   readonly ms: number;
 }

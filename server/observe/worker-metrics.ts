@@ -16,7 +16,7 @@ class Questions {
   readonly #waiting = new Map<number, (families: Family[]) => void>();
   #lastId = 0;
 
-  /** `send` asks under this id. Without an answer in time, gives `otherwise()`. */
+  /** `send` asks under this id. Without an answer in time, resolves with `otherwise()`. */
   ask(send: (id: number) => void, maxMs: number, otherwise: () => Family[]): Promise<Family[]> {
     this.#lastId += 1;
     const id = this.#lastId;
@@ -36,7 +36,7 @@ class Questions {
   }
 }
 
-/** In a worker: gives the metrics of all workers. */
+/** In a worker: returns what asks for the metrics of all workers. */
 export function metricsOfAllWorkers(read: () => Family[]): () => Promise<Family[]> {
   const questions = new Questions();
   process.on("message", (message: Message) => {
@@ -66,7 +66,7 @@ export function collectWorkerMetrics(): void {
   });
 }
 
-/** Of these the largest or the smallest value counts, of all others the sum. */
+/** The largest or the smallest value of these counts; all others are added up. */
 const LARGEST = /^nodejs_eventloop_lag/;
 const SMALLEST = /^(?:process_start_time_seconds|parley_redis_up)\b/;
 

@@ -95,7 +95,7 @@ async function importModule(file: string): Promise<{ default?: unknown }> {
     sourceMaps: true,
     interopDefault: false,
   });
-  // Of several, `jiti` takes the last one in TypeScript.
+  // If there are several default exports, `jiti` takes the last one in TypeScript.
   if (mayHaveTwo && hasTwoDefaults(jiti.transform({ source, filename: file, ts: true, async: true }), source)) {
     throw new ConfigError('there are two default exports. Keep one "export default".');
   }

@@ -63,11 +63,11 @@ export type HistoryMessage = UserMessage | AssistantMessage | ToolMessage;
  * means a new conversation, in both directions and for every provider.
  */
 export interface ConversationState {
-  /** Of providers that keep the conversation on their side; where states are signed, the id ends with its signature. */
+  /** For providers that keep the conversation on their side; where states are signed, the id ends with its signature. */
   previous_response_id?: string;
-  /** Of providers that get the whole conversation with each request. */
+  /** For providers that get the whole conversation with each request. */
   conversation_history?: HistoryMessage[];
-  /** Of a `conversation_history`, where the server signs its states. */
+  /** Signs the `conversation_history`, if the server signs its states. */
   signature?: string;
   /** Names the conversation over all of its messages. */
   conversation?: string;

@@ -142,7 +142,7 @@ class ChatSocket implements SocketListener {
     const { run, reader, isNew } = current;
     try {
       await run.started;
-      // Should the run fail, the conversation before it does not come back.
+      // Even if the run fails, the next message does not continue the conversation before it.
       if (isNew && this.#current === current) this.#state.forget();
       for await (const events of reader) {
         if (this.#current !== current) return;
@@ -160,7 +160,7 @@ class ChatSocket implements SocketListener {
     }
   }
 
-  /** Gives whether the event is the last one of its run. */
+  /** Returns whether the event is the last one of its run. */
   #remember(event: NumberedEvent | undefined, text: string): boolean {
     if (event === undefined || !isTerminal(event)) return false;
     if (event.state !== undefined) this.#state.remember(event.state, text.length);

@@ -77,7 +77,7 @@ export class MessageParser {
 
   async #parse(job: ParseJob): Promise<unknown> {
     const outcome = await this.#post(job);
-    // A large message was copied in this tick, and is copied again for the model: other clients come in between.
+    // Taking over a large message filled this tick, and writing it for the model fills another: other answers go on in between.
     await setImmediate();
     switch (outcome.type) {
       case "parsed":

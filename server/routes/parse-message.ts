@@ -45,7 +45,7 @@ export interface ParsedMessage {
   request: RunRequest;
   /** The client's name for the run, if it wants to come back to it. */
   name: string | undefined;
-  /** Of a message with a name; else empty. */
+  /** A hash of a message that has a name; else empty. */
   digest: string;
 }
 

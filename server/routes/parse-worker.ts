@@ -10,7 +10,7 @@ export interface ParseJob {
   readonly parser: ParserName;
   readonly bytes: Uint8Array;
   readonly rules: MessageRules;
-  /** Of a socket; empty for a body. */
+  /** What a socket continues from; empty for a body. */
   readonly remembered: RememberedState;
 }
 
