@@ -1,6 +1,6 @@
 /** Which sites' pages may use the server: one rule for CORS, the socket and `frame-ancestors`. */
 
-import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import { isLoopbackHost, isPublic } from "../config/exposure.ts";
 import { originOf } from "../config/kinds.ts";
 import { requiresKey, type Settings } from "../config/settings.ts";
@@ -82,28 +82,4 @@ export function originRefused(origin = "null"): ApiError {
       ? "Pages from a file or a sandbox may not use this server. Serve the page from a web server, and allow that with PARLEY_ALLOWED_ORIGINS."
       : `Pages of ${origin} may not use this server. Its operator can allow them with PARLEY_ALLOWED_ORIGINS.`;
   return new ApiError("forbidden", sentence, { detail: "the page's origin is not allowed" });
-}
-
-const EXPOSED_HEADERS = "x-request-id, x-run-id, retry-after";
-
-/** Lets pages of allowed sites read the answer; never with credentials. */
-export function setCorsHeaders(origins: Origins, headers: OriginHeaders, res: ServerResponse): void {
-  const { origin } = headers;
-  if (origins.areAllAllowed) {
-    res.setHeader("access-control-allow-origin", "*");
-  } else {
-    res.setHeader("vary", "origin");
-    if (origin === undefined || origins.judge(headers) === "refused") return;
-    res.setHeader("access-control-allow-origin", origin);
-  }
-  res.setHeader("access-control-expose-headers", EXPOSED_HEADERS);
-}
-
-/** How long a browser may remember a preflight, in seconds: the longest that Chromium does. */
-const MAX_AGE_SECONDS = 7200;
-
-export function setPreflightHeaders(methods: readonly string[], res: ServerResponse): void {
-  res.setHeader("access-control-allow-methods", methods.join(", "));
-  res.setHeader("access-control-allow-headers", "authorization, content-type, last-event-id, x-request-id");
-  res.setHeader("access-control-max-age", MAX_AGE_SECONDS);
 }

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Access, Caller, Credentials, Purpose } from "../auth/access.ts";
-import { type Origins, originRefused, setCorsHeaders, setPreflightHeaders } from "../auth/origins.ts";
+import { type Origins, originRefused } from "../auth/origins.ts";
 import type { MessageLimits, Release } from "../limits/message-limits.ts";
 import type { Log, RequestEntry } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -18,7 +18,15 @@ import {
   traceHeaders,
   type UpgradeContext,
 } from "./request.ts";
-import { COMMON_HEADERS, disconnect, limitSending, sendError, sendRawError } from "./respond.ts";
+import {
+  COMMON_HEADERS,
+  disconnect,
+  limitSending,
+  sendError,
+  sendRawError,
+  setCorsHeaders,
+  setPreflightHeaders,
+} from "./respond.ts";
 import type { WebSocketConnection, WebSockets } from "./websocket.ts";
 
 /** A route names the kind of access, so that a new one cannot forget to ask. */

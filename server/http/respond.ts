@@ -1,15 +1,40 @@
-/** Answers of every kind but files: JSON, errors and event streams. */
+/** Answers of every kind but files: JSON, errors and event streams, and the headers of CORS. */
 
 import { once } from "node:events";
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex, Writable } from "node:stream";
+import type { OriginHeaders, Origins } from "../auth/origins.ts";
 import { type ApiError, errorBody } from "../protocol/errors.ts";
 import { KEEP_ALIVE_FRAME } from "../protocol/sse.ts";
 import type { RequestContext } from "./request.ts";
 
 /** Headers of every answer. */
 export const COMMON_HEADERS = { "x-content-type-options": "nosniff", "referrer-policy": "no-referrer" };
+
+const EXPOSED_HEADERS = "x-request-id, x-run-id, retry-after";
+
+/** Lets pages of allowed sites read the answer; never with credentials. */
+export function setCorsHeaders(origins: Origins, headers: OriginHeaders, res: ServerResponse): void {
+  const { origin } = headers;
+  if (origins.areAllAllowed) {
+    res.setHeader("access-control-allow-origin", "*");
+  } else {
+    res.setHeader("vary", "origin");
+    if (origin === undefined || origins.judge(headers) === "refused") return;
+    res.setHeader("access-control-allow-origin", origin);
+  }
+  res.setHeader("access-control-expose-headers", EXPOSED_HEADERS);
+}
+
+/** How long a browser may remember a preflight, in seconds: the longest that Chromium does. */
+const MAX_AGE_SECONDS = 7200;
+
+export function setPreflightHeaders(methods: readonly string[], res: ServerResponse): void {
+  res.setHeader("access-control-allow-methods", methods.join(", "));
+  res.setHeader("access-control-allow-headers", "authorization, content-type, last-event-id, x-request-id");
+  res.setHeader("access-control-max-age", MAX_AGE_SECONDS);
+}
 
 export function sendJson(res: ServerResponse, status: number, body: object): void {
   res.end(startJson(res, status, body));
