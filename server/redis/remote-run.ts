@@ -28,6 +28,8 @@ export interface RunKeys {
   inbox(id: string): string;
   /** A channel that says that a run has new events. */
   news(token: string): string;
+  /** A sorted set of the names that are marked for a purpose. */
+  marks(purpose: string): string;
 }
 
 /** Batches that are read at once. */

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { NumberedEvent } from "../protocol/events.ts";
 import type { Run, RunHandle } from "../runs/run.ts";
-import { createMemoryRunStore, EARLY_CANCEL_MS, MAX_EARLY_CANCELS, type RunStore } from "../runs/run-store.ts";
+import { cannotMark, createMemoryRunStore, type MarkKind, type RunStore } from "../runs/run-store.ts";
 import { RedisAway, type RedisConnection } from "./connection.ts";
 import { EventPublisher, type PublishedRun } from "./event-publisher.ts";
 import { type Claim, type InstanceMessage, RemoteRun, type RunKeys } from "./remote-run.ts";
@@ -21,16 +21,20 @@ const CLAIM = `
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return '' end
 return redis.call('GET', KEYS[1])`;
 
-/** A sorted set of names, each with the moment at which it is forgotten. Of too many, the oldest go. */
-const CANCEL_EARLY = `
+/** A sorted set of names, each with the moment at which it is forgotten. Of too many, the oldest go, or the new one is refused. */
+const MARK = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
+local ms, max = tonumber(ARGV[2]), tonumber(ARGV[3])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
-redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - ARGV[3])
-redis.call('PEXPIRE', KEYS[1], ARGV[2])`;
+local known = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not known and ARGV[4] == 'refuse' and redis.call('ZCARD', KEYS[1]) >= max then return 'full' end
+redis.call('ZADD', KEYS[1], now + ms, ARGV[1])
+redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - max)
+if redis.call('PTTL', KEYS[1]) < ms then redis.call('PEXPIRE', KEYS[1], ms) end
+return known and 'known' or 'new'`;
 
-const IS_CANCELLED = `
+const IS_MARKED = `
 local time = redis.call('TIME')
 local ends = redis.call('ZSCORE', KEYS[1], ARGV[1])
 return ends and tonumber(ends) > time[1] * 1000 + time[2] / 1000 and 1 or 0`;
@@ -86,21 +90,19 @@ export class RedisRunStore implements RunStore {
   /** Two messages of one name may come to this process at once: the second waits for what the first finds. */
   readonly #claiming = new Map<string, Promise<RunHandle>>();
   readonly #timers: NodeJS.Timeout[];
-  /** The key of the runs that were cancelled before their message came. */
-  readonly #cancels: string;
   #isListening = false;
 
   constructor(redis: RedisConnection, options: RedisRunStoreOptions) {
     this.#redis = redis;
     this.#publisher = new EventPublisher(redis, { ...options, keepMs: CLAIM_MS });
     const { prefix } = redis;
-    this.#cancels = `${prefix}cancels`;
     this.#keys = {
       claim: (key) => redis.keyOf("run", key),
       events: (token) => `${prefix}events:${token}`,
       instance: (id) => `${prefix}instance:${id}`,
       inbox: (id) => `${prefix}inbox:${id}`,
       news: (token) => `${prefix}news:${token}`,
+      marks: (purpose) => `${prefix}marks:${purpose}`,
     };
     const every = (ms: number, task: () => Promise<unknown>) =>
       setInterval(() => void task().catch(() => {}), ms).unref();
@@ -153,16 +155,23 @@ export class RedisRunStore implements RunStore {
     events.close();
   }
 
-  async cancelEarly(key: string): Promise<void> {
-    await this.#own.cancelEarly(key);
-    const values = () => [this.#keys.claim(key), EARLY_CANCEL_MS, MAX_EARLY_CANCELS];
-    await this.#orAlone(() => this.#redis.script(CANCEL_EARLY, [this.#cancels], values()), undefined);
+  async mark(key: string, ms: number, kind: MarkKind): Promise<"new" | "known"> {
+    const { purpose, max, alone } = kind;
+    // Known here also when Redis is away later.
+    const own = alone === "allow" ? await this.#own.mark(key, ms, kind) : undefined;
+    const names = this.#keys.marks(purpose);
+    const script = () => this.#redis.script(MARK, [names], [this.#redis.keyOf("mark", key), ms, max, alone]);
+    const answer = await this.#marks(own, script);
+    if (answer === "full") throw cannotMark(`There are ${max} ${purpose} already.`);
+    return own === "known" || answer === "known" ? "known" : "new";
   }
 
-  async isCancelledEarly(key: string): Promise<boolean> {
-    if (await this.#own.isCancelledEarly(key)) return true;
-    const script = () => this.#redis.script(IS_CANCELLED, [this.#cancels], [this.#keys.claim(key)]);
-    return (await this.#orAlone(script, 0)) === 1;
+  async isMarked(key: string, kind: MarkKind): Promise<boolean> {
+    const own = kind.alone === "allow" ? await this.#own.isMarked(key, kind) : undefined;
+    if (own === true) return true;
+    const names = this.#keys.marks(kind.purpose);
+    const script = () => this.#redis.script(IS_MARKED, [names], [this.#redis.keyOf("mark", key)]);
+    return (await this.#marks(own, script)) === 1;
   }
 
   async close(): Promise<void> {
@@ -235,6 +244,17 @@ export class RedisRunStore implements RunStore {
     if (message.type === "hold") named.run.hold(message.ms);
     else if (message.type === "stop") void named.run.stop();
     else named.run.discard();
+  }
+
+  /** While Redis is away, gives what this process knows, or rejects where that is not enough. */
+  async #marks<Own>(own: Own, shared: () => Promise<unknown>): Promise<unknown> {
+    try {
+      return await shared();
+    } catch (error) {
+      if (!(error instanceof RedisAway)) throw error;
+      if (own === undefined) throw cannotMark("Redis is away.");
+      return own;
+    }
   }
 
   async #orAlone<Value>(shared: () => Promise<Value>, alone: Value): Promise<Value> {

@@ -12,7 +12,7 @@ import { RUN_ID } from "../protocol/chat.ts";
 import { ApiError, invalidRequest, shuttingDown } from "../protocol/errors.ts";
 import { EventLog, LogBudget } from "./event-log.ts";
 import { Run, type RunHandle, type RunReader } from "./run.ts";
-import type { RunStore } from "./run-store.ts";
+import { EARLY_CANCEL_MS, EARLY_CANCELS, type RunStore } from "./run-store.ts";
 
 /** A message that is to be answered. */
 export interface StartOptions {
@@ -103,7 +103,7 @@ export class RunRegistry {
     const owner = await store.claim(key, run, name !== undefined);
     if (owner !== run) return join(owner, options);
     this.#runs.set(run, caller);
-    if (name !== undefined && (await store.isCancelledEarly(key))) await run.stop();
+    if (name !== undefined && (await store.isMarked(key, EARLY_CANCELS))) await run.stop();
     // The reader comes first: a run without one may be over, and its events dropped, before it is read.
     const reader = await run.read(0);
     void this.#begin(run, caller, options);
@@ -130,7 +130,7 @@ export class RunRegistry {
     // Any other name is that of no message: remembering it would only take memory.
     if (!RUN_ID.test(id)) throw runNotFound();
     await limits.admitMessage(caller);
-    await store.cancelEarly(key);
+    await store.mark(key, EARLY_CANCEL_MS, EARLY_CANCELS);
     // Its message may have come to another process meanwhile, which did not know of the cancel yet.
     const late = await store.find(key);
     if (late !== undefined) return late.stop();

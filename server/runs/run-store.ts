@@ -1,5 +1,6 @@
 /** Which runs there are. In memory here; a shared store makes the runs of several processes common to all of them. */
 
+import { ApiError } from "../protocol/errors.ts";
 import type { Run, RunHandle } from "./run.ts";
 
 export interface RunStore {
@@ -11,24 +12,63 @@ export interface RunStore {
   find(key: string): Promise<RunHandle | undefined>;
   /** No client can come back to a run of this process. */
   forget(key: string, run: Run): Promise<void>;
-  /** Remembers that a run shall not start: its message may still be on its way. */
-  cancelEarly(key: string): Promise<void>;
-  /** May be asked again, because a message can be sent twice. */
-  isCancelledEarly(key: string): Promise<boolean>;
+  /**
+   * Remembers a name for so long, and tells whether it was remembered already: of two processes that mark one name at once,
+   * exactly one gets "new". @throws ApiError `overloaded` (503) where `alone` is "refuse"
+   */
+  mark(key: string, ms: number, kind: MarkKind): Promise<"new" | "known">;
+  /** @throws ApiError as `mark` does */
+  isMarked(key: string, kind: MarkKind): Promise<boolean>;
   /** The process ends. */
   close(): Promise<void>;
 }
 
-export const MAX_EARLY_CANCELS = 10_000;
+/** What names are marked for. */
+export interface MarkKind {
+  /** Names that are marked for another purpose are other names, and never drive these out. */
+  purpose: string;
+  /** How many names are remembered. */
+  max: number;
+  /**
+   * While the processes cannot reach what they share, "allow" goes on with the marks of this process alone, and "refuse"
+   * rejects: for what must not happen twice. Of too many names, "allow" forgets the oldest, and "refuse" rejects the new one.
+   */
+  alone: "allow" | "refuse";
+}
+
+/** Runs that shall not start, because they were cancelled while their message was on its way. */
+export const EARLY_CANCELS: MarkKind = { purpose: "cancels", max: 10_000, alone: "allow" };
 
 /** Longer than a body may take, unless that is set otherwise. */
 export const EARLY_CANCEL_MS = 10 * 60_000;
 
+/** Nobody knows whether the name is marked. The sentence is for people, `detail` for the log. */
+export function cannotMark(detail: string): ApiError {
+  return new ApiError("overloaded", "This is not possible at the moment. Please try again.", { retryAfter: 1, detail });
+}
+
 /** `now` counts milliseconds and never goes back. */
 export function createMemoryRunStore(now: () => number = () => performance.now()): RunStore {
   const runs = new Map<string, RunHandle>();
-  /** The oldest first, each with the time at which it is forgotten. */
-  const cancels = new Map<string, number>();
+  /** By purpose, the oldest name first, each with the time at which it is forgotten. */
+  const marks = new Map<string, Map<string, number>>();
+
+  const isMarked = (key: string, { purpose }: MarkKind) => (marks.get(purpose)?.get(key) ?? 0) > now();
+
+  function mark(key: string, ms: number, kind: MarkKind): "new" | "known" {
+    const { purpose, max, alone } = kind;
+    const known = isMarked(key, kind);
+    const names = marks.get(purpose) ?? new Map<string, number>();
+    marks.set(purpose, names);
+    names.delete(key);
+    if (names.size >= max) for (const [name, until] of names) if (until <= now()) names.delete(name);
+    if (names.size >= max) {
+      if (alone === "refuse") throw cannotMark(`There are ${max} ${purpose} already.`);
+      for (const oldest of names.keys()) if (names.size >= max) names.delete(oldest);
+    }
+    names.set(key, now() + ms);
+    return known ? "known" : "new";
+  }
 
   return {
     async claim(key, run) {
@@ -45,16 +85,8 @@ export function createMemoryRunStore(now: () => number = () => performance.now()
       if (runs.get(key) === run) runs.delete(key);
     },
 
-    async cancelEarly(key) {
-      cancels.delete(key);
-      for (const [oldest, until] of cancels) {
-        if (until > now() && cancels.size < MAX_EARLY_CANCELS) break;
-        cancels.delete(oldest);
-      }
-      cancels.set(key, now() + EARLY_CANCEL_MS);
-    },
-
-    isCancelledEarly: async (key) => (cancels.get(key) ?? 0) > now(),
+    mark: async (...args) => mark(...args),
+    isMarked: async (...args) => isMarked(...args),
 
     async close() {},
   };

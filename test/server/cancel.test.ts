@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tool } from "../../server/agent/define.ts";
-import { createMemoryRunStore } from "../../server/runs/run-store.ts";
+import { createMemoryRunStore, EARLY_CANCEL_MS, EARLY_CANCELS, type MarkKind } from "../../server/runs/run-store.ts";
 import { post, readEventStream, TRANSPORTS, type TransportName } from "../support/chat-transports.ts";
 import { gate, within } from "../support/deadline.ts";
 import { collectGarbage } from "../support/garbage.ts";
@@ -164,33 +164,55 @@ test("PARLEY_RUN_SECONDS ends a run that is held back by a client which does not
   assert.equal(last?.type === "error" && last.code, "provider_timeout");
 });
 
-// What is remembered of runs that were cancelled before their message came, and for how long.
+// What is remembered of names, such as those of runs that were cancelled before their message came, and for how long.
 
 const MINUTE = 60_000;
+const APPROVALS: MarkKind = { purpose: "approvals", max: 2, alone: "refuse" };
 
 test("a cancelled run is remembered for ten minutes from the last time", async () => {
   let now = 0;
   const store = createMemoryRunStore(() => now);
-  await store.cancelEarly("a");
+  const mark = (key: string) => store.mark(key, EARLY_CANCEL_MS, EARLY_CANCELS);
+  const isMarked = (key: string) => store.isMarked(key, EARLY_CANCELS);
+  assert.equal(await mark("a"), "new");
   now = 9 * MINUTE;
-  await store.cancelEarly("a");
-  assert.ok(await store.isCancelledEarly("a"));
+  assert.equal(await mark("a"), "known");
+  assert.ok(await isMarked("a"));
   now = 18 * MINUTE;
-  assert.ok(await store.isCancelledEarly("a"));
+  assert.ok(await isMarked("a"));
   now = 19 * MINUTE;
-  assert.equal(await store.isCancelledEarly("a"), false);
-  assert.equal(await store.isCancelledEarly("b"), false);
+  assert.equal(await isMarked("a"), false);
+  assert.equal(await isMarked("b"), false);
+  assert.equal(await mark("a"), "new");
 });
 
-test("of too many runs the oldest are forgotten", async () => {
+test("of too many cancelled runs the oldest are forgotten, and nothing that was marked for another purpose", async () => {
   const store = createMemoryRunStore(() => 0);
-  for (let n = 0; n < 10_001; n++) await store.cancelEarly(String(n));
-  assert.equal(await store.isCancelledEarly("0"), false);
-  assert.ok(await store.isCancelledEarly("1"));
-  await store.cancelEarly("1");
-  await store.cancelEarly("another");
-  assert.equal(await store.isCancelledEarly("2"), false);
-  assert.ok(await store.isCancelledEarly("1"));
+  const mark = (key: string) => store.mark(key, EARLY_CANCEL_MS, EARLY_CANCELS);
+  const isMarked = (key: string) => store.isMarked(key, EARLY_CANCELS);
+  await store.mark("0", MINUTE, APPROVALS);
+  for (let n = 0; n < 10_001; n++) await mark(String(n));
+  assert.equal(await isMarked("0"), false);
+  assert.ok(await isMarked("1"));
+  await mark("1");
+  await mark("another");
+  assert.equal(await isMarked("2"), false);
+  assert.ok(await isMarked("1"));
+  assert.ok(await store.isMarked("0", APPROVALS));
+  assert.equal(await store.isMarked("1", APPROVALS), false);
+});
+
+test("a mark that must not be forgotten is refused instead while there are too many", async () => {
+  let now = 0;
+  const store = createMemoryRunStore(() => now);
+  const mark = (key: string, ms: number) => store.mark(key, ms, APPROVALS);
+  assert.equal(await mark("a", 2 * MINUTE), "new");
+  assert.equal(await mark("b", MINUTE), "new");
+  await assert.rejects(mark("c", MINUTE), { code: "overloaded", status: 503 });
+  assert.equal(await mark("a", 2 * MINUTE), "known");
+  now = MINUTE;
+  assert.equal(await mark("c", MINUTE), "new");
+  assert.equal(await mark("a", MINUTE), "known");
 });
 
 // A client that goes away closes the connection to the model within a second, whatever the garbage collector does.

@@ -9,6 +9,8 @@ import { test } from "node:test";
 import type { NumberedEvent } from "../../server/protocol/events.ts";
 import { RedisConnection, type RedisPackage } from "../../server/redis/connection.ts";
 import { EventPublisher } from "../../server/redis/event-publisher.ts";
+import { RedisRunStore } from "../../server/redis/run-store.ts";
+import { EARLY_CANCELS, type MarkKind } from "../../server/runs/run-store.ts";
 import { post } from "../support/chat-transports.ts";
 import { run, start } from "../support/command.ts";
 import { freePort, NO_REDIS, type RedisServer, startRedis, testWithRedis } from "../support/redis-server.ts";
@@ -139,6 +141,60 @@ testWithRedis("a run whose keys in Redis are spoilt keeps no other from being wr
   for (const stream of ["spoilt-stream", "second-stream", "third-stream"]) {
     assert.match(await redis.command("XLEN", stream), /^:1/, stream);
   }
+});
+
+const APPROVALS: MarkKind = { purpose: "approvals", max: 30, alone: "refuse" };
+
+/** The stores of two processes. */
+async function twoStores(t: Cleanup, redis: RedisServer): Promise<[RedisRunStore, RedisRunStore]> {
+  const open = async () => new RedisRunStore(await connected(t, redis), { graceMs: 60_000, maxBytes: 1000 });
+  return [await open(), await open()];
+}
+
+testWithRedis("of two processes that mark one name at once exactly one gets `new`", async (t, redis) => {
+  const [one, other] = await twoStores(t, redis);
+  for (let round = 0; round < 20; round++) {
+    for (const kind of [EARLY_CANCELS, APPROVALS]) {
+      const mark = (store: RedisRunStore) => store.mark(`name ${round}`, 60_000, kind);
+      const answers = await Promise.all([mark(one), mark(other), mark(one), mark(other)]);
+      assert.deepEqual(answers.sort(), ["known", "known", "known", "new"]);
+      assert.ok((await one.isMarked(`name ${round}`, kind)) && (await other.isMarked(`name ${round}`, kind)));
+    }
+  }
+  assert.equal(await other.isMarked("another name", APPROVALS), false);
+});
+
+testWithRedis("marks last as long as was said, and too many for one purpose cost no other a mark", async (t, redis) => {
+  const [one, other] = await twoStores(t, redis);
+  const cancels = { ...EARLY_CANCELS, max: 2 };
+  assert.equal(await one.mark("short", 1, APPROVALS), "new");
+  for (let n = 0; n < 29; n++) await one.mark(`approval ${n}`, 60_000, APPROVALS);
+  for (const name of ["a", "b", "c"]) await one.mark(name, 60_000, cancels);
+  assert.deepEqual(
+    await Promise.all(["a", "b", "c"].map((name) => other.isMarked(name, cancels))),
+    [false, true, true],
+    "the oldest gives way",
+  );
+  assert.equal(await other.mark("short", 60_000, APPROVALS), "new", "it was over");
+  await assert.rejects(other.mark("one too many", 60_000, APPROVALS), { code: "overloaded", status: 503 });
+  assert.equal(await other.mark("approval 0", 60_000, APPROVALS), "known");
+});
+
+testWithRedis("while Redis is away a process goes on with its own marks, or refuses", async (t, redis) => {
+  const [one, other] = await twoStores(t, redis);
+  await one.mark("name", 60_000, EARLY_CANCELS);
+  await redis.kill();
+  assert.equal(await one.mark("name", 60_000, EARLY_CANCELS), "known");
+  assert.equal(await other.mark("name", 60_000, EARLY_CANCELS), "new", "nobody can know better");
+  assert.ok(await other.isMarked("name", EARLY_CANCELS));
+  const refusal = { code: "overloaded", status: 503, detail: "Redis is away." };
+  await assert.rejects(one.mark("name", 60_000, APPROVALS), refusal);
+  await assert.rejects(one.isMarked("name", APPROVALS), refusal);
+  await redis.restart();
+  const marked = async () => one.mark("name", 60_000, APPROVALS).catch(() => undefined);
+  let answer = await marked();
+  for (; answer === undefined; answer = await marked()) await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(answer, "new");
 });
 
 testWithRedis("while Redis takes no writes the log says so once, and says why", async (t, redis) => {
