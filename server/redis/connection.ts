@@ -12,7 +12,6 @@ export interface RedisClient {
   duplicate(): RedisClient;
   sendCommand(args: readonly string[]): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<void>;
-  unsubscribe(channel: string, listener: (message: string) => void): Promise<void>;
   destroy(): void;
 }
 
@@ -67,15 +66,12 @@ export class RedisConnection {
   readonly #subscriber: RedisClient;
   readonly #options: RedisOptions;
   readonly #pingTimer: NodeJS.Timeout;
-  readonly #channels = new Map<string, Channel>();
+  #listening: { channel: string; listener(message: string): void; hasBegun: boolean } | undefined;
   readonly #upListeners = new Set<() => void>();
   /** Kept in Redis and common to all processes: `keyOf` hashes with it. Nothing is written before it is known. */
   #secret = randomBytes(32).toString("base64url");
   #isUp = false;
   #isClosed = false;
-  /** The first time that Redis is there is no return: nothing was lost before it. */
-  #backSince = Number.NEGATIVE_INFINITY;
-  #hasBeenAway = false;
   #problem = "it does not answer";
 
   /** @throws ConfigError for a URL that is none */
@@ -109,14 +105,14 @@ export class RedisConnection {
     return this.#problem;
   }
 
-  /** Milliseconds since Redis came back. What other processes have to write there again may not be there yet. */
-  get msSinceReturn(): number {
-    return performance.now() - this.#backSince;
-  }
-
   /** The key of what a client's key, address or run names. It does not show the name. */
   keyOf(kind: string, name: string): string {
     return `${this.prefix}${kind}:${createHmac("sha256", this.#secret).update(name).digest("base64url")}`;
+  }
+
+  /** Listens to this channel whenever Redis is there. Called before `connect`. */
+  listen(channel: string, listener: (message: string) => void): void {
+    this.#listening = { channel, listener, hasBegun: false };
   }
 
   /** Called each time when Redis is back, perhaps without what it held. */
@@ -144,42 +140,10 @@ export class RedisConnection {
     return this.command("EVAL", source, keys.length, ...keys, ...values);
   }
 
-  /** Resolves when the channel is listened to: a message that is published after that is not missed. */
-  async listen(channel: string, listener: (message: string) => void): Promise<() => void> {
-    if (!this.#isUp) throw new RedisAway("Redis is away");
-    const { listeners, subscribing, onMessage } = this.#channel(channel);
-    listeners.add(listener);
-    const stop = () => {
-      if (!listeners.delete(listener) || listeners.size > 0) return;
-      this.#channels.delete(channel);
-      // It may be subscribed later than anybody has waited for it.
-      subscribing.then(() => this.#subscriber.unsubscribe(channel, onMessage)).catch(() => {});
-    };
-    try {
-      await within(subscribing);
-    } catch (cause) {
-      stop();
-      throw new RedisAway("Redis is away", { cause });
-    }
-    return stop;
-  }
-
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#pingTimer);
     for (const client of [this.#client, this.#subscriber]) client.destroy();
-  }
-
-  #channel(name: string): Channel {
-    const known = this.#channels.get(name);
-    if (known !== undefined) return known;
-    const listeners = new Set<(message: string) => void>();
-    const onMessage = (message: string) => {
-      for (const listener of listeners) listener(message);
-    };
-    const channel = { listeners, onMessage, subscribing: this.#subscriber.subscribe(name, onMessage) };
-    this.#channels.set(name, channel);
-    return channel;
   }
 
   /**
@@ -189,10 +153,24 @@ export class RedisConnection {
   async #probe(): Promise<void> {
     if (!this.#client.isReady || !this.#subscriber.isReady) return this.#setUp(false);
     try {
+      await this.#beginToListen();
       this.#secret = String(await this.#send(["EVAL", KEEP_SECRET, "1", `${this.prefix}secret`, this.#secret]));
       this.#setUp(true);
     } catch {
-      // `#send` has noticed it.
+      // It was noticed where it happened.
+    }
+  }
+
+  /** From the first time on, the client listens again whenever it connects again. */
+  async #beginToListen(): Promise<void> {
+    const listening = this.#listening;
+    if (listening === undefined || listening.hasBegun) return;
+    try {
+      await within(this.#subscriber.subscribe(listening.channel, listening.listener));
+      listening.hasBegun = true;
+    } catch (error) {
+      this.#setUp(false, error);
+      throw error;
     }
   }
 
@@ -214,18 +192,9 @@ export class RedisConnection {
     if (error !== undefined) this.#problem = problemOf(error);
     if (this.#isUp === isUp) return;
     this.#isUp = isUp;
-    if (isUp && this.#hasBeenAway) this.#backSince = performance.now();
-    if (!isUp) this.#hasBeenAway = true;
     this.#options.onChange(isUp, this.#problem);
     if (isUp) for (const listener of this.#upListeners) listener();
   }
-}
-
-interface Channel {
-  readonly listeners: Set<(message: string) => void>;
-  onMessage(message: string): void;
-  /** Settles when Redis has answered. */
-  readonly subscribing: Promise<void>;
 }
 
 /** A code such as `ECONNREFUSED` or `WRONGPASS`: the sentence behind it may quote what was sent. */
@@ -249,6 +218,19 @@ async function within<Value>(answer: Promise<Value>): Promise<Value> {
     return await Promise.race([answer, late]);
   } finally {
     clearInterval(timer);
+  }
+}
+
+/** Does what needs Redis or, while that is away, what this process can do alone. */
+export async function orAlone<Value>(
+  shared: () => Promise<Value>,
+  alone: () => Value | Promise<Value>,
+): Promise<Value> {
+  try {
+    return await shared();
+  } catch (error) {
+    if (error instanceof RedisAway) return alone();
+    throw error;
   }
 }
 

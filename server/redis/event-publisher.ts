@@ -18,8 +18,8 @@ export interface PublishedRunOptions {
   /** The key of the run's name, and what it holds while this process has the name. */
   claimKey: string;
   claim: string;
-  /** The channel that readers elsewhere listen to. */
-  news: string;
+  /** Redis has more events than before. */
+  onWritten(): void;
   /** Another process has the run's name: nothing more is written. */
   onTaken(): void;
 }
@@ -116,7 +116,7 @@ export class EventPublisher {
       const { batch, oldestId } = run.keepBatch();
       const ttl = batch.isLast ? Math.max(graceMs, MIN_GRACE_MS) : keepMs;
       keys.push(run.options.stream, run.options.claimKey);
-      values.push(`0-${batch.lastId}`, batch.text, `0-${oldestId}`, ttl, run.options.news, run.options.claim);
+      values.push(`0-${batch.lastId}`, batch.text, `0-${oldestId}`, ttl, run.options.claim);
       return { run, batch };
     });
     const taken = (await this.#redis.script(APPEND, keys, values)) as number[];
@@ -125,9 +125,9 @@ export class EventPublisher {
       if (taken.includes(index) && !run.isClosed) {
         run.close();
         run.options.onTaken();
-      }
+      } else run.options.onWritten();
+      // A run that has more to write waits behind all others.
       this.#unwritten.delete(run);
-      // Behind the others, whose turn it is now.
       if (!run.isWritten) this.#unwritten.add(run);
     }
   }
@@ -135,6 +135,7 @@ export class EventPublisher {
 
 interface Batch {
   lastId: number;
+  /** Empty where only the claim is renewed. */
   text: string;
   isLast: boolean;
 }
@@ -184,6 +185,13 @@ export class PublishedRun {
     this.#onEvents();
   }
 
+  /** Writes the claim again, if no event will do so. */
+  renew(): void {
+    if (this.#isClosed || this.#isEnded || !this.isWritten) return;
+    this.#batches.push({ lastId: this.#kept.at(-1)?.lastId ?? 0, text: "", isLast: false });
+    this.#onEvents();
+  }
+
   /** Nothing more is written, and what waits is dropped. */
   close(): void {
     this.#isClosed = true;
@@ -225,14 +233,14 @@ export class PublishedRun {
 }
 
 /**
- * For each run two keys, stream and claim, and six values. A batch that is there already was written by a command whose answer
- * was lost: Redis refuses its number. A claim that is gone was lost by Redis. Gives the runs whose name another process has.
+ * For each run two keys, stream and claim, and five values. A batch that is there already was written by a command whose answer
+ * was lost: Redis refuses its number. One without events renews the claim. A claim that is gone was lost by Redis. Gives the runs whose name another process has.
  */
 const APPEND = `
 local taken = {}
 for run = 0, #KEYS / 2 - 1 do
   local stream, key = KEYS[2 * run + 1], KEYS[2 * run + 2]
-  local id, events, oldest, ttl, news, own = unpack(ARGV, 6 * run + 1, 6 * run + 6)
+  local id, events, oldest, ttl, own = unpack(ARGV, 5 * run + 1, 5 * run + 5)
   -- Whatever else is there gives way, or one run would keep the others from being written.
   local claim = redis.pcall('GET', key)
   if type(claim) == 'string' and claim ~= own then
@@ -240,14 +248,13 @@ for run = 0, #KEYS / 2 - 1 do
   else
     redis.call('SET', key, own, 'PX', ttl)
     local function add() return redis.pcall('XADD', stream, 'MINID', oldest, id, 'events', events) end
-    local added = add()
+    local added = events ~= '' and add()
     if type(added) == 'table' and added.err and string.find(added.err, 'WRONGTYPE') then
       redis.call('DEL', stream)
       added = add()
     end
     if type(added) == 'table' and added.err and not string.find(added.err, 'equal or smaller') then return added end
     redis.call('PEXPIRE', stream, ttl)
-    redis.call('PUBLISH', news, '')
   end
 end
 return taken`;

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { createMemoryLimiter, type Limiter, once, type Rate, type Release, type SlotPool } from "../limits/limiter.ts";
-import { RedisAway, type RedisConnection } from "./connection.ts";
+import { orAlone, type RedisConnection } from "./connection.ts";
 
 /**
  * GCRA as in memory: a key holds the moment at which its bucket is full again. The clock is that of Redis. The last argument
@@ -115,13 +115,4 @@ export function createRedisLimiter(redis: RedisConnection): RedisLimiter {
       await Promise.allSettled([...leases].map(([id, key]) => redis.command("ZREM", key, id)));
     },
   };
-}
-
-async function orAlone<Value>(shared: () => Promise<Value>, alone: () => Promise<Value>): Promise<Value> {
-  try {
-    return await shared();
-  } catch (error) {
-    if (error instanceof RedisAway) return alone();
-    throw error;
-  }
 }

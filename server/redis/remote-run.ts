@@ -4,77 +4,57 @@ import { ApiError, invalidRequest, runLost } from "../protocol/errors.ts";
 import { isTerminal, type NumberedEvent } from "../protocol/events.ts";
 import type { RunHandle, RunReader } from "../runs/run.ts";
 import { RedisAway, type RedisConnection } from "./connection.ts";
+import type { Inbox, MessageType } from "./inbox.ts";
 
 /** What the key of a run holds. */
 export interface Claim {
-  instance: string;
+  /** The inbox of the run's process. */
+  inbox: string;
   id: string;
   digest: string;
   /** Another one each time that a name is claimed: what is left of a run before it is not read as its own. */
   token: string;
 }
 
-/** What an instance is asked by another one, of the run that has this token. */
-export type InstanceMessage = { token: string } & ({ type: "stop" | "discard" } | { type: "hold"; ms: number });
-
-/** The names of what Redis holds of runs. */
-export interface RunKeys {
-  claim(key: string): string;
-  /** A stream: an entry for each batch, with the number of its last event as its id. */
-  events(token: string): string;
-  /** Is there while the instance lives. */
-  instance(id: string): string;
-  /** A channel of what the instance is asked. */
-  inbox(id: string): string;
-  /** A channel that says that a run has new events. */
-  news(token: string): string;
-  /** A sorted set of the names that are marked for a purpose. */
-  marks(purpose: string): string;
+/** The key of a run's events, a stream: an entry for each batch, with the number of its last event as its id. */
+export function eventsKey({ prefix }: RedisConnection, token: string): string {
+  return `${prefix}events:${token}`;
 }
 
 /** Batches that are read at once. */
 const READ_COUNT = 50;
 
-/** How often a reader looks whether the run's process lives, and whether it has missed news. */
-const LOOK_MS = 1000;
+/** How often a reader asks the run's process to hold the run, and looks whether it has missed news. */
+const ASK_MS = 1000;
 
-/** A reader waits for a Redis that is away for so long. */
-const MAX_AWAY_MS = 10_000;
-
-/** So long after Redis came back, a run that is not there is not lost. */
-const RETURN_MS = 5000;
-
-/** The run's process is asked to hold it for so long, again and again. */
-const HOLD_MS = 5000;
+/** A run is lost when its process has not answered for so many times, or when Redis was away for so many. */
+const MAX_UNANSWERED = 5;
+const MAX_AWAY = 10;
 
 export class RemoteRun implements RunHandle {
   readonly id: string;
   readonly digest: string;
   readonly started = Promise.resolve();
   readonly #redis: RedisConnection;
-  readonly #key: string;
+  readonly #inbox: Inbox;
   readonly #claim: Claim;
-  readonly #claimText: string;
-  readonly #keys: RunKeys;
 
   /** `claim` is what Redis holds. */
-  constructor(redis: RedisConnection, key: string, claim: string, keys: RunKeys) {
+  constructor(redis: RedisConnection, inbox: Inbox, claim: string) {
     this.#redis = redis;
-    this.#key = key;
+    this.#inbox = inbox;
     this.#claim = JSON.parse(claim) as Claim;
-    this.#claimText = claim;
-    this.#keys = keys;
     this.id = this.#claim.id;
     this.digest = this.#claim.digest;
   }
 
   async read(after: number | "oldest"): Promise<RunReader> {
+    const { token } = this.#claim;
     const reader = new RemoteReader({
       redis: this.#redis,
-      stream: this.#keys.events(this.#claim.token),
-      news: this.#keys.news(this.#claim.token),
-      hold: () => this.#ask({ type: "hold", ms: HOLD_MS }),
-      isKept: () => this.#isKept(),
+      stream: eventsKey(this.#redis, token),
+      hold: () => this.#ask("hold"),
+      follow: (listener) => this.#inbox.follow(token, listener),
     });
     await reader.open(after);
     return reader;
@@ -82,34 +62,21 @@ export class RemoteRun implements RunHandle {
 
   async stop(): Promise<boolean> {
     try {
-      const last = await newestEvent(this.#redis, this.#keys.events(this.#claim.token));
+      const last = await newestEvent(this.#redis, eventsKey(this.#redis, this.#claim.token));
       if (last !== undefined && isTerminal(last)) return last.type === "done" && last.finish_reason === "stopped";
-      return (await this.#ask({ type: "stop" })) > 0;
+      return await this.#ask("stop");
     } catch (error) {
       throw error instanceof RedisAway ? runLost() : error;
     }
   }
 
   discard(): void {
-    this.#ask({ type: "discard" }).catch(() => {});
+    this.#ask("discard").catch(() => {});
   }
 
-  /** Whether the run's process lives and knows the run. */
-  async #isKept(): Promise<boolean> {
-    const { instance } = this.#claim;
-    const [beat, claim] = (await this.#redis.command(
-      "MGET",
-      this.#keys.instance(instance),
-      this.#keys.claim(this.#key),
-    )) as (string | null)[];
-    return beat !== null && claim === this.#claimText;
-  }
-
-  /** Gives how many processes heard it. */
-  async #ask(message: { type: "stop" | "discard" } | { type: "hold"; ms: number }): Promise<number> {
-    const { instance, token } = this.#claim;
-    const full: InstanceMessage = { ...message, token };
-    return Number(await this.#redis.command("PUBLISH", this.#keys.inbox(instance), JSON.stringify(full)));
+  #ask(type: MessageType): Promise<boolean> {
+    const { inbox, token } = this.#claim;
+    return this.#inbox.send(inbox, type, token);
   }
 }
 
@@ -128,9 +95,8 @@ async function newestEvent(redis: RedisConnection, stream: string): Promise<Numb
 interface ReaderOptions {
   redis: RedisConnection;
   stream: string;
-  news: string;
   hold(): Promise<unknown>;
-  isKept(): Promise<boolean>;
+  follow(listener: (type: MessageType) => void): () => void;
 }
 
 class RemoteReader implements RunReader {
@@ -141,11 +107,14 @@ class RemoteReader implements RunReader {
   #ready: NumberedEvent[] = [];
   #isAtEnd = false;
   #isClosed = false;
-  #stopListening: (() => void) | undefined;
+  #unfollow: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #wake: (() => void) | undefined;
   #hasNews = false;
-  #awaySince: number | undefined;
+  /** The run's process has said that no event will come. */
+  #isGone = false;
+  #unanswered = 0;
+  #away = 0;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
@@ -161,14 +130,10 @@ class RemoteReader implements RunReader {
 
   /** @throws ApiError `run_expired`, `run_lost` or `invalid_request` */
   async open(after: number | "oldest"): Promise<void> {
-    const { redis, stream, news, hold } = this.#options;
+    const { redis, stream, hold, follow } = this.#options;
     try {
-      // Before the first look: what is written after it is not missed.
-      this.#stopListening = await redis.listen(news, () => this.#look());
-      this.#timer = setInterval(() => {
-        hold().catch(() => {});
-        this.#look();
-      }, LOOK_MS).unref();
+      this.#unfollow = follow((type) => this.#hear(type));
+      this.#timer = setInterval(() => this.#askAgain(), ASK_MS).unref();
       await hold();
       if (after === "oldest") {
         const [oldest] = (await redis.command("XRANGE", stream, "-", "+", "COUNT", 1)) as Entry[];
@@ -196,7 +161,7 @@ class RemoteReader implements RunReader {
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#timer);
-    this.#stopListening?.();
+    this.#unfollow?.();
     this.#look();
   }
 
@@ -235,19 +200,14 @@ class RemoteReader implements RunReader {
   /** As `#read`; where the run is lost, the last event says so. */
   async #readOrLose(): Promise<NumberedEvent[]> {
     this.#hasNews = false;
+    // Asked before reading: what its process wrote until then, such as its last words, is read first.
+    const isLost = this.#isGone || this.#unanswered >= MAX_UNANSWERED;
     try {
       const events = await this.#read();
-      this.#awaySince = undefined;
-      if (events.length > 0 || this.#isAtEnd || (await this.#options.isKept())) return events;
-      // After a Redis that came back without what it held, processes make themselves known again.
-      if (this.#options.redis.msSinceReturn < RETURN_MS) return [];
-      // Its process may have written its last words just before it ended.
-      const lastWords = await this.#read();
-      return lastWords.length > 0 || this.#isAtEnd ? lastWords : this.#lose();
+      return events.length === 0 && isLost && !this.#isAtEnd ? this.#lose() : events;
     } catch (error) {
       if (!(error instanceof RedisAway)) throw error;
-      this.#awaySince ??= performance.now();
-      return performance.now() - this.#awaySince > MAX_AWAY_MS ? this.#lose() : [];
+      return this.#away >= MAX_AWAY ? this.#lose() : [];
     }
   }
 
@@ -256,6 +216,21 @@ class RemoteReader implements RunReader {
     this.#position += 1;
     const { code, message, retryable } = runLost();
     return [{ type: "error", data: message, code, retryable, id: this.#position }];
+  }
+
+  #hear(type: MessageType): void {
+    this.#unanswered = 0;
+    if (type === "gone") this.#isGone = true;
+    this.#look();
+  }
+
+  /** Counts how often it has asked, not how long: when this process stands still, the other is not silent. */
+  #askAgain(): void {
+    const { redis, hold } = this.#options;
+    this.#away = redis.isUp ? 0 : this.#away + 1;
+    this.#unanswered = redis.isUp ? this.#unanswered + 1 : 0;
+    hold().catch(() => {});
+    this.#look();
   }
 
   #look(): void {

@@ -4,17 +4,17 @@ import { randomUUID } from "node:crypto";
 import type { NumberedEvent } from "../protocol/events.ts";
 import type { Run, RunHandle } from "../runs/run.ts";
 import { cannotMark, createMemoryRunStore, type MarkKind, type RunStore } from "../runs/run-store.ts";
-import { RedisAway, type RedisConnection } from "./connection.ts";
+import { orAlone, type RedisConnection } from "./connection.ts";
 import { EventPublisher, type PublishedRun } from "./event-publisher.ts";
-import { type Claim, type InstanceMessage, RemoteRun, type RunKeys } from "./remote-run.ts";
+import { Inbox, type Message, type MessageType } from "./inbox.ts";
+import { type Claim, eventsKey, RemoteRun } from "./remote-run.ts";
 
 /** A run whose process died is known for so long. */
 const CLAIM_MS = 30_000;
 const RENEW_CLAIMS_MS = 10_000;
 
-/** A process counts as dead when it was silent for so long. */
-const HEARTBEAT_MS = 5000;
-const BEAT_MS = 1500;
+/** A run is held for so long after a client elsewhere has asked for it last. */
+const HOLD_MS = 5000;
 
 /** Sets the claim, or gives the one that is there. */
 const CLAIM = `
@@ -42,26 +42,7 @@ return ends and tonumber(ends) > time[1] * 1000 + time[2] / 1000 and 1 or 0`;
 /** Deletes a claim that is still this process' own, and the events. */
 const DELETE = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
-redis.call('DEL', KEYS[2])
-redis.call('PUBLISH', ARGV[2], '')`;
-
-/** Keys and values come in pairs: claim and stream, and what the claim holds. Gives the numbers of those that others have. */
-const RENEW = `
-local taken = {}
-for i = 2, #ARGV do
-  local key, stream = KEYS[2 * i - 3], KEYS[2 * i - 2]
-  local claim = redis.pcall('GET', key)
-  if type(claim) == 'string' and claim ~= ARGV[i] then
-    table.insert(taken, i - 2)
-  else
-    redis.call('SET', key, ARGV[i], 'PX', ARGV[1])
-    redis.call('PEXPIRE', stream, ARGV[1])
-  end
-end
-return taken`;
-
-/** Claims that are renewed by one command. */
-const RENEWED_AT_ONCE = 200;
+redis.call('DEL', KEYS[2])`;
 
 /** A named run of this process. */
 interface OwnRun {
@@ -70,6 +51,8 @@ interface OwnRun {
   /** What Redis holds. */
   claim: string;
   events: PublishedRun;
+  /** The inboxes of the other processes that read it. */
+  elsewhere: Map<string, NodeJS.Timeout>;
 }
 
 export interface RedisRunStoreOptions {
@@ -81,42 +64,23 @@ export interface RedisRunStoreOptions {
 
 export class RedisRunStore implements RunStore {
   readonly #redis: RedisConnection;
-  readonly #instance = randomUUID();
-  readonly #keys: RunKeys;
+  readonly #inbox: Inbox;
   /** The runs of this process, with those that have no name, and what holds while Redis is away. */
   readonly #own = createMemoryRunStore();
+  /** With those whose name is being claimed: other processes know of them first. */
   readonly #named = new Map<string, OwnRun>();
   readonly #publisher: EventPublisher;
   /** Two messages of one name may come to this process at once: the second waits for what the first finds. */
   readonly #claiming = new Map<string, Promise<RunHandle>>();
-  readonly #timers: NodeJS.Timeout[];
-  #isListening = false;
+  readonly #timer: NodeJS.Timeout;
 
   constructor(redis: RedisConnection, options: RedisRunStoreOptions) {
     this.#redis = redis;
     this.#publisher = new EventPublisher(redis, { ...options, keepMs: CLAIM_MS });
-    const { prefix } = redis;
-    this.#keys = {
-      claim: (key) => redis.keyOf("run", key),
-      events: (token) => `${prefix}events:${token}`,
-      instance: (id) => `${prefix}instance:${id}`,
-      inbox: (id) => `${prefix}inbox:${id}`,
-      news: (token) => `${prefix}news:${token}`,
-      marks: (purpose) => `${prefix}marks:${purpose}`,
-    };
-    const every = (ms: number, task: () => Promise<unknown>) =>
-      setInterval(() => void task().catch(() => {}), ms).unref();
-    this.#timers = [every(BEAT_MS, () => this.#beat()), every(RENEW_CLAIMS_MS, () => this.#renewClaims())];
-    // It may have lost everything, and readers elsewhere wait for a sign.
-    redis.onReturn(() => {
-      this.#beat().catch(() => {});
-      this.#renewClaims().catch(() => {});
-    });
-  }
-
-  /** Makes this process known. Does nothing while Redis is away; it is tried on and on. */
-  async open(): Promise<void> {
-    await this.#beat().catch(() => {});
+    this.#inbox = new Inbox(redis, (message) => this.#receive(message));
+    this.#timer = setInterval(() => this.#renewClaims(), RENEW_CLAIMS_MS).unref();
+    // It may have lost everything.
+    redis.onReturn(() => this.#renewClaims());
   }
 
   async claim(key: string, run: Run, isNamed: boolean): Promise<RunHandle> {
@@ -131,11 +95,14 @@ export class RedisRunStore implements RunStore {
   async find(key: string): Promise<RunHandle | undefined> {
     const own = this.#claiming.get(key) ?? (await this.#own.find(key));
     if (own !== undefined) return own;
-    const claim = await this.#orAlone(() => this.#redis.command("GET", this.#keys.claim(key)), null);
+    const claim = await orAlone(
+      () => this.#redis.command("GET", this.#claimKey(key)),
+      () => null,
+    );
     // It may have become this process' own meanwhile.
     const late = this.#claiming.get(key) ?? this.#named.get(key)?.run;
     if (late !== undefined || typeof claim !== "string") return late;
-    return new RemoteRun(this.#redis, key, claim, this.#keys);
+    return new RemoteRun(this.#redis, this.#inbox, claim);
   }
 
   async forget(key: string, run: Run): Promise<void> {
@@ -148,8 +115,12 @@ export class RedisRunStore implements RunStore {
     if (events.isEnded) await this.#publisher.finish(events);
     else {
       events.close();
-      const keys = [this.#keys.claim(key), this.#keys.events(token)];
-      await this.#orAlone(() => this.#redis.script(DELETE, keys, [claim, this.#keys.news(token)]), undefined);
+      const keys = [this.#claimKey(key), eventsKey(this.#redis, token)];
+      await orAlone(
+        () => this.#redis.script(DELETE, keys, [claim]),
+        () => undefined,
+      );
+      this.#tell(named, "gone");
     }
     // What Redis has not taken by now will not be read.
     events.close();
@@ -159,9 +130,9 @@ export class RedisRunStore implements RunStore {
     const { purpose, max, alone } = kind;
     // Known here also when Redis is away later.
     const own = alone === "allow" ? await this.#own.mark(key, ms, kind) : undefined;
-    const names = this.#keys.marks(purpose);
-    const script = () => this.#redis.script(MARK, [names], [this.#redis.keyOf("mark", key), ms, max, alone]);
-    const answer = await this.#marks(own, script);
+    const script = () =>
+      this.#redis.script(MARK, [this.#marksKey(kind)], [this.#redis.keyOf("mark", key), ms, max, alone]);
+    const answer = await orAlone(script, () => own ?? refuseAlone());
     if (answer === "full") throw cannotMark(`There are ${max} ${purpose} already.`);
     return own === "known" || answer === "known" ? "known" : "new";
   }
@@ -169,32 +140,44 @@ export class RedisRunStore implements RunStore {
   async isMarked(key: string, kind: MarkKind): Promise<boolean> {
     const own = kind.alone === "allow" ? await this.#own.isMarked(key, kind) : undefined;
     if (own === true) return true;
-    const names = this.#keys.marks(kind.purpose);
-    const script = () => this.#redis.script(IS_MARKED, [names], [this.#redis.keyOf("mark", key)]);
-    return (await this.#marks(own, script)) === 1;
+    const script = () => this.#redis.script(IS_MARKED, [this.#marksKey(kind)], [this.#redis.keyOf("mark", key)]);
+    return (await orAlone(script, () => own ?? refuseAlone())) === 1;
   }
 
   async close(): Promise<void> {
-    for (const timer of this.#timers) clearInterval(timer);
+    clearInterval(this.#timer);
     await this.#publisher.flush();
-    await this.#orAlone(() => this.#redis.command("DEL", this.#keys.instance(this.#instance)), undefined);
+  }
+
+  #claimKey(key: string): string {
+    return this.#redis.keyOf("run", key);
+  }
+
+  #marksKey({ purpose }: MarkKind): string {
+    return `${this.#redis.prefix}marks:${purpose}`;
   }
 
   async #claim(key: string, run: Run): Promise<RunHandle> {
     const token = randomUUID();
-    const claim: Claim = { instance: this.#instance, id: run.id, digest: run.digest, token };
-    const text = JSON.stringify(claim);
-    const script = () => this.#redis.script(CLAIM, [this.#keys.claim(key)], [text, CLAIM_MS]);
-    const other = await this.#orAlone(script, "");
-    if (typeof other === "string" && other !== "") return new RemoteRun(this.#redis, key, other, this.#keys);
+    const claim = JSON.stringify({ inbox: this.#inbox.id, id: run.id, digest: run.digest, token } satisfies Claim);
     const events = this.#publisher.open({
-      stream: this.#keys.events(token),
-      claimKey: this.#keys.claim(key),
-      claim: text,
-      news: this.#keys.news(token),
+      stream: eventsKey(this.#redis, token),
+      claimKey: this.#claimKey(key),
+      claim,
+      onWritten: () => this.#tell(own, "news"),
       onTaken: () => this.#lose(key, run),
     });
-    this.#named.set(key, { run, token, claim: text, events });
+    const own: OwnRun = { run, token, claim, events, elsewhere: new Map() };
+    this.#named.set(key, own);
+    const script = () => this.#redis.script(CLAIM, [this.#claimKey(key)], [claim, CLAIM_MS]);
+    const other = await orAlone(script, () => "").catch((fault) => {
+      this.#named.delete(key);
+      throw fault;
+    });
+    if (typeof other === "string" && other !== "") {
+      this.#named.delete(key);
+      return new RemoteRun(this.#redis, this.#inbox, other);
+    }
     run.onEvents = (batch: readonly NumberedEvent[]) => events.add(batch);
     return this.#own.claim(key, run, true);
   }
@@ -208,61 +191,42 @@ export class RedisRunStore implements RunStore {
     if (named?.run !== run) return;
     this.#named.delete(key);
     named.events.close();
+    this.#tell(named, "gone");
     void this.#own.forget(key, run);
     run.abort("lost");
   }
 
-  async #beat(): Promise<void> {
-    if (!this.#isListening) {
-      await this.#redis.listen(this.#keys.inbox(this.#instance), (message) => this.#receive(message));
-      this.#isListening = true;
-    }
-    await this.#redis.command("SET", this.#keys.instance(this.#instance), 1, "PX", HEARTBEAT_MS);
+  #renewClaims(): void {
+    for (const { events } of this.#named.values()) events.renew();
+    void this.#publisher.flush();
   }
 
-  async #renewClaims(): Promise<void> {
-    const keys = [...this.#named.keys()];
-    for (let from = 0; from < keys.length; from += RENEWED_AT_ONCE) {
-      const some = keys.slice(from, from + RENEWED_AT_ONCE).flatMap((key) => {
-        const named = this.#named.get(key);
-        return named === undefined || named.run.isEnded ? [] : [{ key, ...named }];
-      });
-      if (some.length === 0) continue;
-      const names = some.flatMap(({ key, token }) => [this.#keys.claim(key), this.#keys.events(token)]);
-      const taken = await this.#redis.script(RENEW, names, [CLAIM_MS, ...some.map(({ claim }) => claim)]);
-      for (const index of taken as number[]) {
-        const lost = some[index];
-        if (lost !== undefined) this.#lose(lost.key, lost.run);
-      }
-    }
+  #receive({ type, token, from }: Message): void {
+    const own = [...this.#named.values()].find((named) => named.token === token);
+    if (own === undefined) return;
+    if (type === "hold") this.#hold(own, from);
+    else if (type === "stop") void own.run.stop();
+    else own.run.discard();
   }
 
-  #receive(text: string): void {
-    const message = JSON.parse(text) as InstanceMessage;
-    const named = [...this.#named.values()].find(({ token }) => token === message.token);
-    if (named === undefined) return;
-    if (message.type === "hold") named.run.hold(message.ms);
-    else if (message.type === "stop") void named.run.stop();
-    else named.run.discard();
+  /** A client of that process reads the run. The answer shows that this process lives. */
+  #hold(own: OwnRun, from: string): void {
+    clearTimeout(own.elsewhere.get(from));
+    own.elsewhere.set(from, setTimeout(() => own.elsewhere.delete(from), HOLD_MS).unref());
+    own.run.hold(HOLD_MS);
+    this.#send(from, "news", own.token);
   }
 
-  /** While Redis is away, gives what this process knows, or rejects where that is not enough. */
-  async #marks<Own>(own: Own, shared: () => Promise<unknown>): Promise<unknown> {
-    try {
-      return await shared();
-    } catch (error) {
-      if (!(error instanceof RedisAway)) throw error;
-      if (own === undefined) throw cannotMark("Redis is away.");
-      return own;
-    }
+  #tell({ elsewhere, token }: OwnRun, type: MessageType): void {
+    for (const inbox of elsewhere.keys()) this.#send(inbox, type, token);
   }
 
-  async #orAlone<Value>(shared: () => Promise<Value>, alone: Value): Promise<Value> {
-    try {
-      return await shared();
-    } catch (error) {
-      if (error instanceof RedisAway) return alone;
-      throw error;
-    }
+  /** A message that is lost is made up for: readers elsewhere ask again. */
+  #send(inbox: string, type: MessageType, token: string): void {
+    this.#inbox.send(inbox, type, token).catch(() => {});
   }
+}
+
+function refuseAlone(): never {
+  throw cannotMark("Redis is away.");
 }

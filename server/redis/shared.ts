@@ -40,6 +40,8 @@ export async function connectShared(
       wasAway = !isUp;
     },
   });
+  const limiter = createRedisLimiter(redis);
+  const store = new RedisRunStore(redis, { graceMs: resumeSeconds * 1000, maxBytes: resumeBytes });
   await redis.connect();
   if (!redis.isUp) {
     if (redisRequired) {
@@ -53,9 +55,6 @@ export async function connectShared(
       `Redis does not answer at PARLEY_REDIS_URL (${redis.problem}): until it does, this process shares no runs and limits with others.`,
     );
   }
-  const limiter = createRedisLimiter(redis);
-  const store = new RedisRunStore(redis, { graceMs: resumeSeconds * 1000, maxBytes: resumeBytes });
-  await store.open();
   return {
     limiter,
     store,

@@ -98,8 +98,8 @@ testWithRedis(
       const line = await openLine.socket(t, server, { resume: run, after: 0 }, { key });
       assert.equal((await line.rest()).at(-1)?.type, "done");
     }
-    const instances = (await redis.command("KEYS", "*:instance:*")).match(/\S+(?=:instance:)/g);
-    assert.equal(new Set(instances).size, 1);
+    const inboxes = (await redis.command("PUBSUB", "CHANNELS", "*:inbox:*")).match(/\S+(?=:inbox:)/g) ?? [];
+    assert.deepEqual([inboxes.length, new Set(inboxes).size], [2, 1], "two processes, one prefix");
   },
 );
 

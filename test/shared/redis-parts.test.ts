@@ -36,7 +36,7 @@ async function connected(
 const LIMITS = { maxBytes: 1000, keepMs: 60_000, graceMs: 60_000 };
 
 const openRun = (publisher: EventPublisher, stream: string, claimKey = "claim") =>
-  publisher.open({ stream, claimKey, claim: "mine", news: "news", onTaken: () => {} });
+  publisher.open({ stream, claimKey, claim: "mine", onWritten: () => {}, onTaken: () => {} });
 
 for (const [moment, sent] of [
   ["before a command has left", () => Promise.resolve()],
@@ -142,6 +142,41 @@ testWithRedis("a run whose keys in Redis are spoilt keeps no other from being wr
     assert.match(await redis.command("XLEN", stream), /^:1/, stream);
   }
 });
+
+testWithRedis(
+  "a run that is quiet keeps its name, also when Redis has lost it, unless another has it",
+  async (t, redis) => {
+    let taken = 0;
+    const publisher = new EventPublisher(await connected(t, redis), LIMITS);
+    const run = publisher.open({
+      stream: "stream",
+      claimKey: "claim",
+      claim: "mine",
+      onWritten: () => {},
+      onTaken: () => taken++,
+    });
+    const renew = async () => {
+      run.renew();
+      await publisher.flush();
+    };
+    await renew();
+    assert.match(await redis.command("GET", "claim"), /mine/, "before its first event");
+    run.add([{ type: "token", data: "x", id: 1 }]);
+    await publisher.flush();
+    for (const key of ["claim", "stream"]) await redis.command("PEXPIRE", key, 1000);
+    await renew();
+    for (const key of ["claim", "stream"]) assert.match(await redis.command("PTTL", key), /^:[3-6]\d{4}\r/, key);
+    await redis.command("DEL", "claim");
+    await renew();
+    assert.match(await redis.command("GET", "claim"), /mine/);
+    assert.match(await redis.command("XLEN", "stream"), /^:1\r/);
+    assert.equal(taken, 0);
+    await redis.command("SET", "claim", "another");
+    await renew();
+    assert.deepEqual([taken, run.isClosed], [1, true]);
+    assert.match(await redis.command("GET", "claim"), /another/);
+  },
+);
 
 const APPROVALS: MarkKind = { purpose: "approvals", max: 30, alone: "refuse" };
 
