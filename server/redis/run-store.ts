@@ -1,8 +1,7 @@
 /** Runs that all processes with the same Redis know: a run belongs to one of them, and clients of all can read it. */
 
 import { randomUUID } from "node:crypto";
-import type { NumberedEvent } from "../protocol/events.ts";
-import type { Run, RunHandle } from "../runs/run.ts";
+import type { Run, RunHandle, RunReader } from "../runs/run.ts";
 import { cannotMark, createMemoryRunStore, type MarkKind, type RunStore } from "../runs/run-store.ts";
 import { orAlone, type RedisConnection } from "./connection.ts";
 import { EventPublisher, type PublishedRun } from "./event-publisher.ts";
@@ -51,8 +50,7 @@ interface OwnRun {
   /** What Redis holds. */
   claim: string;
   events: PublishedRun;
-  /** The inboxes of the other processes that read it. */
-  elsewhere: Map<string, NodeJS.Timeout>;
+  elsewhere: ReadersElsewhere;
 }
 
 export interface RedisRunStoreOptions {
@@ -167,7 +165,7 @@ export class RedisRunStore implements RunStore {
       onWritten: () => this.#tell(own, "news"),
       onTaken: () => this.#lose(key, run),
     });
-    const own: OwnRun = { run, token, claim, events, elsewhere: new Map() };
+    const own: OwnRun = { run, token, claim, events, elsewhere: new ReadersElsewhere(run) };
     this.#named.set(key, own);
     const script = () => this.#redis.script(CLAIM, [this.#claimKey(key)], [claim, CLAIM_MS]);
     const other = await orAlone(script, () => "").catch((fault) => {
@@ -178,7 +176,7 @@ export class RedisRunStore implements RunStore {
       this.#named.delete(key);
       return new RemoteRun(this.#redis, this.#inbox, other);
     }
-    run.onEvents = (batch: readonly NumberedEvent[]) => events.add(batch);
+    run.follow((batch) => events.add(batch));
     return this.#own.claim(key, run, true);
   }
 
@@ -211,20 +209,60 @@ export class RedisRunStore implements RunStore {
 
   /** A client of that process reads the run. The answer shows that this process lives. */
   #hold(own: OwnRun, from: string): void {
-    clearTimeout(own.elsewhere.get(from));
-    own.elsewhere.set(from, setTimeout(() => own.elsewhere.delete(from), HOLD_MS).unref());
-    own.run.hold(HOLD_MS);
+    own.elsewhere.hold(from);
     this.#send(from, "news", own.token);
   }
 
   #tell({ elsewhere, token }: OwnRun, type: MessageType): void {
-    for (const inbox of elsewhere.keys()) this.#send(inbox, type, token);
+    for (const inbox of elsewhere.inboxes()) this.#send(inbox, type, token);
   }
 
   /** A message that is lost is made up for: readers elsewhere ask again. */
   #send(inbox: string, type: MessageType, token: string): void {
     this.#inbox.send(inbox, type, token).catch(() => {});
   }
+}
+
+/** The processes whose clients read a run of this one. While there are any, a reader of this process stands for them. */
+class ReadersElsewhere {
+  readonly #run: Run;
+  /** By inbox. */
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  #reader: Promise<RunReader> | undefined;
+
+  constructor(run: Run) {
+    this.#run = run;
+  }
+
+  inboxes(): Iterable<string> {
+    return this.#timers.keys();
+  }
+
+  /** Keeps the run alive for a while. */
+  hold(inbox: string): void {
+    clearTimeout(this.#timers.get(inbox));
+    this.#timers.set(inbox, setTimeout(() => this.#letGo(inbox), HOLD_MS).unref());
+    this.#reader ??= readOn(this.#run);
+  }
+
+  #letGo(inbox: string): void {
+    this.#timers.delete(inbox);
+    if (this.#timers.size > 0) return;
+    void this.#reader?.then((reader) => reader.close());
+    this.#reader = undefined;
+  }
+}
+
+/** Takes each event at once: a reader that stands for clients elsewhere never holds the run back. */
+async function readOn(run: Run): Promise<RunReader> {
+  const reader = await run.read("oldest");
+  const takeAll = async () => {
+    while (!(await reader.next()).done);
+  };
+  takeAll()
+    .catch(() => {})
+    .finally(() => reader.close());
+  return reader;
 }
 
 function refuseAlone(): never {

@@ -29,6 +29,7 @@ interface Entry {
 export class EventLog {
   readonly #options: EventLogOptions;
   readonly #readers = new Set<Reader>();
+  readonly #followers: ((events: readonly NumberedEvent[]) => void)[] = [];
   /** The newest events; older ones were dropped. */
   #entries: Entry[] = [];
   #lastId = 0;
@@ -77,7 +78,13 @@ export class EventLog {
     }
     this.#options.budget.take(this.#writtenBytes - before);
     for (const reader of this.#readers) reader.wake();
+    for (const follow of this.#followers) follow(events as NumberedEvent[]);
     this.#trim();
+  }
+
+  /** Calls the listener with each batch that is appended. */
+  follow(listener: (events: readonly NumberedEvent[]) => void): void {
+    this.#followers.push(listener);
   }
 
   /** Nothing follows. Readers get what is left. */
@@ -250,12 +257,6 @@ export class Reader implements AsyncIterableIterator<NumberedEvent[]> {
     this.position += events.length;
     this.#log.readerMoved();
     return { value: events, done: false };
-  }
-
-  /** Passes over events that the client gets in another way. */
-  skipTo(position: number): void {
-    this.position = position;
-    this.#log.readerMoved();
   }
 
   /** The client has everything or has gone. Also ends a loop that waits for events. */

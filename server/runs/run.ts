@@ -9,7 +9,7 @@ import {
 import type { Release } from "../limits/limiter.ts";
 import type { RunObserver } from "../observe/run-observer.ts";
 import type { NumberedEvent, StreamEvent } from "../protocol/events.ts";
-import type { EventLog, LogBudget, Reader } from "./event-log.ts";
+import type { EventLog, LogBudget } from "./event-log.ts";
 
 /** A run as the routes see it: of this process, or of another one. */
 export interface RunHandle {
@@ -70,11 +70,6 @@ export class Run implements RunHandle {
   readonly started: Promise<void>;
   readonly #options: RunOptions;
   readonly #log: EventLog;
-  /** Gets every batch of events, for clients of other processes. Set before the run begins. */
-  onEvents: ((events: readonly NumberedEvent[]) => void) | undefined;
-  /** Stands for clients of other processes that read the run. */
-  #elsewhere: Reader | undefined;
-  #elsewhereTimer: NodeJS.Timeout | undefined;
   readonly #controller = new AbortController();
   #onStart: (refusal?: unknown) => void = () => {};
   #onAbortTimeout: () => void = () => {};
@@ -138,20 +133,9 @@ export class Run implements RunHandle {
     return this.#isStopped;
   }
 
-  /** A client of another process reads this run, which therefore goes on for so long at least. */
-  hold(ms: number): void {
-    if (this.#log.isEnded) return;
-    clearTimeout(this.#elsewhereTimer);
-    clearTimeout(this.#graceTimer);
-    this.#elsewhere ??= this.#log.read(this.#log.lastId, () => this.#readerClosed());
-    this.#elsewhereTimer = setTimeout(() => this.#letGo(), ms).unref();
-  }
-
-  #letGo(): void {
-    clearTimeout(this.#elsewhereTimer);
-    const reader = this.#elsewhere;
-    this.#elsewhere = undefined;
-    reader?.close();
+  /** Calls the listener with each batch of events. Unlike a reader, it neither holds the run back nor keeps it alive. */
+  follow(listener: (events: readonly NumberedEvent[]) => void): void {
+    this.#log.follow(listener);
   }
 
   /** Ends the run as the kind says; its readers get the last event. */
@@ -211,8 +195,6 @@ export class Run implements RunHandle {
   #append(events: StreamEvent[], observer: RunObserver): void {
     observer.events(events);
     this.#log.append(events);
-    this.onEvents?.(events as NumberedEvent[]);
-    this.#elsewhere?.skipTo(this.#log.lastId);
   }
 
   #end(): void {
@@ -220,7 +202,6 @@ export class Run implements RunHandle {
     clearTimeout(this.#abortTimer);
     clearTimeout(this.#graceTimer);
     this.#log.end();
-    this.#letGo();
     // Nothing of a run lives on: what is left of the model's request and of the tools ends here.
     this.#controller.abort(new RunAborted("gone"));
     if (this.#isForgotten) return;

@@ -77,6 +77,7 @@ testWithRedis("a run whose name another server took ends with run_lost, and the 
   const message = { message: "Hi", run: newRun() };
   const first = await openLine.sse(t, owner, message);
   await first.next();
+  while (!(await redis.command("KEYS", "*:events:*")).startsWith("*1")) await new Promise(setImmediate);
   // As after 30 seconds in which the owner was frozen.
   await redis.command("FLUSHALL");
   const second = await (await openLine.sse(t, other, message)).rest();
@@ -93,6 +94,7 @@ testWithRedis("a quiet run whose name was taken ends when Redis is back", async 
   const message = { message: "Hi", run: newRun() };
   const first = await openLine.sse(t, owner, message);
   await first.next();
+  while (!(await redis.command("KEYS", "*:events:*")).startsWith("*1")) await new Promise(setImmediate);
   await redis.command("FLUSHALL");
   await (await openLine.sse(t, other, message)).rest();
   await redis.command("CLIENT", "KILL", "TYPE", "normal");

@@ -6,7 +6,7 @@ import { fieldOf, post, timeless } from "../support/chat-transports.ts";
 import { gate } from "../support/deadline.ts";
 import { startTwo, testWithRedis } from "../support/redis-server.ts";
 import { LINES, newRun, openLine } from "../support/run-lines.ts";
-import { call, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
+import { call, endlessTurn, hang, say, settled, type Turn, think, wait } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
 import { echo } from "../support/test-tools.ts";
@@ -60,6 +60,20 @@ testWithRedis("a reader at another server gets tokens as they come, and keeps th
   held.open();
   assert.deepEqual(fieldOf(await second.rest(), "data"), ["B", "AB"]);
 });
+
+testWithRedis(
+  "a client that stops reading pauses the model, until a client elsewhere reads the run",
+  async (t, redis) => {
+    const { turn, taken } = endlessTurn();
+    const [owner, other] = await startTwo(t, redis, { turns: [turn], env: { PARLEY_RESUME_SECONDS: "1" } });
+    const run = newRun();
+    const unread = await post(owner, { message: "Hi", stream: true, run });
+    t.after(() => unread.body?.cancel());
+    const paused = await settled(taken, owner);
+    await openLine.sse(t, other, { resume: run, after: 0 });
+    while (taken() === paused) await new Promise(setImmediate);
+  },
+);
 
 testWithRedis("a message under one name is answered once, wherever it arrives and at once", async (t, redis) => {
   const servers = await startTwo(t, redis, { turns: [[say("Once.")]] });
