@@ -30,8 +30,9 @@ export class EventLog {
   readonly #options: EventLogOptions;
   readonly #readers = new Set<Reader>();
   readonly #followers: ((events: readonly NumberedEvent[]) => void)[] = [];
-  /** The newest events; older ones were dropped. */
-  #entries: Entry[] = [];
+  /** The newest events. Those up to number `#droppedId` were dropped. */
+  readonly #entries: Entry[] = [];
+  #droppedId = 0;
   #lastId = 0;
   /** Bytes of the whole run that were dropped, and that were written. */
   #droppedBytes = 0;
@@ -56,11 +57,6 @@ export class EventLog {
 
   get readers(): number {
     return this.#readers.size;
-  }
-
-  /** Number of the oldest event that is there; one more than `lastId` when none is. */
-  get #firstId(): number {
-    return this.#lastId - this.#entries.length + 1;
   }
 
   get #bytes(): number {
@@ -129,9 +125,9 @@ export class EventLog {
    * @throws ApiError `run_expired` if the next event was dropped, `invalid_request` if there is no event `after`
    */
   read(after: number | "oldest", onClose: () => void): Reader {
-    const position = after === "oldest" ? this.#firstId - 1 : after;
+    const position = after === "oldest" ? this.#droppedId : after;
     if (position > this.#lastId) throw invalidRequest("/after", `This run has no event ${after} yet.`);
-    if (position + 1 < this.#firstId) throw expired(position);
+    if (position < this.#droppedId) throw expired(position);
     const reader = new Reader(this, position, () => {
       this.#readers.delete(reader);
       this.readerMoved();
@@ -143,9 +139,9 @@ export class EventLog {
 
   /** The next events after this one, about as many as fit into a batch. @throws ApiError `run_expired` */
   after(position: number): NumberedEvent[] {
-    if (position + 1 < this.#firstId) throw expired(position);
+    if (position < this.#droppedId) throw expired(position);
     const limit = this.#endOf(position) + BATCH_BYTES;
-    const from = position + 1 - this.#firstId;
+    const from = position - this.#droppedId;
     let to = from;
     while (to < this.#entries.length && (to === from || (this.#entries[to] as Entry).end <= limit)) to++;
     return this.#entries.slice(from, to).map(({ event }) => event);
@@ -164,23 +160,26 @@ export class EventLog {
 
   /** Bytes of the run up to and with this event. */
   #endOf(id: number): number {
-    return this.#entries[id - this.#firstId]?.end ?? this.#droppedBytes;
+    return this.#entries[id - this.#droppedId - 1]?.end ?? this.#droppedBytes;
   }
 
-  /**
-   * Drops the oldest events, but none that the quickest reader still needs, and not the newest one while clients can come
-   * back: it may be the last, which has the state. A slower reader can lose events by this, and then fails.
-   */
+  /** Makes room, but keeps all events while there is no reader: the next client may want each of them. */
   #trim(): void {
     const { maxBytes, keptBytes, budget } = this.#options;
     if (this.#readers.size === 0 && !this.#isForgotten) return;
     const kept = this.#isForgotten || budget.isFull ? 0 : keptBytes;
     // Dropping many events at once is cheaper than one by one.
     if (this.#bytes <= kept * 1.25) return;
+    // The newest event may be the last one, which has the state: it stays while clients can come back.
     const newest = this.#isForgotten ? this.#lastId : this.#lastId - 1;
-    const positions = [...this.#readers].map(({ position }) => position);
-    this.#drop(kept, Math.min(newest, ...positions));
-    this.#drop(maxBytes, Math.min(newest, Math.max(0, ...positions)));
+    let [slowest, quickest] = [newest, 0];
+    for (const { position } of this.#readers) {
+      slowest = Math.min(slowest, position);
+      quickest = Math.max(quickest, position);
+    }
+    this.#drop(kept, slowest);
+    // A slow reader holds back no other: beyond `maxBytes` it loses events, and fails.
+    this.#drop(maxBytes, Math.min(newest, quickest));
   }
 
   /** Drops the oldest events up to number `id`, while there are more bytes than these. */
@@ -194,6 +193,7 @@ export class EventLog {
     }
     if (count === 0) return;
     this.#entries.splice(0, count);
+    this.#droppedId += count;
     const released = dropped - this.#droppedBytes;
     this.#droppedBytes = dropped;
     this.#options.budget.release(released);
