@@ -49,13 +49,7 @@ export class RemoteRun implements RunHandle {
   }
 
   async read(after: number | "oldest"): Promise<RunReader> {
-    const { token } = this.#claim;
-    const reader = new RemoteReader({
-      redis: this.#redis,
-      stream: eventsKey(this.#redis, token),
-      hold: () => this.#ask("hold"),
-      follow: (listener) => this.#inbox.follow(token, listener),
-    });
+    const reader = new RemoteReader(this.#redis, this.#inbox, this.#claim);
     await reader.open(after);
     return reader;
   }
@@ -92,15 +86,11 @@ async function newestEvent(redis: RedisConnection, stream: string): Promise<Numb
   return newest && eventsOf(newest).at(-1);
 }
 
-interface ReaderOptions {
-  redis: RedisConnection;
-  stream: string;
-  hold(): Promise<unknown>;
-  follow(listener: (type: MessageType) => void): () => void;
-}
-
 class RemoteReader implements RunReader {
-  readonly #options: ReaderOptions;
+  readonly #redis: RedisConnection;
+  readonly #inbox: Inbox;
+  readonly #claim: Claim;
+  readonly #stream: string;
   /** Number of the last event that was handed out. */
   #position = 0;
   /** Read already, to know whether there are any. */
@@ -116,8 +106,11 @@ class RemoteReader implements RunReader {
   #unanswered = 0;
   #away = 0;
 
-  constructor(options: ReaderOptions) {
-    this.#options = options;
+  constructor(redis: RedisConnection, inbox: Inbox, claim: Claim) {
+    this.#redis = redis;
+    this.#inbox = inbox;
+    this.#claim = claim;
+    this.#stream = eventsKey(redis, claim.token);
   }
 
   get isAtEnd(): boolean {
@@ -130,13 +123,12 @@ class RemoteReader implements RunReader {
 
   /** @throws ApiError `run_expired`, `run_lost` or `invalid_request` */
   async open(after: number | "oldest"): Promise<void> {
-    const { redis, stream, hold, follow } = this.#options;
     try {
-      this.#unfollow = follow((type) => this.#hear(type));
+      this.#unfollow = this.#inbox.follow(this.#claim.token, (type) => this.#hear(type));
       this.#timer = setInterval(() => this.#askAgain(), ASK_MS).unref();
-      await hold();
+      await this.#hold();
       if (after === "oldest") {
-        const [oldest] = (await redis.command("XRANGE", stream, "-", "+", "COUNT", 1)) as Entry[];
+        const [oldest] = (await this.#redis.command("XRANGE", this.#stream, "-", "+", "COUNT", 1)) as Entry[];
         this.#position = ((oldest && eventsOf(oldest)[0]?.id) ?? 1) - 1;
       } else this.#position = after;
       this.#ready = await this.#read();
@@ -167,11 +159,10 @@ class RemoteReader implements RunReader {
 
   /** The next events, each once and in order. @throws ApiError `run_expired`, RedisAway */
   async #read(): Promise<NumberedEvent[]> {
-    const { redis, stream } = this.#options;
     if (this.#isAtEnd) return [];
-    const entries = (await redis.command(
+    const entries = (await this.#redis.command(
       "XRANGE",
-      stream,
+      this.#stream,
       `(0-${this.#position}`,
       "+",
       "COUNT",
@@ -180,7 +171,7 @@ class RemoteReader implements RunReader {
     const events = entries.flatMap(eventsOf).filter(({ id }) => id > this.#position);
     const [first, last] = [events[0], events.at(-1)];
     if (first === undefined || last === undefined) {
-      const end = await newestEvent(redis, stream);
+      const end = await newestEvent(this.#redis, this.#stream);
       // It was written since the first look.
       if (end !== undefined && end.id > this.#position) return this.#read();
       if (end !== undefined && isTerminal(end)) {
@@ -226,11 +217,14 @@ class RemoteReader implements RunReader {
 
   /** Counts how often it has asked, not how long: when this process stands still, the other is not silent. */
   #askAgain(): void {
-    const { redis, hold } = this.#options;
-    this.#away = redis.isUp ? 0 : this.#away + 1;
-    this.#unanswered = redis.isUp ? this.#unanswered + 1 : 0;
-    hold().catch(() => {});
+    this.#away = this.#redis.isUp ? 0 : this.#away + 1;
+    this.#unanswered = this.#redis.isUp ? this.#unanswered + 1 : 0;
+    this.#hold().catch(() => {});
     this.#look();
+  }
+
+  #hold(): Promise<boolean> {
+    return this.#inbox.send(this.#claim.inbox, "hold", this.#claim.token);
   }
 
   #look(): void {

@@ -20,7 +20,7 @@ const CLAIM = `
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return '' end
 return redis.call('GET', KEYS[1])`;
 
-/** A sorted set of names, each with the moment at which it is forgotten. Of too many, the oldest go, or the new one is refused. */
+/** A sorted set of names, each with the moment at which it is forgotten. Beyond the bound, the oldest go, or the new one is refused. */
 const MARK = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
@@ -109,7 +109,7 @@ export class RedisRunStore implements RunStore {
     if (named?.run !== run) return;
     this.#named.delete(key);
     const { events, claim, token } = named;
-    // Of a run that was answered to its end, Redis keeps the events, also when this process stops.
+    // Redis keeps the events of a run that was answered to its end, also when this process stops.
     if (events.isEnded) await this.#publisher.finish(events);
     else {
       events.close();

@@ -31,7 +31,7 @@ export interface MarkKind {
   max: number;
   /**
    * While the processes cannot reach what they share, "allow" goes on with the marks of this process alone, and "refuse"
-   * rejects: for what must not happen twice. Of too many names, "allow" forgets the oldest, and "refuse" rejects the new one.
+   * rejects: for what must not happen twice. Beyond `max`, "allow" forgets the oldest name, and "refuse" rejects the new one.
    */
   alone: "allow" | "refuse";
 }
