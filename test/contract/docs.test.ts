@@ -110,6 +110,7 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
   ["docs/deploying.md", "node --import ./tracing.mjs", "It needs those packages: npm run test:package."],
   ["docs/architecture.md", "client  ", "A drawing; the names of its files are checked below."],
   ["docs/architecture.md", "Enter  ", "A drawing; the names of its files are checked below."],
+  ["docs/architecture.md", "process of the reader", "A drawing of what two processes say to each other."],
   ["docs/performance.md", "npm ci && npm run bench", "It takes half an hour; test/bench runs a small part."],
 ];
 
