@@ -1,4 +1,4 @@
-/** SIGHUP: the live settings are read anew, and nothing else stops or starts. */
+/** The live settings are read anew, on SIGHUP, and nothing else stops or starts. */
 
 import { closeSync, openSync } from "node:fs";
 import { isatty } from "node:tty";
@@ -17,12 +17,14 @@ export interface Reloading {
   read(): Environment;
 }
 
-/** Reads the settings anew on SIGHUP. If that signal means that the terminal was closed, the server ends. */
-export function reloadOnHangup(reloading: Reloading): void {
-  let env = reloading.env;
-  onHangup(() => {
-    env = reload(reloading, env);
-  });
+/** Takes over what has changed. `why` is named in the log. */
+export type ReloadSettings = (why: string) => void;
+
+export function settingsReloader(reloading: Reloading): ReloadSettings {
+  let { env } = reloading;
+  return (why) => {
+    env = reload(reloading, env, why);
+  };
 }
 
 const STANDARD_STREAMS = [0, 1, 2];
@@ -48,7 +50,7 @@ function leaveClosedTerminal(): void {
 }
 
 /** Returns the environment that counts from now on. */
-function reload({ server, settings, flags, read }: Reloading, env: Environment): Environment {
+function reload({ server, settings, flags, read }: Reloading, env: Environment, why: string): Environment {
   const { log } = server;
   try {
     const nextEnv = read();
@@ -58,12 +60,12 @@ function reload({ server, settings, flags, read }: Reloading, env: Environment):
     const sentences = changesOf({ settings, env }, { settings: next, env: nextEnv });
     const ended = server.reload(next);
     if (ended > 0) sentences.push(`${ended} connections and answers were ended`);
-    log.notice(`SIGHUP: ${sentences.length > 0 ? sentences.join("; ") : "nothing has changed"}.`);
+    log.notice(`${why}: ${sentences.length > 0 ? sentences.join("; ") : "nothing has changed"}.`);
     return nextEnv;
   } catch (error) {
     if (!(error instanceof ConfigError)) log.failure(error);
     const problem = error instanceof ConfigError ? error.message : "The settings cannot be read.";
-    log.notice(`SIGHUP: nothing was changed. ${problem}`);
+    log.notice(`${why}: nothing was changed. ${problem}`);
     return env;
   }
 }

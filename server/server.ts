@@ -2,20 +2,22 @@
 
 import type { Server } from "node:http";
 import type { Agent } from "./agent/define.ts";
+import { ModuleLife } from "./agent/module-life.ts";
 import type { AgentRuntime, ServedAgent } from "./agent/run-agent.ts";
 import { createAccess } from "./auth/access.ts";
 import { Origins } from "./auth/origins.ts";
 import { secretsOf } from "./config/environment.ts";
 import type { LoadPackage } from "./config/optional-package.ts";
 import { applyLive, type Environment, type Settings } from "./config/settings.ts";
-import { createHandler, type Handler } from "./http/dispatch.ts";
+import { createHandler, type Handler, type HandlerParts, type Routes } from "./http/dispatch.ts";
 import { closeServer, createHttpServer } from "./http/server.ts";
-import { WebSockets } from "./http/websocket.ts";
+import { type SocketOptions, WebSockets } from "./http/websocket.ts";
 import { createMemoryLimiter } from "./limits/limiter.ts";
 import { MemoryBudget } from "./limits/memory-budget.ts";
 import { MessageLimits } from "./limits/message-limits.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { createMetrics, type Metrics, renderMetrics } from "./observe/metrics.ts";
+import type { RunSink } from "./observe/run-observer.ts";
 import { observeRuns } from "./observe/run-recorder.ts";
 import { createTracing, type OpenTelemetry, type Tracing } from "./observe/tracing.ts";
 import { metricsOfAllWorkers } from "./observe/worker-metrics.ts";
@@ -41,9 +43,10 @@ export interface Parley {
   reload(next: Settings): number;
   /**
    * Serves another agent from the next message on; answers that run keep theirs. Rejects with a `ConfigError` that says
-   * what its model needs, and then nothing has changed.
+   * what its model needs, and then nothing has changed. What its module has opened is closed by `close` after its last run;
+   * so is what the former agent's has.
    */
-  replaceAgent(next: Agent): Promise<void>;
+  replaceAgent(next: Agent, close?: CloseModule): Promise<void>;
   /** Whether an answer is running. */
   isBusy(): boolean;
   /**
@@ -60,9 +63,13 @@ export interface ParleyServer extends Parley {
 /** How long a connection may stay open after the server has said that it is over. */
 const LINGER_MS = 2000;
 
+type CloseModule = (() => unknown) | undefined;
+
 /** What a server is made of. */
 export interface ParleyServerOptions {
   agent: Agent;
+  /** Closes what the agent's module has opened; called after its last run. */
+  close?: CloseModule;
   settings: Settings;
   /** The environment that the settings are of: what is secret in it is kept out of the log. */
   env?: Environment | undefined;
@@ -80,6 +87,12 @@ export interface ParleyServerOptions {
   openTelemetry?: OpenTelemetry | undefined;
   /** Whether this process is a worker of `parley start --workers`: its page of metrics counts all of them. */
   isWorker?: boolean | undefined;
+  /** Gets what the log would get of runs, in its place. */
+  story?: ((log: Log) => RunSink) | undefined;
+  /** Routes besides our own. */
+  routes?: Routes | undefined;
+  /** Called with each request before its route is found. @throws ApiError */
+  guard?: HandlerParts["guard"];
   /** How long a connection may stay open after the server has said that it is over. */
   lingerMs?: number | undefined;
 }
@@ -97,7 +110,8 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
   const { settings, openTelemetry, lingerMs = LINGER_MS } = options;
   const log = createLog(settings, options.logSink);
   log.hide(secretsOf(options.env ?? {}));
-  const runtime: AgentRuntime = { current: await serve(options.agent, options) };
+  const runtime: AgentRuntime = { current: await serve(options.agent, options.close, options) };
+  const closing = new Closing(log);
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
   const metrics = createMetrics({
     model: () => runtime.current.agent.model,
@@ -107,24 +121,17 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
   });
   const tracing = openTelemetry && createTracing(openTelemetry);
   const service = createService(options, { runtime, log, metrics, tracing, shared });
-  const { origins, limits, memory } = service;
+  const { origins, limits } = service;
   const access = createAccess(settings, origins, log.warning);
   const { basePath } = settings;
   const sendMs = settings.sendSeconds * 1000;
-  const sockets = new WebSockets({
-    limits,
-    memory,
-    maxBytes: settings.maxBodyBytes,
-    messageMs: settings.bodySeconds * 1000,
-    sendMs,
-    lingerMs,
-    onError: metrics.error,
-  });
-  const routes = routesOf(service);
+  const sockets = createSockets(service, { sendMs, lingerMs, onError: metrics.error });
+  const routes = { ...routesOf(service), ...options.routes };
   const socketRoutes = socketRoutesOf(service);
   const handler = createHandler({
     routes,
     socketRoutes,
+    guard: options.guard,
     access,
     origins,
     limits,
@@ -143,8 +150,10 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
       const ended = service.runs.revoke((caller) => !access.isKnown(caller));
       return ended + sockets.recheck((credentials) => access.authorize(credentials, "socket"));
     },
-    async replaceAgent(next) {
-      runtime.current = await serve(next, options);
+    async replaceAgent(next, close) {
+      const served = await serve(next, close, options);
+      closing.add(runtime.current.life);
+      runtime.current = served;
     },
     isBusy: () => service.runs.isBusy,
     async drain(closeServer) {
@@ -152,10 +161,46 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
       await Promise.all([closeServer?.(), handler.close()]);
       await service.parser.close();
       await shared?.close();
+      closing.add(runtime.current.life);
+      await closing.ended();
       metrics.close();
       await tracing?.flush();
     },
   };
+}
+
+/** How long a shutdown waits for what modules have opened. */
+const CLOSE_MS = 10_000;
+
+/** Modules of agents that serve nothing new. */
+class Closing {
+  readonly #log: Log;
+  readonly #lives = new Set<Promise<void>>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  add(life: ModuleLife): void {
+    const ending: Promise<void> = life
+      .end()
+      .catch(this.#log.failure)
+      .finally(() => this.#lives.delete(ending));
+    this.#lives.add(ending);
+  }
+
+  async ended(): Promise<void> {
+    const late = new Promise((resolve) => setTimeout(resolve, CLOSE_MS).unref());
+    await Promise.race([Promise.all(this.#lives), late]);
+  }
+}
+
+function createSockets(
+  { limits, memory, settings }: Service,
+  more: Pick<SocketOptions, "sendMs" | "lingerMs" | "onError">,
+): WebSockets {
+  const { maxBodyBytes: maxBytes, bodySeconds } = settings;
+  return new WebSockets({ limits, memory, maxBytes, messageMs: bodySeconds * 1000, ...more });
 }
 
 interface Observing {
@@ -169,6 +214,7 @@ interface Observing {
 
 function createService(options: ParleyServerOptions, { runtime, log, metrics, tracing, shared }: Observing): Service {
   const { settings, parseWorker = ownThread("server/routes/parse-worker.ts") } = options;
+  const runLog = options.story?.(log) ?? log;
   const limits = new MessageLimits(shared?.limiter ?? createMemoryLimiter(), settings, metrics.limited);
   return {
     runtime,
@@ -181,7 +227,7 @@ function createService(options: ParleyServerOptions, { runtime, log, metrics, tr
       store: shared?.store ?? createMemoryRunStore(),
       limits,
       settings,
-      observeRun: observeRuns(tracing === undefined ? [log, metrics] : [log, metrics, tracing]),
+      observeRun: observeRuns(tracing === undefined ? [runLog, metrics] : [runLog, metrics, tracing]),
       onQueue: metrics.queued,
     }),
     log,
@@ -205,9 +251,9 @@ async function connect(
 }
 
 /** @throws ConfigError */
-async function serve(agent: Agent, options: ParleyServerOptions): Promise<ServedAgent> {
+async function serve(agent: Agent, close: CloseModule, options: ParleyServerOptions): Promise<ServedAgent> {
   const provider = options.provider ?? (await createProvider(agent, options));
-  return { agent, provider, toolsFor: async () => agent.tools };
+  return { agent, provider, toolsFor: async () => agent.tools, life: new ModuleLife(close) };
 }
 
 function createProvider(

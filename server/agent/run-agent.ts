@@ -12,6 +12,7 @@ import { textContent } from "../providers/history.ts";
 import type { Conversation, ModelEvent, Provider, ToolAnswer, ToolCall, TurnFinish } from "../providers/provider.ts";
 import { StringBuilder } from "../providers/string-builder.ts";
 import type { Agent, Tool } from "./define.ts";
+import type { ModuleLife } from "./module-life.ts";
 import type { RunContext } from "./run-context.ts";
 import { type StateBinding, sealState } from "./state.ts";
 import { cutContent, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
@@ -22,6 +23,7 @@ export interface ServedAgent {
   readonly provider: Provider;
   /** The tools that the model may call in this run, by name. */
   toolsFor(context: RunContext): Promise<ReadonlyMap<string, Tool>>;
+  readonly life: ModuleLife;
 }
 
 /** What serves the next message: another agent may take the place of `current` at any time. */

@@ -140,7 +140,7 @@ function thrownByTool(tool: string, thrown: unknown, observer: RunObserver): Out
   const message = thrown instanceof Error ? thrown.message : thrown;
   const isText = typeof message === "string" && message.trim() !== "";
   const output = isText ? message : "The tool failed without a message.";
-  return { ...failure(output, errorTypeOf(thrown)), ...(isMeant && isText ? {} : { shown: HIDDEN }) };
+  return { ...failure(output, errorTypeOf(thrown)), thrown, ...(isMeant && isText ? {} : { shown: HIDDEN }) };
 }
 
 /** The name of the class that was thrown, which is short and the author's text. A message could hold anything. */

@@ -49,6 +49,8 @@ export type SocketRoutes = Record<`WS /${string}`, SocketRoute>;
 export interface HandlerParts {
   routes: Routes;
   socketRoutes: SocketRoutes;
+  /** Sees each request before its route is found. @throws ApiError */
+  guard?: ((context: RequestContext) => void) | undefined;
   access: Access;
   origins: Origins;
   limits: MessageLimits;
@@ -119,6 +121,7 @@ function createDispatch(parts: HandlerParts): (req: IncomingMessage, res: Server
       res.writeHead(308, { location: context.redirect }).end();
       return;
     }
+    parts.guard?.(context);
     const match = router.find(method, path);
     if (match === undefined) {
       answerWithoutRoute(context, router.methodsOf(path), origins);

@@ -59,6 +59,8 @@ export const ABORTED = "aborted";
 export interface ToolOutcome {
   /** The kind of failure: `aborted`, `timeout`, `invalid_arguments`, or the name of the error that the tool threw. */
   readonly errorType?: string | undefined;
+  /** What the tool threw. */
+  readonly thrown?: unknown;
 }
 
 /** Observes one model request. */
@@ -113,6 +115,10 @@ export interface StepEntry {
   /** A finish reason, an error code or `aborted` for a model request, the status for a tool call. */
   readonly outcome: string;
   readonly ms: number;
+  /** Of a tool: what it was called with, as JSON, what clients get of its output, and what it threw. */
+  readonly arguments?: string | undefined;
+  readonly output?: string;
+  readonly thrown?: unknown;
 }
 
 /** Gets what is known of every run. Like an observer, a sink is quick and never throws. */

@@ -6,6 +6,7 @@ import {
   type ErrorEvent,
   isTerminal,
   type StreamEvent,
+  type ToolCallEvent,
   type ToolResultEvent,
 } from "../protocol/events.ts";
 import type { ToolCall } from "../providers/provider.ts";
@@ -33,6 +34,8 @@ class RunRecorder implements RunObserver {
   readonly #spans: readonly RunSpans[];
   readonly #startedAt = performance.now();
   readonly #tools: StepEntry[] = [];
+  /** Calls that have no result yet: what they were called with, and what the tool threw. */
+  readonly #calls = new Map<string, { arguments: string; thrown?: unknown }>();
   #model: string;
   #turns = 0;
   #toolCalls = 0;
@@ -50,7 +53,7 @@ class RunRecorder implements RunObserver {
   events(batch: readonly StreamEvent[]): void {
     for (const event of batch) {
       if (event.type === "token" || event.type === "thinking") this.#firstTokenMs ??= this.#elapsedMs();
-      else if (event.type === "tool_call") this.#toolCalls += 1;
+      else if (event.type === "tool_call") this.#beginTool(event);
       else if (event.type === "tool_result") this.#recordTool(event);
       else if (isTerminal(event)) this.#last = event;
     }
@@ -76,8 +79,11 @@ class RunRecorder implements RunObserver {
   }
 
   /** What else the sinks need is in the `tool_result`. */
-  tool<Outcome extends ToolOutcome>(call: ToolCall, work: () => Promise<Outcome>): Promise<Outcome> {
-    return this.#spans.reduce((inner, spans) => () => spans.tool(call, inner), work)();
+  async tool<Outcome extends ToolOutcome>(call: ToolCall, work: () => Promise<Outcome>): Promise<Outcome> {
+    const outcome = await this.#spans.reduce((inner, spans) => () => spans.tool(call, inner), work)();
+    const known = this.#calls.get(call.id);
+    if (known !== undefined) known.thrown = outcome.thrown;
+    return outcome;
   }
 
   failure(error: unknown): void {
@@ -110,9 +116,15 @@ class RunRecorder implements RunObserver {
     return Math.round(performance.now() - this.#start.askedAt);
   }
 
+  #beginTool({ data }: ToolCallEvent): void {
+    this.#toolCalls += 1;
+    this.#calls.set(data.id, { arguments: data.arguments });
+  }
+
   #recordTool({ data }: ToolResultEvent): void {
-    const { tool: name, status: outcome, duration_ms: ms } = data;
-    const entry: StepEntry = { start: this.#start, kind: "tool", name, outcome, ms };
+    const { id, tool: name, status: outcome, duration_ms: ms, output } = data;
+    const entry: StepEntry = { start: this.#start, kind: "tool", name, outcome, ms, output, ...this.#calls.get(id) };
+    this.#calls.delete(id);
     this.#tools.push(entry);
     this.#recordStep(entry);
   }

@@ -4,7 +4,9 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "n
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Agent, checkAgent } from "../agent/define.ts";
+import { ModuleLife } from "../agent/module-life.ts";
 import { ConfigError } from "../errors.ts";
+import { FreshModules } from "./fresh-modules.ts";
 import { ownModule } from "./own-files.ts";
 
 const AGENT_FILES = ["agent.ts", "agent.mts", "agent.js", "agent.mjs"];
@@ -45,31 +47,81 @@ function refuseNearMiss(folder: string): void {
   throw new ConfigError(`The agent is in ${inside}. Give that folder: parley start ${relative(".", dirname(inside))}`);
 }
 
+/** An agent, and what closes what its module has opened, which is called after the agent's last run. */
+export interface LoadedProject {
+  readonly agent: Agent;
+  readonly close: (() => unknown) | undefined;
+}
+
 /** Imports and checks the agent of a project. @throws ConfigError that names the file and says what to do */
+export async function loadProject(folder: string): Promise<LoadedProject> {
+  const file = agentFileIn(folder);
+  return check(file, await importAgent(file));
+}
+
 export async function loadAgent(folder: string): Promise<Agent> {
-  const file = AGENT_FILES.map((name) => join(folder, name)).find((path) => existsSync(path));
-  if (file === undefined) {
-    refuseNearMiss(folder);
-    throw new ConfigError(
-      `${folder} holds no agent. Write an agent.ts there that has: export default defineAgent({ … }).`,
-    );
+  return (await loadProject(folder)).agent;
+}
+
+/** Loads a project as often as it changes. */
+export class ProjectLoader {
+  readonly #folder: string;
+  readonly #modules: FreshModules;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.#modules = new FreshModules(join(folder, "agent.ts"));
   }
-  const exported = await importAgent(file);
+
+  /** The files that the last load has read, whether or not it went well. */
+  get files(): string[] {
+    return this.#modules.files;
+  }
+
+  /** Reads every file anew. @throws ConfigError as `loadProject` */
+  async load(): Promise<LoadedProject> {
+    this.#modules.forget();
+    const file = agentFileIn(this.#folder);
+    return check(file, await importAgent(file, this.#modules));
+  }
+}
+
+/** @throws ConfigError */
+function agentFileIn(folder: string): string {
+  const file = AGENT_FILES.map((name) => join(folder, name)).find((path) => existsSync(path));
+  if (file !== undefined) return file;
+  refuseNearMiss(folder);
+  throw new ConfigError(
+    `${folder} holds no agent. Write an agent.ts there that has: export default defineAgent({ … }).`,
+  );
+}
+
+interface AgentModule {
+  default?: unknown;
+  close?: unknown;
+}
+
+/** @throws ConfigError */
+function check(file: string, { default: exported, close }: AgentModule): LoadedProject {
   try {
-    return checkAgent(exported);
+    const agent = checkAgent(exported);
+    if (close === undefined || typeof close === "function") return { agent, close: close as LoadedProject["close"] };
+    throw new ConfigError("close must be a function that closes what the module has opened.");
   } catch (error) {
+    // It will serve nothing.
+    if (typeof close === "function") void new ModuleLife(() => close()).end().catch(() => {});
     if (error instanceof ConfigError) throw new ConfigError(`${file}: ${error.message}`);
     throw error;
   }
 }
 
-async function importAgent(file: string): Promise<unknown> {
+async function importAgent(file: string, fresh?: FreshModules): Promise<AgentModule> {
   try {
-    const module = await settled(importModule(file), basename(file));
+    const module = await settled(importModule(file, fresh), basename(file));
     if (module.default === undefined) {
       throw new ConfigError("nothing is exported as default. Write: export default defineAgent({ … }).");
     }
-    return module.default;
+    return module;
   } catch (error) {
     const problem = [firstProblem(error), ...framesIn(dirname(file), error)].join("\n    at ");
     throw new ConfigError(`${file} cannot be loaded: ${problem}`, { cause: error });
@@ -80,28 +132,30 @@ async function importAgent(file: string): Promise<unknown> {
  * TypeScript or JavaScript, an ES module or CommonJS, whatever a package.json nearby says. `parley-agent` is this very
  * package there, so that the project needs no `node_modules`.
  */
-async function importModule(file: string): Promise<{ default?: unknown }> {
+async function importModule(file: string, fresh?: FreshModules): Promise<AgentModule> {
   const source = readFileSync(file, "utf8");
-  // Node reads it as it is, and a tool of it imports nothing later.
+  // Node reads it as it is, once, and a tool of it imports nothing later.
   const mayHaveTwo = namesTwoDefaults(source);
-  if (file.endsWith(".mjs") && !mayHaveTwo && !/\b(?:import|require)\b/.test(source))
-    return import(pathToFileURL(file).href);
+  const isPlain = file.endsWith(".mjs") && !mayHaveTwo && !/\b(?:import|require)\b/.test(source);
+  if (isPlain && fresh === undefined) return import(pathToFileURL(file).href);
   const { createJiti } = await import("jiti");
   // Errors name the lines of the project's TypeScript.
   process.setSourceMapsEnabled(true);
-  const jiti = createJiti(file, {
+  const options = {
     alias: { "parley-agent": fileURLToPath(ownModule("server/parley-agent.ts")) },
     fsCache: cacheOf(dirname(file)),
     sourceMaps: true,
     interopDefault: false,
-  });
+  };
+  const compiler = createJiti(file, options);
+  const jiti = fresh === undefined ? compiler : createJiti(file, { ...options, ...fresh.options(compiler) });
   // If there are several default exports, `jiti` takes the last one in TypeScript.
   if (mayHaveTwo && hasTwoDefaults(jiti.transform({ source, filename: file, ts: true, async: true }), source)) {
     throw new ConfigError('there are two default exports. Keep one "export default".');
   }
   // `jiti.import` gives JavaScript to Node and, if the module throws, runs it a second time.
-  const options = { filename: file, async: true, forceTranspile: true };
-  const exported = (await jiti.evalModule(source, options)) as { default?: unknown; __esModule?: true };
+  const evaluating = { filename: file, async: true, forceTranspile: true };
+  const exported = (await jiti.evalModule(source, evaluating)) as AgentModule & { __esModule?: true };
   const isEmpty = Object.keys(exported).length === 0;
   const isModule = exported.__esModule || exported.default !== undefined || isEmpty;
   return isModule ? exported : { default: exported };

@@ -53,13 +53,16 @@ class ChatSocket implements SocketListener {
   /** Resolves when the next message may be taken: a run goes on meanwhile. What is wrong with a message is answered. */
   async message({ data, isBinary, memory }: SocketMessage): Promise<void> {
     const { runtime, settings, parser } = this.#service;
+    const served = runtime.current;
+    const leave = served.life.use();
     try {
       if (isBinary) throw invalidRequest("", "Send text frames, not binary ones.");
-      const served = runtime.current;
       const rules = messageRules(served, settings, this.#caller);
       await this.#obey(await parser.parse("socket", data, rules, this.#state), served, memory);
     } catch (error) {
       this.#sendError(error);
+    } finally {
+      leave();
     }
   }
 

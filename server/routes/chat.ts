@@ -57,6 +57,7 @@ async function startRun(
   if (res.destroyed) return undefined;
   const messageMemory = memory.openMessage();
   const release = messageMemory.share();
+  let leave = () => {};
   try {
     const rules = {
       limits,
@@ -66,6 +67,7 @@ async function startRun(
     };
     const { stream, ...message } = await withBody(context, rules, async (body) => {
       const served = runtime.current;
+      leave = served.life.use();
       return { served, ...(await parser.parse(door.parser, body, messageRules(served, settings, caller))) };
     });
     if (res.destroyed) return undefined;
@@ -79,6 +81,7 @@ async function startRun(
     });
     return { ...started, stream };
   } finally {
+    leave();
     release();
   }
 }

@@ -188,6 +188,7 @@ export class RunRegistry {
     const { served, request, transport, isStreamed, requestId, trace } = options;
     const askedAt = performance.now();
     const release = options.memory.share();
+    const leave = served.life.use();
     const context = contextOf(run, caller, options);
     await run.perform({
       run: { served, settings, request, context },
@@ -209,6 +210,7 @@ export class RunRegistry {
           model: served.agent.model,
         }),
     });
+    leave();
     release();
   }
 }

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { type AgentDefinition, checkAgent } from "../../server/agent/define.ts";
 import { ConfigError } from "../../server/errors.ts";
 import { post } from "../support/chat-transports.ts";
-import { gate } from "../support/deadline.ts";
+import { gate, turns } from "../support/deadline.ts";
 import { call, say } from "../support/scripted-provider.ts";
 import { connect } from "../support/socket-client.ts";
 import { startServer } from "../support/start-server.ts";
@@ -67,4 +67,44 @@ test("a conversation goes on with the new agent, if its states are of the same k
   await server.replaceAgent(checkAgent({ name: "New", model: "demo" }));
   const next = await (await post({ url }, { message: "Second", state, stream: false })).json();
   assert.equal(next.state.conversation_history.length, 4);
+});
+
+test("what a module has opened is closed after its agent's last run, on a reload and on a drain", async (t) => {
+  const called = gate();
+  const found = gate();
+  const closed: string[] = [];
+  const old = agent("Old", async () => {
+    called.open();
+    await found.opened;
+    return `closed: ${closed.join()}`;
+  });
+  const { server, socketUrl, close } = await startServer(t, {
+    agent: old,
+    turns: [[call("1", "look")], [say("Done")]],
+  });
+  await server.replaceAgent(checkAgent({ name: "First", model: "demo" }), () => closed.push("first"));
+  assert.equal(closed.length, 0);
+  await server.replaceAgent(checkAgent(old), () => closed.push("second"));
+  await turns();
+  assert.deepEqual(closed, ["first"]);
+
+  const client = await connect(t, socketUrl);
+  client.send({ message: "Look" });
+  await called.opened;
+  await server.replaceAgent(checkAgent({ name: "Third", model: "demo" }), () => closed.push("third"));
+  found.open();
+  const events = await client.until("done");
+  assert.ok(events.some((event) => event.type === "tool_result" && event.data.output === "closed: first"));
+  await turns();
+  assert.deepEqual(closed, ["first", "second"]);
+  await close();
+  assert.deepEqual(closed, ["first", "second", "third"]);
+});
+
+test("a module that cannot be closed is a record of the log, and the server stops all the same", async (t) => {
+  const { server, log, close } = await startServer(t);
+  const broken = () => Promise.reject(new Error("no such pool"));
+  await server.replaceAgent(checkAgent({ name: "Broken", model: "demo" }), broken);
+  await close();
+  assert.match(log.join(""), /no such pool/);
 });

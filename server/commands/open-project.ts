@@ -1,0 +1,114 @@
+/** What commands that serve an agent have in common: the project with its settings, its server, and what is said of them. */
+
+import { spawn } from "node:child_process";
+import type { Agent } from "../agent/define.ts";
+import { readEnvironment } from "../config/environment.ts";
+import { loadIfInstalled, loadOptionalPackage } from "../config/optional-package.ts";
+import { type Environment, type Flags, readSettings, type Settings } from "../config/settings.ts";
+import type { OpenTelemetry } from "../observe/tracing.ts";
+import { Watchdog } from "../observe/watchdog.ts";
+import type { LoadedProject } from "../project/load-project.ts";
+import { ownThread, publicFolder, readVersion } from "../project/own-files.ts";
+import { type ReloadSettings, settingsReloader } from "../reload.ts";
+import { createParleyServer, type ParleyServer, type ParleyServerOptions } from "../server.ts";
+
+/** A project before its agent is loaded. */
+export interface OpenedProject {
+  /** `undefined`: the demo agent. */
+  readonly folder: string | undefined;
+  /** The variables of the process. */
+  readonly inherited: Environment;
+  readonly env: Environment;
+  readonly settings: Settings;
+  readonly flags: Flags;
+  /** Reads the environment anew, with its files. @throws ConfigError */
+  read(): Environment;
+}
+
+/** `adapt` is what a command makes of the environment. @throws ConfigError */
+export function openProject(
+  folder: string | undefined,
+  flags: Flags,
+  adapt: (env: Environment) => Environment = (env) => env,
+): OpenedProject {
+  const inherited = { ...process.env };
+  const read = () => adapt(readEnvironment(inherited, folder));
+  const env = read();
+  return { folder, inherited, env, settings: readSettings(env, flags), flags, read };
+}
+
+export interface ProjectServer {
+  readonly server: ParleyServer;
+  readonly reloadSettings: ReloadSettings;
+  /** From then on a tool that blocks the process is named. */
+  startWatchdog(): void;
+  /** Why there are no traces although their package is installed. */
+  readonly tracingProblem: string | undefined;
+}
+
+/** @throws ConfigError */
+export async function createProjectServer(
+  { folder, env, settings, flags, read }: OpenedProject,
+  { agent, close }: LoadedProject,
+  more: Partial<ParleyServerOptions> = {},
+): Promise<ProjectServer> {
+  const tracing = loadOpenTelemetry(folder);
+  const watchdog = new Watchdog();
+  const watched = (one: Agent): Agent => ({ ...one, tools: watchdog.watch(one.tools) });
+  const server = await createParleyServer({
+    agent: watched(agent),
+    close,
+    settings,
+    env,
+    publicFolder,
+    loadPackage: (name) => loadOptionalPackage(name, folder),
+    openTelemetry: tracing.api,
+    ...more,
+  });
+  const reloadSettings = settingsReloader({ server, settings, env, read, flags });
+  return {
+    server: { ...server, replaceAgent: (next, closeNext) => server.replaceAgent(watched(next), closeNext) },
+    reloadSettings,
+    startWatchdog() {
+      // Only a project has code that could block the process.
+      if (folder === undefined) return;
+      watchdog.start(ownThread("server/observe/watchdog-thread.ts"), settings, server.log.failure);
+    },
+    tracingProblem: tracing.problem,
+  };
+}
+
+/** A broken package is a warning: the server works without it. */
+function loadOpenTelemetry(folder: string | undefined): { api?: OpenTelemetry | undefined; problem?: string } {
+  try {
+    return { api: loadIfInstalled("@opentelemetry/api", folder) as OpenTelemetry | undefined };
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+export function summaryOf(agent: Agent, settings: Settings): string {
+  return `Parley ${readVersion()}
+  name   ${agent.name}
+  agent  ${agent.agent}
+  model  ${[agent.model, ...agent.fallbacks].join(", else ")}
+  keys   ${kindsOfKeys(settings) || "none: anyone who reaches this address can chat"}
+`;
+}
+
+function kindsOfKeys({ apiKeys, chatKeys, widgetKeys }: Settings): string {
+  const kinds = Object.entries({ api: apiKeys, chat: chatKeys, widget: widgetKeys });
+  return kinds
+    .filter(([, keys]) => keys.length > 0)
+    .map(([kind]) => kind)
+    .join(", ");
+}
+
+/** The page is opened by the system's own program for links. */
+export function openInBrowser(url: string, warn: (sentence: string) => void): void {
+  const [command, ...args] =
+    process.platform === "darwin" ? ["open"] : process.platform === "win32" ? ["cmd", "/c", "start", ""] : ["xdg-open"];
+  const browser = spawn(command as string, [...args, url], { stdio: "ignore", detached: true });
+  browser.on("error", () => warn(`No browser could be opened (${command} did not start). Open ${url} yourself.`));
+  browser.unref();
+}

@@ -1,0 +1,77 @@
+/** Loads the modules of a project more than once: nothing is taken from a cache, and each file that is read is noted. */
+
+import { createRequire, register } from "node:module";
+import { fileURLToPath } from "node:url";
+import type { Jiti, JitiOptions } from "jiti";
+import { ownModule } from "./own-files.ts";
+
+/** Where Parley's own code is, which stays as it was loaded. */
+const PARLEY = new URL(".", ownModule("server/parley-agent.ts"));
+const PARLEY_FOLDER = fileURLToPath(PARLEY);
+
+const isOfProject = (path: string): boolean => !/[\\/]node_modules[\\/]/.test(path) && !path.startsWith(PARLEY_FOLDER);
+
+export class FreshModules {
+  /** Node's own, of CommonJS and JSON. */
+  readonly #cache: NodeJS.Dict<NodeModule>;
+  /** What was there before the first load is not the project's. */
+  readonly #foreign: ReadonlySet<string>;
+  readonly #compiled = new Set<string>();
+
+  /** `file` is the module that imports all others. */
+  constructor(file: string) {
+    this.#cache = createRequire(file).cache;
+    this.#foreign = new Set(Object.keys(this.#cache));
+    registerHook();
+  }
+
+  /** The files that were read since `forget`, those in `node_modules` left out. */
+  get files(): string[] {
+    return [...this.#compiled, ...this.#required()];
+  }
+
+  /** To be called before each load. */
+  forget(): void {
+    for (const path of this.#required()) delete this.#cache[path];
+    this.#compiled.clear();
+  }
+
+  /** Of the `jiti` that loads; `compiler` is another one, which may keep what it has compiled. */
+  options(compiler: Jiti): JitiOptions {
+    return {
+      moduleCache: false,
+      fsCache: false,
+      transform: (source) => {
+        if (source.filename !== undefined && isOfProject(source.filename)) this.#compiled.add(source.filename);
+        return { code: compiler.transform(source) };
+      },
+    };
+  }
+
+  #required(): string[] {
+    return Object.keys(this.#cache).filter((path) => isOfProject(path) && !this.#foreign.has(path));
+  }
+}
+
+/**
+ * `jiti` hands plain JavaScript to Node's `import`, which never reads a file again. For an ES module this says no, and
+ * `jiti` compiles it, as it does whenever Node cannot read a file. CommonJS gets a new address each time.
+ */
+const HOOK = `
+let imports = 0;
+export async function resolve(specifier, context, next) {
+  const resolved = await next(specifier, context);
+  const { url, format } = resolved;
+  if (!context.parentURL?.endsWith("/jiti/lib/jiti.mjs") || !url.startsWith("file:")) return resolved;
+  if (url.includes("/node_modules/") || url.startsWith("${PARLEY.href}")) return resolved;
+  if (format === "module") throw new Error("jiti compiles it");
+  return { ...resolved, url: url + "?" + imports++ };
+}`;
+
+let isRegistered = false;
+
+function registerHook(): void {
+  if (isRegistered) return;
+  isRegistered = true;
+  register(`data:text/javascript,${encodeURIComponent(HOOK)}`);
+}
