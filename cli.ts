@@ -3,6 +3,7 @@
 
 import { existsSync } from "node:fs";
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { devCommand } from "./server/commands/dev.ts";
 import { startCommand } from "./server/commands/start.ts";
 import { ConfigError, UsageError } from "./server/errors.ts";
 import { readVersion } from "./server/project/own-files.ts";
@@ -16,6 +17,8 @@ interface Command {
   /** What its arguments, options and examples mean: the rest of its help. */
   help: string;
   options: ParseArgsConfig["options"] & {};
+  /** What an option means without its value, where that may be left out. */
+  bare?: Readonly<Record<string, string>>;
   run(project: string | undefined, values: Values): Promise<void>;
 }
 
@@ -48,6 +51,30 @@ Examples
     },
     run: (project, { port, host, workers, open }) =>
       startCommand(project, { port: text(port), host: text(host), workers: text(workers) }, { open: open === true }),
+  },
+  dev: {
+    usage: "dev [project] [--port 8080] [--no-open] [--inspect[=9229]]",
+    summary: "Serves an agent while you write it, and reloads it when a file changes.",
+    help: `  project         Folder with an agent.ts (or .mts, .js, .mjs) and, if needed, a .env file.
+                  Default: the working directory.
+
+Options
+  --port <port>   Port to listen on, on this machine only; 0 picks a free one. Environment: PORT.
+  --no-open       Do not open the chat page in your browser. Without a terminal it stays closed.
+  --inspect[=<port>]  Let a debugger in, such as Chrome's (chrome://inspect) or your editor's.
+
+Examples
+  parley dev
+  parley dev ./my-agent --port 3000 --inspect
+`,
+    options: {
+      port: { type: "string" },
+      "no-open": { type: "boolean" },
+      inspect: { type: "string" },
+    },
+    bare: { "--inspect": "--inspect=9229" },
+    run: (project, { port, "no-open": closed, inspect }) =>
+      devCommand(project, { port: text(port), open: closed !== true, inspect: text(inspect) }),
   },
 };
 
@@ -88,8 +115,9 @@ function adviceFor(command: string): string {
 }
 
 /** @throws UsageError */
-function readArguments(name: string, args: string[], { options }: Command) {
+function readArguments(name: string, given: string[], { options, bare = {} }: Command) {
   try {
+    const args = given.map((arg) => bare[arg] ?? arg);
     return parseArgs({ args, allowPositionals: true, options: { ...options, ...EVERYWHERE } });
   } catch (error) {
     const [problem] = error instanceof Error ? error.message.split(/[.\n]/, 1) : [];

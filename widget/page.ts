@@ -1,8 +1,26 @@
 /** Entry of the page at `/`: the chat, and in a frame (`/?embed=1#key=…`) the key of the site around it. */
 
 import "./chat.ts";
+import type { AgentChat } from "./element/agent-chat.ts";
 
-const chat = document.querySelector("agent-chat");
+const chat = document.querySelector<AgentChat>("agent-chat");
 // Behind the `#` of an address, which browsers send to no server.
-const key = new URLSearchParams(location.hash.slice(1)).get("key");
+const fragment = new URLSearchParams(location.hash.slice(1));
+const key = fragment.get("key");
 if (chat?.embed && key) chat.apiKey = key;
+else if (chat && !chat.embed) {
+  const token = developerToken(fragment.get("dev"));
+  if (token) void import("./dev/bar.ts").then(({ followAgent }) => followAgent(chat, token));
+}
+
+/** What `parley dev` has put into the address opens `/dev/`: this tab keeps it, out of sight. */
+function developerToken(given: string | null): string | null {
+  try {
+    if (!given) return sessionStorage.getItem("parley-dev");
+    history.replaceState(history.state, "", location.pathname + location.search);
+    sessionStorage.setItem("parley-dev", given);
+  } catch {
+    // The browser keeps nothing for this page.
+  }
+  return given;
+}

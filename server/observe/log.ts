@@ -82,6 +82,8 @@ export function createLog(settings: Settings, sink = standardError()) {
       };
       records[isExpected ? "warn" : "error"](fields, "failure");
     },
+    /** A text without the secrets. */
+    strike: (text: string): string => strike(text, secrets),
     /** Strikes these values out of every later record. */
     hide(more: Iterable<string>): void {
       for (const secret of more) secrets.add(secret);

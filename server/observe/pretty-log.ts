@@ -47,7 +47,7 @@ function runText(record: Record): string {
     .join("  ");
 }
 
-function firstWords(question: string): string {
+export function firstWords(question: string): string {
   const words = question.replace(/\s+/g, " ").trim();
   if (words.length <= MAX_QUESTION_CHARS) return words;
   const cut = words.slice(0, MAX_QUESTION_CHARS).toWellFormed();
@@ -55,7 +55,7 @@ function firstWords(question: string): string {
 }
 
 /** Text from outside must not write colours of its own, and a line of its own is indented. */
-function printable(text: string): string {
+export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed.
   const controls = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
   return text.replace(controls, "?").replace(/\n(?! )/g, "\n  ");

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, symlinkSync } from "node:fs";
+import { existsSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { after, describe, it, type TestContext, test } from "node:test";
@@ -60,6 +60,7 @@ const ROWS: [path: string, language: string, has: string, run: Run][] = [
   ["", "sh", "npm start", startInTheClone],
   ["", "sh", "http.server", servesThePage],
   ["README.md", "sh", "npm install parley-agent", installs],
+  ["README.md", "sh", "npx parley dev", servesWhatIsSaved],
   ["README.md", "sh", "npx parley start --open", startsAndOpens],
   ["README.md", "ts", "", runsItsTool],
   ["README.md", "ini", "", startsWithARealModel],
@@ -102,6 +103,7 @@ const NOT_RUN: [path: string, begins: string, why: string][] = [
     "systemctl",
     "It needs a machine that runs systemd; .ci/run checks the unit with systemd-analyze.",
   ],
+  ["docs/agents.md", "14:03:22", "It needs a model; test/cli/dev.test.ts has the same lines."],
   ["docs/deploying.md", "docker build", "It needs a Docker daemon and images from a registry."],
   ["docs/deploying.md", "location /support/", "It needs nginx: npm run test:proxies."],
   ["docs/deploying.md", "npm ci", "It takes minutes and a registry: npm run test:package."],
@@ -213,6 +215,17 @@ async function installs(t: TestContext, { text }: CodeBlock): Promise<void> {
   assert.ok(existsSync(join(folder.path, "node_modules", text.trim().split(" ").at(-1) ?? "", "package.json")));
 }
 
+async function servesWhatIsSaved(t: TestContext, { text }: CodeBlock): Promise<void> {
+  const agent = blockOf("README.md", "ts");
+  const folder = await newFolder(t, { "agent.ts": agent });
+  await shell("npm install parley-agent", { cwd: folder.path, env: folder.env });
+  const { url } = await serve(t, text, folder.path, folder.env);
+  assert.match(await (await ask(url, "What is my order status?")).text(), /on its way/);
+  writeFileSync(join(folder.path, "agent.ts"), agent.replace("on its way", "delivered"));
+  let answer = "";
+  while (!answer.includes("delivered")) answer = await (await ask(url, "What is my order status?")).text();
+}
+
 async function startsAndOpens(t: TestContext, { text }: CodeBlock): Promise<void> {
   const folder = await newFolder(t, { "agent.ts": blockOf("README.md", "ts") });
   await shell("npm install parley-agent", { cwd: folder.path, env: folder.env });
@@ -292,7 +305,8 @@ async function conversesOverWebSocket(t: TestContext, { text }: CodeBlock): Prom
 }
 
 async function isTheUsage(_t: TestContext, { text }: CodeBlock): Promise<void> {
-  assert.ok((await shell("node dist/cli.js --help")).includes(`\n  ${text}`));
+  const help = await shell("node dist/cli.js --help");
+  for (const line of text.trim().split("\n")) assert.ok(help.includes(`\n  ${line}\n`), line);
 }
 
 async function isTheHistory(_t: TestContext, { text }: CodeBlock): Promise<void> {

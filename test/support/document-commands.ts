@@ -33,7 +33,7 @@ export async function serve(t: Cleanup, text: string, cwd: string = REPOSITORY, 
     for (const output of [child.stdout, child.stderr]) {
       output.setEncoding("utf8").on("data", (piece) => {
         printed += piece;
-        const [, found] = /^(http:\/\/\S+)\/$/m.exec(printed) ?? [];
+        const [, found] = /^(http:\/\/\S+)\/(?:#dev=\S+)?$/m.exec(printed) ?? [];
         if (found) resolve(found);
       });
     }

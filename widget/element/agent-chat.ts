@@ -1,4 +1,5 @@
 import { LitElement, type PropertyValues, type TemplateResult, unsafeCSS } from "lit";
+import type { AgentInfo } from "../../server/protocol/chat.ts";
 import type { Composer } from "../composer/composer.ts";
 import { FileDrop } from "../composer/file-drop.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
@@ -189,6 +190,11 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   suggest(texts: Iterable<string>): void {
     if (typeof texts === "string") throw new TypeError("suggest: texts must be a list of strings");
     this.suggested = [...texts].map(String);
+  }
+
+  /** @internal For `dev/bar.ts`: the agent has been replaced. */
+  async refreshInfo(): Promise<AgentInfo | undefined> {
+    return this.#client?.refresh();
   }
 
   /** @internal For `FocusKeeper`. */

@@ -147,6 +147,14 @@ export class Client {
     if (!this.session.busy) this.networkChanged();
   }
 
+  /** Asks about the agent once more; the conversation goes on. */
+  async refresh(): Promise<AgentInfo | undefined> {
+    const info = await fetchAgentInfo(this.server, new AbortController().signal).catch(() => this.info);
+    if (this.info) this.info = info;
+    this.#options.onChange();
+    return info;
+  }
+
   /** Ends a run and disconnects; `open` goes on. */
   close(): void {
     this.#loading?.abort();

@@ -1,0 +1,122 @@
+/** `parley dev`: serves an agent to the person who writes it, on this machine alone, and reloads it when it changes. */
+
+import { url as inspectorUrl, open as openInspector } from "node:inspector";
+import { unknownNames } from "../config/environment.ts";
+import type { Environment } from "../config/settings.ts";
+import { DevPage } from "../dev/page.ts";
+import { AgentReloader } from "../dev/reload.ts";
+import { projectSecret } from "../dev/secret.ts";
+import { Story } from "../dev/story.ts";
+import { ProjectWatcher } from "../dev/watch.ts";
+import { ConfigError } from "../errors.ts";
+import type { Log } from "../observe/log.ts";
+import { findProject, type LoadedProject, ProjectLoader } from "../project/load-project.ts";
+import { onHangup } from "../reload.ts";
+import { closeOnSignal, listen } from "../start.ts";
+import { createProjectServer, type OpenedProject, openInBrowser, openProject, summaryOf } from "./open-project.ts";
+
+interface DevOptions {
+  port: string | undefined;
+  /** Opens the page in the browser, if there is a terminal. */
+  open: boolean;
+  /** Port for a debugger. */
+  inspect: string | undefined;
+}
+
+const LOOPBACK = "127.0.0.1";
+
+/** @throws ConfigError */
+export async function devCommand(project: string | undefined, { port, open, inspect }: DevOptions): Promise<void> {
+  const folder = findProject(project ?? ".");
+  if (inspect !== undefined) inspectOn(inspect);
+  let given: Environment = {};
+  const secret = projectSecret(folder);
+  const opened = openProject(folder, { port }, (env) => {
+    given = env;
+    return developing(env, secret);
+  });
+  Object.assign(process.env, given);
+  const loader = new ProjectLoader(folder);
+  const loaded = await loader.load();
+  const page = new DevPage();
+  const { server, reloadSettings, startWatchdog, tracingProblem } = await createServer(opened, folder, loaded, page);
+  const { log } = server;
+  log.hide([page.token]);
+  const url = await listen(server.http, opened.settings);
+
+  const reloader = new AgentReloader({ folder, loader, server, page });
+  const settingsFiles = [`${folder}/.env`, given.PARLEY_ENV_FILE?.trim() ?? ""].filter(Boolean);
+  const watcher = new ProjectWatcher({
+    folder,
+    files: settingsFiles,
+    onProblem: log.warning,
+    async onChange(changed) {
+      const ofAgent = new Set([...changed].filter((path) => !settingsFiles.includes(path)));
+      if (ofAgent.size < changed.size) reloadSettings(".env");
+      if (ofAgent.size > 0) await reloader.reload(ofAgent);
+      watcher.follow(reloader.files);
+    },
+  });
+  watcher.follow(reloader.files);
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.once(signal, () => {
+      watcher.close();
+      page.close();
+    });
+  }
+  startWatchdog();
+  closeOnSignal(server, { isWorker: false, folder });
+  onHangup(() => reloadSettings("SIGHUP"));
+
+  process.stdout.write(`${summaryOf(loaded.agent, opened.settings)}\nReloads when a file changes. Ctrl-C stops it.\n`);
+  for (const sentence of [hostNote(given), tracingProblem, ...unknownNames(opened.inherited)]) {
+    if (sentence !== undefined) log.warning(sentence);
+  }
+  // Behind the `#`, which browsers send to nobody.
+  const address = `${url}#dev=${page.token}`;
+  process.stdout.write(`${address}\n`);
+  if (open && process.stdout.isTTY && !process.env.CI) openInBrowser(address, log.warning);
+}
+
+/** The environment as `parley dev` needs it. @throws ConfigError */
+function developing(env: Environment, secret: string): Environment {
+  if (env.PARLEY_TRUSTED_PROXIES?.trim()) {
+    throw new ConfigError(
+      "parley dev serves this machine alone, so no proxy may pass requests on. Remove PARLEY_TRUSTED_PROXIES, or use parley start.",
+    );
+  }
+  return {
+    ...env,
+    HOST: isLoopback(env.HOST) ? env.HOST : LOOPBACK,
+    PARLEY_STATE_SECRET: env.PARLEY_STATE_SECRET ?? secret,
+    PARLEY_LOG: env.PARLEY_LOG?.trim() || "pretty",
+  };
+}
+
+/** A name below `localhost` may be another machine's for whoever answers for it. */
+function isLoopback(host = ""): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(host.trim());
+}
+
+function hostNote({ HOST }: Environment): string | undefined {
+  if (!HOST?.trim() || isLoopback(HOST)) return undefined;
+  return `HOST is ${HOST.trim()}, but parley dev listens on ${LOOPBACK} only. To serve other machines, use parley start.`;
+}
+
+function createServer(opened: OpenedProject, folder: string, loaded: LoadedProject, page: DevPage) {
+  const hasColors = process.stderr.isTTY && !process.env.NO_COLOR;
+  const write = (text: string) => void process.stderr.write(text);
+  const story = (log: Log) => new Story({ folder, log, hasColors, write });
+  const { routes, guard } = page;
+  const isForPeople = opened.settings.log === "pretty";
+  return createProjectServer(opened, loaded, { routes, guard, story: isForPeople ? story : undefined });
+}
+
+/** @throws ConfigError */
+function inspectOn(port: string): void {
+  const number = /^\d{1,5}$/.test(port) ? Number(port) : Number.NaN;
+  if (!(number <= 65_535)) throw new ConfigError(`--inspect must be a port from 0 to 65535, but is "${port}".`);
+  openInspector(number, LOOPBACK);
+  if (inspectorUrl() !== undefined) return;
+  throw new ConfigError(`A debugger cannot be let in on port ${port}. Choose another, such as --inspect=0.`);
+}

@@ -1,0 +1,96 @@
+/** Runs as a story on the developer's terminal: the question, each tool with its arguments, and how the answer ended. */
+
+import { ToolFailure } from "../errors.ts";
+import type { Log } from "../observe/log.ts";
+import { firstWords, printable } from "../observe/pretty-log.ts";
+import type { RunEntry, RunSink, RunStart, StepEntry } from "../observe/run-observer.ts";
+import { framesIn } from "../project/load-project.ts";
+
+interface StoryOptions {
+  readonly folder: string;
+  readonly log: Log;
+  readonly hasColors: boolean;
+  write(text: string): void;
+}
+
+const MAX_ARGUMENTS_CHARS = 100;
+const MAX_PROBLEM_CHARS = 300;
+const INDENT = " ".repeat("00:00:00 ".length);
+
+type Paint = (text: string) => string;
+
+/** Takes the place of the log's records of runs; what fails outside of the agent's tools stays a record. */
+export class Story implements RunSink {
+  readonly #options: StoryOptions;
+  readonly #red: Paint;
+  readonly #green: Paint;
+  readonly #dim: Paint;
+  readonly #bold: Paint;
+  /** Whose lines are being written: others begin with their question. */
+  #runId = "";
+
+  constructor(options: StoryOptions) {
+    this.#options = options;
+    const paint =
+      (code: number, end: number): Paint =>
+      (text) =>
+        options.hasColors ? `\u001b[${code}m${text}\u001b[${end}m` : text;
+    this.#red = paint(31, 39);
+    this.#green = paint(32, 39);
+    this.#dim = paint(2, 22);
+    this.#bold = paint(1, 22);
+  }
+
+  begin(start: RunStart): undefined {
+    this.#runId = "";
+    this.#chapter(start);
+  }
+
+  step({ start, kind, name, outcome, ms, ...tool }: StepEntry): void {
+    if (kind !== "tool") return;
+    this.#chapter(start);
+    const isDone = outcome === "completed";
+    const mark = isDone ? this.#green("✓") : this.#red("✗");
+    const args = this.#dim(this.#text(tool.arguments ?? "", MAX_ARGUMENTS_CHARS));
+    this.#line(`${mark} ${this.#text(name)} ${args}  ${ms} ms`);
+    if (!isDone) this.#line(`  ${this.#red(this.#text(this.#problemOf(tool), MAX_PROBLEM_CHARS))}`);
+  }
+
+  failure(error: unknown, start: RunStart): void {
+    // What a tool threw is told with its step.
+    if (!(error instanceof ToolFailure)) this.#options.log.failure(error, start);
+  }
+
+  run({ start, model, end, failed, inputTokens, outputTokens = 0, ms }: RunEntry): void {
+    this.#chapter(start);
+    const how = failed ? this.#red(`✗ ${end}`) : end === "stop" ? "" : end;
+    const tokens = inputTokens === undefined ? "" : `${inputTokens + outputTokens} tokens`;
+    const facts = [this.#text(model), tokens, `${(ms / 1000).toFixed(1)} s`, how];
+    this.#line(this.#dim(facts.filter(Boolean).join("  ")));
+    this.#runId = "";
+  }
+
+  #problemOf({ thrown, output = "" }: Pick<StepEntry, "thrown" | "output">): string {
+    if (thrown === undefined) return output;
+    const message = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
+    const [frame] = framesIn(this.#options.folder, thrown);
+    return frame === undefined ? message : `${message} (${frame})`;
+  }
+
+  #chapter({ runId, message }: RunStart): void {
+    if (this.#runId === runId) return;
+    this.#runId = runId;
+    const time = new Date().toTimeString().slice(0, 8);
+    this.#options.write(`${time} ${this.#bold(`"${firstWords(this.#text(message))}"`)}\n`);
+  }
+
+  #line(text: string): void {
+    this.#options.write(`${INDENT}${text}\n`);
+  }
+
+  /** In one line, without secrets and without colours of its own. */
+  #text(text: string, maxChars = Infinity): string {
+    const line = printable(this.#options.log.strike(text).replace(/\s+/g, " ").trim());
+    return line.length > maxChars ? `${line.slice(0, maxChars).toWellFormed()}…` : line;
+  }
+}

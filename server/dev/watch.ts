@@ -1,0 +1,124 @@
+/** Says when files have changed that an agent is made of, in its project's folder and wherever else it imports from. */
+
+import { type FSWatcher, readdirSync, statSync, watch } from "node:fs";
+import { dirname, join } from "node:path";
+
+/** An editor writes a file in several steps, and a tool many files one after the other. */
+const QUIET_MS = 50;
+
+/** A file that changes more often, each time because of the reload before, is written by the agent itself when it is loaded. */
+const MAX_ECHOES = 3;
+
+/** Nobody writes an agent in more: this is somebody's home, say. */
+const MAX_FOLDERS = 1000;
+
+/** What an agent may import, or read while it is loaded. */
+const READABLE = /^[^.].*\.(?:[cm]?[jt]sx?|json|ya?ml|toml|mdx?|txt|csv|html|xml)$/i;
+
+interface WatchOptions {
+  readonly folder: string;
+  /** Files that count wherever they are, under whatever name. */
+  readonly files: readonly string[];
+  /** Resolves when what follows from a change is done. */
+  onChange(changed: ReadonlySet<string>): Promise<void>;
+  onProblem(sentence: string): void;
+}
+
+export class ProjectWatcher {
+  readonly #options: WatchOptions;
+  /** Not recursive, because that would watch `node_modules`, too. */
+  readonly #watchers = new Map<string, FSWatcher>();
+  #imported: ReadonlySet<string> = new Set();
+  readonly #changed = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+  /** How often each file has changed in the calls of `onChange` that followed from each other, and until when one does. */
+  readonly #changes = new Map<string, number>();
+  #running = 0;
+  #busyUntil = 0;
+  #hasFailed = false;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+  }
+
+  /** To be called after each load: watches the folders that there are now, and those of the files that were imported. */
+  follow(imported: Iterable<string>): void {
+    this.#imported = new Set([...imported, ...this.#options.files]);
+    const folders = new Set([...foldersIn(this.#options.folder), ...[...this.#imported].map(dirname)]);
+    for (const [folder, watcher] of this.#watchers) if (!folders.has(folder)) this.#leave(folder, watcher);
+    for (const folder of folders) if (!this.#watchers.has(folder)) this.#watch(folder);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    for (const [folder, watcher] of this.#watchers) this.#leave(folder, watcher);
+  }
+
+  #watch(folder: string): void {
+    try {
+      const watcher = watch(folder, (_event, name) => this.#noticed(folder, name));
+      // The folder has gone.
+      watcher.on("error", () => this.#leave(folder, watcher));
+      this.#watchers.set(folder, watcher);
+    } catch (error) {
+      const isGone = error instanceof Error && "code" in error && error.code === "ENOENT";
+      if (isGone || this.#hasFailed) return;
+      this.#hasFailed = true;
+      this.#options.onProblem(`Changes in ${folder} are not seen: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+
+  #leave(folder: string, watcher: FSWatcher): void {
+    watcher.close();
+    this.#watchers.delete(folder);
+  }
+
+  #noticed(folder: string, name: string | null): void {
+    const path = join(folder, name ?? "");
+    if (!this.#imported.has(path)) {
+      const isInProject = `${folder}/`.startsWith(`${this.#options.folder}/`);
+      if (!isInProject || !(READABLE.test(name ?? "") || this.#isNewFolder(path, name ?? "."))) return;
+      if (this.#isBusy && (this.#changes.get(path) ?? 0) >= MAX_ECHOES) return;
+    }
+    if (!this.#isBusy) this.#changes.clear();
+    this.#changed.add(path);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#report(), QUIET_MS);
+  }
+
+  #isNewFolder(path: string, name: string): boolean {
+    return isWatched(name) && !this.#watchers.has(path) && !!statSync(path, { throwIfNoEntry: false })?.isDirectory();
+  }
+
+  async #report(): Promise<void> {
+    const changed = new Set(this.#changed);
+    this.#changed.clear();
+    for (const path of changed) this.#changes.set(path, (this.#changes.get(path) ?? 0) + 1);
+    this.#running += 1;
+    await this.#options.onChange(changed);
+    this.#running -= 1;
+    // Longer than the system takes to say what was written meanwhile, and than we wait for quiet.
+    this.#busyUntil = performance.now() + 3 * QUIET_MS;
+  }
+
+  get #isBusy(): boolean {
+    return this.#running > 0 || performance.now() < this.#busyUntil;
+  }
+}
+
+const isWatched = (name: string): boolean => !name.startsWith(".") && name !== "node_modules";
+
+/** The folder and those in it. */
+function foldersIn(folder: string): string[] {
+  const found = [folder];
+  for (const known of found) {
+    if (found.length > MAX_FOLDERS) break;
+    try {
+      const entries = readdirSync(known, { withFileTypes: true });
+      found.push(...entries.filter((it) => it.isDirectory() && isWatched(it.name)).map((it) => join(known, it.name)));
+    } catch {
+      // It has gone, or this user may not read it.
+    }
+  }
+  return found;
+}

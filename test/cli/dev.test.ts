@@ -1,0 +1,314 @@
+/** `parley dev`: an agent that is changed while it answers. */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
+import { join } from "node:path";
+import { test } from "node:test";
+import { post } from "../support/chat-transports.ts";
+import { Command, type CommandOptions, run } from "../support/command.ts";
+import { within } from "../support/deadline.ts";
+import { connect } from "../support/socket-client.ts";
+import type { Cleanup } from "../support/start-server.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
+
+const AGENT = 'export default { name: "Mine", model: "demo" };';
+
+async function startDev(t: Cleanup, folder: string, { env = {}, ...options }: CommandOptions = {}) {
+  const command = new Command(["dev", folder], { ...options, env: { PORT: "0", ...env } });
+  t.after(async () => {
+    command.kill("SIGKILL");
+    await command.end();
+  });
+  const page = await command.printed("stdout", /^(http:\/\/\S+#dev=\S+)\n$/m);
+  const [url = "", token = ""] = page.split("/#dev=");
+  const write = (name: string, text: string) => {
+    mkdirSync(join(folder, name, ".."), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  };
+  const info = async () => (await fetch(`${url}/api/info`)).json();
+  return { command, url, token, write, info, socketUrl: `${url.replace("http", "ws")}/ws/chat` };
+}
+
+/** What the page of `parley dev` hears, one event at a time. */
+async function listen(url: string, token: string) {
+  const response = await fetch(`${url}/dev/events`, { headers: { authorization: `Bearer ${token}` } });
+  assert.ok(response.body);
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  return {
+    async next(): Promise<{ type: string; sentence?: string }> {
+      while (!rest.includes("\n\n")) rest += decoder.decode((await within(reader.read(), "the next event")).value);
+      const at = rest.indexOf("\n\n");
+      const [event, later] = [rest.slice("data: ".length, at), rest.slice(at + 2)];
+      rest = later;
+      return JSON.parse(event);
+    },
+    close: () => reader.cancel(),
+  };
+}
+
+test("a change of the agent, and of whatever it imports or reads, reaches the next message", async (t) => {
+  const base = temporaryProject(t, {
+    "outside/shared.ts": 'export const shared: string = "shared-0";',
+    "project/agent.ts": `
+      import { readFileSync } from "node:fs";
+      import typed from "./lib/typed.ts";
+      import { module } from "./lib/module.mjs";
+      import required from "./lib/required.cjs";
+      import data from "./data.json";
+      import { shared } from "../outside/shared.ts";
+      import { script } from "./esm/script.js";
+      const prompt = readFileSync(new URL("./prompt.md", import.meta.url), "utf8");
+      const parts = ["agent-0", typed, module, required, data.data, shared, script, prompt];
+      export default { name: parts.join(" "), model: "demo" };`,
+    "project/lib/typed.ts": 'import { deep } from "./deep"; export default "typed-0" + deep;',
+    "project/lib/deep.ts": 'export const deep: string = "deep-0";',
+    "project/lib/module.mjs": 'export const module = "module-0";',
+    "project/lib/required.cjs": 'module.exports = "required-0" + require("./inner.cjs");',
+    "project/lib/inner.cjs": 'module.exports = "inner-0";',
+    "project/data.json": '{"data":"data-0"}',
+    "project/esm/package.json": '{"type":"module"}',
+    "project/esm/script.js": 'export { script } from "./parts.js";',
+    "project/esm/parts.js": 'export const script = "script-0";',
+    "project/prompt.md": "prompt-0",
+  });
+  const folder = join(base, "project");
+  const { url, token, info } = await startDev(t, folder);
+  const page = await listen(url, token);
+  await page.next();
+  const edits = [
+    ["agent", "agent.ts"],
+    ["typed", "lib/typed.ts"],
+    ["deep", "lib/deep.ts"],
+    ["module", "lib/module.mjs"],
+    ["required", "lib/required.cjs"],
+    ["inner", "lib/inner.cjs"],
+    ["data", "data.json"],
+    ["shared", "../outside/shared.ts"],
+    ["script", "esm/parts.js"],
+    ["prompt", "prompt.md"],
+  ] as const;
+  for (const round of [1, 2]) {
+    for (const [word, name] of edits) {
+      const path = join(folder, name);
+      const text = readFileSync(path, "utf8").replace(`${word}-${round - 1}`, `${word}-${round}`);
+      // Editors save in either way.
+      writeFileSync(round === 1 ? path : `${path}~`, text);
+      if (round === 2) renameSync(`${path}~`, path);
+      assert.equal((await page.next()).type, "reloaded", name);
+      assert.match((await info()).name, new RegExp(`${word}-${round}`), name);
+    }
+  }
+  await page.close();
+});
+
+test("a broken file keeps the last good agent; terminal and page say where and why, until it is fine again", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts": 'import { name } from "./lib/name.ts"; export default { name, model: "demo" };',
+    "lib/name.ts": 'export const name = "First";',
+  });
+  const { command, url, token, write, info } = await startDev(t, folder);
+  const page = await listen(url, token);
+  assert.deepEqual(await page.next(), { type: "reloaded" });
+  const faults: [name: string, text: string, sentence: RegExp][] = [
+    ["lib/name.ts", "export const name: = 1;", /^agent\.ts cannot be loaded: name\.ts:1:\d+: Unexpected token/],
+    [
+      "lib/name.ts",
+      '\n\nthrow new Error("no database");\nexport const name = "";',
+      /no database\n {4}at lib\/name\.ts:3/,
+    ],
+    ["agent.ts", 'export default { name: "A", model: "demo", tool: [] };', /^agent\.ts: tool is not a field/],
+    ["agent.ts", 'export default { name: "A", model: "compatible/x" };', /COMPATIBLE_BASE_URL/],
+  ];
+  for (const [name, text, sentence] of faults) {
+    write(name, text);
+    const event = await page.next();
+    assert.equal(event.type, "broken");
+    assert.match(String(event.sentence), sentence);
+    assert.equal((await info()).name, "First");
+    assert.ok(!String(event.sentence).includes(folder));
+    await command.printed("stderr", new RegExp(sentence.source.replace(/^\^/, "warning: ").replace("\\n", "\\n *")));
+  }
+  const late = await listen(url, token);
+  assert.equal((await late.next()).type, "broken");
+  write("agent.ts", 'export default { name: "Second", model: "demo" };');
+  assert.deepEqual(await page.next(), { type: "reloaded" });
+  assert.equal((await info()).name, "Second");
+  await command.printed("stderr", /agent\.ts: fine again, reloaded in \d+ ms/);
+  await Promise.all([page.close(), late.close()]);
+});
+
+test("a running answer keeps its agent and its module until it ends; then the module is closed", async (t) => {
+  const agent = (version: string) => `
+    import { existsSync, writeFileSync } from "node:fs";
+    const at = (name) => new URL("./.state/" + name, import.meta.url);
+    export const close = () => writeFileSync(at("closed-${version}"), "");
+    async function execute() {
+      writeFileSync(at("called"), "");
+      while (!existsSync(at("go"))) await new Promise((resolve) => setTimeout(resolve, 10));
+      return existsSync(at("closed-${version}")) ? "closed" : "answer of ${version}";
+    }
+    export default { name: "${version}", model: "demo",
+      tools: [{ name: "look", description: "Looks.", parameters: { type: "object" }, execute }] };`;
+  const folder = temporaryProject(t, { "agent.ts": agent("one"), ".state/.keep": "" });
+  const { command, url, token, write, info, socketUrl } = await startDev(t, folder);
+  const page = await listen(url, token);
+  await page.next();
+  const client = await connect(t, socketUrl);
+  client.send({ message: "Please look" });
+  await client.until("tool_call");
+  write("agent.ts", agent("two"));
+  await page.next();
+  assert.equal((await info()).name, "two");
+  write(".state/go", "");
+  assert.match(String((await client.until("done")).at(-1)?.data), /answer of one/);
+  const { response } = await (await post({ url }, { message: "Please look", stream: false })).json();
+  assert.match(response, /answer of two/);
+  assert.ok(statSync(join(folder, ".state/closed-one")).isFile());
+  assert.throws(() => statSync(join(folder, ".state/closed-two")));
+  await page.close();
+  command.kill("SIGTERM");
+  assert.equal((await command.end()).code, 0);
+  assert.ok(statSync(join(folder, ".state/closed-two")).isFile());
+});
+
+test("an agent that writes a file whenever it is loaded is not loaded for ever", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts": `
+      import { appendFileSync } from "node:fs";
+      appendFileSync(new URL("./loads.txt", import.meta.url), "x");
+      ${AGENT}`,
+  });
+  const { command, url, write } = await startDev(t, folder);
+  write("note.md", "changed");
+  await command.printed("stderr", /reloaded in/);
+  // The demo takes its time, in which many loads would fit.
+  await post({ url }, { message: "Hello", stream: false });
+  assert.ok(readFileSync(join(folder, "loads.txt"), "utf8").length <= 6);
+});
+
+test("a change of .env takes the live settings over and names the others", async (t) => {
+  const folder = temporaryProject(t, { "agent.ts": AGENT, ".env": "PARLEY_MAX_ATTACHMENTS=3" });
+  const { command, write, info } = await startDev(t, folder);
+  write(".env", "PARLEY_RATE_PER_KEY=7\nWEATHER_KEY=secret-weather\nPARLEY_MAX_ATTACHMENTS=3");
+  const line = await command.printed("stderr", /\.env: .*/);
+  assert.match(line, /PARLEY_RATE_PER_KEY has changed; at the next start: WEATHER_KEY/);
+  assert.equal((await info()).attachments.max_count, 3);
+  write(".env", "PARLEY_TRUSTED_PROXIES=10.0.0.0/8");
+  await command.printed("stderr", /\.env: nothing was changed\. .*Remove PARLEY_TRUSTED_PROXIES/);
+});
+
+test("it listens on this machine alone, whatever HOST says, and refuses proxies", async (t) => {
+  const folder = temporaryProject(t, { "agent.ts": AGENT });
+  const { command, url } = await startDev(t, folder, { env: { HOST: "0.0.0.0" } });
+  assert.equal(new URL(url).hostname, "127.0.0.1");
+  await command.printed("stderr", /HOST is 0\.0\.0\.0, but parley dev listens on 127\.0\.0\.1 only/);
+  const refused = await run(["dev", folder], { env: { PARLEY_TRUSTED_PROXIES: "10.0.0.1" } });
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /^parley: .*Remove PARLEY_TRUSTED_PROXIES, or use parley start\.\n$/);
+});
+
+test("a mistake at the start ends it with a sentence, and wrong usage with exit code 2", async (t) => {
+  const broken = temporaryProject(t, { "agent.ts": "export default {" });
+  const rows: [args: string[], code: number, sentence: RegExp][] = [
+    [["dev", broken], 1, /agent\.ts cannot be loaded/],
+    [["dev"], 1, /holds no agent\. Write an agent\.ts there/],
+    [["dev", broken, "--inspect=x"], 1, /--inspect must be a port/],
+    [["dev", broken, "--host", "0.0.0.0"], 2, /See parley dev --help/],
+  ];
+  for (const [args, code, sentence] of rows) {
+    const end = await run(args, { cwd: temporaryProject(t, {}) });
+    assert.equal(end.code, code, args.join(" "));
+    assert.match(end.stderr, sentence);
+  }
+});
+
+test("its secret is in the project's ignored folder for the owner alone, so a conversation outlives a restart", async (t) => {
+  const folder = temporaryProject(t, { "agent.ts": AGENT });
+  const first = await startDev(t, folder);
+  const { state } = await (await post({ url: first.url }, { message: "Hello", stream: false })).json();
+  assert.ok(state.signature);
+  for (const name of ["secret", ".gitignore"]) {
+    assert.equal(statSync(join(folder, ".parley", name)).mode & 0o777, 0o600, name);
+  }
+  assert.equal(readFileSync(join(folder, ".parley/.gitignore"), "utf8"), "*\n");
+  first.command.kill("SIGINT");
+  assert.equal((await first.command.end()).code, 0);
+  const second = await startDev(t, folder);
+  const again = { message: "And now?", state, stream: false };
+  assert.equal((await post({ url: second.url }, again)).status, 200);
+  const [mine = {}] = state.conversation_history;
+  const altered = { ...again, state: { ...state, conversation_history: [{ ...mine, content: "Bye" }] } };
+  assert.equal((await post({ url: second.url }, altered)).status, 400);
+});
+
+test("a folder that cannot be written gets a secret of this start", async (t) => {
+  const folder = temporaryProject(t, { "agent.ts": AGENT, ".parley": "in the way" });
+  const { url } = await startDev(t, folder);
+  assert.ok((await (await post({ url }, { message: "Hello", stream: false })).json()).state.signature);
+});
+
+test("/dev/ is open to its own page with this start's token, and is not there for anybody else", async (t) => {
+  const { url, token } = await startDev(t, temporaryProject(t, { "agent.ts": AGENT }));
+  const { host, port } = new URL(url);
+  const authorization = `Bearer ${token}`;
+  const refused: [method: string, path: string, headers: Record<string, string>][] = [
+    ["GET", "/dev/events", {}],
+    ["GET", "/dev/events", { authorization: `${authorization}x` }],
+    ["GET", `/dev/events?token=${token}`, {}],
+    ["GET", "/dev/events", { authorization, origin: "https://evil.example" }],
+    ["GET", "/dev/events", { authorization, origin: "http://localhost:1" }],
+    ["GET", "/dev/events", { authorization, origin: `http://localhost:${port}` }],
+    ["GET", "/dev/events", { authorization, host: `rebound.example:${port}` }],
+    ["OPTIONS", "/dev/events", { origin: "https://evil.example", "access-control-request-method": "GET" }],
+    ["POST", "/dev/events", {}],
+    ["GET", "/dev/other", { authorization }],
+    ["GET", "/dev/", { authorization }],
+  ];
+  for (const [method, path, headers] of refused) {
+    const asked = request(`${url}${path}`, { method, headers }).end();
+    const [response] = (await once(asked, "response")) as [IncomingMessage];
+    response.resume();
+    assert.equal(response.statusCode, 404, `${method} ${path} ${JSON.stringify(headers)}`);
+  }
+  const own = await fetch(`${url}/dev/events`, { headers: { authorization, origin: `http://${host}` } });
+  assert.equal(own.status, 200);
+  await own.body?.cancel();
+});
+
+test("the terminal tells each run as a story: question, tools with their arguments, what threw and where", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts": `
+      import { ToolError } from "parley-agent";
+      import { lookup } from "./lib/lookup.ts";
+      const parameters = { type: "object", properties: { order: { type: "string" } }, required: ["order"] };
+      const tool = (name, execute) => ({ name, description: "Finds the order.", parameters, execute });
+      export default { name: "Acme", model: "demo", tools: [
+        tool("track", ({ order }) => order), tool("lookup", lookup), tool("refuse", () => { throw new ToolError("no such order"); }),
+      ] };`,
+    "lib/lookup.ts": `\nexport function lookup(): never {\n  throw new TypeError("no database for key-of-the-shop");\n}`,
+    ".env": "SHOP_KEY=key-of-the-shop",
+  });
+  const { command, url } = await startDev(t, folder);
+  await post({ url }, { message: 'Please track, lookup and refuse the order "4711"', stream: false });
+  await command.printed("stderr", /tokens {2}[\d.]+ s\n/);
+  const story = command.stderr;
+  assert.match(story, /^\d\d:\d\d:\d\d "Please track, lookup and refuse the order "4711""\n/m);
+  assert.match(story, /^ {9}✓ track \{"order":"4711"\} {2}\d+ ms\n/m);
+  assert.match(story, /^ {9}✗ lookup .* ms\n {11}no database for \[key\] \(lib\/lookup\.ts:3\)\n/m);
+  assert.match(story, /^ {9}✗ refuse .* ms\n {11}no such order \(agent\.ts:7\)\n/m);
+  assert.match(story, /^ {9}demo {2}\d+ tokens {2}\d+\.\d s\n/m);
+  assert.ok(!story.includes("\u001b") && !story.includes("key-of-the-shop") && !story.includes("failure:"));
+});
+
+test("--inspect lets a debugger in, on this machine", async (t) => {
+  const folder = temporaryProject(t, { "agent.ts": AGENT });
+  const command = new Command(["dev", folder, "--inspect=0", "--no-open"], { env: { PORT: "0" } });
+  t.after(() => command.end());
+  await command.printed("stderr", /Debugger listening on ws:\/\/127\.0\.0\.1:\d+\//);
+  await command.printed("stdout", /#dev=/);
+  command.kill("SIGTERM");
+});
