@@ -10,9 +10,9 @@ import { Story } from "../dev/story.ts";
 import { ProjectWatcher } from "../dev/watch.ts";
 import { ConfigError } from "../errors.ts";
 import type { Log } from "../observe/log.ts";
+import { closeOnSignal, listen } from "../process-life.ts";
 import { findProject, type LoadedProject, ProjectLoader } from "../project/load-project.ts";
 import { onHangup } from "../reload.ts";
-import { closeOnSignal, listen } from "../start.ts";
 import { createProjectServer, type OpenedProject, openInBrowser, openProject, summaryOf } from "./open-project.ts";
 
 interface DevOptions {

@@ -6,10 +6,10 @@ import { isLoopbackHost, isPublic } from "../config/exposure.ts";
 import { memoryAdvice } from "../config/memory.ts";
 import { type Flags, requiresKey, type Settings } from "../config/settings.ts";
 import { ConfigError } from "../errors.ts";
+import { closeOnSignal, listen } from "../process-life.ts";
 import { demoAgent } from "../project/demo-agent.ts";
 import { findProject, loadProject, projectHere } from "../project/load-project.ts";
 import { onHangup } from "../reload.ts";
-import { closeOnSignal, listen } from "../start.ts";
 import { createProjectServer, openInBrowser, openProject, summaryOf } from "./open-project.ts";
 import { isSupervised, superviseWorkers } from "./workers.ts";
 

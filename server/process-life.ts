@@ -66,7 +66,7 @@ export function closeOnSignal(server: ParleyServer, { isWorker, folder }: OwnPro
   let signalledAt = 0;
   const close = async () => {
     isClosing = true;
-    // Whatever cannot be closed, the process ends.
+    // The process ends even if something cannot be closed.
     await server.drain().catch(log.failure);
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
