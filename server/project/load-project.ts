@@ -150,7 +150,7 @@ async function importModule(file: string, fresh?: FreshModules): Promise<AgentMo
   const compiler = createJiti(file, options);
   const jiti = fresh === undefined ? compiler : createJiti(file, { ...options, ...fresh.options(compiler) });
   // If there are several default exports, `jiti` takes the last one in TypeScript.
-  if (mayHaveTwo && hasTwoDefaults(jiti.transform({ source, filename: file, ts: true, async: true }), source)) {
+  if (mayHaveTwo && hasTwoDefaults(jiti.transform({ source, filename: file, ts: true, async: true }))) {
     throw new ConfigError('there are two default exports. Keep one "export default".');
   }
   // `jiti.import` gives JavaScript to Node and, if the module throws, runs it a second time.
@@ -166,10 +166,12 @@ function namesTwoDefaults(source: string): boolean {
   return (source.match(/\b(?:export|as)\s+default\b/g)?.length ?? 0) > 1;
 }
 
-/** Whether compiled code has them: what is in a comment or text stands in both. Functions of TypeScript have overloads. */
-function hasTwoDefaults(compiled: string, source: string): boolean {
-  const assignments = (code: string) => code.split(/exports\.default =(?!=)/).length - 1;
-  return assignments(compiled.replace(/(?:exports\.[\w$]+ = )+void 0;/, "")) - assignments(source) > 1;
+/** Compiled code begins with a declaration of each export: `exports.default = exports.name = void 0;` */
+const DECLARED = /"__esModule", \{ value: true \}\);((?:\s*(?:exports\.[\w$]+ = )+(?:void 0|[\w$]+);)*)/;
+
+/** Whether compiled code has them, not only a comment or a text that names them. */
+function hasTwoDefaults(compiled: string): boolean {
+  return (DECLARED.exec(compiled)?.[1]?.match(/exports\.default = /g)?.length ?? 0) > 1;
 }
 
 /**

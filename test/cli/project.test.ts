@@ -38,6 +38,12 @@ const PROJECTS: [name: string, files: Record<string, string>, folder?: string][]
       "agent.ts": `/*\nexport default 1;\n*/\nconst hint = \`\nexport default 2; exports.default = 3;\`;\n${AGENT}\nvoid hint;`,
     },
   ],
+  [
+    "agent.ts that assigns its default export twice",
+    {
+      "agent.ts": `// the export default is below\nlet agent = { name: "", model: "demo" };\nagent = { ...agent, name: "Mine" };\nexport { agent as default };`,
+    },
+  ],
   ["agent.js of CommonJS", { "agent.js": 'module.exports = { name: "Mine", model: "demo" };' }],
   [
     "agent.js as tsc writes it for CommonJS",
