@@ -27,6 +27,17 @@ const token = (data: string): StreamEvent => ({ type: "token", data });
 
 const thinking = (data: string): StreamEvent => ({ type: "thinking", data });
 
+test("thoughts that were sent as the answer first are shown once, as thinking", () => {
+  const { blocks } = fold(token("Plan "), token("it."), { type: "thinking", data: "Plan it." }, token("Answer"));
+  assert.deepEqual(
+    blocks.map((block) => [block.type, "text" in block && block.text]),
+    [
+      ["thinking", "Plan it."],
+      ["text", "Answer"],
+    ],
+  );
+});
+
 test("tokens grow one text block, and the streamed text is not repeated by done", () => {
   const answer = fold(token("Hel"), token("lo"), done("Hello"));
   assert.deepEqual(

@@ -205,7 +205,9 @@ function appendText(blocks: readonly Block[], text: string): readonly Block[] {
 function appendThinking(blocks: readonly Block[], text: string, now: number): readonly Block[] {
   const last = blocks.at(-1);
   if (isThinking(last)) return blocks.with(-1, { ...last, text: last.text + text });
-  return [...blocks, { type: "thinking", text, startedAt: now }];
+  // The server learned afterwards that what it sent as the answer was thinking, and says all of it again as that.
+  const before = last?.type === "text" && last.text === text ? blocks.slice(0, -1) : blocks;
+  return [...before, { type: "thinking", text, startedAt: now }];
 }
 
 /** A call has one row: an approved one goes on in the row in which it waited. */
