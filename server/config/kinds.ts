@@ -50,6 +50,11 @@ export const path: Kind<string> = { parse: (text) => text, refusesEmpty: true };
 /** Paths are compared as they come, so only characters that no client or proxy encodes or resolves. */
 export const basePath: Kind<string> = {
   parse(text, name) {
+    if (text === "/health" || text === "/metrics") {
+      throw new ConfigError(
+        `${name} must not be ${text}, which is answered at the root. Choose another, such as /support.`,
+      );
+    }
     if (/^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/.test(text)) return text;
     throw new ConfigError(
       `${name} must be a path such as /support, which begins with a slash, does not end with one, and has only letters, digits, "-", ".", "_" and "~" between slashes, but is "${text}".`,
@@ -127,7 +132,7 @@ const ORIGIN = /^(?!(?:file|ftp|wss?):)[a-z][a-z\d+.-]*:\/\/(?:[\w.-]+|\[[\da-f:
  */
 export function originOf(text: string): string | undefined {
   const lower = text.toLowerCase();
-  if (!URL.canParse(lower)) return undefined;
+  if (!lower.includes("://") || !URL.canParse(lower)) return undefined;
   const { protocol, host, href } = new URL(lower);
   const origin = `${protocol}//${host}`;
   return ORIGIN.test(origin) && (href === origin || href === `${origin}/`) ? origin : undefined;

@@ -124,7 +124,7 @@ function createDispatch(parts: HandlerParts): (req: IncomingMessage, res: Server
     parts.guard?.(context);
     const match = router.find(method, path);
     if (match === undefined) {
-      answerWithoutRoute(context, router.methodsOf(path), origins);
+      answerWithoutRoute(context, router.methodsOf(path), parts);
       return;
     }
     const { route } = match;
@@ -161,9 +161,13 @@ function createDispatch(parts: HandlerParts): (req: IncomingMessage, res: Server
 }
 
 /** Answers `OPTIONS`. @throws ApiError for every other method, and for a preflight from an origin that is not allowed */
-function answerWithoutRoute({ req, res, method }: RequestContext, methods: readonly string[], origins: Origins): void {
+function answerWithoutRoute(
+  { req, res, method }: RequestContext,
+  methods: readonly string[],
+  { origins, basePath }: HandlerParts,
+): void {
   if (methods.length === 0) {
-    const chat = method === "POST" ? " The chat is POST /api/chat." : "";
+    const chat = method === "POST" ? ` The chat is POST ${basePath}/api/chat.` : "";
     throw new ApiError("not_found", `There is nothing at this address.${chat}`);
   }
   res.setHeader("allow", [...methods, "OPTIONS"].join(", "));

@@ -46,7 +46,7 @@ export function traceHeaders({ headers }: IncomingMessage): TraceHeaders {
 /** Most requests have no query, and none is ever changed. */
 const NO_QUERY = new URLSearchParams();
 
-/** Answered at the root, too, where probes and Prometheus ask the process itself. */
+/** These paths are answered at the root, too, where probes and Prometheus ask the process itself. */
 const AT_ROOT = new Set(["/health", "/health/ready", "/metrics"]);
 
 /** Takes the base path off. Outside it, `path` is empty, which no route is. */
@@ -61,7 +61,7 @@ export function readTarget(
   const name = basePath.slice(basePath.lastIndexOf("/") + 1);
   const redirect = path === basePath ? `./${name}/${query.size === 0 ? "" : `?${query}`}` : undefined;
   const below = path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : "";
-  // At the root alone, which a proxy that passes a path on does not show.
+  // The metrics are at the root alone: a proxy that passes only the base path on does not show them.
   return { path: below === "/metrics" ? "" : below, query, redirect };
 }
 

@@ -83,6 +83,7 @@ const WRONG: [env: Record<string, string>, flags: Flags, sentence: RegExp][] = [
   [{ PARLEY_MAX_RUNS: "0x10" }, {}, /^PARLEY_MAX_RUNS must be a whole number from 0, but is "0x10"/],
   [{ PARLEY_RUN_SECONDS: "1e2" }, {}, /^PARLEY_RUN_SECONDS must be a number from .*, but is "1e2"/],
   [{}, { workers: "many" }, /^--workers must be "auto" or a whole number from 1 to 256/],
+  [{ PARLEY_BASE_PATH: "/metrics" }, {}, /^PARLEY_BASE_PATH must not be \/metrics, which is answered at the root/],
   ...[
     "support",
     "/",
@@ -115,9 +116,19 @@ const WRONG: [env: Record<string, string>, flags: Flags, sentence: RegExp][] = [
   [{ PARLEY_CHAT_KEY: "" }, {}, /^PARLEY_CHAT_KEY is set but empty/],
   [{ PARLEY_STATE_SECRET: "" }, {}, /^PARLEY_STATE_SECRET is set but empty/],
   [{ PARLEY_ALLOWED_ORIGINS: "shop.example" }, {}, /^PARLEY_ALLOWED_ORIGINS .*https:\/\/.*"shop\.example"/],
-  ...["https://a.example/path", "https://me@a.example", "app://a/b", "app:a", "https://a;b", "wss://a.example"].map(
-    (entry): (typeof WRONG)[number] => [{ PARLEY_ALLOWED_ORIGINS: entry }, {}, /^PARLEY_ALLOWED_ORIGINS must list/],
-  ),
+  ...[
+    "https://a.example/path",
+    "https://me@a.example",
+    "app://a/b",
+    "app:a",
+    "http:a.example",
+    "https://a;b",
+    "wss://a.example",
+  ].map((entry): (typeof WRONG)[number] => [
+    { PARLEY_ALLOWED_ORIGINS: entry },
+    {},
+    /^PARLEY_ALLOWED_ORIGINS must list/,
+  ]),
   ...["null", "file://", "file:///srv/page.html"].map((entry): (typeof WRONG)[number] => [
     { PARLEY_ALLOWED_ORIGINS: `https://a.example, ${entry}` },
     {},

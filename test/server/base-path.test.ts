@@ -49,6 +49,14 @@ test("every address begins with the base path, but those for probes and Promethe
   }
 });
 
+test("a message to an address with nothing is told where the chat is, below the path", async (t) => {
+  const server = await startServer(t, { turns: [], env });
+  for (const path of ["/api/chat", `${BASE}/chat`]) {
+    const answer = await fetch(server.url + path, { method: "POST" });
+    assert.match(await answer.text(), /The chat is POST \/team\/support\/api\/chat\./);
+  }
+});
+
 for (const [target, location] of [
   [BASE, "./support/"],
   [`${BASE}?embed=1&x=%20%22`, "./support/?embed=1&x=+%22"],
