@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { ModuleLife } from "../../server/agent/module-life.ts";
 import type { ServedAgent } from "../../server/agent/run-agent.ts";
 import { readSettings } from "../../server/config/settings.ts";
 import { MemoryBudget } from "../../server/limits/memory-budget.ts";
@@ -150,7 +151,7 @@ test("a message whose name is still being claimed when the server stops is waite
   const starting = runs.start(
     { keyKind: "none", keyId: "", address: "" },
     {
-      served: {} as ServedAgent,
+      served: { life: new ModuleLife(undefined) } as ServedAgent,
       request: { message: "Hi", attachments: [], state: {} },
       name: undefined,
       digest: "",
