@@ -339,7 +339,8 @@ function judgeModel(cause: unknown): Verdict | undefined {
 /** Servers give the conversation's length all kinds of statuses, 500 included; of a limit of rate, they name tokens, too. */
 function judgeLength(status: number, detail: FailureDetail): Verdict | undefined {
   const isOfRate = status === 429 || says(detail, "rate_limit_exceeded");
-  if (!says(detail, ...TOO_LONG_CODES) && (isOfRate || !TOO_LONG.test(detail.text))) return undefined;
+  const isInWords = !isOfRate && TOO_LONG.test(detail.text) && !OUTPUT_LIMIT.test(detail.text);
+  if (!isInWords && !says(detail, ...TOO_LONG_CODES)) return undefined;
   return { code: "context_too_long", detail: "says that the conversation is too long for the model." };
 }
 
@@ -406,8 +407,16 @@ function says({ code, type }: FailureDetail, ...names: string[]): boolean {
 
 const SETUP_CODES = ["unsupported_parameter", "unknown_parameter", "unsupported_value", "invalid_function_parameters"];
 
-/** OpenAI and those who copied it, llama.cpp, GitHub Copilot. */
-const TOO_LONG_CODES = ["context_length_exceeded", "exceed_context_size_error", "model_max_prompt_tokens_exceeded"];
+/** The codes of OpenAI and those who copied it, llama.cpp, GitHub Copilot and Zhipu. */
+const TOO_LONG_CODES = [
+  "context_length_exceeded",
+  "exceed_context_size_error",
+  "model_max_prompt_tokens_exceeded",
+  "1261",
+];
+
+/** Sentences of the same words about the output alone, whose limit the agent's settings name. */
+const OUTPUT_LIMIT = /\bmax_\w*tokens\b\W*\d*\W*must be at most|\bmaximum tokens you requested/i;
 
 /** The prompt as the subject of a sentence, with what stands between it and the verb: "input length (9 tokens) ". */
 const PROMPT = String.raw`\b(?:prompt|input)(?: tokens?| token count| (?:token )?length)?(?: of)?(?: \(?[a-z ]*\d+[a-z ]*\)?)?(?: is)? `;
@@ -424,12 +433,12 @@ export const TOO_LONG = new RegExp(
     // llama.cpp, LM Studio, MiniMax, vLLM, LiteLLM: "Context size has been exceeded", "context length of only".
     `${CONTEXT}(?: has been| of| is)? ?(?:exceed|only)`,
     // Anthropic, Bedrock, Gemini, Moonshot, Zhipu, SGLang, OpenAI: "prompt is too long", "input token count (9) exceeds".
-    `${PROMPT}(?:too long|exceed|longer than)`,
+    String.raw`${PROMPT}(?:too long|longer than|exceeds?\b[^.]{0,60}\b(?:tokens?|length|context))`,
     // Groq, Cerebras, vLLM.
     "reduce the length of the (?:messages|prompt|input)",
     // Text Generation Inference and Together; DashScope; Moonshot; Cohere; Vertex AI; LM Studio.
-    String.raw`\binputs\b.? (?:tokens \+|must have less)|input length should be|exceeded model token limit`,
-    String.raw`too many tokens: total number|token count is \d+ but|\bn_keep\b`,
+    String.raw`\binputs\b.? (?:tokens \+|must have less)|less than the context length|input length should be|length of all messages|exceeded model token limit`,
+    String.raw`too many (?:tokens: (?:total number|size limit)|input tokens)|token count is \d+ but|\bn_keep\b`,
   ].join("|"),
   "i",
 );
@@ -449,7 +458,7 @@ const FILTERED = /ContentPolicyViolation|ResponsibleAIPolicyViolation/;
 
 /** LiteLLM names what a model does not take only in a sentence, and so do several servers a limit of the output. */
 function blamesSetup(detail: FailureDetail): boolean {
-  const inWords = /UnsupportedParamsError|\bmax_?(?:completion_?|output_?)?tokens\b/i;
+  const inWords = /UnsupportedParamsError|\bmax_?(?:completion_?|output_?)?tokens\b|maximum tokens you requested/i;
   return says(detail, ...SETUP_CODES) || detail.param !== "" || inWords.test(detail.text);
 }
 

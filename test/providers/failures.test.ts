@@ -227,6 +227,23 @@ const openAiError = (message: string, code: string | null = null, param: string 
 /** In their own words, as servers and reports about them have them. All are of status 400 but where another one is named. */
 const TOO_LONG: readonly (readonly [server: string, body: unknown, status?: number])[] = [
   [
+    "Cohere, size limit",
+    {
+      error_type: "TOO_MANY_TOKENS",
+      message: "too many tokens: size limit exceeded by 54 tokens. Try using shorter inputs.",
+    },
+  ],
+  [
+    "Together, sum",
+    openAiError(
+      "Input token count + `max_tokens` parameter must be less than the context length of the model being queried.",
+    ),
+    422,
+  ],
+  ["messages together", openAiError("The total length of all messages is too long.")],
+  ["Bedrock's Titan", { message: "Too many input tokens. Max input tokens: 8192, request input token count: 9279" }],
+  ["Zhipu, in Chinese", { error: { code: "1261", message: "Prompt 超长" } }],
+  [
     "OpenAI",
     openAiError(
       "This model's maximum context length is 128000 tokens. However, your messages resulted in 173172 tokens.",
@@ -454,6 +471,21 @@ for (const [server, body, status = 400] of TOO_LONG) {
 
 /** Errors that name tokens, limits or a long prompt, and mean something else. */
 const NOT_TOO_LONG: readonly (readonly [what: string, code: string, status: number, body: unknown])[] = [
+  ["too many images", "invalid_request", 400, openAiError("Input exceeds the maximum allowed number of images (5)")],
+  ["a large image", "invalid_request", 400, openAiError("The input exceeds the maximum image size")],
+  ["a large file", "invalid_request", 400, openAiError("image_url: input exceeds 20 MB")],
+  [
+    "an output limit above the window",
+    "provider_error",
+    400,
+    openAiError("max_tokens (100000) must be at most the model's maximum context length of 8192"),
+  ],
+  [
+    "an output limit above the model's",
+    "provider_error",
+    400,
+    openAiError("The maximum tokens you requested exceeds the model limit of 4096. Try again with a lower maximum."),
+  ],
   [
     "a limit of rate",
     "provider_rate_limited",
