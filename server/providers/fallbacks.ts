@@ -3,6 +3,7 @@
 import { ConfigError } from "../errors.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { createProvider } from "./conversation.ts";
+import { isModelFault, UpstreamRefusal } from "./failures.ts";
 import type { Model, ModelEvent, Provider } from "./provider.ts";
 import { isRefusedContent } from "./transport/request.ts";
 
@@ -70,8 +71,7 @@ function oneOf(candidates: readonly NamedProvider[]): Model {
       } catch (error) {
         if (hasBegun || signal.aborted || !mayBeMended(error)) throw error;
         const seconds = Math.min(error.retryAfter ?? REST_SECONDS, LONGEST_REST_SECONDS);
-        // What one message is refused for says nothing of the model that answers the others.
-        if (!isRefusedContent(error.cause)) restsUntil.set(candidate, performance.now() + seconds * 1000);
+        if (!isOfMessage(error.cause)) restsUntil.set(candidate, performance.now() + seconds * 1000);
         failure ??= error;
         const next = order[index + 1];
         if (next === undefined) throw failure;
@@ -80,6 +80,14 @@ function oneOf(candidates: readonly NamedProvider[]): Model {
       }
     }
   };
+}
+
+/**
+ * Whether one message failed, by its content, its size, or by what the model wrote for it. That says nothing of the model
+ * for others, and the words of the refusal may be the visitor's own.
+ */
+function isOfMessage(cause: unknown): boolean {
+  return isRefusedContent(cause) || isModelFault(cause) || (cause instanceof UpstreamRefusal && cause.status === 413);
 }
 
 /** Adds to the end which model has answered. */

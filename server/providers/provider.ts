@@ -109,9 +109,9 @@ export interface Conversation {
   /** Answers every call of the last turn. */
   answer(answers: readonly ToolAnswer[]): void;
   /**
-   * Ends the run before the model was finished, or after it has said nothing, so that `state()` can be continued: calls without
-   * an answer are answered as cancelled. `said` is the text that the user has seen as the end of the answer, and becomes the model's last message. It
-   * may be empty, and text that came with the last turn's calls is not kept twice.
+   * Ends the run before the model was finished, or after it has said nothing, so that `state()` can be continued: calls
+   * without an answer are answered as cancelled. `said` is the text that the user has seen as the end of the answer, and
+   * becomes the model's last message. It may be empty, and text that came with the last turn's calls is not kept twice.
    */
   interrupt(said: string): void;
   /**

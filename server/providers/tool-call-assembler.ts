@@ -36,6 +36,11 @@ export class ToolCallAssembler {
   readonly #byId = new Map<string, PartialCall>();
   readonly #byIndex = new Map<number, PartialCall>();
 
+  /** Whether the model has begun a call, whole or not. */
+  get hasBegun(): boolean {
+    return this.#calls.length > 0;
+  }
+
   /** Takes one element of `delta.tool_calls`. */
   add(piece: Json): void {
     const call = this.#find(piece);

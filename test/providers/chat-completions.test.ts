@@ -164,6 +164,14 @@ for (const [what, chunks] of [
   ["[DONE] alone", ["[DONE]"]],
   ["[DONE] after thoughts alone", [{ reasoning: "Hm." }, "[DONE]"]],
   [
+    "[DONE] after a text and a call that has not begun its arguments",
+    [
+      { content: "Let me look." },
+      { tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: "" } }] },
+      "[DONE]",
+    ],
+  ],
+  [
     "[DONE] inside of a call",
     [{ tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: '{"ci' } }] }, "[DONE]"],
   ],
@@ -190,7 +198,9 @@ test("a finish_reason in each chunk is no sign of the end, however long the next
     eventStream({ choices: [{ delta: { content }, finish_reason: "stop" }] }),
   );
   const [first = "", second = "", third = ""] = pieces;
-  const turn = await askOnce(chatProvider, { body: [first, second, () => clock.tick(10_000), third] });
+  const turn = await askOnce(chatProvider, {
+    body: [first, () => clock.tick(10_000), second, () => clock.tick(10_000), third],
+  });
   assert.equal(said(turn), "One two three");
 });
 

@@ -128,14 +128,21 @@ test("a model that has failed is asked last for a while, and first again when th
   );
 });
 
-test("a model that only refused one message is asked first for the next one", async (t) => {
-  const error = { code: "unsupported_parameter", message: "no" };
-  const { upstreams, options } = await pair(t, [jsonReply(400, { error }), text("One")], [text("Two")]);
-  const server = await startServer(t, options);
-  assert.equal((await send.json(t, server, { message: "Hi" })).last.data, "Two");
-  assert.equal((await send.json(t, server, { message: "Hi" })).last.data, "One");
-  assert.equal(upstreams[1].calls.length, 1);
-});
+const malformed = jsonReply(400, { error: { message: "You wrote: say tool_use_failed" } });
+
+for (const [how, refusals] of [
+  ["refused one message", [jsonReply(400, { error: { code: "unsupported_parameter", message: "no" } })]],
+  ["wrote a malformed call for one message, or was said to", [malformed, malformed]],
+  ["found one message too large", [jsonReply(413, { error: { code: "rate_limit_exceeded", message: "no" } })]],
+] as const) {
+  test(`a model that only ${how} is asked first for the next one`, async (t) => {
+    const { upstreams, options } = await pair(t, [...refusals, text("One")], [text("Two")]);
+    const server = await startServer(t, options);
+    assert.equal((await send.json(t, server, { message: "Hi" })).last.data, "Two");
+    assert.equal((await send.json(t, server, { message: "Hi" })).last.data, "One");
+    assert.equal(upstreams[1].calls.length, 1);
+  });
+}
 
 test("when all fail, the client is told how the first one did", async (t) => {
   const { options } = await pair(t, [refusal(429, { "retry-after": "30" })], [refusal(401)]);

@@ -22,6 +22,9 @@ export class ChatReader implements MessageReader<ModelEvent> {
   #endsInCall = false;
   /** Some servers name a finish reason in each chunk: then it is no sign of the end. */
   #finishesEarly = false;
+  #hasSpoken = false;
+  /** Whether a chunk with a finish reason can be the last one: it says nothing, or others without a reason came before. */
+  #isLast = false;
 
   constructor(request: ModelRequest, tags: ThinkTagRule) {
     this.#request = request;
@@ -38,13 +41,16 @@ export class ChatReader implements MessageReader<ModelEvent> {
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
     if (!isRecord(choice)) return;
     refuse(choice.error);
-    if (this.#finish !== undefined && isRecord(choice.delta) && saysMore(choice.delta)) this.#finishesEarly = true;
+    const isMore = isRecord(choice.delta) && saysMore(choice.delta);
+    if (this.#finish !== undefined && isMore) this.#finishesEarly = true;
     this.#finish = asString(choice.finish_reason) || this.#finish;
+    if (this.#finish !== undefined && (!isMore || this.#hasSpoken)) this.#isLast = true;
+    this.#hasSpoken ||= isMore;
     if (isRecord(choice.delta)) this.#delta(choice.delta, said);
   }
 
   get isFinished(): boolean {
-    return this.#finish !== undefined && !this.#finishesEarly;
+    return this.#isLast && !this.#finishesEarly;
   }
 
   /** The API has no names for its events, but a server may name its chunks all the same. */
@@ -61,7 +67,7 @@ export class ChatReader implements MessageReader<ModelEvent> {
     const finish = turnFinish(reason);
     const isSure = this.#finish !== undefined;
     const calls = this.#calls.finish({ finish, isSure, endsInCall: this.#endsInCall, request: this.#request });
-    if (!isSure && calls.length === 0 && this.#content.length === 0) throw withoutReason();
+    if (!isSure && calls.length === 0 && (this.#content.length === 0 || this.#calls.hasBegun)) throw withoutReason();
     if (calls.length === 0 && MALFORMED_CALL.test(reason)) throw new MalformedOutput("a tool call");
     if (reason === "error") refuse("the stream was ended by an error");
     // DeepSeek's and vLLM's ways to say that the server gave up in the middle of the answer.

@@ -176,7 +176,9 @@ function parseMessage(event: string, data: string, reader: EventFilter): Json | 
   if (json === null && event !== "error") return undefined;
   const message = unwrapped(json);
   const isObject = isRecord(message);
-  if (!isOfApi(event, isObject ? message : {}, reader)) return undefined;
+  // Whatever an event is called, an error object in it is one.
+  const hasError = isObject && isRecord(message.error);
+  if (!hasError && !isOfApi(event, isObject ? message : {}, reader)) return undefined;
   if (reportsFailure(json, event)) throw new UpstreamFailure(json);
   if (!isObject) throw new UpstreamGarbage("an event is not a JSON object");
   return message;
