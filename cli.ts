@@ -117,7 +117,7 @@ function adviceFor(command: string): string {
 /** @throws UsageError */
 function readArguments(name: string, given: string[], { options, bare = {} }: Command) {
   try {
-    const args = given.map((arg) => bare[arg] ?? arg);
+    const args = given.map((arg) => (Object.hasOwn(bare, arg) ? (bare[arg] ?? arg) : arg));
     return parseArgs({ args, allowPositionals: true, options: { ...options, ...EVERYWHERE } });
   } catch (error) {
     const [problem] = error instanceof Error ? error.message.split(/[.\n]/, 1) : [];

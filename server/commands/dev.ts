@@ -44,7 +44,7 @@ export async function devCommand(project: string | undefined, { port, open, insp
   log.hide([page.token]);
   const url = await listen(server.http, opened.settings);
 
-  const reloader = new AgentReloader({ folder, loader, server, page });
+  const reloader = new AgentReloader({ folder, loader, server, page, id: loaded.agent.id });
   const settingsFiles = [`${folder}/.env`, given.PARLEY_ENV_FILE?.trim() ?? ""].filter(Boolean);
   const watcher = new ProjectWatcher({
     folder,

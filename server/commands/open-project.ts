@@ -109,6 +109,8 @@ export function openInBrowser(url: string, warn: (sentence: string) => void): vo
   const [command, ...args] =
     process.platform === "darwin" ? ["open"] : process.platform === "win32" ? ["cmd", "/c", "start", ""] : ["xdg-open"];
   const browser = spawn(command as string, [...args, url], { stdio: "ignore", detached: true });
-  browser.on("error", () => warn(`No browser could be opened (${command} did not start). Open ${url} yourself.`));
+  browser.on("error", () =>
+    warn(`No browser could be opened (${command} did not start). Open the address above yourself.`),
+  );
   browser.unref();
 }

@@ -7,19 +7,26 @@ import type { LoadedProject, ProjectLoader } from "../project/load-project.ts";
 import type { ParleyServer } from "../server.ts";
 import type { DevPage } from "./page.ts";
 
+/** A module may load in silence for this time. */
+const SILENT_LOAD_MS = 5000;
+
 interface ReloaderParts {
   readonly folder: string;
   readonly loader: ProjectLoader;
   readonly server: ParleyServer;
   readonly page: DevPage;
+  /** The id of the agent at the start. It stays: otherwise a new name would end every conversation that is open. */
+  readonly id: string;
 }
 
 export class AgentReloader {
   readonly #parts: ReloaderParts;
   /** Of the agent that answers. A broken agent may import less. */
   #goodFiles: readonly string[];
-  /** The newest load: what an older one comes to is of no use any more. */
-  #load = 0;
+  /** Ends the wait for the load before: what it comes to is of no use any more. */
+  #supersede = () => {};
+  /** One agent takes the place of another after the other, in the order of the changes. */
+  #serving: Promise<void> = Promise.resolve();
   #isBroken = false;
 
   constructor(parts: ReloaderParts) {
@@ -35,31 +42,41 @@ export class AgentReloader {
   /** Never rejects. */
   async reload(changed: ReadonlySet<string>): Promise<void> {
     const { loader, server, page } = this.#parts;
-    const load = ++this.#load;
     const startedAt = performance.now();
+    this.#supersede();
+    const superseded = new Promise<undefined>((resolve) => {
+      this.#supersede = () => resolve(undefined);
+    });
+    const sayWhy = () =>
+      server.log.warning(`${this.#namesOf(changed)}: still loading. A top-level await has not finished.`);
+    const timer = setTimeout(sayWhy, SILENT_LOAD_MS).unref();
+    const loading = loader.load();
     try {
-      const loaded = await loader.load();
-      if (load !== this.#load) return void discard(loaded);
-      await this.#serve(loaded);
+      const loaded = await Promise.race([loading, superseded]);
+      if (loaded === undefined) return void loading.then(discard, () => {});
+      this.#serving = this.#serving.catch(() => {}).then(() => this.#serve(loaded));
+      await this.#serving;
       this.#goodFiles = loader.files;
       const ms = Math.round(performance.now() - startedAt);
       server.log.notice(`${this.#namesOf(changed)}: ${this.#isBroken ? "fine again, " : ""}reloaded in ${ms} ms.`);
       this.#isBroken = false;
       page.say({ type: "reloaded" });
     } catch (error) {
-      if (load !== this.#load) return;
       if (!(error instanceof ConfigError)) server.log.failure(error);
       const sentence = this.#withoutFolder(error instanceof Error ? error.message : String(error));
       this.#isBroken = true;
       server.log.warning(`${sentence}\nThe last good agent goes on answering.`);
       page.say({ type: "broken", sentence });
+    } finally {
+      clearTimeout(timer);
     }
   }
 
   /** @throws ConfigError */
   async #serve(loaded: LoadedProject): Promise<void> {
     try {
-      await this.#parts.server.replaceAgent(loaded.agent, loaded.close);
+      const { server, id } = this.#parts;
+      await server.replaceAgent({ ...loaded.agent, id }, loaded.close);
     } catch (error) {
       discard(loaded);
       throw error;

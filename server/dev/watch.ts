@@ -1,7 +1,7 @@
 /** Says when files have changed that an agent is made of, in its project's folder and wherever else it imports from. */
 
 import { type FSWatcher, readdirSync, statSync, watch } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, sep } from "node:path";
 
 /** An editor writes a file in several steps, and a tool many files one after the other. */
 const QUIET_MS = 50;
@@ -75,7 +75,9 @@ export class ProjectWatcher {
 
   #noticed(folder: string, name: string | null): void {
     const path = join(folder, name ?? "");
-    if (!this.#imported.has(path)) {
+    // A folder that was removed or moved away is watched no more, even if another one takes its name.
+    const wasWatched = name !== null && this.#leaveBelow(path);
+    if (!wasWatched && !this.#imported.has(path)) {
       const isInProject = `${folder}/`.startsWith(`${this.#options.folder}/`);
       if (!isInProject || !(READABLE.test(name ?? "") || this.#isNewFolder(path, name ?? "."))) return;
       if (this.#isBusy && (this.#changes.get(path) ?? 0) >= MAX_ECHOES) return;
@@ -84,6 +86,13 @@ export class ProjectWatcher {
     this.#changed.add(path);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#report(), QUIET_MS);
+  }
+
+  /** Leaves a folder and all that are in it. Returns whether it was watched. */
+  #leaveBelow(path: string): boolean {
+    const below = [...this.#watchers].filter(([folder]) => folder === path || folder.startsWith(path + sep));
+    for (const [folder, watcher] of below) this.#leave(folder, watcher);
+    return below.length > 0;
   }
 
   #isNewFolder(path: string, name: string): boolean {

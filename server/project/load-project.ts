@@ -67,6 +67,8 @@ export async function loadAgent(folder: string): Promise<Agent> {
 export class ProjectLoader {
   readonly #folder: string;
   readonly #modules: FreshModules;
+  /** Whether other agents may be answering, whose tools may leave rejected promises behind, too. */
+  #isServing = false;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -82,7 +84,9 @@ export class ProjectLoader {
   async load(): Promise<LoadedProject> {
     this.#modules.forget();
     const file = agentFileIn(this.#folder);
-    return check(file, await importAgent(file, this.#modules));
+    const loading = importAgent(file, this.#modules, this.#isServing);
+    this.#isServing = true;
+    return check(file, await loading);
   }
 }
 
@@ -115,9 +119,10 @@ function check(file: string, { default: exported, close }: AgentModule): LoadedP
   }
 }
 
-async function importAgent(file: string, fresh?: FreshModules): Promise<AgentModule> {
+async function importAgent(file: string, fresh?: FreshModules, isServing = false): Promise<AgentModule> {
   try {
-    const module = await settled(importModule(file, fresh), basename(file));
+    const loading = importModule(file, fresh);
+    const module = await (isServing ? loading : settled(loading, basename(file)));
     if (module.default === undefined) {
       throw new ConfigError("nothing is exported as default. Write: export default defineAgent({ … }).");
     }

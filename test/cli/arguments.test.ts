@@ -38,6 +38,7 @@ type Mistake = [args: string[], env: Record<string, string>, sentence: RegExp];
 const WRONG_USAGE: Mistake[] = [
   [["serve"], {}, /^parley: There is no command "serve"\. See parley --help\.\n$/],
   [["constructor"], {}, /There is no command "constructor"/],
+  [["start", "constructor", "b"], {}, /one project/],
   [["./my-agent"], {}, /There is no command "\.\/my-agent"\. Did you mean: parley start \.\/my-agent\?\n$/],
   [["start", "a", "b"], {}, /one project/],
   [["start", "--prot", "80"], {}, /'--prot'.*parley start --help/],

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -139,6 +139,37 @@ test("a broken file keeps the last good agent; terminal and page say where and w
   assert.equal((await info()).name, "Second");
   await command.printed("stderr", /agent\.ts: fine again, reloaded in \d+ ms/);
   await Promise.all([page.close(), late.close()]);
+});
+
+test("a folder that is removed and made again is watched again, and a load that hangs holds up nothing", async (t) => {
+  const folder = temporaryProject(t, {
+    "agent.ts": 'import { name } from "./lib/name.ts"; export default { name, model: "demo" };',
+    "lib/name.ts": 'export const name = "One";',
+  });
+  const { command, write, info } = await startDev(t, folder);
+  rmSync(join(folder, "lib"), { recursive: true });
+  await command.printed("stderr", /lib\/name\.ts/);
+  write("lib/name.ts", 'export const name = "Two";');
+  await command.printed("stderr", /fine again/);
+  write("lib/name.ts", 'console.error("hangs"); await new Promise(() => {}); export const name = "";');
+  await command.printed("stderr", /hangs/);
+  write("lib/name.ts", 'export const name = "Three";');
+  await command.printed("stderr", /hangs[\s\S]*reloaded in/);
+  assert.equal((await info()).name, "Three");
+  command.kill("SIGINT");
+  const { code, stderr } = await command.end();
+  assert.equal(code, 0);
+  assert.doesNotMatch(stderr, /ended the process/);
+});
+
+test("a conversation goes on when the agent gets another name", async (t) => {
+  const folder = temporaryProject(t, { "agent.ts": 'export default { name: "One", model: "demo" };' });
+  const { command, url, write } = await startDev(t, folder);
+  const { state } = await (await post({ url }, { message: "Hi", stream: false })).json();
+  assert.ok(state.signature);
+  write("agent.ts", 'export default { name: "Two", model: "demo" };');
+  await command.printed("stderr", /reloaded in/);
+  assert.equal((await post({ url }, { message: "And now?", state, stream: false })).status, 200);
 });
 
 test("a running answer keeps its agent and its module until it ends; then the module is closed", async (t) => {
