@@ -72,7 +72,7 @@ export async function devCommand(project: string | undefined, { port, open, insp
   for (const sentence of [hostNote(given), tracingProblem, ...unknownNames(opened.inherited)]) {
     if (sentence !== undefined) log.warning(sentence);
   }
-  // Behind the `#`, which browsers send to nobody.
+  // Behind the `#`, which browsers send to no server.
   const address = `${url}#dev=${page.token}`;
   process.stdout.write(`${address}\n`);
   if (open && process.stdout.isTTY && !process.env.CI) openInBrowser(address, log.warning);
@@ -93,7 +93,7 @@ function developing(env: Environment, secret: string): Environment {
   };
 }
 
-/** A name below `localhost` may be another machine's for whoever answers for it. */
+/** A name below `localhost` may be resolved to another machine. */
 function isLoopback(host = ""): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(host.trim());
 }

@@ -17,7 +17,7 @@ export type DevEvent =
 const TIMES = { keepAliveMs: 15_000, sendMs: 30_000 };
 
 export class DevPage {
-  /** Of this start alone. */
+  /** Opens `/dev/` until this process ends. */
   readonly token = randomBytes(24).toString("base64url");
   readonly #digest = digestOf(this.token);
   readonly #events = new EventEmitter().setMaxListeners(0);
@@ -28,7 +28,7 @@ export class DevPage {
     "GET /dev/events": { access: "open", handle: (context) => this.#stream(context) },
   };
 
-  /** Whoever may not enter learns nothing, not even whether something is there. @throws ApiError */
+  /** A request that may not enter is answered as if nothing were there. @throws ApiError */
   readonly guard = ({ path, req }: RequestContext): void => {
     if (!/^\/dev(?:\/|$)/.test(path) || this.#mayEnter(req)) return;
     throw new ApiError("not_found", "There is nothing at this address.");

@@ -21,7 +21,7 @@ interface ReloaderParts {
 
 export class AgentReloader {
   readonly #parts: ReloaderParts;
-  /** Of the agent that answers. A broken agent may import less. */
+  /** The files of the agent that answers: a broken one may import less. */
   #goodFiles: readonly string[];
   /** Ends the wait for the load before: what it comes to is of no use any more. */
   #supersede = () => {};

@@ -57,7 +57,7 @@ export class Story implements RunSink {
   }
 
   failure(error: unknown, start: RunStart): void {
-    // What a tool threw is told with its step.
+    // The step of a tool shows what it threw.
     if (!(error instanceof ToolFailure)) this.#options.log.failure(error, start);
   }
 

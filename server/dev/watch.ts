@@ -9,7 +9,7 @@ const QUIET_MS = 50;
 /** A file that changes more often, each time because of the reload before, is written by the agent itself when it is loaded. */
 const MAX_ECHOES = 3;
 
-/** Nobody writes an agent in more: this is somebody's home, say. */
+/** More folders are no project of an agent: the folder is a home, say. */
 const MAX_FOLDERS = 1000;
 
 /** What an agent may import, or read while it is loaded. */

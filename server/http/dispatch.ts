@@ -72,7 +72,7 @@ export interface Handler {
   upgrade(req: IncomingMessage, socket: Socket, head: Buffer): boolean;
   /** Closes the sockets. Resolves when they are closed. */
   close(): Promise<void>;
-  /** Those that are not over. */
+  /** The responses that are not over. */
   readonly responses: OpenResponses;
 }
 
@@ -152,7 +152,7 @@ function createDispatch(parts: HandlerParts): (req: IncomingMessage, res: Server
     } catch (thrown) {
       const error = toApiError(thrown);
       facts = errorFacts(error);
-      // An `ApiError` with this code was the end of a run, which has been reported as that.
+      // An `ApiError` is expected, or was the end of a run, which its own record reports.
       if (!(thrown instanceof ApiError)) log.failure(thrown);
       if (!res.headersSent && !res.destroyed) metrics.error(error.code);
       sendError(context, error, lingerMs);

@@ -33,7 +33,7 @@ export class OpenResponses {
     this.#open.set(socket, open);
     socket.once("close", () => {
       for (const res of open) res.destroy();
-      // Those that got `close` from Node have left the set by then.
+      // Responses that got `close` from Node have left the set by then.
       setImmediate(() => {
         for (const res of open) res.emit("close");
       });

@@ -115,7 +115,7 @@ export interface StepEntry {
   /** A finish reason, an error code or `aborted` for a model request, the status for a tool call. */
   readonly outcome: string;
   readonly ms: number;
-  /** Of a tool: what it was called with, as JSON, what clients get of its output, and what it threw. */
+  /** A tool's arguments as JSON, what clients get of its output, and what it threw. */
   readonly arguments?: string | undefined;
   readonly output?: string;
   readonly thrown?: unknown;

@@ -6,7 +6,7 @@ import type { Settings } from "../config/settings.ts";
 
 /** What the thread gets. */
 export interface WatchdogData {
-  /** Those of the log: the thread needs no keys. */
+  /** The log's settings alone: the thread needs no keys. */
   settings: Pick<Settings, "log" | "logLevel">;
   memory: SharedArrayBuffer;
 }

@@ -36,7 +36,7 @@ export class FreshModules {
     this.#compiled.clear();
   }
 
-  /** Of the `jiti` that loads; `compiler` is another one, which may keep what it has compiled. */
+  /** The options of the `jiti` that loads; `compiler` is another one, which may keep what it has compiled. */
   options(compiler: Jiti): JitiOptions {
     return {
       moduleCache: false,

@@ -5,7 +5,7 @@ import { EventEmitter } from "node:events";
 import type { RedisConnection } from "./connection.ts";
 
 /**
- * The process of a run is told to "stop" or "discard" it, or to "hold" it because a client elsewhere reads it. It answers each
+ * The process of a run is asked to "stop" or "discard" it, or to "hold" it because a client elsewhere reads it. It answers each
  * "hold", and says by "news" that Redis may have new events, or by "gone" that none will come.
  */
 export type MessageType = "stop" | "discard" | "hold" | "news" | "gone";

@@ -21,15 +21,15 @@ export interface StartOptions {
   request: RunRequest;
   /** The client's name for the run, if it wants to come back to it. */
   name: string | undefined;
-  /** Of the message that the name belongs to. */
+  /** The digest of the message that the name belongs to. */
   digest: string;
   transport: RunTransport;
   /** Whether the client gets the events as they come; otherwise it gets one body at the end. */
   isStreamed: boolean;
-  /** Of the request, or of the socket's upgrade, that brought the message. */
+  /** The id of the request, or of the socket's upgrade, that brought the message. */
   requestId: string;
   trace: TraceHeaders;
-  /** Of the message. A run that is started shares it until it is over. */
+  /** The memory of the message. A run that is started shares it until it is over. */
   memory: MessageMemory;
 }
 

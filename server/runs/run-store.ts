@@ -13,7 +13,7 @@ export interface RunStore {
   /** No client can come back to a run of this process. */
   forget(key: string, run: Run): Promise<void>;
   /**
-   * Remembers a name for so long, and tells whether it was remembered already: of two processes that mark one name at once,
+   * Remembers a name for so long, and says whether it was remembered already: of two processes that mark one name at once,
    * exactly one gets "new". @throws ApiError `overloaded` (503) where `alone` is "refuse"
    */
   mark(key: string, ms: number, kind: MarkKind): Promise<"new" | "known">;

@@ -14,7 +14,7 @@ import type { EventLog, LogBudget } from "./event-log.ts";
 /** A run as the routes see it: of this process, or of another one. */
 export interface RunHandle {
   readonly id: string;
-  /** Of the message, to see whether the same one is sent again under the same name. */
+  /** The digest of the message, to see whether the same one is sent again under the same name. */
   readonly digest: string;
   /** Resolves when the run begins; rejects with the `ApiError` of a refusal. */
   readonly started: Promise<void>;
