@@ -51,6 +51,8 @@ export async function devCommand(project: string | undefined, { port, open, insp
     files: settingsFiles,
     onProblem: log.warning,
     async onChange(changed) {
+      // A new folder is watched before it is read: what changes in it meanwhile is seen.
+      watcher.follow(reloader.files);
       const ofAgent = new Set([...changed].filter((path) => !settingsFiles.includes(path)));
       if (ofAgent.size < changed.size) reloadSettings(".env");
       if (ofAgent.size > 0) await reloader.reload(ofAgent);
