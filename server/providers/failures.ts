@@ -434,6 +434,8 @@ export const TOO_LONG = new RegExp(
     `${CONTEXT}(?: has been| of| is)? ?(?:exceed|only)`,
     // Anthropic, Bedrock, Gemini, Moonshot, Zhipu, SGLang, OpenAI: "prompt is too long", "input token count (9) exceeds".
     String.raw`${PROMPT}(?:too long|longer than|exceeds?\b[^.]{0,60}\b(?:tokens?|length|context))`,
+    // GitHub Copilot: the subject names the tokens, and the limit is a mere number.
+    String.raw`\b(?:prompt|input) (?:tokens?|length)\b[^.]{0,30} exceeds?\b`,
     // Groq, Cerebras, vLLM.
     "reduce the length of the (?:messages|prompt|input)",
     // Text Generation Inference and Together; DashScope; Moonshot; Cohere; Vertex AI; LM Studio.

@@ -240,6 +240,7 @@ const TOO_LONG: readonly (readonly [server: string, body: unknown, status?: numb
     ),
     422,
   ],
+  ["GitHub Copilot, without a code", openAiError("prompt token count of 51808 exceeds the limit of 12288")],
   ["messages together", openAiError("The total length of all messages is too long.")],
   ["Bedrock's Titan", { message: "Too many input tokens. Max input tokens: 8192, request input token count: 9279" }],
   ["Zhipu, in Chinese", { error: { code: "1261", message: "Prompt 超长" } }],
