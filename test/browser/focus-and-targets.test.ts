@@ -245,5 +245,5 @@ test("when a button is gone that had the focus, the text field has it", async (t
   assert.equal(await press(part("dismiss")), "Message");
   await chat.proxy.down();
   await chat.say("Second");
-  assert.equal(await press(part("take-back")), "Message");
+  assert.equal(await press(part("withdraw")), "Message");
 });

@@ -122,7 +122,7 @@ export class Composer extends ChatPart implements ComposerPort {
   }
 
   /** Puts a message that was not sent above what is being written, to go on with both. */
-  takeBack(message: OutgoingMessage): void {
+  restoreUnsent(message: OutgoingMessage): void {
     this.#replace(join(message.text, this.#text), [...draftFilesOf(message, false), ...this.#files.files]);
     this.focus();
   }

@@ -50,7 +50,7 @@ export async function readFile(file: File, { rules, room, files }: Limits): Prom
   const mediaType = sniffMediaType(new Uint8Array(await file.slice(0, SNIFF_BYTES).arrayBuffer()));
   if (mediaType === undefined || !media_types.includes(mediaType)) return wrongType(file, mediaType, media_types);
   const data = await readBase64(file);
-  if (files.some(({ attachment }) => attachment.data === data)) return (strings) => strings.fileTwice(name);
+  if (files.some(({ attachment }) => attachment.data === data)) return (strings) => strings.fileAlreadyAttached(name);
   return draftFile(file, mediaType, data);
 }
 

@@ -348,11 +348,11 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     if (this.follow === "question" && this.#client?.session.busy) this.#scroll.anchorLastExchange(options);
   }
 
-  /** Begins to change a message where that is possible; one that was not sent yet is taken back instead. */
+  /** Begins to change a message where that is possible; one that was not sent yet is withdrawn and restored instead. */
   #edit(message: UserMessage): void {
     const session = this.#client?.session;
     const unsent = session?.withdraw();
-    if (unsent) this.#composer?.takeBack(unsent);
+    if (unsent) this.#composer?.restoreUnsent(unsent);
     else if (session?.canEdit(message)) this.#composer?.edit(message, session.outgoing(message));
   }
 
@@ -412,7 +412,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     this.#composer?.cancelEdit();
     this.suggested = [];
     this.#announcer.clear();
-    this.#announcer.say(this.#context.strings.begunAnew);
+    this.#announcer.say(this.#context.strings.startedOver);
   }
 
   /** Before the first drawing there is no composer: what is asked of it waits. */

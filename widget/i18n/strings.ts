@@ -46,16 +46,16 @@ export const en = {
   startOver: "Send without the earlier messages",
   askAgain: "Answer again",
   editMessage: "Change this message",
-  begunAnew: "A new conversation.",
+  startedOver: "A new conversation.",
   /** Ends the sentence about a message that waits for the connection. */
   queued: "Waiting to be sent",
   change: "Change",
-  takeBack: "Remove",
+  withdraw: "Remove",
 
   stopped: "You stopped this answer.",
-  cutByLength: "This answer was cut off because it reached the length limit.",
-  cutByFilter: "This answer was cut off by the content filter.",
-  cutByTurns: "The agent stopped because it reached its limit of steps.",
+  stoppedAtLengthLimit: "This answer was cut off because it reached the length limit.",
+  stoppedByFilter: "This answer was cut off by the content filter.",
+  stoppedAtTurnLimit: "The agent stopped because it reached its limit of steps.",
   emptyAnswer: "The agent gave an empty answer.",
 
   siteKeyRefused: "This site’s chat key was not accepted. Please tell the owner of the site.",
@@ -116,7 +116,7 @@ export const en = {
 
   noFilesTaken: (agent: string) => `${agent} does not take files.`,
   fileTooLarge: (name: string, limit: string) => `${name} is larger than ${limit}.`,
-  fileTwice: (name: string) => `${name} is attached already.`,
+  fileAlreadyAttached: (name: string) => `${name} is attached already.`,
   fileEmpty: (name: string) => `${name} is empty.`,
   fileUnreadable: (name: string) => `${name} could not be read.`,
   /** After a reload, of a file that was to be sent. */
@@ -143,7 +143,7 @@ export const en = {
   // What a person thinks of an answer.
   rateUp: "Good answer",
   rateDown: "Bad answer",
-  feedbackWhy: "What was wrong? (optional)",
+  feedbackQuestion: "What was wrong? (optional)",
   reasonIncorrect: "Not correct",
   reasonIncomplete: "Incomplete",
   reasonOffTopic: "Not what I asked for",
@@ -161,7 +161,7 @@ export const en = {
 
   // The form that asks for a key.
   keyTitle: "Enter your key",
-  keyWhy: (name: string, kept: boolean) =>
+  keyReason: (name: string, kept: boolean) =>
     `${name} asks for an access key. ${kept ? "It is kept in this browser only." : "This browser does not let it be kept, so you will be asked again on your next visit."}`,
   keyLabel: "Access key",
   keySubmit: "Continue",

@@ -35,7 +35,7 @@ export interface Launcher extends AgentChatLauncher {
 
 /** Parts of the chat that a page can style through the launcher: all of them. */
 const CHAT_PARTS =
-  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,code,table,thinking,steps,tool,note,error,retry,edit,queued,take-back,ask-again,copy,rate-up,rate-down,feedback-form," +
+  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,code,table,thinking,steps,tool,note,error,retry,edit,queued,withdraw,ask-again,copy,rate-up,rate-down,feedback-form," +
   "empty,suggestions,suggestion,jump,connection,editing,cancel-edit,composer,input,attach,attachments,attachment,remove,upload,refusals,dismiss,send,stop,disclaimer,key-form";
 
 /** Slots of the chat that a page can fill through the launcher. */

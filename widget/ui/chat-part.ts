@@ -33,7 +33,7 @@ export interface ChatActions {
   retry(): void;
   /** Like `retry`, without what was said before: for a state that the server no longer has. */
   retryAfresh(): void;
-  /** Puts a message into the composer, to be changed. One that was not sent yet is taken back instead. */
+  /** Puts a message into the composer, to be changed. One that was not sent yet is withdrawn and restored instead. */
   edit(message: UserMessage): void;
   /** Puts the last message into the composer, where the page lets messages be changed. */
   recall(): void;
@@ -43,7 +43,7 @@ export interface ChatActions {
   editingChanged(id: string | undefined): void;
   /** Keeps what is in the composer over a reload. */
   saveDraft(draft: Draft): void;
-  /** Takes back the message that waits for the connection. */
+  /** Withdraws the message that waits for the connection. */
   withdraw(): void;
   /** Starts a new conversation. */
   reset(): void;

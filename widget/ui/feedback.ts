@@ -63,7 +63,7 @@ export class FeedbackElement extends ChatPart {
     return html`
       <form part="feedback-form" class="feedback-form" @submit=${this.#submit} @keydown=${this.#keyDown}>
         <fieldset>
-          <legend>${strings.feedbackWhy}</legend>
+          <legend>${strings.feedbackQuestion}</legend>
           ${Object.entries(REASONS).map(
             ([reason, text]) => html`
               <label class="choice">
@@ -94,7 +94,7 @@ export class FeedbackElement extends ChatPart {
     const { strings } = this.context;
     const rating = pressed === this.message.feedback?.rating ? undefined : pressed;
     this.#rate(rating && { rating });
-    if (rating) this.context.actions.announce(rating === "down" ? strings.feedbackWhy : strings.feedbackThanks);
+    if (rating) this.context.actions.announce(rating === "down" ? strings.feedbackQuestion : strings.feedbackThanks);
     this.#show(rating === "down");
   }
 

@@ -38,7 +38,7 @@ export class KeyPromptElement extends ChatPart {
       <form part="key-form" class="key-form" @submit=${this.#submit}>
         <span class="mark">${icons.key}</span>
         <h2>${strings.keyTitle}</h2>
-        <p id="key-why">${strings.keyWhy(this.name, this.#canKeep)}</p>
+        <p id="key-why">${strings.keyReason(this.name, this.#canKeep)}</p>
         <label for="key">${strings.keyLabel}</label>
         <input
           id="key"

@@ -34,9 +34,9 @@ const IN_THE_LOG = /^(internal|provider_)/;
 /** What is said about answers that did not end by themselves. */
 const END_NOTES: Partial<Record<EndReason, TextName>> = {
   stopped: "stopped",
-  length: "cutByLength",
-  content_filter: "cutByFilter",
-  max_turns: "cutByTurns",
+  length: "stoppedAtLengthLimit",
+  content_filter: "stoppedByFilter",
+  max_turns: "stoppedAtTurnLimit",
 };
 
 /**
@@ -105,7 +105,7 @@ export class MessageElement extends ChatPart {
                 ${strings.queued}
                 <span>
                   ${smallButton("edit", strings.change, edit)}
-                  ${smallButton("take-back", strings.takeBack, () => actions.withdraw())}
+                  ${smallButton("withdraw", strings.withdraw, () => actions.withdraw())}
                 </span>
               </div>`
             : nothing

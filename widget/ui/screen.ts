@@ -51,7 +51,7 @@ export interface Screen {
  * @csspart retry - The button to try again.
  * @csspart edit - The button that edits a message of the user.
  * @csspart queued - The line below a message that waits for the connection.
- * @csspart take-back - The button that removes a waiting message.
+ * @csspart withdraw - The button that removes a waiting message.
  * @csspart ask-again - The button for another answer.
  * @csspart copy - A button that copies.
  * @csspart rate-up - Thumbs up.
