@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import type { AgentChatToolEvent } from "../../widget/element/public-types.ts";
-import type { ToolCall } from "../../widget/ui/chat-part.ts";
+import type { ToolCall } from "../../widget/ui/extensions.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { call, say, think } from "../support/scripted-provider.ts";
 import { broken, echo } from "../support/test-tools.ts";

@@ -6,7 +6,8 @@ import { type TestContext, test } from "node:test";
 import { html, LitElement } from "lit";
 import type { Client } from "../../widget/session/client.ts";
 import type { AssistantMessage, Message, ToolBlock, UserMessage } from "../../widget/session/messages.ts";
-import type { ChatContext, ToolRenderers } from "../../widget/ui/chat-part.ts";
+import type { ChatContext } from "../../widget/ui/context.ts";
+import type { ToolRenderers } from "../../widget/ui/extensions.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 
 const { locale: german } = await import("../../widget/i18n/locales/de.ts");
@@ -21,7 +22,8 @@ const ACTIONS = new Proxy({}, { get: () => () => {} }) as ChatContext["actions"]
 const CONTEXT: ChatContext = {
   strings: en,
   actions: ACTIONS,
-  modes: { agent: "Ada", thinking: "auto", tools: "auto", feedback: false },
+  agent: "Ada",
+  modes: { thinking: "auto", tools: "auto", feedback: false },
   theme: "light",
   renderers: {},
   toolRenderers: {},

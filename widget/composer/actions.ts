@@ -2,8 +2,9 @@
 
 import type { TemplateResult } from "lit";
 import type { Strings } from "../i18n/strings.ts";
-import type { ChatContext, ComposerAction, ComposerPort } from "../ui/chat-part.ts";
+import type { ChatContext } from "../ui/context.ts";
 import { iconButton } from "../ui/controls.ts";
+import type { ComposerAction, ComposerPort } from "../ui/extensions.ts";
 import { icon } from "../ui/icons.ts";
 
 /** What the chat brings along: nothing yet. The page's own come before these. */

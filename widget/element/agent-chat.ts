@@ -4,11 +4,10 @@ import type { Composer } from "../composer/composer.ts";
 import { FileDrop } from "../composer/file-drop.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
-import type { ApprovalDecision, ChatSession, SendOptions, SendOutcome, SendResult } from "../session/chat-session.ts";
+import type { ApprovalDecision, ChatSession } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";
-import type { OutgoingMessage } from "../session/conversation.ts";
 import type { TranscriptFormat } from "../session/export.ts";
-import { type AssistantMessage, answerText, type Message, type UserMessage } from "../session/messages.ts";
+import type { Message } from "../session/messages.ts";
 import baseStyles from "../styles/base.css";
 import composerStyles from "../styles/composer.css";
 import markdownStyles from "../styles/markdown.css";
@@ -16,7 +15,8 @@ import messageStyles from "../styles/message.css";
 import screenStyles from "../styles/screen.css";
 import stepsStyles from "../styles/steps.css";
 import tokenStyles from "../styles/tokens.css";
-import { type ChatActions, type ChatContext, type ChatModes, partsComplete } from "../ui/chat-part.ts";
+import { partsComplete } from "../ui/chat-part.ts";
+import type { ChatContext, ChatModes } from "../ui/context.ts";
 import { Announcer } from "../ui/controllers/announcer.ts";
 import { AnswerAnnouncer } from "../ui/controllers/answer-announcer.ts";
 import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
@@ -27,8 +27,8 @@ import { loadPart } from "../ui/lazy-parts.ts";
 import type { MessageElement } from "../ui/message.ts";
 import { PiecewiseDrawing } from "../ui/message-list.ts";
 import { renderScreen } from "../ui/screen.ts";
-import { ClientController, revokePreviews } from "./client-controller.ts";
-import { fireEvent } from "./events.ts";
+import { ElementActions } from "./chat-actions.ts";
+import { ClientController } from "./client-controller.ts";
 import { LocaleController } from "./locale.ts";
 import { checkProperty, initialValues, litProperties, type PropertiesOf, rowsOf, warnOfValue } from "./properties.ts";
 import type { AgentChat as PublicAgentChat } from "./public-types.ts";
@@ -82,10 +82,10 @@ export class AgentChat extends LitElement implements PublicAgentChat {
    */
   static defaultServer = "";
 
-  /** What the page offers to say next. */
-  private suggested: readonly string[] = [];
-  /** Id of the message that is being changed. */
-  private editing: string | undefined;
+  /** @internal What the page offers to say next. */
+  suggested: readonly string[] = [];
+  /** @internal Id of the message that is being changed. */
+  editing: string | undefined;
   /** Whether the form that asks for a key could not be loaded. */
   private isKeyPromptMissing = false;
 
@@ -98,6 +98,11 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   readonly #clients = new ClientController(this, {
     onChange: (client) => this.#clientChanged(client),
     onDraft: (draft) => void this.#withComposer((composer) => composer.restore(draft)),
+  });
+  readonly #actions = new ElementActions(this, {
+    announcer: this.#announcer,
+    scroll: this.#scroll,
+    theme: this.#theme,
   });
   readonly #answerAnnouncer = new AnswerAnnouncer({
     announcer: this.#announcer,
@@ -132,7 +137,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     await this.#restored();
     if (text.trim() === "") throw new TypeError("send: text must not be empty");
     const session = this.#sessionFor("send");
-    const { outcome, ended } = this.#send({ text: text.trim(), attachments: [], files: [] });
+    const { outcome, ended } = this.#actions.sendNow({ text: text.trim(), attachments: [], files: [] });
     if (outcome !== "accepted") throw new Error(`cannot send while the session is ${session.status}`);
     if (this.#stops > stops) this.stop();
     await ended;
@@ -149,19 +154,19 @@ export class AgentChat extends LitElement implements PublicAgentChat {
 
   stop(): void {
     this.#stops += 1;
-    this.#client?.session.stop();
+    this.client?.session.stop();
   }
 
   async reset(): Promise<void> {
     await this.#restored();
     this.#clear();
-    await this.#client?.session.reset();
+    await this.client?.session.reset();
   }
 
   focusComposer(): void {
     const keyField = this.shadowRoot?.querySelector<HTMLElement>("#key");
     if (keyField) keyField.focus({ preventScroll: true });
-    else this.#composer?.focus();
+    else this.composer?.focus();
   }
 
   setDraft(text: string): void {
@@ -177,12 +182,12 @@ export class AgentChat extends LitElement implements PublicAgentChat {
 
   async exportTranscript(format: TranscriptFormat): Promise<string> {
     await this.#restored();
-    const { strings, modes } = this.#context;
+    const { strings, agent, modes } = this.#context;
     const messages = this.#messages;
     const { exportTranscript } = await transcripts.load();
     return exportTranscript(format, messages, modes, {
       you: strings.you,
-      agent: strings.agentSaid(modes.agent),
+      agent: strings.agentSaid(agent),
       failure: (failure) => failureText(failure, strings),
     });
   }
@@ -194,36 +199,38 @@ export class AgentChat extends LitElement implements PublicAgentChat {
 
   /** @internal For `dev/bar.ts`: the agent has been replaced. */
   async refreshInfo(): Promise<AgentInfo | undefined> {
-    return this.#client?.refresh();
+    return this.client?.refresh();
   }
 
   /** @internal For `FocusKeeper`. */
   get asksForKey(): boolean {
-    return this.#client?.key.prompt !== undefined;
+    return this.client?.key.prompt !== undefined;
   }
 
-  /** @internal For `ClientController`. */
+  /** @internal For `ClientController` and `ElementActions`. */
   get texts(): Strings {
     return this.#context.strings;
   }
 
-  get #client(): Client | undefined {
+  /** @internal For `ElementActions`. */
+  get client(): Client | undefined {
     return this.#clients.client;
   }
 
-  get #composer(): Composer | null | undefined {
+  /** @internal For `ElementActions`. */
+  get composer(): Composer | null | undefined {
     return this.shadowRoot?.querySelector("agent-chat-composer");
   }
 
   get #messages(): readonly Message[] {
-    return this.#client?.session.messages ?? [];
+    return this.client?.session.messages ?? [];
   }
 
   #sessionFor(method: string): ChatSession {
-    if (!this.#client || !this.isConnected) {
+    if (!this.client || !this.isConnected) {
       throw new Error(`${method}: the element is not in a page, or has no server`);
     }
-    return this.#client.session;
+    return this.client.session;
   }
 
   protected override createRenderRoot(): HTMLElement | DocumentFragment {
@@ -236,7 +243,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   /** The first drawing waits for the language. While an answer streams, once per frame is enough. */
   protected override async scheduleUpdate(): Promise<void> {
     if (!this.hasUpdated) await this.#locale.ready;
-    else if (this.#client?.session.busy) await nextFrame();
+    else if (this.client?.session.busy) await nextFrame();
     super.scheduleUpdate();
   }
 
@@ -253,14 +260,14 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     if (changed.has("strings")) this.#locale.override(this.strings);
     this.#updateContext();
     if (changed.has("server")) this.#connect();
-    else if (changed.has("apiKey")) this.#client?.setSiteKey(this.apiKey);
+    else if (changed.has("apiKey")) this.client?.setSiteKey(this.apiKey);
     if (changed.has("persist")) this.#clients.persistChanged();
     this.#updateSheet(changed.has("accent"));
   }
 
   protected override updated(): void {
     if (!this.asksForKey) this.#keyPrompt = undefined;
-    else this.#keyPrompt ??= this.#loadKeyPrompt();
+    else this.#keyPrompt ??= this.loadKeyPrompt();
     // The page of the server: its language is not known before the browser is asked.
     const { lang } = this.#context.strings;
     const root = document.documentElement;
@@ -272,7 +279,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     return renderScreen({
       context: this.#context,
       direction: this.#locale.direction,
-      client: this.#client,
+      client: this.client,
       disclaimer: this.disclaimer,
       suggested: this.suggested,
       editing: this.editing,
@@ -286,110 +293,23 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     });
   }
 
-  readonly #actions: ChatActions = {
-    send: (message, options) => this.#sendRestored(message, options),
-    sendSuggestion: (text) => {
-      void this.#sendRestored({ text, attachments: [], files: [] });
-      this.focusComposer();
-    },
-    stop: () => this.stop(),
-    retry: () => this.#retry(),
-    retryAfresh: () => this.#retry({ afresh: true }),
-    edit: (message) => this.#edit(message),
-    recall: () => this.#recall(),
-    cancelEdit: () => this.#composer?.cancelEdit(),
-    editingChanged: (id) => {
-      this.editing = id;
-    },
-    saveDraft: (draft) => this.#client?.keeper.saveDraft(draft),
-    withdraw: () => revokePreviews(this.#client?.session.withdraw()?.files ?? []),
-    reset: () => void this.reset().then(() => this.focusComposer()),
-    loadKeyPrompt: () => void this.#loadKeyPrompt(),
-    submitKey: (key) => void this.#client?.submitKey(key),
-    rate: (message) => this.#rate(message),
-    announce: (...texts) => this.#announcer.say(...texts),
-    alert: (text) => this.#announcer.interrupt(text),
-    toggleTheme: () => this.#theme.toggle(),
-    jumpToEnd: () => this.#scroll.follow(),
-    holdScroll: () => this.#scroll.hold(),
-  };
-
-  /** What an earlier page load has kept comes first: it would take the place of the message. */
-  async #sendRestored(message: OutgoingMessage, options?: SendOptions): Promise<SendOutcome> {
-    const client = this.#client;
-    await client?.keeper.restored;
-    // The element has another server now, or has left the page.
-    if (client !== this.#client || !this.isConnected) return "busy";
-    return this.#send(message, options).outcome;
-  }
-
-  /** See `ChatSession.send`. */
-  #send(message: OutgoingMessage, options?: SendOptions): SendResult {
-    const sent = this.#client?.session.send(message, options) ?? { outcome: "busy", ended: Promise.resolve() };
-    if (sent.outcome !== "accepted") return sent;
-    const { strings } = this.#context;
-    if (options?.replaces !== undefined) this.#announcer.say(`${strings.edited} ${strings.answering}`);
-    this.suggested = [];
-    void this.#showNewExchange();
-    const { text, attachments } = message;
-    fireEvent(this, "agent-chat-message", { text, attachmentCount: attachments.length });
-    return sent;
-  }
-
-  async #showNewExchange(): Promise<void> {
-    await this.updateComplete;
-    if (this.follow === "question") this.#scroll.anchorLastExchange();
-    else this.#scroll.follow();
-  }
-
-  /** Has the message at the top whose answer begins anew, or goes on after a reload. */
-  async #showNewAnswer(options?: { readonly glides: boolean }): Promise<void> {
-    await this.updateComplete;
-    if (this.follow === "question" && this.#client?.session.busy) this.#scroll.anchorLastExchange(options);
-  }
-
-  /** Begins to change a message where that is possible; one that was not sent yet is withdrawn and restored instead. */
-  #edit(message: UserMessage): void {
-    const session = this.#client?.session;
-    const unsent = session?.withdraw();
-    if (unsent) this.#composer?.restoreUnsent(unsent);
-    else if (session?.canEdit(message)) this.#composer?.edit(message, session.outgoing(message));
-  }
-
-  #retry(options?: { readonly afresh: boolean }): void {
-    void this.#client?.session.retry(options);
-    void this.#showNewAnswer();
-  }
-
-  #recall(): void {
-    const question = this.#client?.session.lastQuestion;
-    if (question && /all|edit/.test(this.actions)) this.#edit(question);
-  }
-
-  #rate(message: AssistantMessage): void {
-    this.#client?.session.rate(message);
-    const { id: messageId, feedback } = message;
-    const { rating = null, reason, comment } = feedback ?? {};
-    fireEvent(this, "agent-chat-feedback", { messageId, rating, reason, comment, answer: answerText(message) });
-  }
-
   /** Escape leaves the message that is being changed, or else stops the answer. */
   readonly #keyDown = (event: KeyboardEvent): void => {
     const isEditing = this.editing !== undefined;
     if (event.key !== "Escape" || isComposing(event)) return;
-    if (!isEditing && this.#client?.session.status !== "running") return;
+    if (!isEditing && this.client?.session.status !== "running") return;
     // A launcher around the element closes on an Escape that nothing has used.
     event.preventDefault();
-    if (isEditing) this.#composer?.cancelEdit();
+    if (isEditing) this.composer?.cancelEdit();
     else this.stop();
   };
 
   #connect(): void {
-    const hadClient = this.#client !== undefined;
+    const hadClient = this.client !== undefined;
     // An attribute that was removed, or a value that a framework does not have.
     this.server ||= AgentChat.defaultServer || siteServer();
     const client = this.#clients.connect(this.server);
-    void client?.keeper.restored.then(() => this.#showNewAnswer({ glides: false }));
+    void client?.keeper.restored.then(() => this.#actions.showNewAnswer({ glides: false }));
     if (!hadClient) return;
     this.#answerAnnouncer.watch([]);
     this.#clear();
@@ -409,7 +329,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
 
   /** Forgets with the conversation what was being changed, offered and spoken. */
   #clear(): void {
-    this.#composer?.cancelEdit();
+    this.composer?.cancelEdit();
     this.suggested = [];
     this.#announcer.clear();
     this.#announcer.say(this.#context.strings.startedOver);
@@ -417,18 +337,19 @@ export class AgentChat extends LitElement implements PublicAgentChat {
 
   /** Before the first drawing there is no composer: what is asked of it waits. */
   async #withComposer<Result>(use: (composer: Composer) => Result): Promise<Awaited<Result> | undefined> {
-    if (!this.#composer) await this.updateComplete;
-    const composer = this.#composer;
+    if (!this.composer) await this.updateComplete;
+    const composer = this.composer;
     return composer ? await use(composer) : undefined;
   }
 
   /** Resolves when what an earlier page load has kept is there: it would undo what is asked of the element before. */
   async #restored(): Promise<void> {
     await this.updateComplete;
-    await this.#client?.keeper.restored;
+    await this.client?.keeper.restored;
   }
 
-  async #loadKeyPrompt(): Promise<void> {
+  /** @internal Loads the form that asks for a key: at first, and when a person tries again. */
+  async loadKeyPrompt(): Promise<void> {
     try {
       await loadPart("agent-chat-key-prompt");
       this.isKeyPromptMissing = false;
@@ -441,7 +362,6 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   #updateContext(): void {
     const { strings } = this.#locale;
     const modes: ChatModes = {
-      agent: this.#client?.info?.agent ?? strings.fallbackAgent,
       thinking: this.thinking,
       tools: this.tools,
       feedback: this.feedback,
@@ -449,6 +369,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     const known = this.#context;
     const context: ChatContext = {
       strings,
+      agent: this.client?.info?.agent ?? strings.fallbackAgent,
       modes: known && hasSameEntries(known.modes, modes) ? known.modes : modes,
       theme: this.#theme.theme,
       actions: this.#actions,

@@ -7,7 +7,7 @@
 import type { PropertyDeclaration } from "lit";
 import type { StringsOverride } from "../i18n/strings.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
-import type { ComposerAction, ToolRenderers } from "../ui/chat-part.ts";
+import type { ComposerAction, ToolRenderers } from "../ui/extensions.ts";
 
 /** A property of `<agent-chat>`, of the launcher, or of both: then the launcher hands it on to its chat. */
 type Owner = "chat" | "launcher" | "both";

@@ -10,7 +10,8 @@ import type { BlockRenderers, RenderBlock, RenderedBlock } from "../markdown/ren
 import type { ApprovalDecision } from "../session/chat-session.ts";
 import type { TranscriptFormat } from "../session/export.ts";
 import type { FeedbackReason } from "../session/messages.ts";
-import type { ComposerAction, ComposerPort, ToolCall, ToolRenderers } from "../ui/chat-part.ts";
+import type { StepMode } from "../ui/context.ts";
+import type { ComposerAction, ComposerPort, ToolCall, ToolRenderers } from "../ui/extensions.ts";
 
 export type {
   AgentInfo,
@@ -23,15 +24,13 @@ export type {
   FinishReason,
   RenderBlock,
   RenderedBlock,
+  StepMode,
   Strings,
   StringsOverride,
   ToolCall,
   ToolRenderers,
   TranscriptFormat,
 };
-
-/** How thoughts or tool calls are shown: open while they stream, open at first, closed at first, or not at all. */
-export type StepMode = "auto" | "open" | "closed" | "hidden";
 
 // Begin of what `npm run docs` writes from properties.ts.
 

@@ -5,7 +5,7 @@ import { repeat } from "lit/directives/repeat.js";
 import type { ChatSession } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";
 import { answerText, exchangesOf, type Message } from "../session/messages.ts";
-import type { ChatContext } from "./chat-part.ts";
+import type { ChatContext } from "./context.ts";
 
 /** Drawn in one go, but one message at least: some 7 ms of work, and 30 on a phone. */
 const CHARACTERS_AT_A_TIME = 2_000;

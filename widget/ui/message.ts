@@ -127,12 +127,12 @@ export class MessageElement extends ChatPart {
 
   /** An answer: steps and texts, without a bubble. */
   #renderAssistant(message: AssistantMessage): TemplateResult {
-    const { strings, modes } = this.context;
+    const { strings, agent } = this.context;
     const isStreaming = message.status === "streaming";
     const parts = this.#partsOf(message);
     return html`
       <article part="message assistant" class="message assistant" aria-busy=${isStreaming}>
-        <span class="visually-hidden">${strings.agentSaid(modes.agent)}</span>
+        <span class="visually-hidden">${strings.agentSaid(agent)}</span>
         ${repeat(
           parts,
           ({ id }) => id,
@@ -233,8 +233,8 @@ export class MessageElement extends ChatPart {
 
   /** A sentence about an answer that did not end by itself. */
   #noteOf(message: AssistantMessage): string | undefined {
-    const { strings, modes } = this.context;
-    if (message.forgotten) return strings.forgotten(modes.agent);
+    const { strings, agent } = this.context;
+    if (message.forgotten) return strings.forgotten(agent);
     if (message.status !== "done") return undefined;
     const note = END_NOTES[message.finishReason ?? "stop"];
     if (note) return strings[note];

@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import type { Client } from "../session/client.ts";
-import type { ChatContext } from "./chat-part.ts";
+import type { ChatContext } from "./context.ts";
 import { iconButton, keepTyping, retryButton } from "./controls.ts";
 import { icons } from "./icons.ts";
 import { renderMessages } from "./message-list.ts";

@@ -1,6 +1,6 @@
 import { failureText, toolStatusText } from "../../i18n/strings.ts";
 import type { AssistantMessage, Message, ToolBlock } from "../../session/messages.ts";
-import type { ChatContext } from "../chat-part.ts";
+import type { ChatContext } from "../context.ts";
 import { type Announcer, spokenTexts } from "./announcer.ts";
 
 export interface AnswerAnnouncerOptions {

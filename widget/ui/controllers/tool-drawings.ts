@@ -1,6 +1,6 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 import type { AssistantMessage, ToolBlock } from "../../session/messages.ts";
-import type { ToolRenderers } from "../chat-part.ts";
+import type { ToolRenderers } from "../extensions.ts";
 
 type ToolRenderer = ToolRenderers[string];
 
