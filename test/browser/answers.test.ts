@@ -158,3 +158,47 @@ test("thinking is open while it streams and closes soon after the answer has beg
   await closed.click();
   await chat.thinking.getByText("Let me *see*.").waitFor();
 });
+
+test("a piece of an answer is drawn without asking anything of the exchanges before it", async (t) => {
+  const [first, next] = [gate(), gate()];
+  const turns = [
+    [say("One.")],
+    [say("Two.")],
+    [say("Three"), wait(first.opened), say(" and"), wait(next.opened), say(" on.")],
+  ];
+  const chat = await openChat(t, browser, { turns });
+  await chat.ask("1", "One.");
+  await chat.ask("2", "Two.");
+  await chat.say("3");
+  await chat.answer.getByText("Three").waitFor();
+  await chat.input.focus();
+  await chat.page.evaluate(() => {
+    const root = document.querySelector("agent-chat")?.shadowRoot as ShadowRoot;
+    const asked: string[] = [];
+    for (const part of [...root.querySelectorAll<HTMLElement>(".exchange")].slice(0, -1)) {
+      for (const message of part.querySelectorAll<HTMLElement>("*")) {
+        if (!message.localName.startsWith("agent-chat-")) continue;
+        for (const name of ["message", "updateComplete"]) {
+          const value = Reflect.get(message, name);
+          Object.defineProperty(message, name, {
+            configurable: true,
+            get() {
+              asked.push(`${message.localName}.${name}`);
+              return value;
+            },
+            set() {
+              asked.push(`${message.localName}.${name} =`);
+            },
+          });
+        }
+      }
+    }
+    Object.assign(globalThis, { asked });
+  });
+  first.open();
+  await chat.answer.getByText("Three and").waitFor();
+  await chat.page.evaluate(() => new Promise(requestAnimationFrame));
+  assert.deepEqual(await chat.page.evaluate(() => Reflect.get(globalThis, "asked")), []);
+  next.open();
+  await chat.answered(3);
+});

@@ -4,11 +4,12 @@ import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
+import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { call, fail, say, think, wait } from "../support/scripted-provider.ts";
-import { broken, echo } from "../support/test-tools.ts";
+import { broken, define, echo } from "../support/test-tools.ts";
 import { type ChatPage, isFocused, openChat, openRows } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -246,4 +247,55 @@ test("when a button is gone that had the focus, the text field has it", async (t
   await chat.proxy.down();
   await chat.say("Second");
   assert.equal(await press(part("withdraw")), "Message");
+});
+
+test("the focus is taken from no field of the page, also if the chat had it when it began to draw", async (t) => {
+  const next = gate();
+  const chat = await openChat(t, browser, { turns: [[say("One"), wait(next.opened), say(" two.")]] });
+  await chat.say("Hi");
+  await chat.answer.getByText("One").waitFor();
+  await chat.input.focus();
+  await chat.page.evaluate(() => {
+    const field = Object.assign(document.createElement("input"), { id: "name" });
+    document.body.append(field);
+    let isOver = false;
+    (document.querySelector("agent-chat") as AgentChat).addController({
+      hostUpdated() {
+        if (!isOver) field.focus();
+        isOver = true;
+      },
+    });
+  });
+  next.open();
+  await chat.answered();
+  await chat.page.evaluate(() => (document.querySelector("agent-chat") as AgentChat).updateComplete);
+  assert.equal(await chat.page.evaluate(() => document.activeElement?.id), "name");
+});
+
+test("when the page draws a call anew whose button was pressed, the text field has the focus", async (t) => {
+  const pressed = gate();
+  const chat = await openChat(t, browser, {
+    agent: {
+      tools: [
+        define("slow", async () => {
+          await pressed.opened;
+          return "ok";
+        }),
+      ],
+    },
+    turns: [[call("c1", "slow")], [say("Done.")]],
+  });
+  await chat.page.locator("agent-chat").evaluate((element) => {
+    (element as AgentChat).toolRenderers = {
+      slow({ status }) {
+        return Object.assign(document.createElement("button"), { textContent: `Card ${status}` });
+      },
+    };
+  });
+  await chat.say("Go");
+  await chat.page.getByRole("button", { name: "Card running" }).focus();
+  pressed.open();
+  await chat.page.getByRole("button", { name: "Card completed" }).waitFor();
+  await chat.answered();
+  assert.equal((await focused(chat.page)).name, "Message");
 });

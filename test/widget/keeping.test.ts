@@ -21,6 +21,7 @@ import { done, type ScriptedServer, startScriptedServer, token } from "./scripte
 class MemoryStore implements ConversationStore {
   readonly rows = new Map<string, StoredConversation>();
   isFrozen = false;
+  saves = 0;
 
   async list() {
     return [...this.rows.values()];
@@ -31,6 +32,7 @@ class MemoryStore implements ConversationStore {
   }
 
   async save(conversation: StoredConversation) {
+    this.saves += 1;
     if (!this.isFrozen) this.rows.set(conversation.id, structuredClone(conversation));
   }
 
@@ -82,6 +84,18 @@ test("after a reload the conversation is there with its draft, and goes on", asy
   turn.send(done("ok"));
   await ended;
   assert.equal(store.rows.size, 1);
+});
+
+test("a draft is kept without writing the conversation again", async (t) => {
+  const { server, reload, first, store } = await chat(t);
+  await ask(first, server, "Hi", "Hello");
+  const { saves } = store;
+  first.client.keeper.saveDraft({ text: "Half", files: [] });
+  first.client.keeper.save();
+  first.client.keeper.saveDraft({ text: "Half a thou", files: [] });
+  const second = await reload(first);
+  assert.deepEqual(second.drafts, [{ text: "Half a thou", files: [] }]);
+  assert.equal(store.saves, saves);
 });
 
 test("a chat that is removed from the page goes on with its conversation when it returns", async (t) => {

@@ -92,7 +92,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   readonly #locale = new LocaleController(this);
   readonly #theme = new ThemeWatcher(this);
   readonly #announcer = new Announcer(this);
-  readonly #scroll = new ScrollPosition(this, () => this.#messages.filter(isFinishedAnswer).length);
+  readonly #scroll = new ScrollPosition(this);
   readonly #drawing = new PiecewiseDrawing(this, () => this.#messages);
   readonly #drop = new FileDrop(this, (files) => void this.attach(files));
   readonly #clients = new ClientController(this, {
@@ -286,7 +286,6 @@ export class AgentChat extends LitElement implements PublicAgentChat {
       isDragging: this.#drop.isDragging,
       isKeyPromptMissing: this.isKeyPromptMissing,
       isEndVisible: this.#scroll.isEndVisible,
-      newAnswers: this.#scroll.newAnswers,
       announcements: this.#announcer.render(),
       firstDrawn: this.#drawing.first,
       onKeyDown: this.#keyDown,
@@ -405,10 +404,6 @@ function siteServer(): string {
 
 const NOTHING = {};
 const NO_ACTIONS: readonly never[] = [];
-
-function isFinishedAnswer(message: Message): boolean {
-  return message.role === "assistant" && message.status !== "streaming";
-}
 
 function hasSameEntries<Shape extends object>(a: Shape, b: Shape): boolean {
   return Object.entries(a).every(([name, value]) => b[name as keyof Shape] === value);

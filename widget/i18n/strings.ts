@@ -20,7 +20,6 @@ export const en = {
   stop: "Stop answering",
   attach: "Attach files",
   jump: "Jump to latest",
-  newAnswers: (count: number) => (count === 1 ? "1 new answer" : `${count} new answers`),
   suggestions: "Suggestions",
 
   you: "You said:",

@@ -82,16 +82,16 @@ export class ConversationKeeper {
   changed(): void {
     if (!this.#slot) return;
     this.#isDirty = true;
-    this.#timer ??= setTimeout(() => this.save(), SAVE_EVERY_MS);
+    this.#saveSoon();
     // The beginning and the end of an answer are saved at once: a browser that crashes does not say so before.
     if (progressOf(this.#options.read()) !== this.#savedProgress) this.save();
   }
 
-  /** Keeps what is in the composer. */
+  /** Keeps what is in the composer. It belongs to the tab: the conversation is not written again. */
   saveDraft(draft: Draft): void {
     if (JSON.stringify(draft) === JSON.stringify(this.#draft)) return;
     this.#draft = draft;
-    this.changed();
+    if (this.#slot) this.#saveSoon();
     // What was sent is kept as a message, and not twice if the browser crashes now.
     if (draft.text === "") this.save();
   }
@@ -174,6 +174,10 @@ export class ConversationKeeper {
     this.isRestoring = false;
     this.save();
     onChange();
+  }
+
+  #saveSoon(): void {
+    this.#timer ??= setTimeout(() => this.save(), SAVE_EVERY_MS);
   }
 
   /** Returns whether there was room for it. */

@@ -27,7 +27,11 @@ const PARTS = ["composer", "feedback", "key-prompt", "markdown", "message", "ste
 
 /** Resolves when the parts inside an element or a root have been drawn, and theirs. */
 export async function partsComplete(root: ParentNode): Promise<void> {
-  // An element whose code is still to be loaded has nothing to wait for.
-  const parts = root.querySelectorAll<Element & Partial<Pick<ReactiveElement, "updateComplete">>>(PARTS);
-  await Promise.all(Array.from(parts, ({ updateComplete }) => updateComplete));
+  for (;;) {
+    // An element whose code is still to be loaded has nothing to wait for, and most parts are drawn already.
+    const parts = root.querySelectorAll<Element & Partial<ReactiveElement>>(PARTS);
+    const pending = [...parts].filter(({ isUpdatePending }) => isUpdatePending);
+    if (pending.length === 0) return;
+    await Promise.all(pending.map(({ updateComplete }) => updateComplete));
+  }
 }

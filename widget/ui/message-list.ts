@@ -1,6 +1,7 @@
 /** The conversation. Messages are immutable, so of all of them only the one that has changed is redrawn. */
 
 import { html, nothing, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from "lit";
+import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
 import type { ChatSession } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";
@@ -28,15 +29,25 @@ export function renderMessages(
     ${repeat(
       exchangesOf(session.messages.slice(view.firstDrawn)),
       ({ id }) => id,
-      ({ messages }) => html`<section class="exchange">
-        ${repeat(
-          messages,
-          ({ id }) => id,
-          (message) => renderMessage(message, session, view),
-        )}
-      </section>`,
+      ({ messages }) => {
+        // Only the last exchange changes with a token.
+        const isLast = messages.at(-1) === session.messages.at(-1);
+        const { busy, isQueued, canRetry } = session;
+        const inputs = [session, view.context, view.editing, busy, isLast, isLast && isQueued, isLast && canRetry];
+        return guard([...inputs, ...messages], () => renderExchange(messages, session, view));
+      },
     )}
   `;
+}
+
+function renderExchange(messages: readonly Message[], session: ChatSession, view: MessageListView): TemplateResult {
+  return html`<section class="exchange">
+    ${repeat(
+      messages,
+      ({ id }) => id,
+      (message) => renderMessage(message, session, view),
+    )}
+  </section>`;
 }
 
 function renderNote(text: string): TemplateResult {

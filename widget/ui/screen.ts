@@ -23,8 +23,6 @@ export interface Screen {
   readonly isDragging: boolean;
   readonly isKeyPromptMissing: boolean;
   readonly isEndVisible: boolean;
-  /** How many answers have ended since the end was last in view. */
-  readonly newAnswers: number;
   readonly announcements: TemplateResult;
   readonly onKeyDown: (event: KeyboardEvent) => void;
 }
@@ -110,7 +108,7 @@ export function renderScreen(screen: Screen): TemplateResult {
         </div>
       </div>
       <div class="dock">
-        ${isEmpty || screen.isEndVisible ? nothing : renderJump(screen.newAnswers, context)}
+        ${isEmpty || screen.isEndVisible ? nothing : renderJump(context)}
         ${client ? renderStatus(client, context, isEmpty) : nothing}
         <slot name="before-composer"></slot>
         ${client ? renderDock(client, screen, isEmpty) : nothing}
@@ -275,11 +273,11 @@ function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: 
   ></agent-chat-key-prompt>`;
 }
 
-/** The way back to the end, with the number of answers that have ended out of view. */
-function renderJump(newAnswers: number, { strings, actions }: ChatContext): TemplateResult {
+/** The way back to the end. */
+function renderJump({ strings, actions }: ChatContext): TemplateResult {
   return html`
     <button type="button" part="jump" class="small-button jump" @click=${() => actions.jumpToEnd()}>
-      ${icons.down}${strings.jump}${newAnswers > 0 ? ` · ${strings.newAnswers(newAnswers)}` : nothing}
+      ${icons.down}${strings.jump}
     </button>
   `;
 }

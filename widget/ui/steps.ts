@@ -91,6 +91,8 @@ export class StepsElement extends ChatPart {
 export class StepElement extends ChatPart {
   static override properties = { step: { attribute: false } };
   step!: Step;
+  /** Data as it is shown, by what was sent: laid out once, and long data only when its end is asked for. */
+  readonly #formatted = new Map<string, string>();
   /** Labels of long data that is shown to its end. */
   readonly #shownWhole = new Set<string>();
   readonly #copier = new Copier(this);
@@ -164,16 +166,15 @@ export class StepElement extends ChatPart {
   /** The arguments or the output of a call: as text, whatever it holds. */
   #renderData(label: string, data: string): TemplateResult {
     const { strings } = this.context;
-    const formatted = formatData(data);
     const isWhole = data.length <= LONG_DATA || this.#shownWhole.has(label);
     return html`
       <div class="data">
         <div class="data-head">
           <span>${label}</span>
-          ${this.#copier.renderButton(label, `${strings.copy}: ${label}`, (button) => copyText(formatted, button))}
+          ${this.#copier.renderButton(label, `${strings.copy}: ${label}`, (button) => copyText(this.#format(data), button))}
         </div>
         <pre dir="auto" tabindex="0" role="group" aria-label=${label}>${
-          isWhole ? formatted || strings.emptyOutput : `${formatted.slice(0, LONG_DATA)}…`
+          isWhole ? this.#format(data) || strings.emptyOutput : `${data.slice(0, LONG_DATA)}…`
         }</pre>
         ${
           isWhole
@@ -184,6 +185,14 @@ export class StepElement extends ChatPart {
         }
       </div>
     `;
+  }
+
+  #format(data: string): string {
+    const known = this.#formatted.get(data);
+    if (known !== undefined) return known;
+    const formatted = formatData(data);
+    this.#formatted.set(data, formatted);
+    return formatted;
   }
 
   #showWhole(label: string): void {

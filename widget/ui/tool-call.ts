@@ -7,7 +7,7 @@ import { icon, icons } from "./icons.ts";
 /** Longer data is shown by its beginning, in characters. The rest would hold up the page. */
 export const LONG_DATA = 20_000;
 
-/** Of the arguments, in characters, in the row of a closed call. */
+/** So much of the arguments stands in the row of a closed call, in characters. */
 const HINT_CHARACTERS = 80;
 
 const dash = icon("M7 12h10");
@@ -28,7 +28,7 @@ export function hintOf(input: string): string {
     else if (typeof value === "string" || typeof value === "number") words.push(String(value));
   };
   try {
-    gather(input.length > LONG_DATA ? input : JSON.parse(input));
+    gather(input.length > LONG_DATA ? input.slice(0, LONG_DATA) : JSON.parse(input));
   } catch {
     words.push(input);
   }

@@ -32,8 +32,6 @@ export const locale: Locale = {
   dropHere: "أفلت الملفات هنا لإرفاقها",
   dismiss: "إغلاق",
   jump: "الانتقال إلى الأحدث",
-  newAnswers: (count) =>
-    plural(count, { one: "إجابة جديدة واحدة", two: "إجابتان جديدتان", few: "# إجابات جديدة", other: "# إجابة جديدة" }),
   suggestions: "اقتراحات",
   you: "أنت:",
   agentSaid: (agent) => `${agent}:`,

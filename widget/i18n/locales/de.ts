@@ -31,7 +31,6 @@ export const locale: Locale = {
   dropHere: "Dateien hier ablegen, um sie anzuhängen",
   dismiss: "Schließen",
   jump: "Zum neuesten Text",
-  newAnswers: (count) => plural(count, { one: "# neue Antwort", other: "# neue Antworten" }),
   suggestions: "Vorschläge",
   you: "Sie:",
   agentSaid: (agent) => `${agent}:`,

@@ -31,7 +31,6 @@ export const locale: Locale = {
   dropHere: "Suelta los archivos para adjuntarlos",
   dismiss: "Cerrar",
   jump: "Ir al final",
-  newAnswers: (count) => plural(count, { one: "# respuesta nueva", other: "# respuestas nuevas" }),
   suggestions: "Sugerencias",
   you: "Tú:",
   agentSaid: (agent) => `${agent}:`,

@@ -31,7 +31,6 @@ export const locale: Locale = {
   dropHere: "Déposez des fichiers pour les joindre",
   dismiss: "Fermer",
   jump: "Aller à la fin",
-  newAnswers: (count) => plural(count, { one: "# nouvelle réponse", other: "# nouvelles réponses" }),
   suggestions: "Suggestions",
   you: "Vous :",
   agentSaid: (agent) => `${agent} :`,

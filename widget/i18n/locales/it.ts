@@ -31,7 +31,6 @@ export const locale: Locale = {
   dropHere: "Rilascia i file per allegarli",
   dismiss: "Chiudi",
   jump: "Vai alla fine",
-  newAnswers: (count) => plural(count, { one: "# nuova risposta", other: "# nuove risposte" }),
   suggestions: "Suggerimenti",
   you: "Tu:",
   agentSaid: (agent) => `${agent}:`,

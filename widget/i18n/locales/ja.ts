@@ -28,7 +28,6 @@ export const locale: Locale = {
   dropHere: "ここにドロップして添付",
   dismiss: "閉じる",
   jump: "最新へ移動",
-  newAnswers: (count) => `新着の回答${count}件`,
   suggestions: "質問の例",
   you: "あなた：",
   agentSaid: (agent) => `${agent}：`,

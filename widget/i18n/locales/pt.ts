@@ -31,7 +31,6 @@ export const locale: Locale = {
   dropHere: "Solte os arquivos para anexá-los",
   dismiss: "Fechar",
   jump: "Ir para o fim",
-  newAnswers: (count) => plural(count, { one: "# nova resposta", other: "# novas respostas" }),
   suggestions: "Sugestões",
   you: "Você:",
   agentSaid: (agent) => `${agent}:`,

@@ -28,7 +28,6 @@ export const locale: Locale = {
   dropHere: "拖放到此处以添加附件",
   dismiss: "关闭",
   jump: "跳到最新",
-  newAnswers: (count) => `${count} 条新回答`,
   suggestions: "建议",
   you: "您：",
   agentSaid: (agent) => `${agent}：`,

@@ -28,13 +28,10 @@ export class ScrollPosition implements ReactiveController {
   /** Whether no way to the end needs to be offered. */
   isEndVisible = true;
   readonly #host: LitElement;
-  readonly #countAnswers: () => number;
   readonly #resize = new ResizeObserver(() => this.#contentChanged());
   #scroller: HTMLElement | null = null;
   #listeners = new AbortController();
   #mode: ReadingMode = "following";
-  /** How many answers had ended when the end was last in view. */
-  #seenAnswers = 0;
   /** The exchange that was moved to the top last. */
   #anchor: HTMLElement | undefined;
   /** Where it stands, below the scroller's top: less than 0 when only the end of its question is in view. */
@@ -48,16 +45,9 @@ export class ScrollPosition implements ReactiveController {
   /** The next change of size was asked for by the reader. */
   #isHolding = false;
 
-  /** `countAnswers` gives how many have ended. Those that ended out of view are counted beside the way to the end. */
-  constructor(host: LitElement, countAnswers: () => number) {
+  constructor(host: LitElement) {
     this.#host = host;
-    this.#countAnswers = countAnswers;
     host.addController(this);
-  }
-
-  /** How many answers have ended since the end was last in view. */
-  get newAnswers(): number {
-    return Math.max(0, this.#countAnswers() - this.#seenAnswers);
   }
 
   hostUpdated(): void {
@@ -239,7 +229,6 @@ export class ScrollPosition implements ReactiveController {
 
   #checkEnd(): void {
     const isAtEnd = this.#mode === "following" || this.#distanceToEnd() <= AT_END;
-    if (isAtEnd) this.#seenAnswers = this.#countAnswers();
     const isEndVisible = isAtEnd || this.#isMoving;
     if (isEndVisible === this.isEndVisible) return;
     this.isEndVisible = isEndVisible;
