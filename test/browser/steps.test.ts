@@ -156,3 +156,16 @@ test("a long output is cut, shows all on request, and is copied whole", async (t
     .click();
   assert.equal(await output.textContent(), text);
 });
+
+test("a long output that is JSON is laid out when all of it is asked for", async (t) => {
+  const text = JSON.stringify({ list: Array.from({ length: 5_000 }, (_, at) => at * at) });
+  const turns = [[call("c1", "echo", { text })], [say("Done.")]];
+  const chat = await openChat(t, browser, { agent: { tools: [echo] }, turns });
+  await chat.ask("Go", "Done.");
+  await chat.tools.getByRole("button", { name: /^echo/ }).click();
+  const output = chat.tools.locator("pre").last();
+  assert.equal(await output.textContent(), `${text.slice(0, 20_000)}…`);
+  const more = chat.tools.getByRole("button", { name: /^Show all/ }).last();
+  await more.click();
+  assert.equal(await output.textContent(), JSON.stringify(JSON.parse(text), null, 2));
+});
