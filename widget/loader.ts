@@ -9,6 +9,7 @@
  */
 
 import { warnOfValue } from "./element/properties.ts";
+import type { AgentChatLauncher as PublicLauncher } from "./element/public-types.ts";
 import { AgentChatLauncher } from "./launcher/launcher.ts";
 import { lazy } from "./loading/lazy.ts";
 
@@ -26,39 +27,79 @@ const server = new URL(script ? "." : "/", script?.src ?? document.baseURI).href
 const load = (file: string) => import(`${script ? server : "./"}chunks/${file}`);
 const chat = lazy(() => load(PARLEY_CHUNKS.chat));
 
-/** What a page may hold itself. Live: asking again costs nothing. */
-const chats = document.getElementsByTagName("agent-chat");
-const launchers = document.getElementsByTagName("agent-chat-launcher");
+/** What a page has in place of a button. */
+const OWN = "agent-chat, agent-chat-launcher";
+
+/** On the launcher of a script tag: tells a router's copy of it from what the page has placed. */
+const MARK = "data-from-script";
+
+let isChatWanted = false;
 
 function loadChat(): void {
-  observer.disconnect();
   // Another script may have brought it.
-  if (!customElements.get("agent-chat")) void chat.loadEventually();
+  if (!isChatWanted && !customElements.get("agent-chat")) void chat.loadEventually();
+  isChatWanted = true;
 }
 
-const observer = new MutationObserver(() => chats.length > 0 && loadChat());
+/** Looks at what is new only: to search the page would slow down each change of a large one. */
+function bringsChat({ addedNodes }: MutationRecord): boolean {
+  for (const node of addedNodes as NodeListOf<Element>) {
+    if (node.localName === "agent-chat" || node.querySelector?.("agent-chat")) return true;
+  }
+  return false;
+}
 
-/** Adds the launcher, unless the page has placed the chat itself or wants none. */
-function addLauncher({ attributes }: HTMLScriptElement): void {
-  if (chats.length > 0 || launchers.length > 0) return;
+/** The launcher of the script tag. */
+let launcher: PublicLauncher | undefined;
+
+/** It, or what the page has in its place. */
+let shown: Element | undefined;
+
+const observer = new MutationObserver((records) => {
+  if (!isChatWanted && records.some(bringsChat)) loadChat();
+  const { documentElement, body } = document;
+  if (records.some(({ target }) => target === documentElement || target === body)) bringBack();
+});
+
+/** A router (Turbo, htmx, Astro) that replaces the body, or all in it, does not mean the button. */
+function bringBack(): void {
+  if (!launcher || !shown || shown.isConnected || !document.body) return;
+  // In a page that the router has kept is a copy, which has no key.
+  for (const copy of document.querySelectorAll(`[${MARK}]`)) copy.remove();
+  place(launcher);
+}
+
+function place(it: PublicLauncher): void {
+  shown = document.querySelector(OWN) ?? document.body.appendChild(it);
+}
+
+/** The launcher with the attributes of the script tag. */
+function makeLauncher({ attributes }: HTMLScriptElement): PublicLauncher {
   // Another script may have defined the element: this one's class would not be its.
-  const launcher = document.createElement("agent-chat-launcher");
-  launcher.server = server;
+  const made = document.createElement("agent-chat-launcher");
+  made.server = server;
+  made.toggleAttribute(MARK, true);
+  // Routers take the nodes out of their parent; a page that calls this wants no button any more.
+  made.remove = () => {
+    launcher = undefined;
+    HTMLElement.prototype.remove.call(made);
+  };
   const known = AgentChatLauncher.observedAttributes;
   // Not `dataset`, which has other names than the attributes.
   for (const { name, value } of attributes) {
     const attribute = name.startsWith("data-") ? name.slice(5) : "";
     // The element's name of it is understood, too: as a wrong attribute it would be in the console.
-    if (/^(api-)?key$/.test(attribute)) launcher.apiKey = value.trim();
-    else if (known.includes(attribute) || /^(lang|dir)$/.test(attribute)) launcher.setAttribute(attribute, value);
+    if (/^(api-)?key$/.test(attribute)) made.apiKey = value.trim();
+    else if (known.includes(attribute) || /^(lang|dir)$/.test(attribute)) made.setAttribute(attribute, value);
     else if (attribute && attribute !== "launcher") {
-      warnOfValue(launcher, name, value, `one of ${known.map((it) => `data-${it}`).join(", ")}`);
+      warnOfValue(made, name, value, `one of ${known.map((it) => `data-${it}`).join(", ")}`);
     }
   }
-  document.body.append(launcher);
+  return made;
 }
 
-if (!customElements.get("agent-chat-launcher")) {
+const isFirst = !customElements.get("agent-chat-launcher");
+if (isFirst) {
   AgentChatLauncher.defaultServer = server;
   AgentChatLauncher.panel = lazy(() => load(PARLEY_CHUNKS.panel));
   customElements.define("agent-chat-launcher", AgentChatLauncher);
@@ -69,12 +110,18 @@ if (!script) {
   );
 }
 const wantsLauncher = script && script.dataset.launcher !== "none";
-if (chats.length > 0 || !wantsLauncher) loadChat();
-else observer.observe(document, { childList: true, subtree: true });
+if (!wantsLauncher || document.querySelector("agent-chat")) loadChat();
+observer.observe(document, { childList: true, subtree: true });
 // By then the page has placed what it places itself.
-if (wantsLauncher) whenParsed(() => addLauncher(script));
+if (document.readyState !== "loading") begin();
+else document.addEventListener("DOMContentLoaded", begin, { once: true });
 
-function whenParsed(task: () => void): void {
-  if (document.readyState !== "loading") task();
-  else document.addEventListener("DOMContentLoaded", task, { once: true });
+function begin(): void {
+  if (!isFirst && document.querySelector(OWN)) {
+    // A router runs a script in the body again on each page: the first one goes on.
+    observer.disconnect();
+  } else if (wantsLauncher) {
+    launcher = makeLauncher(script);
+    place(launcher);
+  }
 }

@@ -11,11 +11,11 @@ import type { AgentChatLauncher } from "../../widget/element/public-types.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { DIST } from "../support/command.ts";
 import { gate } from "../support/deadline.ts";
-import { say } from "../support/scripted-provider.ts";
+import { say, wait } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
 import { chatIn, failOnComplaints, isFocused } from "./chat-page.ts";
-import { button, panel, preview, visit } from "./launcher-page.ts";
+import { button, panel, preview, script, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -159,6 +159,98 @@ test("a chat that the page adds later comes to life, and nothing of it is loaded
     document.body.append(box);
   });
   await chat.ask("Hi", "Hello.");
+});
+
+test("a change of a large page has nothing asked of the whole page, and a chat inside of what is added comes to life", async (t) => {
+  const chat = await visit(t, browser, { body: `<ul>${"<li><b>x</b>".repeat(500)}</ul>`, turns: [[say("Hello.")]] });
+  await button(chat.page).waitFor();
+  const asked = await script(
+    chat.page,
+    `(async () => {
+       let count = 0;
+       const counted = (owner, name) => {
+         const { get, value } = Object.getOwnPropertyDescriptor(owner, name);
+         function call(...args) {
+           count += 1;
+           return (get ?? value).apply(this, args);
+         }
+         Object.defineProperty(owner, name, get ? { get: call } : { value: call });
+       };
+       counted(HTMLCollection.prototype, "length");
+       for (const name of ["querySelector", "querySelectorAll", "getElementsByTagName"]) counted(Document.prototype, name);
+       for (let changes = 0; changes < 10; changes++) {
+         document.body.append(document.createElement("i"));
+         // By then the observers have been called.
+         await new Promise((resolve) => setTimeout(resolve));
+       }
+       return count;
+     })()`,
+  );
+  assert.equal(asked, 0);
+  await script(
+    chat.page,
+    `{ const item = document.querySelector("ul").appendChild(document.createElement("li"));
+       item.innerHTML = '<p><agent-chat style="height: 400px"></agent-chat>'; }`,
+  );
+  await chat.ask("Hi", "Hello.");
+});
+
+for (const [router, navigate] of [
+  ["Turbo and Astro", "document.body.replaceWith(next)"],
+  ["an innerHTML of the body", "document.body.innerHTML = next.innerHTML"],
+  [
+    "htmx",
+    "document.body.prepend(...next.childNodes); while (document.body.children.length > 1) document.body.removeChild(document.body.lastChild)",
+  ],
+] as const) {
+  test(`where ${router} replaces the page there is one button again, with its open panel, and the answer goes on`, async (t) => {
+    const left = gate();
+    const chat = await visit(t, browser, {
+      script: 'data-key="k" data-label="Ask us"',
+      turns: [[say("Let me"), wait(left.opened), say(" see.")], [say("More.")]],
+    });
+    const { page } = chat;
+    await button(page).click();
+    await chat.say("Go");
+    await chat.replies.getByText("Let me").waitFor();
+    // A page that was kept has a copy of the button.
+    const visitNext = (inside: string) =>
+      script(
+        page,
+        `{ const next = document.createElement("body");
+           next.innerHTML = ${JSON.stringify(inside)};
+           next.append(document.querySelector("agent-chat-launcher").cloneNode(true));
+           ${navigate} }`,
+      );
+    await visitNext("<main>Next</main>");
+    left.open();
+    await chat.replies.getByText("Let me see.").waitFor();
+    await visitNext("<main>One more</main>");
+    await chat.ask("And?", "More.");
+    assert.equal(await button(page).count(), 1);
+    const key = page.locator("agent-chat-launcher").evaluate((it) => (it as AgentChatLauncher).apiKey);
+    assert.equal(await key, "k");
+  });
+}
+
+test("a button that the page has removed stays away, and so does that of a page with a chat of its own, until the next page", async (t) => {
+  const { page } = await visit(t, browser);
+  await button(page).waitFor();
+  const visitNext = (inside: string) =>
+    script(
+      page,
+      `{ const next = document.createElement("body");
+         next.innerHTML = ${JSON.stringify(inside)};
+         document.body.replaceWith(next);
+         new Promise((resolve) => setTimeout(resolve)) }`,
+    );
+  await visitNext("<agent-chat></agent-chat>");
+  assert.equal(await button(page).count(), 0);
+  await visitNext("<main>Next</main>");
+  await button(page).waitFor();
+  await page.locator("agent-chat-launcher").evaluate((it) => it.remove());
+  await visitNext("<main>Next</main>");
+  assert.equal(await button(page).count(), 0);
 });
 
 test('with data-launcher="none" there is no button, and a chat comes to life wherever the page puts it', async (t) => {
