@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, relative } from "node:path";
 import { build, transformSync } from "esbuild";
 import { en } from "../widget/i18n/strings.ts";
+import { customElementsManifest } from "./manifest.mjs";
 
 const minifiedCss = (source) => transformSync(source, { loader: "css", minify: true }).code.trim();
 
@@ -15,12 +16,17 @@ const css = {
   },
 };
 
-/** What the launcher's button is called, by language: the launcher has no other text. */
-const openChat = { en: en.openChat };
+/** The two texts that a launcher has before its chat is loaded, by language. */
+const [openChat, hidePreview] = [{ en: en.openChat }, { en: en.hidePreview }];
 for (const file of readdirSync("widget/i18n/locales")) {
   const { locale } = await import(`../widget/i18n/locales/${file}`);
   openChat[locale.lang] = locale.openChat;
+  hidePreview[locale.lang] = locale.hidePreview;
 }
+
+/** What the launcher hands on of its chat: the comments of the code name it. */
+const { cssParts, slots } = customElementsManifest().modules[0].declarations[0];
+const namesOf = (list) => JSON.stringify(list.map(({ name }) => name).join());
 
 const common = {
   bundle: true,
@@ -43,11 +49,20 @@ const ENTRIES = {
   elements: "widget/elements.ts",
 };
 
+/** Loaded before the chat, and often instead of it. */
+const GREETING = "widget/launcher/greeting.ts";
+
 /** Builds all of it into a folder. Answers what it is made of, the scripts in it, and which of them are loaded to chat. */
 export async function buildBrowserFiles(folder, { minify }) {
   mkdirSync(folder, { recursive: true });
   // A text with JSON: esbuild would put an object into a chunk of its own, which every other chunk imports.
-  const define = { PARLEY_OPEN_CHAT: JSON.stringify(JSON.stringify(openChat)) };
+  const textOf = (value) => JSON.stringify(JSON.stringify(value));
+  const define = {
+    PARLEY_OPEN_CHAT: textOf(openChat),
+    PARLEY_HIDE_PREVIEW: textOf(hidePreview),
+    PARLEY_CHAT_PARTS: namesOf(cssParts),
+    PARLEY_CHAT_SLOTS: namesOf(slots),
+  };
   const { metafile } = await build({
     ...common,
     minify,
@@ -63,11 +78,19 @@ export async function buildBrowserFiles(folder, { minify }) {
   });
   const eager = (source) => eagerFiles(metafile, fileOf(metafile, source)).map((path) => relative(folder, path));
   const [chat, panel] = [ENTRIES.chat, ENTRIES.panel].map((source) => basename(fileOf(metafile, source)));
-  const chunks = { chat, panel };
+  // By themselves: what they share with the chat would be in its file.
+  const alone = { ...common, minify, define };
+  const { metafile: greetings } = await build({
+    ...alone,
+    entryPoints: { greeting: GREETING },
+    outdir: `${folder}/chunks`,
+    format: "esm",
+    entryNames: "[name]-[hash]",
+  });
+  const greeting = basename(fileOf(greetings, GREETING));
   await build({
-    ...common,
-    minify,
-    define: { ...define, PARLEY_CHUNKS: JSON.stringify(chunks) },
+    ...alone,
+    define: { ...define, PARLEY_CHUNKS: JSON.stringify({ chat, greeting, panel }) },
     entryPoints: ["widget/loader.ts"],
     outfile: `${folder}/widget.js`,
     // esbuild's own `iife` would bring along what turns `import()` into `require`.
@@ -80,7 +103,7 @@ export async function buildBrowserFiles(folder, { minify }) {
   // What bundlers find. On a server, which has no document, it does nothing.
   const [elements] = eager(ENTRIES.elements);
   writeFileSync(`${folder}/elements.js`, `if (typeof document !== "undefined") import("./${elements}");\n`);
-  const scripts = Object.keys(metafile.outputs).filter((path) => path.endsWith(".js"));
+  const scripts = Object.keys({ ...metafile.outputs, ...greetings.outputs }).filter((path) => path.endsWith(".js"));
   return {
     metafile,
     files: ["widget.js", ...scripts.map((path) => relative(folder, path))],

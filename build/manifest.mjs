@@ -1,15 +1,15 @@
-/** The custom-elements manifest, for editors and catalogues: from the table of properties, the doc blocks and the types. */
+/** The custom-elements manifest, for editors and catalogues: from the types, the doc blocks and the table of properties. */
 
 import { readFileSync } from "node:fs";
 import ts from "typescript-5";
-import { attributeOf, DOCUMENTATION, rowsOf } from "../widget/element/properties.ts";
-import { typeOf } from "./docs.ts";
+import { attributeOf, CHAT, initialValue, LAUNCHER } from "../widget/element/properties.ts";
 
 const TYPES = "widget/element/public-types.ts";
 
 const ELEMENTS = [
   {
-    owner: "chat",
+    properties: "ChatProperties",
+    table: CHAT,
     tagName: "agent-chat",
     name: "AgentChat",
     path: "widget/element/agent-chat.ts",
@@ -17,7 +17,8 @@ const ELEMENTS = [
     described: ["widget/element/agent-chat.ts", "widget/ui/screen.ts", "widget/styles/tokens.css"],
   },
   {
-    owner: "launcher",
+    properties: "LauncherProperties",
+    table: LAUNCHER,
     tagName: "agent-chat-launcher",
     name: "AgentChatLauncher",
     path: "widget/launcher/launcher.ts",
@@ -44,35 +45,27 @@ function moduleOf(element) {
   };
 }
 
-function declarationOf({ owner, tagName, name, path, described }) {
+function declarationOf({ properties, table, tagName, name, path, described }) {
   const tags = described.flatMap(tagsOf);
   const tagged = (wanted) => tags.filter(({ tag }) => tag === wanted).map(({ tag: _tag, ...rest }) => rest);
-  const rows = rowsOf(owner);
-  const attributes = rows.map(([property, row]) => ({
-    ...fieldOf(property, row),
-    name: attributeOf(owner, property),
-    fieldName: property,
-  }));
-  const own = rows.filter(([, { kind }]) => kind !== "inherited");
+  const fields = ["SharedProperties", properties].flatMap((it) => membersOf(it, table));
   return {
     kind: "class",
     name,
     tagName,
     customElement: true,
     description: commentOf(find(path, ts.isClassDeclaration, name)),
-    attributes: attributes.filter((attribute) => attribute.name !== undefined),
-    members: [...own.map(([property, row]) => ({ kind: "field", ...fieldOf(property, row) })), ...membersOf(name)],
+    attributes: fields.flatMap(({ kind: _kind, name: fieldName, ...field }) => {
+      const attribute = attributeOf(fieldName, table[fieldName] ?? {});
+      return attribute ? [{ name: attribute, ...field, fieldName }] : [];
+    }),
+    // What the table does not have, each element has from the browser.
+    members: [...fields.filter((field) => field.name in table), ...membersOf(name, {})],
     events: tagged("fires"),
     slots: tagged("slot"),
     cssParts: tagged("csspart"),
     cssProperties: tagged("cssprop"),
   };
-}
-
-function fieldOf(name, row) {
-  const text = typeOf(name, row);
-  const initial = row.choices && { default: `"${row.choices[0]}"` };
-  return { name, description: DOCUMENTATION[name].doc, type: { text }, ...initial };
 }
 
 /** `@tag {type} name - description`, in comments of any file. */
@@ -83,8 +76,13 @@ function tagsOf(path) {
   return [...lines].map(({ groups: { type, ...rest } }) => ({ ...rest, ...(type && { type: { text: type } }) }));
 }
 
-const commentOf = (node) =>
-  ts.getTextOfJSDocComment(ts.getJSDocCommentsAndTags(node)[0]?.comment)?.replace(/\s+/g, " ");
+/** Its comment in one line. `@see` names a section of the documentation. */
+function commentOf(node) {
+  const text = ts.getTextOfJSDocComment(ts.getJSDocCommentsAndTags(node)[0]?.comment)?.replace(/\s+/g, " ");
+  // TypeScript takes the first word for the name of something.
+  const [, title] = ts.getJSDocTags(node).flatMap((tag) => /^@see (.+)/.exec(tag.getText()) ?? []);
+  return title ? `${text} See [${title}](docs/widget.md#${title.toLowerCase().replaceAll(" ", "-")}).` : text;
+}
 
 /** The class or interface of this name in a file. */
 function find(path, isKind, name) {
@@ -94,12 +92,17 @@ function find(path, isKind, name) {
   return found;
 }
 
-/** What the public interface of an element has beside the properties of the table. */
-function membersOf(name) {
+/** What an interface has, with the defaults of a table. */
+function membersOf(name, table) {
   return find(TYPES, ts.isInterfaceDeclaration, name).members.map((member) => {
     const common = { name: member.name.getText(), description: commentOf(member) };
     const type = { text: member.type.getText() };
-    if (!ts.isMethodSignature(member)) return { kind: "field", ...common, type, readonly: true };
+    const row = table[common.name];
+    const initial = row?.choices && { default: `"${initialValue(row)}"` };
+    if (!ts.isMethodSignature(member)) {
+      const readonly = member.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ReadonlyKeyword);
+      return { kind: "field", ...common, type, ...initial, ...(readonly && { readonly }) };
+    }
     const parameters = member.parameters.map((it) => ({ name: it.name.getText(), type: { text: it.type.getText() } }));
     return { kind: "method", ...common, parameters, return: { type } };
   });

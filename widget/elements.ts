@@ -7,6 +7,7 @@ import { lazy } from "./loading/lazy.ts";
 
 // A bundle does not know where the server is; a site that does not say it has its own.
 AgentChat.defaultServer = "";
+AgentChatLauncher.greeting = lazy(() => import("./launcher/greeting.ts"));
 AgentChatLauncher.panel = lazy(() => import("./launcher/panel.ts"));
 
 if (!customElements.get("agent-chat-launcher")) customElements.define("agent-chat-launcher", AgentChatLauncher);

@@ -8,13 +8,12 @@
  * launcher's attributes.
  */
 
-import { warnOfValue } from "./element/properties.ts";
 import type { AgentChatLauncher as PublicLauncher } from "./element/public-types.ts";
 import { AgentChatLauncher } from "./launcher/launcher.ts";
 import { lazy } from "./loading/lazy.ts";
 
 /** Names of the files in the folder `chunks` beside this one: put here by the build. */
-declare const PARLEY_CHUNKS: { readonly chat: string; readonly panel: string };
+declare const PARLEY_CHUNKS: { readonly chat: string; readonly greeting: string; readonly panel: string };
 
 /** Gone as soon as the script has run; a module never has it. */
 const { currentScript } = document;
@@ -90,17 +89,34 @@ function makeLauncher({ attributes }: HTMLScriptElement): PublicLauncher {
     const attribute = name.startsWith("data-") ? name.slice(5) : "";
     // The element's name of it is understood, too: as a wrong attribute it would be in the console.
     if (/^(api-)?key$/.test(attribute)) made.apiKey = value.trim();
-    else if (known.includes(attribute) || /^(lang|dir)$/.test(attribute)) made.setAttribute(attribute, value);
+    else if (known.includes(attribute)) made.setAttribute(attribute, value);
     else if (attribute && attribute !== "launcher") {
-      warnOfValue(made, name, value, `one of ${known.map((it) => `data-${it}`).join(", ")}`);
+      // Others than the page's author add attributes, too: frameworks, and what asks visitors for their consent.
+      const meant = known.find((it) => isNear(it, attribute, it.length < 5 ? 1 : 2));
+      if (meant) console.warn(`Parley: the script tag has ${name}. Did you mean data-${meant}?`);
     }
   }
   return made;
 }
 
+/** Whether one word becomes the other when at most so many letters are added, removed or changed. */
+function isNear(a: string, b: string, edits: number): boolean {
+  const [left, right] = [a.slice(1), b.slice(1)];
+  if (a[0] === b[0]) return a === "" || isNear(left, right, edits);
+  return (
+    edits > 0 &&
+    [
+      [left, b],
+      [a, right],
+      [left, right],
+    ].some(([x = "", y = ""]) => isNear(x, y, edits - 1))
+  );
+}
+
 const isFirst = !customElements.get("agent-chat-launcher");
 if (isFirst) {
   AgentChatLauncher.defaultServer = server;
+  AgentChatLauncher.greeting = lazy(() => load(PARLEY_CHUNKS.greeting));
   AgentChatLauncher.panel = lazy(() => load(PARLEY_CHUNKS.panel));
   customElements.define("agent-chat-launcher", AgentChatLauncher);
 }

@@ -1,26 +1,32 @@
 import type { Locator, Page } from "playwright-core";
 import { within } from "../support/deadline.ts";
 
+const ROLES = ["status", "alert"] as const;
+
 /** What the one element inside `root` gives a screen reader to say, in its order. An alert has a mark of exclamation before it. */
-export async function listen(page: Page, root: Page | Locator = page): Promise<string[]> {
+export async function listen(
+  page: Page,
+  root: Page | Locator = page,
+  roles: readonly (typeof ROLES)[number][] = ROLES,
+): Promise<string[]> {
   const heard: string[] = [];
   await page.exposeFunction("heard", (text: string) => {
     if (text !== "") heard.push(text);
   });
-  for (const [role, mark] of [
-    ["status", ""],
-    ["alert", "! "],
-  ] as const) {
-    await root.getByRole(role).evaluate((region, before) => {
-      new MutationObserver((records) => {
-        for (const { type, target, addedNodes } of records) {
-          for (const node of type === "characterData" ? [target] : addedNodes) {
-            const text = node.nodeType === Node.COMMENT_NODE ? "" : node.textContent?.trim();
-            if (text) void window.heard(before + text);
+  for (const role of roles) {
+    await root.getByRole(role).evaluate(
+      (region, before) => {
+        new MutationObserver((records) => {
+          for (const { type, target, addedNodes } of records) {
+            for (const node of type === "characterData" ? [target] : addedNodes) {
+              const text = node.nodeType === Node.COMMENT_NODE ? "" : node.textContent?.trim();
+              if (text) void window.heard(before + text);
+            }
           }
-        }
-      }).observe(region, { childList: true, characterData: true, subtree: true });
-    }, mark);
+        }).observe(region, { childList: true, characterData: true, subtree: true });
+      },
+      role === "alert" ? "! " : "",
+    );
   }
   return heard;
 }

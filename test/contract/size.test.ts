@@ -30,8 +30,8 @@ test("/widget.js weighs at most 6.4 kB with gzip, is one classic script, and imp
   assert.ok(weigh("widget.js") <= 6_400, `${weigh("widget.js")} bytes`);
   const script = read("widget.js");
   assert.doesNotMatch(script, /^\s*(?:import|export)\b|sourceMappingURL/m);
-  const imported = [...script.matchAll(/"((?:chat|panel)-\w+\.js)"/g)].map(([, name = ""]) => name);
-  assert.equal(imported.length, 2);
+  const imported = [...script.matchAll(/"((?:chat|greeting|panel)-\w+\.js)"/g)].map(([, name = ""]) => name);
+  assert.equal(imported.length, 3);
   for (const name of imported) assert.ok(chunks.includes(name), name);
 });
 

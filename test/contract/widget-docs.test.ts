@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
+import { CHAT, LAUNCHER } from "../../widget/element/properties.ts";
 import { DIST, REPOSITORY } from "../support/command.ts";
 import { codeBlocks, readMarkdown, tableRows } from "../support/markdown-file.ts";
 
@@ -15,6 +16,8 @@ interface Named {
   name: string;
   description?: string;
   kind?: string;
+  type?: { text: string };
+  default?: string;
   parameters?: Named[];
 }
 
@@ -67,6 +70,20 @@ for (const [declaration, prefix, tagName] of [
     for (const { name } of members) assert.match(docs, new RegExp(`\\b${name}\\b`), name);
   });
 }
+
+test("the choices of the table of properties are those of their types, and the manifest names the first as the default", () => {
+  for (const [table, declaration] of [
+    [CHAT, chat],
+    [LAUNCHER, launcher],
+  ] as const) {
+    for (const [name, { kind, choices }] of Object.entries(table)) {
+      const { type, default: initial } = declaration?.members.find((it) => it.name === name) ?? assert.fail(name);
+      if (choices) assert.equal(initial, JSON.stringify(choices[0]), name);
+      if (choices && kind === undefined)
+        assert.equal(type?.text, choices.map((it) => JSON.stringify(it)).join(" | "), name);
+    }
+  }
+});
 
 test("docs/widget.md names the fields of each event", () => {
   const interfaces = source("element/public-types.ts").split(/^export interface /m);

@@ -81,25 +81,3 @@ engineTest(
     await page.button("Open chat, 1 new message");
   },
 );
-
-engineTest(
-  "the panel that opens at exit does so when the mouse leaves the page for the tabs, and not before",
-  async (page, t) => {
-    await open(t, page, [], 'data-auto-open="exit"');
-    await page.button("Open chat");
-    await page.run(() => {
-      document.addEventListener("mousemove", () => {
-        document.title = "entered";
-      });
-    });
-    await page.driver.moveMouse("page");
-    await page.until(() => document.title === "entered");
-    await page.button("Open chat");
-    // The launcher may not have loaded yet what listens.
-    do {
-      await page.driver.moveMouse("page");
-      await page.driver.moveMouse("tabs");
-    } while (!(await page.run((field: string) => findAll(field).length > 0, FIELD)));
-    await page.shown(FIELD);
-  },
-);

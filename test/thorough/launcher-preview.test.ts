@@ -17,19 +17,19 @@ const browser = await launchBrowser({ after });
 const launcherIn = (page: Page) => page.locator(".launcher-root");
 const LONG_PAGE = "<p>Text of the site.</p>".repeat(80);
 
-/** The mouse leaves the page by its top. */
-async function leave(page: Page): Promise<void> {
-  await page.mouse.move(300, 100);
-  await page.mouse.move(300, -10);
-}
+/** The launcher's own, which has no alerts. */
+const listenTo = (page: Page) => listen(page, launcherIn(page), ["status"]);
+
+const set = (page: Page, properties: Partial<AgentChatLauncher>) =>
+  page.locator("agent-chat-launcher").evaluate((launcher, it) => void Object.assign(launcher, it), properties);
 
 test("a site's few words are shown at their moment, spoken once a session, and open the chat", async (t) => {
   const { page, input } = await visit(t, browser, {
-    script: 'data-preview="Questions about flowers?" data-preview-after="exit"',
+    script: 'data-preview="Questions about flowers?" data-preview-after="86400000"',
   });
-  await button(page).waitFor();
-  const heard = await listen(page, launcherIn(page));
-  await leave(page);
+  const heard = await listenTo(page);
+  assert.equal(await preview(page).count(), 0);
+  await set(page, { previewAfter: 0 });
   await preview(page).waitFor();
   await allHeard(page);
   assert.deepEqual(heard, ["Questions about flowers?"]);
@@ -52,49 +52,29 @@ for (const [key, press] of [
 ] as const) {
   test(`dismissed by ${key} it does not come again, and nothing opens by itself any more`, async (t) => {
     const { page } = await visit(t, browser, {
-      script: 'data-preview="Questions?" data-preview-after="0" data-auto-open="exit"',
+      script: 'data-preview="Questions?" data-preview-after="0" data-auto-open="300"',
     });
     await preview(page).waitFor();
     for (const it of press) await page.keyboard.press(it);
     await preview(page).waitFor({ state: "detached" });
     assert.equal(await isFocused(button(page)), true, "the focus is on what the bubble pointed at");
     await page.goto(new URL("/next", page.url()).href);
-    await button(page).waitFor();
-    await leave(page);
-    await page.mouse.move(300, 100);
+    await page.locator(".preview-status").waitFor({ state: "attached" });
+    // A later time of the page's, which is not the launcher's any more.
+    await set(page, { autoOpen: 0, previewAfter: 1 });
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 2)));
     assert.equal(await preview(page).count(), 0);
     assert.equal(await panel(page).isVisible(), false);
   });
 }
 
-/** What listens may not have been loaded yet when the mouse leaves for the first time. */
-async function leaveUntilOpen(page: Page): Promise<void> {
-  do await leave(page);
-  while (!(await panel(page).isVisible()));
-}
-
-for (const [moment, act] of [
-  ["60%", (page: Page) => page.evaluate(() => scrollTo(0, 1e6))],
-  [" 86400000  exit ", leaveUntilOpen],
-  ["5", async () => {}],
-] as const) {
-  test(`data-auto-open="${moment}" opens at its moment and not before`, async (t) => {
-    const chat = await visit(t, browser, { script: `data-auto-open="${moment}"`, body: LONG_PAGE });
-    await button(chat.page).waitFor();
-    if (moment !== "5") {
-      await chat.page.evaluate(
-        () =>
-          new Promise((resolve) => {
-            addEventListener("scroll", () => requestAnimationFrame(resolve), { once: true });
-            scrollTo(0, 10);
-          }),
-      );
-      assert.equal(await panel(chat.page).isVisible(), false);
-    }
-    await act(chat.page);
-    await chat.input.waitFor();
-  });
-}
+test("data-auto-open opens at its time and not before", async (t) => {
+  const chat = await visit(t, browser, { script: 'data-auto-open="86400000"' });
+  await chat.page.locator(".preview-status").waitFor({ state: "attached" });
+  assert.equal(await panel(chat.page).isVisible(), false);
+  await set(chat.page, { autoOpen: 1 });
+  await chat.input.waitFor();
+});
 
 const ANSWER =
   "**We** deliver on `Sundays` <img src=x onerror=alert(1)> too,\n\n- to the city\n- to everywhere else, if one asks in time, which means a day before, or a week in spring, when all want flowers";
@@ -129,7 +109,7 @@ for (const [what, turn, expected] of [
     await chat.replies.getByText("We").waitFor();
     await page.getByRole("button", { name: "Close chat" }).last().click();
     await panel(page).waitFor({ state: "hidden" });
-    const heard = await listen(page, launcherIn(page));
+    const heard = await listenTo(page);
     closed.open();
     await preview(page).waitFor();
     assert.equal(await preview(page).innerText(), expected);
@@ -171,7 +151,7 @@ test("what comes while another tab is in front is shown and spoken when the page
   const { page } = await visit(t, browser, { body: "<p>Here</p>" });
   // What shows and speaks is loaded now.
   await button(page).hover();
-  const heard = await listen(page, launcherIn(page));
+  const heard = await listenTo(page);
   await page.evaluate(async () => {
     Object.defineProperty(document, "visibilityState", { configurable: true, value: "hidden" });
     const launcher = document.querySelector("agent-chat-launcher");

@@ -17,7 +17,7 @@ import stepsStyles from "../styles/steps.css";
 import tokenStyles from "../styles/tokens.css";
 import { partsComplete } from "../ui/chat-part.ts";
 import type { ChatContext, ChatModes } from "../ui/context.ts";
-import { Announcer } from "../ui/controllers/announcer.ts";
+import { Announcer, spokenTexts } from "../ui/controllers/announcer.ts";
 import { AnswerAnnouncer } from "../ui/controllers/answer-announcer.ts";
 import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
 import { ScrollPosition } from "../ui/controllers/scroll-position.ts";
@@ -30,12 +30,13 @@ import { renderScreen } from "../ui/screen.ts";
 import { ElementActions } from "./chat-actions.ts";
 import { ClientController } from "./client-controller.ts";
 import { LocaleController } from "./locale.ts";
-import { checkProperty, initialValues, litProperties, type PropertiesOf, rowsOf, warnOfValue } from "./properties.ts";
-import type { AgentChat as PublicAgentChat } from "./public-types.ts";
+import { CHAT, checkProperty, initialValues, litProperties } from "./properties.ts";
+import type { ChatProperties, AgentChat as PublicAgentChat } from "./public-types.ts";
 import { ThemeWatcher } from "./theme.ts";
 
-/** See `properties.ts`. */
-export interface AgentChat extends PropertiesOf<"chat"> {}
+/** Lit's class with the properties that `litProperties` declares. */
+const ChatElement = LitElement as unknown as Pick<typeof LitElement, keyof typeof LitElement> &
+  (new () => LitElement & ChatProperties);
 
 /**
  * A conversation with the agent of one Parley server: `<agent-chat server="https://agent.example/"></agent-chat>`.
@@ -56,8 +57,7 @@ export interface AgentChat extends PropertiesOf<"chat"> {}
  * @slot before-composer - Above the composer.
  * @slot footer - Replaces the disclaimer below the composer.
  */
-// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the table declares the properties of the class.
-export class AgentChat extends LitElement implements PublicAgentChat {
+export class AgentChat extends ChatElement implements PublicAgentChat {
   static override properties = {
     ...litProperties(),
     suggested: { state: true },
@@ -202,6 +202,19 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     return this.client?.refresh();
   }
 
+  /** @internal For a launcher. */
+  get isAnswering(): boolean {
+    const last = this.#messages.at(-1);
+    return last?.role === "assistant" && last.status === "streaming";
+  }
+
+  /** @internal For a launcher: the text of the last answer, as it is drawn. */
+  async lastAnswer(): Promise<string> {
+    await this.updateComplete;
+    const texts = this.renderRoot.querySelectorAll('[part~="assistant"] .markdown');
+    return spokenTexts([...texts].slice(-1)).join(" ");
+  }
+
   /** @internal For `FocusKeeper`. */
   get asksForKey(): boolean {
     return this.client?.key.prompt !== undefined;
@@ -256,7 +269,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
-    for (const [name] of rowsOf("chat")) if (changed.has(name as keyof AgentChat)) checkProperty(this, name);
+    for (const name of Object.keys(CHAT)) if (changed.has(name as keyof AgentChat)) checkProperty(this, name);
     if (changed.has("strings")) this.#locale.override(this.strings);
     this.#updateContext();
     if (changed.has("server")) this.#connect();
@@ -384,10 +397,7 @@ export class AgentChat extends LitElement implements PublicAgentChat {
     // Which side is the end: everything inside follows.
     const { direction } = this.#locale;
     if (style.direction !== direction) style.setProperty("direction", direction, "important");
-    if (!isAccentNew) return;
-    const isColor = CSS.supports("color", this.accent);
-    if (this.accent && !isColor) warnOfValue(this, "accent", this.accent, "a CSS colour");
-    style.setProperty("--_accent", isColor ? this.accent : "");
+    if (isAccentNew) style.setProperty("--_accent", this.accent);
   }
 }
 

@@ -32,25 +32,38 @@ export type {
   TranscriptFormat,
 };
 
-// Begin of what `npm run docs` writes from properties.ts.
+/*
+ * What is said here about the properties is also in the custom elements manifest and in docs/widget.md, whose section
+ * `@see` names. Their attributes and defaults are in `properties.ts`.
+ */
 
 /** Properties that both elements have. */
 export interface SharedProperties {
   /** Base URL of the server, with its path if it has one. Default: where the script was loaded from. */
   server: string;
-  /**
-   * The site's key. Anyone can read it in the page's source, so use a widget key. It is never stored. Attribute:
-   * `api-key`.
-   */
+  /** The site's key. Anyone can read it in the page's source, so use a widget key. It is never stored. */
   apiKey: string;
-  /** `auto` follows the CSS `color-scheme` around the element until the user chooses. */
+  /**
+   * `auto` follows the CSS `color-scheme` around the element until the user chooses. Their choice is stored, and
+   * applies to all chats of your site with the same `theme`.
+   */
   theme: "auto" | "light" | "dark";
-  /** Any CSS colour, including `light-dark()`, instead of the blue. */
+  /**
+   * Any CSS colour, including `light-dark()`, instead of the blue. Text and icons on it are black or white, whichever
+   * is easier to read.
+   */
   accent: string;
   /** Space between messages and size of the text. */
   density: "normal" | "compact" | "spacious";
   /** How round the corners are. */
   corners: "round" | "soft" | "sharp";
+  /**
+   * Language of the texts. Default: the nearest `lang` around the element, then the browser's.
+   * @see Languages
+   */
+  lang: string;
+  /** `ltr` or `rtl`. Default: the nearest `dir` around the element, or the direction of the language. */
+  dir: string;
   /**
    * `session` keeps the conversation in this tab across reloads and pages of the same site; `none` does not. Files
    * are never kept.
@@ -60,24 +73,46 @@ export interface SharedProperties {
   follow: "question" | "end";
   /**
    * Thinking. `auto`: open while it streams, closed afterwards. `open`, `closed`: at first, until the user decides.
-   * `hidden`: not shown.
+   * `hidden`: not shown. Hidden thinking is not exported either.
    */
   thinking: "auto" | "open" | "closed" | "hidden";
-  /** Tool calls, with the same values; `auto` means closed. */
+  /**
+   * Tool calls, with the same values; `auto` means closed. Hidden calls are not announced to screen readers either.
+   */
   tools: "auto" | "open" | "closed" | "hidden";
-  /** What users can do with messages: `all`, `none`, or a list of words separated by spaces. */
+  /**
+   * What users can do with messages: `all`, `none`, or a list of words separated by spaces. `copy` an answer, `retry`
+   * (answer again), `edit` a message, copy `code`, copy a `table` as Markdown or CSV. After a failure users can always
+   * try again.
+   */
   actions: string;
-  /** Shows thumbs on answers; a rating fires `agent-chat-feedback`. */
+  /**
+   * Shows thumbs on answers; a rating fires `agent-chat-feedback`. Off by default, because ratings go nowhere unless
+   * your page listens.
+   * @see Feedback
+   */
   feedback: boolean;
-  /** A sentence below the composer, instead of the agent's `chat.disclaimer`. */
+  /** A sentence below the composer, instead of the agent's `chat.disclaimer`. For example: "Answers may be wrong." */
   disclaimer: string;
-  /** Your own texts instead of the built-in ones. */
+  /**
+   * Your own texts instead of the built-in ones.
+   * @see Languages
+   */
   strings: StringsOverride | undefined;
-  /** Draw blocks of an answer yourself, by the language of the code fence or by delimiter. */
+  /**
+   * Draw blocks of an answer yourself, by the language of the code fence or by delimiter.
+   * @see Blocks of your own
+   */
   renderers: BlockRenderers | undefined;
-  /** Draw tool calls yourself, by the name of the tool. */
+  /**
+   * Draw tool calls yourself, by the name of the tool.
+   * @see Tool calls of your own
+   */
   toolRenderers: ToolRenderers | undefined;
-  /** Buttons beside the text field. */
+  /**
+   * Buttons beside the text field.
+   * @see Buttons in the composer
+   */
   composerActions: readonly ComposerAction[] | undefined;
 }
 
@@ -93,21 +128,26 @@ export interface ChatProperties extends SharedProperties {
 export interface LauncherProperties extends SharedProperties {
   /** The corner. `end` is the right side in languages that run from left to right. */
   position: "bottom-end" | "bottom-start" | "top-end" | "top-start";
-  /** What the button shows. An image of your own goes into the slot `launcher-icon`. */
+  /** What the button shows. An image of your own goes into the slot `launcher-icon`. A URL is refused. */
   icon: "chat" | "spark" | "question";
   /** Size of the button: 56, 48 or 64 pixels. */
   size: "medium" | "small" | "large";
   /** A few words beside the icon. Screen readers read them as the name of the button. */
   label: string;
-  /** Opens by itself at a moment. Attribute: `auto-open`. */
+  /**
+   * Opens by itself after so many milliseconds, once per session, without moving the focus, and never on a small
+   * screen.
+   * @see Preview and opening by itself
+   */
   autoOpen: number | string | null;
   /** A few words in a bubble beside the closed button. */
   preview: string;
-  /** The moment when the bubble appears. Default: `3000`. Attribute: `preview-after`. */
+  /**
+   * After how many milliseconds the bubble appears. Default: `3000`.
+   * @see Preview and opening by itself
+   */
   previewAfter: number | string | null;
 }
-
-// End of what `npm run docs` writes.
 
 /** `<agent-chat>`: a conversation with the agent of one Parley server. */
 export interface AgentChat extends HTMLElement, ChatProperties {

@@ -1,54 +1,38 @@
-/** The launcher's panel with the chat, and the bubble beside the button: loaded when they are needed. */
+/** The launcher's panel with the chat: loaded when it is needed. */
 
 // The panel shows an `<agent-chat>`.
 import "../chat.ts";
 import { html, LitElement, noChange, nothing, type PropertyDeclarations, type TemplateResult } from "lit";
 import { Directive, directive, type ElementPart } from "lit/directive.js";
+import type { AgentChat } from "../element/agent-chat.ts";
 import { LocaleController } from "../element/locale.ts";
-import { ROWS } from "../element/properties.ts";
+import { SHARED } from "../element/properties.ts";
 import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from "../element/public-types.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import baseStyles from "../styles/base.css";
 import panelStyles from "../styles/panel.css";
-import { Announcer, spokenTexts } from "../ui/controllers/announcer.ts";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
 import { iconButton, isComposing } from "../ui/controls.ts";
 import { icon, icons } from "../ui/icons.ts";
-import { LauncherPreview } from "./preview.ts";
-import { LauncherMemory } from "./state.ts";
-import { onTrigger } from "./triggers.ts";
-
-/** What the panel says about the button. */
-export interface ButtonState {
-  readonly isOpen: boolean;
-  readonly unread: number;
-  /** What the button is called. */
-  readonly name: string;
-}
+import { element, svgIcon } from "./dom.ts";
+import { Greeting, type GreetingLauncher } from "./greeting.ts";
+import { LauncherMemory, smallScreen } from "./state.ts";
 
 /** The launcher, as its panel needs it. */
-export interface Launcher extends AgentChatLauncher {
-  /** To be called when the state has changed. */
-  showState(state: ButtonState): void;
-  focusButton(): void;
+export interface PanelLauncher extends GreetingLauncher {
+  greeting: Greeting | undefined;
 }
 
-/** Parts of the chat that a page can style through the launcher: all of them. */
-const CHAT_PARTS =
-  "header,theme-toggle,reset,forget-key,messages,message,user,assistant,markdown,code,table,thinking,steps,tool,note,error,retry,edit,queued,withdraw,ask-again,copy,rate-up,rate-down,feedback-form," +
-  "empty,suggestions,suggestion,jump,connection,editing,cancel-edit,composer,input,attach,attachments,attachment,remove,upload,refusals,dismiss,send,stop,disclaimer,key-form";
+/** Parts and slots of the chat that a page can reach through the launcher, which are all: put here by the build. */
+declare const PARLEY_CHAT_PARTS: string;
+declare const PARLEY_CHAT_SLOTS: string;
 
-/** Slots of the chat that a page can fill through the launcher. */
-const CHAT_SLOTS = ["header-start", "avatar", "before-composer", "empty", "footer"];
+/** The last one is also the panel's own place for buttons. */
+const CHAT_SLOTS = PARLEY_CHAT_SLOTS.split(",").filter((name) => name !== "header-end");
 
-/** Where the panel fills the screen, and is modal: too small for a page beside it. */
-const smallScreen = matchMedia("(width <= 480px), (height <= 480px) and (pointer: coarse)");
-
+const FOLD = "M6 9.5l6 6l6-6";
 const EXPAND = "M13.5 5H19v5.5M10.5 19H5v-5.5M19 5l-5.5 5.5M5 19l5.5-5.5";
 const SHRINK = "M19 10.5h-5.5V5M5 13.5h5.5V19M13.5 10.5l6-6M10.5 13.5l-6 6";
-
-/** Properties that the launcher hands on to its chat. */
-const FORWARDED = ROWS.filter(([, { of, kind }]) => of === "both" && kind !== "inherited").map(([name]) => name);
 
 /** Sets the properties that the chat takes from its launcher, before the chat is in the page. */
 const forwardFrom = directive(
@@ -58,7 +42,7 @@ const forwardFrom = directive(
     }
 
     override update({ element }: ElementPart, [launcher]: [AgentChatLauncher]): unknown {
-      for (const name of FORWARDED) Reflect.set(element, name, Reflect.get(launcher, name));
+      for (const name of Object.keys(SHARED)) Reflect.set(element, name, Reflect.get(launcher, name));
       return noChange;
     }
   },
@@ -70,25 +54,31 @@ export const styles = [baseStyles, panelStyles].map(sheetOf);
 export class LauncherPanel extends LitElement {
   static override properties: PropertyDeclarations = { isOpen: { state: true }, isBuilt: { state: true } };
 
-  private isOpen = false;
+  isOpen = false;
   /** The chat is built on first opening, and stays, so that closing loses nothing. */
   private isBuilt = false;
-  readonly #launcher: Launcher;
+  readonly #launcher: PanelLauncher;
+  readonly #greeting: Greeting;
   readonly #memory: LauncherMemory;
   readonly #locale = new LocaleController(this);
-  readonly #announcer = new Announcer(this);
   readonly #viewport = new VisualViewportController(this, () => this.#dialog);
-  readonly #preview: LauncherPreview;
-  #plannedFor: AgentChatLauncher["autoOpen"] = null;
-  #cancelOpening: (() => void) | undefined;
+  readonly #smallScreen = smallScreen();
+  readonly #unread = element("span", "unread");
   #opener: HTMLElement | null = null;
   #listening = new AbortController();
 
-  constructor(launcher: Launcher) {
+  /** Takes over the launcher's button, which says now whether the panel is open and what is new. */
+  constructor(launcher: PanelLauncher) {
     super();
     this.#launcher = launcher;
+    launcher.greeting ??= new Greeting(launcher);
+    this.#greeting = launcher.greeting;
     this.#memory = new LauncherMemory(launcher);
-    this.#preview = new LauncherPreview(this, launcher, this.#memory, this.#announcer);
+    this.#unread.part.add("unread");
+    const fold = svgIcon(FOLD);
+    fold.classList.add("fold");
+    launcher.button.append(fold);
+    launcher.button.setAttribute("aria-controls", "panel");
   }
 
   override connectedCallback(): void {
@@ -98,29 +88,24 @@ export class LauncherPanel extends LitElement {
     this.#launcher.shadowRoot?.addEventListener("keydown", (event) => this.#keyDown(event as KeyboardEvent), {
       signal,
     });
-    smallScreen.addEventListener("change", () => this.#fit(), { signal });
+    this.#smallScreen.addEventListener("change", () => this.#fit(), { signal });
     // "Back" shows a page as it was left, and another page may have changed the panel meanwhile.
     addEventListener("pageshow", ({ persisted }) => persisted && this.#resume(), { signal });
     // The latter is the last moment that a phone grants.
     addEventListener("pagehide", this.#leave, { signal });
     document.addEventListener("visibilitychange", this.#leave, { signal });
-    if (this.hasUpdated) this.launcherChanged();
+    // Taken out of the page, a modal panel is modal no more.
+    if (this.hasUpdated) this.requestUpdate();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     this.#listening.abort();
-    this.#cancelOpening?.();
-    this.#plannedFor = null;
-    this.#preview.stop();
   }
 
   /** To be called when a property of the launcher or the page's language has changed. */
   launcherChanged(): void {
-    const { autoOpen, strings } = this.#launcher;
-    this.#locale.override(strings);
-    if (autoOpen !== this.#plannedFor) this.#planOpening(autoOpen);
-    this.#preview.plan();
+    this.#locale.override(this.#launcher.strings);
     this.requestUpdate();
   }
 
@@ -128,7 +113,7 @@ export class LauncherPanel extends LitElement {
   async open(): Promise<void> {
     const { activeElement } = document;
     this.#opener = activeElement instanceof HTMLElement ? activeElement : null;
-    await this.#show();
+    await this.show();
     this.#launcher.chat?.focusComposer();
   }
 
@@ -160,11 +145,13 @@ export class LauncherPanel extends LitElement {
     const { unread } = this.#memory.state;
     const strings = this.#locale.strings;
     const name = this.isOpen ? strings.closeChat : this.#launcher.label || strings.openChat;
-    this.#launcher.showState({
-      isOpen: this.isOpen,
-      unread,
-      name: unread > 0 ? `${name}, ${strings.unread(unread)}` : name,
-    });
+    const { button } = this.#launcher;
+    button.classList.toggle("is-open", this.isOpen);
+    button.setAttribute("aria-expanded", String(this.isOpen));
+    button.setAttribute("aria-label", unread > 0 ? `${name}, ${strings.unread(unread)}` : name);
+    this.#unread.textContent = String(unread);
+    if (unread > 0) button.append(this.#unread);
+    else this.#unread.remove();
   }
 
   protected override render(): TemplateResult {
@@ -181,18 +168,6 @@ export class LauncherPanel extends LitElement {
       >
         ${this.isBuilt ? this.#renderChat(wide) : nothing}
       </dialog>
-      ${this.#preview.text && !this.isOpen ? this.#renderPreview() : nothing} ${this.#announcer.render()}
-    `;
-  }
-
-  #renderPreview(): TemplateResult {
-    return html`
-      <div part="preview" class="preview">
-        <button type="button" class="preview-text" @click=${() => void this.#launcher.toggle()}>
-          <span dir="auto">${this.#preview.text}</span>
-        </button>
-        ${iconButton("preview-close", this.#locale.strings.hidePreview, icons.close, this.#dismiss)}
-      </div>
     `;
   }
 
@@ -204,7 +179,7 @@ export class LauncherPanel extends LitElement {
       <agent-chat
         lang=${this.lang}
         dir=${this.dir}
-        exportparts=${[CHAT_PARTS, ...(this.#launcher.composerActions ?? []).map(({ name }) => name)].join()}
+        exportparts=${[PARLEY_CHAT_PARTS, ...(this.#launcher.composerActions ?? []).map(({ name }) => name)].join()}
         ${forwardFrom(this.#launcher)}
       >
         ${slots.map((name) => html`<slot name=${name} slot=${name}></slot>`)}
@@ -219,7 +194,7 @@ export class LauncherPanel extends LitElement {
 
   /** Keeps for the next page whether an answer is expected. */
   readonly #leave = (): void => {
-    const awaited = this.#launcher.chat?.shadowRoot?.querySelector('[aria-busy="true"]') != null;
+    const awaited = this.#chat?.isAnswering ?? false;
     if (awaited !== this.#memory.state.awaited) this.#memory.keep({ awaited });
   };
 
@@ -231,17 +206,17 @@ export class LauncherPanel extends LitElement {
     // Behind the closed panel, so that the end of the answer is announced.
     else if (awaited) this.isBuilt = true;
     // The person has not asked for it on this page: the cursor stays where it is, and a small screen shows the page.
-    if (open && !smallScreen.matches) void this.#show();
+    if (open && !this.#smallScreen.matches) void this.show();
     else if (!open) this.close();
     this.requestUpdate();
   }
 
-  async #show(): Promise<void> {
+  async show(): Promise<void> {
     if (!this.isOpen) {
       this.isBuilt = true;
       this.isOpen = true;
       this.#memory.keep({ unread: 0 });
-      this.#preview.hide();
+      this.#greeting.hide();
       this.#changed("open");
     }
     await this.updateComplete;
@@ -249,7 +224,6 @@ export class LauncherPanel extends LitElement {
   }
 
   #changed(to: "open" | "close"): void {
-    this.#cancelOpening?.();
     this.#memory.keep({ open: to === "open" });
     this.requestUpdate();
     this.#launcher.dispatchEvent(new Event(`agent-chat-${to}`, { bubbles: true, composed: true }));
@@ -266,25 +240,16 @@ export class LauncherPanel extends LitElement {
     const unread = this.#memory.state.unread + 1;
     this.#memory.keep({ unread });
     this.requestUpdate();
-    const { chat } = this.#launcher;
-    await chat?.updateComplete;
+    const drawn = await this.#chat?.lastAnswer();
     if (this.isOpen) return;
-    // As it is drawn: without Markdown's marks.
-    const texts = chat?.shadowRoot?.querySelectorAll(".assistant:last-of-type .markdown") ?? [];
-    const drawn = spokenTexts([...texts].slice(-1)).join(" ");
-    this.#preview.showExcerpt("text" in event ? drawn || event.text : event.message);
-    this.#announcer.say(this.#locale.strings.unread(unread), this.#preview.text);
+    this.#greeting.showAnswer(
+      "text" in event ? drawn || event.text : event.message,
+      this.#locale.strings.unread(unread),
+    );
   };
 
-  #planOpening(autoOpen: AgentChatLauncher["autoOpen"]): void {
-    this.#cancelOpening?.();
-    this.#plannedFor = autoOpen;
-    // An attribute that was taken away is null.
-    if (autoOpen === null) return;
-    this.#cancelOpening = onTrigger(this.#launcher, "auto-open", autoOpen, () => {
-      const isKnown = this.#memory.state.open !== undefined || this.#preview.isDismissed;
-      if (!isKnown && !smallScreen.matches) void this.#show();
-    });
+  get #chat(): AgentChat | null {
+    return this.querySelector<AgentChat>("agent-chat");
   }
 
   get #dialog(): HTMLDialogElement | null {
@@ -295,7 +260,7 @@ export class LauncherPanel extends LitElement {
   #fit(): void {
     const dialog = this.#dialog;
     if (!dialog) return;
-    const modal = smallScreen.matches;
+    const modal = this.#smallScreen.matches;
     const hadFocus = this.isOpen && document.activeElement === this.#launcher;
     if (dialog.open && !(this.isOpen && dialog.matches(":modal") === modal)) dialog.close();
     if (this.isOpen && !dialog.open) {
@@ -316,20 +281,12 @@ export class LauncherPanel extends LitElement {
     const opener = this.#opener;
     const isOutside = opener?.isConnected && opener !== this.#launcher && opener !== document.body;
     if (isOutside) opener.focus({ preventScroll: true });
-    else this.#launcher.focusButton();
+    else this.#launcher.button.focus({ preventScroll: true });
   }
 
-  readonly #dismiss = (): void => {
-    const hadFocus = this.querySelector(".preview:focus-within") !== null;
-    this.#preview.dismiss();
-    if (hadFocus) this.#launcher.focusButton();
-  };
-
   readonly #keyDown = (event: KeyboardEvent): void => {
-    if (event.key !== "Escape" || event.defaultPrevented || isComposing(event)) return;
-    if (this.isOpen) this.close();
-    else if (this.#preview.text) this.#dismiss();
-    else return;
+    if (event.key !== "Escape" || event.defaultPrevented || isComposing(event) || !this.isOpen) return;
+    this.close();
     event.preventDefault();
   };
 }

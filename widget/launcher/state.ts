@@ -21,9 +21,16 @@ const nameFor = (server: string) => {
   return `agent-chat-panel:${link.href}`;
 };
 
-/** Whether the panel was ever opened in this tab. Cheap, since the loader asks on every page. */
-export function hasOpened(server: string): boolean {
-  return recall(nameFor(server), "sessionStorage")?.includes('"open":') ?? false;
+/** Where the panel fills the screen, is modal and never opens by itself: too small for a page beside it. */
+const SMALL_SCREEN = "(width <= 480px), (height <= 480px) and (pointer: coarse)";
+
+/** Asked when it is needed: a page that is tested without a browser has no `matchMedia`. */
+export const smallScreen = (): MediaQueryList => matchMedia(SMALL_SCREEN);
+
+/** Whether the panel was left open in this tab, or an answer came or was expected. Cheap: every page asks. */
+export function hasNews(server: string): boolean {
+  const kept = recall(nameFor(server), "sessionStorage") ?? "";
+  return /"awaited":true|"unread":[1-9]/.test(kept) || (kept.includes('"open":true') && !smallScreen().matches);
 }
 
 export class LauncherMemory {

@@ -1,0 +1,190 @@
+/**
+ * What a launcher does by itself: the bubble beside the closed button, with a few words of the site's or the beginning
+ * of an answer, and opening after a time. Without Lit, since visitors that are greeted need no chat yet.
+ */
+
+import type { AgentChatLauncher } from "../element/public-types.ts";
+import { sheetOf } from "../styles/adopt.ts";
+import styles from "../styles/preview.css";
+import { element, svgIcon } from "./dom.ts";
+import { LauncherMemory, smallScreen } from "./state.ts";
+
+/** What the button that closes the bubble is called, by language: put here by the build. */
+declare const PARLEY_HIDE_PREVIEW: string;
+
+/** When the page does not say it: by then a visitor has looked around. */
+const DEFAULT_AFTER_MS = 3_000;
+
+/** What is shown of an answer, in characters. Each may take two of a text's units. */
+const EXCERPT = 140;
+
+/** By then a screen reader has taken over what it will say. */
+const HEARD_AFTER_MS = 1_000;
+
+/** The launcher, as its greeting needs it. */
+export interface GreetingLauncher extends AgentChatLauncher {
+  /** Around the button; its language is one that has texts. */
+  readonly box: HTMLElement;
+  readonly button: HTMLButtonElement;
+  show(): Promise<void>;
+}
+
+/** Something that is done once after a time. */
+class Plan {
+  #key = "";
+  #over = new AbortController();
+
+  /** Nothing changes while `key` is the same; an empty one cancels. */
+  set(key: string, milliseconds: number, act: () => void): void {
+    if (key === this.#key) return;
+    this.cancel();
+    this.#key = key;
+    if (key === "") return;
+    const over = new AbortController();
+    const { signal } = over;
+    const once = () => {
+      // In a tab that is not in view it would be neither seen nor heard.
+      if (document.visibilityState === "hidden") return;
+      over.abort();
+      act();
+    };
+    const timer = setTimeout(() => {
+      document.addEventListener("visibilitychange", once, { signal });
+      once();
+    }, milliseconds);
+    signal.addEventListener("abort", () => clearTimeout(timer));
+    this.#over = over;
+  }
+
+  cancel(): void {
+    this.#over.abort();
+    this.#key = "";
+  }
+}
+
+export class Greeting {
+  readonly #launcher: GreetingLauncher;
+  readonly #memory: LauncherMemory;
+  readonly #preview = new Plan();
+  readonly #opening = new Plan();
+  readonly #bubble = element("div", "preview");
+  readonly #text = element("span", "");
+  readonly #close = element("button", "preview-close");
+  /** Speaks to screen readers. */
+  readonly #status = element("div", "preview-status");
+  /** What the site has said. */
+  #greeted = "";
+  #heard: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(launcher: GreetingLauncher) {
+    this.#launcher = launcher;
+    this.#memory = new LauncherMemory(launcher);
+    const open = element("button", "preview-text");
+    open.addEventListener("click", () => void launcher.toggle());
+    open.append(this.#text);
+    this.#text.dir = "auto";
+    this.#close.part.add("preview-close");
+    this.#close.append(svgIcon("M6.5 6.5l11 11m0-11l-11 11"));
+    this.#close.addEventListener("click", () => this.#dismiss());
+    this.#bubble.part.add("preview");
+    this.#bubble.append(open, this.#close);
+    this.#status.role = "status";
+    this.#status.ariaAtomic = "false";
+    for (const button of [open, this.#close]) button.type = "button";
+    const { shadowRoot } = launcher;
+    shadowRoot?.adoptedStyleSheets.push(sheetOf(styles));
+    shadowRoot?.addEventListener("keydown", (event) => this.#keyDown(event as KeyboardEvent));
+    launcher.button.before(this.#status);
+  }
+
+  /** To be called when a property of the launcher or the page's language has changed. */
+  launcherChanged(): void {
+    const { autoOpen, box, preview, previewAfter, strings } = this.#launcher;
+    const names: Readonly<Record<string, string>> = JSON.parse(PARLEY_HIDE_PREVIEW);
+    const own = strings?.hidePreview;
+    const name = typeof own === "string" ? own : (names[box.lang] ?? "");
+    this.#close.title = name;
+    this.#close.ariaLabel = name;
+    const isSeen = this.#memory.state.preview === "seen";
+    if (this.#text.textContent === this.#greeted && preview !== this.#greeted) this.hide();
+    const after = isSeen ? 0 : Number(previewAfter ?? DEFAULT_AFTER_MS);
+    this.#preview.set(preview.trim() && `${previewAfter} ${preview}`, after, () => this.#greet());
+    this.#opening.set(String(autoOpen ?? ""), Number(autoOpen), () => {
+      if (this.#isWelcome && !smallScreen().matches) void this.#launcher.show();
+    });
+  }
+
+  /** Shows the beginning of an answer that arrived while the panel was closed, and says it after `news`. */
+  showAnswer(answer: string, news: string): void {
+    const text = answer.replace(/\s+/g, " ").trim();
+    const characters = [...text.slice(0, 3 * EXCERPT)];
+    const excerpt = characters.slice(0, EXCERPT).join("");
+    // Not in the middle of a word, where words are apart.
+    const shown = characters.length > EXCERPT ? `${excerpt.replace(/\s\S{0,30}$/, "")}…` : excerpt;
+    if (this.#isDismissed) this.#say(news);
+    else {
+      this.#show(shown);
+      this.#say(news, shown);
+    }
+  }
+
+  hide(): void {
+    this.#show("");
+  }
+
+  /** Ends what was planned: the launcher has left the page. */
+  stop(): void {
+    this.#preview.cancel();
+    this.#opening.cancel();
+  }
+
+  /** Whether the person has closed a bubble: then there is no other one in this session. */
+  get #isDismissed(): boolean {
+    return this.#memory.state.preview === "dismissed";
+  }
+
+  /** Whether the person has neither opened the chat nor closed a bubble yet. */
+  get #isWelcome(): boolean {
+    return this.#memory.state.open === undefined && !this.#isDismissed;
+  }
+
+  #greet(): void {
+    if (!this.#isWelcome) return;
+    this.#greeted = this.#launcher.preview;
+    this.#show(this.#greeted);
+    if (this.#memory.state.preview === "seen") return;
+    this.#memory.keep({ preview: "seen" });
+    this.#say(this.#greeted);
+  }
+
+  #show(text: string): void {
+    this.#text.textContent = text;
+    if (text) this.#launcher.button.before(this.#bubble);
+    else this.#bubble.remove();
+  }
+
+  /** For a moment: a person would find the texts a second time while browsing the page. */
+  #say(...texts: string[]): void {
+    const paragraphs = texts.map((text) => {
+      const paragraph = element("p", "");
+      paragraph.textContent = text;
+      return paragraph;
+    });
+    this.#status.replaceChildren(...paragraphs);
+    clearTimeout(this.#heard);
+    this.#heard = setTimeout(() => this.#status.replaceChildren(), HEARD_AFTER_MS);
+  }
+
+  #dismiss(): void {
+    const hadFocus = this.#bubble.matches(":focus-within");
+    this.#memory.keep({ preview: "dismissed" });
+    this.hide();
+    if (hadFocus) this.#launcher.button.focus({ preventScroll: true });
+  }
+
+  #keyDown(event: KeyboardEvent): void {
+    if (event.key !== "Escape" || event.defaultPrevented || !this.#bubble.isConnected) return;
+    this.#dismiss();
+    event.preventDefault();
+  }
+}
