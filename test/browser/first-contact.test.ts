@@ -73,6 +73,10 @@ test("where the server does not allow the site, visitors read one sentence and t
   assert.equal(asked, 2);
 });
 
+const needsKey = (url: string) =>
+  `<agent-chat>: the Parley server at ${url}/ needs a key, and this page gives none. ` +
+  'Set data-key="YOUR_WIDGET_KEY" on the script tag, or api-key on an <agent-chat> of the page.';
+
 test("a network that fails for a moment is not taken for a server that refuses the site", async (t) => {
   const server = await startServer(t, { turns: [], env: { PARLEY_WIDGET_KEY: "w-1" } });
   const site = await startSite(t, {
@@ -81,8 +85,8 @@ test("a network that fails for a moment is not taken for a server that refuses t
   const { page, complaints } = await openPage(t, browser);
   await page.route("**/api/info", (route) => route.abort("internetdisconnected"), { times: 1 });
   await page.goto(site.url);
-  await chatIn(page).keyField.waitFor();
-  assert.deepEqual(ours(complaints), []);
+  await page.getByText("This chat may not be used on this site.").waitFor();
+  assert.deepEqual(ours(complaints), [needsKey(server.url)]);
 });
 
 test("where the server is none of ours, the console says so, and no reference leads to a log", async (t) => {
@@ -116,7 +120,7 @@ test("a key in the script's tag beside a chat of the page's own, and a wrong key
   const { page, complaints } = await openPage(t, browser);
   await page.goto(site.url);
   const chat = chatIn(page);
-  await chat.keyField.waitFor();
+  await page.getByText("This chat may not be used on this site.").waitFor();
   await page.goto(`${site.url}/wrong`);
   await chat.say("Hi");
   await chat.answered();
@@ -126,7 +130,7 @@ test("a key in the script's tag beside a chat of the page's own, and a wrong key
   assert.equal(await chat.keyField.count(), 0, "the visitor is not asked for another");
   assert.equal(await chat.retry.count(), 0, "trying again would not help");
   assert.deepEqual(ours(complaints), [
-    "<agent-chat> does not use data-key of the script: set its attribute api-key.",
+    needsKey(server.url),
     "<agent-chat>: the server does not accept the key of the attribute api-key (of a script: data-key).",
   ]);
 });

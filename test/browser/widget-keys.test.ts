@@ -69,9 +69,12 @@ test("its key opens the chat on a site that is named, and is in no address but t
   assert.ok(!stored.includes("w-secret"), stored);
 });
 
-test("a script tag without a key asks the visitor for one where the server needs it", async (t) => {
-  const chat = await visit(t, { env: { PARLEY_WIDGET_KEY: "w-1" } });
-  await chat.keyField.fill("w-1");
-  await chat.keyField.press("Enter");
+test("where the site has forgotten its key, visitors are asked for none, and the console says what to set", async (t) => {
+  const chat = await visit(t, { env: { PARLEY_WIDGET_KEY: "w-1" }, expected: /needs a key/ });
+  await chat.page.getByText("This chat may not be used on this site.").waitFor();
+  assert.equal(await chat.keyField.count(), 0);
+  const said = chat.complaints.filter((text) => /needs a key, and this page gives none\. Set data-key="/.test(text));
+  assert.equal(said.length, 1);
+  await chat.page.locator("agent-chat-launcher").evaluate((it) => void Object.assign(it, { apiKey: "w-1" }));
   await chat.ask("Hi", "Hello, visitor.");
 });

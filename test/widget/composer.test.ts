@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import type { Window as HappyWindow } from "happy-dom";
 import { mount, until } from "./mount.ts";
 import { done, INFO, type ScriptOptions, startScriptedServer } from "./scripted-server.ts";
 
@@ -11,6 +12,8 @@ const png = (name: string, more = 0) => new File([PNG, "x".repeat(more)], name, 
 
 async function open(t: TestContext, options: ScriptOptions = {}) {
   const server = await startScriptedServer(t, options);
+  // People are asked for a key on pages of the server itself.
+  (window as unknown as HappyWindow).happyDOM.setURL(server.url);
   const page = await mount(t, { server: server.url });
   await page.shown("textarea");
   const attach = async (...files: File[]) => {

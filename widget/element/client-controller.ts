@@ -77,12 +77,8 @@ export class ClientController implements ReactiveController {
       onChange: () => {
         if (this.client === client) this.#listener.onChange(client);
       },
-      onReady: (info) => {
-        if (client.key.prompt && document.querySelector("script[data-key]")) {
-          console.warn("<agent-chat> does not use data-key of the script: set its attribute api-key.");
-        }
-        fireEvent(this.#host, "agent-chat-ready", { info });
-      },
+      asksPeople: server.origin === location.origin,
+      onReady: (info) => fireEvent(this.#host, "agent-chat-ready", { info }),
       onDraft: this.#listener.onDraft,
       onToken: (text, messageId) => fireEvent(this.#host, "agent-chat-token", { text, messageId }),
       onTool: ({ callId, tool, status, arguments: args, output, approval }) =>

@@ -20,6 +20,8 @@ export interface ClientOptions extends SessionListener {
   readonly id: string;
   /** A key that the site brings, or an empty text. */
   readonly siteKey: string;
+  /** Whether people may have keys: on pages of the server itself. Visitors of another site have none. */
+  readonly asksPeople?: boolean;
   /** The server has described its agent. */
   readonly onReady: (info: AgentInfo) => void;
   /** An earlier page load left this in its composer. Called by `open`, and when the page is shown again. */
@@ -36,7 +38,7 @@ export class Client {
   readonly keeper: ConversationKeeper;
   /** What the server says of its agent; absent until it has. */
   info: AgentInfo | undefined;
-  /** `refused`: the server is there, but not for pages of this origin. */
+  /** `refused`: the server is there, but not for pages of this origin, or not without a key of the site. */
   phase: "connecting" | "ready" | "unreachable" | "refused" = "connecting";
   /** Whether the server is being asked about a typed key. */
   isCheckingKey = false;
@@ -101,7 +103,9 @@ export class Client {
     // A running answer belongs to the key with which it was asked for, and ends on its connection.
     this.#isConnectionStale = true;
     this.#closeStale();
-    if (this.key.isOfSite) this.#unlock();
+    if (!this.key.isOfSite) return;
+    this.#unlock();
+    void this.#load();
   }
 
   /** Tries a key that the person typed; then a waiting message is sent. */
@@ -173,14 +177,14 @@ export class Client {
       const info = await fetchAgentInfo(this.server, signal).catch((error: unknown) => this.#explain(error, signal));
       // The element has left the page, or has another server by now.
       if (signal.aborted) return;
-      if (typeof info === "object") {
+      if (typeof info === "object" && !this.#lacksKey(info)) {
         this.#loading = undefined;
         await this.#begin(info);
         return;
       }
-      this.phase = info;
+      this.phase = typeof info === "object" ? "refused" : info;
       this.#options.onChange();
-      if (info === "refused") {
+      if (this.phase === "refused") {
         this.#loading = undefined;
         return;
       }
@@ -226,6 +230,15 @@ export class Client {
   #hint(text: string): void {
     if (!this.#hints.has(text)) console.warn(`<agent-chat>: ${text}`);
     this.#hints.add(text);
+  }
+
+  /** Whether the site has forgotten its key. */
+  #lacksKey({ auth_required }: AgentInfo): boolean {
+    if (!auth_required || this.key.isOfSite || this.#options.asksPeople !== false) return false;
+    this.#hint(
+      `the Parley server at ${this.server.href} needs a key, and this page gives none. Set data-key="YOUR_WIDGET_KEY" on the script tag, or api-key on an <agent-chat> of the page.`,
+    );
+    return true;
   }
 
   async #begin(info: AgentInfo): Promise<void> {
@@ -281,7 +294,7 @@ export class Client {
   }
 
   #asksForKey(error: ErrorEvent): boolean {
-    if (!this.key.isAskedForBy(error)) return false;
+    if (this.#options.asksPeople === false || !this.key.isAskedForBy(error)) return false;
     this.#transport.close();
     return true;
   }
