@@ -12,7 +12,7 @@ import { customElementsManifest } from "./build/manifest.mjs";
 const OUT = process.env.OUT ?? "dist";
 
 /** The most that may go over the wire, in bytes of gzip. The build fails above it. */
-const LOADER_BUDGET = 6_400;
+const LOADER_BUDGET = 6_000;
 const CHAT_BUDGET = 77_000;
 
 const { peerDependencies } = JSON.parse(readFileSync("package.json", "utf8"));

@@ -126,7 +126,7 @@ for (const [what, attributes, context, files] of [
   test(`${what} has no chat loaded, and a press of the button opens it`, async (t) => {
     const { page, input } = await visit(t, browser, { script: attributes, browser: context });
     if (attributes.includes("preview")) await preview(page).waitFor();
-    else if (files.length > 1) await page.locator(".preview-status").waitFor({ state: "attached" });
+    else if (files.length > 1) await page.locator('.launcher-root > [role="status"]').waitFor({ state: "attached" });
     else {
       await button(page).waitFor();
       await page.waitForLoadState();

@@ -59,7 +59,7 @@ for (const [key, press] of [
     await preview(page).waitFor({ state: "detached" });
     assert.equal(await isFocused(button(page)), true, "the focus is on what the bubble pointed at");
     await page.goto(new URL("/next", page.url()).href);
-    await page.locator(".preview-status").waitFor({ state: "attached" });
+    await page.locator('.launcher-root > [role="status"]').waitFor({ state: "attached" });
     // A later time of the page's, which is not the launcher's any more.
     await set(page, { autoOpen: 0, previewAfter: 1 });
     await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 2)));
@@ -70,7 +70,7 @@ for (const [key, press] of [
 
 test("data-auto-open opens at its time and not before", async (t) => {
   const chat = await visit(t, browser, { script: 'data-auto-open="86400000"' });
-  await chat.page.locator(".preview-status").waitFor({ state: "attached" });
+  await chat.page.locator('.launcher-root > [role="status"]').waitFor({ state: "attached" });
   assert.equal(await panel(chat.page).isVisible(), false);
   await set(chat.page, { autoOpen: 1 });
   await chat.input.waitFor();

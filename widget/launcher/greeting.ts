@@ -5,7 +5,8 @@
 
 import type { AgentChatLauncher } from "../element/public-types.ts";
 import { sheetOf } from "../styles/adopt.ts";
-import styles from "../styles/preview.css";
+import baseStyles from "../styles/base.css";
+import previewStyles from "../styles/preview.css";
 import { element, svgIcon } from "./dom.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";
 
@@ -69,9 +70,9 @@ export class Greeting {
   readonly #opening = new Plan();
   readonly #bubble = element("div", "preview");
   readonly #text = element("span", "");
-  readonly #close = element("button", "preview-close");
+  readonly #close = element("button", "icon-button");
   /** Speaks to screen readers. */
-  readonly #status = element("div", "preview-status");
+  readonly #status = element("div", "visually-hidden");
   /** What the site has said. */
   #greeted = "";
   #heard: ReturnType<typeof setTimeout> | undefined;
@@ -92,7 +93,7 @@ export class Greeting {
     this.#status.ariaAtomic = "false";
     for (const button of [open, this.#close]) button.type = "button";
     const { shadowRoot } = launcher;
-    shadowRoot?.adoptedStyleSheets.push(sheetOf(styles));
+    shadowRoot?.adoptedStyleSheets.push(...[baseStyles, previewStyles].map(sheetOf));
     shadowRoot?.addEventListener("keydown", (event) => this.#keyDown(event as KeyboardEvent));
     launcher.button.before(this.#status);
   }

@@ -276,7 +276,7 @@ export class AgentChatLauncher
       return undefined;
     }
     this.#panel = new module.LauncherPanel(this);
-    this.#root.adoptedStyleSheets.push(...module.styles);
+    this.#root.adoptedStyleSheets.push(module.sheet);
     this.#draw();
     // Before the button, so that a bubble is read before the button that it explains.
     this.box.prepend(this.#panel);

@@ -9,7 +9,6 @@ import { LocaleController } from "../element/locale.ts";
 import { SHARED } from "../element/properties.ts";
 import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from "../element/public-types.ts";
 import { sheetOf } from "../styles/adopt.ts";
-import baseStyles from "../styles/base.css";
 import panelStyles from "../styles/panel.css";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
 import { iconButton, isComposing } from "../ui/controls.ts";
@@ -48,7 +47,8 @@ const forwardFrom = directive(
   },
 );
 
-export const styles = [baseStyles, panelStyles].map(sheetOf);
+/** In addition to those of the greeting. */
+export const sheet = sheetOf(panelStyles);
 
 /** Draws into itself, so that the launcher has one shadow root and a page's `::part` rules reach the panel. */
 export class LauncherPanel extends LitElement {
