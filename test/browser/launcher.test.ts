@@ -211,6 +211,30 @@ test("a page opens the chat by code, before anything of it is loaded, hears of i
   assert.deepEqual(await script(page, "heard"), ["agent-chat-open", true, "agent-chat", "agent-chat-close"]);
 });
 
+test("what a page has set before the script came is taken over; what it has not set reads as the default", async (t) => {
+  const { page, input } = await visit(t, browser, {
+    script: 'data-launcher="none"',
+    body: `<agent-chat-launcher icon="spark" size="huge"></agent-chat-launcher><script>
+      Object.assign(document.querySelector("agent-chat-launcher"), {
+        label: "Early", apiKey: "k", theme: "dark", previewAfter: 5, strings: { closeChat: "Bye" },
+      });
+    </script>`,
+    expectedComplaints: /size must be one of/,
+  });
+  await page.getByRole("button", { name: "Early" }).waitFor();
+  const read = await page.locator("agent-chat-launcher").evaluate((it) => {
+    const launcher = it as HTMLElementTagNameMap["agent-chat-launcher"];
+    const { label, apiKey, theme, icon, size, previewAfter, autoOpen, feedback, actions, renderers } = launcher;
+    launcher.label = "";
+    return [label, apiKey, theme, icon, size, previewAfter, autoOpen, feedback, actions, renderers === undefined];
+  });
+  assert.deepEqual(read, ["Early", "k", "dark", "spark", "medium", "5", null, false, "all", true]);
+  assert.equal(await page.locator("agent-chat-launcher").getAttribute("api-key"), null);
+  await page.getByRole("button", { name: "Open chat" }).click();
+  await input.waitFor();
+  assert.equal(await button(page).getAttribute("aria-label"), "Bye");
+});
+
 test("parts, variables and slots reach the chat through the launcher", async (t) => {
   const { page } = await visit(t, browser, {
     script: 'data-launcher="none"',

@@ -20,8 +20,6 @@ export interface Driver {
   resize(width: number, height: number): Promise<void>;
   /** Searches the page as Ctrl+F does, which scrolls to what it finds, until that has been seen. */
   find(text: string, seen: () => Promise<unknown>): Promise<void>;
-  /** Moves the mouse into the page, or up to what is above it. */
-  moveMouse(place: "page" | "tabs"): Promise<void>;
   /** What the browser has printed of errors in pages. */
   readonly complaints: string[];
   close(): Promise<void>;

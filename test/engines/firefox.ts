@@ -125,14 +125,6 @@ class Firefox implements Driver {
     await seen();
   }
 
-  async moveMouse(place: "page" | "tabs"): Promise<void> {
-    await this.#inWindow(
-      `const { top } = gBrowser.selectedBrowser.getBoundingClientRect();
-      window.synthesizeMouseEvent("mousemove", 300, top + arguments[0], {}, {});`,
-      place === "page" ? 200 : -40,
-    );
-  }
-
   async close(): Promise<void> {
     const exited = once(this.#process, "exit");
     this.#process.kill("SIGKILL");

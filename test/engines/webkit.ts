@@ -94,17 +94,13 @@ class WebKit implements Driver {
   async resize(width: number, height: number): Promise<void> {
     await this.send("SetWindowRect", { x: 0, y: 0, width, height: height + TOOLBAR });
     // Where there is no window manager, a window has the focus while the mouse is over it.
-    await this.moveMouse("tabs");
+    await this.#onScreen("mousemove", "200", "10");
   }
 
   async find(text: string, seen: () => Promise<unknown>): Promise<void> {
     await this.#onScreen("key", "ctrl+f", "type", text);
     await seen();
     await this.#onScreen("key", "Escape");
-  }
-
-  async moveMouse(place: "page" | "tabs"): Promise<void> {
-    await this.#onScreen("mousemove", "200", place === "page" ? "300" : "10");
   }
 
   async close(): Promise<void> {
