@@ -4,6 +4,7 @@
  */
 
 import type { MarkedToken } from "marked";
+import { inlineRules, isUnfinishedRule, ruleTokenAt } from "./inline-rules.ts";
 
 /** The quotes and list markers that may stand before a line's text. */
 const CONTAINERS = /^(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t]))*[ \t]*/;
@@ -64,7 +65,13 @@ function withClosedMarks(source: string, text: string, lineText: string): string
 }
 
 /** Escapes, runs of code, emphasis, and the brackets of links and images. */
-const MARKS = /\\[\s\S]|`+|\*+|_+|~+|!?\[|\]/g;
+const MARKS = /\\[\s\S]|`+|\*+|_+|~+|!?\[|\]/;
+
+/** The same, and the first characters of inline rules. */
+function marksAndRules(): RegExp {
+  const firsts = inlineRules.map(({ open }) => `|\\u{${open.codePointAt(0)?.toString(16)}}`);
+  return new RegExp(MARKS.source + firsts.join(""), "gu");
+}
 
 /**
  * Inline text that breaks off, made whole: unfinished marks at its end go, open emphasis and code are closed, and of an
@@ -72,7 +79,7 @@ const MARKS = /\\[\s\S]|`+|\*+|_+|~+|!?\[|\]/g;
  */
 export function healInline(text: string): string {
   const shown = text.replace(/(?:!?\[|[*_~`\\])+$/, "");
-  const marks = new RegExp(MARKS);
+  const marks = marksAndRules();
   /** Emphasis that waits for its closing mark, the outermost first. */
   const emphasis: string[] = [];
   const brackets: number[] = [];
@@ -80,7 +87,12 @@ export function healInline(text: string): string {
   for (let match = marks.exec(shown); match !== null; match = marks.exec(shown)) {
     const [mark] = match;
     const end = marks.lastIndex;
-    if (mark.startsWith("`")) {
+    const rule = ruleTokenAt(shown, match.index);
+    if (rule) {
+      marks.lastIndex = match.index + rule.raw.length;
+    } else if (isUnfinishedRule(shown, match.index)) {
+      return closed(shown.slice(0, match.index));
+    } else if (mark.startsWith("`")) {
       const closing = new RegExp(`(?<!\`)${mark}(?!\`)`, "g");
       closing.lastIndex = end;
       if (!closing.test(shown)) return closed(shown + mark);

@@ -1,7 +1,8 @@
 /** From Markdown to tokens: marked, with limits for hostile text. */
 
-import { Lexer, type Links, type MarkedOptions, type MarkedToken, type Token } from "marked";
+import { type Hooks, Lexer, type Links, type MarkedOptions, type MarkedToken, type Token } from "marked";
 import { BoundedTokenizer } from "./bounded-tokenizer.ts";
+import { maskRules, ruleStart, ruleTokenAt } from "./inline-rules.ts";
 import type { Delimiter } from "./renderers.ts";
 
 /** The blocks of a source. Their inline text is lexed only where it is drawn. */
@@ -33,10 +34,33 @@ export function lexBlocks(source: string, delimiters: readonly Delimiter[] = [])
   };
 }
 
+const INLINE_EXTENSIONS: NonNullable<MarkedOptions["extensions"]> = {
+  inline: [(source) => ruleTokenAt(source, 0)],
+  startInline: [(source) => ruleStart(source)],
+  renderers: {},
+  childTokens: {},
+};
+
+/** marked masks a text before it reads it, without saying which one. */
+class InlineLexer extends Lexer {
+  #source = "";
+
+  constructor(tokenizer: BoundedTokenizer) {
+    const hooks: Pick<Hooks, "emStrongMask"> = { emStrongMask: (masked) => maskRules(this.#source, masked) };
+    super({ gfm: true, tokenizer, hooks: hooks as Hooks, extensions: INLINE_EXTENSIONS });
+    tokenizer.useBoundedRules();
+  }
+
+  override inlineTokens(source: string, tokens?: Token[]): Token[] {
+    this.#source = source;
+    return super.inlineTokens(source, tokens);
+  }
+}
+
 /** Lexes a piece of inline text, with the definitions that there are at the time. */
 export function lexInline(piece: string, links: Links): readonly MarkedToken[] {
   if (piece === "") return [];
-  const lexer = newLexer();
+  const lexer = new InlineLexer(new BoundedTokenizer());
   lexer.tokens.links = links;
   try {
     return lexer.inlineTokens(piece) as Token[] as MarkedToken[];

@@ -3,6 +3,7 @@
 import type { MarkedToken, Token, Tokens } from "marked";
 import type { Strings } from "../i18n/strings.ts";
 import { decodeEntities } from "./entities.ts";
+import type { RuleToken } from "./inline-rules.ts";
 import { type SafeImage, type SafeLink, safeImage, safeLink } from "./safe-url.ts";
 
 /** `failed`: the image is not there, or a policy of the page forbids to show it. */
@@ -45,7 +46,10 @@ export function appendText(parent: Parent, text: string): void {
 }
 
 export function appendInline(parent: Parent, tokens: readonly Token[], context: InlineContext, isInLink = false): void {
-  for (const token of tokens) appendToken(parent, token as MarkedToken, context, isInLink);
+  for (const token of tokens as readonly (MarkedToken | RuleToken)[]) {
+    if ("rule" in token) parent.append((token as RuleToken).rule.draw(token.text, context.strings));
+    else appendToken(parent, token as MarkedToken, context, isInLink);
+  }
 }
 
 function appendToken(parent: Parent, token: MarkedToken, context: InlineContext, isInLink: boolean): void {
