@@ -108,6 +108,8 @@ test("647 of 652 CommonMark examples look as the specification prints them, and 
   ]);
 });
 
-test("all 28 examples of the GFM extensions look as the specification prints them", () => {
-  assert.deepEqual(differing("gfm-0.29-extensions.json"), []);
+test("27 of 28 examples of the GFM extensions look as the specification prints them", () => {
+  assert.deepEqual(differing("gfm-0.29-extensions.json"), [
+    491, // strikes out between single tildes, which models write for "about" and in ranges
+  ]);
 });

@@ -14,6 +14,7 @@ const hostile: Readonly<Record<string, string>> = {
   "underscores in words": filled("a_"),
   "emphasis after no-break spaces": filled("\u00a0*a"),
   tildes: filled("~~a "),
+  "marks beside CJK punctuation": filled("漢**「*a~~。"),
   brackets: filled("["),
   "image brackets": filled("!["),
   "unclosed destinations": filled("[a](b"),

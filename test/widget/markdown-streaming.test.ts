@@ -47,6 +47,7 @@ const mark = fc.constantFrom(
   ...["- ", "1. ", "  ", "    ", "```", "~~~js\n", "|-|:-:|\n", "| a | b |\n", "\n\n", "\r\n"],
   ...["a", "b c", "[foo]", "[foo]: /url", "'ti\ntle'", "===", "---", "<div>", "<!--", "-->", "é👋"],
   ...["![i](http://h/x)", "- [x] t", "https://e.example", "&amp;", "\n- b\n", "\n\n  c\n"],
+  ...["**", "~~", "「", "。", "漢字"],
 );
 const cuts = fc.array(fc.nat(), { maxLength: 12 });
 
@@ -306,6 +307,13 @@ test("unfinished marks are not shown while streaming", () => {
     ["text\n\n| a | b |\n|--|--|\n| **c", "textabc"],
   ];
   for (const [text, shown] of cases) assert.equal(streaming().show(text).trimEnd(), shown.trimEnd());
+});
+
+test("no mark is shown at any cut of emphasis beside CJK text and its punctuation", () => {
+  const text = "これは**「重要」**な点、~~「値段」~~旧と*強調。*の**(a)**字。";
+  for (let end = 1; end <= text.length; end += 1) {
+    assert.equal(streaming().show(text.slice(0, end)), text.slice(0, end).replace(/[*~]/g, ""));
+  }
 });
 
 test("marks that are meant literally are shown as they are", () => {

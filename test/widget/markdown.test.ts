@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { en } from "../../widget/i18n/strings.ts";
 import { decodeEntities } from "../../widget/markdown/entities.ts";
 import { MarkdownText } from "../../widget/markdown/markdown-text.ts";
-import { streamed } from "../support/markdown.ts";
+import { canonical, streamed } from "../support/markdown.ts";
 
 const rendered = (text: string) => streamed(text);
 
@@ -19,6 +19,49 @@ test("inline marks become elements", () => {
   assert.deepEqual(names(root, "em"), ["i", "both"]);
   assert.deepEqual(names(root, "del"), ["d"]);
   assert.deepEqual(names(root, "code"), ["c"]);
+});
+
+const MEANT: readonly (readonly [source: string, html: string])[] = [
+  ["これは**「重要」**な点", "これは<strong>「重要」</strong>な点"],
+  ["日本語の**強調。**文", "日本語の<strong>強調。</strong>文"],
+  ["请看**《说明》**和**（注意）**：", "请看<strong>《说明》</strong>和<strong>（注意）</strong>："],
+  ["中文**“引号”**中文", "中文<strong>“引号”</strong>中文"],
+  ["使用*(a)*，**`x`**吧", "使用<em>(a)</em>，<strong><code>x</code></strong>吧"],
+  ['한국어**(굵게)**는 **"됩니다"**만', '한국어<strong>(굵게)</strong>는 <strong>"됩니다"</strong>만'],
+  ["漢**_強調_**字と**太字：**と", "漢<strong><em>強調</em></strong>字と<strong>太字：</strong>と"],
+  ["𠮷**「野家」**𠮷", "𠮷<strong>「野家」</strong>𠮷"],
+  ["旧~~「値段」~~新", "旧<del>「値段」</del>新"],
+  ['a**"b"**c', 'a**"b"**c'],
+  ["漢_(h)_字", "漢_(h)_字"],
+  ["5~7U and 100~200x, ~5 and ~/bin", "5~7U and 100~200x, ~5 and ~/bin"],
+  ["~gone~ and ~~gone~~", "~gone~ and <del>gone</del>"],
+];
+
+test("marks mean what models write: beside CJK punctuation they count, and single tildes do not, at every cut", () => {
+  for (const [source, html] of MEANT) {
+    assert.equal(rendered(source).innerHTML, `<p>${html}</p>`);
+    for (const step of [1, 2, 5]) assert.equal(canonical(streamed(source, step)), canonical(rendered(source)), source);
+  }
+});
+
+test("a bare address ends before full-width and CJK punctuation, and keeps its letters", () => {
+  const link = "https://example.com/a";
+  for (const [text, address] of [
+    ...["，详见", "。", "）和", "」です", "”。", "、b", "！", "；", "——见", "…", "《"].map((end) => [link + end, link]),
+    ["（www.example.com", undefined],
+    ["见 www.example.com：", "http://www.example.com/"],
+    ["联系 a@example.com。", "mailto:a@example.com"],
+    [
+      "https://ja.wikipedia.org/wiki/ジョン・レノン です",
+      `https://ja.wikipedia.org/wiki/${encodeURI("ジョン・レノン")}`,
+    ],
+    ["https://example.com/a_(b)?c=d,e.", "https://example.com/a_(b)?c=d,e"],
+  ] as const) {
+    for (const root of [rendered(text ?? ""), streamed(text ?? "", 1)]) {
+      assert.equal(root.querySelector("a")?.href, address, text);
+      assert.equal(root.textContent, text);
+    }
+  }
 });
 
 test("headings of six levels have no id", () => {

@@ -1,4 +1,5 @@
 import { Lexer, type Rules, Tokenizer, type Tokens } from "marked";
+import { endsWithCjk, INLINE_RULES } from "./inline-marks.ts";
 
 /** Quotes and lists inside each other, and marks inside each other, up to this depth. Deeper ones stay text. */
 const MAX_NESTING = 32;
@@ -45,8 +46,8 @@ export class BoundedTokenizer extends Tokenizer {
   #inlines = 0;
 
   /** To be called when the lexer has been made, which sets its own rules. */
-  useBoundedRules(): void {
-    this.rules = { ...this.rules, block: BLOCK_RULES };
+  useOwnRules(): void {
+    this.rules = { ...this.rules, block: BLOCK_RULES, inline: INLINE_RULES };
   }
 
   override blockquote(src: string): Tokens.Blockquote | undefined {
@@ -89,11 +90,12 @@ export class BoundedTokenizer extends Tokenizer {
   }
 
   override emStrong(src: string, maskedSrc: string, prevChar?: string): Tokens.Em | Tokens.Strong | undefined {
-    return this.#nestInline(() => super.emStrong(src, maskedSrc, prevChar));
+    const before = src.startsWith("*") ? beforeMark(src, maskedSrc, prevChar) : prevChar;
+    return this.#nestInline(() => super.emStrong(src, maskedSrc, before));
   }
 
   override del(src: string, maskedSrc: string, prevChar?: string): Tokens.Del | undefined {
-    return this.#nestInline(() => super.del(src, maskedSrc, prevChar));
+    return this.#nestInline(() => super.del(src, maskedSrc, beforeMark(src, maskedSrc, prevChar)));
   }
 
   override link(src: string): Tokens.Link | Tokens.Image | undefined {
@@ -129,6 +131,11 @@ export class BoundedTokenizer extends Tokenizer {
       this.#inlines -= 1;
     }
   }
+}
+
+/** The character before a mark; none behind a CJK character, where a mark opens as at the start of a text. */
+function beforeMark(src: string, maskedSrc: string, previous: string | undefined): string | undefined {
+  return previous && endsWithCjk(maskedSrc.slice(0, maskedSrc.length - src.length).slice(-2)) ? "" : previous;
 }
 
 /** The character that the items of a list have in common: their bullet, or the mark behind their number. */

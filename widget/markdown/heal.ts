@@ -4,6 +4,7 @@
  */
 
 import type { MarkedToken } from "marked";
+import { endsWithCjk } from "./inline-marks.ts";
 import { inlineRules, isUnfinishedRule, ruleTokenAt } from "./inline-rules.ts";
 
 /** The quotes and list markers that may stand before a line's text. */
@@ -132,7 +133,7 @@ function toggleEmphasis(open: string[], mark: string, before: string, after: str
     left -= innermostMark.length;
   }
   // `2*3` and `snake_case` are far more often meant literally than as emphasis.
-  const isInWord = WORD_CHARACTER.test(before) && (character === "_" || left === 1);
+  const isInWord = WORD_CHARACTER.test(before) && (character === "_" || (left === 1 && !endsWithCjk(before)));
   if (after.trim() === "" || isInWord || (character === "~" && left !== 2)) return;
   if (left >= 2) open.push(character.repeat(2));
   if (left % 2 === 1) open.push(character);

@@ -15,7 +15,7 @@ export interface LexedBlocks {
 function newLexer(extensions?: MarkedOptions["extensions"]): Lexer {
   const tokenizer = new BoundedTokenizer();
   const lexer = new Lexer({ gfm: true, tokenizer, ...(extensions && { extensions }) });
-  tokenizer.useBoundedRules();
+  tokenizer.useOwnRules();
   return lexer;
 }
 
@@ -48,7 +48,7 @@ class InlineLexer extends Lexer {
   constructor(tokenizer: BoundedTokenizer) {
     const hooks: Pick<Hooks, "emStrongMask"> = { emStrongMask: (masked) => maskRules(this.#source, masked) };
     super({ gfm: true, tokenizer, hooks: hooks as Hooks, extensions: INLINE_EXTENSIONS });
-    tokenizer.useBoundedRules();
+    tokenizer.useOwnRules();
   }
 
   override inlineTokens(source: string, tokens?: Token[]): Token[] {
