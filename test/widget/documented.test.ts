@@ -32,8 +32,11 @@ function found(sources: readonly { code: string }[], pattern: RegExp): string[] 
 /** In templates, in DOM that is made by hand, and in what buttons are made of. */
 const part = /(?:\bpart=\\?"|"part", "|part\.add\("|\b(?:icon|small)Button\(\s*")([\w -]+)"/g;
 
-/** Built-in actions of the composer have their names as parts. */
-const actionNames = found([{ code: source("composer/actions.ts") }], /\bname: "([\w-]+)"/g);
+/** Actions have their names as parts. */
+const actionNames = found(
+  ["ui/message-actions.ts", "ui/feedback.ts"].map((path) => ({ code: source(path) })),
+  /\bname: "([\w-]+)"/g,
+);
 
 test("every part of <agent-chat> that is documented is in a template, and the other way round", () => {
   const names = documented(element, "csspart");

@@ -3,12 +3,12 @@ import type { AgentInfo } from "../../server/protocol/chat.ts";
 import type { ChatSession, OutgoingMessage } from "../session/chat-session.ts";
 import type { Draft } from "../session/client.ts";
 import type { UserMessage } from "../session/messages.ts";
+import { renderActions } from "../ui/actions.ts";
 import { ChatPart } from "../ui/chat-part.ts";
 import { iconButton, isComposing } from "../ui/controls.ts";
 import type { ComposerPort } from "../ui/extensions.ts";
 import { icons } from "../ui/icons.ts";
 import { loadPartEventually } from "../ui/lazy-parts.ts";
-import { renderActions } from "./actions.ts";
 import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals } from "./attachments.ts";
 import type { DraftFile, Sentence } from "./read-file.ts";
 
@@ -165,7 +165,7 @@ export class Composer extends ChatPart implements ComposerPort {
             @compositionend=${this.#compositionEnd}
             @paste=${this.#paste}
           ></textarea>
-          ${renderActions(this.context, this)} ${this.#renderSend()}
+          ${renderActions(this.context.composerActions, this, "icon-button round action")} ${this.#renderSend()}
         </div>
       </div>
     `;

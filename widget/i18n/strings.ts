@@ -37,8 +37,7 @@ export const en = {
   copy: "Copy",
   copyAnswer: "Copy answer",
   copied: "Copied",
-  copyFailed: "Your browser did not allow copying.",
-  copyingFailed: "Copying failed",
+  copyFailed: "Copying failed",
   retry: "Try again",
   /** After what a failure says: how to find it in the server's log. */
   reference: (id: string) => `(Reference: ${id})`,

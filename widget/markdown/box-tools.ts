@@ -1,6 +1,6 @@
 import type { Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
-import { copyFrom } from "./clipboard.ts";
+import { copyFrom, copyText } from "./clipboard.ts";
 
 /** Code that grows gets its colours when nothing has been added for so long, in milliseconds. */
 const PAUSE = 300;
@@ -49,7 +49,7 @@ export class BoxTools {
   #copy(target: Element): void {
     const button = target.closest<HTMLButtonElement>("button.copy");
     const code = button?.closest(".code")?.querySelector("code");
-    if (button && code) void copyFrom(button, code.textContent, this.#strings);
+    if (button && code) void copyFrom(button, copyText(code.textContent, button), this.#strings);
   }
 }
 

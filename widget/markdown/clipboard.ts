@@ -66,23 +66,43 @@ function richText(drawn: Iterable<Element>): string {
 /** How long a button says that it has copied, in milliseconds. */
 const COPIED_FOR = 2000;
 
-/** Buttons that say so, with their own labels. */
-const pressed = new WeakMap<Element, { readonly label: string; readonly timer: ReturnType<typeof setTimeout> }>();
+/** What buttons say for the moment, and what takes it back. */
+const said = new WeakMap<Element, { readonly takeBack: () => void; readonly timer: ReturnType<typeof setTimeout> }>();
 
-/** Copies a text, and says on the button that was pressed how that went. */
+/** Says on the button that was pressed how copying went, and resolves to that. */
 export async function copyFrom(
-  button: HTMLButtonElement,
-  text: string,
-  strings: Pick<Strings, "copied" | "copyingFailed">,
-): Promise<void> {
-  const isCopied = await copyText(text, button);
-  const before = pressed.get(button);
+  button: HTMLElement,
+  copying: Promise<boolean>,
+  { copied, copyFailed }: Pick<Strings, "copied" | "copyFailed">,
+): Promise<boolean> {
+  const isCopied = await copying;
+  const before = said.get(button);
   clearTimeout(before?.timer);
-  const label = before?.label ?? button.textContent;
-  button.textContent = isCopied ? strings.copied : strings.copyingFailed;
+  before?.takeBack();
+  const takeBack = say(button, isCopied ? copied : copyFailed);
+  button.classList.toggle("copied", isCopied);
   const timer = setTimeout(() => {
-    pressed.delete(button);
-    button.textContent = label;
+    said.delete(button);
+    button.classList.remove("copied");
+    takeBack();
   }, COPIED_FOR);
-  pressed.set(button, { label, timer });
+  said.set(button, { takeBack, timer });
+  return isCopied;
+}
+
+/** Gives a button another label. The one before comes back, unless the button has got a new one meanwhile. */
+function say(button: HTMLElement, label: string): () => void {
+  const isIcon = button.title !== "";
+  const show = (text: string) => {
+    if (isIcon) {
+      button.title = text;
+      button.setAttribute("aria-label", text);
+    } else button.textContent = text;
+  };
+  const current = () => (isIcon ? button.title : button.textContent);
+  const own = current();
+  show(label);
+  return () => {
+    if (current() === label) show(own);
+  };
 }

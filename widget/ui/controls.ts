@@ -5,9 +5,9 @@ import { icons } from "./icons.ts";
 
 interface IconButtonOptions {
   readonly disabled?: boolean;
-  readonly className?: string;
-  /** Of a button that stays pressed; absent for all others. */
-  readonly pressed?: boolean;
+  readonly className?: string | undefined;
+  /** Absent for a button that does not stay pressed. */
+  readonly pressed?: boolean | undefined;
 }
 
 /** A button that shows an icon, and is named by its label, also for the pointer. */

@@ -16,15 +16,22 @@ export interface ComposerPort {
   insert(text: string): void;
   addFiles(files: Iterable<File>): Promise<void>;
   focus(): void;
+  /** Draws the buttons again, when one is pressed or available by something that the chat does not know. */
+  requestUpdate(): void;
 }
 
-/** A button beside the text field. */
-export interface ComposerAction {
+/** A button that does something with what `Port` stands for. */
+export interface Action<Port, Icon = string> {
   /** Also the name of the button's part. */
   readonly name: string;
   readonly label: string;
   /** Path of an icon on a grid of 24 by 24, drawn as a line in the colour of the text. */
-  readonly icon: string;
-  readonly isAvailable?: (composer: ComposerPort) => boolean;
-  readonly run: (composer: ComposerPort) => void | Promise<void>;
+  readonly icon: Icon;
+  readonly isAvailable?: (port: Port) => boolean;
+  /** Whether the button is pressed; absent where it does not stay so. */
+  readonly pressed?: (port: Port) => boolean;
+  readonly run: (port: Port, event: MouseEvent) => void | Promise<void>;
 }
+
+/** A button beside the text field. */
+export interface ComposerAction extends Action<ComposerPort> {}

@@ -1,11 +1,14 @@
 /** Thumbs on answers. Loaded where the page asks for them. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import type { Strings } from "../i18n/strings.ts";
 import type { AssistantMessage, Feedback, FeedbackReason } from "../session/messages.ts";
 import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/feedback.css";
+import { renderActions } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
-import { iconButton, isComposing } from "./controls.ts";
+import { isComposing } from "./controls.ts";
+import type { Action } from "./extensions.ts";
 import { icon } from "./icons.ts";
 
 /** The text of each reason. */
@@ -23,6 +26,23 @@ const THUMB =
   "M7.5 11.5H5A1.5 1.5 0 0 0 3.5 13v5A1.5 1.5 0 0 0 5 19.5h2.5zm0 0l3.6-7.3a2 2 0 0 1 2.6 2.5l-.9 2.8h4.9a2.3 2.3 0 0 1 2.2 2.8l-1.1 5.4a2.3 2.3 0 0 1-2.2 1.8H7.5z";
 const thumbUp = icon(THUMB);
 const thumbDown = icon(THUMB, "icon upside-down");
+
+const thumbs = ({ rateUp, rateDown }: Strings): readonly Action<FeedbackElement, TemplateResult>[] => [
+  {
+    name: "rate-up",
+    label: rateUp,
+    icon: thumbUp,
+    pressed: ({ message }) => message.feedback?.rating === "up",
+    run: (feedback, event) => feedback.press("up", event),
+  },
+  {
+    name: "rate-down",
+    label: rateDown,
+    icon: thumbDown,
+    pressed: ({ message }) => message.feedback?.rating === "down",
+    run: (feedback, event) => feedback.press("down", event),
+  },
+];
 
 const sheet = sheetOf(styles);
 
@@ -44,15 +64,10 @@ export class FeedbackElement extends ChatPart {
 
   protected override render(): TemplateResult {
     const { strings } = this.context;
-    const { rating, reason, comment } = this.message.feedback ?? {};
+    const { reason, comment } = this.message.feedback ?? {};
     const saidWhy = reason !== undefined || comment !== undefined;
     return html`
-      ${iconButton("rate-up", strings.rateUp, thumbUp, (event) => this.#press("up", event), {
-        pressed: rating === "up",
-      })}
-      ${iconButton("rate-down", strings.rateDown, thumbDown, (event) => this.#press("down", event), {
-        pressed: rating === "down",
-      })}
+      ${renderActions(thumbs(strings), this)}
       ${saidWhy && !this.isAsking ? html`<span class="thanks">${strings.feedbackThanks}</span>` : nothing}
       ${this.isAsking ? this.#renderForm() : nothing}
     `;
@@ -88,7 +103,7 @@ export class FeedbackElement extends ChatPart {
     `;
   }
 
-  #press(pressed: Feedback["rating"], event: MouseEvent): void {
+  press(pressed: Feedback["rating"], event: MouseEvent): void {
     // The second click of two meant the same as the first.
     if (event.detail > 1) return;
     const { strings } = this.context;

@@ -1,7 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import { failureText, type TextName } from "../i18n/strings.ts";
-import { copyDrawn } from "../markdown/clipboard.ts";
 import type { ChatSession } from "../session/chat-session.ts";
 import {
   type AssistantMessage,
@@ -14,13 +13,14 @@ import {
   type TextBlock,
   type UserMessage,
 } from "../session/messages.ts";
+import { renderActions } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
-import { Copier } from "./controllers/copier.ts";
 import { ToolDrawings } from "./controllers/tool-drawings.ts";
 import { iconButton, retryButton, smallButton } from "./controls.ts";
 import { renderFiles } from "./files.ts";
 import { icons } from "./icons.ts";
 import { loadPartEventually } from "./lazy-parts.ts";
+import { type AnswerPort, hasText, messageActions } from "./message-actions.ts";
 
 /** Smaller files are sent before a bar could be read. */
 const UPLOAD_BAR_FROM_BYTES = 262_144;
@@ -70,7 +70,6 @@ export class MessageElement extends ChatPart {
   isEditing = false;
   /** Whether it is on its way, or being answered. */
   isSending = false;
-  readonly #copier = new Copier(this);
   readonly #drawings = new ToolDrawings(this);
 
   protected override willUpdate(): void {
@@ -208,23 +207,22 @@ export class MessageElement extends ChatPart {
   }
 
   #renderActions(message: AssistantMessage): TemplateResult | typeof nothing {
-    const { strings, actions, modes } = this.context;
-    const hasText = answerText(message) !== "";
-    const canAskAgain = this.canRetry && !message.failure;
-    if (!hasText && !canAskAgain) return nothing;
+    const { context, canRetry } = this;
+    const answer: AnswerPort = {
+      message,
+      context,
+      canRetry,
+      drawn: () => this.querySelectorAll(".markdown"),
+      requestUpdate: () => this.requestUpdate(),
+    };
+    const buttons = renderActions(messageActions(context), answer);
+    if (buttons.length === 0) return nothing;
     return html`
       <div class="answer-actions">
+        ${buttons}
         ${
-          hasText
-            ? this.#copier.renderButton("answer", strings.copyAnswer, (button) =>
-                copyDrawn(answerText(message), this.querySelectorAll(".markdown"), button),
-              )
-            : nothing
-        }
-        ${canAskAgain ? iconButton("ask-again", strings.askAgain, icons.retry, () => actions.retry()) : nothing}
-        ${
-          hasText && modes.feedback
-            ? html`<agent-chat-feedback .context=${this.context} .message=${message}></agent-chat-feedback>`
+          context.modes.feedback && hasText(answer)
+            ? html`<agent-chat-feedback .context=${context} .message=${message}></agent-chat-feedback>`
             : nothing
         }
       </div>

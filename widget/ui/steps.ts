@@ -5,10 +5,11 @@ import { formatBytes, formatDuration } from "../i18n/format.ts";
 import { toolStatusText } from "../i18n/strings.ts";
 import { copyText } from "../markdown/clipboard.ts";
 import type { Step, ThinkingBlock, ToolBlock } from "../session/messages.ts";
+import { copyOn } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
-import { Copier } from "./controllers/copier.ts";
 import { Disclosure } from "./controllers/disclosure.ts";
-import { icon } from "./icons.ts";
+import { iconButton } from "./controls.ts";
+import { icon, icons } from "./icons.ts";
 import { formatData, hintOf, LONG_DATA, statusIcons } from "./tool-call.ts";
 
 const bulb = icon(
@@ -95,7 +96,6 @@ export class StepElement extends ChatPart {
   readonly #formatted = new Map<string, string>();
   /** Labels of long data that is shown to its end. */
   readonly #shownWhole = new Set<string>();
-  readonly #copier = new Copier(this);
   readonly #disclosure = new Disclosure(this, () => this.step.type === "thinking" && this.step.endedAt === undefined);
 
   protected override render(): TemplateResult {
@@ -171,7 +171,9 @@ export class StepElement extends ChatPart {
       <div class="data">
         <div class="data-head">
           <span>${label}</span>
-          ${this.#copier.renderButton(label, `${strings.copy}: ${label}`, (button) => copyText(this.#format(data), button))}
+          ${iconButton("copy", `${strings.copy}: ${label}`, icons.copy, (event) => {
+            void copyOn(event, (button) => copyText(this.#format(data), button), this.context);
+          })}
         </div>
         <pre dir="auto" tabindex="0" role="group" aria-label=${label}>${
           isWhole ? this.#format(data) || strings.emptyOutput : `${data.slice(0, LONG_DATA)}…`

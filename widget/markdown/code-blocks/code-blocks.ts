@@ -10,7 +10,7 @@ import type { Strings } from "../../i18n/strings.ts";
 import { lazy } from "../../loading/lazy.ts";
 import { adoptSheet, sheetOf } from "../../styles/adopt.ts";
 import styles from "../../styles/code-blocks.css";
-import { copyFrom } from "../clipboard.ts";
+import { copyFrom, copyText } from "../clipboard.ts";
 import { setAttribute } from "../patch-dom.ts";
 
 /** Longer code is folded at this line, a longer table at the same height. */
@@ -66,7 +66,7 @@ function addTableTools(box: HTMLElement, strings: Strings): void {
     [strings.copyAsCsv, tableAsCsv],
   ] as const) {
     const button = addButton(tools, label);
-    button.addEventListener("click", () => void copyFrom(button, textOf(table), strings));
+    button.addEventListener("click", () => void copyFrom(button, copyText(textOf(table), button), strings));
   }
   foldLong(box, box, table, {
     count: () => table.rows.length - 1,

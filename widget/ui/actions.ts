@@ -1,0 +1,60 @@
+/** Buttons for rows of actions, and what several of them do. */
+
+import type { TemplateResult } from "lit";
+import { copyFrom } from "../markdown/clipboard.ts";
+import type { ChatContext } from "./context.ts";
+import { iconButton } from "./controls.ts";
+import type { Action } from "./extensions.ts";
+import { icon } from "./icons.ts";
+
+/** The actions that are available. */
+export function renderActions<Port>(
+  actions: readonly Action<Port, string | TemplateResult>[],
+  port: Port,
+  className?: string,
+): readonly TemplateResult[] {
+  return actions
+    .filter((action) => attempt(action, () => action.isAvailable?.(port) ?? true))
+    .map((action) =>
+      iconButton(
+        action.name,
+        action.label,
+        typeof action.icon === "string" ? icon(action.icon) : action.icon,
+        (event) => void run(action, port, event),
+        { className, pressed: action.pressed && (attempt(action, () => action.pressed?.(port)) ?? false) },
+      ),
+    );
+}
+
+type Named = Pick<Action<never>, "name">;
+
+function attempt<Result>(action: Named, read: () => Result): Result | undefined {
+  try {
+    return read();
+  } catch (error) {
+    warn(action, error);
+    return undefined;
+  }
+}
+
+async function run<Port>(action: Action<Port, unknown>, port: Port, event: MouseEvent): Promise<void> {
+  try {
+    await action.run(port, event);
+  } catch (error) {
+    warn(action, error);
+  }
+}
+
+/** Copies for the button that was pressed, which says for a moment how that went. */
+export async function copyOn(
+  { currentTarget }: Event,
+  copy: (button: HTMLElement) => Promise<boolean>,
+  { strings, actions }: ChatContext,
+): Promise<void> {
+  const button = currentTarget as HTMLElement;
+  if (!(await copyFrom(button, copy(button), strings))) actions.alert(strings.copyFailed);
+}
+
+function warn({ name }: Named, error: unknown): void {
+  console.warn(`<agent-chat> the action "${name}" failed:`, error);
+}
