@@ -33,26 +33,20 @@ export interface Delimiter {
   readonly render: RenderBlock;
 }
 
-/**
- * What the chat brings along: nothing yet. The page's own come before these. Text of the model goes through `appendText` of
- * `render-inline.ts`.
- */
-const builtInRenderers: BlockRenderers = {};
-
 export function hasRenderers(own: BlockRenderers): boolean {
-  return Object.keys({ ...builtInRenderers, ...own }).length > 0;
+  return Object.keys(own).length > 0;
 }
 
 /** The renderer of a fence, if there is one for its language. */
 export function rendererOf(info: string, own: BlockRenderers): RenderBlock | undefined {
   const language = info.split(/\s/, 1)[0]?.toLowerCase() ?? "";
   // A language may have the name of something that every object has.
-  return [own, builtInRenderers].find((renderers) => Object.hasOwn(renderers, language))?.[language];
+  return Object.hasOwn(own, language) ? own[language] : undefined;
 }
 
 /** The renderers that are not for a language, but for the text between two marks. */
 export function delimitersOf(own: BlockRenderers): readonly Delimiter[] {
-  return Object.entries({ ...builtInRenderers, ...own })
+  return Object.entries(own)
     .filter(([key]) => !/[\p{L}\p{N}]/u.test(key))
     .map(([key, render]) => {
       const [open = key, close = open] = key.split(" ");
