@@ -153,6 +153,8 @@ test("a button that has copied says so for a moment, also when the chat is moved
   assert.equal(label(), en.copyAnswer);
   await copy();
   document.body.append(list);
+  // After a slow first drawing the next one waits for a timeout, which begins with a task.
+  await new Promise(setImmediate);
   clock.tick(2_000);
   await list.updateComplete;
   assert.equal(label(), en.copyAnswer);
