@@ -7,7 +7,8 @@ import { ApiKey } from "./api-key.ts";
 import { ChatSession, type SessionListener } from "./chat-session.ts";
 import { ConversationKeeper, type Restored } from "./keeper.ts";
 import { ReconnectPolicy } from "./reconnect-policy.ts";
-import { fetchAgentInfo, NotParleyError } from "./server.ts";
+import { fetchAgentInfo } from "./server.ts";
+import { SiteDiagnosis } from "./site-diagnosis.ts";
 import { type ConversationStore, IndexedDbStore } from "./store.ts";
 import type { Draft } from "./tab-slot.ts";
 
@@ -50,8 +51,7 @@ export class Client {
   #loading: AbortController | undefined;
   /** Whether the connection was opened with a key that is no longer the one to send. */
   #isConnectionStale = false;
-  /** What the console has been given. */
-  readonly #hints = new Set<string>();
+  readonly #diagnosis: SiteDiagnosis;
 
   constructor(options: ClientOptions) {
     const { server, id, siteKey, store = new IndexedDbStore(server), onDraft, onChange } = options;
@@ -65,6 +65,7 @@ export class Client {
       key: () => this.key.value,
       onOpen: () => this.reconnect.opened(),
     });
+    this.#diagnosis = new SiteDiagnosis(server, () => this.#transport.checkSocket());
     this.session = new ChatSession({
       ...options,
       transport: this.#transport,
@@ -174,7 +175,9 @@ export class Client {
     this.#loading = new AbortController();
     const { signal } = this.#loading;
     for (;;) {
-      const info = await fetchAgentInfo(this.server, signal).catch((error: unknown) => this.#explain(error, signal));
+      const info = await fetchAgentInfo(this.server, signal).catch((error: unknown) =>
+        this.#diagnosis.explain(error, this.phase === "unreachable", signal),
+      );
       // The element has left the page, or has another server by now.
       if (signal.aborted) return;
       if (typeof info === "object" && !this.#lacksKey(info)) {
@@ -192,50 +195,10 @@ export class Client {
     }
   }
 
-  /**
-   * Why the server has not described its agent; or the description, if it has it by now. The console says what the
-   * site's owner can do.
-   */
-  async #explain(error: unknown, signal: AbortSignal): Promise<AgentInfo | "unreachable" | "refused"> {
-    const { href, origin } = this.server;
-    const page = location.origin;
-    if (error instanceof NotParleyError) {
-      this.#hint(`${href} is not a Parley server (GET /api/info gave ${error.message}). Check the attribute server.`);
-    } else if (error instanceof TypeError && origin !== page && this.phase !== "unreachable") {
-      // Scripts learn nothing of an answer that their page may not read. A socket of ours says why it is refused.
-      const refusal = await this.#transport.checkSocket().catch(() => undefined);
-      if (refusal && /^(unauthorized|forbidden)$/.test(refusal.code)) {
-        // Without a key every page is refused, also where the network had only failed for a moment.
-        const info = await fetchAgentInfo(this.server, signal).catch(() => undefined);
-        if (info) return info;
-        this.#hint(
-          `the Parley server at ${href} does not allow pages of ${page}. In its .env set PARLEY_ALLOWED_ORIGINS=${page} and restart it.`,
-        );
-        return "refused";
-      }
-      // It only fails where the server is not there.
-      fetch(new URL("api/info", this.server), { mode: "no-cors", credentials: "omit", signal }).then(
-        () =>
-          this.#hint(
-            `${href} answers, but pages of ${page} cannot read it. Check the attribute server, and PARLEY_ALLOWED_ORIGINS of a Parley server there.`,
-          ),
-        () => undefined,
-      );
-    }
-    // Down, blocked or not a chat server: for the person it is the same, with one way out.
-    return "unreachable";
-  }
-
-  /** Says to the site's owner once what to do. */
-  #hint(text: string): void {
-    if (!this.#hints.has(text)) console.warn(`<agent-chat>: ${text}`);
-    this.#hints.add(text);
-  }
-
   /** Whether the site has forgotten its key. */
   #lacksKey({ auth_required }: AgentInfo): boolean {
     if (!auth_required || this.key.isOfSite || this.#options.asksPeople !== false) return false;
-    this.#hint(
+    this.#diagnosis.hint(
       `the Parley server at ${this.server.href} needs a key, and this page gives none. Set data-key="YOUR_WIDGET_KEY" on the script tag, or api-key on an <agent-chat> of the page.`,
     );
     return true;
@@ -287,8 +250,8 @@ export class Client {
     const { code, data } = error;
     if (code !== "unauthorized" && code !== "forbidden") return error;
     if (code === "unauthorized")
-      this.#hint("the server does not accept the key of the attribute api-key (of a script: data-key).");
-    else if (this.phase !== "refused") this.#hint(data);
+      this.#diagnosis.hint("the server does not accept the key of the attribute api-key (of a script: data-key).");
+    else if (this.phase !== "refused") this.#diagnosis.hint(data);
     // The site's key and origin are none of the visitor's: the text of the code says so, not the server's sentence.
     return { ...error, data: "" };
   }

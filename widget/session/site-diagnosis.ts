@@ -1,0 +1,62 @@
+/** Why a page cannot use a server, in words for the console: what the site's owner can do. */
+
+import type { AgentInfo } from "../../server/protocol/chat.ts";
+import type { ErrorEvent } from "../../server/protocol/events.ts";
+import { fetchAgentInfo, NotParleyError } from "./server.ts";
+
+export class SiteDiagnosis {
+  readonly #server: URL;
+  /** Asks over a socket: its answers can be read where the browser keeps others from the page. */
+  readonly #checkSocket: () => Promise<ErrorEvent | undefined>;
+  /** What the console has been given. */
+  readonly #hints = new Set<string>();
+
+  constructor(server: URL, checkSocket: () => Promise<ErrorEvent | undefined>) {
+    this.#server = server;
+    this.#checkSocket = checkSocket;
+  }
+
+  /** Says to the site's owner once what to do. */
+  hint(text: string): void {
+    if (!this.#hints.has(text)) console.warn(`<agent-chat>: ${text}`);
+    this.#hints.add(text);
+  }
+
+  /**
+   * Why the server has not described its agent; or the description, if it has it by now. For a server that was
+   * unreachable before, nothing is asked again.
+   */
+  async explain(
+    error: unknown,
+    wasUnreachable: boolean,
+    signal: AbortSignal,
+  ): Promise<AgentInfo | "unreachable" | "refused"> {
+    const { href, origin } = this.#server;
+    const page = location.origin;
+    if (error instanceof NotParleyError) {
+      this.hint(`${href} is not a Parley server (GET /api/info gave ${error.message}). Check the attribute server.`);
+    } else if (error instanceof TypeError && origin !== page && !wasUnreachable) {
+      // Scripts learn nothing of an answer that their page may not read. A socket of ours says why it is refused.
+      const refusal = await this.#checkSocket().catch(() => undefined);
+      if (refusal && /^(unauthorized|forbidden)$/.test(refusal.code)) {
+        // Without a key every page is refused, also where the network had only failed for a moment.
+        const info = await fetchAgentInfo(this.#server, signal).catch(() => undefined);
+        if (info) return info;
+        this.hint(
+          `the Parley server at ${href} does not allow pages of ${page}. In its .env set PARLEY_ALLOWED_ORIGINS=${page} and restart it.`,
+        );
+        return "refused";
+      }
+      // It only fails where the server is not there.
+      fetch(new URL("api/info", this.#server), { mode: "no-cors", credentials: "omit", signal }).then(
+        () =>
+          this.hint(
+            `${href} answers, but pages of ${page} cannot read it. Check the attribute server, and PARLEY_ALLOWED_ORIGINS of a Parley server there.`,
+          ),
+        () => undefined,
+      );
+    }
+    // Down, blocked or not a chat server: for the person it is the same, with one way out.
+    return "unreachable";
+  }
+}
