@@ -5,6 +5,9 @@ import type { Attachment } from "./attachments.ts";
 /** Why a run ended. `stop`: the model was finished; `stopped`: the client asked for the end. */
 export type FinishReason = "stop" | "length" | "content_filter" | "max_turns" | "stopped";
 
+/** Why a run ended, for clients that know approvals. `approval_required`: tool calls wait for decisions. */
+export type EndReason = FinishReason | "approval_required";
+
 /** Tokens of a whole run, as the provider counts them. */
 export interface Usage {
   input_tokens: number;
@@ -101,6 +104,35 @@ export interface FinishedToolCall {
   duration_ms: number;
 }
 
+/** A tool call that waits until the person has approved or declined it. */
+export interface ToolApproval {
+  id: string;
+  tool: string;
+  /** One complete JSON text. */
+  arguments: string;
+  /** What the person is asked. */
+  text: string;
+  /** ISO 8601, in UTC. */
+  expires_at: string;
+}
+
+/** The event of such a call. The server sends none yet: see docs/widget.md, "Approving tool calls". */
+export interface ToolApprovalEvent {
+  type: "tool_approval";
+  data: ToolApproval;
+}
+
+/** The person's answer to a tool call that waits for approval. */
+export interface ApprovalDecision {
+  /** The `id` of the call. */
+  readonly id: string;
+  readonly approved: boolean;
+  /** Why it was declined, for the model. */
+  readonly reason?: string;
+  /** Changed arguments, as one JSON text, for a tool that lets them be edited. */
+  readonly arguments?: string;
+}
+
 /** Answer of `POST /api/chat` with `stream: false`. */
 export interface ChatResponse {
   response: string;
@@ -121,7 +153,9 @@ export type SocketRequest =
       run?: string;
       previous_response_id?: string;
       state?: ConversationState;
-      attachments?: Attachment[];
+      attachments?: readonly Attachment[];
+      /** Answers the tool calls that wait. The server asks for none yet. */
+      approvals?: readonly ApprovalDecision[];
     }
   | { type: "clear" }
   | { type: "stop" }

@@ -79,7 +79,10 @@ export type StreamEvent = TokenEvent | ThinkingEvent | ToolCallEvent | ToolResul
 
 export type TerminalEvent = DoneEvent | ErrorEvent;
 
-export function isTerminal(event: StreamEvent): event is TerminalEvent {
+/** Whether an event is the last one of its run. */
+export function isTerminal<Event extends { readonly type: string }>(
+  event: Event,
+): event is Extract<Event, { readonly type: TerminalEvent["type"] }> {
   return event.type === "done" || event.type === "error";
 }
 

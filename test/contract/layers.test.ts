@@ -120,6 +120,20 @@ test("session and transport draw nothing: they import no package", () => {
   }
 });
 
+/** What a client outside of a page needs: a conversation, its run, and the connection. */
+const CLIENT = ["chat-session", "reconnect-policy", "server"].map((name) => `widget/session/${name}.ts`);
+
+test("a conversation and its connection need nothing of a page: neither its document nor its storage", () => {
+  const needed = new Set([...CLIENT, "widget/transport/fallback.ts"]);
+  for (const file of needed) for (const target of GRAPH.get(file) ?? []) needed.add(target);
+  const others = [...needed].filter((file) => !/^server\/protocol\/|^widget\/(?:session|transport)\//.test(file));
+  assert.deepEqual(others, []);
+  for (const file of needed) {
+    const code = readFileSync(file, "utf8").replaceAll(/\/\*.*?\*\/|\/\/[^\n]*/gs, "");
+    assert.doesNotMatch(code, /\b(?:window|document|location|navigator|(?:local|session)Storage|indexedDB)\b/, file);
+  }
+});
+
 test("the widget imports nothing of Node", () => {
   for (const [file, targets] of GRAPH) {
     if (!file.startsWith("widget/")) continue;

@@ -1,10 +1,10 @@
 import { LitElement, type PropertyValues, type TemplateResult, unsafeCSS } from "lit";
-import type { AgentInfo } from "../../server/protocol/chat.ts";
+import type { AgentInfo, ApprovalDecision } from "../../server/protocol/chat.ts";
 import type { Composer } from "../composer/composer.ts";
 import { FileDrop } from "../composer/file-drop.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
-import type { ApprovalDecision, ChatSession } from "../session/chat-session.ts";
+import type { ChatSession } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";
 import type { TranscriptFormat } from "../session/export.ts";
 import type { Message } from "../session/messages.ts";

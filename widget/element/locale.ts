@@ -63,7 +63,7 @@ export class LocaleController implements ReactiveController {
     this.#loading = new AbortController();
     const { signal } = this.#loading;
     const isDecided = new Promise<void>((resolve) => void this.#load(tag, signal, resolve).then(resolve));
-    this.ready = Promise.race([isDecided, pause(WAIT_MS)]).then(() => pause(0));
+    this.ready = Promise.race([isDecided, delay(WAIT_MS)]).then(() => delay(0));
   }
 
   async #load(tag: string, signal: AbortSignal, onFailure: () => void): Promise<void> {
@@ -80,6 +80,6 @@ export class LocaleController implements ReactiveController {
   }
 }
 
-function pause(ms: number): Promise<void> {
+function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -3,11 +3,10 @@
  * so a site needs neither to compile. The classes implement these interfaces.
  */
 
-import type { AgentInfo, FinishReason } from "../../server/protocol/chat.ts";
+import type { AgentInfo, ApprovalDecision, FinishReason } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { Strings, StringsOverride } from "../i18n/strings.ts";
 import type { BlockRenderers, RenderBlock, RenderedBlock } from "../markdown/renderers.ts";
-import type { ApprovalDecision } from "../session/chat-session.ts";
 import type { TranscriptFormat } from "../session/export.ts";
 import type { FeedbackReason } from "../session/messages.ts";
 import type { StepMode } from "../ui/context.ts";

@@ -1,5 +1,5 @@
 import type { LitElement, ReactiveController } from "lit";
-import { recall, remember } from "../session/storage.ts";
+import { recall, remember } from "../storage/storage.ts";
 
 /** `auto` follows the `color-scheme` around the element. */
 type Theme = "auto" | "light" | "dark";

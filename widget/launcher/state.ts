@@ -1,6 +1,6 @@
 /** What a tab remembers about a launcher, from one page of a site to the next. */
 
-import { recall, remember } from "../session/storage.ts";
+import { recall, remember } from "../storage/storage.ts";
 
 export interface LauncherState {
   /** Whether the panel is open; `undefined` if it was never opened. */

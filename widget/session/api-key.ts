@@ -1,7 +1,7 @@
 /** The key of one server: the site's own, or typed by the person and kept in this browser; and when to ask for it. */
 
 import type { ErrorEvent } from "../../server/protocol/events.ts";
-import { forget, recall, remember } from "./storage.ts";
+import { forget, recall, remember } from "../storage/storage.ts";
 
 /** Why the person is asked for a key. */
 export type KeyPrompt = "required" | "refused" | "forbidden";

@@ -1,14 +1,8 @@
 /** One conversation with the server: at most one run at a time, over as many connections as it takes. */
 
-import type { ConversationState } from "../../server/protocol/chat.ts";
+import type { ApprovalDecision, ConversationState } from "../../server/protocol/chat.ts";
 import type { ErrorEvent } from "../../server/protocol/events.ts";
-import {
-  type ApprovalDecision,
-  type RunEvent,
-  type RunPosition,
-  type Transport,
-  TransportError,
-} from "../transport/transport.ts";
+import { type RunEvent, type RunPosition, type Transport, TransportError } from "../transport/transport.ts";
 import { Conversation, type ConversationData, type OutgoingMessage } from "./conversation.ts";
 import {
   type AssistantMessage,
@@ -26,7 +20,6 @@ import {
 import type { ReconnectPolicy } from "./reconnect-policy.ts";
 import { isRunLost, ResumableRun } from "./resumable-run.ts";
 
-export type { ApprovalDecision } from "../transport/transport.ts";
 export type { OutgoingMessage } from "./conversation.ts";
 
 export interface SendOptions {

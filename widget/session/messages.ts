@@ -1,10 +1,10 @@
 /** What a conversation looks like: a pure fold of events into messages. No DOM, no texts. */
 
 import type { MediaType } from "../../server/protocol/attachments.ts";
-import type { ConversationState, FinishedToolCall, FinishReason } from "../../server/protocol/chat.ts";
+import type { ConversationState, EndReason, FinishedToolCall, ToolApproval } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { unreachable } from "../../server/protocol/events.ts";
-import type { RunEvent, ToolApproval } from "../transport/transport.ts";
+import type { RunEvent } from "../transport/transport.ts";
 
 /** A file as the conversation shows it. Its bytes stay with the session as long as the message can be sent again. */
 export interface SentFile {
@@ -47,9 +47,6 @@ export interface AssistantMessage {
 }
 
 export type Message = UserMessage | AssistantMessage;
-
-/** `approval_required`: tool calls wait for `ChatSession.decide`. */
-export type EndReason = FinishReason | "approval_required";
 
 /** What was wrong with an answer. */
 export type FeedbackReason = "incorrect" | "incomplete" | "off_topic" | "harmful";

@@ -48,7 +48,7 @@ export class ReconnectPolicy {
 
   /** To be called after a failed attempt. Resolves when the next one is due. */
   wait(): Promise<void> {
-    this.#waiting ??= this.#pause();
+    this.#waiting ??= this.#backOff();
     return this.#waiting;
   }
 
@@ -57,7 +57,7 @@ export class ReconnectPolicy {
     this.#wake?.();
   }
 
-  async #pause(): Promise<void> {
+  async #backOff(): Promise<void> {
     const limit = this.#failures === 0 ? FIRST_MS : Math.min(MAX_MS, BASE_MS * 2 ** this.#failures);
     const delay = Math.random() * limit;
     this.#failures += 1;

@@ -1,7 +1,7 @@
 /** One run as the session sees it: a single stream of events, over as many connections as it takes. */
 
+import { isTerminal } from "../../server/protocol/events.ts";
 import {
-  isTerminal,
   type RunEvent,
   type RunPosition,
   type RunRequest,

@@ -5,8 +5,8 @@
  */
 
 import { isRecord } from "../../server/protocol/json.ts";
+import { forget, recall, remember } from "../storage/storage.ts";
 import type { RunPosition } from "../transport/transport.ts";
-import { forget, recall, remember } from "./storage.ts";
 
 /** What is in the composer, as it is kept: of its files the names alone. */
 export interface Draft {

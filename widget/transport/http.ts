@@ -1,13 +1,12 @@
 /** Runs over `POST /api/chat` with Server-Sent Events, for networks that block WebSocket. */
 
-import type { ErrorEvent } from "../../server/protocol/events.ts";
+import { type ErrorEvent, isTerminal } from "../../server/protocol/events.ts";
 import { SseDecoder } from "../../server/protocol/sse.ts";
 import { errorCodeOf, parseEvent } from "./parse-event.ts";
 import {
   ANSWER_WITHIN_MS,
   type Endpoint,
   isResume,
-  isTerminal,
   type RunEvent,
   type RunRequest,
   SILENCE_MS,
@@ -43,13 +42,13 @@ export class HttpTransport implements Transport {
     const run: ActiveRun = { id: request.run, connection, isSending: !isResume(request) };
     this.#active = run;
     let deadline: ReturnType<typeof setTimeout> | undefined;
-    const stop = () => {
+    const askToStop = () => {
       const abort = () => connection.abort();
       deadline = setTimeout(abort, ANSWER_WITHIN_MS);
       // A run that the server does not know yet has sent no event so far.
       void this.cancel(run.id).then((isReceived) => isReceived || abort());
     };
-    signal.addEventListener("abort", stop, { signal: connection.signal });
+    signal.addEventListener("abort", askToStop, { signal: connection.signal });
     try {
       const response = await this.#open(request, connection.signal);
       run.isSending = false;

@@ -1,6 +1,6 @@
 /** Unknown JSON to an event. A proxy's error page or a newer server may be at the other end. */
 
-import type { ConversationState, FinishReason } from "../../server/protocol/chat.ts";
+import type { ConversationState, EndReason } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { ClearedEvent } from "../../server/protocol/events.ts";
 import { isRecord } from "../../server/protocol/json.ts";
@@ -81,9 +81,9 @@ function toolResult({ id, tool, output, status, duration_ms }: Fields) {
   } as const;
 }
 
-function finishReasonOf({ finish_reason }: Fields): FinishReason | "approval_required" {
+function finishReasonOf({ finish_reason }: Fields): EndReason {
   const isKnown = /^(length|content_filter|max_turns|stopped|approval_required)$/.test(String(finish_reason));
-  return isKnown ? (finish_reason as FinishReason) : "stop";
+  return isKnown ? (finish_reason as EndReason) : "stop";
 }
 
 /** Opaque to clients: it is sent back as it came. */

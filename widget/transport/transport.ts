@@ -1,36 +1,13 @@
 /** The seam between a run and the connection that carries it. */
 
 import type { Attachment } from "../../server/protocol/attachments.ts";
-import type { ConversationState, FinishReason } from "../../server/protocol/chat.ts";
+import type { ApprovalDecision, ConversationState, EndReason, ToolApprovalEvent } from "../../server/protocol/chat.ts";
 import type { DoneEvent, ErrorEvent, StreamEvent } from "../../server/protocol/events.ts";
 
-/** A tool call that waits until the person has approved or declined it. */
-export interface ToolApproval {
-  readonly id: string;
-  readonly tool: string;
-  /** One complete JSON text. */
-  readonly arguments: string;
-  /** What the person is asked. */
-  readonly text: string;
-  readonly expires_at: string;
-}
-
-/** The person's answer to a tool call that needs approval. */
-export interface ApprovalDecision {
-  /** The `callId` of the call. */
-  readonly id: string;
-  readonly approved: boolean;
-  /** Why it was declined, for the model. */
-  readonly reason?: string;
-  /** Changed arguments, as one JSON text, for a tool that lets them be edited. */
-  readonly arguments?: string;
-}
-
-/** The server sends no approvals yet: see docs/widget.md, "Approving tool calls". */
 type KnownEvent =
   | Exclude<StreamEvent, DoneEvent>
-  | (Omit<DoneEvent, "finish_reason"> & { readonly finish_reason: FinishReason | "approval_required" })
-  | { readonly type: "tool_approval"; readonly data: ToolApproval };
+  | (Omit<DoneEvent, "finish_reason"> & { readonly finish_reason: EndReason })
+  | ToolApprovalEvent;
 
 /** An event with its number within its run. A refusal of the request has none. */
 export type RunEvent = KnownEvent & { readonly id?: number };
@@ -117,8 +94,3 @@ export const SILENCE_MS = 45_000;
 
 /** How long the server may take to end a run that it was asked to end. */
 export const ANSWER_WITHIN_MS = 5_000;
-
-/** Whether an event is the last one of its run. */
-export function isTerminal({ type }: RunEvent): boolean {
-  return type === "done" || type === "error";
-}

@@ -2,14 +2,12 @@
 
 import type { SocketRequest } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
-import type { ErrorEvent } from "../../server/protocol/events.ts";
+import { type ErrorEvent, isTerminal } from "../../server/protocol/events.ts";
 import { parseEvent, type SocketMessage } from "./parse-event.ts";
 import {
   ANSWER_WITHIN_MS,
-  type ApprovalDecision,
   type Endpoint,
   isResume,
-  isTerminal,
   type RunEvent,
   type RunRequest,
   SILENCE_MS,
@@ -54,10 +52,8 @@ export class WebSocketTransport implements Omit<Transport, "cancel"> {
     if (signal.aborted) return;
     this.#sender = connection;
     try {
-      const body = isResume(request)
-        ? { type: "resume" as const, ...request }
-        : { ...request, attachments: [...request.attachments] };
-      await connection.run(body, onEvent, signal);
+      const message: SocketRequest = isResume(request) ? { type: "resume", ...request } : request;
+      await connection.run(message, onEvent, signal);
     } finally {
       this.#usedAt = Date.now();
     }
@@ -117,8 +113,6 @@ async function openConnection(url: URL): Promise<SocketConnection> {
 /** Why a connection has ended: an error of the server if it named its reason, else a failure of the connection. */
 type ConnectionEnd = ErrorEvent | TransportError;
 
-type Request = SocketRequest & { approvals?: readonly ApprovalDecision[] };
-
 /** The run that the connection carries. */
 interface ActiveRun {
   readonly onEvent: (event: RunEvent) => void;
@@ -153,11 +147,11 @@ class SocketConnection {
   }
 
   /** See `Transport.run`. */
-  async run(request: Request, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
+  async run(request: SocketRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
     const silence = setInterval(() => this.#isSilent() && this.close("silent"), SILENCE_MS);
     let deadline: ReturnType<typeof setTimeout> | undefined;
     let run: ActiveRun | undefined;
-    const stop = () => {
+    const askToStop = () => {
       // A run that was cleared is over already.
       if (this.#run !== run) return;
       // The request to stop would arrive behind all of that. Closing the connection ends both; the run is cancelled.
@@ -171,7 +165,7 @@ class SocketConnection {
         this.close();
       }, ANSWER_WITHIN_MS);
     };
-    signal.addEventListener("abort", stop, { once: true });
+    signal.addEventListener("abort", askToStop, { once: true });
     try {
       await new Promise<void>((resolve, reject) => {
         run = { onEvent, settle: (error) => (error ? reject(error) : resolve()) };
@@ -182,7 +176,7 @@ class SocketConnection {
     } finally {
       clearInterval(silence);
       clearTimeout(deadline);
-      signal.removeEventListener("abort", stop);
+      signal.removeEventListener("abort", askToStop);
       if (this.#run === run) this.#run = undefined;
     }
   }
@@ -210,7 +204,7 @@ class SocketConnection {
   }
 
   /** A connection that is closing drops the request: then its end settles the run. */
-  #send(request: Request): void {
+  #send(request: SocketRequest): void {
     this.#socket.send(JSON.stringify(request));
   }
 

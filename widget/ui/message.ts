@@ -1,12 +1,12 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
+import type { EndReason } from "../../server/protocol/chat.ts";
 import { failureText, type TextName } from "../i18n/strings.ts";
 import type { ChatSession } from "../session/chat-session.ts";
 import {
   type AssistantMessage,
   answerText,
   type Block,
-  type EndReason,
   type Failure,
   type Message,
   type Step,
