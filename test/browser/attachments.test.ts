@@ -7,7 +7,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
-import { type ChatPage, dropLargePdf, isFocused, openChat } from "./chat-page.ts";
+import { type ChatPage, dropLargePdf, isDrawn, isFocused, openChat, watchObjectUrls } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -205,4 +205,29 @@ test("a file of exactly 20 MiB is taken and arrives whole, one byte more is refu
   const sent = Buffer.alloc(MAX_ATTACHMENT_BYTES);
   sent.write("%PDF-");
   assert.equal(bytes.equals(sent), true);
+});
+
+test("pictures hold no memory of the page once they are drawn, and are there when a chat returns to the page", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Received.")]] });
+  const held = await watchObjectUrls(chat.page);
+  await chat.page.reload();
+  await chat.files.setInputFiles(picture);
+  await chat.drafts.waitFor();
+  await chat.ask("Look", "Received.");
+  await chat.files.setInputFiles([{ ...picture, name: "draft.png" }]);
+  const images = chat.page.locator('[part="attachment"] img');
+  const areDrawn = async () => {
+    for (const image of [chat.questions.locator("img"), chat.drafts.locator("img")]) await isDrawn(image);
+  };
+  await areDrawn();
+  assert.equal(await images.count(), 2);
+  assert.deepEqual(await held(), []);
+  await chat.page.locator("agent-chat").evaluate(async (element) => {
+    const parent = element.parentElement;
+    element.remove();
+    await new Promise((resolve) => setTimeout(resolve));
+    parent?.append(element);
+  });
+  await areDrawn();
+  assert.equal(await images.count(), 2);
 });

@@ -174,15 +174,27 @@ export function isFocused(locator: Locator): Promise<boolean> {
   });
 }
 
-/** Whether the browser still has the picture of an object URL. */
-export const hasPicture = ({ page }: Pick<ChatPage, "page">, url: string): Promise<boolean> =>
-  page.evaluate(
-    (src) =>
-      Object.assign(new Image(), { src })
-        .decode()
-        .then(
-          () => true,
-          () => false,
-        ),
-    url,
-  );
+/** Resolves when an image shows its picture. */
+export async function isDrawn(image: Locator): Promise<void> {
+  await image.waitFor();
+  await image.evaluate((element) => (element as HTMLImageElement).decode());
+}
+
+/** To be called before the page is opened. Resolves to the object URLs that the page holds at the moment. */
+export async function watchObjectUrls(page: Page): Promise<() => Promise<string[]>> {
+  await page.addInitScript(() => {
+    const held = new Set<string>();
+    const { createObjectURL, revokeObjectURL } = URL;
+    URL.createObjectURL = (blob) => {
+      const url = createObjectURL(blob);
+      held.add(url);
+      return url;
+    };
+    URL.revokeObjectURL = (url) => {
+      held.delete(url);
+      revokeObjectURL(url);
+    };
+    Object.assign(window, { heldUrls: held });
+  });
+  return () => page.evaluate("[...heldUrls]");
+}

@@ -254,28 +254,6 @@ test("a message is not sent by an element that was removed in the same moment", 
   await assert.rejects(sent, /not in a page/);
 });
 
-test("pictures of the conversation are revoked when the element gets another server", async (t) => {
-  const [first, second] = [await startScriptedServer(t), await startScriptedServer(t)];
-  const page = await mount(t, { server: first.url });
-  const { chat } = page;
-  const revoked: string[] = [];
-  t.mock.method(URL, "createObjectURL", () => "blob:dot");
-  t.mock.method(URL, "revokeObjectURL", (url: string) => revoked.push(url));
-  const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0]);
-  await chat.attach([new File([png], "dot.png", { type: "image/png" })]);
-  const sent = chat.send("Not with the picture");
-  (await first.turn()).send(done("ok"));
-  await sent;
-  await page.type("See");
-  await page.click("[part=send]");
-  (await first.turn()).send(done("ok"));
-  await page.shown("[part='message user'] img");
-  assert.deepEqual(revoked, []);
-  chat.server = second.url;
-  await chat.updateComplete;
-  assert.deepEqual(revoked, ["blob:dot"]);
-});
-
 test("an element that was never in a page takes the calls that it can do nothing with", () => {
   const chat = new AgentChat();
   chat.focusComposer();

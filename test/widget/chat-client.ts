@@ -45,7 +45,6 @@ export async function openClient(
     onToken: (text, messageId) => reports.push(`${messageId} ${text}`),
     onTool: ({ callId, status }, messageId) => reports.push(`${messageId} ${callId} ${status}`),
     onAnswerEnd: ({ id: messageId, status }) => reports.push(`${messageId} ${status}`),
-    onFilesGone: (files) => reports.push(`gone ${files.map(({ previewUrl }) => previewUrl).join()}`),
   });
   const until = (condition: (client: Client) => boolean) =>
     within(

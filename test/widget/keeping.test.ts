@@ -325,7 +325,7 @@ const messages: Message[] = [
     role: "user",
     id: "m3",
     text: "See",
-    files: [{ name: "dot.png", mediaType: "image/png", size: 1, previewUrl: "blob:1" }],
+    files: [{ name: "dot.png", mediaType: "image/png", size: 1, picture: new Blob() }],
   },
   { role: "assistant", id: "m4", blocks: [{ type: "text", text: "Seen" }], status: "done" },
 ];

@@ -82,7 +82,6 @@ async function answer(t: TestContext, over: keyof typeof TRANSPORTS, cutAfter: n
     onToken: () => {},
     onTool: () => {},
     onAnswerEnd: () => {},
-    onFilesGone: () => {},
     onChange: () => {
       const after = session.data.run?.after ?? last;
       while (last < after) {

@@ -5,7 +5,6 @@ import { once } from "node:events";
 import { test } from "node:test";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import type { StreamEvent } from "../../server/protocol/events.ts";
-import type { SentFile } from "../../widget/session/messages.ts";
 import { gate } from "../support/deadline.ts";
 import { openedSockets } from "./browser-stubs.ts";
 import { lastAnswer, openClient, text, textsOf } from "./chat-client.ts";
@@ -221,30 +220,6 @@ test("each piece of text, each new status of a tool and the end of an answer is 
   await second.ended;
   assert.deepEqual(reports, ["m4 3 running", "m4 3 stopped", "m4 done"]);
   assert.equal(lastAnswer(client)?.finishReason, "stopped");
-});
-
-test("the files of messages that are gone are named, and those that a changed message keeps are not", async (t) => {
-  const server = await startScriptedServer(t);
-  const { client, reports } = await openClient(t, server);
-  const { session } = client;
-  const file = (name: string): SentFile => ({ name, mediaType: "image/png", size: 1, previewUrl: `blob:${name}` });
-  const attachment = { type: "image", name: "a", mime_type: "image/png", data: "" } as const;
-  const send = async (files: SentFile[], replaces?: string) => {
-    const attachments = files.map(() => attachment);
-    const { ended } = session.send({ text: "See", attachments, files }, { replaces });
-    await answer(server, done("ok"));
-    await ended;
-  };
-  await send([file("a"), file("b")]);
-  await send([file("c")]);
-  const [first] = session.messages;
-  assert.ok(first?.role === "user");
-  assert.equal(session.outgoing(first).attachments.length, 2);
-  reports.length = 0;
-  await send([file("b")], first.id);
-  assert.deepEqual(reports, ["gone blob:a,blob:c", "m6 done"]);
-  await client.session.reset();
-  assert.equal(reports.at(-1), "gone blob:b");
 });
 
 const approval = (id: string): StreamEvent =>

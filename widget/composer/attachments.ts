@@ -21,7 +21,7 @@ interface Conditions {
   readonly sentWith: unknown;
 }
 
-/** Checks and reads files, and owns the object URLs of their previews until they are sent. */
+/** Checks and reads files, and holds them until they are sent. */
 export class DraftFiles {
   files: readonly DraftFile[] = [];
   /** The files that are still being read, or wait for the rules. */
@@ -55,23 +55,17 @@ export class DraftFiles {
   }
 
   remove(removed: DraftFile): void {
-    revoke(removed);
     this.#change({ files: this.files.filter((file) => file !== removed) });
   }
 
-  /** Takes out files that were sent: their object URLs belong to the message from now on. */
+  /** Takes out files that were sent. */
   removeSent(sent: readonly DraftFile[]): void {
     this.replace(this.files.filter((file) => !sent.includes(file)));
   }
 
-  /** Has other files in place of these, whose object URLs stay. */
+  /** Has other files in place of these. */
   replace(files: readonly DraftFile[]): void {
     this.#change({ files, refusals: [] });
-  }
-
-  /** Revokes the object URLs of files that will be replaced, and are shown nowhere else. */
-  revokeAll(): void {
-    for (const file of this.files) revoke(file);
   }
 
   /** Says which files a reload has lost. Returns the sentences. */
@@ -115,15 +109,11 @@ export class DraftFiles {
   }
 }
 
-function revoke({ previewUrl, isShared }: DraftFile): void {
-  if (previewUrl !== undefined && !isShared) URL.revokeObjectURL(previewUrl);
-}
-
 /** The files of a message that was to be sent, or was. */
-export function draftFilesOf({ files, attachments }: OutgoingMessage, isShared: boolean): readonly DraftFile[] {
+export function draftFilesOf({ files, attachments }: OutgoingMessage): readonly DraftFile[] {
   return attachments.flatMap((attachment, index) => {
     const file = files[index];
-    return file ? [{ ...file, attachment, isShared }] : [];
+    return file ? [{ ...file, attachment }] : [];
   });
 }
 

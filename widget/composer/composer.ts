@@ -106,10 +106,9 @@ export class Composer extends ChatPart implements ComposerPort {
   /** Begins to change an earlier message. What was being written waits until that has ended. */
   edit({ id, files }: UserMessage, message: OutgoingMessage): void {
     const heldDraft = this.#editing?.heldDraft ?? { text: this.#text, files: this.#files.files };
-    if (this.#editing) this.#files.revokeAll();
     // What waits stays the draft that is kept: a reload brings it back.
     this.#editing = { id, lacksFiles: message.files.length < files.length, heldDraft };
-    this.#replace(message.text, draftFilesOf(message, true));
+    this.#replace(message.text, draftFilesOf(message));
     this.focus();
     this.context.actions.announce(this.context.strings.editing);
     this.context.actions.editingChanged(this.editing);
@@ -124,7 +123,7 @@ export class Composer extends ChatPart implements ComposerPort {
 
   /** Puts a message that was not sent above what is being written, to go on with both. */
   restoreUnsent(message: OutgoingMessage): void {
-    this.#replace(join(message.text, this.#text), [...draftFilesOf(message, false), ...this.#files.files]);
+    this.#replace(join(message.text, this.#text), [...draftFilesOf(message), ...this.#files.files]);
     this.focus();
   }
 
@@ -285,7 +284,6 @@ export class Composer extends ChatPart implements ComposerPort {
   #endEditing(): void {
     const { text = "", files = [] } = this.#editing?.heldDraft ?? {};
     this.#editing = undefined;
-    this.#files.revokeAll();
     this.#replace(text, files);
     this.context.actions.editingChanged(this.editing);
   }

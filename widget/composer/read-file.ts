@@ -19,8 +19,6 @@ export type FileRules = Pick<AgentInfo, "agent" | "attachments" | "max_body_byte
 /** A file that will go with the message. */
 export interface DraftFile extends SentFile {
   readonly attachment: Attachment;
-  /** Whether a sent message shows the picture, too: it stays when this file is removed. */
-  readonly isShared: boolean;
 }
 
 /** What is said about a file, in the language of the moment. */
@@ -57,10 +55,9 @@ export async function readFile(file: File, { rules, room, files }: Limits): Prom
 function draftFile(file: File, mediaType: MediaType, data: string): DraftFile {
   const { name, size } = file;
   const { type } = MEDIA_TYPES[mediaType];
-  const previewUrl = type === "image" ? URL.createObjectURL(file) : undefined;
   // The proven type, not the claimed one: a WebP that is called .jpg is a fine WebP.
   const attachment: Attachment = { type, name, mime_type: mediaType, data };
-  return { name, size, mediaType, previewUrl, attachment, isShared: false };
+  return { name, size, mediaType, picture: type === "image" ? file : undefined, attachment };
 }
 
 function wrongType({ name, type }: File, mediaType: MediaType | undefined, allowed: readonly string[]): Sentence {

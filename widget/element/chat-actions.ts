@@ -9,7 +9,6 @@ import { type AssistantMessage, answerText, type UserMessage } from "../session/
 import type { ChatActions } from "../ui/context.ts";
 import type { Announcer } from "../ui/controllers/announcer.ts";
 import type { ScrollPosition } from "../ui/controllers/scroll-position.ts";
-import { revokePreviews } from "./client-controller.ts";
 import { fireEvent } from "./events.ts";
 import type { ThemeWatcher } from "./theme.ts";
 
@@ -115,7 +114,7 @@ export class ElementActions implements ChatActions {
   }
 
   withdraw(): void {
-    revokePreviews(this.#host.client?.session.withdraw()?.files ?? []);
+    this.#host.client?.session.withdraw();
   }
 
   reset(): void {

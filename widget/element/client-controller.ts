@@ -1,7 +1,7 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 import { failureText, type Strings } from "../i18n/strings.ts";
 import { Client, type Draft } from "../session/client.ts";
-import { type AssistantMessage, answerText, type SentFile } from "../session/messages.ts";
+import { type AssistantMessage, answerText } from "../session/messages.ts";
 import { parseServer } from "../session/server.ts";
 import { fireEvent } from "./events.ts";
 
@@ -84,7 +84,6 @@ export class ClientController implements ReactiveController {
       onTool: ({ callId, tool, status, arguments: args, output, approval }) =>
         fireEvent(this.#host, "agent-chat-tool", { callId, tool, status, arguments: args, output, approval }),
       onAnswerEnd: (message) => this.#answerEnded(message),
-      onFilesGone: revokePreviews,
     });
     this.client = client;
     client.open(this.#persists);
@@ -99,11 +98,8 @@ export class ClientController implements ReactiveController {
 
   /** Ends what goes on with a server, for good. */
   #leave(): void {
-    const { client } = this;
-    if (!client) return;
-    client.close();
+    this.client?.close();
     this.client = undefined;
-    revokePreviews(client.session.messages.flatMap((message) => (message.role === "user" ? message.files : [])));
   }
 
   get #persists(): boolean {
@@ -122,8 +118,4 @@ export class ClientController implements ReactiveController {
       fireEvent(this.#host, "agent-chat-error", { code, reference, message: failureText(failure, this.#host.texts) });
     } else fireEvent(this.#host, "agent-chat-done", { text: answerText(message), finishReason });
   }
-}
-
-export function revokePreviews(files: readonly SentFile[]): void {
-  for (const { previewUrl } of files) if (previewUrl !== undefined) URL.revokeObjectURL(previewUrl);
 }

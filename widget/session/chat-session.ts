@@ -10,7 +10,6 @@ import {
   type Failure,
   failAnswer,
   type Message,
-  type SentFile,
   stopAnswer,
   stopTools,
   type ToolBlock,
@@ -49,8 +48,6 @@ export interface SessionListener {
   onTool(call: ToolBlock, messageId: string): void;
   /** An answer has ended: done, failed or stopped. Likewise. */
   onAnswerEnd(message: AssistantMessage): void;
-  /** Files are no longer part of the conversation: their object URLs can be revoked. */
-  onFilesGone(files: readonly SentFile[]): void;
 }
 
 export interface SessionOptions extends SessionListener {
@@ -146,10 +143,8 @@ export class ChatSession {
     if (outgoing.text.trim() === "" && outgoing.attachments.length === 0) return notSent("empty");
     if (this.busy) return notSent("busy");
     this.#changeAnswer(stopTools);
-    this.#removeFiles(() => {
-      if (replaces !== undefined) this.#conversation.rewind(replaces);
-      this.#conversation.ask(outgoing);
-    });
+    if (replaces !== undefined) this.#conversation.rewind(replaces);
+    this.#conversation.ask(outgoing);
     return { outcome: "accepted", ended: this.#follow(this.#newRun()) };
   }
 
@@ -190,7 +185,7 @@ export class ChatSession {
     await this.#follow(this.#newRun());
   }
 
-  /** Removes a message that is queued, and returns it as it was to be sent. Its files are in the caller's hands. */
+  /** Removes a message that is queued, and returns it as it was to be sent. */
   withdraw(): OutgoingMessage | undefined {
     const [run, question] = [this.#run, this.#conversation.lastQuestion];
     if (!run || !question || !this.isQueued) return undefined;
@@ -210,7 +205,7 @@ export class ChatSession {
 
   /** Removes the conversation and ends its run. Resolves when the server has forgotten it. */
   async reset(): Promise<void> {
-    this.#removeFiles(() => this.#conversation.clear());
+    this.#conversation.clear();
     this.#clearing = this.#options.transport.clear();
     this.#leaveRun();
     this.#setStatus("idle");
@@ -226,7 +221,7 @@ export class ChatSession {
     // The same answer arrives here, too, and brings what is missing.
     if (run && this.#run?.position.run === run.run) return;
     this.#leaveRun();
-    this.#removeFiles(() => this.#conversation.restore(data));
+    this.#conversation.restore(data);
     this.#reportedUntil = reportedUntil;
     this.#status = run ? "locked" : "idle";
     if (run) void this.#follow(this.#newRun(run));
@@ -316,15 +311,6 @@ export class ChatSession {
     if (before.status === "streaming" && after.status !== "streaming") this.#options.onAnswerEnd(after);
   }
 
-  /** Changes the messages, and names the files that are gone with it. */
-  #removeFiles(change: () => void): void {
-    const before = this.messages.flatMap(filesOf);
-    change();
-    const kept = new Set(this.messages.flatMap(filesOf).map(({ previewUrl }) => previewUrl));
-    const gone = before.filter(({ previewUrl }) => !kept.has(previewUrl));
-    if (gone.length > 0) this.#options.onFilesGone(gone);
-  }
-
   /** Follows the run no longer, and asks the server to end it. */
   #leaveRun(): void {
     const run = this.#run;
@@ -341,10 +327,6 @@ export class ChatSession {
 
 function notSent(outcome: SendOutcome): SendResult {
   return { outcome, ended: Promise.resolve() };
-}
-
-function filesOf(message: Message): readonly SentFile[] {
-  return message.role === "user" ? message.files : [];
 }
 
 /** Approved calls run from now on; declined ones have failed. Their results come as events. */

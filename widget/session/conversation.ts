@@ -77,7 +77,7 @@ export class Conversation implements ConversationData {
   ask({ text, attachments, files }: OutgoingMessage): void {
     const id = this.#nextId();
     // A file of the composer holds its bytes: the message has only what it shows.
-    const shown = files.map(({ name, mediaType, size, previewUrl }) => ({ name, mediaType, size, previewUrl }));
+    const shown = files.map(({ name, mediaType, size, picture }) => ({ name, mediaType, size, picture }));
     this.#keepAttachments(id, attachments);
     const stateBefore = snapshotOf(this.state);
     this.messages = [...this.messages, { role: "user", id, text, files: shown, stateBefore }];

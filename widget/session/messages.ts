@@ -12,8 +12,8 @@ export interface SentFile {
   readonly mediaType: MediaType;
   /** In bytes. */
   readonly size?: number | undefined;
-  /** An object URL, for images of this page load. */
-  readonly previewUrl?: string | undefined;
+  /** What is shown of an image of this page load. */
+  readonly picture?: Blob | undefined;
 }
 
 /**

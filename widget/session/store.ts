@@ -149,7 +149,7 @@ export function toRow(conversation: StoredConversation, maxChars: number): Row {
   for (const message of conversation.messages.toReversed()) {
     chars += sizeOf(message);
     if (chars > maxChars) break;
-    messages.unshift(withoutPreviews(message));
+    messages.unshift(withoutPictures(message));
   }
   const isCut = conversation.isCut || messages.length < conversation.messages.length;
   return { ...conversation, version: VERSION, isCut, messages, state: withoutFiles(conversation.state) };
@@ -191,10 +191,9 @@ function sizeOf(message: Message): number {
   return size;
 }
 
-/** Object URLs end with the page. */
-function withoutPreviews(message: Message): Message {
+function withoutPictures(message: Message): Message {
   if (message.role !== "user" || message.files.length === 0) return message;
-  return { ...message, files: message.files.map(({ previewUrl: _, ...file }) => file) };
+  return { ...message, files: message.files.map(({ picture: _, ...file }) => file) };
 }
 
 /** `undefined` for a signed state with files: without them it is another one, which the server would refuse. */

@@ -1,11 +1,34 @@
 /** The files of a message, sent or still in the composer. */
 
 import { html, nothing, type TemplateResult } from "lit";
+import { type AttributePart, Directive, directive } from "lit/directive.js";
 import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import { formatBytes } from "../i18n/format.ts";
 import type { Strings } from "../i18n/strings.ts";
 import type { SentFile } from "../session/messages.ts";
 import { icons } from "./icons.ts";
+
+/** The address of a picture. It lasts until the picture is loaded: what is shown needs it no longer. */
+class PictureUrl extends Directive {
+  #picture: Blob | undefined;
+  #url = "";
+
+  override update({ element }: AttributePart, [picture]: [Blob]): string {
+    if (picture === this.#picture) return this.#url;
+    this.#picture = picture;
+    const url = URL.createObjectURL(picture);
+    this.#url = url;
+    const revoke = () => URL.revokeObjectURL(url);
+    for (const type of ["load", "error"]) element.addEventListener(type, revoke, { once: true });
+    return url;
+  }
+
+  override render(_picture: Blob): string {
+    return this.#url;
+  }
+}
+
+const pictureUrl = directive(PictureUrl);
 
 /** `renderButton` draws what takes a file out again. */
 export function renderFiles<File extends SentFile>(
@@ -19,11 +42,11 @@ export function renderFiles<File extends SentFile>(
     <ul part="attachments" class=${className} aria-label=${strings.attachedFiles}>
       ${files.map(
         (file) => html`
-          <li part="attachment" class=${file.previewUrl === undefined ? "chip" : "chip picture"}>
+          <li part="attachment" class=${file.picture ? "chip picture" : "chip"}>
             ${
-              file.previewUrl === undefined
-                ? renderLabel(file, strings)
-                : html`<img src=${file.previewUrl} alt=${file.name} title=${file.name} />`
+              file.picture
+                ? html`<img src=${pictureUrl(file.picture)} alt=${file.name} title=${file.name} />`
+                : renderLabel(file, strings)
             }
             ${renderButton?.(file) ?? nothing}
           </li>
