@@ -137,20 +137,6 @@ for (const Transport of [WebSocketTransport, HttpTransport]) {
   });
 }
 
-test("over HTTP a message is being sent, and a request for the missing events of its answer is not", async (t) => {
-  const { server, transport } = await connect(t, HttpTransport);
-  const events = start(transport);
-  assert.equal(transport.unsent, Infinity);
-  const turn = await server.turn();
-  turn.send(token("a"));
-  turn.cut();
-  await assert.rejects(events, { code: "connection_lost" });
-  turn.send(done("a"));
-  const rest = collect(transport, { run: String(turn.body.run), after: 1 });
-  assert.equal(transport.unsent, 0);
-  await rest;
-});
-
 test("HTTP disconnects from a run that cannot be cancelled", async (t) => {
   const { server, transport } = await connect(t, HttpTransport);
   const stop = new AbortController();

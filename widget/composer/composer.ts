@@ -8,7 +8,6 @@ import { ChatPart } from "../ui/chat-part.ts";
 import { iconButton, isComposing } from "../ui/controls.ts";
 import type { ComposerPort } from "../ui/extensions.ts";
 import { icons } from "../ui/icons.ts";
-import { loadPartEventually } from "../ui/lazy-parts.ts";
 import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals } from "./attachments.ts";
 import type { DraftFile, Sentence } from "./read-file.ts";
 
@@ -95,7 +94,6 @@ export class Composer extends ChatPart implements ComposerPort {
 
   /** Resolves when the files have been read. What is refused is said in place and aloud. */
   async addFiles(files: Iterable<File>): Promise<void> {
-    void loadPartEventually("agent-chat-upload");
     const outcomes = await this.#files.add([...files], async () => {
       const rules = this.info ?? (await new Promise<AgentInfo>((resolve) => this.#infoWaiters.push(resolve)));
       return { rules, sentWith: [this.session.stateFor(this.editing), this.#text] };

@@ -103,9 +103,9 @@ export class ChatSession {
     return this.busy && isWaiting && (this.#conversation.lastAnswer?.blocks.length ?? 0) === 0;
   }
 
-  /** See `Transport`. */
-  get unsent(): number {
-    return this.#options.transport.unsent;
+  /** Whether a message is on its way, and nothing of its answer is there. */
+  get isUnanswered(): boolean {
+    return this.busy && this.#conversation.lastAnswer?.blocks.length === 0;
   }
 
   get lastQuestion(): UserMessage | undefined {

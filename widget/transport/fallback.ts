@@ -19,10 +19,6 @@ export class FallbackTransport implements Transport {
     this.#http = new HttpTransport(endpoint);
   }
 
-  get unsent(): number {
-    return this.#http.unsent || this.#socket.unsent;
-  }
-
   run(request: RunRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
     return this.#overEither((transport) => transport.run(request, onEvent, signal));
   }

@@ -20,8 +20,6 @@ const NO_RUN = "is-this-key-accepted";
 interface ActiveRun {
   readonly id: string;
   readonly connection: AbortController;
-  /** Whether a message is being sent: a browser says when the response begins, and nothing about the request before. */
-  isSending: boolean;
 }
 
 export class HttpTransport implements Transport {
@@ -32,14 +30,10 @@ export class HttpTransport implements Transport {
     this.#endpoint = endpoint;
   }
 
-  get unsent(): number {
-    return this.#active?.isSending ? Infinity : 0;
-  }
-
   async run(request: RunRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const connection = new AbortController();
-    const run: ActiveRun = { id: request.run, connection, isSending: !isResume(request) };
+    const run: ActiveRun = { id: request.run, connection };
     this.#active = run;
     let deadline: ReturnType<typeof setTimeout> | undefined;
     const askToStop = () => {
@@ -51,7 +45,6 @@ export class HttpTransport implements Transport {
     signal.addEventListener("abort", askToStop, { signal: connection.signal });
     try {
       const response = await this.#open(request, connection.signal);
-      run.isSending = false;
       if (isEventStream(response) && response.body) await this.#read(response.body, onEvent, connection);
       else onEvent(await refusalOf(response));
     } finally {

@@ -50,8 +50,6 @@ export interface Endpoint {
  * events.
  */
 export interface Transport {
-  /** Characters of the last message that have not been sent yet; infinite where the browser does not say how many. */
-  readonly unsent: number;
   /**
    * Calls `onEvent` for each event and resolves after the terminal one. Aborting `signal` asks the server to stop the
    * run: its last events are still reported, and the promise may then resolve without a terminal event.

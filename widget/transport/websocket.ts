@@ -28,16 +28,10 @@ const MUCH_UNSENT = 65_536;
 export class WebSocketTransport implements Omit<Transport, "cancel"> {
   readonly #endpoint: Endpoint;
   #connection: Promise<SocketConnection> | undefined;
-  /** The connection over which a message was sent last. */
-  #sender: SocketConnection | undefined;
   #usedAt = 0;
 
   constructor(endpoint: Endpoint) {
     this.#endpoint = endpoint;
-  }
-
-  get unsent(): number {
-    return this.#sender?.unsent ?? 0;
   }
 
   /** Resolves with the open connection, or with a new one. Rejects with `unreachable`. */
@@ -50,7 +44,6 @@ export class WebSocketTransport implements Omit<Transport, "cancel"> {
     const connection = await this.connect();
     this.#endpoint.onOpen?.();
     if (signal.aborted) return;
-    this.#sender = connection;
     try {
       const message: SocketRequest = isResume(request) ? { type: "resume", ...request } : request;
       await connection.run(message, onEvent, signal);
@@ -141,11 +134,6 @@ class SocketConnection {
     return this.#end === undefined && this.#socket.readyState === WebSocket.OPEN;
   }
 
-  /** Characters that have not been sent yet; none after the end, which nothing follows. */
-  get unsent(): number {
-    return this.#end ? 0 : this.#socket.bufferedAmount;
-  }
-
   /** See `Transport.run`. */
   async run(request: SocketRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
     const silence = setInterval(() => this.#isSilent() && this.close("silent"), SILENCE_MS);
@@ -155,7 +143,7 @@ class SocketConnection {
       // A run that was cleared is over already.
       if (this.#run !== run) return;
       // The request to stop would arrive behind all of that. Closing the connection ends both; the run is cancelled.
-      if (this.unsent > MUCH_UNSENT) {
+      if (this.#socket.bufferedAmount > MUCH_UNSENT) {
         this.close();
         return;
       }
@@ -210,7 +198,7 @@ class SocketConnection {
 
   /** Whether nothing has arrived, and nothing of what is to be sent has left, since this was asked last. */
   #isSilent(): boolean {
-    const { unsent } = this;
+    const { bufferedAmount: unsent } = this.#socket;
     const isSilent = !this.#hasReceived && unsent === this.#wasUnsent;
     this.#hasReceived = false;
     this.#wasUnsent = unsent;

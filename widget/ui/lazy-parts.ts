@@ -7,8 +7,6 @@ const PARTS = {
   "agent-chat-feedback": lazy(async () => (await import("./feedback.ts")).FeedbackElement),
   /** The form that asks for a key. */
   "agent-chat-key-prompt": lazy(async () => (await import("./key-prompt.ts")).KeyPromptElement),
-  /** The bar below files that are being sent. */
-  "agent-chat-upload": lazy(async () => (await import("./upload.ts")).UploadElement),
 };
 
 type PartName = keyof typeof PARTS;

@@ -66,13 +66,12 @@ function renderMessage(
   if (message.role === "assistant" && isQueued) return nothing;
   return html`<agent-chat-message
     .context=${context}
-    .session=${session}
     .message=${message}
     .canRetry=${isLast && session.canRetry}
     .canEdit=${message.role === "user" && (isQueued || session.canEdit(message))}
     .isQueued=${isQueued}
     .isEditing=${message.id === editing}
-    .isSending=${isLastQuestion && session.busy}
+    .isSending=${isLastQuestion && session.isUnanswered}
   ></agent-chat-message>`;
 }
 

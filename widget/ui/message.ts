@@ -2,7 +2,6 @@ import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import type { EndReason } from "../../server/protocol/chat.ts";
 import { failureText, type TextName } from "../i18n/strings.ts";
-import type { ChatSession } from "../session/chat-session.ts";
 import {
   type AssistantMessage,
   answerText,
@@ -51,7 +50,6 @@ type AnswerPart =
 /** One message, of the person or of the agent. */
 export class MessageElement extends ChatPart {
   static override properties = {
-    session: { attribute: false },
     message: { attribute: false },
     canRetry: { attribute: false },
     canEdit: { attribute: false },
@@ -59,7 +57,6 @@ export class MessageElement extends ChatPart {
     isEditing: { attribute: false },
     isSending: { attribute: false },
   };
-  session!: Pick<ChatSession, "unsent">;
   message!: Message;
   /** Whether it is the last answer, and another one can be asked for. */
   canRetry = false;
@@ -68,7 +65,7 @@ export class MessageElement extends ChatPart {
   isQueued = false;
   /** Whether its text is in the composer, to be changed. */
   isEditing = false;
-  /** Whether it is on its way, or being answered. */
+  /** Whether it is on its way, or has no answer yet. */
   isSending = false;
   readonly #drawings = new ToolDrawings(this);
 
@@ -113,15 +110,12 @@ export class MessageElement extends ChatPart {
     `;
   }
 
-  /** How much of the message's files has been sent. */
+  /** Files are being sent. How much of them has left, a browser does not say over HTTP. */
   #renderUpload({ files }: UserMessage): TemplateResult | typeof nothing {
     const bytes = files.reduce((sum, { size = 0 }) => sum + size, 0);
     if (bytes < UPLOAD_BAR_FROM_BYTES) return nothing;
-    return html`<agent-chat-upload
-      .context=${this.context}
-      .session=${this.session}
-      .bytes=${bytes}
-    ></agent-chat-upload>`;
+    const { uploading } = this.context.strings;
+    return html`<div part="upload" class="upload" role="progressbar" aria-label=${uploading}>${uploading}</div>`;
   }
 
   /** An answer: steps and texts, without a bubble. */

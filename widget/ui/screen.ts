@@ -68,7 +68,7 @@ export interface Screen {
  * @csspart attachments - The files of a message.
  * @csspart attachment - One file.
  * @csspart remove - The button that removes a file.
- * @csspart upload - The progress of an upload.
+ * @csspart upload - The line below files that are being sent.
  * @csspart refusals - The reasons why files were refused.
  * @csspart dismiss - The button that closes the reasons.
  * @csspart send - The button that sends.
