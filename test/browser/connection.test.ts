@@ -12,7 +12,7 @@ const browser = await launchBrowser({ after });
 /** Opens the page through a proxy. What the browser says about lost connections is expected. */
 async function openThrough(
   t: TestContext,
-  upgrades: "pass" | "refuse",
+  upgrades: "pass" | "refuse" | "swallow",
   options: ChatPageOptions,
 ): Promise<ChatPage & { seen: ReturnType<typeof watchAddresses> }> {
   const chat = await openChat(t, browser, {
@@ -41,6 +41,57 @@ test("where WebSocket is blocked, the conversation goes over HTTP with thinking 
   await chat.server.model.asked[2]?.aborted;
   assert.equal(chat.seen.sockets.length, 1, "a blocked socket is not tried again");
   assert.deepEqual(contents(chat, 2)?.filter(Boolean), ["Ping", "ping", "Pong.", "And?"]);
+});
+
+/** Opens the page where a WebSocket hears nothing, and stops its clock. */
+async function openSwallowed(t: TestContext, options: ChatPageOptions) {
+  const chat = await openThrough(t, "swallow", options);
+  const { clock } = chat.page;
+  await clock.install();
+  const load = async () => {
+    await clock.resume();
+    await chat.page.reload();
+    await chat.greeting.or(chat.replies).first().waitFor();
+    await clock.pauseAt((await chat.page.evaluate(() => Date.now())) + 1_000);
+    // The page's clock runs from here on only when it is told to.
+    await clock.runFor(1_000);
+  };
+  await load();
+  const isPosted = () => chat.page.waitForRequest((request) => request.url().endsWith("/api/chat"));
+  return { ...chat, clock, load, isPosted };
+}
+
+test("where a WebSocket hears nothing, the first message waits a second and a half for it, and those of later pages not at all", async (t) => {
+  const chat = await openSwallowed(t, { turns: [[say("One.")], [say("Two.")], [say("Three.")]] });
+  const first = chat.isPosted();
+  await chat.say("First");
+  await chat.clock.runFor(1_500);
+  await first;
+  await chat.clock.resume();
+  await chat.replies.getByText("One.").waitFor();
+  await chat.load();
+  const second = chat.isPosted();
+  await chat.say("Second");
+  await second;
+  await chat.clock.resume();
+  await chat.replies.getByText("Two.").waitFor();
+  await chat.ask("Third", "Three.");
+  assert.deepEqual(contents(chat, 2), ["First", "One.", "Second", "Two.", "Third"]);
+  assert.equal(chat.server.model.asked.length, 3, "no message was sent twice");
+});
+
+test("Stop waits for no WebSocket that hears nothing, and what was stopped is not sent", async (t) => {
+  const chat = await openSwallowed(t, { turns: [[say("One.")]] });
+  await chat.say("First");
+  await chat.clock.runFor(200);
+  await chat.stop.click();
+  await chat.clock.runFor(200);
+  await chat.replies.getByText("You stopped this answer.").waitFor();
+  await chat.say("Second");
+  await chat.clock.resume();
+  await chat.replies.getByText("One.").waitFor();
+  assert.deepEqual(contents(chat, 0), ["Second"]);
+  assert.equal(chat.server.model.asked.length, 1);
 });
 
 test("one WebSocket serves the whole conversation, and is opened again when it was lost between two messages", async (t) => {

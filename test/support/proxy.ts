@@ -6,9 +6,11 @@ import { type ClientRequest, createServer, type IncomingMessage, request, type S
 import { connect, type Socket } from "node:net";
 import { atEnd, type TestEnd } from "./at-end.ts";
 
+type Upgrades = "pass" | "refuse" | "swallow";
+
 export interface ProxyOptions {
-  /** Whether WebSockets get through. */
-  upgrades?: "pass" | "refuse";
+  /** Whether WebSockets get through; `swallow`: whoever opens one hears nothing. A function is asked each time. */
+  upgrades?: Upgrades | (() => Upgrades);
   /** The paths that it shows the server below, and takes off. There is nothing at others. */
   below?: readonly string[];
 }
@@ -46,7 +48,9 @@ export async function startProxy(
     socket.on("close", () => sockets.delete(socket));
   });
   proxy.on("upgrade", (req: IncomingMessage, socket: Socket, head: Buffer) => {
-    if (upgrades === "pass" && strip(req)) passUpgradeOn(req, socket, head, target);
+    const fate = typeof upgrades === "function" ? upgrades() : upgrades;
+    if (fate === "swallow") return;
+    if (fate === "pass" && strip(req)) passUpgradeOn(req, socket, head, target);
     else socket.end("HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
   });
   const cut = () => {

@@ -176,7 +176,7 @@ test("an old connection that ends after the next was opened does not cut the run
   const { server, transport } = await connect(t, WebSocketTransport, {
     upgrade: () => (upgrades++ === 0 ? opened.opened : Promise.resolve()),
   });
-  const first = start(transport, AbortSignal.abort());
+  const first = assert.rejects(transport.connect(), { code: "unreachable" });
   transport.close();
   const events = start(transport);
   const turn = await server.turn();
@@ -236,6 +236,59 @@ test("where the socket is blocked messages go over HTTP, and the socket is tried
   // The transport has noticed it after its own listeners have run.
   await new Promise(setImmediate);
   assert.deepEqual(await ask("fourth"), ["socket", undefined]);
+});
+
+test("where the socket hears nothing, HTTP begins, and the socket that opens late has the next message", async (t) => {
+  const opened = gate();
+  const blocked: boolean[] = [];
+  const server = await startScriptedServer(t, { upgrade: () => opened.opened });
+  const transport = new FallbackTransport({
+    server: new URL(server.url),
+    key: () => undefined,
+    onSocketBlocked: (isBlocked) => blocked.push(isBlocked),
+  });
+  t.after(() => transport.close());
+  const first = start(transport);
+  const turn = await server.turn();
+  assert.deepEqual([turn.over, blocked], ["http", [true]]);
+  opened.open();
+  const socket = openedSockets.at(-1) ?? assert.fail();
+  await once(socket, "open");
+  await new Promise(setImmediate);
+  assert.deepEqual(blocked, [true, false]);
+  turn.send(done("first"));
+  assert.equal((await first).at(-1)?.data, "first");
+  const second = start(transport);
+  const next = await server.turn();
+  next.send(done("second"));
+  await second;
+  assert.deepEqual([next.over, server.dialled.length], ["socket", 1]);
+});
+
+test("Stop, a new conversation and leaving wait for no socket that hears nothing, and nothing is sent then", async (t) => {
+  const upgrades: string[] = [];
+  const { server, transport } = await connect(t, FallbackTransport, {
+    upgrade: () => {
+      upgrades.push("asked");
+      return new Promise(() => undefined);
+    },
+  });
+  const stop = new AbortController();
+  const stopped = start(transport, stop.signal);
+  stop.abort();
+  await assert.rejects(stopped, { code: "unreachable" });
+  await transport.clear();
+  const left = start(transport);
+  transport.close();
+  await assert.rejects(left, { code: "unreachable" });
+  const known = new FallbackTransport({ server: new URL(server.url), key: () => undefined, isSocketBlocked: true });
+  t.after(() => known.close());
+  const events = start(known);
+  const turn = await server.turn();
+  assert.equal(turn.over, "http");
+  turn.send(done("at once"));
+  await events;
+  assert.equal(turn.body.run, `run-${runs}`, "what was stopped and left was not sent");
 });
 
 test("a connection that breaks and an answer about something else prove no key", async (t) => {

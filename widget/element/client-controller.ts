@@ -44,6 +44,7 @@ export class ClientController implements ReactiveController {
     }
     window.addEventListener("pagehide", () => this.client?.suspend(), { signal });
     window.addEventListener("pageshow", ({ persisted }) => persisted && this.client?.keeper.resume(), { signal });
+    this.#host.addEventListener("focusin", () => this.client?.prepare(), { signal });
     document.addEventListener("visibilitychange", () => this.#visibilityChanged(), { signal });
     this.client?.open(this.#persists);
   }

@@ -2,6 +2,7 @@
 
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import type { ErrorEvent } from "../../server/protocol/events.ts";
+import { forget, recall, remember } from "../storage/storage.ts";
 import { FallbackTransport } from "../transport/fallback.ts";
 import { ApiKey } from "./api-key.ts";
 import { ChatSession, type SessionListener } from "./chat-session.ts";
@@ -60,10 +61,16 @@ export class Client {
     this.key = new ApiKey(server);
     this.key.setSiteKey(siteKey);
     this.reconnect = new ReconnectPolicy(onChange);
+    const blockedName = `agent-chat-blocked:${server.href}`;
     this.#transport = new FallbackTransport({
       server,
       key: () => this.key.value,
       onOpen: () => this.reconnect.opened(),
+      isSocketBlocked: recall(blockedName, "sessionStorage") !== undefined,
+      onSocketBlocked: (isBlocked) => {
+        if (isBlocked) remember(blockedName, "yes", "sessionStorage");
+        else forget(blockedName, "sessionStorage");
+      },
     });
     this.#diagnosis = new SiteDiagnosis(server, () => this.#transport.checkSocket());
     this.session = new ChatSession({
@@ -138,6 +145,11 @@ export class Client {
     this.#transport.close();
     if (this.info?.auth_required) this.key.prompt = "required";
     this.#options.onChange();
+  }
+
+  /** To be called when a message is likely to come: it does not wait for its connection then. */
+  prepare(): void {
+    if (this.phase === "ready" && !this.key.prompt) this.#transport.prepare();
   }
 
   /** To be called when the network is back, or another one: a connection from before may be dead. */

@@ -5,22 +5,35 @@ import { HttpTransport } from "./http.ts";
 import { type Endpoint, type RunEvent, type RunRequest, type Transport, TransportError } from "./transport.ts";
 import { WebSocketTransport } from "./websocket.ts";
 
+/** A proxy that swallows the upgrade never answers. Nothing is sent yet: HTTP begins, and the socket goes on trying. */
+const HTTP_AFTER_MS = 1_500;
+
 /** One bad minute of a deployment must not mean HTTP for the rest of the day. */
 const PROBE_EVERY_MS = 5 * 60_000;
 
 export class FallbackTransport implements Transport {
   readonly #socket: WebSocketTransport;
   readonly #http: HttpTransport;
-  #isSocketBlocked = false;
+  readonly #endpoint: Endpoint;
+  #isSocketBlocked: boolean;
   #probeAt = 0;
+  /** Ends the waiting for the socket. */
+  #closing = new AbortController();
 
   constructor(endpoint: Endpoint) {
+    this.#endpoint = endpoint;
+    this.#isSocketBlocked = endpoint.isSocketBlocked ?? false;
     this.#socket = new WebSocketTransport(endpoint);
     this.#http = new HttpTransport(endpoint);
   }
 
+  /** Opens the connection before it is needed. */
+  prepare(): void {
+    if (!this.#isSocketBlocked) this.#dial().catch(() => undefined);
+  }
+
   run(request: RunRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
-    return this.#overEither((transport) => transport.run(request, onEvent, signal));
+    return this.#overEither((transport) => transport.run(request, onEvent, signal), signal);
   }
 
   async clear(): Promise<void> {
@@ -41,44 +54,66 @@ export class FallbackTransport implements Transport {
   }
 
   close(): void {
+    this.#closing.abort();
+    this.#closing = new AbortController();
     this.#socket.close();
     this.#http.close();
   }
 
-  /** An `unreachable` socket has sent nothing, so nothing is sent twice. A server that is down answers neither. */
-  async #overEither<Result>(start: (transport: Pick<Transport, "run" | "check">) => Promise<Result>): Promise<Result> {
-    if (this.#isSocketBlocked) {
-      this.#probe();
-      return start(this.#http);
+  /** A socket that is not open has sent nothing, so nothing is sent twice. A server that is down answers neither. */
+  async #overEither<Result>(
+    start: (transport: Pick<Transport, "run" | "check">) => Promise<Result>,
+    signal?: AbortSignal,
+  ): Promise<Result> {
+    if (this.#isSocketBlocked) this.#probe();
+    else {
+      if (await this.#opensInTime(signal)) return start(this.#socket);
+      this.#probeAt = Date.now() + PROBE_EVERY_MS;
+      this.#setSocketBlocked(true);
     }
-    try {
-      return await start(this.#socket);
-    } catch (error) {
-      if (!isUnreachable(error)) throw error;
-    }
-    this.#isSocketBlocked = true;
-    this.#probeAt = Date.now() + PROBE_EVERY_MS;
     try {
       return await start(this.#http);
     } catch (error) {
-      if (isUnreachable(error)) this.#isSocketBlocked = false;
+      if (error instanceof TransportError && error.code === "unreachable") this.#setSocketBlocked(false);
       throw error;
     }
+  }
+
+  /** Rejects with `unreachable` when the transport is closed, or the signal aborts, before that is known. */
+  async #opensInTime(signal = this.#closing.signal): Promise<boolean> {
+    const ended = AbortSignal.any([signal, this.#closing.signal]);
+    const opened = this.#dial().then(
+      () => true,
+      () => false,
+    );
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<boolean>((resolve) => {
+      timer = setTimeout(resolve, HTTP_AFTER_MS - this.#socket.openingForMs, false);
+    });
+    const end = new Promise<boolean>((_, reject) => {
+      const leave = () => reject(new TransportError("unreachable"));
+      if (ended.aborted) leave();
+      else ended.addEventListener("abort", leave);
+    });
+    return Promise.race([opened, late, end]).finally(() => clearTimeout(timer));
+  }
+
+  /** Resolves when the socket is open, and so not blocked. */
+  async #dial(): Promise<void> {
+    await this.#socket.connect();
+    this.#setSocketBlocked(false);
   }
 
   /** Tries the socket now and then while messages go over HTTP, so that none of them waits for it. */
   #probe(): void {
     if (Date.now() < this.#probeAt) return;
     this.#probeAt = Date.now() + PROBE_EVERY_MS;
-    this.#socket.connect().then(
-      () => {
-        this.#isSocketBlocked = false;
-      },
-      () => undefined,
-    );
+    this.#dial().catch(() => undefined);
   }
-}
 
-function isUnreachable(error: unknown): boolean {
-  return error instanceof TransportError && error.code === "unreachable";
+  #setSocketBlocked(isBlocked: boolean): void {
+    if (isBlocked === this.#isSocketBlocked) return;
+    this.#isSocketBlocked = isBlocked;
+    this.#endpoint.onSocketBlocked?.(isBlocked);
+  }
 }

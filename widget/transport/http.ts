@@ -92,7 +92,7 @@ export class HttpTransport implements Transport {
 
   /**
    * Rejects with `unreachable` when there is no response of the server. A message may be sent again then: the same one
-   * under the same name is answered once.
+   * under the same name is answered once. One whose request was aborted may have arrived: `connection_lost`.
    */
   async #fetch(path: string, init: RequestInit): Promise<Response> {
     const key = this.#endpoint.key();
@@ -100,7 +100,7 @@ export class HttpTransport implements Transport {
     const headers = { ...init.headers, ...authorization };
     const response = await fetch(new URL(path, this.#endpoint.server), { ...init, headers, credentials: "omit" }).catch(
       (cause: unknown) => {
-        throw new TransportError("unreachable", { cause });
+        throw new TransportError(init.signal?.aborted ? "connection_lost" : "unreachable", { cause });
       },
     );
     if (isOfProxy(response)) throw new TransportError("unreachable");

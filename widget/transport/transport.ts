@@ -42,6 +42,10 @@ export interface Endpoint {
   readonly key: () => string | undefined;
   /** Called when a connection is open or a response arrives: the server is there, whatever it says and when. */
   readonly onOpen?: () => void;
+  /** What was found out earlier: WebSocket is blocked on the way to the server. */
+  readonly isSocketBlocked?: boolean;
+  /** Called when that has changed, to be remembered. */
+  readonly onSocketBlocked?: (isBlocked: boolean) => void;
 }
 
 /**

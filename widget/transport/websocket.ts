@@ -19,7 +19,7 @@ import {
 /** Unused for so long, a connection may have died in a sleep of the machine without an event. */
 const FRESH_MS = 300_000;
 
-/** A proxy that swallows the upgrade does not answer at all: it is given up, and HTTP is tried. */
+/** A proxy that swallows the upgrade does not answer at all. */
 const OPEN_WITHIN_MS = 6_000;
 
 /** More than a connection sends in one go. */
@@ -27,17 +27,26 @@ const MUCH_UNSENT = 65_536;
 
 export class WebSocketTransport implements Omit<Transport, "cancel"> {
   readonly #endpoint: Endpoint;
-  #connection: Promise<SocketConnection> | undefined;
+  /** The last connection that was opened. */
+  #connection: SocketConnection | undefined;
+  /** The one that is being opened. */
+  #dial: Promise<SocketConnection> | undefined;
   #usedAt = 0;
 
   constructor(endpoint: Endpoint) {
     this.#endpoint = endpoint;
   }
 
-  /** Resolves with the open connection, or with a new one. Rejects with `unreachable`. */
-  connect(): Promise<SocketConnection> {
-    this.#connection = this.#reuse(this.#connection);
-    return this.#connection;
+  /** How long a connection is being opened already. */
+  get openingForMs(): number {
+    return this.#dial ? Date.now() - this.#usedAt : 0;
+  }
+
+  /** Resolves with the open connection, or with a new one. Rejects with `unreachable`, also when closed before. */
+  async connect(): Promise<SocketConnection> {
+    if (this.#connection?.isOpen && Date.now() < this.#usedAt + FRESH_MS) return this.#connection;
+    this.#dial ??= this.#open();
+    return this.#dial;
   }
 
   async run(request: RunRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
@@ -54,8 +63,7 @@ export class WebSocketTransport implements Omit<Transport, "cancel"> {
 
   async clear(): Promise<void> {
     // Without a connection there is nothing to forget.
-    const connection = await this.#connection?.catch(() => undefined);
-    await connection?.clear();
+    await this.#connection?.clear();
   }
 
   /** `cleared` is the one answer that needs no run, so it proves that the key was accepted. */
@@ -67,22 +75,32 @@ export class WebSocketTransport implements Omit<Transport, "cancel"> {
   }
 
   close(): void {
-    const connection = this.#connection;
+    this.#connection?.close();
     this.#connection = undefined;
-    connection?.then((opened) => opened.close()).catch(() => undefined);
+    this.#dial = undefined;
   }
 
-  async #reuse(previous: Promise<SocketConnection> | undefined): Promise<SocketConnection> {
-    const existing = await previous?.catch(() => undefined);
-    if (existing?.isOpen && Date.now() < this.#usedAt + FRESH_MS) return existing;
-    existing?.close();
+  #open(): Promise<SocketConnection> {
+    this.#connection?.close();
     this.#usedAt = Date.now();
     const url = new URL("ws/chat", this.#endpoint.server);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     // [contract] A browser cannot set headers on a socket: the key travels in the query.
     const key = this.#endpoint.key();
     if (key !== undefined) url.searchParams.set("key", key);
-    return openConnection(url);
+    const dial: Promise<SocketConnection> = openConnection(url)
+      .then((connection) => {
+        if (this.#dial === dial) {
+          this.#connection = connection;
+          return connection;
+        }
+        connection.close();
+        throw new TransportError("unreachable");
+      })
+      .finally(() => {
+        if (this.#dial === dial) this.#dial = undefined;
+      });
+    return dial;
   }
 }
 
