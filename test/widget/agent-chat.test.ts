@@ -286,11 +286,12 @@ test("an element that was removed in mid-answer listens to nothing of the window
   });
   const page = await mount(t, { server: server.url });
   const { chat } = page;
-  const sent = chat.send("Hi");
-  (await server.turn()).send(token("Half"));
+  void chat.send("Hi");
+  const turn = await server.turn();
+  turn.send(token("Half"));
   await until(chat, () => page.text(".markdown"));
   chat.remove();
-  await sent;
+  await turn.gone;
   await chat.updateComplete;
   assert.ok(signals.length > 0);
   assert.equal(signals.filter((signal) => !signal?.aborted).length, 0);

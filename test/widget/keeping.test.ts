@@ -108,6 +108,71 @@ test("a chat that is removed from the page goes on with its conversation when it
   assert.equal(store.rows.size, 1);
 });
 
+test("a chat that comes before the one of an earlier view has left goes on with its answer, and one conversation is kept", async (t) => {
+  const { server, first, store, open } = await chat(t);
+  await ask(first, server, "Hi");
+  const { ended } = first.client.session.send(text("More"));
+  void ended;
+  const turn = await server.turn();
+  turn.send(token("Half "));
+  await first.until((it) => lastAnswer(it)?.blocks.length === 1);
+  const second = await open();
+  assert.deepEqual(second.client.session.messages, []);
+  first.client.close();
+  await turn.gone;
+  await second.until(({ session }) => session.messages.length === 4);
+  turn.send(token("of it"), done("Half of it"));
+  await second.until(({ session }) => !session.busy);
+  assert.deepEqual(textsOf(second.client.session.messages), ["Hi", "ok", "More", "Half of it"]);
+  assert.deepEqual(second.reports, ["m4 of it", "m4 done"], "what the first has reported is not reported again");
+  await new Promise(setImmediate);
+  assert.equal(store.rows.size, 1);
+});
+
+test("a chat that comes back before the one in its place has left shows what was said there", async (t) => {
+  const { server, first, store, open } = await chat(t);
+  await ask(first, server, "Hi");
+  first.client.close();
+  const second = await open();
+  await ask(second, server, "More");
+  first.client.open(true);
+  await first.client.keeper.restored;
+  second.client.close();
+  await first.until(({ session }) => session.messages.length === 4);
+  assert.deepEqual(textsOf(first.client.session.messages), ["Hi", "ok", "More", "ok"]);
+  await new Promise(setImmediate);
+  assert.equal(store.rows.size, 1);
+});
+
+test("a draft with files is there when the chat returns, and none of them is called lost", async (t) => {
+  const { first } = await chat(t);
+  first.client.keeper.saveDraft({ text: "See", files: ["dot.png"] });
+  first.drafts.length = 0;
+  first.client.close();
+  first.client.open(true);
+  await first.client.keeper.restored;
+  assert.deepEqual(first.drafts, []);
+});
+
+test("an answer that was stopped while the chat was out of the page is kept as stopped", async (t) => {
+  const { server, first, store } = await chat(t);
+  void first.client.session.send(text("Hi"));
+  const turn = await server.turn();
+  turn.send(token("Half"));
+  await first.until((it) => lastAnswer(it)?.blocks.length === 1);
+  first.client.close();
+  await turn.gone;
+  first.client.session.stop();
+  await first.until(({ session }) => !session.busy);
+  first.client.open(true);
+  await first.client.keeper.restored;
+  await new Promise(setImmediate);
+  assert.deepEqual(
+    [...store.rows.values()].map(({ run }) => run),
+    [undefined],
+  );
+});
+
 test("a message is stored as soon as it is sent", async (t) => {
   const { first, store } = await chat(t);
   first.client.session.send(text("Hi"));

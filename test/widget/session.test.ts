@@ -158,7 +158,7 @@ test("a message to a server that is down is queued, can be taken back, and is se
   assert.deepEqual(reports, ["m4 done"]);
 });
 
-test("a chat that is removed while it connects does not send its message", async (t) => {
+test("a chat that is removed while it connects sends its message when it is back, once", async (t) => {
   const asked = gate();
   const opened = gate();
   const upgrade = () => {
@@ -167,27 +167,56 @@ test("a chat that is removed while it connects does not send its message", async
   };
   const server = await startScriptedServer(t, { upgrade });
   const { client } = await openClient(t, server);
-  const removed = client.session.send(text("Never"));
+  const { ended } = client.session.send(text("Later"));
   await asked.opened;
   client.close();
   const socket = openedSockets.at(-1) ?? assert.fail();
   opened.open();
   await once(socket, "close");
-  await removed.ended;
+  assert.equal(server.dialled.length, 1);
   client.open(false);
-  client.session.send(text("Now"));
-  assert.equal((await server.turn()).body.message, "Now");
+  const turn = await server.turn();
+  assert.equal(turn.body.message, "Later");
+  turn.send(done("ok"));
+  await ended;
+  assert.deepEqual([server.dialled.length, textsOf(client.session.messages)], [2, ["Later", "ok"]]);
 });
 
-test("a chat that is removed in mid-answer ends the run", async (t) => {
-  const server = await startScriptedServer(t);
-  const { client, until } = await openClient(t, server);
-  client.session.send(text("Hi"));
-  (await server.turn()).send(token("Half"));
-  await until((it) => lastAnswer(it)?.blocks.length === 1);
-  client.close();
-  assert.match(await server.control(), /stop|cancel/);
-});
+for (const socket of [true, false]) {
+  test(`a chat that is removed in mid-answer goes on with it when it is back, over ${socket ? "a socket" : "HTTP"}`, async (t) => {
+    const server = await startScriptedServer(t, { socket });
+    const { client, until, reports } = await openClient(t, server);
+    const { ended } = client.session.send(text("Hi"));
+    const turn = await server.turn();
+    turn.send(token("Half "));
+    await until((it) => lastAnswer(it)?.blocks.length === 1);
+    client.close();
+    await turn.gone;
+    turn.send(token("of it"));
+    client.open(false);
+    assert.equal(await server.control(), "resume", "no stop before");
+    turn.send(done("Half of it"));
+    await ended;
+    assert.deepEqual(reports, ["m2 Half ", "m2 of it", "m2 done"]);
+    assert.equal(lastAnswer(client)?.finishReason, "stop");
+  });
+}
+
+for (const end of ["stop", "reset"] as const) {
+  test(`${end} ends a run although the chat was removed`, async (t) => {
+    const server = await startScriptedServer(t);
+    const { client, until } = await openClient(t, server);
+    const { ended } = client.session.send(text("Hi"));
+    const turn = await server.turn();
+    turn.send(token("Half"));
+    await until((it) => lastAnswer(it)?.blocks.length === 1);
+    client.close();
+    await turn.gone;
+    void client.session[end]();
+    assert.equal(await server.control(), "cancel");
+    await ended;
+  });
+}
 
 test("each piece of text, each new status of a tool and the end of an answer is reported once", async (t) => {
   const server = await startScriptedServer(t);

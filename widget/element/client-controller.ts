@@ -87,17 +87,18 @@ export class ClientController implements ReactiveController {
       onAnswerEnd: (message) => this.#answerEnded(message),
     });
     this.client = client;
-    client.open(this.#persists);
+    // The element may have left the page before its first drawing.
+    if (this.#host.isConnected) client.open(this.#persists);
     return client;
   }
 
   /** To be called when the element says otherwise whether the conversation outlives a reload. */
   persistChanged(): void {
-    if (this.#persists) this.client?.keeper.open();
-    else this.client?.keeper.erase();
+    if (!this.#persists) this.client?.keeper.erase();
+    else if (this.#host.isConnected) this.client?.keeper.open();
   }
 
-  /** Ends what goes on with a server, for good. */
+  /** Leaves a server for good. */
   #leave(): void {
     this.client?.close();
     this.client = undefined;

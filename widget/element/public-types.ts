@@ -154,8 +154,8 @@ export interface AgentChat extends HTMLElement, ChatProperties {
   readonly updateComplete: Promise<boolean>;
   /**
    * Sends a message as if the user had typed it. Resolves when the answer has ended, however it ended; stays pending
-   * while the message waits for a key or the network; resolves if it is withdrawn or cleared by `reset()`. Rejects if
-   * another answer is running or the text is empty.
+   * while the message waits for a key or the network, or the element is out of the page; resolves if it is withdrawn or
+   * cleared by `reset()`. Rejects if another answer is running or the text is empty.
    */
   send(text: string): Promise<void>;
   /**

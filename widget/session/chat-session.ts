@@ -175,6 +175,15 @@ export class ChatSession {
     this.#endWaiting();
   }
 
+  /** Follows a run no longer, which goes on at the server, until `resume`. The connection is the caller's to close. */
+  pause(): void {
+    this.#run?.pause();
+  }
+
+  resume(): void {
+    this.#run?.resume();
+  }
+
   /**
    * Sends the last message again, in place of its answer; `afresh` as the first of a new conversation, for a state that
    * the server no longer has.

@@ -99,9 +99,11 @@ export class Client {
     });
   }
 
-  /** Restores the conversation of an earlier page load, and asks the server about its agent until it answers. */
+  /** Goes on with a run, restores the conversation of an earlier page load, and asks the server about its agent until it answers. */
   open(persist: boolean): void {
     if (persist) this.keeper.open();
+    this.session.resume();
+    this.reconnect.retryNow();
     void this.#load();
   }
 
@@ -172,11 +174,14 @@ export class Client {
     return info;
   }
 
-  /** Ends a run and disconnects; `open` goes on. */
+  /**
+   * Disconnects: the element has left the page, which is no wish of the person. A run goes on at the server, and here
+   * with `open`, or in another element that finds it in the store.
+   */
   close(): void {
     this.#loading?.abort();
     this.#loading = undefined;
-    this.session.stop();
+    this.session.pause();
     this.networkChanged();
     this.keeper.close();
   }
@@ -234,8 +239,7 @@ export class Client {
     if (isOld || this.#isOtherAgent(stored.agent)) return;
     this.#agent = stored.agent;
     this.session.restore(stored, reportedUntil);
-    if (!isNewer) return;
-    this.#transport.close();
+    if (isNewer) this.#transport.close();
     if (this.info && !this.key.prompt) this.session.unlock();
   }
 

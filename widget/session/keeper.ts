@@ -46,6 +46,9 @@ export class ConversationKeeper {
   restored: Promise<void> = Promise.resolve();
   readonly #options: KeeperOptions;
   #slot: TabSlot | undefined;
+  /** Name of the slot that was left last. */
+  #leftSlot: string | undefined;
+  #lengthAtOpen = 0;
   /** Id of this tab's conversation in the store; absent before its first message. */
   #id: string | undefined;
   #draft = EMPTY_DRAFT;
@@ -60,11 +63,16 @@ export class ConversationKeeper {
     this.#options = options;
   }
 
-  /** Takes a slot, and restores what is kept there. */
+  /** Takes a slot, and restores what is kept there. What this element shows stays where nothing newer is kept. */
   open(): void {
     if (this.#slot) return;
     const { server, id, read, onDraft } = this.#options;
-    this.#slot = new TabSlot(server, id);
+    this.#slot = new TabSlot(server, id, () => this.#takeOver());
+    this.#lengthAtOpen = read().messages.length;
+    if (this.#slot.name === this.#leftSlot) {
+      this.resume();
+      return;
+    }
     this.#isLeft = false;
     const content = this.#slot.read();
     if (content) {
@@ -89,7 +97,7 @@ export class ConversationKeeper {
 
   /** Keeps what is in the composer. It belongs to the tab: the conversation is not written again. */
   saveDraft(draft: Draft): void {
-    if (JSON.stringify(draft) === JSON.stringify(this.#draft)) return;
+    if (isSameDraft(draft, this.#draft)) return;
     this.#draft = draft;
     if (this.#slot) this.#saveSoon();
     // What was sent is kept as a message, and not twice if the browser crashes now.
@@ -134,15 +142,28 @@ export class ConversationKeeper {
   /** Saves, and lets another element have the slot. */
   close(): void {
     this.suspend();
+    this.#leftSlot = this.#slot?.name;
     this.#leave();
   }
 
   /** Leaves nothing of what was kept. */
   erase(): void {
+    this.#eraseSlot();
+    this.#leftSlot = undefined;
+    this.isNotKept = false;
+  }
+
+  /** Goes on with the conversation of the element that has left, unless another one has begun here. */
+  #takeOver(): void {
+    if (this.#options.read().messages.length !== this.#lengthAtOpen) return;
+    this.#eraseSlot();
+    this.open();
+  }
+
+  #eraseSlot(): void {
     this.#delete();
     this.#slot?.erase();
     this.#leave();
-    this.isNotKept = false;
   }
 
   #leave(): void {
@@ -163,14 +184,14 @@ export class ConversationKeeper {
     const isCopy = isInUse && !isReturn;
     const isKnown = id === this.#id && (stored?.updatedAt ?? this.#savedAt) === this.#savedAt;
     this.#id = isCopy ? undefined : id;
-    if (isReturn) onDraft(draft);
+    if (isReturn && !isSameDraft(draft, this.#draft)) onDraft(draft);
     if (isReturn ? !isKnown : stored) {
       const isAfter = reported?.run === stored?.run?.run;
       restore(stored ?? NOTHING, isAfter ? (reported?.after ?? 0) : 0, isReturn);
       // What has just been read has not changed, unless there were messages here already.
       this.#isDirty = isCopy || progressOf(this.#options.read()) !== progressOf(stored ?? NOTHING);
       this.#savedAt = stored?.updatedAt ?? 0;
-    }
+    } else if (isReturn && progressOf(this.#options.read()) !== this.#savedProgress) this.#isDirty = true;
     this.isRestoring = false;
     this.save();
     onChange();
@@ -221,6 +242,10 @@ export class ConversationKeeper {
       if (updatedAt < before && id !== this.#id) await store.delete(id).catch(() => undefined);
     }
   }
+}
+
+function isSameDraft(a: Draft, b: Draft): boolean {
+  return a.text === b.text && a.files.join("/") === b.files.join("/");
 }
 
 /** Another text as soon as there is another message, or a run has begun or ended. */

@@ -27,6 +27,9 @@ export class ResumableRun {
   #after: number;
   /** Whether the server may know the run. If so, it is asked for the missing events instead of starting again. */
   #wasSent: boolean;
+  #resumed: Promise<void> = Promise.resolve();
+  /** Present while the run is paused. */
+  #endPause: (() => void) | undefined;
 
   constructor(options: RunOptions) {
     const { position } = options;
@@ -49,7 +52,21 @@ export class ResumableRun {
   /** Asks the server to end the run. Nothing more is sent; events that are still on their way are reported. */
   stop(): void {
     this.#stop.abort();
+    this.resume();
     this.#options.reconnect.retryNow();
+  }
+
+  /** Opens no connection until `resume`. The run goes on at the server, which keeps its events for a while. */
+  pause(): void {
+    if (this.#endPause) return;
+    this.#resumed = new Promise((resolve) => {
+      this.#endPause = resolve;
+    });
+  }
+
+  resume(): void {
+    this.#endPause?.();
+    this.#endPause = undefined;
   }
 
   /**
@@ -60,7 +77,9 @@ export class ResumableRun {
   async follow(onEvent: (event: RunEvent) => void): Promise<void> {
     const { transport, reconnect } = this.#options;
     const { signal } = this.#stop;
-    while (!signal.aborted) {
+    for (;;) {
+      await this.#resumed;
+      if (signal.aborted) break;
       let hasEnded = false;
       try {
         await transport.run(

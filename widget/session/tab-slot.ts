@@ -35,12 +35,19 @@ declare global {
   }
 }
 
+/** The elements of this page that came while another one with the same `id` had their slot. */
+const substitutes = new Map<TabSlot, () => void>();
+
 export class TabSlot {
-  readonly #name: string;
+  readonly name: string;
+  /** By server and `id`. */
+  readonly #key: string;
   /** The slot that no other element has. */
   readonly #reserved: string;
 
-  constructor(server: URL, id: string) {
+  /** `onFree` is called when the element has left that had the slot before, and this one did not get it. */
+  constructor(server: URL, id: string, onFree: () => void) {
+    this.#key = `${server.href}#${id}`;
     const shared = `agent-chat-session:${server.href}`;
     let reserved = `${shared}${framePath(window)}#${id}`;
     while (isTaken(reserved)) reserved += "+";
@@ -48,35 +55,39 @@ export class TabSlot {
     // An element that had its reserved slot once keeps it, also where it is the first this time: frames load in any
     // order.
     const hadReserved = recall(reserved, "sessionStorage") !== undefined;
-    this.#name = hadReserved || isTaken(shared) ? reserved : shared;
+    this.name = hadReserved || isTaken(shared) ? reserved : shared;
     window[TAKEN] ??= new Set();
-    window[TAKEN].add(reserved).add(this.#name);
+    window[TAKEN].add(reserved).add(this.name);
+    if (this.name === reserved && !hadReserved) substitutes.set(this, onFree);
     if (!this.read()) this.clear();
   }
 
   read(): SlotContent | undefined {
-    return parse(recall(this.#name, "sessionStorage") ?? "");
+    return parse(recall(this.name, "sessionStorage") ?? "");
   }
 
   /** Returns whether there was room for it. */
   write(content: SlotContent): boolean {
-    return remember(this.#name, JSON.stringify(content), "sessionStorage");
+    return remember(this.name, JSON.stringify(content), "sessionStorage");
   }
 
   /** An element that has its reserved slot keeps it, empty. */
   clear(): void {
-    if (this.#name === this.#reserved) remember(this.#name, "", "sessionStorage");
+    if (this.name === this.#reserved) remember(this.name, "", "sessionStorage");
     else this.erase();
   }
 
   erase(): void {
-    forget(this.#name, "sessionStorage");
+    forget(this.name, "sessionStorage");
   }
 
   /** Lets another element have it. */
   release(): void {
-    window[TAKEN]?.delete(this.#name);
+    window[TAKEN]?.delete(this.name);
     window[TAKEN]?.delete(this.#reserved);
+    substitutes.delete(this);
+    const next = [...substitutes.keys()].find((slot) => slot.#key === this.#key);
+    if (next) substitutes.get(next)?.();
   }
 }
 
