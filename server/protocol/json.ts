@@ -8,6 +8,20 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/**
+ * JSON of a value as it is. Old libraries of a page give arrays, texts and numbers a `toJSON` of theirs, which
+ * `JSON.stringify` asks alone.
+ */
+export function toJson(value: unknown, indent = 0): string {
+  return JSON.stringify(
+    value,
+    function (this: Json, key) {
+      return this[key];
+    },
+    indent,
+  );
+}
+
 /** A field from outside that should be a string. */
 export function asString(value: unknown): string {
   return typeof value === "string" ? value : "";

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
 import { launchBrowser, openPage } from "../support/browser.ts";
+import { RED_PIXEL } from "../support/files.ts";
+import { startProxy } from "../support/proxy.ts";
 import { hang, say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
-import { contents, failOnComplaints } from "./chat-page.ts";
+import { chatIn, contents, failOnComplaints } from "./chat-page.ts";
 import { button, chatTag, type Visit, visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -45,6 +47,37 @@ test("Escape first stops an answer and only then closes the panel, which loses n
   assert.deepEqual(contents(chat, 1), ["First", "Partial", "Second"]);
   await assertCompositionHoldsEscape(chat);
 });
+
+/** What old versions of Prototype.js add to every object, array, text and number of a page. */
+const PROTOTYPE_JS = `<script>
+  Object.prototype.each = function () {};
+  for (const { prototype } of [Array, String, Number, Boolean, Object]) {
+    Object.defineProperty(prototype, "toJSON", { value() { return "spoiled"; } });
+  }
+  window.Hash = function () {};
+</script>`;
+
+for (const upgrades of ["pass", "refuse"] as const) {
+  test(`beside a library that gives arrays and texts a toJSON, messages with files work and are kept, upgrades: ${upgrades}`, async (t) => {
+    const server = await startServer(t, { turns: [[say("One.")], [say("Two.")]] });
+    const proxy = await startProxy(t, server.port, { upgrades });
+    const tag = `<script src="${proxy.url}/widget.js"></script>`;
+    const site = await startSite(t, { "/": sitePage(chatTag(400) + tag, PROTOTYPE_JS) });
+    const { page } = await openPage(t, browser);
+    await page.goto(site.url);
+    const chat = { page, server, ...chatIn(page.locator("agent-chat")) };
+    await chat.files.setInputFiles({ name: "red.png", mimeType: "image/png", buffer: RED_PIXEL });
+    await chat.drafts.waitFor();
+    await chat.ask("First", "One.");
+    await chat.ask("Second", "Two.");
+    assert.equal(server.model.asked[0]?.start.attachments.length, 1);
+    assert.match(JSON.stringify(contents(chat, 1)), /First.*One\..*Second/);
+    await chat.input.fill("Half a thou");
+    await page.reload();
+    await chat.replies.getByText("Two.").waitFor();
+    assert.equal(await chat.input.inputValue(), "Half a thou");
+  });
+}
 
 test("what is typed is no shortcut of the page, which still hears of Ctrl, Tab and Escape", async (t) => {
   const shortcuts = `<script>

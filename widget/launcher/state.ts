@@ -1,5 +1,6 @@
 /** What a tab remembers about a launcher, from one page of a site to the next. */
 
+import { toJson } from "../../server/protocol/json.ts";
 import { recall, remember } from "../storage/storage.ts";
 
 export interface LauncherState {
@@ -48,7 +49,7 @@ export class LauncherMemory {
   /** Keeps a change; as long as the page only, where the browser blocks storage. */
   keep(change: Partial<LauncherState>): void {
     const { server } = this.#launcher;
-    remember(nameFor(server), JSON.stringify({ ...this.state, ...change }), "sessionStorage");
+    remember(nameFor(server), toJson({ ...this.state, ...change }), "sessionStorage");
   }
 }
 

@@ -312,11 +312,11 @@ export class ChatSession {
     const after = this.#conversation.lastAnswer;
     this.#options.onChange();
     if (!before || !after || isReported) return;
-    for (const [index, block] of after.blocks.entries()) {
+    after.blocks.forEach((block, index) => {
       const known = before.blocks[index];
-      if (block === known || block.type !== "tool") continue;
+      if (block === known || block.type !== "tool") return;
       if (known?.type !== "tool" || known.status !== block.status) this.#options.onTool(block, after.id);
-    }
+    });
     if (before.status === "streaming" && after.status !== "streaming") this.#options.onAnswerEnd(after);
   }
 

@@ -1,5 +1,6 @@
 /** A conversation as a text. */
 
+import { toJson } from "../../server/protocol/json.ts";
 import type { Block, Failure, Message, ToolBlock } from "./messages.ts";
 
 /** `markdown` is to be read, `json` for programs. */
@@ -93,7 +94,7 @@ function asJson(messages: readonly Message[], texts: TranscriptTexts): string {
     const error = failure && { code: failure.code, message: texts.failure(failure), reference: failure.reference };
     return { role, status, finish_reason: finishReason, error, feedback, blocks: blocks.map(blockAsJson) };
   });
-  return JSON.stringify(entries, null, 2);
+  return toJson(entries, 2);
 }
 
 function blockAsJson(block: Block): object {

@@ -132,5 +132,5 @@ export function isRunLost(event: RunEvent): boolean {
 /** 128 random bits as text. `crypto.randomUUID` is missing on pages without HTTPS. */
 export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,7 +1,7 @@
 /** Where conversations are kept between page loads, and how. Bytes of files and keys are never part of them. */
 
 import type { ContentPart, ConversationState, HistoryMessage } from "../../server/protocol/chat.ts";
-import { isRecord } from "../../server/protocol/json.ts";
+import { isRecord, toJson } from "../../server/protocol/json.ts";
 import type { SessionData } from "./chat-session.ts";
 import type { Message } from "./messages.ts";
 
@@ -186,7 +186,7 @@ function isMessage(value: unknown): boolean {
 const sizes = new WeakMap<Message, number>();
 
 function sizeOf(message: Message): number {
-  const size = sizes.get(message) ?? JSON.stringify(message).length;
+  const size = sizes.get(message) ?? toJson(message).length;
   sizes.set(message, size);
   return size;
 }

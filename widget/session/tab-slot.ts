@@ -4,7 +4,7 @@
  * frame.
  */
 
-import { isRecord } from "../../server/protocol/json.ts";
+import { isRecord, toJson } from "../../server/protocol/json.ts";
 import { forget, recall, remember } from "../storage/storage.ts";
 import type { RunPosition } from "../transport/transport.ts";
 
@@ -68,7 +68,7 @@ export class TabSlot {
 
   /** Returns whether there was room for it. */
   write(content: SlotContent): boolean {
-    return remember(this.name, JSON.stringify(content), "sessionStorage");
+    return remember(this.name, toJson(content), "sessionStorage");
   }
 
   /** An element that has its reserved slot keeps it, empty. */

@@ -1,6 +1,7 @@
 /** Runs over `POST /api/chat` with Server-Sent Events, for networks that block WebSocket. */
 
 import { type ErrorEvent, isTerminal } from "../../server/protocol/events.ts";
+import { toJson } from "../../server/protocol/json.ts";
 import { SseDecoder } from "../../server/protocol/sse.ts";
 import { errorCodeOf, parseEvent } from "./parse-event.ts";
 import {
@@ -86,7 +87,7 @@ export class HttpTransport implements Transport {
       return this.#fetch(`api/chat/runs/${request.run}`, { headers, signal });
     }
     const headers = { "content-type": "application/json" };
-    const body = JSON.stringify({ ...request, stream: true });
+    const body = toJson({ ...request, stream: true });
     return this.#fetch("api/chat", { method: "POST", headers, body, signal });
   }
 

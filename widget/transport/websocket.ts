@@ -3,6 +3,7 @@
 import type { SocketRequest } from "../../server/protocol/chat.ts";
 import type { ErrorCode } from "../../server/protocol/errors.ts";
 import { type ErrorEvent, isTerminal } from "../../server/protocol/events.ts";
+import { toJson } from "../../server/protocol/json.ts";
 import { parseEvent, type SocketMessage } from "./parse-event.ts";
 import {
   ANSWER_WITHIN_MS,
@@ -211,7 +212,7 @@ class SocketConnection {
 
   /** A connection that is closing drops the request: then its end settles the run. */
   #send(request: SocketRequest): void {
-    this.#socket.send(JSON.stringify(request));
+    this.#socket.send(toJson(request));
   }
 
   /** Whether nothing has arrived, and nothing of what is to be sent has left, since this was asked last. */
