@@ -18,15 +18,17 @@ import { done, type ScriptOptions, startScriptedServer, token } from "./scripted
 const NEVER = new AbortController().signal;
 const TURN = { message: "Hi", attachments: [], state: { previous_response_id: "resp_1" } };
 
+const loadHttp = async () => HttpTransport;
+
 type Runs = Pick<Transport, "run">;
 
 async function connect<T extends { close(): void }>(
   t: TestContext,
-  Transport: new (endpoint: Endpoint) => T,
+  Transport: new (endpoint: Endpoint, http: typeof loadHttp) => T,
   { givenKey, ...options }: ScriptOptions & { givenKey?: string } = {},
 ) {
   const server = await startScriptedServer(t, options);
-  const transport = new Transport({ server: new URL(server.url), key: () => givenKey });
+  const transport = new Transport({ server: new URL(server.url), key: () => givenKey }, loadHttp);
   t.after(() => transport.close());
   return { server, transport };
 }
@@ -242,11 +244,14 @@ test("where the socket hears nothing, HTTP begins, and the socket that opens lat
   const opened = gate();
   const blocked: boolean[] = [];
   const server = await startScriptedServer(t, { upgrade: () => opened.opened });
-  const transport = new FallbackTransport({
-    server: new URL(server.url),
-    key: () => undefined,
-    onSocketBlocked: (isBlocked) => blocked.push(isBlocked),
-  });
+  const transport = new FallbackTransport(
+    {
+      server: new URL(server.url),
+      key: () => undefined,
+      onSocketBlocked: (isBlocked) => blocked.push(isBlocked),
+    },
+    loadHttp,
+  );
   t.after(() => transport.close());
   const first = start(transport);
   const turn = await server.turn();
@@ -281,7 +286,10 @@ test("Stop, a new conversation and leaving wait for no socket that hears nothing
   const left = start(transport);
   transport.close();
   await assert.rejects(left, { code: "unreachable" });
-  const known = new FallbackTransport({ server: new URL(server.url), key: () => undefined, isSocketBlocked: true });
+  const known = new FallbackTransport(
+    { server: new URL(server.url), key: () => undefined, isSocketBlocked: true },
+    loadHttp,
+  );
   t.after(() => known.close());
   const events = start(known);
   const turn = await server.turn();
@@ -306,7 +314,7 @@ test("a connection that breaks and an answer about something else prove no key",
 test("a server that is down is unreachable on all transports", async () => {
   const endpoint = { server: new URL("http://127.0.0.1:9/"), key: () => undefined };
   for (const Transport of [WebSocketTransport, HttpTransport, FallbackTransport]) {
-    await assert.rejects(start(new Transport(endpoint)), { code: "unreachable" });
+    await assert.rejects(start(new Transport(endpoint, loadHttp)), { code: "unreachable" });
   }
 });
 
@@ -318,7 +326,7 @@ test("a proxy that answers for a server that is down is no answer of the server,
   await once(proxy, "listening");
   t.after(() => proxy.close());
   const server = new URL(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}/`);
-  const transport = new FallbackTransport({ server, key: () => undefined });
+  const transport = new FallbackTransport({ server, key: () => undefined }, loadHttp);
   t.after(() => transport.close());
   const socketsBefore = openedSockets.length;
   for (const tries of [1, 2]) {

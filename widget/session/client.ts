@@ -2,6 +2,7 @@
 
 import type { AgentInfo } from "../../server/protocol/chat.ts";
 import type { ErrorEvent } from "../../server/protocol/events.ts";
+import { lazy } from "../loading/lazy.ts";
 import { forget, recall, remember } from "../storage/storage.ts";
 import { FallbackTransport } from "../transport/fallback.ts";
 import { ApiKey } from "./api-key.ts";
@@ -31,6 +32,9 @@ export interface ClientOptions extends SessionListener {
   /** Default: IndexedDB. */
   readonly store?: ConversationStore;
 }
+
+/** For networks that block WebSocket. */
+const http = lazy(() => import("../transport/http.ts"));
 
 export class Client {
   readonly server: URL;
@@ -62,16 +66,19 @@ export class Client {
     this.key.setSiteKey(siteKey);
     this.reconnect = new ReconnectPolicy(onChange);
     const blockedName = `agent-chat-blocked:${server.href}`;
-    this.#transport = new FallbackTransport({
-      server,
-      key: () => this.key.value,
-      onOpen: () => this.reconnect.opened(),
-      isSocketBlocked: recall(blockedName, "sessionStorage") !== undefined,
-      onSocketBlocked: (isBlocked) => {
-        if (isBlocked) remember(blockedName, "yes", "sessionStorage");
-        else forget(blockedName, "sessionStorage");
+    this.#transport = new FallbackTransport(
+      {
+        server,
+        key: () => this.key.value,
+        onOpen: () => this.reconnect.opened(),
+        isSocketBlocked: recall(blockedName, "sessionStorage") !== undefined,
+        onSocketBlocked: (isBlocked) => {
+          if (isBlocked) remember(blockedName, "yes", "sessionStorage");
+          else forget(blockedName, "sessionStorage");
+        },
       },
-    });
+      async () => (await http.load()).HttpTransport,
+    );
     this.#diagnosis = new SiteDiagnosis(server, () => this.#transport.checkSocket());
     this.session = new ChatSession({
       ...options,

@@ -1,35 +1,40 @@
 /** WebSocket where it works, HTTP where something between browser and server blocks it. */
 
 import type { ErrorEvent } from "../../server/protocol/events.ts";
-import { HttpTransport } from "./http.ts";
+import { cancelRun } from "./fetch.ts";
+import type { HttpTransport } from "./http.ts";
 import { type Endpoint, type RunEvent, type RunRequest, type Transport, TransportError } from "./transport.ts";
 import { WebSocketTransport } from "./websocket.ts";
 
 /** A proxy that swallows the upgrade never answers. Nothing is sent yet: HTTP begins, and the socket goes on trying. */
 const HTTP_AFTER_MS = 1_500;
 
+/** A socket that opens later than most may be blocked: what runs over HTTP is loaded meanwhile. */
+const LOAD_HTTP_AFTER_MS = 300;
+
 /** One bad minute of a deployment must not mean HTTP for the rest of the day. */
 const PROBE_EVERY_MS = 5 * 60_000;
 
 export class FallbackTransport implements Transport {
   readonly #socket: WebSocketTransport;
-  readonly #http: HttpTransport;
+  readonly #loadHttp: () => Promise<typeof HttpTransport>;
+  #http: HttpTransport | undefined;
   readonly #endpoint: Endpoint;
   #isSocketBlocked: boolean;
   #probeAt = 0;
   /** Ends the waiting for the socket. */
   #closing = new AbortController();
 
-  constructor(endpoint: Endpoint) {
+  constructor(endpoint: Endpoint, loadHttp: () => Promise<typeof HttpTransport>) {
+    this.#loadHttp = loadHttp;
     this.#endpoint = endpoint;
     this.#isSocketBlocked = endpoint.isSocketBlocked ?? false;
     this.#socket = new WebSocketTransport(endpoint);
-    this.#http = new HttpTransport(endpoint);
   }
 
   /** Opens the connection before it is needed. */
   prepare(): void {
-    if (!this.#isSocketBlocked) this.#dial().catch(() => undefined);
+    (this.#isSocketBlocked ? this.#overHttp() : this.#dial()).catch(() => undefined);
   }
 
   run(request: RunRequest, onEvent: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
@@ -37,11 +42,11 @@ export class FallbackTransport implements Transport {
   }
 
   async clear(): Promise<void> {
-    await Promise.all([this.#socket.clear(), this.#http.clear()]);
+    await Promise.all([this.#socket.clear(), this.#http?.clear()]);
   }
 
   cancel(run: string): Promise<boolean> {
-    return this.#http.cancel(run);
+    return cancelRun(this.#endpoint, run);
   }
 
   check(): Promise<ErrorEvent | undefined> {
@@ -57,7 +62,7 @@ export class FallbackTransport implements Transport {
     this.#closing.abort();
     this.#closing = new AbortController();
     this.#socket.close();
-    this.#http.close();
+    this.#http?.close();
   }
 
   /** A socket that is not open has sent nothing, so nothing is sent twice. A server that is down answers neither. */
@@ -65,6 +70,7 @@ export class FallbackTransport implements Transport {
     start: (transport: Pick<Transport, "run" | "check">) => Promise<Result>,
     signal?: AbortSignal,
   ): Promise<Result> {
+    const { signal: closed } = this.#closing;
     if (this.#isSocketBlocked) this.#probe();
     else {
       if (await this.#opensInTime(signal)) return start(this.#socket);
@@ -72,7 +78,9 @@ export class FallbackTransport implements Transport {
       this.#setSocketBlocked(true);
     }
     try {
-      return await start(this.#http);
+      const http = await this.#overHttp();
+      if (closed.aborted || signal?.aborted) throw new TransportError("unreachable");
+      return await start(http);
     } catch (error) {
       if (error instanceof TransportError && error.code === "unreachable") this.#setSocketBlocked(false);
       throw error;
@@ -100,8 +108,25 @@ export class FallbackTransport implements Transport {
 
   /** Resolves when the socket is open, and so not blocked. */
   async #dial(): Promise<void> {
-    await this.#socket.connect();
-    this.#setSocketBlocked(false);
+    const prepareHttp = () => void this.#overHttp().catch(() => undefined);
+    const timer = setTimeout(prepareHttp, LOAD_HTTP_AFTER_MS);
+    try {
+      await this.#socket.connect();
+      this.#setSocketBlocked(false);
+    } catch (error) {
+      prepareHttp();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #overHttp(): Promise<HttpTransport> {
+    const Http = await this.#loadHttp().catch((cause: unknown) => {
+      throw new TransportError("unreachable", { cause });
+    });
+    this.#http ??= new Http(this.#endpoint);
+    return this.#http;
   }
 
   /** Tries the socket now and then while messages go over HTTP, so that none of them waits for it. */

@@ -1,8 +1,9 @@
-/** Runs over `POST /api/chat` with Server-Sent Events, for networks that block WebSocket. */
+/** Runs over `POST /api/chat` with Server-Sent Events, for networks that block WebSocket. Loaded where one does. */
 
 import { type ErrorEvent, isTerminal } from "../../server/protocol/events.ts";
 import { toJson } from "../../server/protocol/json.ts";
 import { SseDecoder } from "../../server/protocol/sse.ts";
+import { cancelRun, fetchFrom } from "./fetch.ts";
 import { errorCodeOf, parseEvent } from "./parse-event.ts";
 import {
   ANSWER_WITHIN_MS,
@@ -62,15 +63,13 @@ export class HttpTransport implements Transport {
   }
 
   cancel(run: string): Promise<boolean> {
-    // `keepalive`: it is sent although the page may be closing.
-    return this.#fetch(`api/chat/runs/${run}/cancel`, { method: "POST", keepalive: true }).then(
-      ({ ok }) => ok,
-      () => false,
-    );
+    return cancelRun(this.#endpoint, run);
   }
 
   async check(): Promise<ErrorEvent | undefined> {
-    const response = await this.#fetch(`api/chat/runs/${NO_RUN}`, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    const response = await fetchFrom(this.#endpoint, `api/chat/runs/${NO_RUN}`, {
+      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+    });
     if (response.status === 401 || response.status === 403) return refusalOf(response);
     // Any other answer, such as that of a limit, says nothing about the key.
     if (response.status !== 404) throw new TransportError("unreadable");
@@ -84,29 +83,11 @@ export class HttpTransport implements Transport {
   #open(request: RunRequest, signal: AbortSignal): Promise<Response> {
     if (isResume(request)) {
       const headers = { "last-event-id": String(request.after) };
-      return this.#fetch(`api/chat/runs/${request.run}`, { headers, signal });
+      return fetchFrom(this.#endpoint, `api/chat/runs/${request.run}`, { headers, signal });
     }
     const headers = { "content-type": "application/json" };
     const body = toJson({ ...request, stream: true });
-    return this.#fetch("api/chat", { method: "POST", headers, body, signal });
-  }
-
-  /**
-   * Rejects with `unreachable` when there is no response of the server. A message may be sent again then: the same one
-   * under the same name is answered once. One whose request was aborted may have arrived: `connection_lost`.
-   */
-  async #fetch(path: string, init: RequestInit): Promise<Response> {
-    const key = this.#endpoint.key();
-    const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
-    const headers = { ...init.headers, ...authorization };
-    const response = await fetch(new URL(path, this.#endpoint.server), { ...init, headers, credentials: "omit" }).catch(
-      (cause: unknown) => {
-        throw new TransportError(init.signal?.aborted ? "connection_lost" : "unreachable", { cause });
-      },
-    );
-    if (isOfProxy(response)) throw new TransportError("unreachable");
-    this.#endpoint.onOpen?.();
-    return response;
+    return fetchFrom(this.#endpoint, "api/chat", { method: "POST", headers, body, signal });
   }
 
   async #read(
@@ -134,11 +115,6 @@ export class HttpTransport implements Transport {
       }
     }
   }
-}
-
-/** Whether a proxy answers for a server that is down: the server's own errors are JSON. */
-function isOfProxy({ status, headers }: Response): boolean {
-  return [502, 503, 504].includes(status) && !headers.get("content-type")?.startsWith("application/json");
 }
 
 function isEventStream({ ok, headers }: Response): boolean {

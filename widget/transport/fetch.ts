@@ -1,0 +1,35 @@
+/** Requests to the server over HTTP. */
+
+import { type Endpoint, TransportError } from "./transport.ts";
+
+/**
+ * Rejects with `unreachable` when there is no response of the server. A message may be sent again then: the same one
+ * under the same name is answered once. One whose request was aborted may have arrived: `connection_lost`.
+ */
+export async function fetchFrom(endpoint: Endpoint, path: string, init: RequestInit): Promise<Response> {
+  const key = endpoint.key();
+  const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const headers = { ...init.headers, ...authorization };
+  const response = await fetch(new URL(path, endpoint.server), { ...init, headers, credentials: "omit" }).catch(
+    (cause: unknown) => {
+      throw new TransportError(init.signal?.aborted ? "connection_lost" : "unreachable", { cause });
+    },
+  );
+  if (isOfProxy(response)) throw new TransportError("unreachable");
+  endpoint.onOpen?.();
+  return response;
+}
+
+/** See `Transport.cancel`. */
+export function cancelRun(endpoint: Endpoint, run: string): Promise<boolean> {
+  // `keepalive`: it is sent although the page may be closing.
+  return fetchFrom(endpoint, `api/chat/runs/${run}/cancel`, { method: "POST", keepalive: true }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+/** Whether a proxy answers for a server that is down: the server's own errors are JSON. */
+function isOfProxy({ status, headers }: Response): boolean {
+  return [502, 503, 504].includes(status) && !headers.get("content-type")?.startsWith("application/json");
+}
