@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { buildBrowserFiles } from "./build/browser.mjs";
+import { buildBrowserFiles, buildPackageFiles } from "./build/browser.mjs";
 import { customElementsManifest } from "./build/manifest.mjs";
 
 const OUT = process.env.OUT ?? "dist";
@@ -78,6 +78,7 @@ function report(name, size, budget) {
 
 async function buildAll() {
   const browser = await buildBrowserFiles(`${OUT}/public`, { minify: true });
+  await buildPackageFiles(`${OUT}/widget`);
   writeFileSync(`${OUT}/custom-elements.json`, JSON.stringify(customElementsManifest(), null, 2));
   const { metafile } = await build(server);
   writeFileSync(`${OUT}/LICENSES.txt`, licensesOf({ ...browser.metafile.inputs, ...metafile.inputs }));

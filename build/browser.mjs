@@ -28,6 +28,15 @@ for (const file of readdirSync("widget/i18n/locales")) {
 const { cssParts, slots } = customElementsManifest().modules[0].declarations[0];
 const namesOf = (list) => JSON.stringify(list.map(({ name }) => name).join());
 
+// Texts with JSON: esbuild would put an object into a chunk of its own, which every other chunk imports.
+const textOf = (value) => JSON.stringify(JSON.stringify(value));
+const texts = {
+  PARLEY_OPEN_CHAT: textOf(openChat),
+  PARLEY_HIDE_PREVIEW: textOf(hidePreview),
+  PARLEY_CHAT_PARTS: namesOf(cssParts),
+  PARLEY_CHAT_SLOTS: namesOf(slots),
+};
+
 const common = {
   bundle: true,
   platform: "browser",
@@ -46,7 +55,6 @@ const ENTRIES = {
   chat: "widget/chat.ts",
   panel: "widget/launcher/panel.ts",
   page: "widget/page.ts",
-  elements: "widget/elements.ts",
 };
 
 /** Loaded before the chat, and often instead of it. */
@@ -55,14 +63,7 @@ const GREETING = "widget/launcher/greeting.ts";
 /** Builds all of it into a folder. Answers what it is made of, the scripts in it, and which of them are loaded to chat. */
 export async function buildBrowserFiles(folder, { minify }) {
   mkdirSync(folder, { recursive: true });
-  // A text with JSON: esbuild would put an object into a chunk of its own, which every other chunk imports.
-  const textOf = (value) => JSON.stringify(JSON.stringify(value));
-  const define = {
-    PARLEY_OPEN_CHAT: textOf(openChat),
-    PARLEY_HIDE_PREVIEW: textOf(hidePreview),
-    PARLEY_CHAT_PARTS: namesOf(cssParts),
-    PARLEY_CHAT_SLOTS: namesOf(slots),
-  };
+  const define = { ...texts, PARLEY_IN_PACKAGE: "undefined" };
   const { metafile } = await build({
     ...common,
     minify,
@@ -100,15 +101,36 @@ export async function buildBrowserFiles(folder, { minify }) {
     footer: { js: "})()" },
   });
   writePages(folder, eager(ENTRIES.page));
-  // What bundlers find. On a server, which has no document, it does nothing.
-  const [elements] = eager(ENTRIES.elements);
-  writeFileSync(`${folder}/elements.js`, `if (typeof document !== "undefined") import("./${elements}");\n`);
   const scripts = Object.keys({ ...metafile.outputs, ...greetings.outputs }).filter((path) => path.endsWith(".js"));
   return {
     metafile,
     files: ["widget.js", ...scripts.map((path) => relative(folder, path))],
     toChat: ["widget.js", ...eager(ENTRIES.chat)],
   };
+}
+
+/**
+ * Builds what `import "parley-agent/widget"` finds. `browser.js` defines the elements while it is evaluated: frameworks ask
+ * an element for its properties right afterwards. `server.js` is for Node, whose tests may have a document: `await` in it
+ * would forbid `require`.
+ */
+export async function buildPackageFiles(folder) {
+  await build({
+    ...common,
+    // Takes out what is for the server's files only. Sites do the rest.
+    minifySyntax: true,
+    sourcemap: false,
+    define: { ...texts, PARLEY_IN_PACKAGE: "true" },
+    entryPoints: { browser: "widget/elements.ts" },
+    outdir: folder,
+    format: "esm",
+    splitting: true,
+    chunkNames: "[name]-[hash]",
+  });
+  writeFileSync(
+    `${folder}/server.js`,
+    'if (typeof document !== "undefined") import("./browser.js").catch(console.error);\n',
+  );
 }
 
 /** The output that an entry has become. */

@@ -7,6 +7,9 @@ import { MarkdownText } from "./markdown/markdown-text.ts";
 import { MessageElement } from "./ui/message.ts";
 import { StepElement, StepsElement } from "./ui/steps.ts";
 
+/** Put here by the build of the package, which sites bundle, and nowhere else. */
+declare const PARLEY_IN_PACKAGE: true | undefined;
+
 /** The parts come first, so that the chat finds them when it is drawn. */
 const elements: Record<string, CustomElementConstructor> = {
   "agent-chat-markdown": MarkdownText,
@@ -17,8 +20,9 @@ const elements: Record<string, CustomElementConstructor> = {
   "agent-chat": AgentChat,
 };
 
-// The server that this file came from; the build puts it into the folder `chunks`.
-AgentChat.defaultServer = new URL("..", import.meta.url).href;
+// The server that this file came from; the build puts it into the folder `chunks`. A site's bundle does not know it, and
+// bundlers would take the address for a file of theirs.
+if (typeof PARLEY_IN_PACKAGE === "undefined") AgentChat.defaultServer = new URL("..", import.meta.url).href;
 
 for (const [name, element] of Object.entries(elements)) {
   if (!customElements.get(name)) customElements.define(name, element);

@@ -1,12 +1,9 @@
 /** Entry of the package `parley-agent/widget`: both elements, for sites that bundle them. */
 
 import "./chat.ts";
-import { AgentChat } from "./element/agent-chat.ts";
 import { AgentChatLauncher } from "./launcher/launcher.ts";
 import { lazy } from "./loading/lazy.ts";
 
-// A bundle does not know where the server is; a site that does not say it has its own.
-AgentChat.defaultServer = "";
 AgentChatLauncher.greeting = lazy(() => import("./launcher/greeting.ts"));
 AgentChatLauncher.panel = lazy(() => import("./launcher/panel.ts"));
 

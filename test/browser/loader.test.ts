@@ -325,10 +325,15 @@ test("a frame on another site takes the site's key from its address, and sends i
   assert.doesNotMatch(server.log.join(), /site-key/);
 });
 
+/** What React and Vue ask before they set a property. */
+const ASK = `for (const name of ["agent-chat", "agent-chat-launcher"]) {
+  if (!("toolRenderers" in document.createElement(name))) console.error(name, "is not defined yet");
+}`;
+
 test("bundled by a site, both elements work, with their lazy parts from the site's own files", async (t) => {
   const server = await startServer(t, { turns: [[say("```js\n1\n```")]] });
   const { outputFiles } = await build({
-    stdin: { contents: `import ${JSON.stringify(join(DIST, "public/elements.js"))};`, resolveDir: DIST },
+    stdin: { contents: `import ${JSON.stringify(join(DIST, "widget/browser.js"))};\n${ASK}`, resolveDir: DIST },
     bundle: true,
     splitting: true,
     format: "esm",

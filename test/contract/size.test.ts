@@ -68,12 +68,21 @@ test("the built files hold no path of the machine that built them", () => {
   }
 });
 
+test("no file of the package has an address that bundlers would take for a file of theirs", () => {
+  const files = readdirSync(join(DIST, "widget"));
+  assert.ok(files.length > 10);
+  for (const name of files) {
+    assert.doesNotMatch(readFileSync(join(DIST, "widget", name), "utf8"), /import\.meta/, name);
+  }
+});
+
 test("every file that package.json points to is built", () => {
   const { bin, exports } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"));
   for (const path of [
     bin.parley,
     exports["."].default,
     exports["./widget"].default,
+    exports["./widget"].node,
     exports["./custom-elements.json"],
   ]) {
     assert.ok(existsSync(join(DIST, relative("dist", path))), path);

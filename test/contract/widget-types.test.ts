@@ -12,15 +12,32 @@ import { DIST } from "../support/command.ts";
 const run = promisify(execFile);
 const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
 
+/** The file that `import "parley-agent/widget"` finds under a condition. */
+const packageEntry = (condition: string) =>
+  pathToFileURL(join(DIST, relative("dist", exports["./widget"][condition]))).href;
+
 for (const framework of ["react", "preact", "solid"]) {
   test(`a template of ${framework} knows both elements, their attributes and events, and refuses a wrong word`, async () => {
     await run(process.execPath, ["node_modules/typescript/bin/tsc", "-p", `test/fixtures/jsx/${framework}`]);
   });
 }
 
+test("in Node with a document that knows no media queries, as jsdom's, importing the widget defines the elements", async () => {
+  const script = `
+    const { GlobalRegistrator } = await import("@happy-dom/global-registrator");
+    GlobalRegistrator.register({ url: "https://shop.example/" });
+    delete globalThis.matchMedia;
+    await import(${JSON.stringify(packageEntry("node"))});
+    await customElements.whenDefined("agent-chat-launcher");
+    console.log("toolRenderers" in document.createElement("agent-chat"));
+    await window.happyDOM.abort();
+  `;
+  const { stdout, stderr } = await run(process.execPath, ["--input-type=module", "-e", script]);
+  assert.deepEqual([stdout.trim(), stderr], ["true", ""]);
+});
+
 test("on a server, where there is no document, importing the widget does nothing and throws nothing", async () => {
-  const { default: path } = exports["./widget"];
-  const url = pathToFileURL(join(DIST, relative("dist", path))).href;
+  const url = packageEntry("node");
   const { stdout, stderr } = await run(process.execPath, [
     "--input-type=module",
     "-e",

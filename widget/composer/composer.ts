@@ -12,7 +12,7 @@ import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals } from "./at
 import type { DraftFile, Sentence } from "./read-file.ts";
 
 /** Its keyboards have no Shift+Enter: there the button sends, and Enter makes a new line. */
-const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
+const TOUCH_KEYBOARD = "(hover: none) and (pointer: coarse)";
 
 /** The field's height is less with one line, with or without the larger paddings of touch, and more with two. */
 const ONE_LINE_PX = 50;
@@ -218,7 +218,7 @@ export class Composer extends ChatPart implements ComposerPort {
       event.preventDefault();
       this.context.actions.recall();
     }
-    if (event.key !== "Enter" || event.shiftKey || touchKeyboard.matches) return;
+    if (event.key !== "Enter" || event.shiftKey || matchMedia(TOUCH_KEYBOARD).matches) return;
     event.preventDefault();
     this.#send();
   };
