@@ -66,6 +66,22 @@ test("code that was drawn without its tools can be copied, and gets them, as tab
   assert.equal(asked(), 2);
 });
 
+test("thumbs whose code could not be loaded are on the answer as soon as the network is there again", async (t) => {
+  const server = await startServer(t, { turns: [[say("Rate me.")]] });
+  const place = '<agent-chat feedback style="height: 300px"></agent-chat>';
+  const site = await startSite(t, { "/": sitePage(`<script src="${server.url}/widget.js"></script>${place}`) });
+  const { page } = await openPage(t, browser);
+  const asked = await refuse(page, "feedback", 1);
+  await page.addInitScript(PAUSE_FOR_LONG);
+  await page.goto(site.url);
+  const refused = page.waitForEvent("requestfailed");
+  await chatIn(page).ask("Hi", "Rate me.");
+  await refused;
+  await comeOnline(page);
+  await page.locator('[part="rate-up"]').waitFor();
+  assert.equal(asked(), 2);
+});
+
 test("a conversation needs nothing of the server's files any more once the chat is there", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")]], expectedComplaints });
   await chat.greeting.waitFor();

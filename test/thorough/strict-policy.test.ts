@@ -76,3 +76,36 @@ for (const [what, scripts, attributes] of [
     );
   });
 }
+
+for (const [names, isAllowed] of [
+  ["lit-html", false],
+  ["lit-html 'allow-duplicates'", true],
+] as const) {
+  test(`beside a site's own Lit, with trusted-types ${names}, ${isAllowed ? "the chat works" : "one line says what is missing, and nothing is tried again"}`, async (t) => {
+    const server = await startServer(t, { turns: [[say("Hello.")]] });
+    const ownLit =
+      '<script nonce="r4nd0m">trustedTypes.createPolicy("lit-html", { createHTML: (text) => text })</script>';
+    const tag = `<script src="${server.url}/widget.js" nonce="r4nd0m"></script><agent-chat></agent-chat>`;
+    const policy = `script-src 'nonce-r4nd0m'; require-trusted-types-for 'script'; trusted-types ${names}`;
+    const headers = { "content-security-policy": policy };
+    const site = await startSite(t, { "/": { html: sitePage(ownLit + tag), headers } });
+    const { page, complaints } = await openPage(t, browser);
+    let asked = 0;
+    await page.route("**/chunks/chat-*", (route) => {
+      asked += 1;
+      return route.continue();
+    });
+    if (isAllowed) {
+      await page.goto(site.url);
+      await chatIn(page).ask("Hi", "Hello.");
+      assert.deepEqual(complaints, []);
+      return;
+    }
+    const advice = page.waitForEvent("console", (it) => it.text() === "Add trusted-types lit-html 'allow-duplicates'");
+    await page.goto(site.url);
+    await advice;
+    await page.evaluate(() => window.dispatchEvent(new Event("online")));
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)));
+    assert.equal(asked, 1);
+  });
+}

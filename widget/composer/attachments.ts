@@ -12,7 +12,7 @@ import type { DraftFile, FileRules, Sentence } from "./read-file.ts";
 /** Room for what is still to be written, and for the JSON around it. */
 const SPARE_BYTES = 16_384;
 
-const reader = lazy(() => import("./read-file.ts"));
+const reader = lazy(() => import("./read-file.ts"), "readFile");
 
 /** What files are judged by when it is their turn. */
 interface Conditions {

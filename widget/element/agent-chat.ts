@@ -401,7 +401,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   }
 }
 
-const transcripts = lazy(() => import("../session/export.ts"));
+const transcripts = lazy(() => import("../session/export.ts"), "exportTranscript");
 
 /** Where a script that a site has bundled finds its server. */
 function siteServer(): string {

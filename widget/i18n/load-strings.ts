@@ -3,14 +3,14 @@ import { en, type Locale } from "./strings.ts";
 
 /** Every language but English is loaded when it is first needed. */
 const locales: Readonly<Record<string, Lazy<{ readonly locale: Locale }>>> = {
-  ar: lazy(() => import("./locales/ar.ts")),
-  de: lazy(() => import("./locales/de.ts")),
-  es: lazy(() => import("./locales/es.ts")),
-  fr: lazy(() => import("./locales/fr.ts")),
-  it: lazy(() => import("./locales/it.ts")),
-  ja: lazy(() => import("./locales/ja.ts")),
-  pt: lazy(() => import("./locales/pt.ts")),
-  zh: lazy(() => import("./locales/zh.ts")),
+  ar: lazy(() => import("./locales/ar.ts"), "locale"),
+  de: lazy(() => import("./locales/de.ts"), "locale"),
+  es: lazy(() => import("./locales/es.ts"), "locale"),
+  fr: lazy(() => import("./locales/fr.ts"), "locale"),
+  it: lazy(() => import("./locales/it.ts"), "locale"),
+  ja: lazy(() => import("./locales/ja.ts"), "locale"),
+  pt: lazy(() => import("./locales/pt.ts"), "locale"),
+  zh: lazy(() => import("./locales/zh.ts"), "locale"),
 };
 
 /**

@@ -7,7 +7,7 @@ const PAUSE = 300;
 
 const BOXES = ".code, .table";
 
-const codeBlocks = lazy(() => import("./code-blocks/code-blocks.ts"));
+const codeBlocks = lazy(() => import("./code-blocks/code-blocks.ts"), "addTools");
 
 /**
  * Gives the drawn boxes of an answer their tools, and code its colours. Without them they are whole, and can be copied.

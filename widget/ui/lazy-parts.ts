@@ -2,11 +2,12 @@
 
 import { lazy } from "../loading/lazy.ts";
 
+/** Each of these modules exports its element, and nothing else. */
 const PARTS = {
   /** Thumbs on answers. */
-  "agent-chat-feedback": lazy(async () => (await import("./feedback.ts")).FeedbackElement),
+  "agent-chat-feedback": lazy(() => import("./feedback.ts"), "FeedbackElement"),
   /** The form that asks for a key. */
-  "agent-chat-key-prompt": lazy(async () => (await import("./key-prompt.ts")).KeyPromptElement),
+  "agent-chat-key-prompt": lazy(() => import("./key-prompt.ts"), "KeyPromptElement"),
 };
 
 type PartName = keyof typeof PARTS;
@@ -26,6 +27,7 @@ export async function loadPartEventually(name: PartName): Promise<void> {
   define(name, await PARTS[name].loadEventually());
 }
 
-function define(name: PartName, element: CustomElementConstructor | undefined): void {
+function define(name: PartName, module: object = {}): void {
+  const [element] = Object.values(module);
   if (element && !customElements.get(name)) customElements.define(name, element);
 }

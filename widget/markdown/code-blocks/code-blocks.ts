@@ -203,7 +203,7 @@ function rowsOf(table: HTMLTableElement): string[][] {
 }
 
 /** With its grammars, loaded for the first code in a language that there is. */
-const highlighter = lazy(() => import("./highlight.ts"));
+const highlighter = lazy(() => import("./highlight.ts"), "highlight");
 
 /** The grammars that there are, each with the other names that authors write after a fence. */
 const LANGUAGES =
