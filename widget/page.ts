@@ -4,6 +4,7 @@ import "./chat.ts";
 import type { AgentChat } from "./element/agent-chat.ts";
 
 const chat = document.querySelector<AgentChat>("agent-chat");
+void chat?.updateComplete.then(() => document.querySelector(".splash")?.remove());
 // Behind the `#` of an address, which browsers send to no server.
 const fragment = new URLSearchParams(location.hash.slice(1));
 const key = fragment.get("key");

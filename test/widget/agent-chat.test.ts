@@ -94,11 +94,14 @@ test("values of properties that do not exist are named once, and the default hol
   chat.setAttribute("tools", "folded");
   chat.setAttribute("actions", "copy,edit");
   chat.removeAttribute("theme");
+  // As a framework writes it that draws before the element is defined.
+  chat.setAttribute("toolRenderers", "[object Object]");
   await chat.updateComplete;
-  assert.deepEqual([chat.tools, chat.actions, chat.theme], ["auto", "all", "auto"]);
+  assert.deepEqual([chat.tools, chat.actions, chat.theme, chat.toolRenderers], ["auto", "all", "auto", undefined]);
   assert.deepEqual(warnings, [
     '<agent-chat> tools must be one of auto, open, closed, hidden, not "folded"',
     '<agent-chat> actions must be words out of all, none, copy, retry, edit, code, table, not "copy,edit"',
+    '<agent-chat> toolRenderers must be set as a property once the element is defined, not "[object Object]"',
   ]);
 });
 

@@ -72,11 +72,16 @@ export function attributeOf(name: string, { kind, attribute }: Row): string | un
   return kind === "object" || attribute === false ? undefined : (attribute ?? name);
 }
 
-/** For Lit's `static properties` of `<agent-chat>`. */
+/**
+ * For Lit's `static properties` of `<agent-chat>`. An object's attribute is watched to warn of it. A default is not
+ * reflected (`useDefault`): a framework that takes over what its server has rendered would find an attribute too many.
+ */
 export function litProperties(): Record<string, PropertyDeclaration> {
   const rows = Object.entries(CHAT).map(([name, row]) => {
     const type = row.kind === "boolean" ? Boolean : String;
-    return [name, { attribute: attributeOf(name, row) ?? false, reflect: row.reflect ?? false, type }];
+    const attribute = attributeOf(name, row) ?? name.toLowerCase();
+    const { reflect = false } = row;
+    return [name, { attribute, reflect, useDefault: reflect, type }];
   });
   return Object.fromEntries(rows);
 }
@@ -113,8 +118,12 @@ export function isValid({ kind, choices }: Row, value: unknown): boolean {
 export function checkProperty(chat: Element, name: string): void {
   const row = CHAT[name] ?? {};
   const value: unknown = Reflect.get(chat, name);
-  if (isValid(row, value)) return;
-  if (value) warnOfValue(chat, name, row, value);
+  // A framework that draws before the element is defined writes "[object Object]" into an attribute.
+  const isText = row.kind === "object" && typeof value === "string";
+  if (isValid(row, value) && !isText) return;
+  if (isText)
+    console.warn(`<agent-chat> ${name} must be set as a property once the element is defined, not "${value}"`);
+  else if (value) warnOfValue(chat, name, row, value);
   Reflect.set(chat, name, initialValue(row));
 }
 
