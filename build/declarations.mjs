@@ -10,6 +10,8 @@ const ENTRIES = {
   react: "widget/element/jsx/react.ts",
   preact: "widget/element/jsx/preact.ts",
   solid: "widget/element/jsx/solid.ts",
+  vue: "widget/element/jsx/vue.ts",
+  svelte: "widget/element/jsx/svelte.ts",
 };
 
 /** Comments that stand at the head of our source files and describe no declaration: they mean nothing to users. */
@@ -17,8 +19,8 @@ const ofFiles = /^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=\n|\/\*\*)/gm;
 
 const bundle = await rollup({
   input: ENTRIES,
-  // Of modules that types are taken from; none of it is left in the files.
-  external: /^node:/,
+  // Of `node:` nothing is left in the files. Vue and Svelte are not installed here: test/frameworks compiles with them.
+  external: /^(?:node:|vue$|svelte\/)/,
   plugins: [dts()],
   onwarn(warning) {
     throw new Error(warning.message);

@@ -94,6 +94,8 @@ test("the tarball holds what runs, the types and the licence, and nothing else",
     "dist/types/preact.d.ts",
     "dist/types/react.d.ts",
     "dist/types/solid.d.ts",
+    "dist/types/svelte.d.ts",
+    "dist/types/vue.d.ts",
     "dist/types/widget.d.ts",
   ]);
 });
