@@ -1,0 +1,5 @@
+"use client";
+
+import dynamic from "next/dynamic";
+
+export const Chat = dynamic(() => import("./help"), { ssr: false });
