@@ -1,10 +1,10 @@
 /**
  * Runs the tests with Node's runner, several files of an area in one process: starting Node, a browser or a DOM takes longer
- * than the tests of most files. Arguments name areas to leave out. `node --import tsx --import ./test/support/css.mjs --test FILE` runs a single file.
+ * than the tests of most files. Arguments name areas and files to leave out: `browser`, `cli/memory`. `node --import tsx --import ./test/support/css.mjs --test FILE` runs a single file.
  */
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { transpile } from "./support/transpile.ts";
@@ -45,7 +45,8 @@ beforeEach(({ name }) => {
 `;
 
 function filesOf(area: string): string[] {
-  return readdirSync(join("test", area)).flatMap((name) => (name.endsWith(".test.ts") ? `${area}/${name}` : []));
+  const names = readdirSync(join("test", area)).filter((name) => name.endsWith(".test.ts"));
+  return names.map((name) => `${area}/${name}`).filter((file) => !left.includes(file.replace(".test.ts", "")));
 }
 
 /** Deals the files out, so that neighbours in the alphabet, which are often alike, run in different processes. */
@@ -70,9 +71,9 @@ function writeGroup(folder: string, files: readonly string[]): string {
 const folders = readdirSync("test", { withFileTypes: true }).flatMap((it) => (it.isDirectory() ? it.name : []));
 const areas = [...new Set([...Object.keys(AREAS), ...folders])];
 const left = process.argv.slice(2);
-const unknown = left.find((area) => !areas.includes(area));
+const unknown = left.find((name) => !areas.includes(name) && !existsSync(`test/${name}.test.ts`));
 if (unknown !== undefined) {
-  console.error(`"${unknown}" is not an area of the tests. Arguments name areas to leave out: ${areas.join(", ")}.
+  console.error(`"${unknown}" is no area of the tests and no file in one. Arguments name what to leave out: ${areas.join(", ")}, cli/memory.
 Run one file with: node --import tsx --import ./test/support/css.mjs --test test/server/keys.test.ts`);
   process.exit(1);
 }

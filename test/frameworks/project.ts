@@ -46,10 +46,19 @@ export async function installPackages(name: string, folder: string): Promise<voi
   await command(folder, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error");
 }
 
-/** Packs the package. Answers the path of the tarball. */
+/** Packs the package as it was built. Answers the path of the tarball. */
 export async function pack(t: TestEnd): Promise<string> {
   const folder = temporaryFolder(t);
-  const printed = await command(REPOSITORY, "npm", "pack", "--json", "--loglevel=error", "--pack-destination", folder);
+  const printed = await command(
+    REPOSITORY,
+    "npm",
+    "pack",
+    "--ignore-scripts",
+    "--json",
+    "--loglevel=error",
+    "--pack-destination",
+    folder,
+  );
   const [{ filename }] = JSON.parse(printed.slice(printed.indexOf("[\n"), printed.lastIndexOf("]") + 1));
   return join(folder, filename);
 }
