@@ -1,11 +1,14 @@
 /** A developer's first try: a chat without any style has a height, and what is wrong is said once, with what to do. */
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { after, test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { say } from "../support/scripted-provider.ts";
 import { sitePage, startSite } from "../support/site.ts";
 import { startServer } from "../support/start-server.ts";
+import { temporaryProject } from "../support/temporary-project.ts";
 import { chatIn, failOnComplaints, shown } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -68,9 +71,27 @@ test("where the server does not allow the site, visitors read one sentence and t
   assert.equal(await shown(chat.error), FORBIDDEN);
   assert.deepEqual(ours(complaints), [
     `<agent-chat>: the Parley server at ${server.url}/ does not allow pages of ${site.publicUrl}. ` +
-      `In its .env set PARLEY_ALLOWED_ORIGINS=${site.publicUrl} and restart it.`,
+      `Add ${site.publicUrl} to the list PARLEY_ALLOWED_ORIGINS in its .env, and restart it or send it SIGHUP.`,
   ]);
   assert.equal(asked, 2);
+});
+
+test("on a page that was opened from a file, or is in a sandbox, the console says that it must be served", async (t) => {
+  const server = await startServer(t, { turns: [] });
+  const html = sitePage(`<script src="${server.url}/widget.js"></script><agent-chat></agent-chat>`);
+  const folder = temporaryProject(t, { "page.html": html });
+  const site = await startSite(t, {
+    "/": { html, headers: { "content-security-policy": "sandbox allow-scripts" } },
+  });
+  for (const address of [pathToFileURL(join(folder, "page.html")).href, site.url]) {
+    const { page, complaints } = await openPage(t, browser);
+    await page.goto(address);
+    await page.getByRole("alert").getByText(FORBIDDEN).waitFor();
+    assert.deepEqual(ours(complaints), [
+      "<agent-chat>: PARLEY_ALLOWED_ORIGINS cannot name a page that was opened from a file or is in a sandbox. " +
+        "Open it from a web server, for example with: npx serve",
+    ]);
+  }
 });
 
 const needsKey = (url: string) =>

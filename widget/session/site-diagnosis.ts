@@ -32,7 +32,8 @@ export class SiteDiagnosis {
     signal: AbortSignal,
   ): Promise<AgentInfo | "unreachable" | "refused"> {
     const { href, origin } = this.#server;
-    const page = location.origin;
+    // `null` for a file and a sandbox, whatever their address.
+    const page = window.origin;
     if (error instanceof NotParleyError) {
       this.hint(`${href} is not a Parley server (GET /api/info gave ${error.message}). Check the attribute server.`);
     } else if (error instanceof TypeError && origin !== page && !wasUnreachable) {
@@ -43,7 +44,9 @@ export class SiteDiagnosis {
         const info = await fetchAgentInfo(this.#server, signal).catch(() => undefined);
         if (info) return info;
         this.hint(
-          `the Parley server at ${href} does not allow pages of ${page}. In its .env set PARLEY_ALLOWED_ORIGINS=${page} and restart it.`,
+          page === "null"
+            ? "PARLEY_ALLOWED_ORIGINS cannot name a page that was opened from a file or is in a sandbox. Open it from a web server, for example with: npx serve"
+            : `the Parley server at ${href} does not allow pages of ${page}. Add ${page} to the list PARLEY_ALLOWED_ORIGINS in its .env, and restart it or send it SIGHUP.`,
         );
         return "refused";
       }
