@@ -44,6 +44,11 @@ test("arrow up in an empty field takes up the last message, Escape leaves it as 
   const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Better.")]] });
   await chat.ask("Frist", "One.");
   await canCopy(chat.page);
+  // With another key it is a command of the browser or of an assistive program.
+  for (const modifier of ["Shift", "Alt", "Control", "Meta"]) {
+    await chat.input.press(`${modifier}+ArrowUp`);
+    assert.equal(await chat.input.inputValue(), "", modifier);
+  }
   await chat.input.press("ArrowUp");
   assert.equal(await chat.input.inputValue(), "Frist");
   await chat.input.press("Escape");

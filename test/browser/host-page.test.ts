@@ -79,6 +79,50 @@ for (const upgrades of ["pass", "refuse"] as const) {
   });
 }
 
+for (const [tag, chatBody] of [
+  ["agent-chat", chatTag(400, "", '<button slot="header-end">Menu</button>')],
+  ["agent-chat-launcher", ""],
+] as const) {
+  test(`a key that the page has used is left alone by <${tag}>`, async (t) => {
+    // A menu in the chat, and shortcuts that a page catches before anything else.
+    const using = `<script>
+      window.used = [];
+      addEventListener("keydown", (event) => {
+        if (!event.altKey && event.target.slot !== "header-end") return;
+        used.push(event.key);
+        event.preventDefault();
+      }, true);
+    </script>`;
+    const chat = await visit(t, browser, { turns: [[say("One.")], [say("Half"), hang]], body: chatBody, head: using });
+    const { page, input } = chat;
+    if (tag === "agent-chat-launcher") {
+      await page.evaluate(() => {
+        const menu = Object.assign(document.createElement("button"), { slot: "header-end", textContent: "Menu" });
+        document.querySelector("agent-chat-launcher")?.append(menu);
+      });
+      await button(page).click();
+    }
+    const menu = page.getByRole("button", { name: "Menu" });
+    await chat.ask("First", "One.");
+    await input.press("Alt+ArrowUp");
+    await menu.press("Escape");
+    assert.equal(await input.inputValue(), "");
+    await input.fill("Second");
+    await input.press("Alt+Enter");
+    assert.equal(await input.inputValue(), "Second");
+    assert.equal(await chat.questions.count(), 1);
+    await input.press("Enter");
+    await chat.replies.getByText("Half").waitFor();
+    await menu.press("Escape");
+    assert.equal(await chat.stop.isEnabled(), true);
+    assert.equal(await input.isVisible(), true);
+    assert.deepEqual(await page.evaluate("used"), ["Alt", "ArrowUp", "Escape", "Alt", "Enter", "Escape"]);
+    // What the page leaves is the chat's.
+    await input.press("Escape");
+    await chat.replies.getByText("You stopped this answer.").waitFor();
+  });
+}
+
 test("what is typed is no shortcut of the page, which still hears of Ctrl, Tab and Escape", async (t) => {
   const shortcuts = `<script>
     window.heard = [];

@@ -66,8 +66,11 @@ test("at 320 px nothing is wider than the screen and the composer is in view", a
   }
 });
 
-test("on a touch screen the text field does not make the page zoom, Enter makes a line, and the button sends", async (t) => {
-  const chat = await openChat(t, browser, { turns: [[say("Hi.")]], browser: phone(390, 844) });
+test("on a touch screen the text field does not make the page zoom, Enter makes a line, and the button or Ctrl or ⌘ and Enter send", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("Hi.")], [say("Yes.")], [say("No.")]],
+    browser: phone(390, 844),
+  });
   const size = await chat.input.evaluate((field) => Number.parseFloat(getComputedStyle(field).fontSize));
   // Safari on iOS zooms into fields with smaller text.
   assert.ok(size >= 16, `the text field has ${size} px`);
@@ -78,6 +81,14 @@ test("on a touch screen the text field does not make the page zoom, Enter makes 
   await chat.send.tap();
   await chat.replies.getByText("Hi.").waitFor();
   assert.equal(chat.server.model.asked[0]?.start.message, "one\ntwo");
+  for (const [modifier, reply] of [
+    ["Control", "Yes."],
+    ["Meta", "No."],
+  ] as const) {
+    await chat.input.fill("More");
+    await chat.input.press(`${modifier}+Enter`);
+    await chat.replies.getByText(reply).waitFor();
+  }
 });
 
 test("the composer stays above a keyboard that covers the page, and a zoom by two fingers moves nothing", async (t) => {

@@ -5,8 +5,8 @@ import type { Draft } from "../session/client.ts";
 import type { UserMessage } from "../session/messages.ts";
 import { renderActions } from "../ui/actions.ts";
 import { ChatPart } from "../ui/chat-part.ts";
-import { iconButton, isComposing } from "../ui/controls.ts";
-import type { ComposerPort } from "../ui/extensions.ts";
+import { iconButton, isTaken } from "../ui/controls.ts";
+import type { ComposerAction, ComposerPort } from "../ui/extensions.ts";
 import { icons } from "../ui/icons.ts";
 import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals } from "./attachments.ts";
 import type { DraftFile, Sentence } from "./read-file.ts";
@@ -32,6 +32,7 @@ interface Editing {
 export class Composer extends ChatPart implements ComposerPort {
   static override properties = {
     info: { attribute: false },
+    ownActions: { attribute: false },
     session: { attribute: false },
     isBusy: { attribute: false },
     isStopping: { attribute: false },
@@ -40,6 +41,8 @@ export class Composer extends ChatPart implements ComposerPort {
   };
   /** What the server says of its agent and the files that it takes; absent until it has. */
   info: AgentInfo | undefined;
+  /** Buttons of the page. */
+  ownActions: readonly ComposerAction[] = [];
   session!: Pick<ChatSession, "stateFor">;
   isBusy = false;
   isStopping = false;
@@ -162,7 +165,7 @@ export class Composer extends ChatPart implements ComposerPort {
             @compositionend=${this.#compositionEnd}
             @paste=${this.#paste}
           ></textarea>
-          ${renderActions(this.context.composerActions, this, "icon-button round action")} ${this.#renderSend()}
+          ${renderActions(this.ownActions, this, "icon-button round action")} ${this.#renderSend()}
         </div>
       </div>
     `;
@@ -213,12 +216,14 @@ export class Composer extends ChatPart implements ComposerPort {
 
   readonly #keyDown = (event: KeyboardEvent): void => {
     // Some browsers end a composition before the key that ended it, which may be Enter.
-    if (isComposing(event) || this.#hasJustComposed) return;
-    if (event.key === "ArrowUp" && this.#text === "") {
+    if (isTaken(event) || this.#hasJustComposed) return;
+    const { key, shiftKey, altKey } = event;
+    const isCommand = event.ctrlKey || event.metaKey;
+    if (key === "ArrowUp" && this.#text === "" && !(shiftKey || altKey || isCommand)) {
       event.preventDefault();
       this.context.actions.recall();
     }
-    if (event.key !== "Enter" || event.shiftKey || matchMedia(TOUCH_KEYBOARD).matches) return;
+    if (key !== "Enter" || shiftKey || (matchMedia(TOUCH_KEYBOARD).matches && !isCommand)) return;
     event.preventDefault();
     this.#send();
   };

@@ -22,7 +22,7 @@ import { AnswerAnnouncer } from "../ui/controllers/answer-announcer.ts";
 import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
 import { ScrollPosition } from "../ui/controllers/scroll-position.ts";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
-import { isComposing } from "../ui/controls.ts";
+import { isTaken } from "../ui/controls.ts";
 import { loadPart } from "../ui/lazy-parts.ts";
 import type { MessageElement } from "../ui/message.ts";
 import { PiecewiseDrawing } from "../ui/message-list.ts";
@@ -308,7 +308,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   /** Escape leaves the message that is being changed, or else stops the answer. */
   readonly #keyDown = (event: KeyboardEvent): void => {
     const isEditing = this.editing !== undefined;
-    if (event.key !== "Escape" || isComposing(event)) return;
+    if (event.key !== "Escape" || isTaken(event)) return;
     if (!isEditing && this.client?.session.status !== "running") return;
     // A launcher around the element closes on an Escape that nothing has used.
     event.preventDefault();

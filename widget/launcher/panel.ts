@@ -11,7 +11,7 @@ import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from 
 import { sheetOf } from "../styles/adopt.ts";
 import panelStyles from "../styles/panel.css";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
-import { iconButton, isComposing } from "../ui/controls.ts";
+import { iconButton, isTaken } from "../ui/controls.ts";
 import { icon, icons } from "../ui/icons.ts";
 import { element, svgIcon } from "./dom.ts";
 import { Greeting, type GreetingLauncher } from "./greeting.ts";
@@ -285,7 +285,7 @@ export class LauncherPanel extends LitElement {
   }
 
   readonly #keyDown = (event: KeyboardEvent): void => {
-    if (event.key !== "Escape" || event.defaultPrevented || isComposing(event) || !this.isOpen) return;
+    if (event.key !== "Escape" || isTaken(event) || !this.isOpen) return;
     this.close();
     event.preventDefault();
   };

@@ -46,9 +46,12 @@ export function retryButton(label: string, onClick: () => void): TemplateResult 
   return smallButton("retry", html`${icons.retry}${label}`, onClick);
 }
 
-/** Whether a key belongs to an input method. 229: also where Safari says that the composition is over. */
-export function isComposing(event: KeyboardEvent): boolean {
-  return event.isComposing || event.keyCode === 229;
+/**
+ * Whether a key is nothing for the chat: the page has used it, or it belongs to an input method. 229: also where Safari
+ * says that the composition is over.
+ */
+export function isTaken(event: KeyboardEvent): boolean {
+  return event.defaultPrevented || event.isComposing || event.keyCode === 229;
 }
 
 /**

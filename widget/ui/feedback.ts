@@ -7,7 +7,7 @@ import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/feedback.css";
 import { renderActions } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
-import { isComposing } from "./controls.ts";
+import { isTaken } from "./controls.ts";
 import type { Action } from "./extensions.ts";
 import { icon } from "./icons.ts";
 
@@ -141,9 +141,8 @@ export class FeedbackElement extends ChatPart {
   };
 
   readonly #keyDown = (event: KeyboardEvent): void => {
-    if (event.key !== "Escape" || isComposing(event)) return;
+    if (event.key !== "Escape" || isTaken(event)) return;
     // It closes the form, and neither the panel around the chat nor an answer that is coming.
-    event.stopPropagation();
     event.preventDefault();
     this.#close();
   };
