@@ -6,9 +6,11 @@ import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import type { AgentChatToolEvent } from "../../widget/element/public-types.ts";
 import type { ToolCall } from "../../widget/ui/extensions.ts";
 import { launchBrowser } from "../support/browser.ts";
-import { call, say, think } from "../support/scripted-provider.ts";
+import { gate } from "../support/deadline.ts";
+import { call, say, think, wait } from "../support/scripted-provider.ts";
 import { broken, echo } from "../support/test-tools.ts";
-import { openChat } from "./chat-page.ts";
+import { isFocused, openChat } from "./chat-page.ts";
+import { visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -116,3 +118,109 @@ test("a page draws the calls of a tool itself, in its own style, and a drawing t
   await chat.page.getByRole("button", { name: "New conversation" }).click();
   await card.waitFor({ state: "detached" });
 });
+
+/** A page that sets everything anew at each piece of an answer, with new functions, as a framework's templates do. */
+const FRAMEWORK = `
+  document.addEventListener("DOMContentLoaded", () => {
+    const chat = document.querySelector("agent-chat");
+    const page = { renders: 0, drawn: 0, pressed: [] };
+    const render = () => {
+      const number = ++page.renders;
+      chat.toolRenderers = {
+        echo: () => {
+          page.drawn += 1;
+          return Object.assign(document.createElement("input"), { ariaLabel: "Note" });
+        },
+      };
+      chat.renderers = {
+        csv: () => Object.assign(document.createElement("textarea"), { ariaLabel: "Sheet " + number }),
+        "$$": () => Object.assign(document.createElement("i"), { textContent: "Formula " + number }),
+      };
+      chat.strings = { copy: "Take", placeholder: () => "Ask " + number, send: () => "Send message" };
+      chat.composerActions = [
+        { name: "dice", label: "Dice", icon: "M5 5h14v14H5z", run: () => page.pressed.push(number) },
+      ];
+    };
+    Object.assign(window, { page, render });
+    render();
+    for (const name of ["message", "token", "tool", "done"]) document.addEventListener("agent-chat-" + name, render);
+  });
+`;
+
+test("a page that sets new objects of the same content, as a framework does at each render, has nothing drawn again", async (t) => {
+  const rest = gate();
+  const text = "One\n\n```csv\na\n```\n\nAnd\n\nfor";
+  const chat = await openChat(t, browser, {
+    agent: { tools: [echo] },
+    turns: [
+      [call("c1", "echo", { text: "ping" })],
+      [say(text), wait(rest.opened), say(" two.\n\n$$\nx\n$$\n\nThree.")],
+    ],
+  });
+  const { page, answer } = chat;
+  await page.addInitScript(FRAMEWORK);
+  await page.reload();
+  await chat.say("Go");
+  const sheet = answer.locator("textarea");
+  await sheet.fill("kept as well");
+  const note = page.getByRole("textbox", { name: "Note" });
+  await note.fill("kept");
+  const nodes = await answer.evaluateHandle((markdown) => [...markdown.children]);
+  rest.open();
+  await chat.answered();
+  await page.evaluate("render()");
+  assert.deepEqual([await note.inputValue(), await isFocused(note)], ["kept", true]);
+  assert.equal(await sheet.inputValue(), "kept as well");
+  assert.equal(
+    await answer.evaluate((markdown, before) => before.every((node) => markdown.contains(node)), nodes),
+    true,
+  );
+  const { drawn, renders } = (await page.evaluate("page")) as { drawn: number; renders: number };
+  assert.equal(drawn, 2, "once as it ran and once as it had ended");
+  // What is new is drawn by the functions that were set last.
+  const formula = await answer.locator("i").textContent();
+  assert.ok(Number(formula?.replace("Formula ", "")) > 5, `${formula}`);
+  await page.getByRole("button", { name: "Dice" }).click();
+  assert.deepEqual(await page.evaluate("page.pressed"), [renders]);
+  assert.equal(await answer.getByRole("button", { name: "Take" }).count(), 0);
+});
+
+for (const tag of ["agent-chat", "agent-chat-launcher"] as const) {
+  for (const place of ["the page", "a shadow root of the page"]) {
+    test(`a drawing of <${tag}> in ${place} has the style of ${place}, and goes with its call`, async (t) => {
+      const chat = await visit(t, browser, {
+        script: 'data-launcher="none"',
+        agent: { tools: [echo] },
+        turns: [[call("c1", "echo", { text: "ping" })], [say("Done.")]],
+      });
+      const { page } = chat;
+      await page.evaluate(
+        async ([name, isPage, server]) => {
+          const holder = document.body.appendChild(document.createElement("div"));
+          const root = isPage ? holder : holder.attachShadow({ mode: "open" });
+          root.innerHTML = "<style>.weather { color: rgb(1, 2, 3) }</style>";
+          const toolRenderers = {
+            echo() {
+              return Object.assign(document.createElement("p"), { className: "weather", textContent: "20 °C" });
+            },
+          };
+          const element = Object.assign(document.createElement(name), { server, toolRenderers });
+          root.append(element);
+          await customElements.whenDefined(name);
+          if ("open" in element) await element.open();
+        },
+        [tag, place === "the page", chat.server.url] as const,
+      );
+      const drawing = page.locator(".weather");
+      await chat.ask("Go", "Done.");
+      assert.equal(await drawing.evaluate((node) => getComputedStyle(node).color), "rgb(1, 2, 3)");
+      const parent = await drawing.evaluate((node) => node.parentElement?.localName);
+      assert.equal(parent, tag);
+      const [drawn, answer] = await Promise.all([drawing.boundingBox(), chat.answer.boundingBox()]);
+      assert.ok(drawn && answer && drawn.height > 0 && drawn.y + drawn.height <= answer.y, "in the place of the row");
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await drawing.waitFor({ state: "detached" });
+      assert.equal(await page.locator("agent-chat > slot").count(), 0);
+    });
+  }
+}

@@ -27,7 +27,6 @@ const CONTEXT: ChatContext = {
   theme: "light",
   renderers: {},
   toolRenderers: {},
-  composerActions: [],
 };
 
 const QUESTION: UserMessage = { role: "user", id: "q", text: "Hi", files: [] };
@@ -229,6 +228,17 @@ test("a drawing is in no group of steps, and is there where rows are hidden", as
   assert.equal(slots().length, 1);
   const hidden = await withRenderers({ weather }, [COMPLETED, ...calls], "hidden");
   assert.deepEqual([hidden.list.root.querySelector("agent-chat-steps"), hidden.slots().length], [null, 1]);
+});
+
+test("a call that waits for the person is seen where calls are hidden, and in a group that would fold", async () => {
+  const waiting: ToolBlock = { ...RUNNING, callId: "w", status: "waiting" };
+  const calls = ["c2", "c3"].map((callId) => ({ ...COMPLETED, callId }));
+  const hidden = await withRenderers({}, [...calls, waiting], "hidden");
+  assert.deepEqual([textOf(hidden.list, ".step-name"), textOf(hidden.list, ".hint")], ["weather", "Ulm"]);
+  const { list } = await withRenderers({}, [...calls, waiting]);
+  assert.equal(list.root.querySelector(".steps-body")?.hasAttribute("hidden"), false);
+  await show(list, { messages: [QUESTION, answer("a", "", { blocks: [...calls, COMPLETED] })] });
+  assert.equal(list.root.querySelector(".steps-body")?.hasAttribute("hidden"), true);
 });
 
 test("a drawing that fails, or that there is none of, leaves the row", async (t) => {

@@ -4,6 +4,7 @@ import type { Composer } from "../composer/composer.ts";
 import { FileDrop } from "../composer/file-drop.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
+import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { ChatSession } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";
 import type { TranscriptFormat } from "../session/export.ts";
@@ -23,6 +24,7 @@ import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
 import { ScrollPosition } from "../ui/controllers/scroll-position.ts";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
 import { isTaken } from "../ui/controls.ts";
+import type { ToolRenderers } from "../ui/extensions.ts";
 import { loadPart } from "../ui/lazy-parts.ts";
 import type { MessageElement } from "../ui/message.ts";
 import { PiecewiseDrawing } from "../ui/message-list.ts";
@@ -30,6 +32,7 @@ import { renderScreen } from "../ui/screen.ts";
 import { ElementActions } from "./chat-actions.ts";
 import { ClientController } from "./client-controller.ts";
 import { LocaleController } from "./locale.ts";
+import { PageTable } from "./page-table.ts";
 import { CHAT, checkProperty, initialValues, litProperties } from "./properties.ts";
 import type { ChatProperties, AgentChat as PublicAgentChat } from "./public-types.ts";
 import { ThemeWatcher } from "./theme.ts";
@@ -115,6 +118,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   });
   /** For this element alone: its `style` belongs to the site. */
   readonly #sheet = new CSSStyleSheet();
+  readonly #renderers = new PageTable<BlockRenderers>();
+  readonly #toolRenderers = new PageTable<ToolRenderers>();
   #context!: ChatContext;
   #isConnectionLost = false;
   /** Resolves when the form that asks for a key is there, or cannot be loaded. */
@@ -271,6 +276,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   protected override willUpdate(changed: PropertyValues<this>): void {
     for (const name of Object.keys(CHAT)) if (changed.has(name as keyof AgentChat)) checkProperty(this, name);
     if (changed.has("strings")) this.#locale.override(this.strings);
+    if (changed.has("renderers")) this.#renderers.set(this.renderers);
+    if (changed.has("toolRenderers")) this.#toolRenderers.set(this.toolRenderers);
     this.#updateContext();
     if (changed.has("server")) this.#connect();
     else if (changed.has("apiKey")) this.client?.setSiteKey(this.apiKey);
@@ -293,6 +300,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       context: this.#context,
       direction: this.#locale.direction,
       client: this.client,
+      composerActions: Array.isArray(this.composerActions) ? this.composerActions : NO_ACTIONS,
       disclaimer: this.disclaimer,
       suggested: this.suggested,
       editing: this.editing,
@@ -385,9 +393,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       modes: known && hasSameEntries(known.modes, modes) ? known.modes : modes,
       theme: this.#theme.theme,
       actions: this.#actions,
-      renderers: this.renderers ?? NOTHING,
-      toolRenderers: this.toolRenderers ?? NOTHING,
-      composerActions: Array.isArray(this.composerActions) ? this.composerActions : NO_ACTIONS,
+      renderers: this.#renderers.table,
+      toolRenderers: this.#toolRenderers.table,
     };
     if (!known || !hasSameEntries(known, context)) this.#context = context;
   }
@@ -412,7 +419,6 @@ function siteServer(): string {
   return `${origin}/`;
 }
 
-const NOTHING = {};
 const NO_ACTIONS: readonly never[] = [];
 
 function hasSameEntries<Shape extends object>(a: Shape, b: Shape): boolean {

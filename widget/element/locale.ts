@@ -2,6 +2,7 @@ import type { ReactiveController, ReactiveControllerHost } from "lit";
 import { loadLocale } from "../i18n/load-strings.ts";
 import { languageAt } from "../i18n/page-language.ts";
 import { en, type Locale, type Strings, type StringsOverride, stringsOf } from "../i18n/strings.ts";
+import { PageTable } from "./page-table.ts";
 
 /** How long the first drawing waits for a language, in milliseconds; after that it begins in English. */
 const WAIT_MS = 3_000;
@@ -20,7 +21,7 @@ export class LocaleController implements ReactiveController {
   readonly #host: ReactiveControllerHost & HTMLElement;
   readonly #watcher = new MutationObserver(() => this.#update());
   #locale: Locale = en;
-  #override: StringsOverride | undefined;
+  readonly #override = new PageTable<StringsOverride>();
   #tag: string | undefined;
   #loading = new AbortController();
 
@@ -46,8 +47,13 @@ export class LocaleController implements ReactiveController {
 
   /** Texts of the site's own, for what it wants to say differently. */
   override(texts: StringsOverride | undefined): void {
-    this.#override = texts;
-    this.#compose();
+    const isAnother = this.#override.set(texts);
+    const strings = stringsOf(this.#locale, this.#override.table);
+    // A function of the site may say something else now.
+    const isSame = Object.entries(this.strings).every(
+      ([name, text]) => typeof text === "function" || strings[name as keyof Strings] === text,
+    );
+    if (isAnother || !isSame) this.strings = strings;
   }
 
   /** The nearest element that names a language decides, and without one the browser's setting. */
@@ -71,12 +77,8 @@ export class LocaleController implements ReactiveController {
     // The page may have named another language meanwhile.
     if (signal.aborted || locale === this.#locale) return;
     this.#locale = locale;
-    this.#compose();
+    this.strings = stringsOf(locale, this.#override.table);
     this.#host.requestUpdate();
-  }
-
-  #compose(): void {
-    this.strings = stringsOf(this.#locale, this.#override);
   }
 }
 

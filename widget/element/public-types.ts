@@ -76,7 +76,8 @@ export interface SharedProperties {
    */
   thinking: "auto" | "open" | "closed" | "hidden";
   /**
-   * Tool calls, with the same values; `auto` means closed. Hidden calls are not announced to screen readers either.
+   * Tool calls, with the same values; `auto` means closed. Hidden calls are not announced to screen readers either. A
+   * call that waits for approval is always shown.
    */
   tools: "auto" | "open" | "closed" | "hidden";
   /**

@@ -5,7 +5,10 @@ import type { ToolBlock } from "../session/messages.ts";
 /** A tool call, as a site's own rendering gets it. */
 export type ToolCall = Pick<ToolBlock, "callId" | "tool" | "arguments" | "output" | "status" | "approval">;
 
-/** By name of the tool: draws a call in place of its row. The node stays until the call changes. */
+/**
+ * By name of the tool: draws a call in place of its row. The node stays until the call changes, whichever functions the
+ * page has set since.
+ */
 export type ToolRenderers = Readonly<Record<string, (call: ToolCall) => Node | undefined>>;
 
 /** The composer, as an action gets it. */

@@ -171,9 +171,11 @@ export class MessageElement extends ChatPart {
     return parts;
   }
 
-  #isHidden({ type }: Block): boolean {
+  /** A call that waits for the person is always seen. */
+  #isHidden(block: Block): boolean {
     const { thinking, tools } = this.context.modes;
-    return (type === "thinking" && thinking === "hidden") || (type === "tool" && tools === "hidden");
+    if (block.type === "tool") return tools === "hidden" && block.status !== "waiting";
+    return block.type === "thinking" && thinking === "hidden";
   }
 
   #renderOutcome(message: AssistantMessage): TemplateResult {

@@ -4,6 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { Client } from "../session/client.ts";
 import type { ChatContext } from "./context.ts";
 import { iconButton, keepTyping, retryButton } from "./controls.ts";
+import type { ComposerAction } from "./extensions.ts";
 import { icons } from "./icons.ts";
 import { renderMessages } from "./message-list.ts";
 
@@ -12,6 +13,8 @@ export interface Screen {
   /** Absent where the element has no server. */
   readonly client: Client | undefined;
   readonly direction: "ltr" | "rtl";
+  /** Buttons that the page adds to the composer. */
+  readonly composerActions: readonly ComposerAction[];
   /** In place of the agent's own. */
   readonly disclaimer: string;
   /** What the page offers to say next. */
@@ -232,6 +235,7 @@ function renderDock(client: Client, screen: Screen, isEmpty: boolean): TemplateR
       ?hidden=${asksForKey}
       .context=${context}
       .info=${info}
+      .ownActions=${screen.composerActions}
       .session=${session}
       .isBusy=${session.busy}
       .isStopping=${session.status === "stopping"}

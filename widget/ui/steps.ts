@@ -75,10 +75,12 @@ export class StepsElement extends ChatPart {
     return this.steps.findLast((step) => step.type === "tool")?.status ?? "completed";
   }
 
-  /** Steps that the page wants to be open are not folded away. */
+  /** Steps that the page wants to be open are not folded away, nor a call that waits for the person. */
   get #isOpen(): boolean {
     const { thinking, tools } = this.context.modes;
-    const isWanted = this.steps.some(({ type }) => (type === "tool" ? tools : thinking) === "open");
+    const isWanted = this.steps.some((step) =>
+      step.type === "tool" ? tools === "open" || step.status === "waiting" : thinking === "open",
+    );
     return this.#disclosure.isOpen(isWanted || this.#disclosure.isActive);
   }
 

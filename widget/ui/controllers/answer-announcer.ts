@@ -43,7 +43,7 @@ export class AnswerAnnouncer {
     const known = toolCalls(before);
     for (const { callId, tool, status } of toolCalls(answer)) {
       const isSaid = known.some((call) => call.callId === callId && call.status === status);
-      if (isSaid || modes.tools === "hidden") continue;
+      if (isSaid || (modes.tools === "hidden" && status !== "waiting")) continue;
       announcer.say(status === "running" ? strings.toolStarted(tool) : `${tool}: ${toolStatusText(status, strings)}`);
     }
   }

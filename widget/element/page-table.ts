@@ -1,0 +1,36 @@
+type Entries = Readonly<Record<string, unknown>>;
+
+/**
+ * Functions and texts by name, as a page sets them: `renderers`, `toolRenderers`, `strings`. A framework makes a new
+ * object with new functions at each of its renders. So `table` is another object only when a name or a text is another
+ * one, and its functions call those that were set last.
+ */
+export class PageTable<Table extends object> {
+  table = {} as Table;
+  #given: Entries = {};
+
+  /** Returns whether `table` is another object now. */
+  set(given: Table | null | undefined): boolean {
+    const before = this.#given;
+    this.#given = { ...given } as Entries;
+    if (hasSameContent(before, this.#given)) return false;
+    const entries = Object.entries(this.#given).map(([name, entry]) => [
+      name,
+      typeof entry === "function" ? this.#latest(name) : entry,
+    ]);
+    this.table = Object.fromEntries(entries) as Table;
+    return true;
+  }
+
+  #latest(name: string): (...args: unknown[]) => unknown {
+    return (...args) => Reflect.apply(this.#given[name] as () => unknown, undefined, args);
+  }
+}
+
+function hasSameContent(a: Entries, b: Entries): boolean {
+  const names = Object.keys(a);
+  return (
+    names.length === Object.keys(b).length &&
+    names.every((name) => a[name] === b[name] || (typeof a[name] === "function" && typeof b[name] === "function"))
+  );
+}
