@@ -220,7 +220,7 @@ export class AgentChatLauncher
     this.#icon.classList.toggle("solid", icon === "spark");
     this.#label.textContent = label;
     if (label) button.firstElementChild?.after(this.#label);
-    else this.#label.remove();
+    else if (this.#label.isConnected) this.#label.remove();
     // Later the panel names it, which knows whether it is open and what is new.
     if (!this.#panel) button.setAttribute("aria-label", label || (openChat[box.lang] ?? ""));
     if (this.#panel) {

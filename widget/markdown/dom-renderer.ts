@@ -197,6 +197,7 @@ export class DomRenderer {
     appendText(copy, this.#context.strings.copy);
     const pre = box.appendChild(element("pre"));
     pre.dir = "ltr";
+    pre.setAttribute("translate", "no");
     pre.append(element("code"));
     return box;
   }
@@ -250,9 +251,9 @@ export class DomRenderer {
     const pieces: Piece[] = [];
     const fresh: ChildNode[] = before ? [before] : [];
     let from = 0;
-    for (const [index, group] of inlinePieces(source).entries()) {
+    for (const group of inlinePieces(source)) {
       const key = this.#key(group.join("\0"));
-      const old = known[index];
+      const old = known[pieces.length];
       if (old?.key === key && fresh.length === 0) {
         pieces.push(old);
         from += old.nodes;

@@ -104,10 +104,12 @@ const BEGUN_TEXT = /^(?:[-*+>] |\d{1,9}[.)] )*(?:\*\*|__)?[\p{L}\p{N}]/u;
 export function settledBlocks(source: string, tokens: readonly MarkedToken[]): number {
   let offset = 0;
   let settled = 0;
-  for (const [index, token] of tokens.entries()) {
+  let index = 0;
+  for (const token of tokens) {
     // The offsets rely on `raw` being the source itself. Where it is not, settling waits.
     if (!source.startsWith(token.raw, offset)) return settled;
     if (hasBegun(source, offset, token, tokens[index - 1])) settled = index;
+    index += 1;
     offset += token.raw.length;
     if (token.type === "def" && titleMayFollow(source, offset)) return settled;
   }

@@ -59,9 +59,12 @@ function appendToken(parent: Parent, token: MarkedToken, context: InlineContext,
     case "del":
       appendInline(parent.appendChild(element(token.type)), token.tokens, context, isInLink);
       return;
-    case "codespan":
-      appendText(parent.appendChild(element("code")), token.text);
+    case "codespan": {
+      const code = parent.appendChild(element("code"));
+      code.setAttribute("translate", "no");
+      appendText(code, token.text);
       return;
+    }
     case "br":
       parent.append(element("br"));
       return;

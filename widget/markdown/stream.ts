@@ -149,13 +149,13 @@ export class MarkdownStream {
     const node = this.#draw(token, this.#settled);
     const body = node.querySelector(":scope > table > tbody") ?? node;
     const parts = [...body.children].slice(done, done + split.count);
-    for (const [index, part] of parts.entries()) {
+    parts.forEach((part, index) => {
       const item = items[index];
       const cells = token.type === "table" ? (token.rows[index] ?? []) : [];
       const source = item?.raw ?? cells.map(({ text }) => text).join(" ");
       const draw = (live: Element) => (item ? this.#renderer.block(item, live) : this.#renderer.row(cells, live));
       this.#finish(part, source, blocks, draw);
-    }
+    });
     this.#open = { done: done + split.count, isLoose: isLoose || split.isLoose };
     this.#tail = split.rest;
     return rest ?? blocks;

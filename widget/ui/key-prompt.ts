@@ -6,6 +6,7 @@ import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/key-prompt.css";
 import { ChatPart } from "./chat-part.ts";
 import { icons } from "./icons.ts";
+import { liveText } from "./live-text.ts";
 
 const sheet = sheetOf(styles);
 
@@ -51,7 +52,7 @@ export class KeyPromptElement extends ChatPart {
           aria-describedby="key-why key-problem"
           aria-invalid=${problem !== ""}
         />
-        <p id="key-problem" class="problem" role="alert">${problem}</p>
+        <p id="key-problem" class="problem" role="alert">${liveText(problem)}</p>
         ${this.isMessageWaiting && problem === "" ? html`<p>${strings.keyWaiting}</p>` : nothing}
         <button type="submit" class="primary filled" ?disabled=${this.isChecking}>
           ${this.isChecking ? html`${icons.spinner}${strings.keyChecking}` : strings.keySubmit}

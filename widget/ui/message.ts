@@ -158,16 +158,16 @@ export class MessageElement extends ChatPart {
   /** The parts of an answer in their order, without what is hidden. */
   #partsOf({ id: messageId, blocks }: AssistantMessage): AnswerPart[] {
     const parts: AnswerPart[] = [];
-    for (const [index, block] of blocks.entries()) {
+    blocks.forEach((block, index) => {
       const id = `${messageId}.${index}`;
       const last = parts.at(-1);
       const drawing = block.type === "tool" ? this.#drawings.slotOf(block) : undefined;
       if (block.type === "text") parts.push({ id, text: block });
       else if (drawing !== undefined) parts.push({ id, drawing });
-      else if (this.#isHidden(block)) continue;
+      else if (this.#isHidden(block)) return;
       else if (last && "steps" in last) last.steps.push(block);
       else parts.push({ id, steps: [block] });
-    }
+    });
     return parts;
   }
 

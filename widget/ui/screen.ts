@@ -6,6 +6,7 @@ import type { ChatContext } from "./context.ts";
 import { iconButton, keepTyping, retryButton } from "./controls.ts";
 import type { ComposerAction } from "./extensions.ts";
 import { icons } from "./icons.ts";
+import { liveText } from "./live-text.ts";
 import { renderMessages } from "./message-list.ts";
 
 export interface Screen {
@@ -136,7 +137,7 @@ function renderHeader({ context, client }: Screen): TemplateResult {
       <div class="who">
         <slot name="avatar"><span class="avatar">${icons.spark}</span></slot>
         <span class="names">
-          <span class="agent">${agent}</span>
+          <span class="agent">${liveText(agent)}</span>
           ${name !== "" && name !== agent ? html`<span class="app">${name}</span>` : nothing}
         </span>
       </div>
@@ -214,8 +215,8 @@ function renderStatus(
     <div part="connection" class="status-line">
       ${icons.alert}
       <p>
-        ${reconnect.state === "connecting" ? connecting : problem}
-        ${isWaiting ? tryingAgainIn(reconnect.retryIn) : nothing}
+        ${liveText(reconnect.state === "connecting" ? connecting : problem)}
+        ${liveText(isWaiting ? tryingAgainIn(reconnect.retryIn) : undefined)}
       </p>
       ${isWaiting ? retryButton(tryNow, () => reconnect.retryNow()) : nothing}
     </div>

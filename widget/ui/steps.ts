@@ -10,6 +10,7 @@ import { ChatPart } from "./chat-part.ts";
 import { Disclosure } from "./controllers/disclosure.ts";
 import { iconButton } from "./controls.ts";
 import { icon, icons } from "./icons.ts";
+import { liveText } from "./live-text.ts";
 import { formatData, hintOf, LONG_DATA, statusIcons } from "./tool-call.ts";
 
 const bulb = icon(
@@ -118,7 +119,7 @@ export class StepElement extends ChatPart {
           ${
             isOpen
               ? html`<div class="thoughts" tabindex="0" role="group" aria-label=${strings.thinking}>
-                  <div dir="auto">${text.trim()}</div>
+                  <div dir="auto">${liveText(text.trim())}</div>
                 </div>`
               : nothing
           }
@@ -149,7 +150,7 @@ export class StepElement extends ChatPart {
     });
     const outputLabel = status === "failed" ? strings.toolError : strings.toolOutput;
     return html`
-      <section part="tool" class="step" data-status=${status}>
+      <section part="tool" class="step" data-status=${status} translate="no">
         ${row}
         <div id=${this.#disclosure.bodyId} class="step-body" ?hidden=${!isOpen}>
           ${
@@ -217,10 +218,10 @@ function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning
       @click=${() => disclosure.choose(!isOpen)}
     >
       <span class="step-icon">${icon}</span>
-      <span class=${isRunning ? "step-name shimmer" : "step-name"}>${name}</span>
-      <span class="hint" dir="auto">${hint}</span>
-      <span class="visually-hidden">${note}</span>
-      ${aside === undefined ? nothing : html`<span class="aside">${aside}</span>`}
+      <span class=${isRunning ? "step-name shimmer" : "step-name"}>${liveText(name)}</span>
+      <span class="hint" dir="auto">${liveText(hint)}</span>
+      <span class="visually-hidden">${liveText(note)}</span>
+      ${aside === undefined ? nothing : html`<span class="aside">${liveText(aside)}</span>`}
       <span class="chevron">${chevron}</span>
     </button>
   `;

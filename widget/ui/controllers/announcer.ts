@@ -75,7 +75,8 @@ const BLOCKS = /^(P|H\d|LI|PRE|TR|DIV)$/;
 
 /** The spoken texts of rendered answers, one per block: without Markdown marks and buttons. */
 export function spokenTexts(roots: Iterable<Node>): string[] {
-  return Array.from(roots, textOf)
+  return [...roots]
+    .map(textOf)
     .flatMap((text) => text.split("\0"))
     .map((text) => text.replace(/\s+/g, " ").trim())
     .filter((text) => text !== "");
@@ -88,5 +89,5 @@ function textOf(node: Node): string {
   if (nodeName === "BUTTON") return "";
   // Cells of a row are separate words.
   const edge = BLOCKS.test(nodeName) ? "\0" : nodeName[0] === "T" ? " " : "";
-  return edge + Array.from(node.childNodes, textOf).join("") + edge;
+  return edge + [...node.childNodes].map(textOf).join("") + edge;
 }

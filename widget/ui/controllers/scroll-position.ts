@@ -218,7 +218,8 @@ export class ScrollPosition implements ReactiveController {
 
   #scrollTo(top: number, behavior: ScrollBehavior): void {
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.#scroller?.scrollTo({ top, behavior: isCalm ? "instant" : behavior });
+    // Not `scrollTo`, of which Prototype.js and MooTools make something else.
+    this.#scroller?.scroll({ top, behavior: isCalm ? "instant" : behavior });
     this.#top = this.#scroller?.scrollTop ?? 0;
   }
 
