@@ -74,7 +74,7 @@ export class ScrollPosition implements ReactiveController {
     const { clientHeight } = this.#scroller;
     const question = exchange.firstElementChild?.getBoundingClientRect().height ?? 0;
     const hidden = question > clientHeight / 3 ? question - QUESTION_REST : 0;
-    exchange.style.setProperty("--hidden", `${hidden}px`);
+    exchange.style.setProperty("--_hidden", `${hidden}px`);
     exchange.classList.add("anchored");
     this.#anchor = exchange;
     this.#anchorTop = ANCHOR_GAP - hidden;
