@@ -26,6 +26,8 @@ const hostile: Readonly<Record<string, string>> = {
   "unclosed attributes": filled("<a b='"),
   addresses: filled("a@b."),
   ampersands: filled("&"),
+  "line breaks in HTML": filled("<br>"),
+  "unclosed line breaks in HTML": filled("<br "),
   quotes: filled(">"),
   "quotes and lists": filled("> - "),
   "lazy quotes": filled("> a\nb\n"),

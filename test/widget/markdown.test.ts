@@ -64,6 +64,19 @@ test("a bare address ends before full-width and CJK punctuation, and keeps its l
   }
 });
 
+test("a line break that is written as HTML breaks the line, in the cell of a table too, at every cut", () => {
+  for (const [source, html] of [
+    ["Ann<br>Bob<BR/>Cid<br />Dan", "<p>Ann<br>Bob<br>Cid<br>Dan</p>"],
+    ["**a <br>b**", "<p><strong>a <br>b</strong></p>"],
+    ["`a<br>b`, \\<br> and <brand>", "<p><code>a&lt;br&gt;b</code>, &lt;br&gt; and &lt;brand&gt;</p>"],
+  ] as const) {
+    assert.equal(rendered(source).innerHTML, html);
+    for (const step of [1, 2, 5]) assert.equal(canonical(streamed(source, step)), canonical(rendered(source)), source);
+  }
+  const table = streamed("| A |\n|---|\n| Ann<br>*Bob* |", 1);
+  assert.equal(table.querySelector("td")?.innerHTML, "Ann<br><em>Bob</em>");
+});
+
 test("headings of six levels have no id", () => {
   const root = rendered("# 1\n## 2\n### 3\n#### 4\n##### 5\n###### 6\n\nSetext\n===");
   assert.deepEqual(

@@ -24,7 +24,15 @@ export interface RuleToken extends Tokens.Generic {
   readonly rule: InlineRule;
 }
 
-export const inlineRules: InlineRule[] = [];
+export const inlineRules: InlineRule[] = [
+  // A line break, which models write as HTML in the cells of tables: Markdown has none there.
+  {
+    open: "<",
+    pattern: /<br\s*\/?>/iy,
+    unfinished: /<(?:b(?:r\s*\/?)?)?$/iy,
+    draw: () => document.createElement("br"),
+  },
+];
 
 /** What a rule reads at a place in a text. */
 export function ruleTokenAt(source: string, index: number): RuleToken | undefined {
