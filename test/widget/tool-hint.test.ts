@@ -1,8 +1,9 @@
 /** What the row of a closed tool call says of its arguments. */
 
+import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hintOf } from "../../widget/ui/tool-call.ts";
+import { hintOf } from "../../widget/ui/steps.ts";
 
 const CASES: readonly (readonly [what: string, args: string, hint: string])[] = [
   ["words and numbers, however deep", '{"q":"tea","page":2,"in":{"tags":["a","b"]}}', "tea, 2, a, b"],

@@ -263,7 +263,7 @@ export class Composer extends ChatPart implements ComposerPort {
 
   #send(): void {
     if (!this.#canSend) return;
-    // Of several that wait for an earlier conversation the first counts.
+    // The first of several that wait for an earlier conversation counts.
     this.#sending ??= this.#sendDraft().finally(() => {
       this.#sending = undefined;
     });

@@ -10,7 +10,7 @@ import { inlinePieces } from "./inline-pieces.ts";
 import { type LexedBlocks, lexInline } from "./lexer.ts";
 import { NOTHING_SETTLED, type OpenBlock } from "./long-blocks.ts";
 import { patchChildren, removeFrom, setAttribute } from "./patch-dom.ts";
-import { appendInline, appendText, element, type InlineContext } from "./render-inline.ts";
+import { appendInline, appendText, create, type InlineContext } from "./render-inline.ts";
 import { type BlockRenderers, type Delimiter, type RenderBlock, rendererOf } from "./renderers.ts";
 
 /**
@@ -159,7 +159,7 @@ export class DomRenderer {
 
   #checkbox(isChecked: boolean): HTMLElement {
     const { strings } = this.#context;
-    const box = element("input");
+    const box = create("input");
     box.type = "checkbox";
     box.disabled = true;
     if (isChecked) box.setAttribute("checked", "");
@@ -188,17 +188,17 @@ export class DomRenderer {
   }
 
   #codeBox(): HTMLElement {
-    const box = element("div", "code");
+    const box = create("div", "code");
     box.setAttribute("part", "code");
-    const header = box.appendChild(element("div", "code-header"));
-    header.append(element("span", "code-language"));
-    const copy = header.appendChild(element("button", "copy"));
+    const header = box.appendChild(create("div", "code-header"));
+    header.append(create("span", "code-language"));
+    const copy = header.appendChild(create("button", "copy"));
     copy.type = "button";
     appendText(copy, this.#context.strings.copy);
-    const pre = box.appendChild(element("pre"));
+    const pre = box.appendChild(create("pre"));
     pre.dir = "ltr";
     pre.setAttribute("translate", "no");
-    pre.append(element("code"));
+    pre.append(create("code"));
     return box;
   }
 
@@ -212,9 +212,9 @@ export class DomRenderer {
   }
 
   #tableBox(): HTMLElement {
-    const box = withDirection(element("div", "table"));
+    const box = withDirection(create("div", "table"));
     box.setAttribute("part", "table");
-    box.appendChild(element("table")).append(element("thead"), element("tbody"));
+    box.appendChild(create("table")).append(create("thead"), create("tbody"));
     return box;
   }
 
@@ -245,7 +245,7 @@ export class DomRenderer {
   }
 
   /** Draws the inline text of a block behind `before`. Pieces that are drawn already are left alone. */
-  #text<Node extends HTMLElement>(node: Node, tokens: readonly Token[], before?: HTMLElement): Node {
+  #text<Box extends HTMLElement>(node: Box, tokens: readonly Token[], before?: HTMLElement): Box {
     const source = this.#inline.get(tokens) ?? "";
     const known = this.#pieces.get(node) ?? [];
     const pieces: Piece[] = [];
@@ -278,12 +278,12 @@ function kept<Name extends keyof HTMLElementTagNameMap>(
   className = "",
 ): HTMLElementTagNameMap[Name] {
   const isKind = live?.localName === name && (name !== "p" && name !== "span" ? true : live.className === className);
-  return isKind ? (live as HTMLElementTagNameMap[Name]) : element(name, className);
+  return isKind ? (live as HTMLElementTagNameMap[Name]) : create(name, className);
 }
 
 /** Makes a text the whole content of an element. */
 function showText(node: HTMLElement, text: string): void {
-  const fresh = element("span");
+  const fresh = create("span");
   appendText(fresh, text);
   patchChildren(node, [...fresh.childNodes]);
 }
@@ -292,7 +292,7 @@ function showText(node: HTMLElement, text: string): void {
  * An element that holds blocks has the direction of its first text. Each text in it has its own, by `unicode-bidi` in
  * the style sheet: one Arabic paragraph does not turn an English list around.
  */
-function withDirection<Node extends HTMLElement>(node: Node): Node {
+function withDirection<Box extends HTMLElement>(node: Box): Box {
   setAttribute(node, "dir", "auto");
   return node;
 }

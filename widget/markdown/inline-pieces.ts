@@ -10,7 +10,7 @@ const MAX_MARKS = 256;
 const MAX_TRIES = 64;
 
 const BASE64_RUN = /[A-Za-z0-9+/=]*\)?/y;
-const MARKS = /[*_~]+|[[<`\\!]/g;
+const COUNTED = /[*_~]+|[[<`\\!]/g;
 
 /**
  * Cuts inline text into pieces that are lexed apart, at a single white space where there is one. The cuts depend only
@@ -34,8 +34,8 @@ export function inlinePieces(source: string): string[][] {
 
 function pieceLimit(source: string, start: number): number {
   let count = 0;
-  MARKS.lastIndex = start;
-  for (let mark = MARKS.exec(source); mark !== null; mark = MARKS.exec(source)) {
+  COUNTED.lastIndex = start;
+  for (let mark = COUNTED.exec(source); mark !== null; mark = COUNTED.exec(source)) {
     if (mark.index - start >= MAX_LENGTH) break;
     count += 1;
     if (count === MAX_MARKS) return mark.index;

@@ -19,7 +19,7 @@ export interface InlineContext {
 type Parent = HTMLElement | DocumentFragment;
 
 /** Creates an element with a class. Attributes with text from a message are set by the caller, after a check. */
-export function element<Name extends keyof HTMLElementTagNameMap>(
+export function create<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   className = "",
 ): HTMLElementTagNameMap[Name] {
@@ -57,16 +57,16 @@ function appendToken(parent: Parent, token: MarkedToken, context: InlineContext,
     case "strong":
     case "em":
     case "del":
-      appendInline(parent.appendChild(element(token.type)), token.tokens, context, isInLink);
+      appendInline(parent.appendChild(create(token.type)), token.tokens, context, isInLink);
       return;
     case "codespan": {
-      const code = parent.appendChild(element("code"));
+      const code = parent.appendChild(create("code"));
       code.setAttribute("translate", "no");
       appendText(code, token.text);
       return;
     }
     case "br":
-      parent.append(element("br"));
+      parent.append(create("br"));
       return;
     case "link":
       appendLink(parent, token, context, isInLink);
@@ -100,7 +100,7 @@ function appendLink(parent: Parent, token: Tokens.Link, context: InlineContext, 
 
 /** An empty link that keeps the opened page away from this one. */
 function linkElement({ href, host }: SafeLink): HTMLAnchorElement {
-  const link = element("a");
+  const link = create("a");
   link.setAttribute("href", href);
   link.setAttribute("target", "_blank");
   link.setAttribute("rel", "noopener noreferrer nofollow");
@@ -125,7 +125,7 @@ function appendImage(parent: Parent, token: Tokens.Image, context: InlineContext
 }
 
 function imageButton({ src, host }: SafeImage, alt: string, strings: Strings): HTMLButtonElement {
-  const button = element("button", "image");
+  const button = create("button", "image");
   button.type = "button";
   button.dataset.src = src;
   button.dataset.alt = alt;
@@ -133,14 +133,14 @@ function imageButton({ src, host }: SafeImage, alt: string, strings: Strings): H
   if (alt !== "") {
     // The space keeps the two apart when they are read aloud.
     appendText(button, " ");
-    appendText(button.appendChild(element("span", "image-alt")), alt);
+    appendText(button.appendChild(create("span", "image-alt")), alt);
   }
   return button;
 }
 
 /** Stands in place of an image that cannot be shown here: its text, and a link to where it can be. */
 function failedImage({ src, host }: SafeImage, alt: string, strings: Strings): HTMLElement {
-  const node = element("span", "image-alt");
+  const node = create("span", "image-alt");
   appendText(node, alt === "" ? strings.imageFailed : `${alt} (${strings.imageFailed})`);
   appendText(node, " ");
   const link = node.appendChild(linkElement({ href: src, host }));
@@ -150,7 +150,7 @@ function failedImage({ src, host }: SafeImage, alt: string, strings: Strings): H
 
 /** An image that is requested without saying from where. */
 function imageElement(src: string, alt: string): HTMLImageElement {
-  const image = element("img", "image");
+  const image = create("img", "image");
   image.setAttribute("alt", alt);
   image.setAttribute("decoding", "async");
   // Before `src`: setting the source starts the request.

@@ -1,12 +1,13 @@
 import type { MarkedToken } from "marked";
 import type { Strings } from "../i18n/strings.ts";
-import { BoxTools } from "./box-tools.ts";
+import { lazy } from "../loading/lazy.ts";
+import { copyFrom, copyText } from "./clipboard.ts";
 import { DomRenderer, type Renderable } from "./dom-renderer.ts";
 import { trimIncompleteTail } from "./heal.ts";
 import { collectLinks, type LexedBlocks, lexBlocks, noLinks, normalizedLabels, settledBlocks } from "./lexer.ts";
 import { isRestOf, NOTHING_SETTLED, splitLongBlock } from "./long-blocks.ts";
 import { removeFrom } from "./patch-dom.ts";
-import { element, type ImageStatus, listenForImages } from "./render-inline.ts";
+import { create, type ImageStatus, listenForImages } from "./render-inline.ts";
 import { type BlockRenderers, delimitersOf } from "./renderers.ts";
 
 /**
@@ -14,6 +15,13 @@ import { type BlockRenderers, delimitersOf } from "./renderers.ts";
  * lays out all that is in view. So the blocks of a long answer stand in sections behind the first ones.
  */
 const SECTION_SIZE = 32;
+
+/** Code that grows gets its colours when nothing has been added for so long, in milliseconds. */
+const PAUSE = 300;
+
+const BOXES = ".code, .table";
+
+const codeBlocks = lazy(() => import("./code-blocks/code-blocks.ts"), "addTools");
 
 /** The part of the chat's context that Markdown needs. */
 export interface MarkdownContext {
@@ -205,7 +213,7 @@ export class MarkdownStream {
     for (const token of drawn.tokens) {
       if (DomRenderer.isShown(token)) this.#draw(token, index++);
     }
-    this.#sections.removeFrom(index);
+    this.#sections.cutAt(index);
     this.#tools.watch(index > this.#settled ? this.#sections.at(index - 1) : undefined);
   }
 
@@ -221,7 +229,7 @@ export class MarkdownStream {
   async #render(box: Element, { text, info, render }: Renderable): Promise<void> {
     const { signal } = this.#closed;
     try {
-      const rendered = element("div", "rendered");
+      const rendered = create("div", "rendered");
       rendered.append(await render(text, { info, theme: this.#context.theme, signal }));
       if (!signal.aborted && this.#root.contains(box)) this.#renderer.replace(box, rendered);
     } catch (error) {
@@ -247,11 +255,11 @@ class Sections {
     const live = this.at(index);
     if (live === node) return;
     if (live) live.replaceWith(node);
-    else (this.#parentOf(index) ?? this.#root.appendChild(element("div", "section"))).append(node);
+    else (this.#parentOf(index) ?? this.#root.appendChild(create("div", "section"))).append(node);
   }
 
   /** Removes the blocks from this number on. */
-  removeFrom(index: number): void {
+  cutAt(index: number): void {
     const parent = this.#parentOf(index);
     if (!parent) return;
     removeFrom(parent.children[index % SECTION_SIZE] ?? null);
@@ -264,4 +272,52 @@ class Sections {
   #parentOf(index: number): Element | undefined {
     return index < SECTION_SIZE ? this.#root : this.#root.children[SECTION_SIZE - 1 + Math.floor(index / SECTION_SIZE)];
   }
+}
+
+/**
+ * Gives the drawn boxes of an answer their tools, and code its colours. Without them they are whole, and can be copied.
+ */
+class BoxTools {
+  readonly #strings: Strings;
+  readonly #signal: AbortSignal;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #watched: Element | undefined;
+
+  constructor(root: HTMLElement, strings: Strings, signal: AbortSignal) {
+    this.#strings = strings;
+    this.#signal = signal;
+    root.addEventListener("click", ({ target }) => this.#copy(target as Element), { signal });
+    signal.addEventListener("abort", () => clearTimeout(this.#timer));
+  }
+
+  /** For a node that does not change any more. */
+  settle(node: Element): void {
+    void this.#add(node, true);
+  }
+
+  /** For the last node, which may grow: tools at once, so that nothing jumps later, and colours when it rests. */
+  watch(node: Element | undefined): void {
+    clearTimeout(this.#timer);
+    if (!node || !hasBox(node)) return;
+    this.#timer = setTimeout(() => this.#add(node, true), PAUSE);
+    if (node === this.#watched || !node.matches(BOXES)) return;
+    this.#watched = node;
+    void this.#add(node, false);
+  }
+
+  async #add(node: Element, isSettled: boolean): Promise<void> {
+    if (!hasBox(node)) return;
+    const module = await codeBlocks.loadEventually(this.#signal);
+    if (node.isConnected && !this.#signal.aborted) module?.addTools(node, isSettled, this.#strings);
+  }
+
+  #copy(target: Element): void {
+    const button = target.closest<HTMLButtonElement>("button.copy");
+    const code = button?.closest(".code")?.querySelector("code");
+    if (button && code) void copyFrom(button, copyText(code.textContent, button), this.#strings);
+  }
+}
+
+function hasBox(node: Element): boolean {
+  return node.matches(BOXES) || node.querySelector(BOXES) !== null;
 }

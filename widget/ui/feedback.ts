@@ -19,7 +19,7 @@ const REASONS = {
   harmful: "reasonHarmful",
 } as const satisfies Record<FeedbackReason, string>;
 
-/** Of the comment, in characters: enough for a person, and not too much for any server. */
+/** The longest comment, in characters: enough for a person, and not too much for any server. */
 const MAX_COMMENT = 2_000;
 
 const THUMB =

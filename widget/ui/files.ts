@@ -31,11 +31,11 @@ class PictureUrl extends Directive {
 const pictureUrl = directive(PictureUrl);
 
 /** `renderButton` draws what takes a file out again. */
-export function renderFiles<File extends SentFile>(
-  files: readonly File[],
+export function renderFiles<Shown extends SentFile>(
+  files: readonly Shown[],
   className: "draft-files" | "sent-files",
   strings: Strings,
-  renderButton?: (file: File) => TemplateResult,
+  renderButton?: (file: Shown) => TemplateResult,
 ): TemplateResult | typeof nothing {
   if (files.length === 0) return nothing;
   return html`

@@ -9,7 +9,7 @@ import { icons } from "./icons.ts";
 import { liveText } from "./live-text.ts";
 import { renderMessages } from "./message-list.ts";
 
-export interface Screen {
+export interface ScreenView {
   readonly context: ChatContext;
   /** Absent where the element has no server. */
   readonly client: Client | undefined;
@@ -80,7 +80,7 @@ export interface Screen {
  * @csspart disclaimer - The sentence below the composer.
  * @csspart key-form - The form that asks for a key.
  */
-export function renderScreen(screen: Screen): TemplateResult {
+export function renderScreen(screen: ScreenView): TemplateResult {
   const { client, context, onKeyDown } = screen;
   const { strings } = context;
   const isEmpty = !client?.session.messages.length && !client?.keeper.isRestoring;
@@ -126,7 +126,7 @@ export function renderScreen(screen: Screen): TemplateResult {
 }
 
 /** The agent's name, and what can be done with the whole conversation. */
-function renderHeader({ context, client }: Screen): TemplateResult {
+function renderHeader({ context, client }: ScreenView): TemplateResult {
   const { strings, actions, theme } = context;
   const [toOther, otherIcon] = theme === "dark" ? [strings.toLight, icons.sun] : [strings.toDark, icons.moon];
   const isEmpty = !client?.session.messages.length;
@@ -156,7 +156,7 @@ function renderHeader({ context, client }: Screen): TemplateResult {
 }
 
 /** What a conversation without messages shows. */
-function renderStart({ client, context }: Screen): TemplateResult | typeof nothing {
+function renderStart({ client, context }: ScreenView): TemplateResult | typeof nothing {
   if (!client) return renderUnreachable(context);
   if (client.key.prompt) return nothing;
   if (client.phase === "connecting") return connectingView;
@@ -224,7 +224,7 @@ function renderStatus(
 }
 
 /** The composer stays where it is while a key is asked for, so that no draft is lost. */
-function renderDock(client: Client, screen: Screen, isEmpty: boolean): TemplateResult {
+function renderDock(client: Client, screen: ScreenView, isEmpty: boolean): TemplateResult {
   const { info, session } = client;
   const { context, suggested, editing } = screen;
   const asksForKey = client.key.prompt !== undefined;
@@ -266,7 +266,7 @@ function renderSuggestions(
   `;
 }
 
-function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: Screen): TemplateResult {
+function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: ScreenView): TemplateResult {
   const { context, isKeyPromptMissing } = screen;
   if (isKeyPromptMissing) return renderUnreachable(context, () => context.actions.loadKeyPrompt());
   return html`<agent-chat-key-prompt

@@ -4,21 +4,36 @@ import { html, nothing, type TemplateResult } from "lit";
 import { formatBytes, formatDuration } from "../i18n/format.ts";
 import { toolStatusText } from "../i18n/strings.ts";
 import { copyText } from "../markdown/clipboard.ts";
-import type { Step, ThinkingBlock, ToolBlock } from "../session/messages.ts";
+import type { Step, ThinkingBlock, ToolBlock, ToolStatus } from "../session/messages.ts";
 import { copyOn } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
 import { Disclosure } from "./controllers/disclosure.ts";
 import { iconButton } from "./controls.ts";
 import { icon, icons } from "./icons.ts";
 import { liveText } from "./live-text.ts";
-import { formatData, hintOf, LONG_DATA, statusIcons } from "./tool-call.ts";
 
 const bulb = icon(
   "M9.5 17.5h5m-4 3h3M12 3.5a6 6 0 0 0-3.7 10.7c.8.7 1.2 1.5 1.2 2.3v1h5v-1c0-.8.4-1.6 1.2-2.3A6 6 0 0 0 12 3.5z",
 );
 const chevron = icon("M9.5 6.5L15 12l-5.5 5.5");
 
+const dash = icon("M7 12h10");
+
+const statusIcons: Readonly<Record<ToolStatus, TemplateResult>> = {
+  running: icons.spinner,
+  completed: icons.check,
+  failed: icon("M7 7l10 10M17 7L7 17"),
+  stopped: dash,
+  waiting: dash,
+};
+
 const FOLDED_FROM = 3;
+
+/** Longer data is shown by its beginning, in characters. The rest would hold up the page. */
+const LONG_DATA = 20_000;
+
+/** So much of the arguments stands in the row of a closed call, in characters. */
+const HINT_CHARACTERS = 80;
 
 /** A shorter duration says nothing. */
 const SHORTEST_DURATION_MS = 50;
@@ -225,4 +240,33 @@ function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning
       <span class="chevron">${chevron}</span>
     </button>
   `;
+}
+
+/** Distinguishes a call from others of its tool: the words and numbers of its arguments, in one row. */
+export function hintOf(input: string): string {
+  const words: string[] = [];
+  const gather = (value: unknown) => {
+    if (typeof value === "object" && value !== null) Object.values(value).forEach(gather);
+    else if (typeof value === "string" || typeof value === "number") words.push(String(value));
+  };
+  try {
+    gather(input.length > LONG_DATA ? input.slice(0, LONG_DATA) : JSON.parse(input));
+  } catch {
+    words.push(input);
+  }
+  const text = words.join(", ").replace(/\s+/g, " ").trim();
+  if (text.length <= HINT_CHARACTERS) return text;
+  // Not through the middle of a character.
+  return `${text.slice(0, HINT_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}
+
+/** JSON with line breaks; any other text as it is. */
+function formatData(text: string): string {
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    // It only looked like JSON.
+    return text;
+  }
 }

@@ -177,7 +177,7 @@ function nameIfScrollable(box: HTMLElement, content: HTMLElement, label: () => s
 
 /** A drawn table as CSV (RFC 4180). A cell that a spreadsheet would run as a formula is marked as text. */
 function tableAsCsv(table: HTMLTableElement): string {
-  return rowsOf(table)
+  return cellsOf(table)
     .map((row) => row.map(csvCell).join(","))
     .join("\r\n");
 }
@@ -189,7 +189,7 @@ function csvCell(text: string): string {
 
 /** A drawn table as Markdown of GitHub's kind, with its alignment, without marks inside of cells. */
 function tableAsMarkdown(table: HTMLTableElement): string {
-  const [head = [], ...body] = rowsOf(table);
+  const [head = [], ...body] = cellsOf(table);
   const rule = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => {
     const align = cell.className.replace("align-", "");
     return `${/left|center/.test(align) ? ":" : ""}---${/right|center/.test(align) ? ":" : ""}`;
@@ -198,7 +198,7 @@ function tableAsMarkdown(table: HTMLTableElement): string {
   return [cells(head), rule, ...body.map(cells)].map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 
-function rowsOf(table: HTMLTableElement): string[][] {
+function cellsOf(table: HTMLTableElement): string[][] {
   return [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()));
 }
 
