@@ -1,7 +1,7 @@
 import type { MarkedToken } from "marked";
+import { copyFrom, copyText } from "../clipboard/clipboard.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
-import { copyFrom, copyText } from "./clipboard.ts";
 import { DomRenderer, type Renderable } from "./dom-renderer.ts";
 import { trimIncompleteTail } from "./heal.ts";
 import { collectLinks, type LexedBlocks, lexBlocks, noLinks, normalizedLabels, settledBlocks } from "./lexer.ts";

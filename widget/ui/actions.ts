@@ -1,7 +1,7 @@
 /** Buttons for rows of actions, and what several of them do. */
 
 import type { TemplateResult } from "lit";
-import { copyFrom } from "../markdown/clipboard.ts";
+import { copyFrom } from "../clipboard/clipboard.ts";
 import type { ChatContext } from "./context.ts";
 import { iconButton } from "./controls.ts";
 import type { Action } from "./extensions.ts";

@@ -1,7 +1,7 @@
 /** The registry of message actions: buttons below an answer. */
 
 import type { TemplateResult } from "lit";
-import { copyDrawn } from "../markdown/clipboard.ts";
+import { copyDrawn } from "../clipboard/clipboard.ts";
 import { type AssistantMessage, answerText } from "../session/messages.ts";
 import { copyOn } from "./actions.ts";
 import type { ChatContext } from "./context.ts";

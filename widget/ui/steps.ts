@@ -1,9 +1,9 @@
 /** Thoughts and tool calls. */
 
 import { html, nothing, type TemplateResult } from "lit";
+import { copyText } from "../clipboard/clipboard.ts";
 import { formatBytes, formatDuration } from "../i18n/format.ts";
 import { toolStatusText } from "../i18n/strings.ts";
-import { copyText } from "../markdown/clipboard.ts";
 import type { Step, ThinkingBlock, ToolBlock, ToolStatus } from "../session/messages.ts";
 import { copyOn } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";

@@ -6,11 +6,11 @@
  * `data-ui-`.
  */
 
+import { copyFrom, copyText } from "../../clipboard/clipboard.ts";
 import type { Strings } from "../../i18n/strings.ts";
 import { lazy } from "../../loading/lazy.ts";
 import { adoptSheet, sheetOf } from "../../styles/adopt.ts";
 import styles from "../../styles/code-blocks.css";
-import { copyFrom, copyText } from "../clipboard.ts";
 import { setAttribute } from "../patch-dom.ts";
 
 /** Longer code is folded at this line, a longer table at the same height. */

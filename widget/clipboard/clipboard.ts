@@ -67,7 +67,7 @@ function richText(drawn: Iterable<Element>): string {
 const COPIED_FOR = 2000;
 
 /** What buttons say for the moment, and what takes it back. */
-const said = new WeakMap<Element, { readonly takeBack: () => void; readonly timer: ReturnType<typeof setTimeout> }>();
+const said = new WeakMap<Element, { readonly restore: () => void; readonly timer: ReturnType<typeof setTimeout> }>();
 
 /** Says on the button that was pressed how copying went, and resolves to that. */
 export async function copyFrom(
@@ -78,15 +78,15 @@ export async function copyFrom(
   const isCopied = await copying;
   const before = said.get(button);
   clearTimeout(before?.timer);
-  before?.takeBack();
-  const takeBack = say(button, isCopied ? copied : copyFailed);
+  before?.restore();
+  const restore = say(button, isCopied ? copied : copyFailed);
   button.classList.toggle("copied", isCopied);
   const timer = setTimeout(() => {
     said.delete(button);
     button.classList.remove("copied");
-    takeBack();
+    restore();
   }, COPIED_FOR);
-  said.set(button, { takeBack, timer });
+  said.set(button, { restore, timer });
   return isCopied;
 }
 
