@@ -4,7 +4,7 @@ import "./chat.ts";
 import { AgentChatLauncher } from "./launcher/launcher.ts";
 import { lazy } from "./loading/lazy.ts";
 
-AgentChatLauncher.greeting = lazy(() => import("./launcher/greeting.ts"));
-AgentChatLauncher.panel = lazy(() => import("./launcher/panel.ts"));
+AgentChatLauncher.greeting = lazy(() => import("./launcher/greeting.ts"), "Greeting");
+AgentChatLauncher.panel = lazy(() => import("./launcher/panel.ts"), "LauncherPanel");
 
 if (!customElements.get("agent-chat-launcher")) customElements.define("agent-chat-launcher", AgentChatLauncher);

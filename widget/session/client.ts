@@ -34,7 +34,7 @@ export interface ClientOptions extends SessionListener {
 }
 
 /** For networks that block WebSocket. */
-const http = lazy(() => import("../transport/http.ts"));
+const http = lazy(() => import("../transport/http.ts"), "HttpTransport");
 
 export class Client {
   readonly server: URL;
