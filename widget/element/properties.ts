@@ -118,13 +118,16 @@ export function isValid({ kind, choices }: Row, value: unknown): boolean {
 export function checkProperty(chat: Element, name: string): void {
   const row = CHAT[name] ?? {};
   const value: unknown = Reflect.get(chat, name);
-  // A framework that draws before the element is defined writes "[object Object]" into an attribute.
   const isText = row.kind === "object" && typeof value === "string";
   if (isValid(row, value) && !isText) return;
-  if (isText)
-    console.warn(`<agent-chat> ${name} must be set as a property once the element is defined, not "${value}"`);
+  if (isText) warnOfText(chat, name, value);
   else if (value) warnOfValue(chat, name, row, value);
   Reflect.set(chat, name, initialValue(row));
+}
+
+/** Warns of "[object Object]" in an attribute, as a framework writes it that draws before the element is defined. */
+export function warnOfText({ localName }: Element, name: string, text: string): void {
+  console.warn(`<${localName}> ${name} must be set as a property once the element is defined, not "${text}"`);
 }
 
 /** Warns the page's author of a wrong value; the visitors must not suffer from it. */

@@ -6,7 +6,7 @@ import { html, LitElement, noChange, nothing, type PropertyDeclarations, type Te
 import { Directive, directive, type ElementPart } from "lit/directive.js";
 import type { AgentChat } from "../element/agent-chat.ts";
 import { LocaleController } from "../element/locale.ts";
-import { SHARED } from "../element/properties.ts";
+import { SHARED, warnOfText } from "../element/properties.ts";
 import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from "../element/public-types.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import panelStyles from "../styles/panel.css";
@@ -79,6 +79,10 @@ export class LauncherPanel extends LitElement {
     fold.classList.add("fold");
     launcher.button.append(fold);
     launcher.button.setAttribute("aria-controls", "panel");
+    for (const [name, { kind }] of Object.entries(SHARED)) {
+      const text = kind === "object" ? launcher.getAttribute(name) : null;
+      if (text !== null) warnOfText(launcher, name, text);
+    }
   }
 
   override connectedCallback(): void {
