@@ -105,13 +105,9 @@ export function isValid({ kind, choices }: Row, value: unknown): boolean {
   if (kind === "time") return /^\d{1,9}$/.test(text);
   if (kind === "color") return CSS.supports("color", text);
   if (!choices) return true;
-  return kind === "words"
-    ? /\S/.test(text) &&
-        text
-          .trim()
-          .split(/\s+/)
-          .every((it) => choices.includes(it))
-    : choices.includes(text);
+  if (kind !== "words") return choices.includes(text);
+  const words = text.match(/\S+/g) ?? [];
+  return words.length > 0 && words.every((it) => choices.includes(it));
 }
 
 /** Puts the initial value of `<agent-chat>` in the place of a wrong one. */
