@@ -8,7 +8,7 @@ import type { ToolCall } from "../../widget/ui/extensions.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { call, say, think, wait } from "../support/scripted-provider.ts";
-import { broken, echo } from "../support/test-tools.ts";
+import { broken, define, echo } from "../support/test-tools.ts";
 import { isFocused, openChat } from "./chat-page.ts";
 import { visit } from "./launcher-page.ts";
 
@@ -148,10 +148,17 @@ const FRAMEWORK = `
 `;
 
 test("a page that sets new objects of the same content, as a framework does at each render, has nothing drawn again", async (t) => {
-  const rest = gate();
+  const [ran, rest] = [gate(), gate()];
   const text = "One\n\n```csv\na\n```\n\nAnd\n\nfor";
   const chat = await openChat(t, browser, {
-    agent: { tools: [echo] },
+    agent: {
+      tools: [
+        define("echo", async () => {
+          await ran.opened;
+          return "ping";
+        }),
+      ],
+    },
     turns: [
       [call("c1", "echo", { text: "ping" })],
       [say(text), wait(rest.opened), say(" two.\n\n$$\nx\n$$\n\nThree.")],
@@ -161,9 +168,11 @@ test("a page that sets new objects of the same content, as a framework does at e
   await page.addInitScript(FRAMEWORK);
   await page.reload();
   await chat.say("Go");
+  const note = page.getByRole("textbox", { name: "Note" });
+  await note.waitFor();
+  ran.open();
   const sheet = answer.locator("textarea");
   await sheet.fill("kept as well");
-  const note = page.getByRole("textbox", { name: "Note" });
   await note.fill("kept");
   const nodes = await answer.evaluateHandle((markdown) => [...markdown.children]);
   rest.open();

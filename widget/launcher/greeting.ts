@@ -161,7 +161,7 @@ export class Greeting {
   #show(text: string): void {
     this.#text.textContent = text;
     if (text) this.#launcher.button.before(this.#bubble);
-    else this.#bubble.remove();
+    else if (this.#bubble.isConnected) this.#bubble.remove();
   }
 
   /** For a moment: a person would find the texts a second time while browsing the page. */

@@ -155,7 +155,7 @@ export class LauncherPanel extends LitElement {
     button.setAttribute("aria-label", unread > 0 ? `${name}, ${strings.unread(unread)}` : name);
     this.#unread.textContent = String(unread);
     if (unread > 0) button.append(this.#unread);
-    else this.#unread.remove();
+    else if (this.#unread.isConnected) this.#unread.remove();
   }
 
   protected override render(): TemplateResult {

@@ -83,7 +83,7 @@ function hostsAround(part: Node): Element[] {
 }
 
 function remove({ element, slots }: ToolDrawing): void {
-  element?.remove();
+  if (element?.parentNode) element.remove();
   for (const slot of slots.splice(0)) slot.remove();
 }
 
