@@ -156,10 +156,10 @@ const FRAMEWORKS: Record<string, (t: TestContext) => Promise<unknown>> = {
   react: async (t) => {
     const { folder, site } = await becomesFiles(t, "react");
     await keepsState(t, site);
-    await survivesInlineObjects(t, site);
     await t.test("in development, where StrictMode mounts everything twice", async (t) => {
       await keepsState(t, await serveCommand(t, folder, "vite", "--port", "0"));
     });
+    await t.test("objects in the template", (t) => survivesInlineObjects(t, site));
   },
   vue: (t) => becomesFiles(t, "vue"),
   svelte: (t) => becomesFiles(t, "svelte"),
