@@ -71,14 +71,14 @@ async function keepsState(t: TestContext, url: string): Promise<void> {
 async function survivesInlineObjects(t: TestContext, site: string): Promise<void> {
   const { page } = await open(t, `${site}/?inline`);
   const chat = chatIn(page);
-  await page.getByPlaceholder("Ask the shop").waitFor();
+  await page.getByRole("button", { name: "Ask the shop" }).waitFor();
   await chat.say("How is the weather?");
   const field = page.getByRole("textbox", { name: "City" });
   await field.waitFor();
   await chat.answered();
   await field.fill("Rome");
   await page.getByRole("button", { name: "Rename" }).click();
-  await page.getByPlaceholder("Ask us").waitFor();
+  await page.getByRole("button", { name: "Ask us" }).waitFor();
   assert.equal(await field.inputValue(), "Rome");
 }
 

@@ -12,7 +12,7 @@ export function Inline() {
       <button onClick={() => setNamed(false)}>Rename</button>
       <agent-chat
         server="https://chat.example.com"
-        strings={{ placeholder: () => (isNamed ? "Ask the shop" : "Ask us") }}
+        strings={{ send: isNamed ? "Ask the shop" : "Ask us" }}
         renderers={{ note: (text) => Object.assign(document.createElement("aside"), { textContent: text }) }}
         toolRenderers={{ get_weather: () => Object.assign(document.createElement("input"), { ariaLabel: "City" }) }}
         onagent-chat-token={() => setTokens((count) => count + 1)}
