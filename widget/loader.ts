@@ -121,9 +121,7 @@ if (isFirst) {
   customElements.define("agent-chat-launcher", AgentChatLauncher);
 }
 if (!script) {
-  console.warn(
-    'Parley: as a module widget.js cannot read its tag, and adds no button. Use <script src="…/widget.js" async>.',
-  );
+  console.warn('Parley adds no button as a module. Use <script src="…/widget.js" async>.');
 }
 const wantsLauncher = script && script.dataset.launcher !== "none";
 if (!wantsLauncher || document.querySelector("agent-chat")) loadChat();
