@@ -202,3 +202,32 @@ test("a piece of an answer is drawn without asking anything of the exchanges bef
   next.open();
   await chat.answered(3);
 });
+
+test("of an answer's code and tables, a browser is asked to watch the size of none by itself", async (t) => {
+  const boxes = "```ts\nlet a = 1;\n```\n\n| a |\n|---|\n| 1 |\n\n".repeat(5);
+  const chat = await openChat(t, browser, { turns: [[say(`${boxes}One.`)], [say(`${boxes}Two.`)]] });
+  await chat.page.addInitScript(() => {
+    const { observe, unobserve } = ResizeObserver.prototype;
+    const watched = new Set<Element>();
+    Object.assign(globalThis, { watched });
+    ResizeObserver.prototype.observe = function (target, options) {
+      watched.add(target);
+      observe.call(this, target, options);
+    };
+    ResizeObserver.prototype.unobserve = function (target) {
+      watched.delete(target);
+      unobserve.call(this, target);
+    };
+  });
+  await chat.page.reload();
+  await chat.say("1");
+  await chat.answered();
+  await chat.say("2");
+  await chat.answered(2);
+  await chat.page.locator(".tools").nth(19).waitFor({ state: "attached" });
+  const inAnswers = await chat.page.evaluate(() => {
+    const watched: Element[] = [...Reflect.get(globalThis, "watched")];
+    return watched.flatMap((element) => (element.closest(".exchange") ? element.localName : []));
+  });
+  assert.deepEqual(inAnswers, ["agent-chat-markdown", "agent-chat-markdown"]);
+});

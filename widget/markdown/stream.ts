@@ -281,7 +281,6 @@ class BoxTools {
   readonly #strings: Strings;
   readonly #signal: AbortSignal;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #watched: Element | undefined;
 
   constructor(root: HTMLElement, strings: Strings, signal: AbortSignal) {
     this.#strings = strings;
@@ -300,9 +299,7 @@ class BoxTools {
     clearTimeout(this.#timer);
     if (!node || !hasBox(node)) return;
     this.#timer = setTimeout(() => this.#add(node, true), PAUSE);
-    if (node === this.#watched || !node.matches(BOXES)) return;
-    this.#watched = node;
-    void this.#add(node, false);
+    if (node.matches(BOXES)) void this.#add(node, false);
   }
 
   async #add(node: Element, isSettled: boolean): Promise<void> {

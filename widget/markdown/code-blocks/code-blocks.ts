@@ -20,23 +20,28 @@ const MAX_ROWS = 100;
 /** How often the lines of code that still grows are counted again, in milliseconds. */
 const COUNT_AGAIN = 250;
 
+const BOXES = ".code, .table";
+
 const sheet = sheetOf(styles);
 
-/** Boxes that have their tools, with what writes their number of lines again. */
-const countAgain = new WeakMap<Element, () => void>();
+/** Boxes that have their tools, with what counts their lines or rows again. */
+const countAgain = new WeakMap<Element, (isSettled: boolean) => void>();
+
+/** Boxes that have their tools, with what they are called where they scroll. */
+const names = new WeakMap<Element, () => string>();
 
 /**
- * Adds what is missing to the boxes in a node, itself included, and colours to code that does not change any more. May
+ * Adds what is missing to the boxes in a node, itself included, and colours to code that does not change any more. To
  * be called again when they have grown.
  */
 export function addTools(node: Element, isSettled: boolean, strings: Strings): void {
   adoptSheet(node, sheet);
-  for (const box of [node, ...node.querySelectorAll(".code, .table")] as HTMLElement[]) {
-    const count = countAgain.get(box);
-    if (count) count();
-    else if (box.matches(".code")) addCodeTools(box, strings);
-    else if (box.matches(".table")) addTableTools(box, strings);
+  for (const box of [node, ...node.querySelectorAll(BOXES)] as HTMLElement[]) {
+    if (!countAgain.has(box) && box.matches(".code")) addCodeTools(box, strings);
+    if (!countAgain.has(box) && box.matches(".table")) addTableTools(box, strings);
+    countAgain.get(box)?.(isSettled);
   }
+  lookAgain(node);
   if (isSettled) void colourCode(node);
 }
 
@@ -48,14 +53,15 @@ function addCodeTools(box: HTMLElement, strings: Strings): void {
   wrap.setAttribute("aria-pressed", "false");
   wrap.addEventListener("click", () => {
     wrap.setAttribute("aria-pressed", String(box.toggleAttribute("data-ui-wrap")));
+    lookAgain(box);
   });
-  foldLong(box, pre, code, {
+  foldLong(box, pre, {
     count: () => code.textContent.split("\n").length,
     most: MAX_LINES,
     showAll: strings.showAllLines,
     showFewer: strings.showFewerLines,
   });
-  nameIfScrollable(pre, code, () => header.querySelector(".code-language")?.textContent ?? "");
+  names.set(box, () => header.querySelector(".code-language")?.textContent ?? "");
 }
 
 function addTableTools(box: HTMLElement, strings: Strings): void {
@@ -68,13 +74,13 @@ function addTableTools(box: HTMLElement, strings: Strings): void {
     const button = addButton(tools, label);
     button.addEventListener("click", () => void copyFrom(button, copyText(textOf(table), button), strings));
   }
-  foldLong(box, box, table, {
+  foldLong(box, box, {
     count: () => table.rows.length - 1,
     most: MAX_ROWS,
     showAll: strings.showAllRows,
     showFewer: strings.showFewerRows,
   });
-  nameIfScrollable(box, table, () => strings.table);
+  names.set(box, () => strings.table);
 }
 
 function addToolsTo(parent: Element): HTMLElement {
@@ -102,25 +108,24 @@ interface Length {
 
 /**
  * Folds a box as soon as it has too many lines or rows: while it still grows, so that nothing jumps later. `clipped`
- * shows the beginning of `content`.
+ * shows the beginning of its content.
  */
-function foldLong(box: HTMLElement, clipped: HTMLElement, content: HTMLElement, length: Length): void {
+function foldLong(box: HTMLElement, clipped: HTMLElement, length: Length): void {
   let update: (() => void) | undefined;
   let isWaiting = false;
-  const count = () => {
+  const updateNow = () => {
     isWaiting = false;
-    if (update) update();
-    else if (box.isConnected && length.count() > length.most) update = fold(box, clipped, length);
+    update?.();
   };
-  countAgain.set(box, count);
-  const sizes = new ResizeObserver(() => {
-    if (!update) count();
+  countAgain.set(box, (isSettled) => {
+    if (!update) {
+      if (length.count() > length.most) update = fold(box, clipped, length);
+    } else if (isSettled) update();
     else if (!isWaiting) {
       isWaiting = true;
-      setTimeout(count, COUNT_AGAIN);
+      setTimeout(updateNow, COUNT_AGAIN);
     }
   });
-  sizes.observe(content);
 }
 
 /** Returns how to write the number of lines again. */
@@ -159,20 +164,49 @@ function fold(box: HTMLElement, clipped: HTMLElement, { count, showAll, showFewe
   return label;
 }
 
+/** The parents of blocks with boxes, with the width for which those were looked at. */
+const widths = new WeakMap<Element, number>();
+
+/**
+ * Looks at boxes when they are drawn, and with each other width of their blocks' parent. Not at each box by itself: a
+ * browser asks for the size of everything that is observed at every frame.
+ */
+const sizes = new ResizeObserver((entries) => {
+  for (const { target, contentRect } of entries) {
+    if (widths.get(target) === contentRect.width) continue;
+    widths.set(target, contentRect.width);
+    for (const box of target.querySelectorAll<HTMLElement>(BOXES)) {
+      if (parentOf(box) === target) nameIfScrollable(box);
+    }
+  }
+});
+
+/** Has the boxes looked at that stand beside a node. Observing an element again reports it again. */
+function lookAgain(node: Element): void {
+  const parent = parentOf(node);
+  if (!parent) return;
+  widths.delete(parent);
+  sizes.unobserve(parent);
+  sizes.observe(parent);
+}
+
+function parentOf(node: Element): Element | null {
+  return node.closest(".section, .markdown");
+}
+
 /**
  * A box that scrolls sideways can be scrolled by keyboard, and has a name there, as long as there is something to
  * scroll. One that shows all it has is no stop on the way through an answer.
  */
-function nameIfScrollable(box: HTMLElement, content: HTMLElement, label: () => string): void {
-  const sizes = new ResizeObserver(() => {
-    // A box that has the focus keeps it: the reader may be in the middle of it.
-    const isStop = box.scrollWidth > box.clientWidth || box.matches(":focus");
-    for (const [name, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": label() })) {
-      setAttribute(box, name, isStop ? value : undefined);
-    }
-  });
-  sizes.observe(box);
-  sizes.observe(content);
+function nameIfScrollable(box: HTMLElement): void {
+  const name = names.get(box);
+  const scroller = box.querySelector(":scope > pre") ?? box;
+  if (!name) return;
+  // A box that has the focus keeps it: the reader may be in the middle of it.
+  const isStop = scroller.scrollWidth > scroller.clientWidth || scroller.matches(":focus");
+  for (const [attribute, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": name() })) {
+    setAttribute(scroller, attribute, isStop ? value : undefined);
+  }
 }
 
 /** A drawn table as CSV (RFC 4180). A cell that a spreadsheet would run as a formula is marked as text. */
