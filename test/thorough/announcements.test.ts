@@ -3,7 +3,7 @@ import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { type ChatPage, isFocused, openChat } from "../browser/chat-page.ts";
-import { allHeard, listen } from "../browser/listening.ts";
+import { allHeard, listen, untilHeard } from "../browser/listening.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate, within } from "../support/deadline.ts";
 import { call, fail, hang, say, type Turn, think, wait } from "../support/scripted-provider.ts";
@@ -115,13 +115,12 @@ test("what became of files is spoken: which were taken, which refused, and why",
 });
 
 test("a long answer is spoken whole and in its order", async (t) => {
-  const lines = Array.from({ length: 320 }, (_, index) => `Line ${index + 1}.`);
+  const lines = Array.from({ length: 320 }, (_, index) => `Line ${index + 1} of a long answer.`);
   const chat = await openChat(t, browser, { turns: [[say(lines.join("\n\n"))]] });
   await chat.greeting.waitFor();
   const heard = await listen(chat.page);
   await chat.say("Go");
   await chat.answered();
-  await chat.page.getByRole("status").getByText("Line 320.").waitFor({ state: "attached" });
-  await allHeard(chat.page);
+  await untilHeard(chat.page, heard, "Line 320 of a long answer.");
   assert.deepEqual(heard, ["Answering…", ...lines]);
 });

@@ -42,15 +42,10 @@ test("what a drawn answer says is a line per block, without buttons", () => {
     <div class="code"><button>Copy</button><pre><code>x()</code></pre></div>
     <table><tr><td>1</td><td>2</td></tr></table>
   `);
-  assert.deepEqual(spokenTexts([root, drawn(html`<p>More.</p>`)]), [
-    "Result",
-    "Pong came back.",
-    "one",
-    "two",
-    "x()",
-    "1 2",
-    "More.",
-  ]);
+  assert.deepEqual(
+    [...spokenTexts([root, drawn(html`<p>More.</p>`)])],
+    ["Result", "Pong came back.", "one", "two", "x()", "1 2", "More."],
+  );
 });
 
 test("what is said stays until it is heard, and an answer without a word does not cut it off", (t) => {
@@ -62,6 +57,22 @@ test("what is said stays until it is heard, and an answer without a word does no
   assert.deepEqual(polite(), lines);
   clock.tick(1);
   assert.deepEqual(polite(), []);
+});
+
+test("a long answer is said a piece at a time, and what is said meanwhile comes at once", (t) => {
+  const { voice, clock, polite } = announcer(t);
+  const lines = Array.from({ length: 500 }, (_, index) => `This is line ${index} of a long answer.`);
+  voice.sayAll(lines);
+  const first = polite();
+  assert.ok(first.length > 10 && first.length < 150, `${first.length} lines at once`);
+  voice.say("Saved.");
+  assert.deepEqual(polite(), [...first, "Saved."]);
+  const heard = [...first];
+  while (heard.length < lines.length) {
+    clock.tick(1_001);
+    heard.push(...polite());
+  }
+  assert.deepEqual(heard, lines);
 });
 
 test("an alert keeps back nothing that is still to be said; a later word ends it, or time: shown again it would be said again", (t) => {

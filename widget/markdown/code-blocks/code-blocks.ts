@@ -172,13 +172,14 @@ const widths = new WeakMap<Element, number>();
  * browser asks for the size of everything that is observed at every frame.
  */
 const sizes = new ResizeObserver((entries) => {
-  for (const { target, contentRect } of entries) {
-    if (widths.get(target) === contentRect.width) continue;
+  const boxes = entries.flatMap(({ target, contentRect }) => {
+    if (widths.get(target) === contentRect.width) return [];
     widths.set(target, contentRect.width);
-    for (const box of target.querySelectorAll<HTMLElement>(BOXES)) {
-      if (parentOf(box) === target) nameIfScrollable(box);
-    }
-  }
+    return [...target.querySelectorAll<HTMLElement>(BOXES)].filter((box) => parentOf(box) === target);
+  });
+  // All are read before any is written: else the page is laid out for each.
+  const scrolling = boxes.filter(isStop);
+  for (const box of boxes) nameIfScrollable(box, scrolling.includes(box));
 });
 
 /** Has the boxes looked at that stand beside a node. Observing an element again reports it again. */
@@ -194,19 +195,26 @@ function parentOf(node: Element): Element | null {
   return node.closest(".section, .markdown");
 }
 
+/** A box that has the focus keeps it: the reader may be in the middle of it. */
+function isStop(box: HTMLElement): boolean {
+  const scroller = scrollerOf(box);
+  return scroller.scrollWidth > scroller.clientWidth || scroller.matches(":focus");
+}
+
 /**
  * A box that scrolls sideways can be scrolled by keyboard, and has a name there, as long as there is something to
  * scroll. One that shows all it has is no stop on the way through an answer.
  */
-function nameIfScrollable(box: HTMLElement): void {
-  const name = names.get(box);
-  const scroller = box.querySelector(":scope > pre") ?? box;
-  if (!name) return;
-  // A box that has the focus keeps it: the reader may be in the middle of it.
-  const isStop = scroller.scrollWidth > scroller.clientWidth || scroller.matches(":focus");
-  for (const [attribute, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": name() })) {
-    setAttribute(scroller, attribute, isStop ? value : undefined);
+function nameIfScrollable(box: HTMLElement, isScrollable: boolean): void {
+  const label = names.get(box)?.() ?? "";
+  for (const [name, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": label })) {
+    setAttribute(scrollerOf(box), name, isScrollable ? value : undefined);
   }
+}
+
+/** The code of a block, whose header stays; a table's box. */
+function scrollerOf(box: HTMLElement): HTMLElement {
+  return box.querySelector<HTMLElement>(":scope > pre") ?? box;
 }
 
 /** A drawn table as CSV (RFC 4180). A cell that a spreadsheet would run as a formula is marked as text. */

@@ -3,6 +3,9 @@ import { html, type ReactiveController, type ReactiveControllerHost, type Templa
 /** By then a screen reader has taken over what it will say. */
 const HEARD_AFTER_MS = 1_000;
 
+/** So much of a long answer is drawn for screen readers at once, in characters: all of it would hold up the page. */
+const CHARACTERS_AT_A_TIME = 4_000;
+
 /**
  * Where a listener can leave a long answer: after what ends a sentence, and what closes a quote. `Intl.Segmenter` knows
  * more of it, but its data takes a phone 50 ms and longer to load.
@@ -14,6 +17,8 @@ export class Announcer implements ReactiveController {
   readonly #host: ReactiveControllerHost;
   #polite: readonly string[] = [];
   #urgent = "";
+  /** What of an answer is still to be said. */
+  #rest: Iterator<string> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(host: ReactiveControllerHost) {
@@ -33,6 +38,7 @@ export class Announcer implements ReactiveController {
   clear(): void {
     this.#polite = [];
     this.#urgent = "";
+    this.#rest = undefined;
     this.#host.requestUpdate();
   }
 
@@ -41,6 +47,12 @@ export class Announcer implements ReactiveController {
     this.#urgent = "";
     this.#polite = [...this.#polite, ...texts.flatMap((text) => text.split(SENTENCE_END))];
     this.#drawForAMoment();
+  }
+
+  /** Says texts of any length. What was still to be said of others is left out. */
+  sayAll(texts: Iterable<string>): void {
+    this.#rest = texts[Symbol.iterator]();
+    this.#sayNext();
   }
 
   /** Says it at once: for failures. */
@@ -66,7 +78,29 @@ export class Announcer implements ReactiveController {
   #drawForAMoment(): void {
     this.#host.requestUpdate();
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.clear(), HEARD_AFTER_MS);
+    this.#timer = setTimeout(() => this.#heard(), HEARD_AFTER_MS);
+  }
+
+  #heard(): void {
+    const rest = this.#rest;
+    this.clear();
+    if (!rest) return;
+    this.#rest = rest;
+    // Once the texts before are gone: of two equal ones, the second would be no change.
+    this.#timer = setTimeout(() => this.#sayNext());
+  }
+
+  #sayNext(): void {
+    const texts: string[] = [];
+    for (let characters = 0; this.#rest && characters < CHARACTERS_AT_A_TIME; ) {
+      const { value, done } = this.#rest.next();
+      if (done) this.#rest = undefined;
+      else {
+        texts.push(value);
+        characters += value.length;
+      }
+    }
+    this.say(...texts);
   }
 }
 
@@ -74,12 +108,20 @@ export class Announcer implements ReactiveController {
 const BLOCKS = /^(P|H\d|LI|PRE|TR|DIV)$/;
 
 /** The spoken texts of rendered answers, one per block: without Markdown marks and buttons. */
-export function spokenTexts(roots: Iterable<Node>): string[] {
-  return [...roots]
-    .map(textOf)
-    .flatMap((text) => text.split("\0"))
-    .map((text) => text.replace(/\s+/g, " ").trim())
-    .filter((text) => text !== "");
+export function* spokenTexts(roots: Iterable<Node>): Generator<string> {
+  for (const root of roots) {
+    // Block by block, as they are asked for.
+    if (root instanceof Element && root.matches(".markdown, .section")) yield* spokenTexts(root.childNodes);
+    else
+      yield* textOf(root)
+        .split("\0")
+        .map(inOneRow)
+        .filter((text) => text !== "");
+  }
+}
+
+function inOneRow(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
 }
 
 /** With a character between blocks that no text has. */

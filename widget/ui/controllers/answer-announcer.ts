@@ -56,7 +56,7 @@ export class AnswerAnnouncer {
     }
     // Spoken as it is drawn: without the marks of Markdown.
     const message = await drawn(answer);
-    if (message) announcer.say(...spokenTexts(message.querySelectorAll(".markdown, .note")));
+    if (message) announcer.sayAll(spokenTexts(message.querySelectorAll(".markdown, .note")));
   }
 }
 
