@@ -219,3 +219,16 @@ test("an underline makes a heading, with a tab behind it and under more than a h
     assert.match(root.firstElementChild?.localName ?? "", /^h[12]$/);
   }
 });
+
+test("a long text that is there at once is drawn in pieces, and is in the end what it is as a whole", async (t) => {
+  t.mock.getter(document, "hidden", () => false);
+  const text = `${"# A\n\nSee [this][b].\n\n- one\n- two\n\n> said\n\n".repeat(300)}[b]: https://example.org/\n`;
+  const element = new MarkdownText();
+  document.body.replaceChildren(element);
+  Object.assign(element, { context: { strings: en, renderers: {}, theme: "light" }, text });
+  const lengths: number[] = [];
+  while (!(await element.updateComplete)) lengths.push(element.textContent.length);
+  const whole = rendered(text);
+  assert.ok(lengths.length > 2 && (lengths[0] ?? 0) < whole.textContent.length / 2, `drawn up to ${lengths}`);
+  assert.ok(element.innerHTML === whole.innerHTML, "the same elements");
+});
