@@ -29,7 +29,7 @@ const chat = lazy(() => load(PARLEY_CHUNKS.chat));
 /** What a page has in place of a button. */
 const OWN = "agent-chat, agent-chat-launcher";
 
-/** On the launcher of a script tag: tells a router's copy of it from what the page has placed. */
+/** On the launcher of a script tag: distinguishes a router's copy of it from what the page has placed. */
 const MARK = "data-from-script";
 
 let isChatWanted = false;

@@ -10,7 +10,7 @@ const STORAGE_NAME = "agent-chat-theme";
 /** Set by `styles/tokens.css`: black in a light element, white in a dark one. */
 const PROBE = "column-rule-color";
 
-/** Those of all elements in the page. */
+/** The watchers of all elements in the page. */
 const watchers = new Set<ThemeWatcher>();
 
 /**

@@ -86,7 +86,7 @@ export const en = {
   steps: (count: number) => `${count} steps`,
   /** How many of them failed, beside their number. At least one. */
   stepsFailed: (count: number) => `${count} failed`,
-  /** Of a text that is cut: its size. */
+  /** `size` is that of the whole text, of which only the beginning is shown. */
   showAll: (size: string) => `Show all (${size})`,
   toolArguments: "Arguments",
   toolOutput: "Output",

@@ -61,7 +61,7 @@ export class MarkdownText extends ReactiveElement {
     super.update(changed);
     const start = performance.now();
     if (!this.#stream || !isSame(this.context, this.#drawnWith)) this.#begin();
-    // Nobody waits for a page that is not shown, and its timers are slow.
+    // No person waits for a page that is not shown, and its timers are slow.
     const end = document.hidden ? -1 : this.text.indexOf("\n", this.#drawn + CHARACTERS_AT_A_TIME);
     this.#hasMore = end !== -1;
     this.#drawn = this.#hasMore ? end : this.text.length;

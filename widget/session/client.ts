@@ -50,7 +50,7 @@ export class Client {
   isCheckingKey = false;
   readonly #options: ClientOptions;
   readonly #transport: FallbackTransport;
-  /** Of the conversation that was restored. */
+  /** The name of the agent that the restored conversation was with. */
   #agent = "";
   /** Ends the asking about the agent; absent while nothing is asked. */
   #loading: AbortController | undefined;

@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly reconnect: ReconnectPolicy;
   /** What to send; absent where that is impossible, because the message's files are gone. */
   readonly start: Omit<StartRequest, "run"> | undefined;
-  /** Of a run that an earlier page load started. */
+  /** The position of a run that an earlier page load started. */
   readonly position?: RunPosition | undefined;
 }
 

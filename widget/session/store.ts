@@ -23,7 +23,7 @@ export interface ConversationStore {
   delete(id: string): Promise<void>;
 }
 
-/** Of the messages of one conversation: all of them are copied with each save. */
+/** The most characters that the messages of one conversation have together: all are copied with each save. */
 const MAX_CHARS = 2_000_000;
 /** Half a conversation would be a false one: without room for so much, nothing is kept. */
 const MIN_CHARS = 1_000;

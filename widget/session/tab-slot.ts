@@ -17,7 +17,7 @@ export interface Draft {
 export const EMPTY_DRAFT: Draft = { text: "", files: [] };
 
 export interface SlotContent {
-  /** Of the conversation in the store; absent before the first message. */
+  /** Names the conversation in the store; absent before the first message. */
   readonly id?: string | undefined;
   readonly draft: Draft;
   /** The last event that the page was informed of. The stored conversation may be older. */
@@ -110,7 +110,7 @@ function isTaken(name: string, frame: Window = window.top ?? window): boolean {
   try {
     if (frame[TAKEN]?.has(name)) return true;
   } catch {
-    // Of another origin: it has another storage, and may contain frames of this one.
+    // A frame of another origin has another storage, and may contain frames of this one.
   }
   for (let index = 0; index < frame.length; index += 1) {
     const child = frame[index];
