@@ -21,7 +21,9 @@ const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !NAMES.includes(name));
 if (unknown !== undefined) throw new Error(`There is no test of "${unknown}", but of ${NAMES.join(", ")}.`);
 
-const [browser, tarball] = await Promise.all([launchBrowser({ after }), pack({ after })]);
+// One after the other: where Chromium is unpacked, the folder for temporary files is another one meanwhile.
+const tarball = await pack({ after });
+const browser = await launchBrowser({ after });
 
 const weather = define("get_weather", () => ({ city: "Paris", celsius: 20 }));
 const TURNS: Turn[] = [[call("c1", "get_weather", { city: "Paris" })], [say("It is mild.")]];
