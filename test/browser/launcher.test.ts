@@ -302,6 +302,24 @@ const CLOSINGS: readonly ((chat: Visit) => Promise<void>)[] = [
     }),
 ];
 
+test("a launcher that a router moves while the chat is loading opens at the next press", async (t) => {
+  const loads = gate();
+  const { page, input } = await visit(t, browser);
+  await page.route(/\/chunks\/panel-/, async (route) => {
+    await loads.opened;
+    await route.continue();
+  });
+  const asked = page.waitForRequest(/\/chunks\/panel-/);
+  await button(page).click();
+  await asked;
+  await page.evaluate(() => {
+    document.documentElement.replaceChild(document.createElement("body"), document.body);
+  });
+  await button(page).click();
+  loads.open();
+  await input.waitFor();
+});
+
 test("a reader who had scrolled up finds the same place when the panel was closed and is opened again", async (t) => {
   const long = Array.from({ length: 60 }, (_, index) => `Paragraph ${index}.`).join("\n\n");
   const chat = await visit(t, browser, { turns: [[say(long)]] });

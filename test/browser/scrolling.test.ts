@@ -248,3 +248,23 @@ test("a reader who leaves a message at the top is left in peace", async (t) => {
   await chat.send.waitFor();
   assert.equal(await position(chat.messages), place, "the text did not move");
 });
+
+test("a reader who has scrolled finds the same place when the chat was taken out of the page and is put back", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("A paragraph.\n\n".repeat(80))]] });
+  await chat.say("Go");
+  await chat.answered();
+  await wheel(chat, 700);
+  await wheel(chat, -200);
+  const place = await position(chat.messages);
+  assert.ok(place > 100, `${place}`);
+  await chat.page.evaluate(async () => {
+    const element = document.querySelector("agent-chat") as HTMLElement & { readonly updateComplete: Promise<boolean> };
+    const parent = element.parentElement;
+    element.remove();
+    await new Promise((resolve) => setTimeout(resolve));
+    parent?.append(element);
+    await element.updateComplete;
+    await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+  });
+  assert.equal(await position(chat.messages), place);
+});

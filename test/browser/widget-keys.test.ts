@@ -75,6 +75,8 @@ test("where the site has forgotten its key, visitors are asked for none, and the
   assert.equal(await chat.keyField.count(), 0);
   const said = chat.complaints.filter((text) => /needs a key, and this page gives none\. Set data-key="/.test(text));
   assert.equal(said.length, 1);
+  await chat.say("Is somebody there?");
+  await chat.replies.getByText("This chat may not be used on this site.").waitFor();
   await chat.page.locator("agent-chat-launcher").evaluate((it) => void Object.assign(it, { apiKey: "w-1" }));
   await chat.ask("Hi", "Hello, visitor.");
 });

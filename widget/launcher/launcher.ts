@@ -109,7 +109,7 @@ export class AgentChatLauncher
     const { button } = this;
     button.type = "button";
     button.part.add("launcher");
-    button.setAttribute("aria-expanded", "false");
+    button.ariaExpanded = "false";
     button.append(slot);
     button.addEventListener("click", (event) => void this.#pressed(event));
     for (const type of ["pointerenter", "focus"]) {
@@ -173,6 +173,8 @@ export class AgentChatLauncher
     this.#watcher.disconnect();
     this.#connection.abort();
     this.greeting?.stop();
+    // What is still loading is for this place in the page: at another one it is asked for again.
+    if (!this.#panel) this.#loading = undefined;
   }
 
   attributeChangedCallback(attribute: string, _before: string | null, value: string | null): void {
@@ -221,13 +223,14 @@ export class AgentChatLauncher
     this.#label.textContent = label;
     if (label) button.firstElementChild?.after(this.#label);
     else if (this.#label.isConnected) this.#label.remove();
-    // Later the panel names it, which knows whether it is open and what is new.
-    if (!this.#panel) button.setAttribute("aria-label", label || (openChat[box.lang] ?? ""));
     if (this.#panel) {
       // A change around the launcher is not seen in its shadow root.
       this.#panel.lang = tag;
       this.#panel.dir = direction;
       this.#panel.launcherChanged();
+    } else {
+      // Later the panel names it, which knows whether it is open and what is new.
+      button.ariaLabel = label || (openChat[box.lang] ?? "");
     }
     if (!this.isConnected) return;
     if (this.greeting) this.greeting.launcherChanged();
@@ -244,9 +247,9 @@ export class AgentChatLauncher
       return;
     }
     const before = document.activeElement;
-    this.button.setAttribute("aria-busy", "true");
+    this.button.ariaBusy = "true";
     const panel = await this.#load();
-    this.button.removeAttribute("aria-busy");
+    this.button.ariaBusy = null;
     const { activeElement } = document;
     if (activeElement === this || activeElement === document.body || activeElement === before) await panel?.open();
   }
@@ -271,10 +274,7 @@ export class AgentChatLauncher
   async #loadPanel(): Promise<LauncherPanel | undefined> {
     const { signal } = this.#connection;
     const module = await AgentChatLauncher.panel.loadEventually(signal);
-    if (!module || signal.aborted) {
-      this.#loading = undefined;
-      return undefined;
-    }
+    if (!module || signal.aborted) return undefined;
     this.#panel = new module.LauncherPanel(this);
     this.#root.adoptedStyleSheets.push(module.sheet);
     this.#draw();
@@ -287,5 +287,5 @@ export class AgentChatLauncher
 
 function afterLoad(task: () => void): void {
   if (document.readyState === "complete") setTimeout(task);
-  else addEventListener("load", () => setTimeout(task), { once: true });
+  else addEventListener("load", () => setTimeout(task));
 }

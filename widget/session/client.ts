@@ -272,11 +272,13 @@ export class Client {
     if (this.#asksForKey(error)) return undefined;
     const { code, data } = error;
     if (code !== "unauthorized" && code !== "forbidden") return error;
-    if (code === "unauthorized")
+    const isKeyRefused = code === "unauthorized" && this.key.isOfSite;
+    if (isKeyRefused)
       this.#diagnosis.hint("the server does not accept the key of the attribute api-key (of a script: data-key).");
     else if (this.phase !== "refused") this.#diagnosis.hint(data);
-    // The site's key and origin are none of the visitor's: the text of the code says so, not the server's sentence.
-    return { ...error, data: "" };
+    // The site's key and origin are none of the visitor's: the text of the code says so, not the server's sentence. A key
+    // that the page does not give was not refused.
+    return { ...error, code: isKeyRefused ? code : "forbidden", data: "" };
   }
 
   #asksForKey(error: ErrorEvent): boolean {

@@ -4,7 +4,7 @@ import { html, type ReactiveController, type ReactiveControllerHost, type Templa
 const HEARD_AFTER_MS = 1_000;
 
 /** So much of a long answer is drawn for screen readers at once, in characters: all of it would hold up the page. */
-const CHARACTERS_AT_A_TIME = 4_000;
+const CHARACTERS_AT_A_TIME = 16_000;
 
 /**
  * Where a listener can leave a long answer: after what ends a sentence, and what closes a quote. `Intl.Segmenter` knows

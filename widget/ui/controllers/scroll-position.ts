@@ -106,6 +106,7 @@ export class ScrollPosition implements ReactiveController {
     this.#scroller = scroller;
     if (!scroller) return;
     // A chat that was moved in the page has lost its place, and the reader did not do it.
+    if (this.#mode === "free") scroller.scrollTop = this.#top;
     this.#top = scroller.scrollTop;
     this.#listeners = new AbortController();
     const options = { signal: this.#listeners.signal, passive: true };
