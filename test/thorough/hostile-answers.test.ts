@@ -59,7 +59,7 @@ function forbiddenIn(chat: ChatElement, place: Locator = chat.messages): Promise
       if (banned.test(name) && !isIcon && !isTask) found.push(`<${name}>`);
       for (const { name: attribute, value } of node.attributes) {
         // The chat itself gives the exchange at the end of a conversation its room.
-        const isRoom = attribute === "style" && /^--[a-z]+: [\d.]+px;$/.test(value) && node.matches(".exchange");
+        const isRoom = attribute === "style" && /^--_[a-z]+: [\d.]+px;$/.test(value) && node.matches(".exchange");
         if (/^on|^style$|^srcdoc$|^ping$|^formaction$/.test(attribute) && !isRoom) {
           found.push(`${name} ${attribute}=${value}`);
         }
