@@ -258,7 +258,9 @@ function renderSuggestions(
         const send = () => actions.sendSuggestion(text);
         return html`
           <li>
-            <button type="button" part="suggestion" class="pill" dir="auto" @click=${send}>${text}</button>
+            <button type="button" part="suggestion" class="pill" dir="auto" @click=${send}>
+              <span>${text}</span>
+            </button>
           </li>
         `;
       })}
