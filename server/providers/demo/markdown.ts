@@ -43,8 +43,7 @@ curl http://127.0.0.1:8080/api/chat \\
 
 ## A quote
 
-> The chief virtue that language can have is clearness,
-> and nothing detracts from it so much as the use of unfamiliar words.
+> The chief virtue that language can have is clearness, and nothing detracts from it so much as the use of unfamiliar words.
 >
 > *Hippocrates, as quoted by Galen*
 
