@@ -50,6 +50,13 @@ test("a conversation is printed whole, on as many sheets as it takes, without wh
     [0, 0],
     [0, 0],
   ]);
+  // No word of the wide table is broken: "column" stands in one line.
+  const words = await chat.answer
+    .locator("td")
+    .evaluateAll((cells) =>
+      cells.map((cell) => cell.clientHeight / Number.parseFloat(getComputedStyle(cell).lineHeight)),
+    );
+  assert.ok(Math.max(...words) < 3.5, String(words));
   assert.equal(
     await chat.answer.evaluate((it) => getComputedStyle(it).color),
     "rgb(24, 24, 27)",
