@@ -18,6 +18,10 @@ import { type BlockRenderers, type Delimiter, type RenderBlock, rendererOf } fro
  */
 const CODE_CHUNK = 4096;
 
+/** Cells of more characters hold sentences, which need room; those of so few hold a price or a name, which stays in one line. */
+const LONG_CELL = 24;
+const SHORT_CELL = 12;
+
 /** Blocks without Markdown inside: brackets in them are no links, and what a renderer has drawn stays. */
 const LITERAL = /^(?:code|html|delimited)$/;
 
@@ -227,7 +231,11 @@ export class DomRenderer {
       const cell = kept(old, header ? "th" : "td");
       setAttribute(cell, "class", align === null ? undefined : `align-${align}`);
       if (header) setAttribute(cell, "scope", "col");
-      return this.#text(cell, tokens);
+      this.#text(cell, tokens);
+      const { length } = cell.textContent;
+      setAttribute(cell, "long", length > LONG_CELL ? "" : undefined);
+      setAttribute(cell, "short", length > SHORT_CELL ? undefined : "");
+      return cell;
     });
     this.#sources.set(row, key);
     return row;
