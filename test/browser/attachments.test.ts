@@ -197,7 +197,7 @@ test("a file that takes long to read is shown meanwhile, and nothing is sent wit
 test("a file of exactly 20 MiB is taken and arrives whole, one byte more is refused", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Big.")]] });
   await dropLargePdf(chat, "huge.pdf", MAX_ATTACHMENT_BYTES + 1);
-  await refusals(chat).getByText("huge.pdf is larger than 20 MB.").waitFor();
+  await refusals(chat).getByText("huge.pdf: larger than 20 MB.").waitFor();
   await dropLargePdf(chat, "big.pdf", MAX_ATTACHMENT_BYTES);
   await chat.drafts.getByText("20 MB").waitFor();
   await chat.ask("Big one", "Big.");

@@ -234,7 +234,7 @@ test("of a draft a reload keeps the text, and says once which files are to be at
   await chat.files.setInputFiles({ name: "red.png", mimeType: "image/png", buffer: PNG });
   await chat.page.getByRole("button", { name: "Remove red.png" }).waitFor();
   await chat.page.reload();
-  const lost = chat.page.getByText("red.png is no longer here: attach it again.");
+  const lost = chat.page.getByText("red.png: no longer here, please attach again.");
   await lost.first().waitFor();
   assert.equal(await chat.input.inputValue(), "See this");
   assert.equal(await chat.page.locator('[part="refusals"]').isVisible(), true);

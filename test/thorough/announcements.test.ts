@@ -106,11 +106,11 @@ test("what became of files is spoken: which were taken, which refused, and why",
     { name: "offer.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") },
     { name: "empty.pdf", mimeType: "application/pdf", buffer: Buffer.alloc(0) },
   ]);
-  await chat.page.getByRole("status").getByText("empty.pdf is empty.").waitFor();
+  await chat.page.getByRole("status").getByText("empty.pdf: empty.").waitFor();
   assert.deepEqual(heard, [
-    "notes.txt cannot be attached: only JPEG, PNG, GIF, WebP, and PDF files are taken.",
+    "notes.txt: only JPEG, PNG, GIF, WebP, and PDF files are taken.",
     "offer.pdf attached.",
-    "empty.pdf is empty.",
+    "empty.pdf: empty.",
   ]);
 });
 

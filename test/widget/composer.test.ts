@@ -34,23 +34,23 @@ async function open(t: TestContext, options: ScriptOptions = {}) {
 const openSmall = (t: TestContext, max_body_bytes: unknown = 16_384 + 4_000) =>
   open(t, { info: { max_body_bytes: max_body_bytes as number } });
 
-const TOO_LARGE = /^a\.png was not attached: .* 1\.\d kB together/;
+const TOO_LARGE = /^a\.png: not attached, .* 1\.\d kB together/;
 
 const refusals: [string, File, ScriptOptions, RegExp][] = [
-  ["an unknown type", new File(["hi"], "notes.txt"), {}, /^notes\.txt cannot be attached: only PNG and PDF/],
+  ["an unknown type", new File(["hi"], "notes.txt"), {}, /^notes\.txt: only PNG and PDF/],
   [
     "bytes that are not what the name says",
     new File(["hi"], "fake.png", { type: "image/png" }),
     {},
-    /^fake\.png cannot be attached: it is not a PNG/,
+    /^fake\.png: not a PNG/,
   ],
-  ["a type that this agent does not take", new File(["GIF89a"], "a.gif"), {}, /^a\.gif .*only PNG and PDF/],
-  ["an empty file", new File([], "empty.pdf"), {}, /^empty\.pdf is empty/],
+  ["a type that this agent does not take", new File(["GIF89a"], "a.gif"), {}, /^a\.gif: only PNG and PDF/],
+  ["an empty file", new File([], "empty.pdf"), {}, /^empty\.pdf: empty/],
   [
     "a file over the limit",
     png("big.png"),
     { info: { attachments: { ...INFO.attachments, max_bytes: 10 } } },
-    /^big\.png is larger than 10B/,
+    /^big\.png: larger than 10B/,
   ],
   [
     "any file for an agent that takes none",
@@ -87,14 +87,14 @@ test("a picture is sent as base64 with its proven type, and a preview of its own
 test("the same file is attached once, whatever its name", async (t) => {
   const { page, attach } = await open(t);
   await attach(png("a.png"), png("b.png"));
-  assert.match(page.text("[part=refusals]"), /^b\.png is attached already/);
+  assert.match(page.text("[part=refusals]"), /^b\.png: attached already/);
   assert.equal(page.all(".draft-files li").length, 1);
 });
 
 test("one file more than the limit of 2 is refused, the others stay", async (t) => {
   const { page, attach } = await open(t);
   await attach(png("a.png"), png("b.png", 1), png("c.png", 2));
-  assert.match(page.text("[part=refusals]"), /^c\.png was not attached: a message takes at most 2 files/);
+  assert.match(page.text("[part=refusals]"), /^c\.png: not attached, a message takes at most 2 files/);
   assert.equal(page.all(".draft-files li").length, 2);
 });
 
@@ -105,7 +105,19 @@ test("files of two drops at once are judged one after the other, as those of one
     page.all(".draft-files img").map((image) => image.getAttribute("alt")),
     ["a.png", "b.png"],
   );
-  assert.match(page.text("[part=refusals]"), /again\.png.*c\.png was not attached/);
+  assert.match(page.text("[part=refusals]"), /^again\.png and c\.png: not attached/);
+});
+
+test("files that are refused for one reason share a sentence, in place and aloud", async (t) => {
+  const { page, attach } = await open(t);
+  const texts = ["notes.txt", "IMG_1.heic", "report.docx"].map((name) => new File(["hi"], name));
+  await attach(...texts, new File([], "empty.pdf"));
+  const sentence = "notes.txt, IMG_1.heic, and report.docx: only PNG and PDF files are taken.";
+  assert.deepEqual(
+    page.all("[part=refusals] li").map(({ textContent }) => textContent),
+    [sentence, "empty.pdf: empty."],
+  );
+  assert.equal(page.text("[role=status]"), `${sentence}empty.pdf: empty.`);
 });
 
 test("a file with which the message would be larger than the server takes is refused before anything is sent", async (t) => {
@@ -113,7 +125,7 @@ test("a file with which the message would be larger than the server takes is ref
   await attach(png("a.png", 2_000), png("b.png", 1_000));
   assert.match(
     page.text("[part=refusals]"),
-    /^b\.png was not attached: the files of this message may have 2\.9 kB together/,
+    /^b\.png: not attached, the files of this message may have 2\.9 kB together/,
   );
   assert.equal(page.all(".draft-files li").length, 1);
 });

@@ -102,6 +102,7 @@ test("an error keeps what was said, and stops the tools that still ran", () => {
     code: "provider_truncated",
     detail: "The model broke off.",
     retryable: true,
+    at: 200,
   });
   assert.equal(answerText(answer), "Half");
   const tool = answer.blocks.at(-1);

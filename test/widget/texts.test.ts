@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
+import { ERRORS } from "../../server/protocol/errors.ts";
 import { formatMediaTypes } from "../../widget/composer/read-file.ts";
 import { formatBytes, formatDuration } from "../../widget/i18n/format.ts";
 import { loadLocale } from "../../widget/i18n/load-strings.ts";
@@ -126,12 +127,44 @@ test("two tables of texts know nothing of each other", async () => {
   assert.equal(failureText(failure, french), french.connectionLost);
 });
 
+const failed = (code: string, detail?: string, retryable = true) =>
+  ({ code, retryable, detail }) as Parameters<typeof failureText>[0];
+
 test("a failure is said in the server's own words, else in those of its code, else in general", () => {
-  const text = (code: string, detail?: string) =>
-    failureText({ code, retryable: true, detail } as Parameters<typeof failureText>[0], en);
+  const text = (...failure: Parameters<typeof failed>) => failureText(failed(...failure), en);
   assert.equal(text("provider_error", "The model is not there."), "The model is not there.");
   assert.equal(text("rate_limited"), en.rateLimited);
   assert.equal(text("run_not_found"), en.connectionLost);
   assert.equal(text("provider_error"), en.serverError);
+  assert.equal(text("provider_error", "", false), en.ownerNeeded);
   assert.equal(text("a_code_of_a_newer_server", ""), en.serverError);
+  assert.equal(text("a_code_of_a_newer_server", "Please sign in."), "Please sign in.");
 });
+
+test("what the server says to those who write clients is nothing for people: the text of the code stands in", () => {
+  const text = (code: string, detail: string) => failureText(failed(code, detail), en);
+  assert.equal(text("invalid_request", "attachments[0].data is not base64"), en.messageRefused);
+  assert.equal(text("request_too_large", "The request body is larger than 10 bytes."), en.requestTooLarge);
+  assert.equal(text("run_expired", "Event 3 of this run is no longer kept."), en.connectionLost);
+});
+
+test("a site's own text of a failure stands before the server's sentence", () => {
+  const strings = stringsOf(en, { overloaded: "All our agents are busy." });
+  assert.equal(failureText(failed("overloaded", "The server is busy."), strings), "All our agents are busy.");
+});
+
+for (const language of LANGUAGES) {
+  test(`in ${language} no failure is said in the server's English, whatever its code; a cause for the operator is kept`, async () => {
+    const strings = stringsOf(await loadLocale(language));
+    const english = Object.values(en).map(said);
+    const codes = [...Object.keys(ERRORS), "connection_lost", "unreachable", "unreadable", "a_code_of_a_newer_server"];
+    for (const code of codes) {
+      for (const retryable of [true, false]) {
+        const text = failureText(failed(code, "It did not work.", retryable), strings);
+        assert.ok(!english.includes(text) && !text.includes("It did not work"), `${code}: ${text}`);
+        const onLoopback = failureText(failed(code, "It did not work. (No key is set.)", retryable), strings);
+        assert.equal(onLoopback, `${text} (No key is set.)`);
+      }
+    }
+  });
+}

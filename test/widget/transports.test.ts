@@ -1,6 +1,7 @@
 /** The transports, without a DOM: against a server that a test scripts event by event. */
 
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,6 +13,8 @@ import { HttpTransport } from "../../widget/transport/http.ts";
 import type { Endpoint, RunEvent, RunRequest, Transport } from "../../widget/transport/transport.ts";
 import { WebSocketTransport } from "../../widget/transport/websocket.ts";
 import { gate } from "../support/deadline.ts";
+import { say } from "../support/scripted-provider.ts";
+import { startServer } from "../support/start-server.ts";
 import { openedSockets } from "./browser-stubs.ts";
 import { done, type ScriptOptions, startScriptedServer, token } from "./scripted-server.ts";
 
@@ -75,6 +78,19 @@ for (const Transport of [WebSocketTransport, HttpTransport]) {
     const wrong = await connect<WebSocketTransport | HttpTransport>(t, Transport, { key: "k", givenKey: "w" });
     const [refusal] = await start(wrong.transport);
     assert.equal(refusal?.type === "error" && refusal.code, "unauthorized");
+  });
+
+  test(`${Transport.name} reports with a refusal when the server takes messages again`, async (t) => {
+    const key = "a-key-that-may-send-one-message";
+    const env = { PARLEY_API_KEY: key, PARLEY_RATE_PER_KEY: "1" };
+    const { url } = await startServer(t, { turns: [[say("In.")]], env });
+    const transport = new Transport({ server: new URL(`${url}/`), key: () => key });
+    t.after(() => transport.close());
+    const ask = () => collect(transport, { run: randomUUID(), message: "Hi", attachments: [], state: {} });
+    await ask();
+    const [refusal] = await ask();
+    assert.equal(refusal?.type === "error" && refusal.code, "rate_limited");
+    assert.ok(refusal?.type === "error" && Number(refusal.retry_after) >= 1, JSON.stringify(refusal));
   });
 
   test(`${Transport.name} proves a key without a run`, async (t) => {

@@ -7,7 +7,7 @@ import type { OutgoingMessage } from "../session/chat-session.ts";
 import { iconButton } from "../ui/controls.ts";
 import { renderFiles } from "../ui/files.ts";
 import { icons } from "../ui/icons.ts";
-import type { DraftFile, FileRules, Sentence } from "./read-file.ts";
+import type { DraftFile, FileNote, FileRules } from "./read-file.ts";
 
 /** Room for what is still to be written, and for the JSON around it. */
 const SPARE_BYTES = 16_384;
@@ -26,8 +26,8 @@ export class DraftFiles {
   files: readonly DraftFile[] = [];
   /** The files that are still being read, or wait for the rules. */
   pending: readonly File[] = [];
-  /** Why files were refused: a sentence for each, until they are dismissed. */
-  refusals: readonly Sentence[] = [];
+  /** Why files were refused, until that is dismissed. */
+  refusals: readonly FileNote[] = [];
   readonly #onChange: () => void;
   /** Resolves when all files so far have been judged. */
   #added: Promise<unknown> = Promise.resolve();
@@ -42,10 +42,10 @@ export class DraftFiles {
   }
 
   /**
-   * Adds what may be attached. `conditions` is called when it is their turn. Resolves to a sentence for each, to be
+   * Adds what may be attached. `conditions` is called when it is their turn. Resolves to what became of each, to be
    * spoken.
    */
-  async add(files: readonly File[], conditions: () => Promise<Conditions>): Promise<readonly Sentence[]> {
+  async add(files: readonly File[], conditions: () => Promise<Conditions>): Promise<readonly FileNote[]> {
     if (files.length === 0) return [];
     this.#change({ pending: [...this.pending, ...files], refusals: [] });
     // Files are judged beside those that are there, also those that were added before and are still being read.
@@ -68,9 +68,9 @@ export class DraftFiles {
     this.#change({ files, refusals: [] });
   }
 
-  /** Says which files a reload has lost. Returns the sentences. */
-  reportLost(names: readonly string[]): readonly Sentence[] {
-    this.#change({ refusals: names.map((name) => (strings) => strings.fileLost(name)) });
+  /** Says which files a reload has lost. */
+  reportLost(names: readonly string[]): readonly FileNote[] {
+    this.#change({ refusals: names.map((name) => ({ name, say: (strings, all) => strings.fileLost(all) })) });
     return this.refusals;
   }
 
@@ -78,28 +78,28 @@ export class DraftFiles {
     this.#change({ refusals: [] });
   }
 
-  async #addAll(files: readonly File[], { rules, sentWith }: Conditions): Promise<readonly Sentence[]> {
+  async #addAll(files: readonly File[], { rules, sentWith }: Conditions): Promise<readonly FileNote[]> {
     // A state may hold the files of all earlier messages.
     const room = Math.max(0, rules.max_body_bytes - new Blob([JSON.stringify(sentWith)]).size - SPARE_BYTES);
-    const outcomes: Sentence[] = [];
+    const notes: FileNote[] = [];
     for (const file of files) {
       const read = await this.#read(file, rules, room);
       const pending = this.pending.filter((other) => other !== file);
-      if (typeof read === "function") this.#change({ pending, refusals: [...this.refusals, read] });
+      if ("say" in read) this.#change({ pending, refusals: [...this.refusals, read] });
       else this.#change({ pending, files: [...this.files, read] });
-      outcomes.push(typeof read === "function" ? read : (strings) => strings.fileAttached(file.name));
+      notes.push("say" in read ? read : { name: file.name, say: (strings) => strings.fileAttached(file.name) });
     }
-    return outcomes;
+    return notes;
   }
 
   /** Resolves to the file, or to why it is refused. */
-  async #read(file: File, rules: FileRules, room: number): Promise<DraftFile | Sentence> {
+  async #read(file: File, rules: FileRules, room: number): Promise<DraftFile | FileNote> {
     try {
       const { readFile } = await reader.load();
       return await readFile(file, { rules, room, files: this.files });
     } catch {
       // The file was moved, the system denies reading it, or the code that reads it cannot be loaded.
-      return (strings) => strings.fileUnreadable(file.name);
+      return { name: file.name, say: (strings, names) => strings.fileUnreadable(names) };
     }
   }
 
@@ -115,6 +115,19 @@ export function draftFilesOf({ files, attachments }: OutgoingMessage): readonly 
     const file = files[index];
     return file ? [{ ...file, attachment }] : [];
   });
+}
+
+/** One sentence for each reason, with the names of all files that it holds for. */
+export function sentencesOf(notes: readonly FileNote[], strings: Strings): readonly string[] {
+  const groups = new Map<string, Pick<FileNote, "say"> & { readonly names: string[] }>();
+  for (const { name, say } of notes) {
+    const reason = say(strings, "");
+    const group = groups.get(reason) ?? { say, names: [] };
+    group.names.push(name);
+    groups.set(reason, group);
+  }
+  const list = new Intl.ListFormat(strings.lang);
+  return [...groups.values()].map(({ say, names }) => say(strings, list.format(names)));
 }
 
 /** `onRemoved` is called when the person has taken a file out. */
@@ -150,7 +163,7 @@ function renderReasons(draft: DraftFiles, strings: Strings): TemplateResult {
     <div part="refusals" class="refusals">
       ${icons.alert}
       <ul class="reasons">
-        ${draft.refusals.map((refusal) => html`<li>${refusal(strings)}</li>`)}
+        ${sentencesOf(draft.refusals, strings).map((sentence) => html`<li>${sentence}</li>`)}
       </ul>
       ${iconButton("dismiss", strings.dismiss, icons.close, () => draft.dismissRefusals())}
     </div>

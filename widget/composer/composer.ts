@@ -8,8 +8,8 @@ import { ChatPart } from "../ui/chat-part.ts";
 import { iconButton, isTaken } from "../ui/controls.ts";
 import type { ComposerAction, ComposerPort } from "../ui/extensions.ts";
 import { icons } from "../ui/icons.ts";
-import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals } from "./attachments.ts";
-import type { DraftFile, Sentence } from "./read-file.ts";
+import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals, sentencesOf } from "./attachments.ts";
+import type { DraftFile, FileNote } from "./read-file.ts";
 
 /** Its keyboards have no Shift+Enter: there the button sends, and Enter makes a new line. */
 const TOUCH_KEYBOARD = "(hover: none) and (pointer: coarse)";
@@ -302,9 +302,9 @@ export class Composer extends ChatPart implements ComposerPort {
     if (!this.#editing) this.context.actions.saveDraft({ text: this.#text, files: this.#files.names });
   }
 
-  #announce(sentences: readonly Sentence[]): void {
+  #announce(notes: readonly FileNote[]): void {
     const { actions, strings } = this.context;
-    actions.announce(...sentences.map((sentence) => sentence(strings)));
+    actions.announce(...sentencesOf(notes, strings));
   }
 
   #growField(): void {

@@ -21,8 +21,11 @@ export interface DraftFile extends SentFile {
   readonly attachment: Attachment;
 }
 
-/** What is said about a file, in the language of the moment. */
-export type Sentence = (strings: Strings) => string;
+/** What is said of a file, such as why it is not taken: of all of which the same is said, in one sentence. */
+export interface FileNote {
+  readonly name: string;
+  readonly say: (strings: Strings, names: string) => string;
+}
 
 /** What a file is judged by. */
 interface Limits {
@@ -34,21 +37,29 @@ interface Limits {
 }
 
 /** Resolves to the file, or to why it is refused. Rejects where it cannot be read. */
-export async function readFile(file: File, { rules, room, files }: Limits): Promise<DraftFile | Sentence> {
+export async function readFile(file: File, { rules, room, files }: Limits): Promise<DraftFile | FileNote> {
   const { name } = file;
+  const refuse = (say: FileNote["say"]) => ({ name, say });
   const { media_types, max_bytes, max_count } = rules.attachments;
-  if (media_types.length === 0) return (strings) => strings.noFilesTaken(rules.agent);
-  if (files.length >= max_count) return (strings) => strings.tooManyFiles(name, max_count);
-  if (file.size > max_bytes) return (strings) => strings.fileTooLarge(name, formatBytes(max_bytes, strings.lang));
-  if (file.size === 0) return (strings) => strings.fileEmpty(name);
+  if (media_types.length === 0) return refuse((strings) => strings.noFilesTaken(rules.agent));
+  if (files.length >= max_count) return refuse((strings, names) => strings.tooManyFiles(names, max_count));
+  if (file.size > max_bytes) {
+    return refuse((strings, names) => strings.fileTooLarge(names, formatBytes(max_bytes, strings.lang)));
+  }
+  if (file.size === 0) return refuse((strings, names) => strings.fileEmpty(names));
   const taken = files.reduce((sum, { attachment }) => sum + attachment.data.length, 0);
   if (taken + base64Length(file.size) > room) {
-    return (strings) => strings.filesTooLarge(name, formatBytes(Math.floor((room / 4) * 3), strings.lang));
+    const left = Math.floor((room / 4) * 3);
+    return refuse((strings, names) => strings.filesTooLarge(names, formatBytes(left, strings.lang)));
   }
   const mediaType = sniffMediaType(new Uint8Array(await file.slice(0, SNIFF_BYTES).arrayBuffer()));
-  if (mediaType === undefined || !media_types.includes(mediaType)) return wrongType(file, mediaType, media_types);
+  if (mediaType === undefined || !media_types.includes(mediaType)) {
+    return refuse(wrongType(file, mediaType, media_types));
+  }
   const data = await readBase64(file);
-  if (files.some(({ attachment }) => attachment.data === data)) return (strings) => strings.fileAlreadyAttached(name);
+  if (files.some(({ attachment }) => attachment.data === data)) {
+    return refuse((strings, names) => strings.fileAlreadyAttached(names));
+  }
   return draftFile(file, mediaType, data);
 }
 
@@ -60,11 +71,11 @@ function draftFile(file: File, mediaType: MediaType, data: string): DraftFile {
   return { name, size, mediaType, picture: type === "image" ? file : undefined, attachment };
 }
 
-function wrongType({ name, type }: File, mediaType: MediaType | undefined, allowed: readonly string[]): Sentence {
+function wrongType({ type }: File, mediaType: MediaType | undefined, allowed: readonly string[]): FileNote["say"] {
   if (mediaType === undefined && isMediaType(type)) {
-    return (strings) => strings.fileTypeFalse(name, formatMediaTypes([type], strings.lang));
+    return (strings, names) => strings.fileTypeFalse(names, formatMediaTypes([type], strings.lang));
   }
-  return (strings) => strings.fileTypeRefused(name, formatMediaTypes(allowed, strings.lang));
+  return (strings, names) => strings.fileTypeRefused(names, formatMediaTypes(allowed, strings.lang));
 }
 
 /** "JPEG, PNG, and PDF". A type that this version does not know is named as it is. */

@@ -18,11 +18,25 @@ export function formatBytes(bytes: number, lang: string): string {
 /** "340ms", "1.2s", "2m 5s". */
 export function formatDuration(milliseconds: number, lang: string): string {
   if (milliseconds < 1000) return format(Math.round(milliseconds), "millisecond", lang);
-  const seconds = milliseconds / 1000;
-  if (seconds < 9.95) return format(seconds, "second", lang, 1);
+  if (milliseconds < 9950) return format(milliseconds / 1000, "second", lang, 1);
+  return formatSeconds(milliseconds / 1000, lang);
+}
+
+/** "3s", "2m 5s". */
+export function formatSeconds(seconds: number, lang: string): string {
   const whole = Math.round(seconds);
   const rest = format(whole % 60, "second", lang);
   return whole < 60 ? rest : `${format(Math.floor(whole / 60), "minute", lang)} ${rest}`;
+}
+
+/** "0:18", "1:00:05": what is left, in seconds. */
+export function formatClock(seconds: number, lang: string): string {
+  const [minute, second] = [Math.floor(seconds / 60), seconds % 60].map((part) => part % 60);
+  const hours = Math.floor(seconds / 3600);
+  const parts = hours > 0 ? [hours, minute, second] : [minute, second];
+  return parts
+    .map((part = 0, index) => part.toLocaleString(lang, { minimumIntegerDigits: index === 0 ? 1 : 2 }))
+    .join(":");
 }
 
 /** One digit after the point at most, and `digits` at least. Sizes keep their space, times are written closely. */

@@ -25,6 +25,10 @@ export const en = {
   you: "You said:",
   agentSaid: (agent: string) => `${agent} said:`,
   answering: "Answering…",
+  /** In place of an answer of which nothing is there yet. */
+  working: (agent: string) => `${agent} is working`,
+  /** Why Enter sends nothing. Escape stops the answer then. */
+  stillAnswering: (agent: string) => `${agent} is still answering. Esc stops the answer.`,
   thinking: "Thinking",
   /** Spoken when the agent calls a tool. */
   toolStarted: (tool: string) => `Using ${tool}…`,
@@ -36,15 +40,23 @@ export const en = {
   toolWaiting: "waiting for approval",
   copy: "Copy",
   copyAnswer: "Copy answer",
+  copyMessage: "Copy message",
   copied: "Copied",
   copyFailed: "Copying failed",
   retry: "Try again",
+  /** `clock` is a time that counts down, such as "0:18". */
+  retryIn: (clock: string) => `Try again in ${clock}`,
+  /** Copies what the owner of the site needs to find a failure. */
+  copyReport: "Copy report",
   /** After what a failure says: how to find it in the server's log. */
   reference: (id: string) => `(Reference: ${id})`,
   startOver: "Send without the earlier messages",
   askAgain: "Answer again",
   editMessage: "Change this message",
   startedOver: "A new conversation.",
+  /** Before a button that brings the conversation back. */
+  closed: "Conversation closed.",
+  undo: "Undo",
   /** Ends the sentence about a message that waits for the connection. */
   queued: "Waiting to be sent",
   change: "Change",
@@ -70,6 +82,16 @@ export const en = {
   requestTooLarge: "The message is too large for this server.",
   rateLimited: "Too many messages in a short time. Try again in a moment.",
   serverError: "The server could not answer.",
+
+  // Why an answer failed, where the server said nothing, or in another language.
+  conversationTooLong: "This conversation is too long. Start a new one, or send less.",
+  conversationUnknown: "The agent no longer knows this conversation.",
+  messageRefused: "The agent does not take this message or one of its files.",
+  messageFiltered: "This message was refused under a usage policy.",
+  ownerNeeded: "The agent cannot answer. Please tell the owner of this site.",
+  overloaded: "The agent cannot answer right now. Try again in a moment.",
+  tookTooLong: "The answer took too long.",
+  brokenOff: "The answer broke off before its end.",
 
   /** Label of a code block without a language. */
   code: "Code",
@@ -113,23 +135,22 @@ export const en = {
   dismiss: "Dismiss",
 
   noFilesTaken: (agent: string) => `${agent} does not take files.`,
-  fileTooLarge: (name: string, limit: string) => `${name} is larger than ${limit}.`,
-  fileAlreadyAttached: (name: string) => `${name} is attached already.`,
-  fileEmpty: (name: string) => `${name} is empty.`,
-  fileUnreadable: (name: string) => `${name} could not be read.`,
+  fileTooLarge: (names: string, limit: string) => `${names}: larger than ${limit}.`,
+  fileAlreadyAttached: (names: string) => `${names}: attached already.`,
+  fileEmpty: (names: string) => `${names}: empty.`,
+  fileUnreadable: (names: string) => `${names}: could not be read.`,
   /** After a reload, of a file that was to be sent. */
-  fileLost: (name: string) => `${name} is no longer here: attach it again.`,
+  fileLost: (names: string) => `${names}: no longer here, please attach again.`,
   /** Spoken when a file was taken. */
   fileAttached: (name: string) => `${name} attached.`,
   /** `types` is a list in words. */
-  fileTypeRefused: (name: string, types: string) => `${name} cannot be attached: only ${types} files are taken.`,
-  fileTypeFalse: (name: string, type: string) =>
-    `${name} cannot be attached: it is not a ${type} file, whatever its name says.`,
+  fileTypeRefused: (names: string, types: string) => `${names}: only ${types} files are taken.`,
+  fileTypeFalse: (names: string, type: string) => `${names}: not a ${type} file, whatever the name says.`,
   /** `limit` is what is left for the files of the message, which may be less in a long conversation. */
-  filesTooLarge: (name: string, limit: string) =>
-    `${name} was not attached: the files of this message may have ${limit} together.`,
-  tooManyFiles: (name: string, limit: number) =>
-    `${name} was not attached: a message takes at most ${limit} ${limit === 1 ? "file" : "files"}.`,
+  filesTooLarge: (names: string, limit: string) =>
+    `${names}: not attached, the files of this message may have ${limit} together.`,
+  tooManyFiles: (names: string, limit: number) =>
+    `${names}: not attached, a message takes at most ${limit} ${limit === 1 ? "file" : "files"}.`,
 
   // A message that is being changed.
   editing: "You are changing a message. What follows it will be replaced.",
@@ -220,8 +241,8 @@ export function stringsOf(locale: Locale, own: StringsOverride | null = {}): Str
 /** Names of texts without a parameter. */
 export type TextName = { [Name in keyof Strings]: Strings[Name] extends string ? Name : never }[keyof Strings];
 
-/** Where the server said nothing that a person can use. All other codes have `serverError`. */
-const FAILURES: Partial<Record<FailureCode, TextName>> = {
+/** What is said of each failure. */
+const FAILURES: Record<FailureCode, TextName> = {
   connection_lost: "connectionLost",
   // The part of the answer that was missing after a lost connection.
   run_not_found: "connectionLost",
@@ -229,14 +250,48 @@ const FAILURES: Partial<Record<FailureCode, TextName>> = {
   unreachable: "unreachable",
   unreadable: "unreadable",
   request_too_large: "requestTooLarge",
+  attachment_too_large: "requestTooLarge",
   rate_limited: "rateLimited",
   unauthorized: "siteKeyRefused",
   forbidden: "siteForbidden",
+  invalid_request: "messageRefused",
+  invalid_json: "messageRefused",
+  invalid_attachment: "messageRefused",
+  unsupported_attachment: "messageRefused",
+  unsupported_media_type: "messageRefused",
+  content_filtered: "messageFiltered",
+  context_too_long: "conversationTooLong",
+  conversation_expired: "conversationUnknown",
+  invalid_state: "conversationUnknown",
+  request_timeout: "tookTooLong",
+  provider_timeout: "tookTooLong",
+  provider_truncated: "brokenOff",
+  run_lost: "brokenOff",
+  provider_auth: "ownerNeeded",
+  provider_rate_limited: "overloaded",
+  provider_overloaded: "overloaded",
+  overloaded: "overloaded",
+  shutting_down: "overloaded",
+  run_in_progress: "overloaded",
+  provider_error: "serverError",
+  internal: "serverError",
+  not_found: "serverError",
+  method_not_allowed: "serverError",
 };
 
-/** Why an answer failed: the server's own sentence if it said one, else ours. */
-export function failureText({ code, detail }: Failure, strings: Strings): string {
-  return detail || strings[FAILURES[code] ?? "serverError"];
+/** The server's sentences about these are for those who write clients. */
+const TECHNICAL = /^(invalid|unsupported|attachment|request)_|^(run_(not_found|expired)|not_found|method_not_allowed)$/;
+
+/**
+ * Why an answer failed. Where the chat speaks the server's language, and the page has no text of its own, the server's
+ * sentence stands for ours: it knows more. Behind it, in brackets, a server on a loopback address names the cause for
+ * its operator, which is kept.
+ */
+export function failureText({ code, retryable, detail = "" }: Failure, strings: Strings): string {
+  const needsOwner = !retryable && /^provider_(error|rate_limited)$/.test(code);
+  const name = needsOwner ? "ownerNeeded" : (FAILURES[code] ?? "serverError");
+  if (detail && strings[name] === en[name] && !TECHNICAL.test(code)) return detail;
+  return strings[name] + (/ \(.+\)$/s.exec(detail)?.[0] ?? "");
 }
 
 const TOOL_STATUSES = {

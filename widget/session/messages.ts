@@ -103,6 +103,10 @@ export interface Failure {
   readonly detail?: string;
   /** How the server's log names the run. */
   readonly reference?: string;
+  /** When it failed, in milliseconds. */
+  readonly at?: number;
+  /** When the server takes a message again, in milliseconds, where it said so. */
+  readonly retryAt?: number;
 }
 
 export function emptyAnswer(id: string): AssistantMessage {
@@ -140,9 +144,10 @@ export function applyEvent(
       return { ...message, blocks: ended, status: "done", finishReason: event.finish_reason };
     }
     case "error": {
-      const { code, retryable, data: detail } = event;
-      const failure = { code, retryable, ...(detail && { detail }), ...(reference && { reference }) };
-      return failAnswer(message, failure, now);
+      const { code, retryable, data: detail, retry_after: seconds } = event;
+      const retryAt = seconds && now + seconds * 1_000;
+      const known = { ...(detail && { detail }), ...(reference && { reference }), ...(retryAt && { retryAt }) };
+      return failAnswer(message, { code, retryable, ...known }, now);
     }
     default:
       return unreachable(event);
@@ -151,7 +156,7 @@ export function applyEvent(
 
 /** Ends the answer with a failure; the text so far stays. */
 export function failAnswer(message: AssistantMessage, failure: Failure, now: number): AssistantMessage {
-  return { ...message, blocks: endAll(message.blocks, now), status: "failed", failure };
+  return { ...message, blocks: endAll(message.blocks, now), status: "failed", failure: { ...failure, at: now } };
 }
 
 /** Ends an answer that the person stopped, where no terminal event says so. */

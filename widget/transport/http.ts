@@ -4,7 +4,7 @@ import { type ErrorEvent, isTerminal } from "../../server/protocol/events.ts";
 import { toJson } from "../../server/protocol/json.ts";
 import { SseDecoder } from "../../server/protocol/sse.ts";
 import { cancelRun, fetchFrom } from "./fetch.ts";
-import { errorCodeOf, parseEvent } from "./parse-event.ts";
+import { errorCodeOf, parseEvent, retryAfter } from "./parse-event.ts";
 import {
   ANSWER_WITHIN_MS,
   type Endpoint,
@@ -126,5 +126,11 @@ async function refusalOf(response: Response): Promise<ErrorEvent> {
   const body = await response.json().catch(() => undefined);
   if (!body?.error && response.status < 500) throw new TransportError("unreadable");
   const { code, message = "", retryable = response.status >= 500 } = body?.error ?? {};
-  return { type: "error", data: String(message), code: errorCodeOf(code), retryable: retryable === true };
+  return {
+    type: "error",
+    data: String(message),
+    code: errorCodeOf(code),
+    retryable: retryable === true,
+    ...retryAfter(response.headers.get("retry-after")),
+  };
 }

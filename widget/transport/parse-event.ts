@@ -49,6 +49,7 @@ function eventOf(fields: Fields): SocketMessage | undefined {
         code: errorCodeOf(fields.code),
         retryable: fields.retryable === true,
         ...(fields.state === undefined ? {} : { state: stateOf(fields.state) }),
+        ...retryAfter(fields.retry_after),
       };
     case "cleared":
       return { type, data: "" };
@@ -60,6 +61,12 @@ function eventOf(fields: Fields): SocketMessage | undefined {
 /** A newer server may send such an event. A type of ours that the `switch` forgets no longer compiles. */
 function unknownType(_type: never): undefined {
   return undefined;
+}
+
+/** Seconds to wait before a retry, where they are known. */
+export function retryAfter(value: unknown): { readonly retry_after?: number } {
+  const seconds = Number(value);
+  return seconds > 0 ? { retry_after: seconds } : {};
 }
 
 /** A newer server may use codes that are not in our table. */

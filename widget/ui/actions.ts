@@ -52,7 +52,9 @@ export async function copyOn(
   { strings, actions }: ChatContext,
 ): Promise<void> {
   const button = currentTarget as HTMLElement;
-  if (!(await copyFrom(button, copy(button), strings))) actions.alert(strings.copyFailed);
+  // Lit knows what stands in a button with a text, but for that of a span.
+  const label = button.querySelector("span") ?? button;
+  if (!(await copyFrom(label, copy(button), strings))) actions.alert(strings.copyFailed);
 }
 
 function warn({ name }: Named, error: unknown): void {

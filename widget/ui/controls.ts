@@ -35,15 +35,20 @@ export function iconButton(
 }
 
 /** A quiet button with a text. */
-export function smallButton(part: string, label: unknown, onClick: () => void): TemplateResult {
+export function smallButton(
+  part: string,
+  label: unknown,
+  onClick: (event: Event) => void,
+  disabled = false,
+): TemplateResult {
   return html`
-    <button type="button" part=${part} class="small-button" @click=${onClick}>${label}</button>
+    <button type="button" part=${part} class="small-button" ?disabled=${disabled} @click=${onClick}>${label}</button>
   `;
 }
 
 /** A quiet button with a circling arrow. */
-export function retryButton(label: string, onClick: () => void): TemplateResult {
-  return smallButton("retry", html`${icons.retry}${label}`, onClick);
+export function retryButton(label: string, onClick: () => void, disabled?: boolean): TemplateResult {
+  return smallButton("retry", html`${icons.retry}${label}`, onClick, disabled);
 }
 
 /**

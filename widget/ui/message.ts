@@ -1,6 +1,8 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import type { EndReason } from "../../server/protocol/chat.ts";
+import { copyText } from "../clipboard/clipboard.ts";
+import { formatClock } from "../i18n/format.ts";
 import { failureText, type TextName } from "../i18n/strings.ts";
 import {
   type AssistantMessage,
@@ -12,8 +14,9 @@ import {
   type TextBlock,
   type UserMessage,
 } from "../session/messages.ts";
-import { renderActions } from "./actions.ts";
+import { copyOn, renderActions } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
+import { Clock } from "./controllers/clock.ts";
 import { ToolDrawings } from "./controllers/tool-drawings.ts";
 import { iconButton, retryButton, smallButton } from "./controls.ts";
 import { renderFiles } from "./files.ts";
@@ -29,6 +32,9 @@ const STATE_LOST = new Set<Failure["code"]>(["conversation_expired", "invalid_st
 
 /** Failures that only the owner of the server's log can explain. */
 const IN_THE_LOG = /^(internal|provider_)/;
+
+/** Failures that only the owner of the server can end. Those in the log that cannot be tried again are others. */
+const FOR_OWNER = /^(internal|unauthorized|forbidden|unreadable)$/;
 
 /** What is said about answers that did not end by themselves. */
 const END_NOTES: Partial<Record<EndReason, TextName>> = {
@@ -68,6 +74,11 @@ export class MessageElement extends ChatPart {
   /** Whether it is on its way, or has no answer yet. */
   isSending = false;
   readonly #drawings = new ToolDrawings(this);
+
+  constructor() {
+    super();
+    new Clock(this, () => this.#retryIn > 0);
+  }
 
   protected override willUpdate(): void {
     const { message, context } = this;
@@ -192,14 +203,40 @@ export class MessageElement extends ChatPart {
     const { strings, actions } = this.context;
     const { code, reference, retryable } = failure;
     const isInTheLog = reference !== undefined && IN_THE_LOG.test(code);
+    const needsOwner = FOR_OWNER.test(code) || (!retryable && IN_THE_LOG.test(code));
     return html`
       <div part="error" class="failure">
         ${icons.alert}
         <p><bdi>${failureText(failure, strings)}</bdi> ${isInTheLog ? strings.reference(reference) : nothing}</p>
-        ${retryable && this.canRetry ? retryButton(strings.retry, () => actions.retry()) : nothing}
+        ${retryable && this.canRetry ? this.#renderRetry() : nothing}
         ${STATE_LOST.has(code) && this.canRetry ? retryButton(strings.startOver, () => actions.retryAfresh()) : nothing}
+        ${code === "context_too_long" ? smallButton("reset", strings.newConversation, () => actions.reset()) : nothing}
+        ${needsOwner ? this.#renderReport(failure) : nothing}
       </div>
     `;
+  }
+
+  /** Waits until the server takes a message again, where it has said when. */
+  #renderRetry(): TemplateResult {
+    const { strings, actions } = this.context;
+    const seconds = this.#retryIn;
+    const label = seconds > 0 ? strings.retryIn(formatClock(seconds, strings.lang)) : strings.retry;
+    return retryButton(label, () => actions.retry(), seconds > 0);
+  }
+
+  /** Seconds until the server takes a message again; not positive when it does. */
+  get #retryIn(): number {
+    const { message, canRetry } = this;
+    if (message.role === "user" || !canRetry) return 0;
+    return Math.ceil(((message.failure?.retryAt ?? 0) - Date.now()) / 1_000);
+  }
+
+  /** For the owner, from a person who can do nothing else: without what was said, and without what may be a key. */
+  #renderReport({ code, reference = "", at = Date.now() }: Failure): TemplateResult {
+    const page = location.origin + location.pathname;
+    const report = `Reference: ${reference}\nCode: ${code}\nTime: ${new Date(at).toISOString()}\nPage: ${page}`;
+    const copy = (event: Event) => void copyOn(event, (button) => copyText(report, button), this.context);
+    return smallButton("copy", html`<span .textContent=${this.context.strings.copyReport}></span>`, copy);
   }
 
   #renderActions(message: AssistantMessage): TemplateResult | typeof nothing {

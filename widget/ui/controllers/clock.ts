@@ -1,0 +1,48 @@
+import type { ReactiveController, ReactiveControllerHost } from "lit";
+
+/** What shows a time at the moment. */
+const hosts = new Set<ReactiveControllerHost>();
+
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** Draws its host once a second while that shows a time: with one timer for the page, and none while it is hidden. */
+export class Clock implements ReactiveController {
+  readonly #host: ReactiveControllerHost;
+  readonly #isShown: () => boolean;
+
+  constructor(host: ReactiveControllerHost, isShown: () => boolean) {
+    this.#host = host;
+    this.#isShown = isShown;
+    host.addController(this);
+  }
+
+  hostUpdated(): void {
+    if (!this.#isShown()) this.hostDisconnected();
+    else if (!hosts.has(this.#host)) {
+      hosts.add(this.#host);
+      run();
+    }
+  }
+
+  hostDisconnected(): void {
+    if (hosts.delete(this.#host)) run();
+  }
+}
+
+/** Starts or stops the timer. */
+function run(): void {
+  clearInterval(timer);
+  document.removeEventListener("visibilitychange", runAgain);
+  if (hosts.size === 0) return;
+  document.addEventListener("visibilitychange", runAgain);
+  if (!document.hidden) timer = setInterval(draw, 1_000);
+}
+
+function runAgain(): void {
+  draw();
+  run();
+}
+
+function draw(): void {
+  for (const host of hosts) host.requestUpdate();
+}
