@@ -10,8 +10,24 @@ const fragment = new URLSearchParams(location.hash.slice(1));
 const key = fragment.get("key");
 if (chat?.embed && key) chat.apiKey = key;
 else if (chat && !chat.embed) {
+  countUnseen(chat);
   const token = developerToken(fragment.get("dev"));
   if (token) void import("./dev/bar.ts").then(({ followAgent }) => followAgent(chat, token));
+}
+
+/** While the tab is in the background, its title says how many answers are done. */
+function countUnseen(chat: AgentChat): void {
+  const { title } = document;
+  let unseen = 0;
+  const show = (count: number) => {
+    if (count === unseen) return;
+    unseen = count;
+    document.title = count > 0 ? `(${count}) ${title}` : title;
+  };
+  for (const ended of ["agent-chat-done", "agent-chat-error"]) {
+    chat.addEventListener(ended, () => document.hidden && show(unseen + 1));
+  }
+  document.addEventListener("visibilitychange", () => document.hidden || show(0));
 }
 
 /** What `parley dev` has put into the address opens `/dev/`: this tab keeps it, out of sight. */

@@ -5,9 +5,15 @@ import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { fail, hang, say, wait } from "../support/scripted-provider.ts";
-import { type ChatPage, contents, isDrawn, openChat, shown } from "./chat-page.ts";
+import { type ChatPage, contents, isDrawn, isFocused, openChat, shown } from "./chat-page.ts";
+import { listen } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
+
+const DOT = { name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL };
+
+const change = (chat: ChatPage, number: number) =>
+  chat.page.getByRole("button", { name: "Change this message" }).nth(number).click();
 
 test("the page greets with the agent's name, its welcome and its suggestions", async (t) => {
   const chat = await openChat(t, browser, {
@@ -72,6 +78,36 @@ test("before an answer has ended its text is on the screen, a double-click does 
   assert.equal(await chat.questions.count(), 2);
 });
 
+test("Enter during an answer says for a moment why nothing is sent, in sight and aloud, and the text stays", async (t) => {
+  const rest = gate();
+  const chat = await openChat(t, browser, {
+    agent: { agent: "Ada" },
+    turns: [[say("Well,"), wait(rest.opened), say(" well.")], [say("Second.")]],
+  });
+  await chat.page.clock.install();
+  const heard = await listen(chat.page);
+  await chat.say("First");
+  await chat.replies.getByText("Well,").waitFor();
+  await chat.say("Second");
+  await chat.say("Second");
+  const note = chat.page.locator(".busy-note");
+  assert.equal(await shown(note), "Ada is still answering. Esc stops the answer.");
+  assert.equal(await chat.input.inputValue(), "Second");
+  await chat.page.clock.runFor(5_000);
+  await note.waitFor({ state: "detached" });
+  assert.deepEqual(
+    heard.filter((text) => /Esc|still/.test(text)),
+    ["Ada is still answering.", "Esc stops the answer."],
+  );
+  await chat.say("Second");
+  await note.waitFor();
+  rest.open();
+  await chat.send.waitFor();
+  assert.equal(await note.count(), 0, "it is over with the answer");
+  await chat.input.press("Enter");
+  await chat.replies.getByText("Second.").waitFor();
+});
+
 test("Stop keeps what was said, says so, ends the model's request, and the next message works", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("Partial"), hang], [say("Still here.")]],
@@ -108,16 +144,135 @@ test("a failed answer keeps its text, says why, and Try again replaces it", asyn
   assert.deepEqual(contents(chat, 1), ["Question"], "the question is not told twice");
 });
 
-test("New conversation ends a running answer and forgets everything that was said", async (t) => {
+async function untilKept(chat: ChatPage, count: number): Promise<void> {
+  while ((await kept(chat)) !== count) await chat.page.evaluate(() => new Promise(requestAnimationFrame));
+}
+
+const close = (chat: ChatPage) => chat.page.getByRole("button", { name: "New conversation" }).click();
+const undo = (chat: ChatPage) => chat.page.getByRole("button", { name: "Undo" });
+
+/** Conversations that the browser keeps. */
+const kept = ({ page }: ChatPage) =>
+  page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const opening = indexedDB.open("agent-chat");
+        opening.onsuccess = () => {
+          const rows = opening.result.transaction("conversations").objectStore("conversations").count();
+          rows.onsuccess = () => {
+            opening.result.close();
+            resolve(rows.result);
+          };
+        };
+      }),
+  );
+
+test("New conversation ends a running answer and forgets everything that was said, with the next message", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("Noted."), hang], [say("Fresh.")]] });
   await chat.say("My name is Ann");
   await chat.replies.getByText("Noted.").waitFor();
-  await chat.page.getByRole("button", { name: "New conversation" }).click();
+  await close(chat);
   await chat.greeting.waitFor();
-  await chat.server.model.asked[0]?.aborted;
   assert.equal(await chat.page.getByText("Noted.").count(), 0);
   await chat.ask("Who am I?", "Fresh.");
+  await chat.server.model.asked[0]?.aborted;
   assert.deepEqual(contents(chat, 1), ["Who am I?"]);
+  assert.equal(await undo(chat).count(), 0);
+  assert.equal(await kept(chat), 1);
+});
+
+test("New conversation can be undone for ten seconds, with the answer that was being given, its files and the draft", async (t) => {
+  const rest = gate();
+  const chat = await openChat(t, browser, {
+    turns: [[say("One.")], [say("Half"), wait(rest.opened), say(" and the rest.")], [say("Third.")]],
+  });
+  const heard = await listen(chat.page);
+  await chat.ask("First", "One.");
+  await chat.files.setInputFiles(DOT);
+  await isDrawn(chat.drafts.locator("img"));
+  await chat.say("Second");
+  await chat.replies.getByText("Half").waitFor();
+  await chat.input.fill("A draft");
+  const theme = await chat.page.locator('[part="theme-toggle"]').boundingBox();
+  const reset = await chat.page.locator('[part="reset"]').boundingBox();
+  assert.ok(reset && theme && reset.x - theme.x - theme.width >= 12, "no press beside the one meets the other");
+  await close(chat);
+  await chat.page.locator('[part="closed"]').getByText("Conversation closed.").waitFor();
+  assert.equal(await chat.questions.count(), 0);
+  assert.equal(await kept(chat), 1);
+  assert.ok(heard.includes("Conversation closed.") && heard.includes("Undo"), heard.join());
+  assert.equal(await isFocused(chat.input), true);
+  await chat.page.keyboard.press("Shift+Tab");
+  while (!(await isFocused(undo(chat)))) await chat.page.keyboard.press("Shift+Tab");
+  await chat.page.keyboard.press("Enter");
+  await chat.replies.getByText("Half").waitFor();
+  assert.deepEqual([await chat.questions.count(), await chat.input.inputValue()], [2, "A draft"]);
+  await isDrawn(chat.questions.locator("img"));
+  rest.open();
+  await chat.replies.getByText("Half and the rest.").waitFor();
+  await chat.send.waitFor();
+  await chat.input.press("Enter");
+  await chat.replies.getByText("Third.").waitFor();
+  assert.deepEqual(contents(chat, 2)?.slice(2), [contents(chat, 1)?.[2], "Half and the rest.", "A draft"]);
+});
+
+test("after ten seconds a closed conversation is forgotten, here and by the server; after a reload before, too", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [
+      [say("One."), hang],
+      [say("Two."), hang],
+    ],
+  });
+  await chat.page.clock.install();
+  await chat.say("First");
+  await chat.replies.getByText("One.").waitFor();
+  await close(chat);
+  await undo(chat).waitFor();
+  await chat.page.clock.runFor(10_000);
+  await undo(chat).waitFor({ state: "detached" });
+  await chat.server.model.asked[0]?.aborted;
+  await untilKept(chat, 0);
+  await chat.say("Second");
+  await chat.replies.getByText("Two.").waitFor();
+  await close(chat);
+  await undo(chat).waitFor();
+  await chat.page.reload();
+  await chat.greeting.waitFor();
+  await chat.server.model.asked[1]?.aborted;
+  await untilKept(chat, 0);
+  assert.deepEqual([await chat.questions.count(), await undo(chat).count()], [0, 0]);
+});
+
+test("a message that was being changed is being changed again after Undo", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")]] });
+  await chat.ask("First", "One.");
+  await chat.input.fill("A draft");
+  await change(chat, 0);
+  await chat.input.fill("First, changed");
+  await close(chat);
+  assert.equal(await chat.input.inputValue(), "A draft");
+  await undo(chat).click();
+  await chat.page.locator('[part="editing"]').waitFor();
+  assert.equal(await chat.input.inputValue(), "First, changed");
+  await chat.input.press("Escape");
+  assert.equal(await chat.input.inputValue(), "A draft");
+});
+
+test("the title of the page counts the answers that are done while another tab is in front, until they are seen", async (t) => {
+  const rest = gate();
+  const chat = await openChat(t, browser, { turns: [[wait(rest.opened), say("Done.")]] });
+  await chat.say("Go");
+  const look = (hidden: boolean) =>
+    chat.page.evaluate((value) => {
+      Object.defineProperty(document, "hidden", { value, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+  await look(true);
+  assert.equal(await chat.page.title(), "Acme Support");
+  rest.open();
+  await chat.page.waitForFunction(() => document.title === "(1) Acme Support");
+  await look(false);
+  assert.equal(await chat.page.title(), "Acme Support");
 });
 
 test("Shift+Enter makes a new line, which the field and the bubble show", async (t) => {
@@ -156,11 +311,6 @@ test("Enter that ends an input method's composition does not send", async (t) =>
   await chat.input.press("Enter");
   await chat.replies.getByText("はい。").waitFor();
 });
-
-const DOT = { name: "dot.png", mimeType: "image/png", buffer: RED_PIXEL };
-
-const change = (chat: ChatPage, number: number) =>
-  chat.page.getByRole("button", { name: "Change this message" }).nth(number).click();
 
 test("the picture of a message is shown while that is changed, and in the new one", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("A dot.")], [say("Still a dot.")]] });

@@ -17,6 +17,8 @@ const TOUCH_KEYBOARD = "(hover: none) and (pointer: coarse)";
 /** The field's height is less with one line, with or without the larger paddings of touch, and more with two. */
 const ONE_LINE_PX = 50;
 
+const BUSY_NOTE_FOR_MS = 4_000;
+
 /** A text with more characters keeps the direction that it has. */
 const LONG_TEXT = 20_000;
 
@@ -38,6 +40,7 @@ export class Composer extends ChatPart implements ComposerPort {
     isStopping: { attribute: false },
     hidden: { type: Boolean, reflect: true },
     draftVersion: { state: true },
+    busyNote: { state: true },
   };
   /** What the server says of its agent and the files that it takes; absent until it has. */
   info: AgentInfo | undefined;
@@ -46,6 +49,9 @@ export class Composer extends ChatPart implements ComposerPort {
   session!: Pick<ChatSession, "stateFor">;
   isBusy = false;
   isStopping = false;
+  /** Why Enter has just sent nothing. */
+  private busyNote = "";
+  #busyNoteTimer: ReturnType<typeof setTimeout> | undefined;
   /** Grows with each change of the draft. */
   private draftVersion = 0;
   readonly #files = new DraftFiles(() => this.#changed());
@@ -142,6 +148,7 @@ export class Composer extends ChatPart implements ComposerPort {
     const canAttach = mediaTypes?.length !== 0;
     return html`
       ${this.#editing ? this.#renderEditing(this.#editing) : nothing}
+      ${this.isBusy && this.busyNote ? html`<p class="busy-note">${this.busyNote}</p>` : nothing}
       <div part="composer" class="composer" @mousedown=${focusField}>
         ${renderRefusals(this.#files, strings)} ${renderDraftFiles(this.#files, strings, () => this.focus())}
         <div class=${canAttach ? "composer-row attachable" : "composer-row"}>
@@ -276,11 +283,25 @@ export class Composer extends ChatPart implements ComposerPort {
     const { files } = this.#files;
     const message = { text: draft.trim(), attachments: files.map(({ attachment }) => attachment), files };
     const outcome = await this.context.actions.send(message, { replaces: editing });
+    if (outcome === "busy") this.#explainBusy();
     if (outcome !== "accepted") return;
     // What was written or added meanwhile stays.
     this.#files.removeSent(files);
     this.draft = this.#text.startsWith(draft) ? this.#text.slice(draft.length) : this.#text;
     if (editing !== undefined) this.#endEditing();
+  }
+
+  /** Says for a moment, in place and aloud, that an answer has to end first. */
+  #explainBusy(): void {
+    const { strings, agent, actions } = this.context;
+    if (!this.isBusy || this.busyNote) return;
+    // While a message is being changed, Escape would leave that.
+    this.busyNote = this.#editing ? strings.answering : strings.stillAnswering(agent);
+    actions.announce(this.busyNote);
+    clearTimeout(this.#busyNoteTimer);
+    this.#busyNoteTimer = setTimeout(() => {
+      this.busyNote = "";
+    }, BUSY_NOTE_FOR_MS);
   }
 
   /** Goes on with the draft that has waited. */

@@ -168,6 +168,12 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     await this.client?.session.reset();
   }
 
+  /** @internal For `ElementActions`: like `reset`, for a person, who may have meant something else. */
+  closeConversation(): void {
+    this.#clear();
+    this.client?.session.close();
+  }
+
   focusComposer(): void {
     const keyField = this.shadowRoot?.querySelector<HTMLElement>("#key");
     if (keyField) keyField.focus({ preventScroll: true });

@@ -26,7 +26,7 @@ export interface ActionsHost extends HTMLElement {
   /** Id of the message that is being changed. */
   editing: string | undefined;
   stop(): void;
-  reset(): Promise<void>;
+  closeConversation(): void;
   focusComposer(): void;
   loadKeyPrompt(): Promise<void>;
 }
@@ -41,6 +41,8 @@ interface Controllers {
 export class ElementActions implements ChatActions {
   readonly #host: ActionsHost;
   readonly #controllers: Controllers;
+  /** Brings back what was closed last. */
+  #reopen = () => {};
 
   constructor(host: ActionsHost, controllers: Controllers) {
     this.#host = host;
@@ -117,8 +119,28 @@ export class ElementActions implements ChatActions {
     this.#host.client?.session.withdraw();
   }
 
-  reset(): void {
-    void this.#host.reset().then(() => this.#host.focusComposer());
+  closeConversation(): void {
+    const host = this.#host;
+    const { suggested, editing, composer, client } = host;
+    const draft = editing === undefined ? undefined : composer?.draft;
+    host.closeConversation();
+    this.announce(host.texts.closed, host.texts.undo);
+    host.focusComposer();
+    this.#reopen = () => {
+      client?.undo();
+      host.suggested = suggested;
+      const edited = client?.session.messages.find(({ id }) => id === editing);
+      if (!composer || draft === undefined || edited?.role !== "user" || !client?.session.canEdit(edited)) return;
+      composer.edit(edited, client.session.outgoing(edited));
+      composer.draft = draft;
+    };
+  }
+
+  undo(): void {
+    this.#reopen();
+    this.#host.focusComposer();
+    this.jumpToEnd();
+    void this.showNewAnswer();
   }
 
   loadKeyPrompt(): void {

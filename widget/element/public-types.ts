@@ -81,7 +81,7 @@ export interface SharedProperties {
    */
   tools: "auto" | "open" | "closed" | "hidden";
   /**
-   * What users can do with messages: `all`, `none`, or a list of words separated by spaces. `copy` an answer, `retry`
+   * What users can do with messages: `all`, `none`, or a list of words separated by spaces. `copy` a message, `retry`
    * (answer again), `edit` a message, copy `code`, copy a `table` as Markdown or CSV. After a failure users can always
    * try again.
    */
@@ -166,7 +166,7 @@ export interface AgentChat extends HTMLElement, ChatProperties {
   decide(decisions: readonly ApprovalDecision[]): Promise<void>;
   /** Stops the running answer, or one that is about to start. The text so far stays. */
   stop(): void;
-  /** Starts a new conversation. Resolves when the server has forgotten the old one. */
+  /** Starts a new conversation, which cannot be undone. Resolves when the server has forgotten the old one. */
   reset(): Promise<void>;
   /** Puts the cursor into the text field, or into the field for the key. */
   focusComposer(): void;

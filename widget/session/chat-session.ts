@@ -64,6 +64,17 @@ export interface SessionData extends ConversationData {
   readonly run?: RunPosition | undefined;
 }
 
+/** How long a conversation that the person has closed can be brought back. */
+const UNDO_FOR_MS = 10_000;
+
+/** A conversation that the person has closed, until it is brought back or forgotten. */
+interface ClosedConversation {
+  readonly data: SessionData;
+  readonly bringBack: () => void;
+  readonly forget: () => void;
+  readonly timer: ReturnType<typeof setTimeout>;
+}
+
 export class ChatSession {
   readonly #options: SessionOptions;
   readonly #conversation = new Conversation();
@@ -74,6 +85,7 @@ export class ChatSession {
   #clearing: Promise<void> = Promise.resolve();
   /** Ends the waiting of a run for a key. */
   #endWaiting = () => {};
+  #closed: ClosedConversation | undefined;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -112,7 +124,14 @@ export class ChatSession {
     return this.#conversation.lastQuestion;
   }
 
+  /** Whether `undo` can bring back a conversation. */
+  get canUndo(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  /** Of one that was closed, as long as it can be brought back. */
   get data(): SessionData {
+    if (this.#closed) return this.#closed.data;
     const { messages, state, isCut } = this.#conversation;
     return { messages, state, isCut, run: this.#run?.position };
   }
@@ -142,6 +161,7 @@ export class ChatSession {
   send(outgoing: OutgoingMessage, { replaces }: SendOptions = {}): SendResult {
     if (outgoing.text.trim() === "" && outgoing.attachments.length === 0) return notSent("empty");
     if (this.busy) return notSent("busy");
+    this.forgetClosed();
     this.#changeAnswer(stopTools);
     if (replaces !== undefined) this.#conversation.rewind(replaces);
     this.#conversation.ask(outgoing);
@@ -212,8 +232,56 @@ export class ChatSession {
     this.#endWaiting();
   }
 
+  /**
+   * Begins a new conversation in place of this one, which `undo` brings back as it is: its run goes on at the server
+   * meanwhile. After a while, and before the next message, it is forgotten.
+   */
+  close(): void {
+    if (this.messages.length === 0) return;
+    const { data } = this;
+    const [run, status, endWaiting] = [this.#run, this.#status, this.#endWaiting];
+    run?.pause();
+    if (run) this.#options.transport.close();
+    const restore = this.#conversation.setAside();
+    this.#run = undefined;
+    this.#endWaiting = () => {};
+    const bringBack = () => {
+      restore();
+      this.#run = run;
+      this.#endWaiting = endWaiting;
+      run?.resume();
+      this.#setStatus(status);
+    };
+    const forget = () => {
+      this.#clearing = this.#options.transport.clear();
+      run?.stop();
+      endWaiting();
+      this.#options.onChange();
+    };
+    this.#closed = { data, bringBack, forget, timer: setTimeout(() => this.forgetClosed(), UNDO_FOR_MS) };
+    this.#setStatus("idle");
+  }
+
+  /** Brings back the conversation that was closed. */
+  undo(): void {
+    this.#takeClosed()?.bringBack();
+  }
+
+  /** Ends the run of the conversation that was closed, which can no longer be brought back. */
+  forgetClosed(): void {
+    this.#takeClosed()?.forget();
+  }
+
+  #takeClosed(): ClosedConversation | undefined {
+    const closed = this.#closed;
+    clearTimeout(closed?.timer);
+    this.#closed = undefined;
+    return closed;
+  }
+
   /** Removes the conversation and ends its run. Resolves when the server has forgotten it. */
   async reset(): Promise<void> {
+    this.forgetClosed();
     this.#conversation.clear();
     this.#clearing = this.#options.transport.clear();
     this.#leaveRun();

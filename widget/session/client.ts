@@ -148,6 +148,13 @@ export class Client {
     this.#unlock();
   }
 
+  /** Brings back the conversation that the person has closed. */
+  undo(): void {
+    this.session.undo();
+    // The key that it waited for may have been given meanwhile.
+    if (this.info && !this.key.prompt) this.session.unlock();
+  }
+
   /** Forgets the typed key here and in the browser's storage. */
   forgetKey(): void {
     this.key.forget();
@@ -169,6 +176,7 @@ export class Client {
 
   /** To be called on `pagehide`: saves, and ends what keeps the browser from showing the page again as it was left. */
   suspend(): void {
+    this.session.forgetClosed();
     this.keeper.suspend();
     if (!this.session.busy) this.networkChanged();
   }
@@ -188,6 +196,7 @@ export class Client {
   close(): void {
     this.#loading?.abort();
     this.#loading = undefined;
+    this.session.forgetClosed();
     this.session.pause();
     this.networkChanged();
     this.keeper.close();

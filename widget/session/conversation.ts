@@ -124,10 +124,21 @@ export class Conversation implements ConversationData {
     this.restore({ messages: [], state: {}, isCut: false });
   }
 
+  /** Empties it. Returns what brings back all that was there. */
+  setAside(): () => void {
+    const { messages, state, isCut } = this;
+    const attachments = this.#attachments;
+    this.clear();
+    return () => {
+      this.restore({ messages, state, isCut });
+      this.#attachments = attachments;
+    };
+  }
+
   restore({ messages, state, isCut }: ConversationData): void {
     this.messages = messages;
     this.state = state;
-    this.#attachments.clear();
+    this.#attachments = new Map();
     this.isCut = isCut;
     this.#count = Math.max(this.#count, Number(messages.at(-1)?.id.slice(1) ?? 0));
   }

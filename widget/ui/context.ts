@@ -43,8 +43,10 @@ export interface ChatActions {
   saveDraft(draft: Draft): void;
   /** Withdraws the message that waits for the connection. */
   withdraw(): void;
-  /** Starts a new conversation. */
-  reset(): void;
+  /** Starts a new conversation. The one before can be brought back for a while. */
+  closeConversation(): void;
+  /** Brings back the conversation that was closed. */
+  undo(): void;
   /** Tries again to load the form that asks for a key. */
   loadKeyPrompt(): void;
   /** Tries a key that the person has entered. */

@@ -3,7 +3,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { Client } from "../session/client.ts";
 import type { ChatContext } from "./context.ts";
-import { iconButton, keepTyping, retryButton } from "./controls.ts";
+import { iconButton, keepTyping, retryButton, smallButton } from "./controls.ts";
 import type { ComposerAction } from "./extensions.ts";
 import { icons } from "./icons.ts";
 import { liveText } from "./live-text.ts";
@@ -64,6 +64,8 @@ export interface ScreenView {
  * @csspart suggestion - One suggested message.
  * @csspart jump - The button to the newest text.
  * @csspart connection - The line about a lost connection.
+ * @csspart closed - The line about a conversation that was closed.
+ * @csspart undo - The button that brings it back.
  * @csspart editing - The line about the message that is being edited.
  * @csspart cancel-edit - The button that cancels editing.
  * @csspart composer - The card with the text field.
@@ -113,6 +115,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
       </div>
       <div class="dock">
         ${isEmpty || screen.isEndVisible ? nothing : renderJump(context)}
+        ${client?.session.canUndo ? renderClosed(context) : nothing}
         ${client ? renderStatus(client, context, isEmpty) : nothing}
         <slot name="before-composer"></slot>
         ${client ? renderDock(client, screen, isEmpty) : nothing}
@@ -148,7 +151,7 @@ function renderHeader({ context, client }: ScreenView): TemplateResult {
             : nothing
         }
         ${iconButton("theme-toggle", toOther, otherIcon, () => actions.toggleTheme())}
-        ${iconButton("reset", strings.newConversation, icons.compose, () => actions.reset(), { disabled: isEmpty })}
+        ${iconButton("reset", strings.newConversation, icons.compose, () => actions.closeConversation(), { disabled: isEmpty })}
         <slot name="header-end"></slot>
       </div>
     </header>
@@ -194,6 +197,16 @@ function renderFailure(text: string, { strings }: ChatContext, onRetry?: () => v
         <p>${text}</p>
         ${onRetry ? retryButton(strings.retry, onRetry) : nothing}
       </div>
+    </div>
+  `;
+}
+
+/** Above the composer, the way back to the conversation that was closed. */
+function renderClosed({ strings, actions }: ChatContext): TemplateResult {
+  return html`
+    <div part="closed" class="status-line">
+      <p>${strings.closed}</p>
+      ${smallButton("undo", strings.undo, () => actions.undo())}
     </div>
   `;
 }
