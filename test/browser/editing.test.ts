@@ -140,6 +140,17 @@ async function copyAnswer({ page }: ChatPage): Promise<{ text: string; html: str
   return { text, html };
 }
 
+test("a person's own message can be copied as it was written", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [[say("Two lines.")]],
+    browser: { permissions: ["clipboard-read", "clipboard-write"] },
+  });
+  await chat.ask("one\n  **two**", "Two lines.");
+  await chat.questions.getByRole("button", { name: "Copy message" }).click();
+  await chat.questions.getByRole("button", { name: "Copied" }).waitFor();
+  assert.equal(await chat.page.evaluate(() => navigator.clipboard.readText()), "one\n  **two**");
+});
+
 test("a copied answer is Markdown for editors, and for others what it looks like, HTML as a line of its own", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [
@@ -173,7 +184,7 @@ test("the buttons of earlier messages come into sight when they are pointed at o
   await chat.replies.first().hover();
   assert.equal(await visible(), "1 1 1");
   await chat.page.mouse.move(0, 0);
-  await change(chat, 0).focus();
+  await chat.questions.first().getByRole("button", { name: "Copy message" }).focus();
   for (const name of ["Copy answer", "Good answer", "Bad answer"]) {
     await chat.page.keyboard.press("Tab");
     assert.equal(await isFocused(first.and(chat.page.getByLabel(name))), true, name);

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
+import { ApiError } from "../../server/protocol/errors.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { type Gate, gate } from "../support/deadline.ts";
-import { call, say, think, wait } from "../support/scripted-provider.ts";
+import { call, fail, say, think, wait } from "../support/scripted-provider.ts";
 import { broken, define, echo } from "../support/test-tools.ts";
-import { type ChatPage, isFocused, openChat } from "./chat-page.ts";
+import { type ChatPage, isFocused, openChat, shown } from "./chat-page.ts";
 import { listen, untilHeard } from "./listening.ts";
 
 const browser = await launchBrowser({ after });
@@ -108,7 +109,7 @@ test("what the reader has opened stays open, and so does the group around it", a
   assert.equal(await group(chat).getAttribute("aria-expanded"), "true");
 });
 
-test("a group with a failed tool says so, with alarm if it ends so, and the focus on a row survives the line above it", async (t) => {
+test("a group with a failed tool says so, with alarm only if the answer has failed, and the focus on a row survives the line above it", async (t) => {
   const next = gate();
   const chat = await openChat(t, browser, {
     agent: { tools: [broken, echo] },
@@ -119,6 +120,8 @@ test("a group with a failed tool says so, with alarm if it ends so, and the focu
       [call("c4", "broken"), call("c5", "echo", { text: "a" })],
       [call("c6", "broken")],
       [say("Sorry.")],
+      [call("c7", "broken"), call("c8", "echo", { text: "a" }), call("c9", "echo", { text: "b" })],
+      [fail(new ApiError("provider_error", "The model is ill."))],
     ],
   });
   await chat.say("Go");
@@ -129,10 +132,71 @@ test("a group with a failed tool says so, with alarm if it ends so, and the focu
   assert.equal(await isFocused(row), true);
   await chat.send.waitFor();
   const steps = chat.page.locator('[part="steps"]');
-  assert.equal(await steps.getAttribute("data-status"), "completed", "the agent has coped");
+  assert.equal(await steps.getAttribute("data-status"), "coped");
   await chat.ask("Again", "Sorry.");
   await chat.page.getByRole("button", { name: /^3 steps\s*2 failed$/ }).waitFor();
+  assert.equal(await steps.last().getAttribute("data-status"), "coped", "also if the last of them failed");
+  const colour = (which: typeof steps) =>
+    which
+      .locator(".step-icon")
+      .first()
+      .evaluate((icon) => getComputedStyle(icon).color);
+  const neutral = await steps
+    .first()
+    .locator(".step-name")
+    .first()
+    .evaluate((name) => getComputedStyle(name).color);
+  assert.deepEqual([await colour(steps.first()), await colour(steps.last())], [neutral, neutral]);
+  await chat.say("Once more");
+  await chat.error.waitFor();
   assert.equal(await steps.last().getAttribute("data-status"), "failed");
+  assert.notEqual(await colour(steps.last()), neutral);
+});
+
+test("waiting is said in words from two seconds on and in seconds from ten on; a running tool counts its seconds, unheard", async (t) => {
+  const [first, second] = [gate(), gate()];
+  const chat = await openChat(t, browser, {
+    agent: { agent: "Ada", tools: [define("slow", () => second.opened)] },
+    turns: [[wait(first.opened), call("c1", "slow")], [say("Done.")]],
+  });
+  await chat.page.clock.install();
+  const heard = await listen(chat.page);
+  await chat.say("Go");
+  const waiting = chat.replies.locator(".waiting");
+  await waiting.waitFor();
+  assert.equal(await shown(waiting), "");
+  await chat.page.clock.runFor(4_000);
+  assert.equal(await shown(waiting), "Ada is working");
+  await chat.page.clock.runFor(8_000);
+  assert.match(await shown(waiting), /^Ada is working\s+1\ds$/);
+  first.open();
+  const row = chat.tools.getByRole("button", { name: "slow running" });
+  await row.waitFor();
+  await waiting.waitFor({ state: "detached" });
+  await chat.page.clock.runFor(4_000);
+  await row
+    .and(chat.page.getByRole("button", { name: "slow running", exact: true }))
+    .getByText(/^[4-9]s$/)
+    .waitFor();
+  // Nothing counts where nobody looks.
+  await chat.page.evaluate(() => {
+    Object.defineProperty(document, "hidden", { value: true, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  const before = await shown(row);
+  await chat.page.clock.runFor(20_000);
+  assert.equal(await shown(row), before);
+  await chat.page.evaluate(() => {
+    Object.defineProperty(document, "hidden", { value: false });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await row.getByText(/^2\ds$/).waitFor();
+  second.open();
+  await chat.answered();
+  assert.deepEqual(
+    heard.filter((text) => /working|\d/.test(text)),
+    [],
+  );
 });
 
 test("a long output is cut, shows all on request, and is copied whole", async (t) => {

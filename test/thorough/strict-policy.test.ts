@@ -62,7 +62,7 @@ for (const [what, scripts, attributes] of [
     await chat.answer.getByText("fine.").waitFor();
     await send.waitFor();
     await openRows(chat);
-    await page.locator('[part="copy"]').first().waitFor();
+    await page.locator('.answer-actions [part="copy"]').first().waitFor();
     const text = await page
       .locator("agent-chat")
       .evaluate((it: HTMLElementTagNameMap["agent-chat"]) => it.exportTranscript("markdown"));

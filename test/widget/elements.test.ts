@@ -108,6 +108,26 @@ test("a failure is said in the language of the moment", async () => {
   assert.equal(textOf(list, '[part="error"] p'), german.connectionLost);
 });
 
+test("a call that waits for approval is no empty answer: it is seen among many, says what it waits for, and nothing is asked again", async () => {
+  const call = (callId: string, status: ToolBlock["status"]): ToolBlock => {
+    return { type: "tool", callId, tool: "pay", arguments: "{}", status };
+  };
+  const blocks = [call("1", "completed"), call("2", "completed"), call("3", "waiting")];
+  const asking = answer("m", "", { blocks, finishReason: "approval_required" });
+  const list = await mount([QUESTION, asking]);
+  assert.equal(list.root.querySelector('[part="note"]'), null);
+  const message = list.root.querySelector("agent-chat-message:last-child") as InstanceType<typeof MessageElement>;
+  message.canRetry = true;
+  await message.updateComplete;
+  assert.equal(list.root.querySelector('[part="ask-again"]'), null);
+  assert.equal(list.root.querySelectorAll(".step-row").length, 3, "no row folds the others away");
+  assert.equal(textOf(list, '[data-status="waiting"] .aside'), en.toolWaiting);
+  await show(list, {
+    messages: [QUESTION, answer("m", "Paid.", { blocks: [...blocks.slice(0, 2), call("3", "completed")] })],
+  });
+  assert.equal(textOf(list, ".step-row"), en.steps(3));
+});
+
 test("a person's choice for a thought outlives what the page wants and what still comes", async () => {
   const thinking = (text: string) =>
     answer("m", "", { status: "streaming", blocks: [{ type: "thinking", text, startedAt: 0 }] });
@@ -141,9 +161,9 @@ test("a button that has copied says so for a moment, also when the chat is moved
   t.mock.method(navigator.clipboard, "write", async () => {});
   const clock = stopClock(t);
   const list = await mount([QUESTION, answer("a", "Copy me")]);
-  const label = () => list.root.querySelector('[part="copy"]')?.getAttribute("aria-label");
+  const label = () => list.root.querySelector('.answer-actions [part="copy"]')?.getAttribute("aria-label");
   const copy = async () => {
-    list.root.querySelector<HTMLElement>('[part="copy"]')?.click();
+    list.root.querySelector<HTMLElement>('.answer-actions [part="copy"]')?.click();
     while (label() !== en.copied) await list.updateComplete;
   };
   await copy();

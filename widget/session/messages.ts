@@ -83,6 +83,8 @@ export interface ToolBlock {
   /** One complete JSON text, as the model wrote it. */
   readonly arguments: string;
   readonly status: ToolStatus;
+  /** When it was called, in milliseconds. */
+  readonly startedAt?: number;
   readonly output?: string;
   readonly durationMs?: number;
   /** Present where the call needed approval: what the person is asked. */
@@ -128,7 +130,7 @@ export function applyEvent(
       return { ...message, blocks: appendThinking(blocks, event.data, now) };
     case "tool_call": {
       const { id: callId, tool, arguments: args } = event.data;
-      const call = { type: "tool", callId, tool, arguments: args, status: "running" } as const;
+      const call = { type: "tool", callId, tool, arguments: args, status: "running", startedAt: now } as const;
       return { ...message, blocks: putTool(endThinking(blocks, now), call) };
     }
     case "tool_approval": {

@@ -37,7 +37,8 @@ export function messageActions({ strings }: ChatContext): readonly MessageAction
       name: "ask-again",
       label: strings.askAgain,
       icon: icons.retry,
-      isAvailable: ({ canRetry, message }) => canRetry && !message.failure,
+      isAvailable: ({ canRetry, message }) =>
+        canRetry && !message.failure && message.finishReason !== "approval_required",
       run: ({ context }) => context.actions.retry(),
     },
   ];

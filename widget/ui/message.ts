@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import type { EndReason } from "../../server/protocol/chat.ts";
 import { copyText } from "../clipboard/clipboard.ts";
-import { formatClock } from "../i18n/format.ts";
+import { formatClock, formatSeconds } from "../i18n/format.ts";
 import { failureText, type TextName } from "../i18n/strings.ts";
 import {
   type AssistantMessage,
@@ -16,16 +16,21 @@ import {
 } from "../session/messages.ts";
 import { copyOn, renderActions } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
-import { Clock } from "./controllers/clock.ts";
+import { Clock, secondsSince } from "./controllers/clock.ts";
 import { ToolDrawings } from "./controllers/tool-drawings.ts";
 import { iconButton, retryButton, smallButton } from "./controls.ts";
 import { renderFiles } from "./files.ts";
 import { icons } from "./icons.ts";
 import { loadPartEventually } from "./lazy-parts.ts";
+import { liveText } from "./live-text.ts";
 import { type AnswerPort, hasText, messageActions } from "./message-actions.ts";
 
 /** Smaller files are sent before a bar could be read. */
 const UPLOAD_BAR_FROM_BYTES = 262_144;
+
+/** So long a wait is said in words, and a longer one in seconds, too. */
+const WORKING_FROM_SECONDS = 2;
+const SECONDS_FROM_SECONDS = 10;
 
 /** States that the server does not take: only a new conversation goes on. */
 const STATE_LOST = new Set<Failure["code"]>(["conversation_expired", "invalid_state"]);
@@ -74,16 +79,23 @@ export class MessageElement extends ChatPart {
   /** Whether it is on its way, or has no answer yet. */
   isSending = false;
   readonly #drawings = new ToolDrawings(this);
+  #parts: readonly AnswerPart[] = [];
+  /** When the agent began to work without a sign of it, in milliseconds. */
+  #silentSince: number | undefined;
 
   constructor() {
     super();
-    new Clock(this, () => this.#retryIn > 0);
+    new Clock(this, () => this.#silentSince !== undefined || this.#retryIn > 0);
   }
 
   protected override willUpdate(): void {
     const { message, context } = this;
     if (context.modes.feedback) void loadPartEventually("agent-chat-feedback");
-    if (message.role === "assistant") this.#drawings.update(message, context.toolRenderers);
+    if (message.role === "user") return;
+    this.#drawings.update(message, context.toolRenderers);
+    this.#parts = this.#partsOf(message);
+    const isMute = message.status === "streaming" && isSilent(this.#parts);
+    this.#silentSince = isMute ? (this.#silentSince ?? Date.now()) : undefined;
   }
 
   protected override render(): TemplateResult {
@@ -94,6 +106,7 @@ export class MessageElement extends ChatPart {
   #renderUser(message: UserMessage): TemplateResult {
     const { strings, actions } = this.context;
     const edit = () => actions.edit(message);
+    const copy = (event: Event) => void copyOn(event, (button) => copyText(message.text, button), this.context);
     return html`
       <article part="message user" class=${this.isEditing ? "message user editing" : "message user"}>
         <span class="visually-hidden">${strings.you}</span>
@@ -104,6 +117,7 @@ export class MessageElement extends ChatPart {
             // Always there, so that a bubble has the same width while an answer comes and afterwards.
             iconButton("edit", strings.editMessage, icons.edit, edit, { disabled: !this.canEdit || this.isQueued })
           }
+          ${message.text === "" ? nothing : iconButton("copy", strings.copyMessage, icons.copy, copy)}
           ${message.text === "" ? nothing : html`<div class="bubble" dir="auto">${message.text}</div>`}
         </div>
         ${
@@ -133,7 +147,7 @@ export class MessageElement extends ChatPart {
   #renderAssistant(message: AssistantMessage): TemplateResult {
     const { strings, agent } = this.context;
     const isStreaming = message.status === "streaming";
-    const parts = this.#partsOf(message);
+    const parts = this.#parts;
     return html`
       <article part="message assistant" class="message assistant" aria-busy=${isStreaming}>
         <span class="visually-hidden">${strings.agentSaid(agent)}</span>
@@ -142,9 +156,22 @@ export class MessageElement extends ChatPart {
           ({ id }) => id,
           (part, index) => this.#renderPart(part, isStreaming && index === parts.length - 1),
         )}
-        ${isStreaming && isSilent(parts) ? html`<div class="waiting" role="presentation"><span></span></div>` : nothing}
+        ${this.#silentSince === undefined ? nothing : this.#renderWaiting(secondsSince(this.#silentSince))}
         ${isStreaming ? nothing : this.#renderOutcome(message)}
       </article>
+    `;
+  }
+
+  #renderWaiting(seconds: number): TemplateResult {
+    const { strings, agent } = this.context;
+    const text = seconds < WORKING_FROM_SECONDS ? undefined : strings.working(agent);
+    const clock = seconds < SECONDS_FROM_SECONDS ? undefined : formatSeconds(seconds, strings.lang);
+    return html`
+      <div class="waiting" role="presentation">
+        <span></span>
+        <p class="step-name shimmer">${liveText(text)}</p>
+        <p class="aside" aria-hidden="true">${liveText(clock)}</p>
+      </div>
     `;
   }
 
@@ -163,6 +190,7 @@ export class MessageElement extends ChatPart {
       .context=${this.context}
       .steps=${part.steps}
       .isLive=${isLive}
+      .hasFailed=${this.message.role === "assistant" && this.message.status === "failed"}
     ></agent-chat-steps>`;
   }
 
@@ -269,6 +297,8 @@ export class MessageElement extends ChatPart {
     if (message.status !== "done") return undefined;
     const note = END_NOTES[message.finishReason ?? "stop"];
     if (note) return strings[note];
+    // What is asked of the person is no answer, and stands in its row.
+    if (message.finishReason === "approval_required") return undefined;
     return answerText(message) === "" ? strings.emptyAnswer : undefined;
   }
 }

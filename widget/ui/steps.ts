@@ -2,11 +2,12 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { copyText } from "../clipboard/clipboard.ts";
-import { formatBytes, formatDuration } from "../i18n/format.ts";
+import { formatBytes, formatDuration, formatSeconds } from "../i18n/format.ts";
 import { toolStatusText } from "../i18n/strings.ts";
 import type { Step, ThinkingBlock, ToolBlock, ToolStatus } from "../session/messages.ts";
 import { copyOn } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
+import { Clock, secondsSince } from "./controllers/clock.ts";
 import { Disclosure } from "./controllers/disclosure.ts";
 import { iconButton } from "./controls.ts";
 import { icon, icons } from "./icons.ts";
@@ -19,9 +20,10 @@ const chevron = icon("M9.5 6.5L15 12l-5.5 5.5");
 
 const dash = icon("M7 12h10");
 
-const statusIcons: Readonly<Record<ToolStatus, TemplateResult>> = {
+const statusIcons: Readonly<Record<ToolStatus | "coped", TemplateResult>> = {
   running: icons.spinner,
   completed: icons.check,
+  coped: icons.check,
   failed: icon("M7 7l10 10M17 7L7 17"),
   stopped: dash,
   waiting: dash,
@@ -35,6 +37,9 @@ const LONG_DATA = 20_000;
 /** So much of the arguments stands in the row of a closed call, in characters. */
 const HINT_CHARACTERS = 80;
 
+/** A call that runs for so long shows its seconds. */
+export const CLOCK_FROM_SECONDS = 2;
+
 /** A shorter duration says nothing. */
 const SHORTEST_DURATION_MS = 50;
 
@@ -46,22 +51,28 @@ interface Row {
   readonly hint?: string | undefined;
   readonly isRunning?: boolean;
   /** Says what the icon shows. */
-  readonly note?: string;
-  /** Stands at the end of the row: a duration, or how many steps failed. */
+  readonly note?: string | undefined;
+  /** Stands at the end of the row: a duration, or how many steps failed. While it runs, no screen reader says it. */
   readonly aside?: string | undefined;
 }
 
 /** Thoughts and tool calls in a row. From three on they fold into one row when they have ended. */
 export class StepsElement extends ChatPart {
-  static override properties = { steps: { attribute: false }, isLive: { attribute: false } };
+  static override properties = {
+    steps: { attribute: false },
+    isLive: { attribute: false },
+    hasFailed: { attribute: false },
+  };
   steps: readonly Step[] = [];
   /** Whether another step may follow. */
   isLive = false;
+  /** Whether the answer that they belong to has failed. */
+  hasFailed = false;
   readonly #disclosure = new Disclosure(this, () => this.isLive);
 
   protected override render(): TemplateResult {
     const { steps } = this;
-    const folds = steps.length >= FOLDED_FROM;
+    const folds = steps.length >= FOLDED_FROM && !steps.some(isWaiting);
     const isOpen = !folds || this.#isOpen;
     // The rows keep their elements, and with them the focus, when the row above them appears.
     return html`
@@ -85,18 +96,18 @@ export class StepsElement extends ChatPart {
     });
   }
 
-  /** An agent that went on after a failure has coped with it: how the last call ended is how the group did. */
-  get #status(): ToolBlock["status"] {
+  /** An agent that went on after a failure has coped with it: the mark is neutral unless the answer has failed, too. */
+  get #status(): ToolStatus | "coped" {
     if (this.isLive) return "running";
-    return this.steps.findLast((step) => step.type === "tool")?.status ?? "completed";
+    const calls = this.steps.filter((step) => step.type === "tool");
+    if (calls.some(({ status }) => status === "failed")) return this.hasFailed ? "failed" : "coped";
+    return calls.at(-1)?.status ?? "completed";
   }
 
-  /** Steps that the page wants to be open are not folded away, nor a call that waits for the person. */
+  /** Steps that the page wants to be open are not folded away. */
   get #isOpen(): boolean {
     const { thinking, tools } = this.context.modes;
-    const isWanted = this.steps.some((step) =>
-      step.type === "tool" ? tools === "open" || step.status === "waiting" : thinking === "open",
-    );
+    const isWanted = this.steps.some((step) => (step.type === "tool" ? tools === "open" : thinking === "open"));
     return this.#disclosure.isOpen(isWanted || this.#disclosure.isActive);
   }
 
@@ -115,6 +126,11 @@ export class StepElement extends ChatPart {
   /** Labels of long data that is shown to its end. */
   readonly #shownWhole = new Set<string>();
   readonly #disclosure = new Disclosure(this, () => this.step.type === "thinking" && this.step.endedAt === undefined);
+
+  constructor() {
+    super();
+    new Clock(this, () => this.step.type === "tool" && this.step.status === "running");
+  }
 
   protected override render(): TemplateResult {
     return this.step.type === "tool" ? this.#renderTool(this.step) : this.#renderThinking(this.step);
@@ -150,7 +166,8 @@ export class StepElement extends ChatPart {
       : strings.thoughtFor(formatDuration(milliseconds, strings.lang));
   }
 
-  #renderTool({ tool, status, arguments: input, output, durationMs = 0 }: ToolBlock): TemplateResult {
+  #renderTool(call: ToolBlock): TemplateResult {
+    const { tool, status, arguments: input, output } = call;
     const { strings, modes } = this.context;
     const isOpen = this.#disclosure.isOpen(modes.tools === "open");
     const row = renderRow(this.#disclosure, {
@@ -160,8 +177,8 @@ export class StepElement extends ChatPart {
       // Open, the arguments themselves stand below.
       hint: isOpen ? undefined : hintOf(input),
       isRunning: status === "running",
-      note: toolStatusText(status, strings),
-      aside: durationMs < SHORTEST_DURATION_MS ? undefined : formatDuration(durationMs, strings.lang),
+      note: status === "waiting" ? undefined : toolStatusText(status, strings),
+      aside: this.#asideOf(call),
     });
     const outputLabel = status === "failed" ? strings.toolError : strings.toolOutput;
     return html`
@@ -179,6 +196,17 @@ export class StepElement extends ChatPart {
         </div>
       </section>
     `;
+  }
+
+  /** What a call waits for, how long it has been running, or how long it took. */
+  #asideOf({ status, startedAt, durationMs = 0 }: ToolBlock): string | undefined {
+    const { strings } = this.context;
+    if (status === "waiting") return strings.toolWaiting;
+    if (status === "running") {
+      const seconds = secondsSince(startedAt);
+      return seconds < CLOCK_FROM_SECONDS ? undefined : formatSeconds(seconds, strings.lang);
+    }
+    return durationMs < SHORTEST_DURATION_MS ? undefined : formatDuration(durationMs, strings.lang);
   }
 
   /** The arguments or the output of a call: as text, whatever it holds. */
@@ -222,6 +250,10 @@ export class StepElement extends ChatPart {
   }
 }
 
+function isWaiting(step: Step): boolean {
+  return step.type === "tool" && step.status === "waiting";
+}
+
 /** The row that opens a step, or all of them. */
 function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning, note, aside }: Row): TemplateResult {
   return html`
@@ -236,7 +268,11 @@ function renderRow(disclosure: Disclosure, { isOpen, icon, name, hint, isRunning
       <span class=${isRunning ? "step-name shimmer" : "step-name"}>${liveText(name)}</span>
       <span class="hint" dir="auto">${liveText(hint)}</span>
       <span class="visually-hidden">${liveText(note)}</span>
-      ${aside === undefined ? nothing : html`<span class="aside">${liveText(aside)}</span>`}
+      ${
+        aside === undefined
+          ? nothing
+          : html`<span class="aside" aria-hidden=${isRunning ? "true" : nothing}>${liveText(aside)}</span>`
+      }
       <span class="chevron">${chevron}</span>
     </button>
   `;

@@ -29,6 +29,11 @@ export class Clock implements ReactiveController {
   }
 }
 
+/** Whole seconds since a moment; none since one that is not known. */
+export function secondsSince(start = Number.POSITIVE_INFINITY): number {
+  return Math.floor((Date.now() - start) / 1_000);
+}
+
 /** Starts or stops the timer. */
 function run(): void {
   clearInterval(timer);
