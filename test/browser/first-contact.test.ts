@@ -68,7 +68,7 @@ test("where the server does not allow the site, visitors read one sentence and t
   const chat = chatIn(page);
   await chat.say("Hi");
   await chat.answered();
-  assert.equal(await shown(chat.error), FORBIDDEN);
+  assert.equal(await shown(chat.error.locator("p")), FORBIDDEN);
   assert.deepEqual(ours(complaints), [
     `<agent-chat>: the Parley server at ${server.url}/ does not allow pages of ${site.publicUrl}. ` +
       `Add ${site.publicUrl} to the list PARLEY_ALLOWED_ORIGINS in its .env, and restart it or send it SIGHUP.`,

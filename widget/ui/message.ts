@@ -238,7 +238,7 @@ export class MessageElement extends ChatPart {
         <p><bdi>${failureText(failure, strings)}</bdi> ${isInTheLog ? strings.reference(reference) : nothing}</p>
         ${retryable && this.canRetry ? this.#renderRetry() : nothing}
         ${STATE_LOST.has(code) && this.canRetry ? retryButton(strings.startOver, () => actions.retryAfresh()) : nothing}
-        ${code === "context_too_long" ? smallButton("reset", strings.newConversation, () => actions.closeConversation()) : nothing}
+        ${code === "context_too_long" && this.canRetry ? smallButton("reset", strings.newConversation, () => actions.closeConversation()) : nothing}
         ${needsOwner ? this.#renderReport(failure) : nothing}
       </div>
     `;
