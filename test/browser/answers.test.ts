@@ -159,6 +159,24 @@ test("thinking is open while it streams and closes soon after the answer has beg
   await chat.thinking.getByText("Let me *see*.").waitFor();
 });
 
+test("a press on a thought that is about to close by itself closes it", async (t) => {
+  const rest = gate();
+  const chat = await openChat(t, browser, { turns: [[think("Let me see."), wait(rest.opened), say("I see.")]] });
+  const { clock, mouse } = chat.page;
+  await chat.say("Think");
+  await chat.thinking.getByText("Let me see.").waitFor();
+  await clock.install();
+  await clock.pauseAt((await chat.page.evaluate(() => Date.now())) + 1_000);
+  rest.open();
+  while (!(await chat.replies.getByText("I see.").isVisible())) await clock.runFor(20);
+  const row = chat.thinking.getByRole("button");
+  await row.hover();
+  await mouse.down();
+  await clock.runFor(1_000);
+  await mouse.up();
+  await row.and(chat.page.locator('[aria-expanded="false"]')).waitFor();
+});
+
 test("a piece of an answer is drawn without asking anything of the exchanges before it", async (t) => {
   const [first, next] = [gate(), gate()];
   const turns = [

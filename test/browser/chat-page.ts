@@ -159,9 +159,10 @@ export const contents = ({ server }: Pick<ChatPage, "server">, turn: number) =>
 export const canCopy = (page: Page) =>
   page.locator('.answer-actions [part="copy"]').last().waitFor({ state: "attached" });
 
-/** Opens everything that can be opened in the replies, of which one has steps. Only once nothing closes by itself any more. */
+/** Opens everything that can be opened in the replies, of which one has steps, once nothing there closes by itself any more. */
 export async function openRows({ replies, tools, thinking }: ChatElement): Promise<void> {
   await tools.or(thinking).first().waitFor({ state: "attached" });
+  await replies.locator('[aria-expanded="true"]').first().waitFor({ state: "detached" });
   const closed = replies.locator('[aria-expanded="false"]').filter({ visible: true });
   while ((await closed.count()) > 0) await closed.first().click();
 }

@@ -51,8 +51,9 @@ export class Disclosure implements ReactiveController {
   }
 
   #lingered(): void {
-    // The focus must not fall out of a part that closes by itself.
-    if (this.#host.querySelector(`#${this.bodyId}:focus-within`)) this.choose(true);
+    // A part that closes by itself must neither lose the focus nor turn a press on its row into the opposite.
+    const used = `#${this.bodyId}:is(:focus-within,:active),[aria-controls=${this.bodyId}]:active`;
+    if (this.#host.querySelector(used)) this.choose(true);
     this.#stopLingering();
   }
 
