@@ -26,50 +26,54 @@ const server = new URL(script ? "." : "/", script?.src ?? document.baseURI).href
 const load = (file: string) => import(`${script ? server : "./"}chunks/${file}`);
 const chat = lazy(() => load(PARLEY_CHUNKS.chat));
 
-/** What a page has in place of a button. */
-const OWN = "agent-chat, agent-chat-launcher";
-
-/** On the launcher of a script tag: distinguishes a router's copy of it from what the page has placed. */
+/** On the launcher of a script tag: distinguishes it, and a router's copy of it, from what the page has placed. */
 const MARK = "data-from-script";
 
-let isChatWanted = false;
+/** What a page has in place of the script's launcher. */
+const OWN = `agent-chat, agent-chat-launcher:not([${MARK}])`;
 
-function loadChat(): void {
-  // Another script may have brought it.
-  if (!isChatWanted && !customElements.get("agent-chat")) void chat.loadEventually();
-  isChatWanted = true;
-}
+/** Whether the page has been read, and has not removed the launcher since. */
+let wantsLauncher = false;
+
+/** The launcher of the script tag, and the document's root for which it was made. */
+let launcher: PublicLauncher;
+let root: Element | undefined;
+
+/** The launcher, or what the page has in its place. */
+let shown: Element | undefined;
+
+const observer = new MutationObserver((records) => {
+  const isNew = records.some(bringsOwn);
+  if (isNew) loadChat();
+  if (isNew || !shown?.isConnected) place();
+});
 
 /** Looks at what is new only: to search the page would slow down each change of a large one. */
-function bringsChat({ addedNodes }: MutationRecord): boolean {
+function bringsOwn({ addedNodes }: MutationRecord): boolean {
   for (const node of addedNodes as NodeListOf<Element>) {
-    if (node.localName === "agent-chat" || node.querySelector?.("agent-chat")) return true;
+    if (node.matches?.(OWN) || node.querySelector?.(OWN)) return true;
   }
   return false;
 }
 
-/** The launcher of the script tag. */
-let launcher: PublicLauncher | undefined;
-
-/** It, or what the page has in its place. */
-let shown: Element | undefined;
-
-const observer = new MutationObserver((records) => {
-  if (!isChatWanted && records.some(bringsChat)) loadChat();
-  const { documentElement, body } = document;
-  if (records.some(({ target }) => target === documentElement || target === body)) bringBack();
-});
-
-/** A router (Turbo, htmx, Astro) that replaces the body, or all in it, does not mean the button. */
-function bringBack(): void {
-  if (!launcher || !shown || shown.isConnected || !document.body) return;
-  // In a page that the router has kept is a copy, which has no key.
-  for (const copy of document.querySelectorAll(`[${MARK}]`)) copy.remove();
-  place(launcher);
+/** Another script may have brought it. */
+function loadChat(): void {
+  if (!customElements.get("agent-chat") && document.querySelector("agent-chat")) void chat.loadEventually();
 }
 
-function place(it: PublicLauncher): void {
-  shown = document.querySelector(OWN) ?? document.body.appendChild(it);
+/**
+ * Puts the launcher into a page that has no chat of its own. A router (Turbo, htmx, Astro) that replaces the body, or all
+ * in it, does not mean the button.
+ */
+function place(): void {
+  const { body, documentElement } = document;
+  if (!wantsLauncher || !script || !body) return;
+  // `document.open()` has taken all listeners away.
+  if (root !== documentElement) launcher = makeLauncher(script);
+  root = documentElement;
+  // In a page that the router has kept is a copy, which has no key. Not `remove()`, by which a page means the button.
+  for (const it of document.querySelectorAll(`[${MARK}]`)) it.replaceWith();
+  shown = document.querySelector(OWN) ?? body.appendChild(launcher);
 }
 
 /** The launcher with the attributes of the script tag. */
@@ -80,7 +84,7 @@ function makeLauncher({ attributes }: HTMLScriptElement): PublicLauncher {
   made.toggleAttribute(MARK, true);
   // Routers take the nodes out of their parent; a page that calls this wants no button any more.
   made.remove = () => {
-    launcher = undefined;
+    wantsLauncher = false;
     HTMLElement.prototype.remove.call(made);
   };
   const known = AgentChatLauncher.observedAttributes;
@@ -123,19 +127,20 @@ if (isFirst) {
 if (!script) {
   console.warn('Parley adds no button as a module. Use <script src="…/widget.js" async>.');
 }
-const wantsLauncher = script && script.dataset.launcher !== "none";
-if (!wantsLauncher || document.querySelector("agent-chat")) loadChat();
-observer.observe(document, { childList: true, subtree: true });
-// By then the page has placed what it places itself.
-if (document.readyState !== "loading") begin();
-else document.addEventListener("DOMContentLoaded", begin, { once: true });
+if (!script || script.dataset.launcher === "none") void chat.loadEventually();
+else {
+  loadChat();
+  observer.observe(document, { childList: true, subtree: true });
+  // By then the page has placed what it places itself.
+  if (document.readyState !== "loading") begin();
+  else document.addEventListener("DOMContentLoaded", begin, { once: true });
+}
 
 function begin(): void {
-  if (!isFirst && document.querySelector(OWN)) {
-    // A router runs a script in the body again on each page: the first one goes on.
-    observer.disconnect();
-  } else if (wantsLauncher) {
-    launcher = makeLauncher(script);
-    place(launcher);
+  // A router runs a script in the body again on each page: the first one goes on.
+  if (!isFirst && document.querySelector(`${OWN}, [${MARK}]`)) observer.disconnect();
+  else {
+    wantsLauncher = true;
+    place();
   }
 }

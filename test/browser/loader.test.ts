@@ -202,6 +202,11 @@ for (const [router, navigate] of [
     "htmx",
     "document.body.prepend(...next.childNodes); while (document.body.children.length > 1) document.body.removeChild(document.body.lastChild)",
   ],
+  [
+    "a script as a whole",
+    "{ const html = document.createElement('html'); html.append(next); document.documentElement.replaceWith(html); }",
+  ],
+  ["document.write()", "document.open(); document.write(next.outerHTML); document.close();"],
 ] as const) {
   test(`where ${router} replaces the page there is one button again, with its open panel, and the answer goes on`, async (t) => {
     const left = gate();
@@ -226,6 +231,7 @@ for (const [router, navigate] of [
     left.open();
     await chat.replies.getByText("Let me see.").waitFor();
     await visitNext("<main>One more</main>");
+    await chat.replies.getByText("Let me see.").waitFor();
     await chat.ask("And?", "More.");
     assert.equal(await button(page).count(), 1);
     const key = page.locator("agent-chat-launcher").evaluate((it) => (it as AgentChatLauncher).apiKey);
@@ -233,24 +239,30 @@ for (const [router, navigate] of [
   });
 }
 
-test("a button that the page has removed stays away, and so does that of a page with a chat of its own, until the next page", async (t) => {
+test("a button that the page has removed stays away, also on the next page", async (t) => {
   const { page } = await visit(t, browser);
   await button(page).waitFor();
-  const visitNext = (inside: string) =>
-    script(
-      page,
-      `{ const next = document.createElement("body");
-         next.innerHTML = ${JSON.stringify(inside)};
-         document.body.replaceWith(next);
-         new Promise((resolve) => setTimeout(resolve)) }`,
-    );
-  await visitNext("<agent-chat></agent-chat>");
-  assert.equal(await button(page).count(), 0);
-  await visitNext("<main>Next</main>");
-  await button(page).waitFor();
   await page.locator("agent-chat-launcher").evaluate((it) => it.remove());
-  await visitNext("<main>Next</main>");
+  await script(page, "document.body.innerHTML = '<main>Next</main>'; new Promise((resolve) => setTimeout(resolve))");
   assert.equal(await button(page).count(), 0);
+});
+
+test("the button goes when the page has a chat of its own, as often as one comes, and is back when that goes", async (t) => {
+  const { page } = await visit(t, browser, { body: "<main></main>" });
+  await button(page).waitFor();
+  const buttonsAfter = (change: string) =>
+    script(page, `${change}; new Promise((resolve) => setTimeout(resolve))`).then(() => button(page).count());
+  await script(page, "var own = document.createElement('agent-chat'), main = document.querySelector('main')");
+  const steps = [
+    ["main.append(own)", 0],
+    ["document.body.append(own)", 0],
+    ["own.remove()", 1],
+    ["main.append(own)", 0],
+    ["document.body.innerHTML = ''", 1],
+    ["document.body.innerHTML = '<main><agent-chat-launcher></agent-chat-launcher></main>'", 1],
+    ["document.querySelector('main').remove()", 1],
+  ] as const;
+  for (const [change, count] of steps) assert.equal(await buttonsAfter(change), count, change);
 });
 
 test('with data-launcher="none" there is no button, and a chat comes to life wherever the page puts it', async (t) => {
