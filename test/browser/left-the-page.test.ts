@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
-import { say, wait } from "../support/scripted-provider.ts";
-import { type ChatPage, openChat } from "./chat-page.ts";
+import { hang, say, wait } from "../support/scripted-provider.ts";
+import { type ChatPage, isFocused, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -89,4 +89,23 @@ test('with persist="none" the same element goes on, and a new one begins with an
   await run(chat, "chat.replaceWith(copy());");
   await chat.greeting.waitFor();
   assert.equal(await chat.questions.count(), 0);
+});
+
+test("moved in the page, the field keeps the focus unless something else has taken it, and Escape is heard", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Half of"), hang]] });
+  await chat.say("First");
+  await chat.replies.getByText("Half of").waitFor();
+  await run(chat, "document.body.append(document.createElement('button'), document.createElement('main'));");
+  const other = chat.page.locator("body > button");
+  for (const move of ["append(chat)", "moveBefore(chat, null)"]) {
+    await chat.input.focus();
+    await run(chat, `document.querySelector("main").${move};`);
+    assert.equal(await isFocused(chat.input), true, move);
+    await run(chat, `document.body.${move}; document.querySelector("body > button").focus();`);
+    assert.equal(await isFocused(other), true, move);
+  }
+  await chat.input.focus();
+  await run(chat, 'document.querySelector("main").append(chat);');
+  await chat.page.keyboard.press("Escape");
+  await chat.replies.getByText("You stopped this answer.").waitFor();
 });

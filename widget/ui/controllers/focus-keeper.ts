@@ -50,7 +50,14 @@ export class FocusKeeper implements ReactiveController {
   hostDisconnected(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    const focused = this.#focused;
     this.#focused = undefined;
+    // An element that is only moved is connected again by then.
+    queueMicrotask(() => {
+      const active = deepActiveElement();
+      if (active === focused) this.#focused = focused;
+      else if (focused?.isConnected && isNothing(active)) (focused as HTMLElement).focus({ preventScroll: true });
+    });
   }
 
   readonly #entered = (event: Event): void => {
@@ -84,7 +91,7 @@ export class FocusKeeper implements ReactiveController {
     if (!focused || isThere(focused)) return false;
     const active = deepActiveElement();
     // What has just been hidden loses the focus a moment later.
-    return active === null || active === document.body || active === focused;
+    return isNothing(active) || active === focused;
   }
 }
 
@@ -95,6 +102,11 @@ function hasFinePointer(): boolean {
 
 function isThere(element: Element): boolean {
   return element.isConnected && !element.closest("[hidden]");
+}
+
+/** Whether this has the focus where nothing else has it. */
+function isNothing(active: Element | null): boolean {
+  return active === null || active === document.body;
 }
 
 /** What has the focus, inside shadow roots, too. */
