@@ -42,6 +42,9 @@ test("a site that is not named is refused although it has the key", async (t) =>
   });
   await chat.error.waitFor();
   assert.equal(await chat.keyField.count(), 0);
+  await chat.say("Is somebody there?");
+  await chat.page.getByText("This chat may not be used on this site.").nth(1).waitFor({ state: "attached" });
+  assert.equal(await chat.input.inputValue(), "Is somebody there?");
   assert.equal(chat.server.model.asked.length, 0);
   assert.ok(chat.complaints.some((text) => text.includes("CORS")));
 });
@@ -71,12 +74,26 @@ test("its key opens the chat on a site that is named, and is in no address but t
 
 test("where the site has forgotten its key, visitors are asked for none, and the console says what to set", async (t) => {
   const chat = await visit(t, { env: { PARLEY_WIDGET_KEY: "w-1" }, expected: /needs a key/ });
-  await chat.page.getByText("This chat may not be used on this site.").waitFor();
+  await chat.page.getByText("This site has no valid chat key.").waitFor();
   assert.equal(await chat.keyField.count(), 0);
   const said = chat.complaints.filter((text) => /needs a key, and this page gives none\. Set data-key="/.test(text));
   assert.equal(said.length, 1);
+  const { page, input } = chat;
   await chat.say("Is somebody there?");
-  await chat.replies.getByText("This chat may not be used on this site.").waitFor();
-  await chat.page.locator("agent-chat-launcher").evaluate((it) => void Object.assign(it, { apiKey: "w-1" }));
-  await chat.ask("Hi", "Hello, visitor.");
+  const failed = page.locator("agent-chat").evaluate(async (it: HTMLElementTagNameMap["agent-chat"]) => {
+    const event = new Promise<string>((resolve) =>
+      it.addEventListener("agent-chat-error", ({ code }) => resolve(code)),
+    );
+    await it.send("Nor from a script");
+    return event;
+  });
+  assert.equal(await failed, "unauthorized");
+  await chat.replies.getByText("This site has no valid chat key.").waitFor();
+  await page.locator('[part="connection"]').getByText("This site has no valid chat key.").waitFor();
+  assert.equal(await input.inputValue(), "Is somebody there?", "nothing that was written is lost");
+  await page.locator("agent-chat-launcher").evaluate((it) => void Object.assign(it, { apiKey: "w-1" }));
+  await page.locator('[part="connection"]').waitFor({ state: "detached" });
+  await input.press("Enter");
+  await chat.replies.getByText("Hello, visitor.").waitFor();
+  await chat.questions.last().getByText("Is somebody there?").waitFor();
 });

@@ -1,7 +1,7 @@
 /** What the parts of the interface ask for, done with the element's session, composer and controllers. */
 
 import type { Composer } from "../composer/composer.ts";
-import type { Strings } from "../i18n/strings.ts";
+import { failureText, type Strings } from "../i18n/strings.ts";
 import type { SendOptions, SendOutcome, SendResult } from "../session/chat-session.ts";
 import type { Client, Draft } from "../session/client.ts";
 import type { OutgoingMessage } from "../session/conversation.ts";
@@ -55,6 +55,11 @@ export class ElementActions implements ChatActions {
     await client?.keeper.restored;
     // The element has another server now, or has left the page.
     if (client !== this.#host.client || !this.#host.isConnected) return "busy";
+    if (client?.refusal) {
+      this.alert(failureText(client.refusal, this.#host.texts));
+      client.askAgain();
+      return "refused";
+    }
     return this.sendNow(message, options).outcome;
   }
 

@@ -68,7 +68,7 @@ export const en = {
   stoppedAtTurnLimit: "The agent stopped because it reached its limit of steps.",
   emptyAnswer: "The agent gave an empty answer.",
 
-  siteKeyRefused: "This site’s chat key was not accepted. Please tell the owner of the site.",
+  siteKeyRefused: "This site has no valid chat key. Please tell the owner of the site.",
   siteForbidden: "This chat may not be used on this site.",
 
   unreachable: "The chat server cannot be reached.",

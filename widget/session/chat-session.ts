@@ -26,8 +26,8 @@ export interface SendOptions {
   readonly replaces?: string | undefined;
 }
 
-/** Whether a message was taken. The composer empties itself only after `accepted`. */
-export type SendOutcome = "accepted" | "empty" | "busy";
+/** Whether a message was taken. The composer empties itself only after `accepted`. `refused`: the server takes none. */
+export type SendOutcome = "accepted" | "empty" | "busy" | "refused";
 
 export interface SendResult {
   readonly outcome: SendOutcome;

@@ -8,6 +8,7 @@ import { FallbackTransport } from "../transport/fallback.ts";
 import { ApiKey } from "./api-key.ts";
 import { ChatSession, type SessionListener } from "./chat-session.ts";
 import { ConversationKeeper, type Restored } from "./keeper.ts";
+import type { Failure } from "./messages.ts";
 import { ReconnectPolicy } from "./reconnect-policy.ts";
 import { fetchAgentInfo } from "./server.ts";
 import { SiteDiagnosis } from "./site-diagnosis.ts";
@@ -44,8 +45,8 @@ export class Client {
   readonly keeper: ConversationKeeper;
   /** What the server says of its agent; absent until it has. */
   info: AgentInfo | undefined;
-  /** `refused`: the server is there, but not for pages of this origin, or not without a key of the site. */
-  phase: "connecting" | "ready" | "unreachable" | "refused" = "connecting";
+  /** `unauthorized`, `forbidden`: the server is there, but not without a key of the site, or not for pages of this origin. */
+  phase: "connecting" | "ready" | "unreachable" | "unauthorized" | "forbidden" = "connecting";
   /** Whether the server is being asked about a typed key. */
   isCheckingKey = false;
   readonly #options: ClientOptions;
@@ -202,6 +203,17 @@ export class Client {
     this.keeper.close();
   }
 
+  /** Why the server takes no messages of this page, if it takes none. */
+  get refusal(): Failure | undefined {
+    const { phase } = this;
+    return phase === "unauthorized" || phase === "forbidden" ? { code: phase, retryable: false } : undefined;
+  }
+
+  /** To be called when a page that was refused tries once more: the site's owner may have mended it. */
+  askAgain(): void {
+    void this.#load();
+  }
+
   /** Asks about the agent, again and again until the server answers or refuses the page. */
   async #load(): Promise<void> {
     if (this.info || this.#loading) return;
@@ -218,9 +230,9 @@ export class Client {
         await this.#begin(info);
         return;
       }
-      this.phase = typeof info === "object" ? "refused" : info;
+      this.phase = typeof info === "object" ? "unauthorized" : info;
       this.#options.onChange();
-      if (this.phase === "refused") {
+      if (this.refusal) {
         this.#loading = undefined;
         return;
       }
@@ -281,13 +293,11 @@ export class Client {
     if (this.#asksForKey(error)) return undefined;
     const { code, data } = error;
     if (code !== "unauthorized" && code !== "forbidden") return error;
-    const isKeyRefused = code === "unauthorized" && this.key.isOfSite;
-    if (isKeyRefused)
+    if (code === "unauthorized" && this.key.isOfSite)
       this.#diagnosis.hint("the server does not accept the key of the attribute api-key (of a script: data-key).");
-    else if (this.phase !== "refused") this.#diagnosis.hint(data);
-    // The site's key and origin are none of the visitor's: the text of the code says so, not the server's sentence. A key
-    // that the page does not give was not refused.
-    return { ...error, code: isKeyRefused ? code : "forbidden", data: "" };
+    else if (!this.refusal) this.#diagnosis.hint(data);
+    // The site's key and origin are none of the visitor's: the text of the code says so, not the server's sentence.
+    return { ...error, data: "" };
   }
 
   #asksForKey(error: ErrorEvent): boolean {

@@ -30,7 +30,7 @@ export class SiteDiagnosis {
     error: unknown,
     wasUnreachable: boolean,
     signal: AbortSignal,
-  ): Promise<AgentInfo | "unreachable" | "refused"> {
+  ): Promise<AgentInfo | "unreachable" | "forbidden"> {
     const { href, origin } = this.#server;
     // `null` for a file and a sandbox, whatever their address.
     const page = window.origin;
@@ -48,7 +48,7 @@ export class SiteDiagnosis {
             ? "PARLEY_ALLOWED_ORIGINS cannot name a page that was opened from a file or is in a sandbox. Open it from a web server, for example with: npx serve"
             : `the Parley server at ${href} does not allow pages of ${page}. Add ${page} to the list PARLEY_ALLOWED_ORIGINS in its .env, and restart it or send it SIGHUP.`,
         );
-        return "refused";
+        return "forbidden";
       }
       // It only fails where the server is not there.
       fetch(new URL("api/info", this.#server), { mode: "no-cors", credentials: "omit", signal }).then(

@@ -1,6 +1,7 @@
 /** The whole screen of the chat: a pure function of what the element knows. */
 
 import { html, nothing, type TemplateResult } from "lit";
+import { failureText } from "../i18n/strings.ts";
 import type { Client } from "../session/client.ts";
 import type { ChatContext } from "./context.ts";
 import { iconButton, keepTyping, retryButton, smallButton } from "./controls.ts";
@@ -164,7 +165,7 @@ function renderStart({ client, context }: ScreenView): TemplateResult | typeof n
   if (client.key.prompt) return nothing;
   if (client.phase === "connecting") return connectingView;
   if (client.phase === "ready") return renderGreeting(client.info?.welcome, context);
-  if (client.phase === "refused") return renderFailure(context.strings.siteForbidden, context);
+  if (client.refusal) return renderFailure(failureText(client.refusal, context.strings), context);
   return renderUnreachable(context, () => client.reconnect.retryNow());
 }
 
@@ -213,17 +214,17 @@ function renderClosed({ strings, actions }: ChatContext): TemplateResult {
 
 /** Above the composer, what is wrong with the connection. Not a live region: it counts seconds. */
 function renderStatus(
-  { reconnect, phase }: Client,
+  { reconnect, phase, refusal }: Client,
   context: ChatContext,
   isEmpty: boolean,
 ): TemplateResult | typeof nothing {
-  // Without a conversation the middle of the screen says that the server does not answer.
-  if (isEmpty && phase === "unreachable") return nothing;
+  // Without a conversation the middle of the screen says that the server does not answer, or is not for this page.
+  if (isEmpty && (refusal || phase === "unreachable")) return nothing;
   const { offline, unreachable, connecting, tryingAgainIn, tryNow } = context.strings;
   const isOffline = navigator.onLine === false;
-  if (reconnect.state === "online" && !isOffline) return nothing;
+  if (reconnect.state === "online" && !isOffline && !refusal) return nothing;
   const isWaiting = reconnect.state === "waiting";
-  const problem = isOffline ? offline : unreachable;
+  const problem = isOffline ? offline : refusal ? failureText(refusal, context.strings) : unreachable;
   return html`
     <div part="connection" class="status-line">
       ${icons.alert}

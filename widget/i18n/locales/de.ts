@@ -104,7 +104,7 @@ export const locale: Locale = {
   keyRefused: "Dieser Schlüssel wurde nicht angenommen. Bitte prüfen und erneut eingeben.",
   keyForbidden: "Dieser Schlüssel gilt auf dieser Seite nicht. Bitte einen anderen eingeben.",
   keyWaiting: "Ihre Nachricht wird gesendet, sobald der Schlüssel angenommen ist.",
-  siteKeyRefused: "Der Chat-Schlüssel dieser Website wurde nicht angenommen. Bitte informieren Sie den Betreiber.",
+  siteKeyRefused: "Diese Website hat keinen gültigen Chat-Schlüssel. Bitte informieren Sie den Betreiber.",
   siteForbidden: "Dieser Chat darf auf dieser Website nicht verwendet werden.",
   unreachable: "Der Chat-Server ist nicht erreichbar.",
   offline: "Sie sind offline. Was Sie schreiben, wird aufbewahrt und später gesendet.",

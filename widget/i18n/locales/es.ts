@@ -104,7 +104,7 @@ export const locale: Locale = {
   keyRefused: "Esa clave no se ha aceptado. Revísala e introdúcela de nuevo.",
   keyForbidden: "Esa clave no se puede usar en esta página. Introduce otra.",
   keyWaiting: "Tu mensaje se enviará en cuanto se acepte la clave.",
-  siteKeyRefused: "La clave de chat de este sitio no se ha aceptado. Avisa al responsable del sitio.",
+  siteKeyRefused: "Este sitio no tiene una clave de chat válida. Avisa al responsable del sitio.",
   siteForbidden: "Este chat no se puede usar en este sitio.",
   unreachable: "No se puede acceder al servidor del chat.",
   offline: "No tienes conexión. Lo que escribas se guarda y se envía más tarde.",

@@ -105,7 +105,7 @@ export const locale: Locale = {
   keyRefused: "Cette clé n’a pas été acceptée. Vérifiez-la et saisissez-la de nouveau.",
   keyForbidden: "Cette clé n’est pas autorisée sur cette page. Saisissez-en une autre.",
   keyWaiting: "Votre message sera envoyé dès que la clé sera acceptée.",
-  siteKeyRefused: "La clé de chat de ce site n’a pas été acceptée. Veuillez en informer le responsable du site.",
+  siteKeyRefused: "Ce site n’a pas de clé de chat valide. Veuillez en informer le responsable du site.",
   siteForbidden: "Ce chat n’est pas autorisé sur ce site.",
   unreachable: "Le serveur de chat est injoignable.",
   offline: "Vous êtes hors ligne. Ce que vous écrivez est conservé et sera envoyé plus tard.",

@@ -104,7 +104,7 @@ export const locale: Locale = {
   keyRefused: "La chiave non è stata accettata. Controllala e inseriscila di nuovo.",
   keyForbidden: "Questa chiave non può essere usata in questa pagina. Inseriscine un’altra.",
   keyWaiting: "Il messaggio verrà inviato appena la chiave sarà accettata.",
-  siteKeyRefused: "La chiave della chat di questo sito non è stata accettata. Avvisa il responsabile del sito.",
+  siteKeyRefused: "Questo sito non ha una chiave della chat valida. Avvisa il responsabile del sito.",
   siteForbidden: "Questa chat non può essere usata su questo sito.",
   unreachable: "Il server della chat non è raggiungibile.",
   offline: "Sei offline. Ciò che scrivi viene conservato e inviato più tardi.",

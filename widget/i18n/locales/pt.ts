@@ -104,7 +104,7 @@ export const locale: Locale = {
   keyRefused: "Essa chave não foi aceita. Confira e digite de novo.",
   keyForbidden: "Essa chave não pode ser usada nesta página. Digite outra.",
   keyWaiting: "Sua mensagem será enviada assim que a chave for aceita.",
-  siteKeyRefused: "A chave de chat deste site não foi aceita. Avise o responsável pelo site.",
+  siteKeyRefused: "Este site não tem uma chave de chat válida. Avise o responsável pelo site.",
   siteForbidden: "Este chat não pode ser usado neste site.",
   unreachable: "Não foi possível acessar o servidor do chat.",
   offline: "Você está offline. O que escrever será guardado e enviado depois.",

@@ -100,7 +100,7 @@ export const locale: Locale = {
   keyRefused: "密钥未被接受。请检查后重新输入。",
   keyForbidden: "此密钥不能在本页面使用。请输入其他密钥。",
   keyWaiting: "密钥通过后，您的消息会立即发送。",
-  siteKeyRefused: "本网站的聊天密钥未被接受。请告知网站管理员。",
+  siteKeyRefused: "本网站没有有效的聊天密钥。请告知网站管理员。",
   siteForbidden: "本网站不能使用此聊天。",
   unreachable: "无法连接聊天服务器。",
   offline: "您已离线。您写的内容会保留，稍后发送。",
