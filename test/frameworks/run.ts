@@ -142,6 +142,8 @@ async function isServedByNext(t: TestContext, name: string): Promise<void> {
   }
   await t.test("in development", async (t) => {
     const site = await serveCommand(t, folder, "next", "dev", "-p", "0");
+    // It compiles the page when that is asked for, which can take longer than a browser waits.
+    await (await fetch(site)).text();
     await converses(t, site);
     await isRendered(t, site);
   });
