@@ -269,6 +269,12 @@ test("parts, variables and slots reach the chat through the launcher", async (t)
   const exported = (await page.locator("agent-chat").getAttribute("exportparts"))?.split(",");
   const documented = tableRows(readMarkdown("docs/widget.md"), "part").map(([name = ""]) => name);
   assert.deepEqual(exported?.toSorted(), documented.toSorted());
+  await page.locator("agent-chat-launcher").evaluate((it: HTMLElementTagNameMap["agent-chat-launcher"]) => {
+    const action = { name: "", label: "Own", icon: "M5 5h14", run() {} };
+    it.composerActions = [{ ...action, name: "own-date" }];
+    it.messageActions = [{ ...action, name: "own-save" }];
+  });
+  await page.locator('agent-chat[exportparts$=",own-date,own-save"]').waitFor({ state: "attached" });
 });
 
 test("data-thinking, data-tools and data-persist hold for the chat in the panel", async (t) => {

@@ -123,7 +123,7 @@ test("a page draws the calls of a tool itself, in its own style, and a drawing t
 const FRAMEWORK = `
   document.addEventListener("DOMContentLoaded", () => {
     const chat = document.querySelector("agent-chat");
-    const page = { renders: 0, drawn: 0, pressed: [] };
+    const page = { renders: 0, drawn: 0, pressed: [], saved: [] };
     const render = () => {
       const number = ++page.renders;
       chat.toolRenderers = {
@@ -139,6 +139,11 @@ const FRAMEWORK = `
       chat.strings = { copy: "Take", placeholder: () => "Ask " + number, send: () => "Send message" };
       chat.composerActions = [
         { name: "dice", label: "Dice", icon: "M5 5h14v14H5z", run: () => page.pressed.push(number) },
+      ];
+      const has = (text) => ({ text: answer }) => answer.includes(text);
+      chat.messageActions = [
+        { name: "save", label: "Save", icon: "M5 5h14v14H5z", isAvailable: has("Three"), run: (it) => page.saved.push(number, it) },
+        { name: "lost", label: "Lost", icon: "M5 5h14v14H5z", isAvailable: has("Four"), run: () => {} },
       ];
     };
     Object.assign(window, { page, render });
@@ -192,6 +197,14 @@ test("a page that sets new objects of the same content, as a framework does at e
   await page.getByRole("button", { name: "Dice" }).click();
   assert.deepEqual(await page.evaluate("page.pressed"), [renders]);
   assert.equal(await answer.getByRole("button", { name: "Take" }).count(), 0);
+  const save = page.locator("[part=save]");
+  const button = await save.elementHandle();
+  await page.evaluate("render()");
+  await save.click();
+  assert.equal(await button?.evaluate((it) => it.isConnected), true);
+  const saved = await page.evaluate("page.saved.flatMap((it) => it.text ? [it.text, it.messageId] : it)");
+  assert.deepEqual(saved, [renders + 1, `${text} two.\n\n$$\nx\n$$\n\nThree.`, "m2"]);
+  assert.equal(await page.getByRole("button", { name: "Lost" }).count(), 0);
 });
 
 for (const tag of ["agent-chat", "agent-chat-launcher"] as const) {

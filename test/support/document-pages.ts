@@ -185,6 +185,15 @@ const SCRIPTS: Record<string, Omit<DocumentedPage, "body"> & { check(opened: Ope
     },
   },
   "chat.decide(": { check: paysAfterApproval },
+  ".messageActions =": {
+    turns: [[say("All *is* well.")]],
+    async check({ page, ask }) {
+      await ask("Hi", "All is well.");
+      const download = page.waitForEvent("download");
+      await page.getByRole("button", { name: "Save the answer" }).click();
+      assert.equal((await download).suggestedFilename(), "answer.md");
+    },
+  },
   ".composerActions =": {
     async check({ page, input }) {
       await page.getByRole("button", { name: "Insert the date" }).click();

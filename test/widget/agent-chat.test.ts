@@ -270,7 +270,10 @@ test("values that are no text and no list do not stop the chat", async (t) => {
   const page = await mount(t, { server: server.url });
   const { chat } = page;
   for (const draft of [undefined, null]) chat.setDraft(draft as unknown as string);
-  for (const actions of [{}, "x", null]) chat.composerActions = actions as unknown as [];
+  for (const actions of [{}, "x", null]) {
+    chat.composerActions = actions as unknown as [];
+    chat.messageActions = actions as unknown as [];
+  }
   await chat.updateComplete;
   assert.equal(page.find("textarea")?.textContent, "");
   const sent = chat.send("Hi");

@@ -27,6 +27,7 @@ const CONTEXT: ChatContext = {
   theme: "light",
   renderers: {},
   toolRenderers: {},
+  messageActions: [],
 };
 
 const QUESTION: UserMessage = { role: "user", id: "q", text: "Hi", files: [] };

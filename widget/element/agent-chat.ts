@@ -24,7 +24,7 @@ import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
 import { ScrollPosition } from "../ui/controllers/scroll-position.ts";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
 import { isTaken } from "../ui/controls.ts";
-import type { ToolRenderers } from "../ui/extensions.ts";
+import type { MessageAction, ToolRenderers } from "../ui/extensions.ts";
 import { loadPart } from "../ui/lazy-parts.ts";
 import type { MessageElement } from "../ui/message.ts";
 import { PiecewiseDrawing } from "../ui/message-list.ts";
@@ -32,7 +32,7 @@ import { renderScreen } from "../ui/screen.ts";
 import { ElementActions } from "./chat-actions.ts";
 import { ClientController } from "./client-controller.ts";
 import { LocaleController } from "./locale.ts";
-import { PageTable } from "./page-table.ts";
+import { PageList, PageTable } from "./page-table.ts";
 import { CHAT, checkProperty, initialValues, litProperties } from "./properties.ts";
 import type { ChatProperties, AgentChat as PublicAgentChat } from "./public-types.ts";
 import { ThemeWatcher } from "./theme.ts";
@@ -120,6 +120,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   readonly #sheet = new CSSStyleSheet();
   readonly #renderers = new PageTable<BlockRenderers>();
   readonly #toolRenderers = new PageTable<ToolRenderers>();
+  readonly #messageActions = new PageList<MessageAction>();
   #context!: ChatContext;
   #isConnectionLost = false;
   /** Resolves when the form that asks for a key is there, or cannot be loaded. */
@@ -284,6 +285,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (changed.has("strings")) this.#locale.override(this.strings);
     if (changed.has("renderers")) this.#renderers.set(this.renderers);
     if (changed.has("toolRenderers")) this.#toolRenderers.set(this.toolRenderers);
+    if (changed.has("messageActions")) this.#messageActions.set(this.messageActions);
     this.#updateContext();
     if (changed.has("server")) this.#connect();
     else if (changed.has("apiKey")) this.client?.setSiteKey(this.apiKey);
@@ -401,6 +403,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       actions: this.#actions,
       renderers: this.#renderers.table,
       toolRenderers: this.#toolRenderers.table,
+      messageActions: this.#messageActions.list,
     };
     if (!known || !hasSameEntries(known, context)) this.#context = context;
   }

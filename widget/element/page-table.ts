@@ -27,6 +27,20 @@ export class PageTable<Table extends object> {
   }
 }
 
+/** The same for a list of such objects: `messageActions`. */
+export class PageList<Item extends object> {
+  list: readonly Item[] = [];
+  #tables: readonly PageTable<Item>[] = [];
+
+  set(given: readonly Item[] | null | undefined): void {
+    const items = Array.isArray(given) ? given : [];
+    const tables = items.map((_, index) => this.#tables[index] ?? new PageTable<Item>());
+    const changed = tables.filter((table, index) => table.set(items[index]));
+    if (changed.length > 0 || tables.length !== this.#tables.length) this.list = tables.map(({ table }) => table);
+    this.#tables = tables;
+  }
+}
+
 function hasSameContent(a: Entries, b: Entries): boolean {
   const names = Object.keys(a);
   return (

@@ -45,6 +45,7 @@ export const SHARED: RowsOf<SharedProperties> = {
   renderers: { kind: "object" },
   toolRenderers: { kind: "object" },
   composerActions: { kind: "object" },
+  messageActions: { kind: "object" },
 };
 
 const CHAT_ONLY: RowsOf<Omit<ChatProperties, keyof SharedProperties>> = {

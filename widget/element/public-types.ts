@@ -10,7 +10,14 @@ import type { BlockRenderers, RenderBlock, RenderedBlock } from "../markdown/ren
 import type { TranscriptFormat } from "../session/export.ts";
 import type { FeedbackReason } from "../session/messages.ts";
 import type { StepMode } from "../ui/context.ts";
-import type { ComposerAction, ComposerPort, ToolCall, ToolRenderers } from "../ui/extensions.ts";
+import type {
+  ComposerAction,
+  ComposerPort,
+  MessageAction,
+  MessagePort,
+  ToolCall,
+  ToolRenderers,
+} from "../ui/extensions.ts";
 
 export type {
   AgentInfo,
@@ -21,6 +28,8 @@ export type {
   ErrorCode,
   FeedbackReason,
   FinishReason,
+  MessageAction,
+  MessagePort,
   RenderBlock,
   RenderedBlock,
   StepMode,
@@ -114,6 +123,11 @@ export interface SharedProperties {
    * @see Buttons in the composer
    */
   composerActions: readonly ComposerAction[] | undefined;
+  /**
+   * Buttons below each answer, after those of the chat.
+   * @see Buttons below answers
+   */
+  messageActions: readonly MessageAction[] | undefined;
 }
 
 /** Properties of `<agent-chat>`. */

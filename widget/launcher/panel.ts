@@ -183,7 +183,7 @@ export class LauncherPanel extends LitElement {
       <agent-chat
         lang=${this.lang}
         dir=${this.dir}
-        exportparts=${[PARLEY_CHAT_PARTS, ...(this.#launcher.composerActions ?? []).map(({ name }) => name)].join()}
+        exportparts=${[PARLEY_CHAT_PARTS, ...this.#ownParts()].join()}
         ${forwardFrom(this.#launcher)}
       >
         ${slots.map((name) => html`<slot name=${name} slot=${name}></slot>`)}
@@ -194,6 +194,12 @@ export class LauncherPanel extends LitElement {
         </span>
       </agent-chat>
     `;
+  }
+
+  /** Names of the page's buttons, which are also those of their parts. */
+  #ownParts(): string[] {
+    const { composerActions, messageActions } = this.#launcher;
+    return [composerActions, messageActions].flatMap((actions) => (actions ?? []).map(({ name }) => name));
   }
 
   /** Keeps for the next page whether an answer is expected. */

@@ -5,7 +5,7 @@ import type { BlockRenderers } from "../markdown/renderers.ts";
 import type { OutgoingMessage, SendOutcome } from "../session/chat-session.ts";
 import type { Draft } from "../session/client.ts";
 import type { AssistantMessage, UserMessage } from "../session/messages.ts";
-import type { ToolRenderers } from "./extensions.ts";
+import type { MessageAction, ToolRenderers } from "./extensions.ts";
 
 /** `auto`: thoughts are open while they stream, tool calls are closed. The person's own choice always wins. */
 export type StepMode = "auto" | "open" | "closed" | "hidden";
@@ -79,4 +79,6 @@ export interface ChatContext {
   /** The page's own, before the built-in ones. */
   readonly renderers: BlockRenderers;
   readonly toolRenderers: ToolRenderers;
+  /** Buttons of the page below answers. */
+  readonly messageActions: readonly MessageAction[];
 }

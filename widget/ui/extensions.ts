@@ -1,4 +1,4 @@
-/** What a page adds to the chat by properties of the element: drawings of tool calls, and buttons of the composer. */
+/** What a page adds to the chat by properties of the element: drawings of tool calls, buttons of composer and answers. */
 
 import type { ToolBlock } from "../session/messages.ts";
 
@@ -38,3 +38,15 @@ export interface Action<Port, Icon = string> {
 
 /** A button beside the text field. */
 export interface ComposerAction extends Action<ComposerPort> {}
+
+/** An answer that has ended, as an action gets it. */
+export interface MessagePort {
+  readonly messageId: string;
+  /** All that the agent said, as Markdown; empty where it failed before it said anything. */
+  readonly text: string;
+  /** Draws the buttons again, when one is pressed or available by something that the chat does not know. */
+  requestUpdate(): void;
+}
+
+/** A button below each answer. */
+export interface MessageAction extends Action<MessagePort> {}

@@ -2,36 +2,31 @@
 
 import type { TemplateResult } from "lit";
 import { copyDrawn } from "../clipboard/clipboard.ts";
-import { type AssistantMessage, answerText } from "../session/messages.ts";
+import type { AssistantMessage } from "../session/messages.ts";
 import { copyOn } from "./actions.ts";
 import type { ChatContext } from "./context.ts";
-import type { Action } from "./extensions.ts";
+import type { Action, MessagePort } from "./extensions.ts";
 import { icons } from "./icons.ts";
 
 /** An answer, as an action gets it. */
-export interface AnswerPort {
+export interface AnswerPort extends MessagePort {
   readonly message: AssistantMessage;
   readonly context: ChatContext;
   /** Whether another answer can be asked for. */
   readonly canRetry: boolean;
   /** The texts as they are drawn. */
   drawn(): Iterable<Element>;
-  /** Draws the actions again. */
-  requestUpdate(): void;
 }
 
-export type MessageAction = Action<AnswerPort, TemplateResult>;
-
 /** What the chat brings along. Thumbs are rows of `feedback.ts`, which not every chat loads. */
-export function messageActions({ strings }: ChatContext): readonly MessageAction[] {
+export function messageActions({ strings }: ChatContext): readonly Action<AnswerPort, TemplateResult>[] {
   return [
     {
       name: "copy",
       label: strings.copyAnswer,
       icon: icons.copy,
       isAvailable: hasText,
-      run: ({ message, context, drawn }, event) =>
-        copyOn(event, (button) => copyDrawn(answerText(message), drawn(), button), context),
+      run: ({ text, context, drawn }, event) => copyOn(event, (button) => copyDrawn(text, drawn(), button), context),
     },
     {
       name: "ask-again",
@@ -45,6 +40,6 @@ export function messageActions({ strings }: ChatContext): readonly MessageAction
 }
 
 /** Whether an answer says something, so that it can be copied and rated. */
-export function hasText({ message }: Pick<AnswerPort, "message">): boolean {
-  return answerText(message) !== "";
+export function hasText({ text }: AnswerPort): boolean {
+  return text !== "";
 }

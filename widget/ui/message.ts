@@ -270,13 +270,15 @@ export class MessageElement extends ChatPart {
   #renderActions(message: AssistantMessage): TemplateResult | typeof nothing {
     const { context, canRetry } = this;
     const answer: AnswerPort = {
+      messageId: message.id,
+      text: answerText(message),
       message,
       context,
       canRetry,
       drawn: () => this.querySelectorAll(".markdown"),
       requestUpdate: () => this.requestUpdate(),
     };
-    const buttons = renderActions(messageActions(context), answer);
+    const buttons = renderActions([...messageActions(context), ...context.messageActions], answer);
     if (buttons.length === 0) return nothing;
     return html`
       <div class="answer-actions">
