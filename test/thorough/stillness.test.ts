@@ -4,9 +4,11 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { BrowserContextOptions } from "playwright-core";
 import { type ChatPage, openChat } from "../browser/chat-page.ts";
+import { button, panel, preview, visit } from "../browser/launcher-page.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
-import { say, wait } from "../support/scripted-provider.ts";
+import { call, say, think, wait } from "../support/scripted-provider.ts";
+import { define } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -43,5 +45,77 @@ for (const [name, options] of CASES) {
     end.open();
     await chat.page.getByRole("button", { name: "Copy answer" }).waitFor();
     assert.deepEqual(await places(chat), begun);
+  });
+}
+
+/** Notes in a page's `moved` each animation and transition that begins in a shadow root, and each scroll that glides. */
+function watchMotion(): void {
+  const moved = new Set<string>();
+  const { attachShadow, scroll }: { attachShadow: Element["attachShadow"]; scroll(options: ScrollToOptions): void } =
+    Element.prototype;
+  Element.prototype.attachShadow = function (init) {
+    const root = attachShadow.call(this, init);
+    root.addEventListener("animationstart", (event) => moved.add((event as AnimationEvent).animationName));
+    root.addEventListener("transitionrun", (event) => moved.add((event as TransitionEvent).propertyName));
+    return root;
+  };
+  Object.assign(Element.prototype, {
+    scroll(this: Element, options: ScrollToOptions) {
+      if (options.behavior === "smooth" || getComputedStyle(this).scrollBehavior === "smooth") moved.add("scroll");
+      scroll.call(this, options);
+    },
+  });
+  Object.assign(window, { moved });
+}
+
+/** Animations, properties in transition, and a scroll that glides. */
+const MOTIONS = ["open", "opacity", "pulse", "rise", "rotate", "scale", "scroll", "shimmer", "spin", "wait"];
+
+for (const reducedMotion of ["reduce", "no-preference"] as const) {
+  const isCalm = reducedMotion === "reduce";
+  test(`in launcher and chat ${isCalm ? "nothing moves for those who prefer that" : "much moves for others"}`, async (t) => {
+    const [begin, speak, end] = [gate(), gate(), gate()];
+    const chat = await visit(t, browser, {
+      script: 'data-preview="Hi" data-preview-after="0" data-feedback',
+      agent: { tools: [define("look", () => speak.opened)] },
+      turns: [
+        [say("One.\n\n".repeat(40))],
+        [wait(begin.opened), think("Hm."), call("c1", "look")],
+        [say("Well"), wait(end.opened), say(".")],
+      ],
+      browser: { reducedMotion },
+    });
+    const { page } = chat;
+    await page.addInitScript(watchMotion);
+    const held = gate();
+    await page.route("**/chunks/panel-*.js", async (route) => {
+      await held.opened;
+      await route.continue();
+    });
+    await page.evaluate(() => sessionStorage.clear());
+    await page.reload();
+    await preview(page).waitFor();
+    await button(page).click();
+    await page.locator('[part="launcher"][aria-busy="true"]').waitFor();
+    held.open();
+    await panel(page).waitFor();
+    await chat.say("First");
+    await chat.answered();
+    await chat.say("Second");
+    await chat.replies.locator(".waiting").waitFor();
+    begin.open();
+    await chat.tools.locator(".spinner").waitFor();
+    speak.open();
+    await chat.answer.getByText("Well").waitFor();
+    end.open();
+    await chat.answered(2);
+    await chat.thinking.getByRole("button").and(page.locator('[aria-expanded="false"]')).click();
+    await chat.replies.last().hover();
+    await page.getByRole("button", { name: "Bad answer" }).last().click();
+    await page.locator('[part="feedback-form"]').waitFor();
+    await page.keyboard.press("Escape");
+    const moved = await page.evaluate<string[]>("[...moved]");
+    if (isCalm) assert.deepEqual(moved, []);
+    else for (const it of MOTIONS) assert.ok(moved.includes(it), `${it} is not in ${moved}`);
   });
 }
