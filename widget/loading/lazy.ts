@@ -68,10 +68,14 @@ export function lazy<Module>(load: () => Promise<Module>, exported?: keyof Modul
 }
 
 /** Ends early when the network is back. */
-function pause(ms: number, signal?: AbortSignal): Promise<unknown> {
-  return new Promise<unknown>((resolve) => {
-    setTimeout(resolve, ms);
-    addEventListener("online", resolve, { once: true });
-    signal?.addEventListener("abort", resolve);
+function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      removeEventListener("online", end);
+      resolve();
+    };
+    setTimeout(end, ms);
+    addEventListener("online", end);
+    signal?.addEventListener("abort", end);
   });
 }
