@@ -228,8 +228,19 @@ test("a long output that is JSON is laid out when all of it is asked for", async
   await chat.ask("Go", "Done.");
   await chat.tools.getByRole("button", { name: /^echo/ }).click();
   const output = chat.tools.locator("pre").last();
-  assert.equal(await output.textContent(), `${text.slice(0, 20_000)}…`);
+  assert.equal(await output.textContent(), `${text.slice(0, 8_000)}…`);
   const more = chat.tools.getByRole("button", { name: /^Show all/ }).last();
   await more.click();
-  assert.equal(await output.textContent(), JSON.stringify(JSON.parse(text), null, 2));
+  const whole = JSON.stringify(JSON.parse(text), null, 2);
+  assert.equal(await output.textContent(), whole);
+  const isDrawn = await output
+    .locator("> *")
+    .evaluateAll((parts) => parts.map((part) => part.checkVisibility({ contentVisibilityAuto: true })));
+  assert.deepEqual([isDrawn.at(0), isDrawn.at(-1)], [true, false], "the browser draws what is in view");
+  const selected = await output.evaluate((box) => {
+    const selection = getSelection();
+    selection?.selectAllChildren(box);
+    return selection?.toString();
+  });
+  assert.equal(selected, whole);
 });

@@ -14,9 +14,9 @@ import { appendInline, appendText, create, type InlineContext } from "./render-i
 import { type BlockRenderers, type Delimiter, type RenderBlock, rendererOf } from "./renderers.ts";
 
 /**
- * Shortest part of a code block that is a box of its own: a browser lays out only the last one while a program grows.
+ * Shortest part of a long text that is a box of its own: a browser lays out only the last one while a program grows.
  */
-const CODE_CHUNK = 4096;
+const CHUNK = 4096;
 
 /** Cells of more characters hold sentences, which need room; those of so few hold a price or a name, which stays in one line. */
 const LONG_CELL = 24;
@@ -180,7 +180,7 @@ export class DomRenderer {
     const language = label.toLowerCase();
     setAttribute(code, "class", LANGUAGE_NAME.test(language) ? `language-${language}` : undefined);
     showText(box.querySelector(".code-language") as HTMLElement, label.slice(0, 30) || this.#context.strings.code);
-    placeChildren(code, codeChunks(token.text), 0, (text, old) => {
+    placeChildren(code, linesInChunks(token.text.replace(/\n$/, "")), 0, (text, old) => {
       const chunk = kept(old, "span", "code-chunk");
       if (this.#sources.get(chunk) !== text) showText(chunk, text);
       this.#sources.set(chunk, text);
@@ -322,13 +322,12 @@ function placeChildren<Item>(
   removeFrom(live);
 }
 
-/** The text of a code block, without the line break that ends its last line, in parts of whole lines. */
-function codeChunks(code: string): string[] {
-  const text = code.replace(/\n$/, "");
+/** Long text in parts of whole lines. */
+export function linesInChunks(text: string): string[] {
   const chunks: string[] = [];
   let start = 0;
   for (;;) {
-    const end = text.indexOf("\n", start + CODE_CHUNK) + 1;
+    const end = text.indexOf("\n", start + CHUNK) + 1;
     if (end === 0) break;
     chunks.push(text.slice(start, end));
     start = end;

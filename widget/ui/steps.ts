@@ -4,6 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { copyText } from "../clipboard/clipboard.ts";
 import { formatBytes, formatDuration, formatSeconds } from "../i18n/format.ts";
 import { toolStatusText } from "../i18n/strings.ts";
+import { linesInChunks } from "../markdown/dom-renderer.ts";
 import type { Step, ThinkingBlock, ToolBlock, ToolStatus } from "../session/messages.ts";
 import { copyOn } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
@@ -32,7 +33,7 @@ const statusIcons: Readonly<Record<ToolStatus | "coped", TemplateResult>> = {
 const FOLDED_FROM = 3;
 
 /** Longer data is shown by its beginning, in characters. The rest would hold up the page. */
-const LONG_DATA = 20_000;
+const LONG_DATA = 8_000;
 
 /** So much of the arguments stands in the row of a closed call, in characters. */
 const HINT_CHARACTERS = 80;
@@ -222,7 +223,7 @@ export class StepElement extends ChatPart {
           })}
         </div>
         <pre dir="auto" tabindex="0" role="group" aria-label=${label}>${
-          isWhole ? this.#format(data) || strings.emptyOutput : `${data.slice(0, LONG_DATA)}…`
+          isWhole ? renderWhole(this.#format(data) || strings.emptyOutput) : `${data.slice(0, LONG_DATA)}…`
         }</pre>
         ${
           isWhole
@@ -294,6 +295,13 @@ export function hintOf(input: string): string {
   if (text.length <= HINT_CHARACTERS) return text;
   // Not through the middle of a character.
   return `${text.slice(0, HINT_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}
+
+/** In parts of whole lines: a browser lays out only those that are in view. */
+function renderWhole(text: string): unknown {
+  return text.length <= LONG_DATA
+    ? text
+    : linesInChunks(text).map((chunk) => html`<span class="chunk">${chunk}</span>`);
 }
 
 /** JSON with line breaks; any other text as it is. */
