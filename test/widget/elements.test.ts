@@ -180,10 +180,11 @@ test("a button that has copied says so for a moment, also when the chat is moved
   assert.equal(label(), en.copyAnswer);
 });
 
-test("a long conversation appears from its end, and all of it soon", async () => {
+test("a long conversation appears from its end, which is not waited for longer, and all of it soon", async (t) => {
+  t.mock.getter(document, "hidden", () => false);
   const exchanges = Array.from({ length: 30 }, (_, index) => [
     { ...QUESTION, id: `q${index}` },
-    answer(`a${index}`, "word ".repeat(200)),
+    answer(`a${index}`, `${"word ".repeat(200)}\n\n`.repeat(6)),
   ]);
   const list = await mount(exchanges.flat());
   const ids = () =>

@@ -53,16 +53,20 @@ export class MarkdownText extends ReactiveElement {
 
   /** Huge blocks are drawn less often, and long texts in pieces, so that the page stays usable. */
   protected override async scheduleUpdate(): Promise<void> {
-    if (this.#hasMore || this.#duration > FRAME) await new Promise((resolve) => setTimeout(resolve, this.#duration));
+    if (this.#isLong || this.#duration > FRAME) await new Promise((resolve) => setTimeout(resolve, this.#duration));
     super.scheduleUpdate();
+  }
+
+  /** A long text that is there at once is drawn in tasks of its own, unless nobody sees it: then timers are slow. */
+  get #isLong(): boolean {
+    return this.text.length > this.#drawn + CHARACTERS_AT_A_TIME && !document.hidden;
   }
 
   protected override update(changed: PropertyValues<this>): void {
     super.update(changed);
     const start = performance.now();
     if (!this.#stream || !isSame(this.context, this.#drawnWith)) this.#begin();
-    // No person waits for a page that is not shown, and its timers are slow.
-    const end = document.hidden ? -1 : this.text.indexOf("\n", this.#drawn + CHARACTERS_AT_A_TIME);
+    const end = this.#isLong ? this.text.indexOf("\n", this.#drawn + CHARACTERS_AT_A_TIME) : -1;
     this.#hasMore = end !== -1;
     this.#drawn = this.#hasMore ? end : this.text.length;
     this.#stream?.update(this.text.slice(0, this.#drawn), this.isStreaming || this.#hasMore);

@@ -25,13 +25,15 @@ const PARTS = ["composer", "feedback", "key-prompt", "markdown", "message", "ste
   .map((name) => `agent-chat-${name}`)
   .join();
 
-/** Resolves when the parts inside an element or a root have been drawn, and theirs. */
+/**
+ * Resolves when the parts inside an element or a root that are to be drawn have been drawn, and those in them. It waits
+ * for none that come later: of a long conversation there are many.
+ */
 export async function partsComplete(root: ParentNode): Promise<void> {
-  for (;;) {
-    // An element whose code is still to be loaded has nothing to wait for, and most parts are drawn already.
-    const parts = root.querySelectorAll<Element & Partial<ReactiveElement>>(PARTS);
-    const pending = [...parts].filter(({ isUpdatePending }) => isUpdatePending);
-    if (pending.length === 0) return;
+  const parts = [...root.querySelectorAll<Element & Partial<ReactiveElement>>(PARTS)];
+  // An element whose code is still to be loaded has nothing to wait for, and most parts are drawn already.
+  for (let pending = parts; pending.length > 0; ) {
+    pending = pending.filter(({ isUpdatePending }) => isUpdatePending);
     await Promise.all(pending.map(({ updateComplete }) => updateComplete));
   }
 }
