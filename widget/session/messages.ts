@@ -187,16 +187,18 @@ export function waitingCalls({ blocks }: AssistantMessage): readonly ToolBlock[]
 /** A message of the person with its answer. A conversation that was cut may begin with an answer. */
 export interface Exchange {
   readonly id: string;
+  /** The place of its first message in the conversation. */
+  readonly first: number;
   readonly messages: readonly Message[];
 }
 
 export function exchangesOf(messages: readonly Message[]): readonly Exchange[] {
-  const exchanges: { id: string; messages: Message[] }[] = [];
-  for (const message of messages) {
+  const exchanges: { id: string; first: number; messages: Message[] }[] = [];
+  messages.forEach((message, first) => {
     const exchange = exchanges.at(-1);
-    if (exchange === undefined || message.role === "user") exchanges.push({ id: message.id, messages: [message] });
-    else exchange.messages.push(message);
-  }
+    if (exchange && message.role !== "user") exchange.messages.push(message);
+    else exchanges.push({ id: message.id, first, messages: [message] });
+  });
   return exchanges;
 }
 

@@ -2,7 +2,7 @@
 
 import { html, nothing, type ReactiveController, type ReactiveControllerHost, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
-import { repeat } from "lit/directives/repeat.js";
+import { keyed } from "lit/directives/keyed.js";
 import type { ChatSession } from "../session/chat-session.ts";
 import type { Client } from "../session/client.ts";
 import { answerText, exchangesOf, type Message } from "../session/messages.ts";
@@ -26,27 +26,26 @@ export function renderMessages(
   const { earlierCut, notKept } = view.context.strings;
   return html`
     ${session.isCut ? renderNote(earlierCut) : nothing} ${keeper.isNotKept ? renderNote(notKept) : nothing}
-    ${repeat(
-      exchangesOf(session.messages.slice(view.firstDrawn)),
-      ({ id }) => id,
-      ({ messages }) => {
+    ${
+      // Each keeps its place: messages come and go at the end only, and those before the first drawn one are still to come.
+      exchangesOf(session.messages).map(({ id, first, messages }) => {
+        if (first < view.firstDrawn) return nothing;
         // Only the last exchange changes with a token.
         const isLast = messages.at(-1) === session.messages.at(-1);
         const { busy, isQueued, canRetry } = session;
         const inputs = [session, view.context, view.editing, busy, isLast, isLast && isQueued, isLast && canRetry];
-        return guard([...inputs, ...messages], () => renderExchange(messages, session, view));
-      },
-    )}
+        return keyed(
+          id,
+          guard([...inputs, ...messages], () => renderExchange(messages, session, view)),
+        );
+      })
+    }
   `;
 }
 
 function renderExchange(messages: readonly Message[], session: ChatSession, view: MessageListView): TemplateResult {
   return html`<section class="exchange">
-    ${repeat(
-      messages,
-      ({ id }) => id,
-      (message) => renderMessage(message, session, view),
-    )}
+    ${messages.map((message) => keyed(message.id, renderMessage(message, session, view)))}
   </section>`;
 }
 

@@ -1,5 +1,4 @@
 import { html, nothing, type TemplateResult } from "lit";
-import { repeat } from "lit/directives/repeat.js";
 import type { EndReason } from "../../server/protocol/chat.ts";
 import { copyText } from "../clipboard/clipboard.ts";
 import { formatClock, formatSeconds } from "../i18n/format.ts";
@@ -50,13 +49,13 @@ const END_NOTES: Partial<Record<EndReason, TextName>> = {
 };
 
 /**
- * A part of an answer: a text, steps in a row, or the page's own drawing of a tool call. `id` is that of its first
- * block.
+ * A part of an answer: a text, steps in a row, or the page's own drawing of a tool call. `place` is that of its
+ * first block.
  */
 type AnswerPart =
-  | { readonly id: string; readonly text: TextBlock }
-  | { readonly id: string; readonly steps: Step[] }
-  | { readonly id: string; readonly drawing: string };
+  | { readonly place: number; readonly text: TextBlock }
+  | { readonly place: number; readonly steps: Step[] }
+  | { readonly place: number; readonly drawing: string };
 
 /** One message, of the person or of the agent. */
 export class MessageElement extends ChatPart {
@@ -151,11 +150,7 @@ export class MessageElement extends ChatPart {
     return html`
       <article part="message assistant" class="message assistant" aria-busy=${isStreaming}>
         <span class="visually-hidden">${strings.agentSaid(agent)}</span>
-        ${repeat(
-          parts,
-          ({ id }) => id,
-          (part, index) => this.#renderPart(part, isStreaming && index === parts.length - 1),
-        )}
+        ${this.#renderParts(message, parts)}
         ${this.#silentSince === undefined ? nothing : this.#renderWaiting(secondsSince(this.#silentSince))}
         ${isStreaming ? nothing : this.#renderOutcome(message)}
       </article>
@@ -173,6 +168,15 @@ export class MessageElement extends ChatPart {
         <p class="aside" aria-hidden="true">${liveText(clock)}</p>
       </div>
     `;
+  }
+
+  /** Each stands at the place of its first block, and keeps its elements when a part before it comes or goes. */
+  #renderParts({ blocks, status }: AssistantMessage, parts: readonly AnswerPart[]): unknown {
+    const places: unknown[] = blocks.map(() => nothing);
+    for (const part of parts) {
+      places[part.place] = this.#renderPart(part, status === "streaming" && part === parts.at(-1));
+    }
+    return places;
   }
 
   #renderPart(part: AnswerPart, isLive: boolean): TemplateResult {
@@ -195,17 +199,16 @@ export class MessageElement extends ChatPart {
   }
 
   /** The parts of an answer in their order, without what is hidden. */
-  #partsOf({ id: messageId, blocks }: AssistantMessage): AnswerPart[] {
+  #partsOf({ blocks }: AssistantMessage): AnswerPart[] {
     const parts: AnswerPart[] = [];
-    blocks.forEach((block, index) => {
-      const id = `${messageId}.${index}`;
+    blocks.forEach((block, place) => {
       const last = parts.at(-1);
       const drawing = block.type === "tool" ? this.#drawings.slotOf(block) : undefined;
-      if (block.type === "text") parts.push({ id, text: block });
-      else if (drawing !== undefined) parts.push({ id, drawing });
+      if (block.type === "text") parts.push({ place, text: block });
+      else if (drawing !== undefined) parts.push({ place, drawing });
       else if (this.#isHidden(block)) return;
       else if (last && "steps" in last) last.steps.push(block);
-      else parts.push({ id, steps: [block] });
+      else parts.push({ place, steps: [block] });
     });
     return parts;
   }
