@@ -233,10 +233,12 @@ test("a long output that is JSON is laid out when all of it is asked for", async
   await more.click();
   const whole = JSON.stringify(JSON.parse(text), null, 2);
   assert.equal(await output.textContent(), whole);
-  const isDrawn = await output
-    .locator("> *")
-    .evaluateAll((parts) => parts.map((part) => part.checkVisibility({ contentVisibilityAuto: true })));
-  assert.deepEqual([isDrawn.at(0), isDrawn.at(-1)], [true, false], "the browser draws what is in view");
+  // The browser decides with a frame what is in view. The style sheet says how much room the rest has until then.
+  const height = await output.evaluate(async ({ lastElementChild }) => {
+    for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+    return lastElementChild?.clientHeight;
+  });
+  assert.equal(height, 2000, "the end is not laid out");
   const selected = await output.evaluate((box) => {
     const selection = getSelection();
     selection?.selectAllChildren(box);
