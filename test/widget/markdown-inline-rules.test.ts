@@ -1,4 +1,4 @@
-/** Inline rules, which the table of the chat's own ones is tried with: formulas and references to sources. */
+/** Inline rules: formulas, and references to sources, which the table of the chat's own ones is tried with. */
 
 import "../support/dom.ts";
 import assert from "node:assert/strict";
@@ -6,23 +6,17 @@ import { after, test } from "node:test";
 import { inlineRules } from "../../widget/markdown/inline-rules.ts";
 import { canonical, newStream, streamed } from "../support/markdown.ts";
 
-const drawnAs = (name: string) => (text: string) => {
-  const node = document.createElement(name);
-  node.textContent = text;
-  return node;
-};
-
 const ownRules = inlineRules.length;
-inlineRules.push(
-  {
-    open: "$",
-    pattern: /\$([^\s$]|[^\s$][^$]*[^\s$])\$(?!\d)/y,
-    unfinished: /\$(?:[^\s\d$][^$]*)?$/y,
-    draw: drawnAs("var"),
+inlineRules.push({
+  open: "【",
+  pattern: /【(\d+)】/y,
+  unfinished: /【\d*$/y,
+  draw: (text) => {
+    const node = document.createElement("sup");
+    node.textContent = text;
+    return node;
   },
-  { open: "\\(", pattern: /\\\((.+?)\\\)/y, unfinished: /\\\((?:(?!\\\)).)*$/y, draw: drawnAs("var") },
-  { open: "【", pattern: /【(\d+)】/y, unfinished: /【\d*$/y, draw: drawnAs("sup") },
-);
+});
 after(() => void inlineRules.splice(ownRules));
 
 function streaming() {
@@ -34,16 +28,18 @@ function streaming() {
   };
 }
 
-const html = (text: string) => streamed(text).innerHTML;
+/** What is drawn, with formulas as «…». */
+const html = (text: string) =>
+  streamed(text).innerHTML.replace(/<code class="tex" dir="ltr" translate="no">(.*?)<\/code>/gs, "«$1»");
 
 test("what an inline rule reads is no Markdown, and drawn by the rule, wherever it stands", () => {
   assert.equal(
     html("If $a_1*b$ and \\(c*d\\) are *e*, see【1】."),
-    "<p>If <var>a_1*b</var> and <var>c*d</var> are <em>e</em>, see<sup>1</sup>.</p>",
+    "<p>If «$a_1*b$» and «\\(c*d\\)» are <em>e</em>, see<sup>1</sup>.</p>",
   );
-  assert.equal(html("**so $x**y$ is** it"), "<p><strong>so <var>x**y</var> is</strong> it</p>");
-  assert.equal(html("*a \\(b*c\\) d*"), "<p><em>a <var>b*c</var> d</em></p>");
-  assert.equal(streamed("| $a$ |\n|---|\n| *【2】* |").querySelectorAll("th var, td em sup").length, 2);
+  assert.equal(html("**so $x**y$ is** it"), "<p><strong>so «$x**y$» is</strong> it</p>");
+  assert.equal(html("*a \\(b*c\\) d*"), "<p><em>a «\\(b*c\\)» d</em></p>");
+  assert.equal(streamed("| $a$ |\n|---|\n| *【2】* |").querySelectorAll("th .tex, td em sup").length, 2);
 });
 
 test("what only looks like an inline rule stays as it is written", () => {
@@ -56,6 +52,63 @@ test("what only looks like an inline rule stays as it is written", () => {
   assert.equal(html("\\\\(a\\\\)"), "<p>\\(a\\)</p>");
 });
 
+test("prices, price levels, variables of a shell and escaped brackets are no formulas", () => {
+  for (const text of [
+    "It costs $5 and $10, or 50$ and 60$, or US$8 and A$9 ($5-$10).",
+    "**$5** to **$10**, $20k–$30k, $5, $6 and $7.50.",
+    "Chez Anne ($$) and Bo ($$$), $$–$$$",
+    "echo $HOME and $PATH or $A/$B",
+    "$AAPL rose, $MSFT fell",
+    "\\[1\\] Smith, \\[2, 3\\] and \\[a link\\]",
+    "$ a$ and $b $",
+    "a\\$b$ `$`",
+  ]) {
+    for (const step of [text.length, 1]) assert.equal(streamed(text, step).querySelector(".tex"), null, text);
+  }
+  assert.equal(html("\\$5$ `a`"), '<p>$5$ <code translate="no">a</code></p>');
+});
+
+test("formulas are shown as they are written, within a line and on lines of their own", () => {
+  for (const formula of [
+    ...["$x$", "$n$th", "$5$", "$2n$", "$2^{10} = 1024$", "$\\$5$", "$a < b$", "$f(x)$は", "$\\frac{1}{2}$"],
+    ...["\\(a^2\\)", "\\(e^{-x^2}\\,dx\\)", "\\(\\left(a\\right)\\)", "\\[x = 1\\] is", "$$a_1*b*c$$.", "$$x$$ is"],
+  ]) {
+    const [whole = ""] = /^(\$\$?).*\1|^\\[([].*\\[)\]]/.exec(formula) ?? [];
+    const rest = formula.slice(whole.length);
+    const text = `So *e* ${formula} *e*`;
+    const shown = `<p>So <em>e</em> «${whole.replace("<", "&lt;")}»${rest} <em>e</em></p>`;
+    assert.equal(html(text), shown);
+    assert.equal(canonical(streamed(text, 1)), canonical(streamed(text)), text);
+  }
+  for (const formula of [
+    "\\[\na\n- b\n= c\n\\]",
+    "$$\na_1 + *b* * c\n+ d\n# e\n$$",
+    "$$ x_1 $$",
+    "\\[ \\begin{aligned} a &= b \\\\ c &= d \\end{aligned} \\]",
+  ]) {
+    const shown = `<p>«${formula.replaceAll("&", "&amp;")}»</p>`;
+    assert.equal(html(`The sum\n${formula}\nand *so*`), `<p>The sum</p>${shown}<p>and <em>so</em></p>`);
+    const item = formula.replaceAll("\n", "\n   ");
+    const list = streamed(`1. The sum\n\n   ${item}\n\n   and\n2. b`);
+    assert.equal(list.querySelector("li .tex")?.textContent, formula);
+    const quote = streamed(`> The sum\n> ${formula.replaceAll("\n", "\n> ")}\n> and`);
+    assert.equal(quote.querySelector("blockquote .tex")?.textContent, formula);
+  }
+});
+
+test("a formula that never ends is text, and so is what follows on the line of its end", () => {
+  assert.equal(html("The sum\n\\[ x^2\n\n*e*"), "<p>The sum\n[ x^2</p><p><em>e</em></p>");
+  assert.equal(html("So\n\\[ x^2 \\] is"), "<p>So\n«\\[ x^2 \\]» is</p>");
+});
+
+test("a formula on lines of its own grows as it is written, and no list or heading is seen in it", () => {
+  const show = streaming();
+  const text = "The sum\n\n\\[\na_1\n- b\n===\n\\]\n";
+  for (let end = text.indexOf("a_1"); end <= text.length; end += 1) {
+    assert.match(show(text.slice(0, end)), /^<p>The sum<\/p>(?:<p><code class="tex"[^>]*>\\\[[^<]*<\/code><\/p>)?$/);
+  }
+});
+
 test("text with inline rules ends as if rendered at once, at every cut", () => {
   const text = "> **so $x**y$ is** `$a`, \\(c*d\\)【12】 and $5\n\n- $a\n- b$ *c*";
   for (const step of [1, 2, 5]) assert.equal(canonical(streamed(text, step)), canonical(streamed(text)));
@@ -65,7 +118,10 @@ test("an unfinished inline rule is held back while more may come, and marks arou
   const show = streaming();
   for (const text of ["**the $", "**the $a_1", "**the $a_1 + *b"])
     assert.equal(show(text), "<p><strong>the</strong></p>");
-  assert.equal(show("**the $a_1 + *b$"), "<p><strong>the <var>a_1 + *b</var></strong></p>");
+  assert.equal(
+    show("**the $a_1 + *b$"),
+    '<p><strong>the <code class="tex" dir="ltr" translate="no">$a_1 + *b$</code></strong></p>',
+  );
   assert.equal(streaming()("a \\(b *c"), "<p>a </p>");
   assert.equal(streaming()("a【1"), "<p>a</p>");
   assert.equal(streaming()("costs $5 and *more"), "<p>costs $5 and <em>more</em></p>");
@@ -73,5 +129,5 @@ test("an unfinished inline rule is held back while more may come, and marks arou
 
 test("long text is not cut inside of what an inline rule reads", () => {
   const text = `${"plain words ".repeat(334)} \\(a formula that goes on and on\\) and more. `.repeat(3);
-  assert.equal(streamed(text).querySelectorAll("var").length, 3);
+  assert.equal(streamed(text).querySelectorAll(".tex").length, 3);
 });

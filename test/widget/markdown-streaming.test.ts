@@ -48,6 +48,7 @@ const mark = fc.constantFrom(
   ...["a", "b c", "[foo]", "[foo]: /url", "'ti\ntle'", "===", "---", "<div>", "<!--", "-->", "é👋"],
   ...["![i](http://h/x)", "- [x] t", "https://e.example", "&amp;", "\n- b\n", "\n\n  c\n"],
   ...["**", "~~", "「", "。", "漢字"],
+  ...["\n$$\n", "$$ x^2 ", "\n\\[ x^2", "\\]", "\\(", "\\)", "$a", "5$"],
 );
 const cuts = fc.array(fc.nat(), { maxLength: 12 });
 
@@ -155,7 +156,22 @@ test("no mark is torn where long text is cut, if there is a better place", () =>
 const margin = fc.constantFrom("", "", "  ", "   ", "    ", "> ", ">", "  > ", ">   ", "\t");
 const start = fc.constantFrom(
   ...["", "", "- ", "1. ", "2) ", "-   ", "-     ", "- - ", "> - ", "- > ", "-", "- [x] ", "# "],
-  ...["[a]: /u", "---", "===", "|a|b|\n|-|-|\n|1|2|", "|-|-|", "```\n", "~~~", "<div>", "- # ", "#"],
+  ...[
+    "$$",
+    "\\[",
+    "\\]\n",
+    "$$ x^2 $$",
+    "[a]: /u",
+    "---",
+    "===",
+    "|a|b|\n|-|-|\n|1|2|",
+    "|-|-|",
+    "```\n",
+    "~~~",
+    "<div>",
+    "- # ",
+    "#",
+  ],
 );
 const words = fc.constantFrom(
   ...["", "word", "two words", "**bold**", "*open ", "`code`", "`half", "[a]", "[a](/b)", "a|b"],

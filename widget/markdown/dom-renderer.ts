@@ -5,12 +5,14 @@
  */
 
 import type { Links, MarkedToken, Token, Tokens } from "marked";
+import { appendText, create } from "./create.ts";
 import { decodeEntities } from "./entities.ts";
+import { formula } from "./formulas.ts";
 import { inlinePieces } from "./inline-pieces.ts";
 import { type LexedBlocks, lexInline } from "./lexer.ts";
 import { NOTHING_SETTLED, type OpenBlock } from "./long-blocks.ts";
 import { patchChildren, removeFrom, setAttribute } from "./patch-dom.ts";
-import { appendInline, appendText, create, type InlineContext } from "./render-inline.ts";
+import { appendInline, type InlineContext } from "./render-inline.ts";
 import { type BlockRenderers, type Delimiter, type RenderBlock, rendererOf } from "./renderers.ts";
 
 /**
@@ -23,7 +25,7 @@ const LONG_CELL = 24;
 const SHORT_CELL = 12;
 
 /** Blocks without Markdown inside: brackets in them are no links, and what a renderer has drawn stays. */
-const LITERAL = /^(?:code|html|delimited)$/;
+const LITERAL = /^(?:code|html|delimited|formula)$/;
 
 const LANGUAGE_NAME = /^[a-z0-9+#-]{1,30}$/;
 
@@ -243,6 +245,11 @@ export class DomRenderer {
 
   /** Raw HTML, and blocks between delimiters until their renderer has drawn them, are shown as they are written. */
   #source(token: Token, live: Element | null | undefined): HTMLElement {
+    if (token.type === "formula") {
+      const box = kept(live, "p");
+      patchChildren(box, [formula(token.raw.trim())]);
+      return box;
+    }
     const node = kept(live, "p", "source");
     showText(node, token.raw.replace(/\n+$/, ""));
     if ("open" in token && token.text !== undefined) {

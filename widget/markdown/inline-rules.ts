@@ -5,6 +5,7 @@
 
 import type { Tokens } from "marked";
 import type { Strings } from "../i18n/strings.ts";
+import { formula } from "./formulas.ts";
 
 export interface InlineRule {
   /** What each of them begins with. */
@@ -31,6 +32,29 @@ export const inlineRules: InlineRule[] = [
     pattern: /<br\s*\/?>/iy,
     unfinished: /<(?:b(?:r\s*\/?)?)?$/iy,
     draw: () => document.createElement("br"),
+  },
+  // Formulas. A price is none: a `$` opens before a character and behind no other, and closes behind a character and
+  // before no digit; and what begins with a digit has no space without a sign of TeX.
+  {
+    open: "$",
+    pattern:
+      /(\$\$(?=[^$]*[\\^_={}<>+]|\s*\w+\s*\$)(?:[^$`\\]|\\[\s\S])+\$\$(?!\$)|(?<![\w$])\$(?=[^\s\d$]|\d(?:\S*\$|[^$\n]*[\\^_={}+]))(?:[^$`\\\n]|\\.)+(?<!\s)\$(?![\dA-Z]))/y,
+    unfinished:
+      /(?<![\w$])\$(?:\$?|\d[\d.,]*[a-z]? ?|(?:\$|(?=[^\s\d$]|\d[\d.,]*[a-z]? ?[\\^_={}+]))(?:(?=[^`\n]*\\)(?:[^$`\\\n]|\\.){0,300}|[^$`\n]{0,40})\$?)$/y,
+    draw: formula,
+  },
+  {
+    open: "\\(",
+    pattern: /(\\\((?:[^`\\]|\\[^)])+?\\\))/y,
+    unfinished: /\\\((?:[^`\\]|\\[^)]){0,300}$/y,
+    draw: formula,
+  },
+  // With a sign of TeX: brackets alone are escaped in other texts, too.
+  {
+    open: "\\[",
+    pattern: /(\\\[(?=(?:(?!\\\])[^`])*?(?:\\[a-z]|[\^_={}<>+*]))(?:[^`\\]|\\[^\]])+?\\\])/iy,
+    unfinished: /\\\[(?:[^`\\]|\\[^\]]){0,300}$/y,
+    draw: formula,
   },
 ];
 

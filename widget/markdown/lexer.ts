@@ -2,6 +2,7 @@
 
 import { type Hooks, Lexer, type Links, type MarkedOptions, type MarkedToken, type Token } from "marked";
 import { BoundedTokenizer } from "./bounded-tokenizer.ts";
+import { type FormulaToken, formulaAt, formulaStart } from "./formulas.ts";
 import { maskRules, ruleStart, ruleTokenAt } from "./inline-rules.ts";
 import type { Delimiter } from "./renderers.ts";
 
@@ -12,16 +13,16 @@ export interface LexedBlocks {
   readonly inline: ReadonlyMap<readonly Token[], string>;
 }
 
-function newLexer(extensions?: MarkedOptions["extensions"]): Lexer {
+function newLexer(delimiters: readonly Delimiter[]): Lexer {
   const tokenizer = new BoundedTokenizer();
-  const lexer = new Lexer({ gfm: true, tokenizer, ...(extensions && { extensions }) });
+  const lexer = new Lexer({ gfm: true, tokenizer, extensions: blockExtensions(delimiters) });
   tokenizer.useOwnRules();
   return lexer;
 }
 
 /** Splits a source into blocks. Never throws: a source that marked gives up on becomes one block of plain text. */
 export function lexBlocks(source: string, delimiters: readonly Delimiter[] = []): LexedBlocks {
-  const lexer = newLexer(delimiters.length > 0 ? extensionFor(delimiters) : undefined);
+  const lexer = newLexer(delimiters);
   try {
     lexer.blockTokens(source, lexer.tokens);
   } catch {
@@ -34,26 +35,30 @@ export function lexBlocks(source: string, delimiters: readonly Delimiter[] = [])
   };
 }
 
-const INLINE_EXTENSIONS: NonNullable<MarkedOptions["extensions"]> = {
-  inline: [(source) => ruleTokenAt(source, 0)],
-  startInline: [(source) => ruleStart(source)],
-  renderers: {},
-  childTokens: {},
-};
-
-/** marked masks a text before it reads it, without saying which one. */
+/** marked masks a text before it reads it without saying which one, and shows rules only the rest of it. */
 class InlineLexer extends Lexer {
   #source = "";
 
   constructor(tokenizer: BoundedTokenizer) {
     const hooks: Pick<Hooks, "emStrongMask"> = { emStrongMask: (masked) => maskRules(this.#source, masked) };
-    super({ gfm: true, tokenizer, hooks: hooks as Hooks, extensions: INLINE_EXTENSIONS });
+    const extensions: MarkedOptions["extensions"] = {
+      inline: [(rest) => ruleTokenAt(this.#source, this.#source.length - rest.length)],
+      startInline: [(rest) => ruleStart(rest)],
+      renderers: {},
+      childTokens: {},
+    };
+    super({ gfm: true, tokenizer, hooks: hooks as Hooks, extensions });
     tokenizer.useOwnRules();
   }
 
   override inlineTokens(source: string, tokens?: Token[]): Token[] {
+    const outer = this.#source;
     this.#source = source;
-    return super.inlineTokens(source, tokens);
+    try {
+      return super.inlineTokens(source, tokens);
+    } finally {
+      this.#source = outer;
+    }
   }
 }
 
@@ -121,7 +126,7 @@ export function settledBlocks(source: string, tokens: readonly MarkedToken[]): n
  * the line under a table's head: until then that head may be part of a paragraph.
  */
 function hasBegun(source: string, offset: number, token: MarkedToken, before: MarkedToken | undefined): boolean {
-  if (token.type === "space") return false;
+  if (token.type === "space" || mayBeText(source, offset, token)) return false;
   const lineEnd = source.indexOf("\n", offset);
   const isAfterText = before?.type === "paragraph" || before?.type === "text";
   if (lineEnd === -1) {
@@ -131,14 +136,32 @@ function hasBegun(source: string, offset: number, token: MarkedToken, before: Ma
   return !needsSecondLine || source.includes("\n", lineEnd + 1);
 }
 
+/** A formula whose last line is not complete yet may turn out to be part of a paragraph, with all that is above it. */
+function mayBeText(source: string, offset: number, token: Token): boolean {
+  return token.type === "formula" && !((token as FormulaToken).isClosed && source[offset + token.raw.length] === "\n");
+}
+
 /** A definition's title may stand on the following lines, up to a blank one. */
 function titleMayFollow(source: string, offset: number): boolean {
   const following = source.slice(offset);
   return /^[ \t]*\n?[ \t]*(?:["'(]|$)/.test(following) && !/\n[ \t]*\n/.test(following);
 }
 
-/** Makes blocks between delimiters tokens of their own, so that the text between them is not read as Markdown. */
-function extensionFor(delimiters: readonly Delimiter[]): NonNullable<MarkedOptions["extensions"]> {
+/**
+ * Makes formulas and blocks between a page's own delimiters, which come first, tokens of their own, so that the text between
+ * them is not read as Markdown.
+ */
+function blockExtensions(delimiters: readonly Delimiter[]): NonNullable<MarkedOptions["extensions"]> {
+  const extensions = delimitedBlocks(delimiters);
+  extensions.block?.push(formulaAt);
+  extensions.startBlock?.push((source) => {
+    const at = formulaStart(source);
+    return at === -1 ? undefined : at;
+  });
+  return extensions;
+}
+
+function delimitedBlocks(delimiters: readonly Delimiter[]): NonNullable<MarkedOptions["extensions"]> {
   return {
     block: delimiters.map(({ open, close }) => (source: string) => {
       if (!source.startsWith(open)) return undefined;

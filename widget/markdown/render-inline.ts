@@ -2,6 +2,7 @@
 
 import type { MarkedToken, Token, Tokens } from "marked";
 import type { Strings } from "../i18n/strings.ts";
+import { appendText, create, type Parent } from "./create.ts";
 import { decodeEntities } from "./entities.ts";
 import type { RuleToken } from "./inline-rules.ts";
 import { type SafeImage, type SafeLink, safeImage, safeLink } from "./safe-url.ts";
@@ -13,36 +14,6 @@ export interface InlineContext {
   readonly strings: Strings;
   /** The external images that the reader has asked for, by source. */
   readonly images: Map<string, ImageStatus>;
-}
-
-/** An element or a fragment that inline text is drawn into. */
-type Parent = HTMLElement | DocumentFragment;
-
-/** Creates an element with a class. Attributes with text from a message are set by the caller, after a check. */
-export function create<Name extends keyof HTMLElementTagNameMap>(
-  name: Name,
-  className = "",
-): HTMLElementTagNameMap[Name] {
-  const node = document.createElement(name);
-  if (className !== "") node.className = className;
-  return node;
-}
-
-// UAX #15 allows 30 combining marks in a row and no language comes near. A renderer slows down with each one.
-const ENDLESS_MARKS = /(\p{M}{30})(?=\p{M})/gu;
-
-/**
- * Appends text as text, joined to a text node that is already last, so that growing text keeps its node. Overlong runs
- * of combining marks continue on a dotted circle, so that none is lost.
- */
-export function appendText(parent: Parent, text: string): void {
-  if (text === "") return;
-  const last = parent.lastChild;
-  // The text before is read only where it matters: it would be copied for each of a paragraph's pieces.
-  const before = last instanceof Text && /^\p{M}/u.test(text) ? last.data.slice(-31) : "";
-  const shown = `${before}${text}`.replace(ENDLESS_MARKS, "$1\u25cc").slice(before.length);
-  if (last instanceof Text) last.appendData(shown);
-  else parent.append(shown);
 }
 
 export function appendInline(parent: Parent, tokens: readonly Token[], context: InlineContext, isInLink = false): void {

@@ -2,12 +2,13 @@ import type { MarkedToken } from "marked";
 import { copyFrom, copyText } from "../clipboard/clipboard.ts";
 import type { Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
+import { create } from "./create.ts";
 import { DomRenderer, type Renderable } from "./dom-renderer.ts";
 import { trimIncompleteTail } from "./heal.ts";
 import { collectLinks, type LexedBlocks, lexBlocks, noLinks, normalizedLabels, settledBlocks } from "./lexer.ts";
 import { isRestOf, NOTHING_SETTLED, splitLongBlock } from "./long-blocks.ts";
 import { removeFrom } from "./patch-dom.ts";
-import { create, type ImageStatus, listenForImages } from "./render-inline.ts";
+import { type ImageStatus, listenForImages } from "./render-inline.ts";
 import { type BlockRenderers, delimitersOf } from "./renderers.ts";
 
 /**
