@@ -47,6 +47,38 @@ test("marks mean what models write: beside CJK punctuation they count, and singl
   }
 });
 
+const NAMED: readonly (readonly [source: string, html: string])[] = [
+  ["H<sub>2</sub>O and x<SUP>2</SUP>", "<p>H<sub>2</sub>O and x<sup>2</sup></p>"],
+  ["Press <kbd>Ctrl</kbd>+<kbd>&lt;</kbd> &amp; go", "<p>Press <kbd>Ctrl</kbd>+<kbd>&lt;</kbd> &amp; go</p>"],
+  ["<u>a **b** <u>c</u></u> d", "<p><u>a <strong>b</strong> <u>c</u></u> d</p>"],
+  [
+    "<mark>new</mark> <ins>in</ins> <s>out</s> <small>fine</small>",
+    "<p><mark>new</mark> <ins>in</ins> <s>out</s> <small>fine</small></p>",
+  ],
+  ["<br>\n*a*", "<p><br>\n<em>a</em></p>"],
+  ['<u class="x">a</u> and <u>b', '<p>&lt;u class="x"&gt;a&lt;/u&gt; and &lt;u&gt;b</p>'],
+  ["**<u>a** b</u>", "<p><strong>&lt;u&gt;a</strong> b&lt;/u&gt;</p>"],
+  ["<u>a\n\nb</u>", "<p>&lt;u&gt;a</p><p>b&lt;/u&gt;</p>"],
+  ["<script>a</script>", '<p class="source">&lt;script&gt;a&lt;/script&gt;</p>'],
+  [
+    "Text\n<details>\n<summary>More **words**</summary>\n\n- a\n- b\n\n</details>\n\nEnd",
+    '<p>Text</p><details dir="auto"><summary>More <strong>words</strong></summary><ul dir="auto" class="tight"><li><p>a</p></li><li><p>b</p></li></ul></details><p>End</p>',
+  ],
+  [
+    "<details><summary>a</summary>\nb\n<details>\n<summary>c</summary>\nd\n</details>\ne `</details>`\n</details> f",
+    `<details dir="auto"><summary>a</summary><p>b</p><details dir="auto"><summary>c</summary><p>d</p></details><p>e ${CODE}&lt;/details&gt;</code></p></details><p>f</p>`,
+  ],
+  ["The <details> element", "<p>The &lt;details&gt; element</p>"],
+  ["<details open>\na\n</details>", '<p class="source">&lt;details open&gt;\na\n&lt;/details&gt;</p>'],
+];
+
+test("a few harmless names of HTML are elements where they end in their own block, without attributes, at every cut", () => {
+  for (const [source, html] of NAMED) {
+    assert.equal(rendered(source).innerHTML, html);
+    for (const step of [1, 2, 5]) assert.equal(canonical(streamed(source, step)), canonical(rendered(source)), source);
+  }
+});
+
 test("a bare address ends before full-width and CJK punctuation, and keeps its letters", () => {
   const link = "https://example.com/a";
   for (const [text, address] of [

@@ -1,4 +1,5 @@
-import { Lexer, type Rules, Tokenizer, type Tokens } from "marked";
+import { Lexer, type Rules, type Token, Tokenizer, type Tokens } from "marked";
+import { BEGINS_WITH_NAME, type DetailsToken, detailsAt } from "./html-names.ts";
 import { endsWithCjk, INLINE_RULES } from "./inline-marks.ts";
 
 /** Quotes and lists inside each other, and marks inside each other, up to this depth. Deeper ones stay text. */
@@ -73,7 +74,27 @@ export class BoundedTokenizer extends Tokenizer {
   }
 
   override html(src: string): Tokens.HTML | undefined {
-    return /^ {0,3}</.test(src) ? super.html(src) : undefined;
+    if (!/^ {0,3}</.test(src) || BEGINS_WITH_NAME.test(src)) return undefined;
+    // marked takes any token for one of HTML.
+    return (this.#details(src) as Token | undefined as Tokens.HTML | undefined) ?? super.html(src);
+  }
+
+  #details(src: string): DetailsToken | undefined {
+    const found = this.#blocks < MAX_NESTING ? detailsAt(src) : undefined;
+    if (!found) return undefined;
+    const { raw, summary, body } = found;
+    return this.#nestBlock(() => {
+      delete this.lexer.state.lastToken;
+      const inline = summary === undefined ? undefined : this.lexer.inline(summary);
+      return { type: "details", raw, summary: inline, tokens: this.lexer.blockTokens(body, []) };
+    });
+  }
+
+  override tag(src: string): Tokens.Tag | undefined {
+    const token = super.tag(src);
+    // Between these marked reads no references to characters.
+    if (token?.raw === "<kbd>") this.lexer.state.inRawBlock = false;
+    return token;
   }
 
   override lheading(src: string): Tokens.Heading | undefined {

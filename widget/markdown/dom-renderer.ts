@@ -8,6 +8,7 @@ import type { Links, MarkedToken, Token, Tokens } from "marked";
 import { appendText, create } from "./create.ts";
 import { decodeEntities } from "./entities.ts";
 import { formula } from "./formulas.ts";
+import type { DetailsToken } from "./html-names.ts";
 import { inlinePieces } from "./inline-pieces.ts";
 import { type LexedBlocks, lexInline } from "./lexer.ts";
 import { NOTHING_SETTLED, type OpenBlock } from "./long-blocks.ts";
@@ -121,6 +122,7 @@ export class DomRenderer {
       case "table":
         return this.#table(token, live, open);
       default:
+        if ((token as Token).type === "details") return this.#details(token as Token as DetailsToken, live);
         return this.#source(token, live);
     }
   }
@@ -241,6 +243,17 @@ export class DomRenderer {
     });
     this.#sources.set(row, key);
     return row;
+  }
+
+  /** Closed as long as the reader leaves it so, while it grows, too. */
+  #details(token: DetailsToken, live: Element | null | undefined): HTMLElement {
+    const { summary } = token;
+    const blocks = token.tokens.filter(DomRenderer.isShown) as MarkedToken[];
+    const box = withDirection(kept(live, "details"));
+    placeChildren(box, summary ? ["summary" as const, ...blocks] : blocks, 0, (block, old) =>
+      block === "summary" ? this.#text(kept(old, "summary"), summary ?? []) : this.block(block, old),
+    );
+    return box;
   }
 
   /** Raw HTML, and blocks between delimiters until their renderer has drawn them, are shown as they are written. */

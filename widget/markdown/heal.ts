@@ -3,7 +3,8 @@
  * open marks are closed. Only for the eye: a settled block is always drawn from its own source.
  */
 
-import type { MarkedToken } from "marked";
+import type { MarkedToken, Tokens } from "marked";
+import { BEGUN_DETAILS, tagAt } from "./html-names.ts";
 import { endsWithCjk } from "./inline-marks.ts";
 import { inlineRules, isUnfinishedRule, ruleTokenAt } from "./inline-rules.ts";
 
@@ -18,6 +19,8 @@ const DELIMITER_ROW = /^[ \t]*[|:\- \t]*$/;
 
 /** Returns the source as it may be shown now, which for most texts is all of it. */
 export function trimIncompleteTail(source: string, tokens: readonly MarkedToken[]): string {
+  const details = source.search(BEGUN_DETAILS);
+  if (details !== -1) return source.slice(0, details);
   const last = innermost(tokens);
   const lineStart = source.lastIndexOf("\n") + 1;
   const line = source.slice(lineStart);
@@ -44,7 +47,9 @@ export function trimIncompleteTail(source: string, tokens: readonly MarkedToken[
 function innermost(tokens: readonly MarkedToken[]): MarkedToken | undefined {
   const last = tokens.findLast(({ type }) => type !== "space");
   if (last?.type === "list") return innermost((last.items.at(-1)?.tokens ?? []) as MarkedToken[]) ?? last;
-  if (last?.type === "blockquote") return innermost(last.tokens as MarkedToken[]) ?? last;
+  if (/^(?:blockquote|details)$/.test(last?.type ?? "")) {
+    return innermost((last as Tokens.Blockquote).tokens as MarkedToken[]) ?? last;
+  }
   return last;
 }
 
@@ -81,7 +86,7 @@ function marksAndRules(): RegExp {
 export function healInline(text: string): string {
   const shown = text.replace(/(?:!?\[|[*_~`\\])+$/, "");
   const marks = marksAndRules();
-  /** Emphasis that waits for its closing mark, the outermost first. */
+  /** The closing marks and tags of what is open, the outermost first. */
   const emphasis: string[] = [];
   const brackets: number[] = [];
   const closed = (body: string) => (emphasis.length === 0 ? body : body.trimEnd() + emphasis.toReversed().join(""));
@@ -89,7 +94,13 @@ export function healInline(text: string): string {
     const [mark] = match;
     const end = marks.lastIndex;
     const rule = ruleTokenAt(shown, match.index);
-    if (rule) {
+    const tag = tagAt(shown, match.index);
+    if (tag) {
+      const open = emphasis.lastIndexOf(`</${tag.name}>`);
+      if (!tag.isEnd) emphasis.push(`</${tag.name}>`);
+      else if (open !== -1) emphasis.length = open;
+      marks.lastIndex = match.index + tag.raw.length;
+    } else if (rule) {
       marks.lastIndex = match.index + rule.raw.length;
     } else if (isUnfinishedRule(shown, match.index)) {
       return closed(shown.slice(0, match.index));

@@ -26,11 +26,12 @@ export interface RuleToken extends Tokens.Generic {
 }
 
 export const inlineRules: InlineRule[] = [
-  // A line break, which models write as HTML in the cells of tables: Markdown has none there.
+  // A line break, which models write as HTML in the cells of tables: Markdown has none there. Every short name may turn out
+  // to be one that is drawn.
   {
     open: "<",
     pattern: /<br\s*\/?>/iy,
-    unfinished: /<(?:b(?:r\s*\/?)?)?$/iy,
+    unfinished: /<(?:\/?[a-z]{0,7}|br\s*\/?)$/iy,
     draw: () => document.createElement("br"),
   },
   // Formulas. A price is none: a `$` opens before a character and behind no other, and closes behind a character and

@@ -1,6 +1,6 @@
 /** From Markdown to tokens: marked, with limits for hostile text. */
 
-import { type Hooks, Lexer, type Links, type MarkedOptions, type MarkedToken, type Token } from "marked";
+import { type Hooks, Lexer, type Links, type MarkedOptions, type MarkedToken, type Token, type Tokens } from "marked";
 import { BoundedTokenizer } from "./bounded-tokenizer.ts";
 import { type FormulaToken, formulaAt, formulaStart } from "./formulas.ts";
 import { maskRules, ruleStart, ruleTokenAt } from "./inline-rules.ts";
@@ -84,7 +84,8 @@ export function noLinks(): Links {
 export function collectLinks(tokens: readonly Token[], links: Links): string[] {
   return (tokens as readonly MarkedToken[]).flatMap((token) => {
     if (token.type === "list") return collectLinks(token.items, links);
-    if (token.type === "blockquote" || token.type === "list_item") return collectLinks(token.tokens, links);
+    if (/^(?:blockquote|list_item|details)$/.test(token.type))
+      return collectLinks((token as Tokens.Blockquote).tokens, links);
     if (token.type !== "def" || links[token.tag] !== undefined) return [];
     links[token.tag] = { href: token.href, title: token.title };
     return [token.tag];

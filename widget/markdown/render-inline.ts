@@ -1,9 +1,10 @@
-/** Inline tokens to nodes. No string ever becomes HTML, so nothing has to be sanitised: raw HTML is shown as text. */
+/** Inline tokens to nodes. No string ever becomes HTML, so nothing has to be sanitised: raw HTML but a few names is text. */
 
 import type { MarkedToken, Token, Tokens } from "marked";
 import type { Strings } from "../i18n/strings.ts";
 import { appendText, create, type Parent } from "./create.ts";
 import { decodeEntities } from "./entities.ts";
+import { pairAt } from "./html-names.ts";
 import type { RuleToken } from "./inline-rules.ts";
 import { type SafeImage, type SafeLink, safeImage, safeLink } from "./safe-url.ts";
 
@@ -17,8 +18,13 @@ export interface InlineContext {
 }
 
 export function appendInline(parent: Parent, tokens: readonly Token[], context: InlineContext, isInLink = false): void {
-  for (const token of tokens as readonly (MarkedToken | RuleToken)[]) {
-    if ("rule" in token) parent.append((token as RuleToken).rule.draw(token.text, context.strings));
+  for (let index = 0; index < tokens.length; index += 1) {
+    const token = tokens[index] as MarkedToken | RuleToken;
+    const pair = pairAt(tokens, index);
+    if (pair) {
+      appendInline(parent.appendChild(create(pair.name)), tokens.slice(index + 1, pair.end), context, isInLink);
+      index = pair.end;
+    } else if ("rule" in token) parent.append((token as RuleToken).rule.draw(token.text, context.strings));
     else appendToken(parent, token as MarkedToken, context, isInLink);
   }
 }

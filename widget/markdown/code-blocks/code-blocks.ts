@@ -37,6 +37,7 @@ const names = new WeakMap<Element, () => string>();
 export function addTools(node: Element, isSettled: boolean, strings: Strings): void {
   adoptSheet(node, sheet);
   for (const box of [node, ...node.querySelectorAll(BOXES)] as HTMLElement[]) {
+    if (!countAgain.has(box)) box.closest("details")?.addEventListener("toggle", () => lookAgain(box));
     if (!countAgain.has(box) && box.matches(".code")) addCodeTools(box, strings);
     if (!countAgain.has(box) && box.matches(".table")) addTableTools(box, strings);
     countAgain.get(box)?.(isSettled);
