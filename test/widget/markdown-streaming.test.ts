@@ -48,6 +48,7 @@ const mark = fc.constantFrom(
   ...["a", "b c", "[foo]", "[foo]: /url", "'ti\ntle'", "===", "---", "<div>", "<!--", "-->", "é👋"],
   ...["![i](http://h/x)", "- [x] t", "https://e.example", "&amp;", "\n- b\n", "\n\n  c\n"],
   ...["**", "~~", "「", "。", "漢字"],
+  ...["[^1]", "[^1]: ", "\n[^b]: b", "    c\n"],
   ...["<u>", "</u>", "<sub>", "<br>", "\n<details>\n", "<summary>", "</summary>\n", "\n</details>\n"],
   ...["\n$$\n", "$$ x^2 ", "\n\\[ x^2", "\\]", "\\(", "\\)", "$a", "5$"],
 );
@@ -163,6 +164,7 @@ const start = fc.constantFrom(
     "\\]\n",
     "$$ x^2 $$",
     "[a]: /u",
+    "[^1]: n",
     "<details>",
     "<details><summary>s</summary>",
     "</details>",

@@ -51,8 +51,8 @@ function richText(drawn: Iterable<Element>): string {
   const copy = inert.body;
   for (const element of drawn) copy.append(...inert.importNode(element, true).childNodes);
   for (const control of copy.querySelectorAll("button, .code-header")) control.remove();
-  // Boxes, sections and the paragraphs of a tight list's items are the chat's, not the answer's.
-  for (const own of ["div", ".tight > li > p:not(.source)"]) {
+  // Boxes, sections, links to notes and the paragraphs of a tight list's items are the chat's, not the answer's.
+  for (const own of ["div", ".tight > li > p:not(.source)", "section", 'a[href^="#"]', "span"]) {
     for (const box of copy.querySelectorAll(own)) box.replaceWith(...box.childNodes);
   }
   for (const element of copy.querySelectorAll("*")) {

@@ -100,6 +100,9 @@ export const en = {
   imageFailed: "The image could not be loaded",
   taskDone: "Completed task",
   taskOpen: "Open task",
+  footnotes: "Footnotes",
+  /** From a footnote to where the text refers to it. */
+  backToText: (number: number) => `Back to the text, footnote ${number}`,
 
   // Thoughts and tool calls.
   thoughtBriefly: "Thought briefly",

@@ -74,7 +74,7 @@ export class DomRenderer {
 
   /** Whether a block shows anything. */
   static isShown({ type }: Token): boolean {
-    return type !== "space" && type !== "def" && type !== "checkbox";
+    return !/^(?:space|def|checkbox|footnote)$/.test(type);
   }
 
   /**

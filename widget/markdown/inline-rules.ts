@@ -5,6 +5,7 @@
 
 import type { Tokens } from "marked";
 import type { Strings } from "../i18n/strings.ts";
+import { footnoteMark } from "./footnotes.ts";
 import { formula } from "./formulas.ts";
 
 export interface InlineRule {
@@ -34,6 +35,7 @@ export const inlineRules: InlineRule[] = [
     unfinished: /<(?:\/?[a-z]{0,7}|br\s*\/?)$/iy,
     draw: () => document.createElement("br"),
   },
+  { open: "[^", pattern: /\[\^([^\]\s^]+)\]/y, unfinished: /\[\^[^\]\s]*$/y, draw: footnoteMark },
   // Formulas. A price is none: a `$` opens before a character and behind no other, and closes behind a character and
   // before no digit; and what begins with a digit has no space without a sign of TeX.
   {

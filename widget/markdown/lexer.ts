@@ -2,6 +2,7 @@
 
 import { type Hooks, Lexer, type Links, type MarkedOptions, type MarkedToken, type Token, type Tokens } from "marked";
 import { BoundedTokenizer } from "./bounded-tokenizer.ts";
+import { type FootnoteToken, footnoteAt, footnoteStart } from "./footnotes.ts";
 import { type FormulaToken, formulaAt, formulaStart } from "./formulas.ts";
 import { maskRules, ruleStart, ruleTokenAt } from "./inline-rules.ts";
 import type { Delimiter } from "./renderers.ts";
@@ -80,16 +81,31 @@ export function noLinks(): Links {
   return Object.create(null) as Links;
 }
 
+/** These tokens, and those in their lists, quotes and details. */
+function* withNested(tokens: readonly Token[]): Generator<MarkedToken | FootnoteToken> {
+  for (const token of tokens as readonly MarkedToken[]) {
+    yield token;
+    if (token.type === "list") yield* withNested(token.items);
+    if (/^(?:blockquote|list_item|details)$/.test(token.type)) yield* withNested((token as Tokens.Blockquote).tokens);
+  }
+}
+
 /** Adds the definitions in these tokens, of which the first of a label wins. Returns the new labels. */
 export function collectLinks(tokens: readonly Token[], links: Links): string[] {
-  return (tokens as readonly MarkedToken[]).flatMap((token) => {
-    if (token.type === "list") return collectLinks(token.items, links);
-    if (/^(?:blockquote|list_item|details)$/.test(token.type))
-      return collectLinks((token as Tokens.Blockquote).tokens, links);
-    if (token.type !== "def" || links[token.tag] !== undefined) return [];
+  const labels: string[] = [];
+  for (const token of withNested(tokens)) {
+    if (token.type !== "def" || links[token.tag] !== undefined) continue;
     links[token.tag] = { href: token.href, title: token.title };
-    return [token.tag];
-  });
+    labels.push(token.tag);
+  }
+  return labels;
+}
+
+/** Adds the notes in these tokens, as above. */
+export function collectNotes(tokens: readonly Token[], notes: Map<string, string>): void {
+  for (const token of withNested(tokens)) {
+    if (token.type === "footnote" && !notes.has(token.label)) notes.set(token.label, token.text);
+  }
 }
 
 /** A text in the form in which labels are filed, so that it can be searched for them. */
@@ -149,16 +165,17 @@ function titleMayFollow(source: string, offset: number): boolean {
 }
 
 /**
- * Makes formulas and blocks between a page's own delimiters, which come first, tokens of their own, so that the text between
- * them is not read as Markdown.
+ * Blocks that are not Markdown's own: those between a page's own delimiters, which come first, formulas, and footnotes.
  */
 function blockExtensions(delimiters: readonly Delimiter[]): NonNullable<MarkedOptions["extensions"]> {
   const extensions = delimitedBlocks(delimiters);
-  extensions.block?.push(formulaAt);
-  extensions.startBlock?.push((source) => {
-    const at = formulaStart(source);
-    return at === -1 ? undefined : at;
-  });
+  extensions.block?.push(formulaAt, footnoteAt);
+  for (const startOf of [formulaStart, footnoteStart]) {
+    extensions.startBlock?.push((source) => {
+      const at = startOf(source);
+      return at === -1 ? undefined : at;
+    });
+  }
   return extensions;
 }
 

@@ -4,8 +4,18 @@ import type { Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
 import { create } from "./create.ts";
 import { DomRenderer, type Renderable } from "./dom-renderer.ts";
+import type { FootnoteList } from "./footnote-list.ts";
+import { isExpected } from "./footnotes.ts";
 import { trimIncompleteTail } from "./heal.ts";
-import { collectLinks, type LexedBlocks, lexBlocks, noLinks, normalizedLabels, settledBlocks } from "./lexer.ts";
+import {
+  collectLinks,
+  collectNotes,
+  type LexedBlocks,
+  lexBlocks,
+  noLinks,
+  normalizedLabels,
+  settledBlocks,
+} from "./lexer.ts";
 import { isRestOf, NOTHING_SETTLED, splitLongBlock } from "./long-blocks.ts";
 import { removeFrom } from "./patch-dom.ts";
 import { type ImageStatus, listenForImages } from "./render-inline.ts";
@@ -22,6 +32,7 @@ const PAUSE = 300;
 
 const BOXES = ".code, .table";
 
+const footnoteList = lazy(() => import("./footnote-list.ts"), "FootnoteList");
 const codeBlocks = lazy(() => import("./code-blocks/code-blocks.ts"), "addTools");
 
 /** The part of the chat's context that Markdown needs. */
@@ -66,6 +77,13 @@ export class MarkdownStream {
   #open = NOTHING_SETTLED;
   #links = noLinks();
   #bracketed: Bracketed[] = [];
+  /** Notes in what is settled. */
+  #notes = new Map<string, string>();
+  #hasNotes = false;
+  /** Whether this draws a note, whose own marks belong to the answer's list. */
+  #isNote = false;
+  #noteList: FootnoteList | undefined;
+  #drawNotes = (_list: FootnoteList) => {};
 
   /** `images`: the external images that the reader has asked for, which outlive a change of the context. */
   constructor(root: HTMLElement, context: MarkdownContext, images = new Map<string, ImageStatus>()) {
@@ -112,6 +130,8 @@ export class MarkdownStream {
     this.#open = NOTHING_SETTLED;
     this.#links = noLinks();
     this.#bracketed = [];
+    this.#notes.clear();
+    this.#hasNotes = false;
   }
 
   #append(text: string): void {
@@ -122,6 +142,7 @@ export class MarkdownStream {
     // As CommonMark has it.
     this.#tail += added.replaceAll("\0", "\ufffd");
     this.#text = whole;
+    this.#hasNotes ||= !this.#isNote && this.#tail.includes("[^");
   }
 
   #lex(source: string): LexedBlocks {
@@ -181,6 +202,7 @@ export class MarkdownStream {
 
   /** Takes in link definitions. One may come long after the text that refers to it, which is then drawn again. */
   #define(tokens: readonly MarkedToken[]): void {
+    collectNotes(tokens, this.#notes);
     const newLabels = collectLinks(tokens, this.#links);
     if (newLabels.length === 0) return;
     for (const block of this.#bracketed) {
@@ -216,6 +238,39 @@ export class MarkdownStream {
     }
     this.#sections.cutAt(index);
     this.#tools.watch(index > this.#settled ? this.#sections.at(index - 1) : undefined);
+    if (this.#hasNotes) this.#drawFootnotes(drawn.tokens, index);
+  }
+
+  /** Links the marks of footnotes, and draws the notes behind the last block. */
+  #drawFootnotes(unsettled: readonly MarkedToken[], index: number): void {
+    const notes = new Map(this.#notes);
+    collectNotes(unsettled, notes);
+    this.#drawNotes = (list) => {
+      if (list.draw(notes, this.#isStreaming)) this.#sections.put(index, list.element);
+    };
+    if (this.#noteList) this.#drawNotes(this.#noteList);
+    else void this.#loadFootnotes();
+  }
+
+  async #loadFootnotes(): Promise<void> {
+    const { signal } = this.#closed;
+    const module = await footnoteList.loadEventually(signal);
+    if (!module || signal.aborted) return;
+    this.#noteList ??= new module.FootnoteList(this.#root, {
+      strings: this.#context.strings,
+      drawInto: (root) => this.#nested(root),
+      isExpected,
+      signal,
+    });
+    this.#drawNotes(this.#noteList);
+  }
+
+  /** A note is Markdown, too. */
+  #nested(root: HTMLElement): (text: string, isStreaming: boolean) => void {
+    const stream = new MarkdownStream(root, this.#context, this.#images);
+    stream.#isNote = true;
+    this.#closed.signal.addEventListener("abort", () => stream.close());
+    return (text, isStreaming) => stream.update(text, isStreaming);
   }
 
   /** Runs the renderers of the blocks in a settled node. */

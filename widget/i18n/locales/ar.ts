@@ -153,4 +153,6 @@ export const locale: Locale = {
   table: "جدول",
   taskDone: "مهمة مكتملة",
   taskOpen: "مهمة غير مكتملة",
+  footnotes: "الحواشي",
+  backToText: (number) => `العودة إلى النص، الحاشية ${number}`,
 };

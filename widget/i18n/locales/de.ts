@@ -154,4 +154,6 @@ export const locale: Locale = {
   table: "Tabelle",
   taskDone: "Erledigte Aufgabe",
   taskOpen: "Offene Aufgabe",
+  footnotes: "Fußnoten",
+  backToText: (number) => `Zurück zum Text, Fußnote ${number}`,
 };

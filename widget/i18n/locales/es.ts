@@ -154,4 +154,6 @@ export const locale: Locale = {
   table: "Tabla",
   taskDone: "Tarea completada",
   taskOpen: "Tarea pendiente",
+  footnotes: "Notas al pie",
+  backToText: (number) => `Volver al texto, nota ${number}`,
 };

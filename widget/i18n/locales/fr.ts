@@ -154,4 +154,6 @@ export const locale: Locale = {
   table: "Tableau",
   taskDone: "Tâche terminée",
   taskOpen: "Tâche à faire",
+  footnotes: "Notes de bas de page",
+  backToText: (number) => `Retour au texte, note ${number}`,
 };

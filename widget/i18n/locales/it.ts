@@ -151,4 +151,6 @@ export const locale: Locale = {
   table: "Tabella",
   taskDone: "Attività completata",
   taskOpen: "Attività da fare",
+  footnotes: "Note a piè di pagina",
+  backToText: (number) => `Torna al testo, nota ${number}`,
 };

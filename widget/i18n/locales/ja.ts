@@ -147,4 +147,6 @@ export const locale: Locale = {
   table: "表",
   taskDone: "完了したタスク",
   taskOpen: "未完了のタスク",
+  footnotes: "脚注",
+  backToText: (number) => `本文に戻る（脚注${number}）`,
 };

@@ -151,4 +151,6 @@ export const locale: Locale = {
   table: "Tabela",
   taskDone: "Tarefa concluída",
   taskOpen: "Tarefa pendente",
+  footnotes: "Notas de rodapé",
+  backToText: (number) => `Voltar ao texto, nota ${number}`,
 };

@@ -146,4 +146,6 @@ export const locale: Locale = {
   table: "表格",
   taskDone: "已完成的任务",
   taskOpen: "未完成的任务",
+  footnotes: "脚注",
+  backToText: (number) => `返回正文（脚注 ${number}）`,
 };

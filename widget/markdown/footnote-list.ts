@@ -1,0 +1,158 @@
+/** The numbers of footnotes, their links, and the list of notes at an answer's end. Loaded with the first footnote. */
+
+import type { Strings } from "../i18n/strings.ts";
+import type { Footnotes } from "./footnotes.ts";
+
+/** Draws Markdown that may grow into an element. */
+export type DrawInto = (root: HTMLElement) => (text: string, isStreaming: boolean) => void;
+
+export interface FootnoteListOptions {
+  readonly strings: Strings;
+  readonly drawInto: DrawInto;
+  readonly isExpected: (label: string) => boolean;
+  readonly signal: AbortSignal;
+}
+
+interface Note {
+  readonly item: HTMLLIElement;
+  readonly draw: ReturnType<DrawInto>;
+}
+
+/** Makes the names of answers' notes differ. */
+let lists = 0;
+
+export class FootnoteList {
+  readonly #root: HTMLElement;
+  readonly #options: FootnoteListOptions;
+  readonly #name: string;
+  readonly #list = document.createElement("ol");
+  readonly #notes = new Map<string, Note>();
+  /** Behind the answer's last block, as long as there are notes. */
+  readonly element = document.createElement("section");
+
+  constructor(root: HTMLElement, options: FootnoteListOptions) {
+    lists += 1;
+    this.#name = `note-${lists}`;
+    this.#root = root;
+    this.#options = options;
+    const { strings, signal } = options;
+    const heading = document.createElement("h2");
+    heading.className = "visually-hidden";
+    heading.textContent = strings.footnotes;
+    this.element.className = "footnotes";
+    this.element.setAttribute("role", "doc-endnotes");
+    this.element.setAttribute("aria-label", strings.footnotes);
+    this.element.append(heading, this.#list);
+    root.addEventListener("click", (event) => this.#follow(event), { signal });
+  }
+
+  /** Numbers the marks in the order in which they stand, and draws the notes. Returns whether there is one. */
+  draw(notes: Footnotes, isStreaming: boolean): boolean {
+    const known = (label: string) => notes.has(label) || (isStreaming && this.#options.isExpected(label));
+    const marks = [...this.#root.querySelectorAll<HTMLElement>(".footnote")];
+    const inText = marks.filter((mark) => !this.element.contains(mark)).map(labelOf);
+    const labels = new Set(inText.filter(known));
+    // A note may refer to another one, and one that nothing refers to is shown all the same.
+    for (const label of labels) for (const other of labelsIn(notes.get(label))) if (known(other)) labels.add(other);
+    for (const label of notes.keys()) labels.add(label);
+    const order = [...labels];
+    const defined = order.filter((label) => notes.has(label));
+    const items = defined.map((label) =>
+      this.#note(label, order.indexOf(label) + 1, notes.get(label) ?? "", isStreaming),
+    );
+    if (items.some((item, index) => item !== this.#list.children[index])) this.#list.replaceChildren(...items);
+    this.#link(order, notes);
+    return items.length > 0;
+  }
+
+  #note(label: string, number: number, text: string, isStreaming: boolean): HTMLElement {
+    const item = this.#notes.get(label)?.item ?? document.createElement("li");
+    const note = this.#notes.get(label) ?? { item, draw: this.#options.drawInto(item) };
+    this.#notes.set(label, note);
+    item.id = `${this.#name}-${number}`;
+    item.setAttribute("value", String(number));
+    item.tabIndex = -1;
+    note.draw(text, isStreaming);
+    return item;
+  }
+
+  /** Makes the marks links to their notes, and the notes' ends links back to each of their marks. */
+  #link(order: readonly string[], notes: Footnotes): void {
+    const counts = new Map<string, number>();
+    const marks = [...this.#root.querySelectorAll<HTMLElement>(".footnote"), ...this.#marksInDetachedNotes()];
+    for (const mark of marks) {
+      const label = labelOf(mark);
+      const number = order.indexOf(label) + 1;
+      if (number === 0 || mark.closest("a")) show(mark, `[^${mark.dataset.label}]`);
+      else if (!notes.has(label)) show(mark, number);
+      else {
+        const count = (counts.get(label) ?? 0) + 1;
+        counts.set(label, count);
+        show(mark, number, `${this.#name}-${number}`, `${this.#name}-${number}-from-${count}`);
+      }
+    }
+    for (const label of order) this.#linkBack(label, order.indexOf(label) + 1, counts.get(label) ?? 0);
+  }
+
+  #marksInDetachedNotes(): Iterable<HTMLElement> {
+    return this.element.isConnected ? [] : this.element.querySelectorAll<HTMLElement>(".footnote");
+  }
+
+  #linkBack(label: string, number: number, count: number): void {
+    const item = this.#notes.get(label)?.item;
+    if (!item) return;
+    const last = [...item.children].findLast((child) => !child.matches(".back"));
+    const end = last?.localName === "p" ? last : item;
+    const known = item.querySelectorAll(".back");
+    for (let index = 0; index < Math.max(count, known.length); index += 1) {
+      const back = known[index] ?? document.createElement("a");
+      if (index >= count) back.remove();
+      else if (back.parentElement !== end) end.append(back);
+      back.className = "back";
+      back.setAttribute("role", "doc-backlink");
+      back.setAttribute("href", `#${this.#name}-${number}-from-${index + 1}`);
+      back.setAttribute("aria-label", this.#options.strings.backToText(number));
+    }
+  }
+
+  /** A link of the page finds nothing inside of an element, and the page has an address of its own. */
+  #follow(event: MouseEvent): void {
+    const link = (event.target as Element).closest<HTMLAnchorElement>('.footnote a, a[role="doc-backlink"]');
+    if (!link || !this.#root.contains(link)) return;
+    event.preventDefault();
+    const target = this.#root.querySelector<HTMLElement>(`[id="${link.hash.slice(1)}"]`);
+    // The transcript, which follows its end, learns from this that the reader is here.
+    target?.dispatchEvent(new Event("toggle", { bubbles: true }));
+    target?.scrollIntoView({ block: "nearest" });
+    target?.focus({ preventScroll: true });
+  }
+}
+
+function labelOf(mark: HTMLElement): string {
+  return mark.dataset.label?.toLowerCase() ?? "";
+}
+
+function labelsIn(text = ""): string[] {
+  return [...text.matchAll(/\[\^([^\]\s^]+)\]/g)].map(([, label = ""]) => label.toLowerCase());
+}
+
+/** Shows a text in place of a mark, or a number that may be a link. What is shown already stays. */
+function show(mark: HTMLElement, shown: string | number, to = "", id = ""): void {
+  const link = mark.querySelector("a");
+  const isLink = to !== "";
+  const isSame = mark.textContent === String(shown) && isLink === (link !== null) && (link?.id ?? "") === id;
+  if (isSame && (typeof shown === "number") === (mark.querySelector("sup") !== null)) return;
+  if (typeof shown === "string") {
+    mark.replaceChildren(shown);
+    return;
+  }
+  const number = document.createElement("sup");
+  const target = isLink ? number.appendChild(document.createElement("a")) : number;
+  target.append(String(shown));
+  if (isLink) {
+    target.id = id;
+    target.setAttribute("href", `#${to}`);
+    target.setAttribute("role", "doc-noteref");
+  }
+  mark.replaceChildren(number);
+}
