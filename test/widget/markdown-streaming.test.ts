@@ -49,6 +49,7 @@ const mark = fc.constantFrom(
   ...["![i](http://h/x)", "- [x] t", "https://e.example", "&amp;", "\n- b\n", "\n\n  c\n"],
   ...["**", "~~", "「", "。", "漢字"],
   ...["[^1]", "[^1]: ", "\n[^b]: b", "    c\n"],
+  ...["> [!NOTE]\n", "> [!TIP] a\n", "> b\n"],
   ...["<u>", "</u>", "<sub>", "<br>", "\n<details>\n", "<summary>", "</summary>\n", "\n</details>\n"],
   ...["\n$$\n", "$$ x^2 ", "\n\\[ x^2", "\\]", "\\(", "\\)", "$a", "5$"],
 );

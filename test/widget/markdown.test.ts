@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { en } from "../../widget/i18n/strings.ts";
 import { decodeEntities } from "../../widget/markdown/entities.ts";
 import { MarkdownText } from "../../widget/markdown/markdown-text.ts";
-import { canonical, streamed } from "../support/markdown.ts";
+import { canonical, newStream, streamed } from "../support/markdown.ts";
 
 const rendered = (text: string) => streamed(text);
 
@@ -76,6 +76,28 @@ test("a few harmless names of HTML are elements where they end in their own bloc
   for (const [source, html] of NAMED) {
     assert.equal(rendered(source).innerHTML, html);
     for (const step of [1, 2, 5]) assert.equal(canonical(streamed(source, step)), canonical(rendered(source)), source);
+  }
+});
+
+test("a quote that begins with the name of a kind is a box with a title, at every cut, and never shows its code", () => {
+  const box = (kind: string, title: string, html: string) =>
+    `<div class="alert alert-${kind}" dir="auto" role="note"><p class="alert-title">${title}</p>${html}</div>`;
+  for (const [source, html] of [
+    ["> [!NOTE]\n> Some *text*\n> goes on.", box("note", "Note", "<p>Some <em>text</em>\ngoes on.</p>")],
+    ["> [!warning]  \n>\n> a\n>\n> b", box("warning", "Warning", "<p>a</p><p>b</p>")],
+    ["> [!TIP]\n\nEnd", `${box("tip", "Tip", "")}<p>End</p>`],
+    ["> [!NOTE] a", '<blockquote dir="auto"><p>[!NOTE] a</p></blockquote>'],
+    ["> [!OTHER]\n> a", '<blockquote dir="auto"><p>[!OTHER]\na</p></blockquote>'],
+  ] as const) {
+    assert.equal(rendered(source).innerHTML, html);
+    for (const step of [1, 2, 5]) assert.equal(canonical(streamed(source, step)), canonical(rendered(source)), source);
+  }
+  const root = document.createElement("div");
+  const stream = newStream(root);
+  const text = "> [!CAUTION]\n> Hot";
+  for (let end = 1; end <= text.length; end += 1) {
+    stream.update(text.slice(0, end), true);
+    assert.doesNotMatch(root.textContent ?? "", /[[!\]]/);
   }
 });
 

@@ -104,6 +104,14 @@ export const en = {
   /** From a footnote to where the text refers to it. */
   backToText: (number: number) => `Back to the text, footnote ${number}`,
 
+  // Titles of boxes in an answer.
+  alertNote: "Note",
+  alertTip: "Tip",
+  alertImportant: "Important",
+  alertWarning: "Warning",
+  alertCaution: "Caution",
+
+
   // Thoughts and tool calls.
   thoughtBriefly: "Thought briefly",
   thoughtFor: (duration: string) => `Thought for ${duration}`,

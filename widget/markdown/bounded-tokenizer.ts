@@ -5,6 +5,9 @@ import { endsWithCjk, INLINE_RULES } from "./inline-marks.ts";
 /** Quotes and lists inside each other, and marks inside each other, up to this depth. Deeper ones stay text. */
 const MAX_NESTING = 32;
 
+/** The first line of an alert. */
+const ALERT = /^\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|$)/i;
+
 /** Lines that continue a list item or a quote without its indent or marker. marked's time grows with their square. */
 const MAX_LAZY_LINES = 100;
 
@@ -56,8 +59,22 @@ export class BoundedTokenizer extends Tokenizer {
     return this.#nestBlock(() => {
       // marked would read the quote's text in the light of the token before it, and throw when that forbids a list.
       delete this.lexer.state.lastToken;
-      return super.blockquote(src.slice(0, quoteEnd(src)));
+      const quote = super.blockquote(src.slice(0, quoteEnd(src)));
+      return quote && this.#asAlert(quote);
     });
+  }
+
+  /** GitHub's alerts: the first line of a quote names its kind, and is no text of it. */
+  #asAlert(quote: Tokens.Blockquote): Tokens.Blockquote {
+    const [first, ...others] = quote.tokens;
+    const [line = "", kind] = ALERT.exec((first as Tokens.Paragraph | undefined)?.text ?? "") ?? [];
+    if (first?.type !== "paragraph" || kind === undefined) return quote;
+    const paragraph = first as Tokens.Paragraph;
+    const inline = this.lexer.inlineQueue.find(({ tokens }) => tokens === paragraph.tokens);
+    paragraph.text = paragraph.text.slice(line.length);
+    if (inline) inline.src = paragraph.text;
+    const tokens = paragraph.text === "" ? others : quote.tokens;
+    return Object.assign(quote, { tokens, alert: kind.toLowerCase() });
   }
 
   override list(src: string): Tokens.List | undefined {

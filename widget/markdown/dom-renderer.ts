@@ -28,6 +28,15 @@ const SHORT_CELL = 12;
 /** Blocks without Markdown inside: brackets in them are no links, and what a renderer has drawn stays. */
 const LITERAL = /^(?:code|html|delimited|formula)$/;
 
+/** The titles of alerts by their kinds. */
+const ALERTS = new Map([
+  ["note", "alertNote"],
+  ["tip", "alertTip"],
+  ["important", "alertImportant"],
+  ["warning", "alertWarning"],
+  ["caution", "alertCaution"],
+] as const);
+
 const LANGUAGE_NAME = /^[a-z0-9+#-]{1,30}$/;
 
 /** A block that a renderer draws once it has ended. */
@@ -112,7 +121,7 @@ export class DomRenderer {
       case "hr":
         return kept(live, "hr");
       case "blockquote":
-        return this.#blocks(withDirection(kept(live, "blockquote")), token.tokens);
+        return this.#quote(token, live);
       case "list":
         return this.#list(token, live, open);
       case "list_item":
@@ -132,6 +141,17 @@ export class DomRenderer {
     const shown = tokens.filter(DomRenderer.isShown) as MarkedToken[];
     placeChildren(parent, shown, from, (token, live) => this.block(token, live));
     return parent;
+  }
+
+  #quote(token: Tokens.Blockquote, live: Element | null | undefined): HTMLElement {
+    const kind = "alert" in token ? (token.alert as "note") : undefined;
+    const name = kind && ALERTS.get(kind);
+    if (!name) return this.#blocks(withDirection(kept(live, "blockquote")), token.tokens);
+    const box = withDirection(kept(live, "div", `alert alert-${kind}`));
+    box.setAttribute("role", "note");
+    const title = box.firstElementChild ?? box.appendChild(create("p", "alert-title"));
+    title.textContent = this.#context.strings[name];
+    return this.#blocks(box, token.tokens, 1);
   }
 
   #list(token: Tokens.List, live: Element | null | undefined, { done, isLoose }: OpenBlock): HTMLElement {

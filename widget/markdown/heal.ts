@@ -11,9 +11,9 @@ import { inlineRules, isUnfinishedRule, ruleTokenAt } from "./inline-rules.ts";
 /** The quotes and list markers that may stand before a line's text. */
 const CONTAINERS = /^(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t]))*[ \t]*/;
 
-/** A line that may still become a list, a heading, a rule, a table, a task, a note or a fence. */
+/** A line that may still become a list, a heading, a rule, a table, a task, a note, an alert or a fence. */
 const UNDECIDED =
-  /^(?:[-*_=+ \t]+|#{1,6}|\d{1,3}[.)]?|[|:\- \t]+|\[(?:[ xX]?|\^[^\s\]]*)\]?|`{1,2}|~{1,2}|(?:`{3,}|~{3,})[^\n]*)[ \t]*$/;
+  /^(?:[-*_=+ \t]+|#{1,6}|\d{1,3}[.)]?|[|:\- \t]+|\[(?:[ xX]?|![A-Za-z]*|\^[^\s\]]*)\]?|`{1,2}|~{1,2}|(?:`{3,}|~{3,})[^\n]*)[ \t]*$/;
 
 const DELIMITER_ROW = /^[ \t]*[|:\- \t]*$/;
 

@@ -155,4 +155,9 @@ export const locale: Locale = {
   taskOpen: "مهمة غير مكتملة",
   footnotes: "الحواشي",
   backToText: (number) => `العودة إلى النص، الحاشية ${number}`,
+  alertNote: "ملاحظة",
+  alertTip: "نصيحة",
+  alertImportant: "مهم",
+  alertWarning: "تحذير",
+  alertCaution: "تنبيه",
 };

@@ -156,4 +156,9 @@ export const locale: Locale = {
   taskOpen: "Offene Aufgabe",
   footnotes: "Fußnoten",
   backToText: (number) => `Zurück zum Text, Fußnote ${number}`,
+  alertNote: "Hinweis",
+  alertTip: "Tipp",
+  alertImportant: "Wichtig",
+  alertWarning: "Warnung",
+  alertCaution: "Vorsicht",
 };

@@ -156,4 +156,9 @@ export const locale: Locale = {
   taskOpen: "Tarea pendiente",
   footnotes: "Notas al pie",
   backToText: (number) => `Volver al texto, nota ${number}`,
+  alertNote: "Nota",
+  alertTip: "Consejo",
+  alertImportant: "Importante",
+  alertWarning: "Advertencia",
+  alertCaution: "Precaución",
 };

@@ -156,4 +156,9 @@ export const locale: Locale = {
   taskOpen: "Tâche à faire",
   footnotes: "Notes de bas de page",
   backToText: (number) => `Retour au texte, note ${number}`,
+  alertNote: "Remarque",
+  alertTip: "Conseil",
+  alertImportant: "Important",
+  alertWarning: "Avertissement",
+  alertCaution: "Attention",
 };

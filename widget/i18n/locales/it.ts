@@ -153,4 +153,9 @@ export const locale: Locale = {
   taskOpen: "Attività da fare",
   footnotes: "Note a piè di pagina",
   backToText: (number) => `Torna al testo, nota ${number}`,
+  alertNote: "Nota",
+  alertTip: "Suggerimento",
+  alertImportant: "Importante",
+  alertWarning: "Avviso",
+  alertCaution: "Attenzione",
 };

@@ -149,4 +149,9 @@ export const locale: Locale = {
   taskOpen: "未完了のタスク",
   footnotes: "脚注",
   backToText: (number) => `本文に戻る（脚注${number}）`,
+  alertNote: "注",
+  alertTip: "ヒント",
+  alertImportant: "重要",
+  alertWarning: "警告",
+  alertCaution: "注意",
 };

@@ -153,4 +153,9 @@ export const locale: Locale = {
   taskOpen: "Tarefa pendente",
   footnotes: "Notas de rodapé",
   backToText: (number) => `Voltar ao texto, nota ${number}`,
+  alertNote: "Nota",
+  alertTip: "Dica",
+  alertImportant: "Importante",
+  alertWarning: "Aviso",
+  alertCaution: "Cuidado",
 };

@@ -148,4 +148,9 @@ export const locale: Locale = {
   taskOpen: "未完成的任务",
   footnotes: "脚注",
   backToText: (number) => `返回正文（脚注 ${number}）`,
+  alertNote: "注",
+  alertTip: "提示",
+  alertImportant: "重要",
+  alertWarning: "警告",
+  alertCaution: "小心",
 };
