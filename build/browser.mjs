@@ -170,7 +170,7 @@ function writePages(folder, [chat, ...shared]) {
   const preloads = shared.map((path) => `<link rel="modulepreload" href="${path}">\n    `).join("");
   const page = readFileSync("widget/page.html", "utf8")
     .replace(/(?<=<style>)[^<]*(?=<\/style>)/, minifiedCss)
-    .replace(/<script .*<\/script>/, `${preloads}<script type="module" src="${chat}"></script>`);
+    .replace(/<script src.*<\/script>/, `${preloads}<script type="module" src="${chat}"></script>`);
   writeFileSync(`${folder}/page.html`, page);
   writeFileSync(`${folder}/embed.html`, page.replace("<agent-chat page", "<agent-chat page embed"));
 }

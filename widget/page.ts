@@ -2,8 +2,12 @@
 
 import "./chat.ts";
 import type { AgentChat } from "./element/agent-chat.ts";
+import { parseAgentInfo } from "./session/server.ts";
 
 const chat = document.querySelector<AgentChat>("agent-chat");
+// What the server has written into the page (`routes/site.ts`): the element is not drawn yet.
+const { info, images } = JSON.parse(document.querySelector("#page-data")?.textContent ?? "{}");
+if (chat && info) Object.assign(chat, { pageInfo: parseAgentInfo(info), images });
 void chat?.updateComplete.then(() => document.querySelector(".splash")?.remove());
 // Behind the `#` of an address, which browsers send to no server.
 const fragment = new URLSearchParams(location.hash.slice(1));

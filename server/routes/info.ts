@@ -1,36 +1,16 @@
 /** What the server says about itself. */
 
-import { requiresKey } from "../config/settings.ts";
 import type { RequestContext } from "../http/request.ts";
 import { sendJson } from "../http/respond.ts";
-import { MAX_ATTACHMENT_BYTES } from "../protocol/attachments.ts";
-import type { AgentInfo } from "../protocol/chat.ts";
 import { ApiError } from "../protocol/errors.ts";
+import { publicInfo } from "./public-info.ts";
 import type { Service } from "./service.ts";
 
-/** `GET /api/info`: what a user interface needs to know before the first message. */
+/** `GET /api/info` */
 export const info =
-  ({ runtime, settings }: Service) =>
-  ({ res }: RequestContext): void => {
-    const { agent, provider } = runtime.current;
-    const { welcome, disclaimer } = agent;
-    const body: AgentInfo = {
-      name: agent.name,
-      agent: agent.agent,
-      auth_required: requiresKey(settings),
-      ...(welcome === undefined ? {} : { welcome }),
-      suggestions: [...agent.suggestions],
-      ...(disclaimer === undefined ? {} : { disclaimer }),
-      ...(provider.models === undefined ? {} : { models: [...provider.models] }),
-      attachments: {
-        media_types: [...provider.mediaTypes],
-        max_bytes: MAX_ATTACHMENT_BYTES,
-        max_count: settings.maxAttachments,
-      },
-      max_body_bytes: settings.maxBodyBytes,
-    };
-    sendJson(res, 200, body);
-  };
+  (service: Service) =>
+  ({ res }: RequestContext): void =>
+    sendJson(res, 200, publicInfo(service));
 
 /** `GET /health`: the process serves. It stays 200 while the server drains, or an orchestrator would kill it early. */
 export function health({ res }: RequestContext): void {

@@ -2,7 +2,6 @@
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { AgentRuntime } from "../agent/run-agent.ts";
 import type { Origins } from "../auth/origins.ts";
 import type { RequestContext } from "../http/request.ts";
 import {
@@ -13,6 +12,7 @@ import {
   styleHashes,
 } from "../http/static-files.ts";
 import { ApiError } from "../protocol/errors.ts";
+import { type InfoSource, publicInfo } from "./public-info.ts";
 
 const HTML = "text/html; charset=utf-8";
 const SCRIPT = "text/javascript; charset=utf-8";
@@ -27,9 +27,10 @@ const SCRIPT_HEADERS = { "cache-control": "no-cache", ...FOR_ANY_SITE };
 /** The name of a chunk says what is in it, so a browser never has to ask again. */
 const CHUNK_HEADERS = { "cache-control": "public, max-age=31536000, immutable", ...FOR_ANY_SITE };
 
-/** The chat page under one title. */
+/** The chat page with one title and what it knows of its agent. */
 interface Pages {
   title: string;
+  data: string;
   page: StaticFile;
   embed: StaticFile;
   /** For the policy of both pages, which have the same style sheet. */
@@ -37,7 +38,7 @@ interface Pages {
 }
 
 export interface Site {
-  pagesOf(title: string): Pages;
+  pagesOf(title: string, data: string): Pages;
   /** Scripts and their source maps, by path. A path that a client asks for never becomes the name of a file. */
   scripts: ReadonlyMap<string, StaticFile>;
 }
@@ -54,23 +55,37 @@ export function loadSite(folder: string): Site {
     if (/\.js(?:\.map)?$/.test(path)) scripts.set(`/${path}`, readStaticFile(join(folder, path), type));
   }
   const styles = styleHashes(page);
-  const titled = (html: string, title: string) =>
-    createStaticFile(Buffer.from(html.replace("{{title}}", () => escapeHtml(title))), HTML);
   let pages: Pages | undefined;
   return {
-    pagesOf(title) {
-      if (pages?.title !== title) pages = { title, page: titled(page, title), embed: titled(embed, title), styles };
+    pagesOf(title, data) {
+      if (pages?.title !== title || pages.data !== data) {
+        const texts: Record<string, string> = { title: escapeHtml(title), data };
+        const complete = (html: string) =>
+          // In one go: a name may look like the mark of another text.
+          createStaticFile(Buffer.from(html.replace(/"?\{\{(\w+)\}\}"?/g, (_, name) => texts[name] ?? "")), HTML);
+        pages = { title, data, page: complete(page), embed: complete(embed), styles };
+      }
       return pages;
     },
     scripts,
   };
 }
 
+/**
+ * JSON that the page reads from a `<script>` that is none: what `/api/info` says, so that all of the first screen is there
+ * at once and nothing shifts; and that its own policy (`pageHeaders`) lets no image of another server be loaded.
+ */
+function pageData(source: InfoSource): string {
+  const data = JSON.stringify({ info: publicInfo(source), images: "none" });
+  return data.replace(/[<\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** `GET /`: the chat page; `embed=1` is for a frame on another site. */
 export const page =
-  ({ runtime, site, origins }: { runtime: AgentRuntime; site: Site; origins: Origins }) =>
+  (service: InfoSource & { site: Site; origins: Origins }) =>
   (context: RequestContext): void => {
-    const { page, embed, styles } = site.pagesOf(runtime.current.agent.name);
+    const { runtime, site, origins } = service;
+    const { page, embed, styles } = site.pagesOf(runtime.current.agent.name, pageData(service));
     const isEmbedded = context.query.get("embed") === "1";
     const headers = pageHeaders(styles, isEmbedded ? origins.frameAncestors : "'self'");
     sendStaticFile(context, isEmbedded ? embed : page, headers);

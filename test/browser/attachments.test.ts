@@ -4,10 +4,9 @@ import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { MAX_ATTACHMENT_BYTES } from "../../server/protocol/attachments.ts";
 import { launchBrowser } from "../support/browser.ts";
-import { gate } from "../support/deadline.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
-import { type ChatPage, dropLargePdf, isDrawn, isFocused, openChat, watchObjectUrls } from "./chat-page.ts";
+import { type ChatPage, dropLargePdf, holdInfo, isDrawn, isFocused, openChat, watchObjectUrls } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -57,18 +56,14 @@ test("picked files show as thumbnail and name, and arrive as they are", async (t
 
 test("files that are dropped before the server has said what it takes wait for it, and are named meanwhile", async (t) => {
   const chat = await openChat(t, browser, { turns: [[say("A dot.")]] });
-  const answered = gate();
-  await chat.page.route("**/api/info", async (route) => {
-    await answered.opened;
-    await route.continue();
-  });
+  const answer = await holdInfo(chat.page);
   await chat.page.reload();
   await chat.input.fill("What is it?");
   const dataTransfer = await transferOf(chat.page, [picture]);
   await chat.messages.dispatchEvent("drop", { dataTransfer });
   await chat.page.locator('[part="composer"]').getByText("red.png").waitFor();
   assert.equal(await chat.send.isDisabled(), true);
-  answered.open();
+  answer();
   await chat.drafts.getByRole("img").waitFor();
   await chat.input.press("Enter");
   await chat.answer.getByText("A dot.").waitFor();

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { Browser, BrowserContextOptions, Frame, Locator, Page } from "playwright-core";
 import { openPage } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
 import { type ProxyOptions, startProxy, type TestProxy } from "../support/proxy.ts";
 import { type ServerOptions, startServer, type TestServer } from "../support/start-server.ts";
 
@@ -132,6 +133,21 @@ export function watchAddresses(page: Page): { requests: string[]; sockets: strin
   page.on("request", (request) => requests.push(request.url()));
   page.on("websocket", (socket) => sockets.push(socket.url()));
   return { requests, sockets };
+}
+
+/** Has the page of the server ask for what it knows of its agent, as an element on another site does. Returns how to answer. */
+export async function holdInfo(page: Page): Promise<() => void> {
+  const answered = gate();
+  await page.route(/\/(?:\?.*)?$/, async (route) => {
+    const response = await route.fetch();
+    const body = (await response.text()).replace(/(?<=id="page-data">)[^<]*/, "{}");
+    await route.fulfill({ response, body });
+  });
+  await page.route("**/api/info", async (route) => {
+    await answered.opened;
+    await route.continue();
+  });
+  return answered.open;
 }
 
 /** A file of that size, made in the page: sending it there would take longer than the test. */

@@ -3,11 +3,10 @@ import { after, test } from "node:test";
 import type { Locator } from "playwright-core";
 import type { AgentChat, ComposerAction } from "../../widget/element/public-types.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
-import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { say } from "../support/scripted-provider.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn, isFocused, openChat } from "./chat-page.ts";
+import { chatIn, holdInfo, isFocused, openChat } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -24,17 +23,13 @@ for (const [width, mediaTypes] of [
       ...(mediaTypes === undefined ? {} : { mediaTypes }),
     });
     const { page } = await openPage(t, browser, { viewport: { width, height: 800 } });
-    const answered = gate();
-    await page.route("**/api/info", async (route) => {
-      await answered.opened;
-      await route.continue();
-    });
+    const answer = await holdInfo(page);
     await page.goto(server.url);
     const chat = chatIn(page);
     await chat.input.fill("early");
     await page.locator(".bone").waitFor();
     const before = await chat.input.boundingBox();
-    answered.open();
+    answer();
     await page.getByRole("button", { name: "Three" }).waitFor();
     assert.deepEqual(await chat.input.boundingBox(), before);
     assert.equal(await page.locator(".bone").count(), 0, "what stood for the greeting is gone");

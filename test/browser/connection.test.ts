@@ -5,7 +5,7 @@ import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { call, hang, say, think, wait } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
-import { type ChatPage, type ChatPageOptions, contents, openChat, watchAddresses } from "./chat-page.ts";
+import { type ChatPage, type ChatPageOptions, contents, holdInfo, openChat, watchAddresses } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -218,6 +218,7 @@ test("a page that meets its server down offers to try again, and then greets", a
     turns: [],
     agent: { chat: { welcome: "Here I am." } },
   });
+  await holdInfo(chat.page);
   await chat.page.route("**/api/info", (route) => route.abort());
   await chat.page.reload();
   await chat.error.getByText("cannot be reached").waitFor();

@@ -47,7 +47,9 @@ test("the page, /api/info and the metrics show the new agent", async (t) => {
   assert.match(await (await fetch(url)).text(), /<title>Old</);
   const next = { name: "New <1>", model: "demo", chat: { welcome: "Hello!" } };
   await server.replaceAgent(checkAgent({ ...agent("", () => "found"), ...next }));
-  assert.match(await (await fetch(url)).text(), /<title>New &lt;1&gt;</);
+  const page = await (await fetch(url)).text();
+  assert.match(page, /<title>New &lt;1&gt;</);
+  assert.match(page, /"welcome":"Hello!"/);
   const info = await (await fetch(`${url}/api/info`)).json();
   assert.deepEqual([info.name, info.welcome], ["New <1>", "Hello!"]);
   await post({ url }, { message: "please look", stream: false });

@@ -141,14 +141,28 @@ test("the page's policy lets nothing run, load or send but our own", async (t) =
   }
 });
 
-test("the page holds nothing inline but one style sheet, and its policy allows that one alone", async (t) => {
-  const server = await startServer(t, { turns: [] });
+test("the page holds nothing inline but one style sheet, which its policy allows alone, and what everybody may know of the agent, as data", async (t) => {
+  const welcome = "</script><script>alert(1)</script> <!-- \u2028 {{title}} $& &amp;";
+  const server = await startServer(t, {
+    turns: [],
+    agent: { name: "{{data}}", chat: { welcome, suggestions: ["One"] } },
+    env: { PARLEY_CHAT_KEY: "a-secret" },
+  });
+  const info = await (await fetch(`${server.url}/api/info`)).json();
   for (const path of ["/", "/?embed=1"]) {
-    const { bytes, headers } = await get(t, server, path);
+    const { bytes, headers } = await get(t, server, path, "x-api-key: a-secret");
     const html = bytes.toString("utf8");
+    const [data = "", ...more] =
+      html.match(/(?<=<script type="application\/json" id="page-data">)[^<]*(?=<\/script>)/g) ?? [];
+    assert.deepEqual(more, []);
+    assert.deepEqual(JSON.parse(data), { info, images: "none" });
+    assert.doesNotMatch(data, /\u2028/);
     const [style = "", ...others] = html.match(/(?<=<style>)[^<]*(?=<\/style>)/g) ?? [];
     assert.deepEqual(others, []);
-    assert.doesNotMatch(html.replace(/<style>/, ""), /<style|style=|\son\w+=|<script(?![^>]*\ssrc=)/i);
+    assert.doesNotMatch(
+      html.replace(/<style>/, ""),
+      /<style|style=|\son\w+=|<script(?! type="application\/json")(?![^>]*\ssrc=)/i,
+    );
     const hash = createHash("sha256").update(style).digest("base64");
     const policy = headers.get("content-security-policy") ?? "";
     assert.ok(policy.includes(`; style-src 'self' 'sha256-${hash}'; `), policy);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { AgentChat } from "../../widget/element/public-types.ts";
-import { type ChatPage, contents, openChat } from "../browser/chat-page.ts";
+import { type ChatPage, contents, holdInfo, openChat } from "../browser/chat-page.ts";
 import { goBack, holdKept, kept, leave } from "../browser/kept.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
@@ -31,14 +31,10 @@ test("a draft stays while the message before it waits for a key", async (t) => {
     turns: [[say("One.")], [say("Two.")]],
     expectedComplaints: /WebSocket|401/,
   });
-  const asked = gate();
-  await chat.page.route("**/api/info", async (route) => {
-    await asked.opened;
-    await route.continue();
-  });
+  const answer = await holdInfo(chat.page);
   await chat.page.reload();
   await sendTwo(chat, "First", "Second");
-  asked.open();
+  answer();
   await chat.keyField.fill("open-sesame");
   await chat.keyField.press("Enter");
   await chat.replies.getByText("One.").waitFor();

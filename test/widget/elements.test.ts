@@ -25,6 +25,7 @@ const CONTEXT: ChatContext = {
   agent: "Ada",
   modes: { thinking: "auto", tools: "auto", feedback: false },
   theme: "light",
+  images: "ask",
   renderers: {},
   toolRenderers: {},
   messageActions: [],

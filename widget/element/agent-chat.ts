@@ -85,6 +85,10 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
    */
   static defaultServer = "";
 
+  /** @internal What the page of the server knows of its agent from the start. */
+  pageInfo: AgentInfo | undefined;
+  /** @internal See `ChatContext`. */
+  images: ChatContext["images"] = "ask";
   /** @internal What the page offers to say next. */
   suggested: readonly string[] = [];
   /** @internal Id of the message that is being changed. */
@@ -336,7 +340,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     const hadClient = this.client !== undefined;
     // An attribute that was removed, or a value that a framework does not have.
     this.server ||= AgentChat.defaultServer || siteServer();
-    const client = this.#clients.connect(this.server);
+    const client = this.#clients.connect(this.server, this.pageInfo);
+    this.pageInfo = undefined;
     void client?.keeper.restored.then(() => this.#actions.showNewAnswer({ glides: false }));
     if (!hadClient) return;
     this.#answerAnnouncer.watch([]);
@@ -400,6 +405,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       agent: this.client?.info?.agent ?? strings.fallbackAgent,
       modes: known && hasSameEntries(known.modes, modes) ? known.modes : modes,
       theme: this.#theme.theme,
+      images: this.images,
       actions: this.#actions,
       renderers: this.#renderers.table,
       toolRenderers: this.#toolRenderers.table,

@@ -1,4 +1,5 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
+import type { AgentInfo } from "../../server/protocol/chat.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
 import { Client, type Draft } from "../session/client.ts";
 import { type AssistantMessage, answerText } from "../session/messages.ts";
@@ -44,7 +45,7 @@ export class ClientController implements ReactiveController {
     }
     window.addEventListener("pagehide", () => this.client?.suspend(), { signal });
     window.addEventListener("pageshow", ({ persisted }) => persisted && this.client?.keeper.resume(), { signal });
-    this.#host.addEventListener("focusin", () => this.client?.prepare(), { signal });
+    this.#host.addEventListener("focusin", () => this.#prepare(), { signal });
     document.addEventListener("visibilitychange", () => this.#visibilityChanged(), { signal });
     this.client?.open(this.#persists);
   }
@@ -61,7 +62,7 @@ export class ClientController implements ReactiveController {
    * Leaves the server, and begins with the one at an address. `undefined`, with an error in the console, where it is
    * none.
    */
-  connect(address: string): Client | undefined {
+  connect(address: string, info?: AgentInfo): Client | undefined {
     this.#leave();
     const { apiKey, id } = this.#host;
     const server = parseServer(address, document.baseURI);
@@ -75,6 +76,7 @@ export class ClientController implements ReactiveController {
       server,
       id,
       siteKey: apiKey,
+      info,
       onChange: () => {
         if (this.client === client) this.#listener.onChange(client);
       },
@@ -106,6 +108,11 @@ export class ClientController implements ReactiveController {
 
   get #persists(): boolean {
     return this.#host.persist !== "none";
+  }
+
+  /** The page of the server puts the cursor into the field by itself, which does not yet mean that a message comes. */
+  #prepare(): void {
+    if (navigator.userActivation?.hasBeenActive !== false) this.client?.prepare();
   }
 
   #visibilityChanged(): void {

@@ -26,6 +26,8 @@ export interface ClientOptions extends SessionListener {
   readonly siteKey: string;
   /** Whether people may have keys: on pages of the server itself. Visitors of another site have none. */
   readonly asksPeople?: boolean;
+  /** What the page knows of the agent, so that the server is not asked. */
+  readonly info?: AgentInfo | undefined;
   /** The server has described its agent. */
   readonly onReady: (info: AgentInfo) => void;
   /** An earlier page load left this in its composer. Called by `open`, and when the page is shown again. */
@@ -220,9 +222,11 @@ export class Client {
     this.#loading = new AbortController();
     const { signal } = this.#loading;
     for (;;) {
-      const info = await fetchAgentInfo(this.server, signal).catch((error: unknown) =>
-        this.#diagnosis.explain(error, this.phase === "unreachable", signal),
-      );
+      const known = this.#options.info;
+      const info = await (known ??
+        fetchAgentInfo(this.server, signal).catch((error: unknown) =>
+          this.#diagnosis.explain(error, this.phase === "unreachable", signal),
+        ));
       // The element has left the page, or has another server by now.
       if (signal.aborted) return;
       if (typeof info === "object" && !this.#lacksKey(info)) {

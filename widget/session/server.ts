@@ -43,7 +43,7 @@ export async function fetchAgentInfo(server: URL, signal: AbortSignal): Promise<
 }
 
 /** Only the specification's three fields are required: the others are our server's additions. */
-function parseAgentInfo(value: unknown): AgentInfo {
+export function parseAgentInfo(value: unknown): AgentInfo {
   const info = isRecord(value) ? value : {};
   const { name, agent, auth_required, welcome, suggestions, disclaimer, attachments } = info;
   if (typeof name !== "string" || typeof agent !== "string") {
