@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { checkAgent } from "../../server/agent/define.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { startServer } from "../support/start-server.ts";
-import { chatIn, watchAddresses } from "./chat-page.ts";
+import { chatIn, openChat, shown, watchAddresses } from "./chat-page.ts";
 import { PHONE } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
@@ -51,3 +52,76 @@ for (const [name, profile] of [
     );
   });
 }
+
+const WELCOME =
+  "Hello, I am **Ada** of the *Acme* bicycle shop! I know our [catalogue](https://shop.example/catalogue?from=chat&a-rather-long-address=that-goes-on-and-on-without-a-space) and your orders. Ask me about chains, tyres or `SKU-123`, and I will look them up. What would you like to know?";
+
+test("a greeting of four sentences is read from its start at every size, whole where there is room, with the text field in view", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [],
+    agent: {
+      chat: {
+        welcome: WELCOME,
+        suggestions: ["Where is my order?", "What does a new chain cost?", "How do I send something back?"],
+        disclaimer: "Ada can be wrong. See our **[privacy policy](https://acme.example/privacy)**.",
+      },
+    },
+    browser: { reducedMotion: "reduce" },
+  });
+  await chat.greeting.waitFor();
+  const sizes = [
+    [1280, 800, "whole"],
+    [320, 568, "whole"],
+    [844, 390, "whole"],
+    [640, 400, "whole"],
+    [320, 256, "cut"],
+  ] as const;
+  for (const [width, height, wanted] of sizes) {
+    await chat.page.setViewportSize({ width, height });
+    await chat.page.reload();
+    await chat.greeting.waitFor();
+    const { top, hidden, sideways } = await chat.messages.evaluate((box) => ({
+      top: box.scrollTop,
+      hidden: box.scrollHeight - box.clientHeight,
+      sideways: box.scrollWidth - box.clientWidth,
+    }));
+    const size = `${width}x${height}`;
+    assert.deepEqual([top, sideways, hidden > 0], [0, 0, wanted === "cut"], size);
+    const heading = await chat.page.getByText("Hello, I am Ada").boundingBox();
+    const header = await chat.page.locator('[part="header"]').boundingBox();
+    assert.ok(heading && header && heading.y >= header.y + header.height, size);
+    const field = await chat.input.boundingBox();
+    assert.ok(field && field.y + field.height <= height, size);
+    assert.equal(await chat.greeting.locator(".mark").isVisible(), height >= 480, size);
+  }
+});
+
+test("the greeting's first sentence is its heading, the rest is text, and both know bold, code and links", async (t) => {
+  const chat = await openChat(t, browser, {
+    turns: [],
+    agent: {
+      chat: { welcome: WELCOME, disclaimer: "See our **[privacy policy](https://acme.example/privacy)**, <b>." },
+    },
+  });
+  const [heading = "", text = ""] = await chat.greeting.locator("p").allInnerTexts();
+  assert.equal(heading, "Hello, I am Ada of the Acme bicycle shop!");
+  assert.match(text, /^I know our catalogue and your orders\. .* SKU-123, .*know\?$/);
+  const sizes = await chat.greeting.locator("p").evaluateAll((all) => all.map((it) => getComputedStyle(it).fontSize));
+  assert.deepEqual(sizes, ["28px", "16px"]);
+  const disclaimer = chat.page.locator('[part="disclaimer"]');
+  assert.equal(await shown(disclaimer), "See our privacy policy, <b>.");
+  const link = disclaimer.getByRole("link", { name: "privacy policy" });
+  assert.equal(await link.getAttribute("href"), "https://acme.example/privacy");
+  assert.match((await link.getAttribute("rel")) ?? "", /noopener/);
+  for (const [welcome, first] of [
+    ["こんにちは。ご注文について何でも聞いてください。", "こんにちは。"],
+    ["您好！我是**小艾。**有什么可以帮您？", "您好！"],
+    ["Hello,\nwhat can I do?", "Hello,"],
+    ["**Good morning. And** good night", "Good morning."],
+    ["How can I help", "How can I help"],
+  ] as const) {
+    await chat.server.server.replaceAgent(checkAgent({ name: "A", model: "demo", chat: { welcome } }));
+    await chat.page.reload();
+    assert.equal(await shown(chat.greeting.locator("p").first()), first);
+  }
+});

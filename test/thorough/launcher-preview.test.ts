@@ -23,9 +23,9 @@ const listenTo = (page: Page) => listen(page, launcherIn(page), ["status"]);
 const set = (page: Page, properties: Partial<AgentChatLauncher>) =>
   page.locator("agent-chat-launcher").evaluate((launcher, it) => void Object.assign(launcher, it), properties);
 
-test("a site's few words are shown at their moment, spoken once a session, and open the chat", async (t) => {
+test("a site's few words are shown at their moment without marks of Markdown, spoken once a session, and open the chat", async (t) => {
   const { page, input } = await visit(t, browser, {
-    script: 'data-preview="Questions about flowers?" data-preview-after="86400000"',
+    script: 'data-preview="Questions **about** [flowers](https://shop.example/flowers)?" data-preview-after="86400000"',
   });
   const heard = await listenTo(page);
   assert.equal(await preview(page).count(), 0);

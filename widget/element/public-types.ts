@@ -101,7 +101,10 @@ export interface SharedProperties {
    * @see Feedback
    */
   feedback: boolean;
-  /** A sentence below the composer, instead of the agent's `chat.disclaimer`. For example: "Answers may be wrong." */
+  /**
+   * A sentence below the composer, instead of the agent's `chat.disclaimer`. May contain links and bold text in
+   * Markdown. For example: "Answers may be wrong."
+   */
   disclaimer: string;
   /**
    * Your own texts instead of the built-in ones.

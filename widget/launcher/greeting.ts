@@ -22,6 +22,9 @@ const EXCERPT = 140;
 /** By then a screen reader has taken over what it will say. */
 const HEARD_AFTER_MS = 1_000;
 
+/** The bubble is one button: of inline Markdown, which the greeting in the chat may have, it shows the text. */
+const withoutMarks = (text: string) => text.replace(/(\*\*|__|`)(.+?)\1|\[([^\]]+)\]\([^)\s]*\)/g, "$2$3");
+
 /** The launcher, as its greeting needs it. */
 export interface GreetingLauncher extends AgentChatLauncher {
   /** Around the button; its language is one that has texts. */
@@ -107,7 +110,7 @@ export class Greeting {
     this.#close.title = name;
     this.#close.ariaLabel = name;
     const isSeen = this.#memory.state.preview === "seen";
-    if (this.#text.textContent === this.#greeted && preview !== this.#greeted) this.hide();
+    if (this.#text.textContent === this.#greeted && withoutMarks(preview) !== this.#greeted) this.hide();
     const after = isSeen ? 0 : Number(previewAfter ?? DEFAULT_AFTER_MS);
     this.#preview.set(preview.trim() && `${previewAfter} ${preview}`, after, () => this.#greet());
     this.#opening.set(String(autoOpen ?? ""), Number(autoOpen), () => {
@@ -151,7 +154,7 @@ export class Greeting {
 
   #greet(): void {
     if (!this.#isWelcome) return;
-    this.#greeted = this.#launcher.preview;
+    this.#greeted = withoutMarks(this.#launcher.preview);
     this.#show(this.#greeted);
     if (this.#memory.state.preview === "seen") return;
     this.#memory.keep({ preview: "seen" });

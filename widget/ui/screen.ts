@@ -1,14 +1,19 @@
 /** The whole screen of the chat: a pure function of what the element knows. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import { failureText } from "../i18n/strings.ts";
+import { guard } from "lit/directives/guard.js";
+import { failureText, type Strings } from "../i18n/strings.ts";
+import { drawInline, takeStart } from "../markdown/inline-text.ts";
 import type { Client } from "../session/client.ts";
 import type { ChatContext } from "./context.ts";
+import { SENTENCE_END } from "./controllers/announcer.ts";
 import { iconButton, keepTyping, retryButton, smallButton } from "./controls.ts";
 import type { ComposerAction } from "./extensions.ts";
 import { icons } from "./icons.ts";
 import { liveText } from "./live-text.ts";
 import { renderMessages } from "./message-list.ts";
+
+const FIRST_SENTENCE_END = new RegExp(`${SENTENCE_END.source}|\\n`, "u");
 
 export interface ScreenView {
   readonly context: ChatContext;
@@ -121,7 +126,13 @@ export function renderScreen(screen: ScreenView): TemplateResult {
         <slot name="before-composer"></slot>
         ${client ? renderDock(client, screen, isEmpty) : nothing}
         <slot name="footer">
-          ${disclaimer ? html`<p part="disclaimer" class="disclaimer" dir="auto">${disclaimer}</p>` : nothing}
+          ${
+            disclaimer
+              ? html`<p part="disclaimer" class="disclaimer" dir="auto">
+                  ${guard([disclaimer, strings], () => drawInline(disclaimer, strings))}
+                </p>`
+              : nothing
+          }
         </slot>
       </div>
       ${screen.isDragging ? renderDropOverlay(context) : nothing} ${screen.announcements}
@@ -174,9 +185,22 @@ function renderGreeting(welcome: string | undefined, { strings }: ChatContext): 
     <div part="empty" class="greeting">
       <slot name="empty">
         <span class="mark">${icons.spark}</span>
-        <p class="welcome" dir="auto">${welcome ?? strings.welcome}</p>
+        ${guard([welcome, strings], () => renderWelcome(welcome ?? strings.welcome, strings))}
       </slot>
     </div>
+  `;
+}
+
+/** The first sentence, or line, is large. */
+function renderWelcome(text: string, strings: Strings): TemplateResult {
+  const rest = drawInline(text.trim(), strings);
+  const words = rest.textContent ?? "";
+  const end = words.search(FIRST_SENTENCE_END);
+  const first = takeStart(rest, end < 0 ? words.length : end);
+  takeStart(rest, /^\s*/.exec(rest.textContent ?? "")?.[0].length ?? 0);
+  return html`
+    <p class="welcome" dir="auto">${first}</p>
+    ${rest.textContent ? html`<p class="more" dir="auto">${rest}</p>` : nothing}
   `;
 }
 

@@ -10,7 +10,7 @@ const CHARACTERS_AT_A_TIME = 16_000;
  * Where a listener can leave a long answer: after what ends a sentence, and what closes a quote. `Intl.Segmenter` knows
  * more of it, but its data takes a phone 50 ms and longer to load.
  */
-const SENTENCE_END = /(?<=\p{STerm}["'\p{Pe}\p{Pf}]?)\s+(?![\p{Ll}\d])|(?<=[。！？])(?![\p{Pe}\p{Pf}。！？])/u;
+export const SENTENCE_END = /(?<=\p{STerm}["'\p{Pe}\p{Pf}]?)\s+(?![\p{Ll}\d])|(?<=[。！？])(?![\p{Pe}\p{Pf}。！？])/u;
 
 /** Speaks to screen readers: apart from the conversation, which would be read out token by token. */
 export class Announcer implements ReactiveController {

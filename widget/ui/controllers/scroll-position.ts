@@ -32,6 +32,8 @@ export class ScrollPosition implements ReactiveController {
   #scroller: HTMLElement | null = null;
   #listeners = new AbortController();
   #mode: ReadingMode = "following";
+  /** Whether a conversation is shown, and not its greeting. */
+  #hasText = false;
   /** The exchange that was moved to the top last. */
   #anchor: HTMLElement | undefined;
   /** Where it stands, below the scroller's top: less than 0 when only the end of its question is in view. */
@@ -54,6 +56,10 @@ export class ScrollPosition implements ReactiveController {
     // An element is also drawn after it was removed, for example when its answer ends by that.
     const scroller = this.#host.isConnected ? this.#host.renderRoot.querySelector<HTMLElement>(".scroller") : null;
     if (scroller !== this.#scroller) this.#observe(scroller);
+    // A conversation that begins anew shows its greeting from the start.
+    const hasText = !!scroller?.querySelector(".exchange");
+    if (this.#hasText && !hasText) this.#scrollTo(0, "instant");
+    this.#hasText = hasText;
   }
 
   hostDisconnected(): void {
@@ -179,7 +185,8 @@ export class ScrollPosition implements ReactiveController {
 
   #followEnd(): void {
     const scroller = this.#scroller;
-    if (!scroller || this.#isPressed) return;
+    // A greeting is read from its start.
+    if (!scroller || this.#isPressed || !this.#hasText) return;
     if (isVisited(scroller)) {
       if (this.#distanceToEnd() > AT_END) this.#mode = "free";
       return;
