@@ -94,7 +94,7 @@ test("a reader who has scrolled up, by wheel or key, is left in peace, and jumps
   await wheel(chat, 1000);
   await jump.waitFor({ state: "detached" });
   await chat.messages.press("PageUp");
-  assert.equal(await shown(jump), "Jump to latest");
+  assert.equal(await shown(jump), "Acme Support is writing\nJump to latest");
   const place = await position(chat.messages);
   middle.open();
   await chat.send.waitFor();
@@ -185,7 +185,7 @@ test("a new message stands below the header, and nothing moves while its answer 
     return most;
   });
   await chat.page.locator('[part="jump"]').waitFor();
-  assert.equal(await shown(chat.page.locator('[part="jump"]')), "Jump to latest");
+  assert.equal(await shown(chat.page.locator('[part="jump"]')), "Acme Support is writing\nJump to latest");
   middle.open();
   assert.ok((await moved) <= 1, `moved by ${await moved} px`);
   assertAtTop(await gapAbove(chat));

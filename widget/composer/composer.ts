@@ -5,14 +5,11 @@ import type { Draft } from "../session/client.ts";
 import type { UserMessage } from "../session/messages.ts";
 import { renderActions } from "../ui/actions.ts";
 import { ChatPart } from "../ui/chat-part.ts";
-import { iconButton, isTaken } from "../ui/controls.ts";
+import { hasTouchKeyboard, iconButton, isTaken } from "../ui/controls.ts";
 import type { ComposerAction, ComposerPort } from "../ui/extensions.ts";
 import { icons } from "../ui/icons.ts";
 import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals, sentencesOf } from "./attachments.ts";
 import type { DraftFile, FileNote } from "./read-file.ts";
-
-/** Its keyboards have no Shift+Enter: there the button sends, and Enter makes a new line. */
-const TOUCH_KEYBOARD = "(hover: none) and (pointer: coarse)";
 
 /** The field's height is less with one line, with or without the larger paddings of touch, and more with two. */
 const ONE_LINE_PX = 50;
@@ -93,6 +90,10 @@ export class Composer extends ChatPart implements ComposerPort {
 
   override focus(): void {
     this.#field?.focus({ preventScroll: true });
+  }
+
+  override blur(): void {
+    this.#field?.blur();
   }
 
   insert(text: string): void {
@@ -192,7 +193,7 @@ export class Composer extends ChatPart implements ComposerPort {
     const className = "icon-button round filled";
     return this.isBusy
       ? iconButton("stop", strings.stop, icons.stop, this.#stop, { className, disabled: this.isStopping })
-      : iconButton("send", strings.send, icons.send, () => this.#send(), { className, disabled: !this.#canSend });
+      : iconButton("send", strings.send, icons.send, () => this.#press(), { className, disabled: !this.#canSend });
   }
 
   #renderEditing({ lacksFiles }: Editing): TemplateResult {
@@ -230,7 +231,8 @@ export class Composer extends ChatPart implements ComposerPort {
       event.preventDefault();
       this.context.actions.recall();
     }
-    if (key !== "Enter" || shiftKey || (matchMedia(TOUCH_KEYBOARD).matches && !isCommand)) return;
+    // On a touch screen the button sends, and Enter makes a new line.
+    if (key !== "Enter" || shiftKey || (hasTouchKeyboard() && !isCommand)) return;
     event.preventDefault();
     this.#send();
   };
@@ -274,7 +276,13 @@ export class Composer extends ChatPart implements ComposerPort {
     this.#sending ??= this.#sendDraft().finally(() => {
       this.#sending = undefined;
     });
-    this.focus();
+  }
+
+  /** The answer is what is read next: a keyboard on the screen would cover it. */
+  #press(): void {
+    this.#send();
+    if (hasTouchKeyboard()) this.blur();
+    else this.focus();
   }
 
   /** The session decides whether the message is accepted; only then the draft goes. */

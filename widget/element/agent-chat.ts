@@ -105,6 +105,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   readonly #clients = new ClientController(this, {
     onChange: (client) => this.#clientChanged(client),
     onDraft: (draft) => void this.#withComposer((composer) => composer.restore(draft)),
+    place: () => this.#scroll.place,
   });
   readonly #actions = new ElementActions(this, {
     announcer: this.#announcer,
@@ -342,7 +343,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     this.server ||= AgentChat.defaultServer || siteServer();
     const client = this.#clients.connect(this.server, this.pageInfo);
     this.pageInfo = undefined;
-    void client?.keeper.restored.then(() => this.#actions.showNewAnswer({ glides: false }));
+    void client?.keeper.restored.then(() => this.#actions.showRestored(client.keeper.restoredPlace));
     if (!hadClient) return;
     this.#answerAnnouncer.watch([]);
     this.#clear();

@@ -6,9 +6,11 @@ import type { SendOptions, SendOutcome, SendResult } from "../session/chat-sessi
 import type { Client, Draft } from "../session/client.ts";
 import type { OutgoingMessage } from "../session/conversation.ts";
 import { type AssistantMessage, answerText, type UserMessage } from "../session/messages.ts";
+import type { Place } from "../session/tab-slot.ts";
 import type { ChatActions } from "../ui/context.ts";
 import type { Announcer } from "../ui/controllers/announcer.ts";
 import type { ScrollPosition } from "../ui/controllers/scroll-position.ts";
+import { hasTouchKeyboard } from "../ui/controls.ts";
 import { fireEvent } from "./events.ts";
 import type { ThemeWatcher } from "./theme.ts";
 
@@ -79,7 +81,9 @@ export class ElementActions implements ChatActions {
 
   sendSuggestion(text: string): void {
     void this.send({ text, attachments: [], files: [] });
-    this.#host.focusComposer();
+    // Its keyboard would cover the answer.
+    if (hasTouchKeyboard()) this.#host.composer?.blur();
+    else this.#host.focusComposer();
   }
 
   stop(): void {
@@ -105,7 +109,9 @@ export class ElementActions implements ChatActions {
   recall(): void {
     const { client, actions } = this.#host;
     const question = client?.session.lastQuestion;
-    if (question && /all|edit/.test(actions)) this.edit(question);
+    if (!question || !/all|edit/.test(actions)) return;
+    this.edit(question);
+    this.#controllers.scroll.revealMessage(question.id);
   }
 
   cancelEdit(): void {
@@ -188,6 +194,12 @@ export class ElementActions implements ChatActions {
     await this.#host.updateComplete;
     const { follow, client } = this.#host;
     if (follow === "question" && client?.session.busy) this.#controllers.scroll.anchorLastExchange(options);
+  }
+
+  /** After a reload: the message whose answer goes on, or the place that was left. */
+  async showRestored(place: Place | undefined): Promise<void> {
+    await this.showNewAnswer({ glides: false });
+    if (place && !this.#host.client?.session.busy) this.#controllers.scroll.returnTo(place);
   }
 
   async #showNewExchange(): Promise<void> {

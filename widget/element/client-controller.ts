@@ -4,6 +4,7 @@ import { failureText, type Strings } from "../i18n/strings.ts";
 import { Client, type Draft } from "../session/client.ts";
 import { type AssistantMessage, answerText } from "../session/messages.ts";
 import { parseServer } from "../session/server.ts";
+import type { Place } from "../session/tab-slot.ts";
 import { fireEvent } from "./events.ts";
 
 /** The element: what of it a client is made with. */
@@ -19,6 +20,8 @@ export interface ClientListener {
   readonly onChange: (client: Client) => void;
   /** An earlier page left this in its composer. */
   readonly onDraft: (draft: Draft) => void;
+  /** Where the reader is; absent at the end. */
+  readonly place: () => Place | undefined;
 }
 
 /** The client of an element: another one for another server, and open while the element is in a page. */
@@ -83,6 +86,7 @@ export class ClientController implements ReactiveController {
       asksPeople: server.origin === location.origin,
       onReady: (info) => fireEvent(this.#host, "agent-chat-ready", { info }),
       onDraft: this.#listener.onDraft,
+      place: this.#listener.place,
       onToken: (text, messageId) => fireEvent(this.#host, "agent-chat-token", { text, messageId }),
       onTool: ({ callId, tool, status, arguments: args, output, approval }) =>
         fireEvent(this.#host, "agent-chat-tool", { callId, tool, status, arguments: args, output, approval }),

@@ -20,6 +20,8 @@ export const en = {
   stop: "Stop answering",
   attach: "Attach files",
   jump: "Jump to latest",
+  /** On the button to the end, while the answer grows there. */
+  writing: (agent: string) => `${agent} is writing`,
   suggestions: "Suggestions",
 
   you: "You said:",

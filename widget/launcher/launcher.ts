@@ -243,7 +243,7 @@ export class AgentChatLauncher
     if (this.#panel) {
       // The second click of two meant the same as the first, and has taken the focus.
       if (detail < 2) await this.toggle();
-      else if (this.opened) this.chat?.focusComposer();
+      else if (this.opened) this.#panel.takeFocus();
       return;
     }
     const before = document.activeElement;

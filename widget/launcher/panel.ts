@@ -11,7 +11,7 @@ import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from 
 import { sheetOf } from "../styles/adopt.ts";
 import panelStyles from "../styles/panel.css";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
-import { iconButton, isTaken } from "../ui/controls.ts";
+import { hasTouchKeyboard, iconButton, isTaken } from "../ui/controls.ts";
 import { icon, icons } from "../ui/icons.ts";
 import { element, svgIcon } from "./dom.ts";
 import { Greeting, type GreetingLauncher } from "./greeting.ts";
@@ -118,7 +118,13 @@ export class LauncherPanel extends LitElement {
     const { activeElement } = document;
     this.#opener = activeElement instanceof HTMLElement ? activeElement : null;
     await this.show();
-    this.#launcher.chat?.focusComposer();
+    this.takeFocus();
+  }
+
+  /** Puts the cursor into the text field; where that would open a keyboard on the screen, the panel has the focus. */
+  takeFocus(): void {
+    if (hasTouchKeyboard()) this.#dialog?.focus();
+    else this.#launcher.chat?.focusComposer();
   }
 
   /** Closes the panel, and gives the focus back if it was inside. */
@@ -165,6 +171,7 @@ export class LauncherPanel extends LitElement {
         id="panel"
         part="panel"
         class=${wide ? "panel wide" : "panel"}
+        tabindex="-1"
         aria-label=${this.#locale.strings.chatPanel}
         @close=${this.#closedByBrowser}
         @agent-chat-done=${this.#answered}
@@ -277,7 +284,7 @@ export class LauncherPanel extends LitElement {
       if (modal) dialog.showModal();
       // Not `show()`, which moves the focus.
       else dialog.open = true;
-      if (hadFocus) this.#launcher.chat?.focusComposer();
+      if (hadFocus) this.takeFocus();
     }
     this.#viewport.fit();
   }

@@ -13,7 +13,7 @@ import { ReconnectPolicy } from "./reconnect-policy.ts";
 import { fetchAgentInfo } from "./server.ts";
 import { SiteDiagnosis } from "./site-diagnosis.ts";
 import { type ConversationStore, IndexedDbStore } from "./store.ts";
-import type { Draft } from "./tab-slot.ts";
+import type { Draft, Place } from "./tab-slot.ts";
 
 export type { Draft } from "./tab-slot.ts";
 
@@ -32,6 +32,8 @@ export interface ClientOptions extends SessionListener {
   readonly onReady: (info: AgentInfo) => void;
   /** An earlier page load left this in its composer. Called by `open`, and when the page is shown again. */
   readonly onDraft: (draft: Draft) => void;
+  /** Where the reader is in the conversation; absent at its end. */
+  readonly place?: () => Place | undefined;
   /** Default: IndexedDB. */
   readonly store?: ConversationStore;
 }
@@ -105,6 +107,7 @@ export class Client {
       read: () => ({ ...this.session.data, agent: this.info?.agent ?? this.#agent }),
       restore: (stored, reportedUntil, isNewer) => this.#restore(stored, reportedUntil, isNewer),
       onDraft,
+      place: options.place,
       onChange,
     });
   }

@@ -8,7 +8,7 @@ import type { RunPosition } from "../transport/transport.ts";
 import type { SessionData } from "./chat-session.ts";
 import { randomId } from "./resumable-run.ts";
 import type { ConversationStore } from "./store.ts";
-import { type Draft, EMPTY_DRAFT, TabSlot } from "./tab-slot.ts";
+import { type Draft, EMPTY_DRAFT, type Place, TabSlot } from "./tab-slot.ts";
 
 const SAVE_EVERY_MS = 1_000;
 
@@ -33,6 +33,8 @@ export interface KeeperOptions {
   /** An earlier page load has kept this. `isNewer`: another page has kept it while this one was left. */
   readonly restore: (stored: Restored, reportedUntil: number, isNewer: boolean) => void;
   readonly onDraft: (draft: Draft) => void;
+  /** Where the reader is; absent at the end. */
+  readonly place?: (() => Place | undefined) | undefined;
   /** It is known whether there is something to restore; or the conversation is no longer kept, or is again. */
   readonly onChange: () => void;
 }
@@ -42,6 +44,8 @@ export class ConversationKeeper {
   isRestoring = false;
   /** Whether a reload will find nothing although the conversation should be kept. */
   isNotKept = false;
+  /** Where an earlier page load was left; absent at the end. */
+  restoredPlace: Place | undefined;
   /** Resolves when the earlier conversation, if any, is there. A message that is sent before would take its place. */
   restored: Promise<void> = Promise.resolve();
   readonly #options: KeeperOptions;
@@ -76,6 +80,7 @@ export class ConversationKeeper {
     this.#isLeft = false;
     const content = this.#slot.read();
     if (content) {
+      this.restoredPlace = content.place;
       this.#draft = content.draft;
       onDraft(content.draft);
     }
@@ -204,7 +209,8 @@ export class ConversationKeeper {
   /** Returns whether there was room for it. */
   #writeSlot(slot: TabSlot, reported: RunPosition | undefined): boolean {
     if (this.#id !== undefined || this.#draft.text !== "" || this.#draft.files.length > 0) {
-      return slot.write({ id: this.#id, draft: this.#draft, reported, isInUse: !this.#isLeft });
+      const place = this.#options.place?.();
+      return slot.write({ id: this.#id, draft: this.#draft, reported, place, isInUse: !this.#isLeft });
     }
     slot.clear();
     return true;

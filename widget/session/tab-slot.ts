@@ -16,12 +16,23 @@ export interface Draft {
 
 export const EMPTY_DRAFT: Draft = { text: "", files: [] };
 
+/** Where a reader is in a conversation. */
+export interface Place {
+  /** Id of a message. */
+  readonly message: string;
+  /** The first block of it that is in view, by its number. */
+  readonly block: number;
+  /** How much of the block is above the view, of 1. */
+  readonly part: number;
+}
+
 export interface SlotContent {
   /** Names the conversation in the store; absent before the first message. */
   readonly id?: string | undefined;
   readonly draft: Draft;
   /** The last event that the page was informed of. The stored conversation may be older. */
   readonly reported?: RunPosition | undefined;
+  readonly place?: Place | undefined;
   /** Whether a page shows it. A page that opens and finds it set is in a copied tab, or comes after a crash. */
   readonly isInUse: boolean;
 }
@@ -93,11 +104,14 @@ export class TabSlot {
 
 function parse(text: string): SlotContent | undefined {
   try {
-    const { id, draft, reported, isInUse } = JSON.parse(text);
+    const { id, draft, reported, place, isInUse } = JSON.parse(text);
     return {
       id: typeof id === "string" ? id : undefined,
       draft: { text: String(draft.text), files: draft.files.map(String) },
       reported: isRecord(reported) ? { run: String(reported.run), after: Number(reported.after) } : undefined,
+      place: isRecord(place)
+        ? { message: String(place.message), block: Number(place.block), part: Number(place.part) }
+        : undefined,
       isInUse: isInUse === true,
     };
   } catch {

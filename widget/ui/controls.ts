@@ -51,6 +51,11 @@ export function retryButton(label: string, onClick: () => void, disabled?: boole
   return smallButton("retry", html`${icons.retry}${label}`, onClick, disabled);
 }
 
+/** Whether the keyboard of the screen is used, which covers half of it and has no Shift+Enter. */
+export function hasTouchKeyboard(): boolean {
+  return matchMedia("(hover: none) and (pointer: coarse)").matches;
+}
+
 /**
  * Whether a key is nothing for the chat: the page has used it, or it belongs to an input method. 229: also where Safari
  * says that the composition is over.

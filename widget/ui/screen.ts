@@ -120,7 +120,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
         </div>
       </div>
       <div class="dock">
-        ${isEmpty || screen.isEndVisible ? nothing : renderJump(context)}
+        ${isEmpty || screen.isEndVisible ? nothing : renderJump(context, client?.session.status === "running")}
         ${client?.session.canUndo ? renderClosed(context) : nothing}
         ${client ? renderStatus(client, context, isEmpty) : nothing}
         <slot name="before-composer"></slot>
@@ -318,11 +318,12 @@ function renderKeyPrompt({ key, info, session, isCheckingKey }: Client, screen: 
   ></agent-chat-key-prompt>`;
 }
 
-/** The way back to the end. */
-function renderJump({ strings, actions }: ChatContext): TemplateResult {
+/** The way back to the end, which says while an answer is written there. */
+function renderJump({ agent, strings, actions }: ChatContext, isWriting = false): TemplateResult {
   return html`
     <button type="button" part="jump" class="small-button jump" @click=${() => actions.jumpToEnd()}>
-      ${icons.down}${strings.jump}
+      ${icons.down}<span>${isWriting ? strings.writing(agent) : strings.jump}</span>
+      ${isWriting ? html`<span class="visually-hidden">${strings.jump}</span>` : nothing}
     </button>
   `;
 }

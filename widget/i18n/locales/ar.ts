@@ -32,6 +32,7 @@ export const locale: Locale = {
   dropHere: "أفلت الملفات هنا لإرفاقها",
   dismiss: "إغلاق",
   jump: "الانتقال إلى الأحدث",
+  writing: (agent) => `${agent} يكتب`,
   suggestions: "اقتراحات",
   you: "أنت:",
   agentSaid: (agent) => `${agent}:`,

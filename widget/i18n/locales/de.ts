@@ -31,6 +31,7 @@ export const locale: Locale = {
   dropHere: "Dateien hier ablegen, um sie anzuhängen",
   dismiss: "Schließen",
   jump: "Zum neuesten Text",
+  writing: (agent) => `${agent} schreibt`,
   suggestions: "Vorschläge",
   you: "Sie:",
   agentSaid: (agent) => `${agent}:`,

@@ -31,6 +31,7 @@ export const locale: Locale = {
   dropHere: "Suelta los archivos para adjuntarlos",
   dismiss: "Cerrar",
   jump: "Ir al final",
+  writing: (agent) => `${agent} está escribiendo`,
   suggestions: "Sugerencias",
   you: "Tú:",
   agentSaid: (agent) => `${agent}:`,

@@ -31,6 +31,7 @@ export const locale: Locale = {
   dropHere: "Déposez des fichiers pour les joindre",
   dismiss: "Fermer",
   jump: "Aller à la fin",
+  writing: (agent) => `${agent} écrit`,
   suggestions: "Suggestions",
   you: "Vous :",
   agentSaid: (agent) => `${agent} :`,

@@ -31,6 +31,7 @@ export const locale: Locale = {
   dropHere: "Rilascia i file per allegarli",
   dismiss: "Chiudi",
   jump: "Vai alla fine",
+  writing: (agent) => `${agent} sta scrivendo`,
   suggestions: "Suggerimenti",
   you: "Tu:",
   agentSaid: (agent) => `${agent}:`,

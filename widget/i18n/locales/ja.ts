@@ -28,6 +28,7 @@ export const locale: Locale = {
   dropHere: "ここにドロップして添付",
   dismiss: "閉じる",
   jump: "最新へ移動",
+  writing: (agent) => `${agent}が書いています`,
   suggestions: "質問の例",
   you: "あなた：",
   agentSaid: (agent) => `${agent}：`,

@@ -31,6 +31,7 @@ export const locale: Locale = {
   dropHere: "Solte os arquivos para anexá-los",
   dismiss: "Fechar",
   jump: "Ir para o fim",
+  writing: (agent) => `${agent} está escrevendo`,
   suggestions: "Sugestões",
   you: "Você:",
   agentSaid: (agent) => `${agent}:`,

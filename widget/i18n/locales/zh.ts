@@ -28,6 +28,7 @@ export const locale: Locale = {
   dropHere: "拖放到此处以添加附件",
   dismiss: "关闭",
   jump: "跳到最新",
+  writing: (agent) => `${agent} 正在输入`,
   suggestions: "建议",
   you: "您：",
   agentSaid: (agent) => `${agent}：`,

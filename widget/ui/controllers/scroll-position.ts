@@ -1,4 +1,6 @@
 import type { LitElement, ReactiveController } from "lit";
+import type { Place } from "../../session/tab-slot.ts";
+import type { MessageElement } from "../message.ts";
 
 /**
  * The reader's place in the conversation.
@@ -17,6 +19,15 @@ const ANCHOR_GAP = 16 - 6;
 
 /** How much of a long question stays in view above its answer, in pixels: three lines. */
 const QUESTION_REST = 78;
+
+/** Lower than this a view has no room for a question, and the answer's first line stands at its top. */
+const LOW_VIEW = 3 * QUESTION_REST;
+
+/** What a place is found again by. */
+const BLOCK = ".markdown > :not(.section), .section > *, .bubble";
+
+/** Where the first block in view is looked for, below the scroller's top: between two of them there is a gap. */
+const LOOK_AT = [4, 20, 36, 52, 84];
 
 /** Browsers scroll smoothly in less time than that. */
 const LONGEST_GLIDE_MS = 1_000;
@@ -42,6 +53,11 @@ export class ScrollPosition implements ReactiveController {
   #arrivesBy = 0;
   /** The last known position, also after our own writes: a scroll event with another one is the reader's. */
   #top = 0;
+  /** The first block in view, and how much of it is above the view. */
+  #held: { readonly block: Element; readonly part: number } | undefined;
+  /** Where an earlier page load was left, until it has been drawn. */
+  #wanted: Place | undefined;
+  #width = 0;
   /** The reader drags or selects: text must not move under the pointer. */
   #isPressed = false;
   /** The next change of size was asked for by the reader. */
@@ -79,7 +95,8 @@ export class ScrollPosition implements ReactiveController {
     }
     const { clientHeight } = this.#scroller;
     const question = exchange.firstElementChild?.getBoundingClientRect().height ?? 0;
-    const hidden = question > clientHeight / 3 ? question - QUESTION_REST : 0;
+    const hidden = clientHeight < LOW_VIEW ? question : question > clientHeight / 3 ? question - QUESTION_REST : 0;
+    this.#wanted = undefined;
     exchange.style.setProperty("--_hidden", `${hidden}px`);
     exchange.classList.add("anchored");
     this.#anchor = exchange;
@@ -95,8 +112,37 @@ export class ScrollPosition implements ReactiveController {
   /** Goes to the end and stays there. */
   follow(): void {
     this.#mode = "following";
+    this.#wanted = undefined;
     this.#followEnd();
     this.#checkEnd();
+  }
+
+  /** Brings a message into view, unless a part of it is. */
+  revealMessage(id: string): void {
+    const element = this.#messageOf(id);
+    if (!this.#scroller || !element) return;
+    const [view, box] = [this.#scroller, element].map((it) => it.getBoundingClientRect()) as [DOMRect, DOMRect];
+    if (box.bottom > view.top && box.top < view.bottom) return;
+    this.#mode = "free";
+    this.#scrollTo(this.#scroller.scrollTop + box.top - view.top - ANCHOR_GAP, "instant");
+    this.#remember();
+    this.#checkEnd();
+  }
+
+  /** Where the reader is, to be found again after a reload; absent at the end. */
+  get place(): Place | undefined {
+    if (this.#mode === "following") return this.#wanted;
+    this.#remember();
+    const message = this.#held?.block.closest<MessageElement>("agent-chat-message");
+    if (!this.#held || !message) return undefined;
+    const { block, part } = this.#held;
+    return { message: message.message.id, block: [...message.querySelectorAll(BLOCK)].indexOf(block), part };
+  }
+
+  /** Goes where an earlier page load was left, as soon as that has been drawn. */
+  returnTo(place: Place): void {
+    this.#wanted = place;
+    this.#findWanted();
   }
 
   /** Stays where it is over the next change of size, which the reader has asked for. */
@@ -146,6 +192,8 @@ export class ScrollPosition implements ReactiveController {
     if (!scroller || scroller.scrollHeight <= scroller.clientHeight) return;
     if (isUpward) this.#mode = "free";
     this.#arrivesBy = 0;
+    this.#wanted = undefined;
+    this.#remember();
     this.#checkEnd();
   }
 
@@ -163,7 +211,47 @@ export class ScrollPosition implements ReactiveController {
       if (isAtEnd) this.#mode = "following";
       else if (isUpward) this.#mode = "free";
     }
+    this.#remember();
     this.#checkEnd();
+  }
+
+  /** Before the next change of width, which moves all text: browsers hold a place only when something above it grows. */
+  #remember(): void {
+    const scroller = this.#scroller;
+    if (!scroller || this.#mode === "following") return;
+    const { left, top, width } = scroller.getBoundingClientRect();
+    const root = scroller.getRootNode() as ShadowRoot;
+    this.#held = undefined;
+    for (const y of LOOK_AT) {
+      const block = root.elementFromPoint(left + width / 2, top + y)?.closest(BLOCK);
+      if (!block) continue;
+      const box = block.getBoundingClientRect();
+      this.#held = { block, part: (top - box.top) / box.height };
+      return;
+    }
+  }
+
+  #goTo(block: Element, part: number): void {
+    if (!this.#scroller) return;
+    const { top, height } = block.getBoundingClientRect();
+    const offset = top - this.#scroller.getBoundingClientRect().top + part * height;
+    this.#scrollTo(this.#scroller.scrollTop + offset, "instant");
+  }
+
+  #messageOf(id: string): Element | undefined {
+    const messages = this.#scroller?.querySelectorAll<MessageElement>("agent-chat-message") ?? [];
+    return [...messages].find(({ message }) => message.id === id);
+  }
+
+  #findWanted(): void {
+    const wanted = this.#wanted;
+    if (!wanted) return;
+    const block = this.#messageOf(wanted.message)?.querySelectorAll(BLOCK)[wanted.block];
+    if (!block) return;
+    this.#mode = "free";
+    this.#wanted = undefined;
+    this.#goTo(block, wanted.part);
+    this.#remember();
   }
 
   /** The reader has scrolled, unless the exchange is on its way, or the browser has held its place. */
@@ -177,9 +265,14 @@ export class ScrollPosition implements ReactiveController {
     // Where everything is in view, no scroll event says that the end is.
     const isAllVisible = scroller?.clientHeight && scroller.scrollHeight <= scroller.clientHeight;
     if (isAllVisible && this.#mode === "free") this.#mode = "following";
+    this.#findWanted();
+    const width = scroller?.clientWidth ?? 0;
     if (this.#isHolding) this.#endHold();
     else if (this.#mode === "following") this.#followEnd();
     else if (this.#mode === "anchored") this.#keepAnchor();
+    else if (width && width !== this.#width && this.#held?.block.isConnected)
+      this.#goTo(this.#held.block, this.#held.part);
+    if (width) this.#width = width;
     this.#checkEnd();
   }
 
@@ -207,6 +300,7 @@ export class ScrollPosition implements ReactiveController {
     this.#isHolding = false;
     if (this.#mode !== "anchored") this.#mode = this.#distanceToEnd() <= AT_END ? "following" : "free";
     if (this.#mode === "following") this.#followEnd();
+    this.#remember();
     this.#checkEnd();
   }
 
