@@ -193,6 +193,50 @@ test("on a phone the panel is modal: the page is out of reach, and nothing opens
   assert.equal(await isFocused(button(page)), true);
 });
 
+for (const [what, profile] of [
+  ["beside the page", { viewport: { width: 1000, height: 700 } }],
+  ["on a phone", PHONE],
+] as const) {
+  test(`${what} neither a transform of the body nor a high layer reaches button and panel, and a modal dialog is above both`, async (t) => {
+    const { page, input } = await visit(t, browser, {
+      head: "<style>body { transform: translateY(300px); filter: grayscale(1) } #banner { position: fixed; inset: auto 0 0; height: 900px; z-index: 2147483647; background: gold }</style>",
+      body: "<div id=banner></div><dialog><button>Buy</button></dialog>",
+      browser: profile,
+    });
+    const { width, height } = page.viewportSize() ?? { width: 0, height: 0 };
+    const box = await button(page).boundingBox();
+    assert.deepEqual(box, { x: width - 76, y: height - 76, width: 56, height: 56 });
+    await button(page).click();
+    await input.click();
+    const inside = await panel(page).boundingBox();
+    assert.ok(inside && inside.y >= 0 && inside.x >= 0, JSON.stringify(inside));
+    assert.ok(inside.y + inside.height <= height && inside.x + inside.width <= width, JSON.stringify(inside));
+    await script(page, "document.querySelector('dialog').showModal()");
+    await page.getByRole("button", { name: "Buy" }).click();
+    await script(page, "document.activeElement.blur()");
+    await input.focus();
+    assert.equal(await isFocused(input), false, "it is out of reach");
+    await script(page, "document.querySelector('dialog').close()");
+    await input.focus();
+    assert.equal(await isFocused(input), true);
+  });
+}
+
+test("a request to close, such as Android's Back, closes the panel that fills the screen, and does not leave the page", async (t) => {
+  const { page, input } = await visit(t, browser, { browser: PHONE });
+  const address = page.url();
+  await button(page).click();
+  await input.waitFor();
+  // The key is such a request, too, where nobody hears it before.
+  await script(page, "addEventListener('keydown', (event) => event.stopImmediatePropagation(), { capture: true })");
+  await page.keyboard.press("Escape");
+  await panel(page).waitFor({ state: "hidden" });
+  assert.equal(await button(page).getAttribute("aria-expanded"), "false");
+  assert.equal(page.url(), address);
+  await button(page).click();
+  await panel(page).waitFor();
+});
+
 test("a page opens the chat by code, before anything of it is loaded, hears of it, and gets its focus back", async (t) => {
   const { page } = await visit(t, browser, { body: "<button id=help>Help</button>" });
   await button(page).waitFor();

@@ -165,6 +165,9 @@ export class AgentChatLauncher
     this.#connection = new AbortController();
     this.#watcher.observe(document, { attributeFilter: ["lang", "dir"], subtree: true });
     this.#requestDraw();
+    // Into the top layer, where the browser has one: neither the page's transforms nor its layers reach it there.
+    this.popover = "manual";
+    this.showPopover?.();
     addEventListener("pageshow", this.#resume, { signal: this.#connection.signal });
     this.#resume();
   }

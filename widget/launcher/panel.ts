@@ -289,7 +289,7 @@ export class LauncherPanel extends LitElement {
     this.#viewport.fit();
   }
 
-  /** Android's gesture to go back closes a modal panel without asking. */
+  /** A request to close, such as Android's gesture to go back, closes a modal panel without asking. */
   readonly #closedByBrowser = (): void => {
     if (!this.#dialog?.open) this.close();
   };
