@@ -15,7 +15,7 @@ const LIGHT = "rgb(255, 255, 255)";
 const background = ({ page }: Pick<ChatPage, "page">) =>
   page.locator("agent-chat").evaluate((element) => getComputedStyle(element).backgroundColor);
 
-test("the page and the browser's bars follow the system's theme until one is chosen, which outlives a reload and the system's", async (t) => {
+test("the page and the browser's bars follow the system's theme until one is chosen, which outlives a reload and the system's, and again after both were chosen", async (t) => {
   const chat = await openChat(t, browser, { browser: { colorScheme: "dark" } });
   const toggle = (to: string) => chat.page.getByRole("button", { name: `Switch to ${to} theme` });
   const bars = () =>
@@ -43,6 +43,17 @@ test("the page and the browser's bars follow the system's theme until one is cho
   await chat.page.reload();
   await chat.greeting.waitFor();
   assert.equal(await background(chat), LIGHT);
+  // Light was chosen in a light system, so the way back was next: now it is after the system's own.
+  await toggle("dark").click();
+  const auto = chat.page.getByRole("button", { name: "Follow the system theme" });
+  await auto.click();
+  await chat.page.emulateMedia({ colorScheme: "light" });
+  await toggle("dark").waitFor();
+  assert.equal(await background(chat), LIGHT);
+  await chat.page.reload();
+  await toggle("dark").waitFor();
+  await chat.page.emulateMedia({ colorScheme: "dark" });
+  await toggle("light").waitFor();
 });
 
 test("on another site it follows the site's color-scheme, live and without motion, until the site names a theme", async (t) => {
@@ -91,7 +102,7 @@ test("the choice holds for every chat of the origin that the site leaves open, a
     let n = 0;
     for (const chat of all) {
       for (const one of await chat.all()) {
-        await one.getByRole("button", { name: `Switch to ${to[n++]} theme` }).waitFor();
+        await one.getByRole("button", { name: new RegExp(`to ${to[n]} theme|the ${to[n++]} theme`) }).waitFor();
       }
     }
     assert.equal(n, to.length);
@@ -104,8 +115,10 @@ test("the choice holds for every chat of the origin that the site leaves open, a
   await toggles("light", "light", "dark", "light");
   await press(2);
   await press(0);
-  await toggles("dark", "dark", "light", "dark");
+  await toggles("system", "system", "light", "system");
   await page.reload();
+  await toggles("system", "system", "light", "system");
+  await press(0);
   await toggles("dark", "dark", "light", "dark");
 });
 

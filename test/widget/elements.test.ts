@@ -25,6 +25,7 @@ const CONTEXT: ChatContext = {
   agent: "Ada",
   modes: { thinking: "auto", tools: "auto", feedback: false },
   theme: "light",
+  nextTheme: "dark",
   images: "ask",
   renderers: {},
   toolRenderers: {},

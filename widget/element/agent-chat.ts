@@ -406,6 +406,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       agent: this.client?.info?.agent ?? strings.fallbackAgent,
       modes: known && hasSameEntries(known.modes, modes) ? known.modes : modes,
       theme: this.#theme.theme,
+      nextTheme: this.#theme.next,
       images: this.images,
       actions: this.#actions,
       renderers: this.#renderers.table,

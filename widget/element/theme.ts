@@ -24,6 +24,8 @@ export class ThemeWatcher implements ReactiveController {
   #seenTheme: Theme | undefined;
   #storageName = STORAGE_NAME;
   #chosen: Theme | undefined;
+  /** What `auto` was when it was left. */
+  #around: Theme = "light";
 
   constructor(host: LitElement & { theme: Theme }) {
     this.#host = host;
@@ -36,9 +38,16 @@ export class ThemeWatcher implements ReactiveController {
     return this.#isDark ? "dark" : "light";
   }
 
-  /** Remembers the other one as the person's choice. */
+  /** What `toggle` chooses: the other theme, and after both of them `auto`, where the site asks for that. */
+  get next(): Theme {
+    const { theme } = this;
+    if (this.#chosen && theme === this.#around && this.#storageName === STORAGE_NAME) return "auto";
+    return theme === "dark" ? "light" : "dark";
+  }
+
+  /** Remembers the next one as the person's choice. */
   toggle(): void {
-    remember(this.#storageName, this.theme === "dark" ? "light" : "dark");
+    remember(this.#storageName, this.next);
     for (const watcher of watchers) watcher.#takeChoice({ key: this.#storageName });
   }
 
@@ -66,8 +75,9 @@ export class ThemeWatcher implements ReactiveController {
   /** Takes the person's choice, if it is the one that a `storage` event is about. */
   readonly #takeChoice = ({ key }: Pick<StorageEvent, "key">): void => {
     const value = key === this.#storageName && recall(key);
-    if (value !== "light" && value !== "dark") return;
-    this.#chosen = value;
+    if (value !== "light" && value !== "dark" && value !== "auto") return;
+    if (!this.#chosen) this.#around = this.#isDarkNow ? "dark" : "light";
+    this.#chosen = value === "auto" ? undefined : value;
     this.#host.theme = value;
   };
 
@@ -82,9 +92,13 @@ export class ThemeWatcher implements ReactiveController {
   readonly #look = (event?: Event): void => {
     if (event && (event as TransitionEvent).propertyName !== PROBE) return;
     this.#seenTheme = this.#host.theme;
-    const isDark = getComputedStyle(this.#host).getPropertyValue(PROBE) === "rgb(255, 255, 255)";
+    const isDark = this.#isDarkNow;
     if (isDark === this.#isDark) return;
     this.#isDark = isDark;
     this.#host.requestUpdate();
   };
+
+  get #isDarkNow(): boolean {
+    return getComputedStyle(this.#host).getPropertyValue(PROBE) === "rgb(255, 255, 255)";
+  }
 }

@@ -11,6 +11,7 @@ export const en = {
   newConversation: "New conversation",
   toDark: "Switch to dark theme",
   toLight: "Switch to light theme",
+  toAuto: "Follow the system theme",
   forgetKey: "Forget the saved key",
   welcome: "How can I help?",
 

@@ -76,6 +76,8 @@ export interface ChatContext {
   readonly modes: ChatModes;
   /** The colours that the chat has. */
   readonly theme: "light" | "dark";
+  /** What the button for the theme leads to. */
+  readonly nextTheme: "auto" | "light" | "dark";
   /** Images of other servers: `ask` loads them when the reader asks for it, `none` never, because the page forbids it. */
   readonly images: "none" | "ask";
   /** The page's own, before the built-in ones. */

@@ -41,7 +41,7 @@ export interface ScreenView {
  * The parts of `<agent-chat>`, in this file and in those of all that stands inside:
  *
  * @csspart header - The bar at the top.
- * @csspart theme-toggle - The button between light and dark.
+ * @csspart theme-toggle - The button for light, dark and the theme of the system.
  * @csspart reset - The button for a new conversation.
  * @csspart forget-key - The button that forgets the saved key.
  * @csspart messages - The conversation, which scrolls.
@@ -142,8 +142,12 @@ export function renderScreen(screen: ScreenView): TemplateResult {
 
 /** The agent's name, and what can be done with the whole conversation. */
 function renderHeader({ context, client }: ScreenView): TemplateResult {
-  const { strings, actions, theme } = context;
-  const [toOther, otherIcon] = theme === "dark" ? [strings.toLight, icons.sun] : [strings.toDark, icons.moon];
+  const { strings, actions, nextTheme } = context;
+  const [themeLabel, themeIcon] = {
+    light: [strings.toLight, icons.sun] as const,
+    dark: [strings.toDark, icons.moon] as const,
+    auto: [strings.toAuto, icons.screen] as const,
+  }[nextTheme];
   const isEmpty = !client?.session.messages.length;
   const { name = "", agent = client?.phase === "connecting" ? "" : strings.fallbackAgent } = client?.info ?? {};
   return html`
@@ -162,7 +166,7 @@ function renderHeader({ context, client }: ScreenView): TemplateResult {
             ? iconButton("forget-key", strings.forgetKey, icons.key, () => client.forgetKey())
             : nothing
         }
-        ${iconButton("theme-toggle", toOther, otherIcon, () => actions.toggleTheme())}
+        ${iconButton("theme-toggle", themeLabel, themeIcon, () => actions.toggleTheme())}
         ${iconButton("reset", strings.newConversation, icons.compose, () => actions.closeConversation(), { disabled: isEmpty })}
         <slot name="header-end"></slot>
       </div>

@@ -11,6 +11,7 @@ export const locale: Locale = {
   newConversation: "محادثة جديدة",
   toDark: "التبديل إلى المظهر الداكن",
   toLight: "التبديل إلى المظهر الفاتح",
+  toAuto: "استخدام مظهر النظام",
   forgetKey: "نسيان المفتاح المحفوظ",
   openChat: "فتح الدردشة",
   closeChat: "إغلاق الدردشة",

@@ -11,6 +11,7 @@ export const locale: Locale = {
   newConversation: "Neue Unterhaltung",
   toDark: "Zum dunklen Design wechseln",
   toLight: "Zum hellen Design wechseln",
+  toAuto: "Design des Systems verwenden",
   forgetKey: "Gespeicherten Schlüssel vergessen",
   openChat: "Chat öffnen",
   closeChat: "Chat schließen",

@@ -11,6 +11,7 @@ export const locale: Locale = {
   newConversation: "Nueva conversación",
   toDark: "Cambiar al tema oscuro",
   toLight: "Cambiar al tema claro",
+  toAuto: "Usar el tema del sistema",
   forgetKey: "Olvidar la clave guardada",
   openChat: "Abrir el chat",
   closeChat: "Cerrar el chat",

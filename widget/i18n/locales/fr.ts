@@ -11,6 +11,7 @@ export const locale: Locale = {
   newConversation: "Nouvelle conversation",
   toDark: "Passer au thème sombre",
   toLight: "Passer au thème clair",
+  toAuto: "Utiliser le thème du système",
   forgetKey: "Oublier la clé enregistrée",
   openChat: "Ouvrir le chat",
   closeChat: "Fermer le chat",

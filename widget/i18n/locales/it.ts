@@ -11,6 +11,7 @@ export const locale: Locale = {
   newConversation: "Nuova conversazione",
   toDark: "Passa al tema scuro",
   toLight: "Passa al tema chiaro",
+  toAuto: "Usa il tema di sistema",
   forgetKey: "Dimentica la chiave salvata",
   openChat: "Apri la chat",
   closeChat: "Chiudi la chat",

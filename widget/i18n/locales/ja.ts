@@ -8,6 +8,7 @@ export const locale: Locale = {
   newConversation: "新しい会話",
   toDark: "ダークテーマに切り替える",
   toLight: "ライトテーマに切り替える",
+  toAuto: "システムのテーマに合わせる",
   forgetKey: "保存したキーを削除",
   openChat: "チャットを開く",
   closeChat: "チャットを閉じる",

@@ -11,6 +11,7 @@ export const locale: Locale = {
   newConversation: "Nova conversa",
   toDark: "Mudar para o tema escuro",
   toLight: "Mudar para o tema claro",
+  toAuto: "Usar o tema do sistema",
   forgetKey: "Esquecer a chave guardada",
   openChat: "Abrir o chat",
   closeChat: "Fechar o chat",

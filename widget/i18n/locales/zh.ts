@@ -8,6 +8,7 @@ export const locale: Locale = {
   newConversation: "新对话",
   toDark: "切换到深色主题",
   toLight: "切换到浅色主题",
+  toAuto: "跟随系统主题",
   forgetKey: "清除已保存的密钥",
   openChat: "打开聊天",
   closeChat: "关闭聊天",
