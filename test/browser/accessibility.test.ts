@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
+import type { AgentChat } from "../../widget/element/public-types.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { call, hang, say, think } from "../support/scripted-provider.ts";
 import { echo } from "../support/test-tools.ts";
@@ -55,6 +56,48 @@ test("every control has a role and a name, in the greeting and in a conversation
   assert.deepEqual(named("textbox"), ["Message"]);
   assert.deepEqual(named("link"), ["the page"]);
   assert.equal(await chat.page.locator("html").getAttribute("lang"), "en");
+});
+
+/** Headings as a screen reader gets them: the level and the text. */
+async function headingsOf(page: Page): Promise<string[]> {
+  const device = await page.context().newCDPSession(page);
+  const { nodes } = await device.send("Accessibility.getFullAXTree");
+  return nodes
+    .filter(({ role }) => role?.value === "heading")
+    .map(({ name, properties }) => `${properties?.find((it) => it.name === "level")?.value.value} ${name?.value}`);
+}
+
+test("headings lead from the agent's name to each message and into answers, on the page and in an element of a site", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("# Title\n\nText\n\n### Smaller")]] });
+  await chat.say("Hi");
+  await chat.answered();
+  const article = (name: string) => chat.page.getByRole("article", { name });
+  assert.equal(await article("You said:").getByText("Hi").count(), 1);
+  assert.equal(await article("Acme Support said:").getByText("Text").count(), 1);
+  const levels = async (...levels: readonly number[]) => {
+    const names = ["Acme Support", "You said:", "Acme Support said:", "Title", "Smaller"];
+    assert.deepEqual(
+      await headingsOf(chat.page),
+      names.map((name, index) => `${levels[index]} ${name}`),
+    );
+  };
+  const size = () => chat.answer.locator("h1").evaluate((it) => getComputedStyle(it).fontSize);
+  const before = await size();
+  await levels(1, 2, 2, 3, 5);
+  const change = (attribute: string, value?: string) =>
+    chat.page.locator("agent-chat").evaluate(
+      async (it, [name, text]) => {
+        if (text === undefined) it.removeAttribute(name as string);
+        else it.setAttribute(name as string, text);
+        await (it as AgentChat).updateComplete;
+      },
+      [attribute, value],
+    );
+  await change("page");
+  await levels(2, 3, 3, 4, 6);
+  await change("heading-level", "4");
+  await levels(3, 4, 4, 5, 6);
+  assert.equal(await size(), before);
 });
 
 test("a whole conversation is possible with the keyboard alone, and the focus is always seen", async (t) => {

@@ -5,7 +5,7 @@ import type { BlockRenderers } from "../../widget/markdown/renderers.ts";
 import { MarkdownStream } from "../../widget/markdown/stream.ts";
 
 export function newStream(root: HTMLElement, renderers: BlockRenderers = {}): MarkdownStream {
-  return new MarkdownStream(root, { strings: en, renderers, theme: "light" });
+  return new MarkdownStream(root, { strings: en, renderers, theme: "light", headingLevel: 0 });
 }
 
 /** An element into which a text was streamed, so many characters at a time, but for the characters at its end. */

@@ -27,6 +27,7 @@ const CONTEXT: ChatContext = {
   theme: "light",
   nextTheme: "dark",
   images: "ask",
+  headingLevel: 3,
   renderers: {},
   toolRenderers: {},
   messageActions: [],

@@ -133,7 +133,7 @@ test("a renderer has to stop when its element leaves the page, not when that is 
   };
   const element = new MarkdownText();
   document.body.replaceChildren(element);
-  const context = { strings: en, renderers: { chart }, theme: "light" };
+  const context = { strings: en, renderers: { chart }, theme: "light", headingLevel: 0 };
   Object.assign(element, { context, text: "```chart\nx\n```" });
   await drawn();
   document.body.append(document.createElement("div"), element);

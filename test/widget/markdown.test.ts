@@ -243,7 +243,7 @@ test("links, addresses and references become links", () => {
 });
 
 test("the element shows its text, keeps its nodes while that grows, and speaks another language when it is given one", async () => {
-  const context = { strings: en, renderers: {}, theme: "light" } as const;
+  const context = { strings: en, renderers: {}, theme: "light", headingLevel: 0 } as const;
   const element = new MarkdownText();
   document.body.replaceChildren(element);
   Object.assign(element, { context, text: "# Title\n\nsome **te", isStreaming: true });
@@ -279,7 +279,7 @@ test("a long text that is there at once is drawn in pieces, and is in the end wh
   const text = `${"# A\n\nSee [this][b].\n\n- one\n- two\n\n> said\n\n".repeat(300)}[b]: https://example.org/\n`;
   const element = new MarkdownText();
   document.body.replaceChildren(element);
-  Object.assign(element, { context: { strings: en, renderers: {}, theme: "light" }, text });
+  Object.assign(element, { context: { strings: en, renderers: {}, theme: "light", headingLevel: 0 }, text });
   const lengths: number[] = [];
   while (!(await element.updateComplete)) lengths.push(element.textContent.length);
   const whole = rendered(text);

@@ -408,6 +408,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
       theme: this.#theme.theme,
       nextTheme: this.#theme.next,
       images: this.images,
+      headingLevel: Number(this.headingLevel) || (this.page ? 2 : 3),
       actions: this.#actions,
       renderers: this.#renderers.table,
       toolRenderers: this.#toolRenderers.table,

@@ -49,6 +49,7 @@ export const SHARED: RowsOf<SharedProperties> = {
 };
 
 const CHAT_ONLY: RowsOf<Omit<ChatProperties, keyof SharedProperties>> = {
+  headingLevel: { attribute: "heading-level", choices: ["auto", "2", "3", "4", "5"] },
   page: { kind: "boolean", reflect: true },
   embed: { kind: "boolean", reflect: true },
 };

@@ -135,6 +135,11 @@ export interface SharedProperties {
 
 /** Properties of `<agent-chat>`. */
 export interface ChatProperties extends SharedProperties {
+  /**
+   * Level of the headings that screen readers find at each message ("You said", "Ada said"). `auto`: `2` on a page of
+   * its own, else `3`. The agent's name is a heading one level above, and those in answers begin one level below.
+   */
+  headingLevel: "auto" | "2" | "3" | "4" | "5";
   /** Fills the viewport. */
   page: boolean;
   /** Leaves out the title and borders, for a frame that has its own. */
@@ -294,6 +299,7 @@ export interface AgentChatFeedbackEvent extends Event {
 
 /** What `<agent-chat>` takes in a JSX template: its attributes and properties. */
 export interface AgentChatProps extends Partial<ChatProperties> {
+  "heading-level"?: ChatProperties["headingLevel"];
   "api-key"?: string;
 }
 

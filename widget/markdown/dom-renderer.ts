@@ -52,6 +52,11 @@ export interface Definitions {
   readonly version: string;
 }
 
+interface BlockContext extends InlineContext {
+  readonly renderers: BlockRenderers;
+  readonly headingLevel: number;
+}
+
 /** A paragraph's text is drawn in pieces, of which only the last one grows. */
 interface Piece {
   readonly key: string;
@@ -62,7 +67,7 @@ interface Piece {
 export class DomRenderer {
   /** Blocks with a renderer that are drawn as they are written, by element. */
   readonly renderables = new Map<Element, Renderable>();
-  readonly #context: InlineContext & { readonly renderers: BlockRenderers };
+  readonly #context: BlockContext;
   readonly #delimiters: readonly Delimiter[];
   /** The source that an element was drawn from. */
   readonly #sources = new WeakMap<Element, string>();
@@ -70,7 +75,7 @@ export class DomRenderer {
   #inline: LexedBlocks["inline"] = new Map();
   #definitions: Definitions = { links: {}, version: "" };
 
-  constructor(context: InlineContext & { readonly renderers: BlockRenderers }, delimiters: readonly Delimiter[]) {
+  constructor(context: BlockContext, delimiters: readonly Delimiter[]) {
     this.#context = context;
     this.#delimiters = delimiters;
   }
@@ -114,7 +119,7 @@ export class DomRenderer {
   #draw(token: MarkedToken, live: Element | null | undefined, open: OpenBlock): HTMLElement {
     switch (token.type) {
       case "heading":
-        return this.#text(kept(live, `h${token.depth}` as "h1"), token.tokens);
+        return this.#text(this.#heading(token.depth, live), token.tokens);
       case "paragraph":
       case "text":
         return this.#text(kept(live, "p"), token.tokens ?? []);
@@ -134,6 +139,15 @@ export class DomRenderer {
         if ((token as Token).type === "details") return this.#details(token as Token as DetailsToken, live);
         return this.#source(token, live);
     }
+  }
+
+  /** Looks, and is copied, as the answer has it; for screen readers it stands below the heading of its message. */
+  #heading(depth: number, live: Element | null | undefined): HTMLElement {
+    const { headingLevel } = this.#context;
+    const heading = kept(live, `h${depth}` as "h1");
+    // Screen readers know six levels.
+    if (headingLevel > 0) setAttribute(heading, "aria-level", String(Math.min(headingLevel + depth, 6)));
+    return heading;
   }
 
   /** Draws blocks as the children of an element, behind the first `from`. */

@@ -89,5 +89,6 @@ export class MarkdownText extends ReactiveElement {
 function isSame(a: MarkdownContext, b: MarkdownContext | undefined): boolean {
   // Only a renderer has to know the theme: everything else follows the style sheet.
   const isTheme = a.theme === b?.theme || !hasRenderers(a.renderers);
-  return a.strings === b?.strings && a.renderers === b.renderers && isTheme;
+  const isLevel = a.headingLevel === b?.headingLevel;
+  return a.strings === b?.strings && a.renderers === b.renderers && isTheme && isLevel;
 }

@@ -40,6 +40,8 @@ export interface MarkdownContext {
   readonly strings: Strings;
   readonly renderers: BlockRenderers;
   readonly theme: "light" | "dark";
+  /** Level of the heading that the text stands below. */
+  readonly headingLevel: number;
 }
 
 /** Settled content with text in brackets, which looks different once one of its labels is defined as a link. */

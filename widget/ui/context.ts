@@ -80,6 +80,8 @@ export interface ChatContext {
   readonly nextTheme: "auto" | "light" | "dark";
   /** Images of other servers: `ask` loads them when the reader asks for it, `none` never, because the page forbids it. */
   readonly images: "none" | "ask";
+  /** Level of the heading of each message. */
+  readonly headingLevel: number;
   /** The page's own, before the built-in ones. */
   readonly renderers: BlockRenderers;
   readonly toolRenderers: ToolRenderers;

@@ -101,14 +101,28 @@ export class MessageElement extends ChatPart {
     return this.message.role === "user" ? this.#renderUser(this.message) : this.#renderAssistant(this.message);
   }
 
+  get #headingId(): string {
+    return `said-${this.message.id}`;
+  }
+
+  /** Says to screen readers whose message it is: they find the way from one to the next by it. */
+  #renderHeading(text: string): TemplateResult {
+    const level = this.context.headingLevel;
+    return html`<div id=${this.#headingId} class="visually-hidden" role="heading" aria-level=${level}>${text}</div>`;
+  }
+
   /** A message of the person: a muted bubble on the end side. */
   #renderUser(message: UserMessage): TemplateResult {
     const { strings, actions } = this.context;
     const edit = () => actions.edit(message);
     const copy = (event: Event) => void copyOn(event, (button) => copyText(message.text, button), this.context);
     return html`
-      <article part="message user" class=${this.isEditing ? "message user editing" : "message user"}>
-        <span class="visually-hidden">${strings.you}</span>
+      <article
+        part="message user"
+        class=${this.isEditing ? "message user editing" : "message user"}
+        aria-labelledby=${this.#headingId}
+      >
+        ${this.#renderHeading(strings.you)}
         ${renderFiles(message.files, "sent-files", strings)}
         ${this.isSending && !this.isQueued ? this.#renderUpload(message) : nothing}
         <div class="said">
@@ -148,8 +162,13 @@ export class MessageElement extends ChatPart {
     const isStreaming = message.status === "streaming";
     const parts = this.#parts;
     return html`
-      <article part="message assistant" class="message assistant" aria-busy=${isStreaming}>
-        <span class="visually-hidden">${strings.agentSaid(agent)}</span>
+      <article
+        part="message assistant"
+        class="message assistant"
+        aria-labelledby=${this.#headingId}
+        aria-busy=${isStreaming}
+      >
+        ${this.#renderHeading(strings.agentSaid(agent))}
         ${this.#renderParts(message, parts)}
         ${this.#silentSince === undefined ? nothing : this.#renderWaiting(secondsSince(this.#silentSince))}
         ${isStreaming ? nothing : this.#renderOutcome(message)}

@@ -142,7 +142,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
 
 /** The agent's name, and what can be done with the whole conversation. */
 function renderHeader({ context, client }: ScreenView): TemplateResult {
-  const { strings, actions, nextTheme } = context;
+  const { strings, actions, nextTheme, headingLevel } = context;
   const [themeLabel, themeIcon] = {
     light: [strings.toLight, icons.sun] as const,
     dark: [strings.toDark, icons.moon] as const,
@@ -156,7 +156,7 @@ function renderHeader({ context, client }: ScreenView): TemplateResult {
       <div class="who">
         <slot name="avatar"><span class="avatar">${icons.spark}</span></slot>
         <span class="names">
-          <span class="agent">${liveText(agent)}</span>
+          <span class="agent" role=${agent ? "heading" : nothing} aria-level=${headingLevel - 1}>${liveText(agent)}</span>
           ${name !== "" && name !== agent ? html`<span class="app">${name}</span>` : nothing}
         </span>
       </div>
