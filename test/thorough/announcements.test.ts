@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
+import type { AgentChat } from "../../widget/element/public-types.ts";
 import { type ChatPage, isFocused, openChat } from "../browser/chat-page.ts";
 import { allHeard, listen, untilHeard } from "../browser/listening.ts";
 import { launchBrowser } from "../support/browser.ts";
@@ -12,6 +13,9 @@ import { broken, echo } from "../support/test-tools.ts";
 const browser = await launchBrowser({ after });
 
 const gates = { tools: gate() };
+
+const fenced = (language: string, lines: number) => `\`\`\`${language}\n${"x()\n".repeat(lines)}\`\`\`\n\n`;
+const table = (rows: number) => `| A | B | C |\n|---|---|---|\n${"| 1 | 2 | 3 |\n".repeat(rows)}`;
 
 const CASES: readonly {
   what: string;
@@ -42,6 +46,37 @@ const CASES: readonly {
       gates.tools.open();
     },
     expected: ["Answering…", "Using echo…", "echo: completed", "Using broken…", "broken: failed", "Pong."],
+  },
+  {
+    what: "of a long program and a long table only the size, and formulas as they are written",
+    turns: [
+      [
+        say(`${fenced("typescript", 9)}${fenced("typescript", 10)}${fenced("", 12)}- In a list:\n\n  $$x^2$$\n\n`),
+        say(`${table(9)}\n${table(140)}\n$$\\frac{a}{b}$$\n`),
+      ],
+    ],
+    expected: [
+      "Answering…",
+      "typescript",
+      "x() ".repeat(9).trim(),
+      "Code, typescript, 10 lines",
+      "Code, 12 lines",
+      "In a list:",
+      "x^2",
+      "A B C",
+      ...Array.from({ length: 9 }, () => "1 2 3"),
+      "Table, 3 columns, 140 rows",
+      "\\frac{a}{b}",
+    ],
+  },
+  {
+    what: "tools of one turn together, once when they begin and once when all are over",
+    turns: [
+      [...["c1", "c2", "c3"].map((id) => call(id, "echo", { text: id })), call("c4", "broken")],
+      ["c5", "c6"].map((id) => call(id, "broken")),
+      [say("Pong.")],
+    ],
+    expected: ["Answering…", "Using 4 tools…", "3 done, 1 failed", "Using 2 tools…", "2 failed", "Pong."],
   },
   {
     what: "that an answer was stopped, after what there is of it",
@@ -81,6 +116,13 @@ test("a listener hears exactly what happens, and the focus stays where it is", a
     await t.test(what, async (t) => {
       const chat = await openChat(t, browser, { agent: { tools: [echo, broken] }, turns });
       await chat.greeting.waitFor();
+      await chat.page.locator("agent-chat").evaluate((element) => {
+        (element as AgentChat).renderers = {
+          $$() {
+            return document.createElement("math");
+          },
+        };
+      });
       const heard = await listen(chat.page);
       await chat.say("Go");
       await act?.(chat);

@@ -2,6 +2,7 @@ import "../support/dom.ts";
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { html, render } from "lit";
+import { en } from "../../widget/i18n/strings.ts";
 import { Announcer, spokenTexts } from "../../widget/ui/controllers/announcer.ts";
 import { stopClock } from "../support/stopped-clock.ts";
 
@@ -43,7 +44,7 @@ test("what a drawn answer says is a line per block, without buttons", () => {
     <table><tr><td>1</td><td>2</td></tr></table>
   `);
   assert.deepEqual(
-    [...spokenTexts([root, drawn(html`<p>More.</p>`)])],
+    [...spokenTexts([root, drawn(html`<p>More.</p>`)], en)],
     ["Result", "Pong came back.", "one", "two", "x()", "1 2", "More."],
   );
 });

@@ -229,7 +229,7 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
   async lastAnswer(): Promise<string> {
     await this.updateComplete;
     const texts = this.renderRoot.querySelectorAll('[part~="assistant"] .markdown');
-    return [...spokenTexts([...texts].slice(-1))].join(" ");
+    return [...spokenTexts([...texts].slice(-1), this.texts)].join(" ");
   }
 
   /** @internal For `FocusKeeper`. */

@@ -35,6 +35,11 @@ export const en = {
   thinking: "Thinking",
   /** Spoken when the agent calls a tool. */
   toolStarted: (tool: string) => `Using ${tool}…`,
+  /** Spoken when it calls several together. */
+  toolsStarted: (count: number) => `Using ${count} tools…`,
+  /** Spoken when they are over. */
+  toolsEnded: (completed: number, failed: number) =>
+    failed > 0 ? `${completed} done, ${failed} failed` : `${completed} done`,
   toolRunning: "running",
   toolCompleted: "completed",
   toolFailed: "failed",
@@ -135,6 +140,11 @@ export const en = {
   showFewerLines: "Show fewer lines",
   showAllRows: (rows: number) => `Show all ${rows} rows`,
   showFewerRows: "Show fewer rows",
+  /** Spoken in place of a long program; the language may be empty. */
+  spokenCode: (language: string, lines: number) => `Code, ${language && `${language}, `}${lines} lines`,
+  /** Spoken in place of a long table. */
+  spokenTable: (columns: number, rows: number) =>
+    `Table, ${columns} ${columns === 1 ? "column" : "columns"}, ${rows} rows`,
   copyAsMarkdown: "Copy as Markdown",
   copyAsCsv: "Copy as CSV",
   /** Accessible name of a table's scroll box. */

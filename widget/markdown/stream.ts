@@ -288,6 +288,8 @@ export class MarkdownStream {
     const { signal } = this.#closed;
     try {
       const rendered = create("div", "rendered");
+      // Between delimiters stands a formula, which is spoken as it is written.
+      if (info === "") rendered.dataset.source = text;
       rendered.append(await render(text, { info, theme: this.#context.theme, signal }));
       if (!signal.aborted && this.#root.contains(box)) this.#renderer.replace(box, rendered);
     } catch (error) {

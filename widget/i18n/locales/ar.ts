@@ -44,6 +44,9 @@ export const locale: Locale = {
   thoughtBriefly: "فكّر قليلًا",
   thoughtFor: (duration) => `فكّر لمدة ${duration}`,
   toolStarted: (tool) => `جارٍ استخدام ${tool}…`,
+  toolsStarted: (count) =>
+    plural(count, { two: "جارٍ استخدام أداتين…", few: "جارٍ استخدام # أدوات…", other: "جارٍ استخدام # أداة…" }),
+  toolsEnded: (completed, failed) => (failed > 0 ? `اكتمل ${completed}، فشل ${failed}` : `اكتمل ${completed}`),
   toolRunning: "قيد التشغيل",
   toolCompleted: "اكتمل",
   toolFailed: "فشل",
@@ -147,6 +150,18 @@ export const locale: Locale = {
   showFewerLines: "عرض أسطر أقل",
   showAllRows: (rows) => plural(rows, { other: "عرض الصفوف الـ# كلها" }),
   showFewerRows: "عرض صفوف أقل",
+  spokenCode: (language, lines) =>
+    `شيفرة، ${language && `${language}، `}${plural(lines, { few: "# أسطر", many: "# سطرًا", other: "# سطر" })}`,
+  spokenTable: (columns, rows) => {
+    const width = plural(columns, {
+      one: "عمود واحد",
+      two: "عمودان",
+      few: "# أعمدة",
+      many: "# عمودًا",
+      other: "# عمود",
+    });
+    return `جدول، ${width}، ${plural(rows, { few: "# صفوف", many: "# صفًا", other: "# صف" })}`;
+  },
   copyAsMarkdown: "نسخ بصيغة Markdown",
   copyAsCsv: "نسخ بصيغة CSV",
   loadImage: (host) => `تحميل الصورة من ${host}`,

@@ -43,6 +43,9 @@ export const locale: Locale = {
   thoughtBriefly: "Kurz nachgedacht",
   thoughtFor: (duration) => `${duration} nachgedacht`,
   toolStarted: (tool) => `${tool} wird verwendet …`,
+  toolsStarted: (count) => plural(count, { other: "# Werkzeuge werden verwendet …" }),
+  toolsEnded: (completed, failed) =>
+    failed > 0 ? `${completed} abgeschlossen, ${failed} fehlgeschlagen` : `${completed} abgeschlossen`,
   toolRunning: "läuft",
   toolCompleted: "abgeschlossen",
   toolFailed: "fehlgeschlagen",
@@ -148,6 +151,9 @@ export const locale: Locale = {
   showFewerLines: "Weniger Zeilen anzeigen",
   showAllRows: (rows) => plural(rows, { other: "Alle # Zeilen anzeigen" }),
   showFewerRows: "Weniger Zeilen anzeigen",
+  spokenCode: (language, lines) => `Code, ${language && `${language}, `}${plural(lines, { other: "# Zeilen" })}`,
+  spokenTable: (columns, rows) =>
+    `Tabelle, ${plural(columns, { one: "# Spalte", other: "# Spalten" })}, ${plural(rows, { other: "# Zeilen" })}`,
   copyAsMarkdown: "Als Markdown kopieren",
   copyAsCsv: "Als CSV kopieren",
   loadImage: (host) => `Bild von ${host} laden`,

@@ -43,6 +43,11 @@ export const locale: Locale = {
   thoughtBriefly: "Pensó un momento",
   thoughtFor: (duration) => `Pensó durante ${duration}`,
   toolStarted: (tool) => `Usando ${tool}…`,
+  toolsStarted: (count) => plural(count, { other: "Usando # herramientas…" }),
+  toolsEnded: (completed, failed) => {
+    const done = plural(completed, { one: "# completada", other: "# completadas" });
+    return failed > 0 ? `${done}, ${plural(failed, { one: "# fallida", other: "# fallidas" })}` : done;
+  },
   toolRunning: "en curso",
   toolCompleted: "completado",
   toolFailed: "fallido",
@@ -148,6 +153,9 @@ export const locale: Locale = {
   showFewerLines: "Mostrar menos líneas",
   showAllRows: (rows) => plural(rows, { other: "Mostrar las # filas" }),
   showFewerRows: "Mostrar menos filas",
+  spokenCode: (language, lines) => `Código, ${language && `${language}, `}${plural(lines, { other: "# líneas" })}`,
+  spokenTable: (columns, rows) =>
+    `Tabla, ${plural(columns, { one: "# columna", other: "# columnas" })}, ${plural(rows, { other: "# filas" })}`,
   copyAsMarkdown: "Copiar como Markdown",
   copyAsCsv: "Copiar como CSV",
   loadImage: (host) => `Cargar la imagen de ${host}`,

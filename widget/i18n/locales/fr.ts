@@ -43,6 +43,11 @@ export const locale: Locale = {
   thoughtBriefly: "Brève réflexion",
   thoughtFor: (duration) => `Réflexion de ${duration}`,
   toolStarted: (tool) => `Utilisation de ${tool}…`,
+  toolsStarted: (count) => plural(count, { other: "Utilisation de # outils…" }),
+  toolsEnded: (completed, failed) => {
+    const done = plural(completed, { one: "# terminé", other: "# terminés" });
+    return failed > 0 ? `${done}, ${plural(failed, { one: "# échec", other: "# échecs" })}` : done;
+  },
   toolRunning: "en cours",
   toolCompleted: "terminé",
   toolFailed: "échoué",
@@ -148,6 +153,9 @@ export const locale: Locale = {
   showFewerLines: "Afficher moins de lignes",
   showAllRows: (rows) => plural(rows, { other: "Afficher les # lignes" }),
   showFewerRows: "Afficher moins de lignes",
+  spokenCode: (language, lines) => `Code, ${language && `${language}, `}${plural(lines, { other: "# lignes" })}`,
+  spokenTable: (columns, rows) =>
+    `Tableau, ${plural(columns, { one: "# colonne", other: "# colonnes" })}, ${plural(rows, { other: "# lignes" })}`,
   copyAsMarkdown: "Copier en Markdown",
   copyAsCsv: "Copier en CSV",
   loadImage: (host) => `Charger l’image depuis ${host}`,

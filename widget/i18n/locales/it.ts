@@ -43,6 +43,11 @@ export const locale: Locale = {
   thoughtBriefly: "Ha riflettuto un attimo",
   thoughtFor: (duration) => `Ha riflettuto per ${duration}`,
   toolStarted: (tool) => `Uso di ${tool}…`,
+  toolsStarted: (count) => plural(count, { other: "Uso di # strumenti…" }),
+  toolsEnded: (completed, failed) => {
+    const done = plural(completed, { one: "# completato", other: "# completati" });
+    return failed > 0 ? `${done}, ${plural(failed, { one: "# non riuscito", other: "# non riusciti" })}` : done;
+  },
   toolRunning: "in corso",
   toolCompleted: "completato",
   toolFailed: "non riuscito",
@@ -145,6 +150,9 @@ export const locale: Locale = {
   showFewerLines: "Mostra meno righe",
   showAllRows: (rows) => plural(rows, { other: "Mostra tutte le # righe" }),
   showFewerRows: "Mostra meno righe",
+  spokenCode: (language, lines) => `Codice, ${language && `${language}, `}${plural(lines, { other: "# righe" })}`,
+  spokenTable: (columns, rows) =>
+    `Tabella, ${plural(columns, { one: "# colonna", other: "# colonne" })}, ${plural(rows, { other: "# righe" })}`,
   copyAsMarkdown: "Copia come Markdown",
   copyAsCsv: "Copia come CSV",
   loadImage: (host) => `Carica l’immagine da ${host}`,

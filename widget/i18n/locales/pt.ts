@@ -43,6 +43,11 @@ export const locale: Locale = {
   thoughtBriefly: "Pensou um instante",
   thoughtFor: (duration) => `Pensou por ${duration}`,
   toolStarted: (tool) => `Usando ${tool}…`,
+  toolsStarted: (count) => plural(count, { other: "Usando # ferramentas…" }),
+  toolsEnded: (completed, failed) => {
+    const done = plural(completed, { one: "# concluída", other: "# concluídas" });
+    return failed > 0 ? `${done}, ${plural(failed, { one: "# falhou", other: "# falharam" })}` : done;
+  },
   toolRunning: "em andamento",
   toolCompleted: "concluído",
   toolFailed: "falhou",
@@ -145,6 +150,9 @@ export const locale: Locale = {
   showFewerLines: "Mostrar menos linhas",
   showAllRows: (rows) => plural(rows, { other: "Mostrar todas as # linhas" }),
   showFewerRows: "Mostrar menos linhas",
+  spokenCode: (language, lines) => `Código, ${language && `${language}, `}${plural(lines, { other: "# linhas" })}`,
+  spokenTable: (columns, rows) =>
+    `Tabela, ${plural(columns, { one: "# coluna", other: "# colunas" })}, ${plural(rows, { other: "# linhas" })}`,
   copyAsMarkdown: "Copiar como Markdown",
   copyAsCsv: "Copiar como CSV",
   loadImage: (host) => `Carregar imagem de ${host}`,
