@@ -136,6 +136,89 @@ test("a whole conversation is possible with the keyboard alone, and the focus is
   await chat.replies.getByText("Bye.").waitFor();
 });
 
+test("in a long conversation Tab passes what is in view and the last exchanges, Escape and F6 lead to the text field", async (t) => {
+  const answer = (number: number) => say(`[Link ${number}](https://example.org)\n\n${"A paragraph.\n\n".repeat(30)}`);
+  const chat = await openChat(t, browser, { turns: [1, 2, 3, 4, 5].map((number) => [answer(number)]) });
+  for (const number of [1, 2, 3, 4, 5]) {
+    await chat.say(`Question ${number}`);
+    await chat.answered(number);
+  }
+  const press = async (key: string) => {
+    await chat.page.keyboard.press(key);
+    return (await focused(chat.page)).name;
+  };
+  const pressUntil = async (key: string, last: string) => {
+    const stops: string[] = [];
+    while (stops.at(-1) !== last && stops.length < 30) stops.push(await press(key));
+    return stops;
+  };
+  const forth = ["Link 4", "Copy answer", "Change this message", "Link 5", "Copy answer", "Answer again"];
+  await chat.messages.press("End");
+  await chat.page.getByRole("button", { name: "New conversation" }).focus();
+  assert.equal(await press("Tab"), "Conversation");
+  const stops = await pressUntil("Tab", "Message");
+  assert.deepEqual(
+    stops.filter((name) => forth.includes(name)),
+    ["Change this message", ...forth],
+  );
+  const back = await pressUntil("Shift+Tab", "Conversation");
+  assert.deepEqual(
+    back.filter((name) => forth.includes(name)),
+    ["Change this message", ...forth].reverse(),
+  );
+  assert.equal(await press("F6"), "Message");
+  assert.equal(await press("F6"), "Conversation");
+  // Where one reads, the controls are stops as well.
+  await press("Home");
+  await chat.messages.evaluate(async (scroller) => {
+    while (scroller.scrollTop > 0) await new Promise(requestAnimationFrame);
+  });
+  assert.equal(await press("Tab"), "Change this message");
+  assert.equal(await press("Tab"), "Link 1");
+  assert.equal(await press("Escape"), "Message");
+  const device = await chat.page.context().newCDPSession(chat.page);
+  const { nodes } = await device.send("Accessibility.getFullAXTree");
+  const log = nodes.find(({ role }) => role?.value === "log");
+  assert.equal(log?.description?.value, "Escape or F6 leads to the text field.");
+});
+
+test("Ctrl+Shift+O and ⌘+Shift+O start a new conversation, on every layout, but not for an input method or against the page", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")], [say("Three.")]] });
+  const reset = chat.page.getByRole("button", { name: "New conversation" });
+  assert.equal(await reset.getAttribute("aria-keyshortcuts"), "Control+Shift+O Meta+Shift+O");
+  await chat.ask("Hi", "One.");
+  const dispatch = (init: Readonly<Record<string, string | boolean>>) =>
+    chat.input.evaluate((field, options) => {
+      const rest = { code: "KeyO", shiftKey: true, bubbles: true, composed: true, cancelable: true };
+      return field.dispatchEvent(new KeyboardEvent("keydown", { ...rest, ...options }));
+    }, init);
+  const unused = [
+    { key: "O", ctrlKey: true, isComposing: true },
+    { key: "O", ctrlKey: true, altKey: true },
+    { key: "O" },
+    // The key in this place on the layout of Dvorak.
+    { key: "R", ctrlKey: true },
+  ];
+  for (const init of unused) assert.equal(await dispatch(init), true, JSON.stringify(init));
+  await chat.page.evaluate(() => {
+    addEventListener("keydown", (event) => event.key === "O" && event.preventDefault(), { capture: true });
+  });
+  await chat.page.keyboard.press("Control+Shift+O");
+  assert.equal(await chat.replies.count(), 1);
+  await chat.page.reload();
+  await chat.replies.waitFor();
+  for (const [number, init] of [
+    { key: "O", ctrlKey: true },
+    { key: "o", metaKey: true },
+    { key: "Щ", ctrlKey: true },
+  ].entries()) {
+    if (number > 0) await chat.ask("Again", ["", "Two.", "Three."][number] as string);
+    assert.equal(await dispatch(init), false);
+    await chat.greeting.waitFor();
+    assert.equal(await isFocused(chat.input), true);
+  }
+});
+
 test("the card around the text field shows the cursor in it; who prefers reduced motion sees none, others a spinner turn", async (t) => {
   const chat = await openChat(t, browser, { turns: [[think("Hm."), hang]], browser: { reducedMotion: "reduce" } });
   const border = () => chat.page.locator('[part="composer"]').evaluate((card) => getComputedStyle(card).borderColor);

@@ -21,6 +21,7 @@ import type { ChatContext, ChatModes } from "../ui/context.ts";
 import { Announcer, spokenTexts } from "../ui/controllers/announcer.ts";
 import { AnswerAnnouncer } from "../ui/controllers/answer-announcer.ts";
 import { FocusKeeper } from "../ui/controllers/focus-keeper.ts";
+import { focusTarget } from "../ui/controllers/key-commands.ts";
 import { ScrollPosition } from "../ui/controllers/scroll-position.ts";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
 import { isTaken } from "../ui/controls.ts";
@@ -28,7 +29,8 @@ import type { MessageAction, ToolRenderers } from "../ui/extensions.ts";
 import { loadPart } from "../ui/lazy-parts.ts";
 import type { MessageElement } from "../ui/message.ts";
 import { PiecewiseDrawing } from "../ui/message-list.ts";
-import { renderScreen } from "../ui/screen.ts";
+import { RESET_SHORTCUT, renderScreen } from "../ui/screen.ts";
+import { isShortcut } from "../ui/shortcut.ts";
 import { ElementActions } from "./chat-actions.ts";
 import { ClientController } from "./client-controller.ts";
 import { LocaleController } from "./locale.ts";
@@ -326,16 +328,26 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     });
   }
 
-  /** Escape leaves the message that is being changed, or else stops the answer. */
   readonly #keyDown = (event: KeyboardEvent): void => {
-    const isEditing = this.editing !== undefined;
-    if (event.key !== "Escape" || isTaken(event)) return;
-    if (!isEditing && this.client?.session.status !== "running") return;
+    if (isTaken(event)) return;
+    const use = this.#commandOf(event);
+    if (!use) return;
     // A launcher around the element closes on an Escape that nothing has used.
     event.preventDefault();
-    if (isEditing) this.composer?.cancelEdit();
-    else this.stop();
+    use();
   };
+
+  /** Escape leaves the message that is being changed, or else stops the answer, or else moves the focus. */
+  #commandOf(event: KeyboardEvent): (() => void) | undefined {
+    const isEscape = event.key === "Escape";
+    if (isEscape && this.editing !== undefined) return () => this.composer?.cancelEdit();
+    if (isEscape && this.client?.session.status === "running") return () => this.stop();
+    if (isShortcut(event, RESET_SHORTCUT) && this.#messages.length > 0) return () => this.#actions.closeConversation();
+    const scroller = this.renderRoot.querySelector<HTMLElement>(".scroller");
+    const target = scroller && focusTarget(event, scroller);
+    if (target === "composer") return () => this.focusComposer();
+    return target ? () => target.focus() : undefined;
+  }
 
   #connect(): void {
     const hadClient = this.client !== undefined;

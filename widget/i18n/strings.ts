@@ -7,6 +7,8 @@ export const en = {
   lang: "en",
 
   conversation: "Conversation",
+  /** Spoken where the keyboard enters the conversation. */
+  conversationKeys: "Escape or F6 leads to the text field.",
   fallbackAgent: "Assistant",
   newConversation: "New conversation",
   toDark: "Switch to dark theme",

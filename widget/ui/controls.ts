@@ -2,12 +2,15 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { icons } from "./icons.ts";
+import { shownShortcut } from "./shortcut.ts";
 
 interface IconButtonOptions {
   readonly disabled?: boolean;
   readonly className?: string | undefined;
   /** Absent for a button that does not stay pressed. */
   readonly pressed?: boolean | undefined;
+  /** Keys that do the same. */
+  readonly shortcut?: string;
 }
 
 /** A button that shows an icon, and is named by its label, also for the pointer. */
@@ -16,7 +19,7 @@ export function iconButton(
   label: string,
   icon: TemplateResult,
   onClick: (event: MouseEvent) => void,
-  { disabled = false, className = "icon-button", pressed }: IconButtonOptions = {},
+  { disabled = false, className = "icon-button", pressed, shortcut }: IconButtonOptions = {},
 ): TemplateResult {
   return html`
     <button
@@ -26,6 +29,7 @@ export function iconButton(
       aria-label=${label}
       title=${label}
       aria-pressed=${pressed ?? nothing}
+      aria-keyshortcuts=${shortcut ? shownShortcut(shortcut) : nothing}
       ?disabled=${disabled}
       @click=${onClick}
     >

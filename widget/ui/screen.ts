@@ -15,6 +15,9 @@ import { renderMessages } from "./message-list.ts";
 
 const FIRST_SENTENCE_END = new RegExp(`${SENTENCE_END.source}|\\n`, "u");
 
+/** For a new conversation. */
+export const RESET_SHORTCUT = "Ctrl+Shift+O";
+
 export interface ScreenView {
   readonly context: ChatContext;
   /** Absent where the element has no server. */
@@ -113,12 +116,14 @@ export function renderScreen(screen: ScreenView): TemplateResult {
         role="log"
         aria-live="off"
         aria-label=${strings.conversation}
+        aria-describedby="conversation-keys"
         tabindex="0"
       >
         <div class="column">
           ${isEmpty ? renderStart(screen) : nothing} ${client && !isEmpty ? renderMessages(client, screen) : nothing}
         </div>
       </div>
+      <span id="conversation-keys" hidden>${strings.conversationKeys}</span>
       <div class="dock">
         ${isEmpty || screen.isEndVisible ? nothing : renderJump(context, client?.session.status === "running")}
         ${client?.session.canUndo ? renderClosed(context) : nothing}
@@ -167,7 +172,7 @@ function renderHeader({ context, client }: ScreenView): TemplateResult {
             : nothing
         }
         ${iconButton("theme-toggle", themeLabel, themeIcon, () => actions.toggleTheme())}
-        ${iconButton("reset", strings.newConversation, icons.compose, () => actions.closeConversation(), { disabled: isEmpty })}
+        ${iconButton("reset", strings.newConversation, icons.compose, () => actions.closeConversation(), { disabled: isEmpty, shortcut: RESET_SHORTCUT })}
         <slot name="header-end"></slot>
       </div>
     </header>

@@ -7,6 +7,7 @@ const plural = pluralsOf("ar");
 export const locale: Locale = {
   lang: "ar",
   conversation: "المحادثة",
+  conversationKeys: "ينقلك Escape أو F6 إلى حقل النص.",
   fallbackAgent: "المساعد",
   newConversation: "محادثة جديدة",
   toDark: "التبديل إلى المظهر الداكن",

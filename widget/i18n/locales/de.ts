@@ -7,6 +7,7 @@ const plural = pluralsOf("de");
 export const locale: Locale = {
   lang: "de",
   conversation: "Unterhaltung",
+  conversationKeys: "Escape oder F6 führt zum Textfeld.",
   fallbackAgent: "Assistent",
   newConversation: "Neue Unterhaltung",
   toDark: "Zum dunklen Design wechseln",

@@ -7,6 +7,7 @@ const plural = pluralsOf("es");
 export const locale: Locale = {
   lang: "es",
   conversation: "Conversación",
+  conversationKeys: "Escape o F6 lleva al campo de texto.",
   fallbackAgent: "Asistente",
   newConversation: "Nueva conversación",
   toDark: "Cambiar al tema oscuro",

@@ -7,6 +7,7 @@ const plural = pluralsOf("fr");
 export const locale: Locale = {
   lang: "fr",
   conversation: "Conversation",
+  conversationKeys: "Échap ou F6 mène au champ de texte.",
   fallbackAgent: "Assistant",
   newConversation: "Nouvelle conversation",
   toDark: "Passer au thème sombre",

@@ -7,6 +7,7 @@ const plural = pluralsOf("it");
 export const locale: Locale = {
   lang: "it",
   conversation: "Conversazione",
+  conversationKeys: "Esc o F6 porta al campo di testo.",
   fallbackAgent: "Assistente",
   newConversation: "Nuova conversazione",
   toDark: "Passa al tema scuro",

@@ -4,6 +4,7 @@ import type { Locale } from "../strings.ts";
 export const locale: Locale = {
   lang: "ja",
   conversation: "会話",
+  conversationKeys: "EscapeキーまたはF6キーで入力欄に移動します。",
   fallbackAgent: "アシスタント",
   newConversation: "新しい会話",
   toDark: "ダークテーマに切り替える",

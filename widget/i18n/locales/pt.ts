@@ -7,6 +7,7 @@ const plural = pluralsOf("pt");
 export const locale: Locale = {
   lang: "pt",
   conversation: "Conversa",
+  conversationKeys: "Esc ou F6 leva ao campo de texto.",
   fallbackAgent: "Assistente",
   newConversation: "Nova conversa",
   toDark: "Mudar para o tema escuro",

@@ -4,6 +4,7 @@ import type { Locale } from "../strings.ts";
 export const locale: Locale = {
   lang: "zh",
   conversation: "对话",
+  conversationKeys: "按 Escape 或 F6 转到输入框。",
   fallbackAgent: "助手",
   newConversation: "新对话",
   toDark: "切换到深色主题",
