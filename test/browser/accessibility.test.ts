@@ -174,6 +174,7 @@ test("in a long conversation Tab passes what is in view and the last exchanges, 
     while (scroller.scrollTop > 0) await new Promise(requestAnimationFrame);
   });
   assert.equal(await press("Tab"), "Change this message");
+  assert.equal(await press("Tab"), "Copy message");
   assert.equal(await press("Tab"), "Link 1");
   assert.equal(await press("Escape"), "Message");
   const device = await chat.page.context().newCDPSession(chat.page);

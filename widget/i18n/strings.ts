@@ -121,7 +121,6 @@ export const en = {
   alertWarning: "Warning",
   alertCaution: "Caution",
 
-
   // Thoughts and tool calls.
   thoughtBriefly: "Thought briefly",
   thoughtFor: (duration: string) => `Thought for ${duration}`,

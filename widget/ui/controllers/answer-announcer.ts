@@ -69,7 +69,7 @@ export class AnswerAnnouncer {
     const changed = calls.filter(({ callId, status }) => this.#said.get(callId) !== status);
     const begun = changed.filter(({ callId, status }) => status !== "waiting" && !this.#said.has(callId));
     const ended = changed.filter(({ status }) => isOver && (status === "completed" || status === "failed"));
-    const waiting = changed.filter(({ status }) => status === "waiting");
+    const named = changed.filter(({ status }) => status === "waiting" || status === "stopped");
     const said = ({ tool, status }: ToolBlock) => `${tool}: ${toolStatusText(status, strings)}`;
     const failed = ended.filter(({ status }) => status === "failed").length;
     const texts = [
@@ -77,11 +77,11 @@ export class AnswerAnnouncer {
       ...inOne(ended, said, (count) =>
         count > failed ? strings.toolsEnded(count - failed, failed) : strings.stepsFailed(failed),
       ),
-      ...waiting.map(said),
+      ...named.map(said),
     ];
     if (texts.length > 0) announcer.say(...texts);
     for (const { callId } of begun) this.#said.set(callId, "running");
-    for (const { callId, status } of [...ended, ...waiting]) this.#said.set(callId, status);
+    for (const { callId, status } of [...ended, ...named]) this.#said.set(callId, status);
   }
 
   async #end(answer: AssistantMessage): Promise<void> {
