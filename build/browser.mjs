@@ -16,22 +16,6 @@ const css = {
   },
 };
 
-/**
- * Of marked we use the two classes that read Markdown. Its one file also makes an instance that writes HTML, a twentieth of the
- * whole chat, which esbuild has to keep.
- */
-const marked = {
-  name: "marked",
-  setup({ onLoad }) {
-    onLoad({ filter: /marked\.esm\.js$/ }, ({ path }) => {
-      const [all, classes, names] = /^(.*?);var \w=new \w+;.*export\{(.*)\}/s.exec(readFileSync(path, "utf8")) ?? [];
-      if (all === undefined) throw new Error(`${path} does not end with an instance: take this plugin out.`);
-      const kept = names.split(",").filter((name) => /as (Lexer|Tokenizer)$/.test(name));
-      return { contents: `${classes};export{${kept}}`, loader: "js" };
-    });
-  },
-};
-
 /** The two texts that a launcher has before its chat is loaded, by language. */
 const [openChat, hidePreview] = [{ en: en.openChat }, { en: en.hidePreview }];
 for (const file of readdirSync("widget/i18n/locales")) {
@@ -63,7 +47,7 @@ const common = {
   legalComments: "none",
   charset: "utf8",
   metafile: true,
-  plugins: [css, marked],
+  plugins: [css],
 };
 
 /** What is loaded by its address. What they import is in chunks that they share. */
