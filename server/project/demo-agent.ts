@@ -9,12 +9,12 @@ export function demoAgent(): Agent {
       agent: "Demo",
       model: "demo",
       instructions: "Show what Parley can do.",
-      tools: [weather],
+      tools: [weather, daylight],
       chat: {
         welcome: "Hello! I am Parley's demo: no key, no network, nothing leaves this machine.",
         suggestions: [
-          "What is the weather in Paris and Tokyo?",
-          "Show me Markdown with code and a table",
+          "How are weather and daylight in Paris and Tokyo?",
+          "Show me a table, code, a formula and a footnote",
           "Think about it first",
           "Answer slowly",
         ],
@@ -33,24 +33,42 @@ const LATITUDES: Readonly<Record<string, number>> = {
   Tokyo: 35.677,
 };
 
+/** Parameters of both tools. */
+const CITY = {
+  type: "object",
+  properties: { city: { type: "string", minLength: 1, examples: ["Paris"] } },
+  required: ["city"],
+  additionalProperties: false,
+} as const;
+
+/** How far a city is from the equator, in degrees; after a moment, so that the tool can be seen at work. */
+async function latitudeOf(city: string, signal: AbortSignal): Promise<number> {
+  const known = Object.keys(LATITUDES).find((name) => name.toLowerCase() === city.trim().toLowerCase());
+  if (known === undefined) {
+    throw new ToolError(`The demo does not know ${city}. It knows ${Object.keys(LATITUDES).join(", ")}.`);
+  }
+  const latitude = Math.abs(LATITUDES[known] ?? 0);
+  await delay(400 + Math.round(latitude) * 12, undefined, { signal });
+  return latitude;
+}
+
 const weather = tool({
   name: "get_weather",
   description: "Typical weather of a city. Invented from its latitude: this is a demo.",
-  parameters: {
-    type: "object",
-    properties: { city: { type: "string", minLength: 1, examples: ["Paris"] } },
-    required: ["city"],
-    additionalProperties: false,
-  },
+  parameters: CITY,
   async execute({ city }, { signal }) {
-    const known = Object.keys(LATITUDES).find((name) => name.toLowerCase() === city.trim().toLowerCase());
-    if (known === undefined) {
-      throw new ToolError(`The demo does not know ${city}. It knows ${Object.keys(LATITUDES).join(", ")}.`);
-    }
-    const latitude = Math.abs(LATITUDES[known] ?? 0);
-    // So that the tool can be seen at work.
-    await delay(400 + Math.round(latitude) * 12, undefined, { signal });
-    const celsius = Math.round(30 - latitude / 2.5);
+    const celsius = Math.round(30 - (await latitudeOf(city, signal)) / 2.5);
     return { city, celsius, sky: celsius > 20 ? "sunny" : "cloudy", invented: true };
+  },
+});
+
+const daylight = tool({
+  name: "get_daylight",
+  description: "Length of the longest day of a city, from its latitude.",
+  parameters: CITY,
+  async execute({ city }, { signal }) {
+    const [latitude, tilt] = [await latitudeOf(city, signal), 23.44].map((degrees) => (degrees * Math.PI) / 180);
+    const hours = (24 / Math.PI) * Math.acos(-Math.tan(latitude ?? 0) * Math.tan(tilt ?? 0));
+    return { city, longest_day_hours: Math.round(hours * 10) / 10 };
   },
 });

@@ -279,6 +279,23 @@ test("the demo agent's tool tells the model which city is missing or unknown, an
   );
 });
 
+test("the demo's suggestions show several tools at work, and a table, code, a formula and a footnote", async (t) => {
+  const command = await start(t, [], { cwd: temporaryProject(t, {}) });
+  const { suggestions } = await info(command.url);
+  const ask = async (message: string) => (await post(command, { message, stream: false })).json();
+  const { tool_calls } = await ask(suggestions[0]);
+  const calls = tool_calls.map(({ tool, arguments: args, status }: Record<string, string>) => [tool, args, status]);
+  assert.deepEqual(calls, [
+    ["get_weather", '{"city":"Paris"}', "completed"],
+    ["get_weather", '{"city":"Tokyo"}', "completed"],
+    ["get_daylight", '{"city":"Paris"}', "completed"],
+    ["get_daylight", '{"city":"Tokyo"}', "completed"],
+  ]);
+  assert.match(tool_calls[2].output, /"longest_day_hours":16\D/);
+  const { response } = await ask(suggestions[1]);
+  for (const mark of [/^\|:?-/m, /^```ts$/m, /^\\\[$/m, /\[\^1\]/, /^\[\^1\]: /m]) assert.match(response, mark);
+});
+
 test("under an agent with tools of its own, the demo model speaks of those", async (t) => {
   const parameters = { type: "object" };
   const tools = ["refund_order", "findCustomer"].map((name) => ({

@@ -79,7 +79,7 @@ function planDemo({ messages, setup: { tools } }: ModelRequest): DemoStep[] {
   if (files.length > 0) return [say(descriptionOf(files))];
   if (/\b(?:error|fail)\b/i.test(text)) return ERROR;
   if (/\bslow(?:ly)?\b/i.test(text)) return SLOW;
-  if (/\b(?:markdown|table|code|long)\b/i.test(text)) return [say(MARKDOWN_SAMPLE)];
+  if (/\b(?:markdown|table|code|formula|footnote|long)\b/i.test(text)) return [say(MARKDOWN_SAMPLE)];
   const calls = chooseCalls(text, tools, messages.length);
   if (calls.length > 0) return useTools(calls);
   return /\bthink/i.test(text) ? THOUGHTS : [say(introduction(text, users.length, tools))];
@@ -152,7 +152,7 @@ function introduction(text: string, turn: number, tools: readonly ToolSpec[]): s
   const count = turn === 1 ? "the first message" : `message ${turn}`;
   const offers = [
     ...offersOf(tools),
-    "**Show me Markdown** streams a long answer with code and a table",
+    "**Show me Markdown** streams a long answer with a table, code, a formula and a footnote",
     "**Think about it** shows reasoning",
     "**Answer slowly** gives you time to press Stop",
     "**Give me an error** shows a failure and Retry",
@@ -167,7 +167,7 @@ const MAX_OFFERS = 5;
 /** What to write to see the agent's tools at work. */
 function offersOf(tools: readonly ToolSpec[]): string[] {
   if (tools.some(({ name }) => name === "get_weather")) {
-    return ["**What is the weather in Paris and Tokyo?** runs two tools in parallel"];
+    return ["**What is the weather in Paris and Tokyo?** calls a tool twice, in parallel"];
   }
   const offers = tools.slice(0, MAX_OFFERS).map(({ name }) => `**${wordsOf(name).join(" ")}** runs \`${name}\``);
   return tools.length > 1 ? [...offers, `**Use your tools** runs all ${tools.length} of them`] : offers;

@@ -41,6 +41,14 @@ curl http://127.0.0.1:8080/api/chat \\
 | SSE       | streamed  | servers, terminals | \`stream: true\` |
 | WebSocket | both ways | browsers | \`/ws/chat\` |
 
+## A formula
+
+The length of a day is \\(\\frac{24}{\\pi} \\arccos(-\\tan\\varphi \\tan\\delta)\\) hours, where[^1]
+
+\\[
+\\delta \\approx 23.44^\\circ \\cdot \\sin\\frac{2\\pi(n - 81)}{365}
+\\]
+
 ## A quote
 
 > The chief virtue that language can have is clearness, and nothing detracts from it so much as the use of unfamiliar words.
@@ -51,5 +59,7 @@ curl http://127.0.0.1:8080/api/chat \\
 
 ### The end
 
-That was a heading, a rule, a quote, a table, code and lists. Raw HTML such as <b>this</b> is shown as text, never run.
+That was a heading, a rule, a quote, a table, code, a formula, a footnote and lists. Raw HTML such as <b>this</b> is shown as text, never run.
+
+[^1]: On day *n* of the year, at the latitude \\(\\varphi\\).
 `;
