@@ -23,8 +23,8 @@ const QUESTION_REST = 78;
 /** Lower than this a view has no room for a question, and the answer's first line stands at its top. */
 const LOW_VIEW = 3 * QUESTION_REST;
 
-/** What a place is found again by. */
-const BLOCK = ".markdown > :not(.section), .section > *, .bubble";
+/** What a place is found again by. Steps are none: they open and close by themselves. */
+const BLOCK = ".message > .markdown > :not(.section), .message > .markdown > .section > *, .bubble";
 
 /** Where the first block in view is looked for, below the scroller's top: between two of them there is a gap. */
 const LOOK_AT = [4, 20, 36, 52, 84];
@@ -221,14 +221,13 @@ export class ScrollPosition implements ReactiveController {
     if (!scroller || this.#mode === "following") return;
     const { left, top, width } = scroller.getBoundingClientRect();
     const root = scroller.getRootNode() as ShadowRoot;
-    this.#held = undefined;
-    for (const y of LOOK_AT) {
-      const block = root.elementFromPoint(left + width / 2, top + y)?.closest(BLOCK);
-      if (!block) continue;
-      const box = block.getBoundingClientRect();
-      this.#held = { block, part: (top - box.top) / box.height };
-      return;
-    }
+    const hits = LOOK_AT.map((y) => root.elementFromPoint(left + width / 2, top + y));
+    // Beside a short question, and on steps, it is the first block of their message.
+    const block =
+      firstOf(hits, (hit) => hit.closest(BLOCK)) ??
+      firstOf(hits, (hit) => hit.closest("agent-chat-message")?.querySelector(BLOCK));
+    const box = block?.getBoundingClientRect();
+    this.#held = block && box && { block, part: (top - box.top) / box.height };
   }
 
   #goTo(block: Element, part: number): void {
@@ -252,6 +251,7 @@ export class ScrollPosition implements ReactiveController {
     this.#wanted = undefined;
     this.#goTo(block, wanted.part);
     this.#remember();
+    this.#checkEnd();
   }
 
   /** The reader has scrolled, unless the exchange is on its way, or the browser has held its place. */
@@ -337,6 +337,10 @@ export class ScrollPosition implements ReactiveController {
     this.isEndVisible = isEndVisible;
     this.#host.requestUpdate();
   }
+}
+
+function firstOf(hits: readonly (Element | null)[], find: (hit: Element) => Element | null | undefined) {
+  return hits.map((hit) => hit && find(hit)).find((found) => found) ?? undefined;
 }
 
 /** Whether the keyboard's focus stands on something in the text. It must not move away from there. */
