@@ -93,15 +93,32 @@ test("a conversation needs nothing of the server's files any more once the chat 
   await chat.replies.getByText("Two.").waitFor();
 });
 
-test("a file whose reader could not be loaded is refused by name, and taken the next time", async (t) => {
-  const chat = await openChat(t, browser, { turns: [], expectedComplaints });
-  const asked = await refuse(chat.page, "read-file", 1);
-  const picker = chat.page.locator('input[type="file"]');
+for (const [what, chunk] of [
+  ["reader", "read-file"],
+  ["drawing", "files"],
+] as const) {
+  test(`a file whose ${what} could not be loaded is refused by name, and taken the next time`, async (t) => {
+    const chat = await openChat(t, browser, { turns: [], expectedComplaints });
+    const asked = await refuse(chat.page, chunk, 1);
+    const picker = chat.page.locator('input[type="file"]');
+    const file = { name: "a.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") };
+    await chat.greeting.waitFor();
+    await picker.setInputFiles(file);
+    await chat.page.locator('[part="refusals"]').getByText("a.pdf").waitFor();
+    await picker.setInputFiles(file);
+    await chat.page.locator('[part="composer"] [part="attachment"]').getByText("a.pdf").waitFor();
+    assert.equal(asked(), 2);
+  });
+}
+
+test("the files of a kept message are shown as soon as their drawing can be loaded", async (t) => {
+  const chat = await openChat(t, browser, { turns: [[say("Read.")]], expectedComplaints });
   const file = { name: "a.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") };
-  await chat.greeting.waitFor();
-  await picker.setInputFiles(file);
-  await chat.page.locator('[part="refusals"]').getByText("a.pdf").waitFor();
-  await picker.setInputFiles(file);
-  await chat.page.locator('[part="composer"] [part="attachment"]').getByText("a.pdf").waitFor();
+  await chat.page.locator('input[type="file"]').setInputFiles(file);
+  await chat.page.locator('[part="composer"] [part="attachment"]').waitFor();
+  await chat.ask("Read it", "Read.");
+  const asked = await refuse(chat.page, "files", 1);
+  await chat.page.reload();
+  await chat.page.locator('[part~="user"] [part="attachment"]').getByText("a.pdf").waitFor();
   assert.equal(asked(), 2);
 });

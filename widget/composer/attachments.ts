@@ -5,8 +5,8 @@ import type { Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
 import type { OutgoingMessage } from "../session/chat-session.ts";
 import { iconButton } from "../ui/controls.ts";
-import { renderFiles } from "../ui/files.ts";
 import { icons } from "../ui/icons.ts";
+import { loadPart } from "../ui/lazy-parts.ts";
 import type { DraftFile, FileNote, FileRules } from "./read-file.ts";
 
 /** Room for what is still to be written, and for the JSON around it. */
@@ -95,10 +95,10 @@ export class DraftFiles {
   /** Resolves to the file, or to why it is refused. */
   async #read(file: File, rules: FileRules, room: number): Promise<DraftFile | FileNote> {
     try {
-      const { readFile } = await reader.load();
+      const [{ readFile }] = await Promise.all([reader.load(), loadPart("agent-chat-files")]);
       return await readFile(file, { rules, room, files: this.files });
     } catch {
-      // The file was moved, the system denies reading it, or the code that reads it cannot be loaded.
+      // The file was moved, the system denies reading it, or the code that reads or draws it cannot be loaded.
       return { name: file.name, say: (strings, names) => strings.fileUnreadable(names) };
     }
   }
@@ -128,27 +128,6 @@ export function sentencesOf(notes: readonly FileNote[], strings: Strings): reado
   }
   const list = new Intl.ListFormat(strings.lang);
   return [...groups.values()].map(({ say, names }) => say(strings, list.format(names)));
-}
-
-/** `onRemoved` is called when the person has taken a file out. */
-export function renderDraftFiles(draft: DraftFiles, strings: Strings, onRemoved: () => void): unknown {
-  return renderFiles(draft.files, "draft-files", strings, (file: DraftFile) => {
-    const remove = (event: MouseEvent) => {
-      draft.remove(file);
-      onRemoved();
-      // A click that no pointer made has a count of zero.
-      if (event.detail === 0) focusNeighbour(event);
-    };
-    return iconButton("remove", strings.remove(file.name), icons.close, remove, { className: "remove" });
-  });
-}
-
-/** The keyboard goes on to the next file that can be taken out; after the last the text field has the focus. */
-function focusNeighbour({ currentTarget }: Event): void {
-  const item = (currentTarget as Element).closest("li");
-  // The next file moves up into this one's place.
-  const place = item?.nextElementSibling ? item : item?.previousElementSibling;
-  place?.querySelector("button")?.focus();
 }
 
 export function renderRefusals(draft: DraftFiles, strings: Strings): TemplateResult {

@@ -8,7 +8,7 @@ import { ChatPart } from "../ui/chat-part.ts";
 import { hasTouchKeyboard, iconButton, isTaken } from "../ui/controls.ts";
 import type { ComposerAction, ComposerPort } from "../ui/extensions.ts";
 import { icons } from "../ui/icons.ts";
-import { DraftFiles, draftFilesOf, renderDraftFiles, renderRefusals, sentencesOf } from "./attachments.ts";
+import { DraftFiles, draftFilesOf, renderRefusals, sentencesOf } from "./attachments.ts";
 import type { DraftFile, FileNote } from "./read-file.ts";
 
 /** The field's height is less with one line, with or without the larger paddings of touch, and more with two. */
@@ -151,7 +151,7 @@ export class Composer extends ChatPart implements ComposerPort {
       ${this.#editing ? this.#renderEditing(this.#editing) : nothing}
       ${this.isBusy && this.busyNote ? html`<p class="busy-note">${this.busyNote}</p>` : nothing}
       <div part="composer" class="composer" @mousedown=${focusField}>
-        ${renderRefusals(this.#files, strings)} ${renderDraftFiles(this.#files, strings, () => this.focus())}
+        ${renderRefusals(this.#files, strings)} ${this.#files.files.length > 0 ? this.#renderFiles() : nothing}
         <div class=${canAttach ? "composer-row attachable" : "composer-row"}>
           <input
             type="file"
@@ -178,6 +178,19 @@ export class Composer extends ChatPart implements ComposerPort {
       </div>
     `;
   }
+
+  #renderFiles(): TemplateResult {
+    return html`<agent-chat-files
+      .context=${this.context}
+      .files=${this.#files.files}
+      .takeOut=${this.#takeOut}
+    ></agent-chat-files>`;
+  }
+
+  readonly #takeOut = (file: DraftFile): void => {
+    this.#files.remove(file);
+    this.focus();
+  };
 
   #renderAttach(): TemplateResult {
     const pick = () => this.querySelector("input")?.click();

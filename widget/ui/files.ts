@@ -1,4 +1,4 @@
-/** The files of a message, sent or still in the composer. */
+/** The files of a message, sent or still in the composer. Loaded with the first one. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { type AttributePart, Directive, directive } from "lit/directive.js";
@@ -6,6 +6,10 @@ import { MEDIA_TYPES } from "../../server/protocol/attachments.ts";
 import { formatBytes } from "../i18n/format.ts";
 import type { Strings } from "../i18n/strings.ts";
 import type { SentFile } from "../session/messages.ts";
+import { adoptSheet, sheetOf } from "../styles/adopt.ts";
+import styles from "../styles/files.css";
+import { ChatPart } from "./chat-part.ts";
+import { iconButton } from "./controls.ts";
 import { icons } from "./icons.ts";
 
 /** The address of a picture. It lasts until the picture is loaded: what is shown needs it no longer. */
@@ -30,30 +34,59 @@ class PictureUrl extends Directive {
 
 const pictureUrl = directive(PictureUrl);
 
-/** `renderButton` draws what takes a file out again. */
-export function renderFiles<Shown extends SentFile>(
-  files: readonly Shown[],
-  className: "draft-files" | "sent-files",
-  strings: Strings,
-  renderButton?: (file: Shown) => TemplateResult,
-): TemplateResult | typeof nothing {
-  if (files.length === 0) return nothing;
-  return html`
-    <ul part="attachments" class=${className} aria-label=${strings.attachedFiles}>
-      ${files.map(
-        (file) => html`
-          <li part="attachment" class=${file.picture ? "chip picture" : "chip"}>
-            ${
-              file.picture
-                ? html`<img src=${pictureUrl(file.picture)} alt=${file.name} title=${file.name} />`
-                : renderLabel(file, strings)
-            }
-            ${renderButton?.(file) ?? nothing}
-          </li>
-        `,
-      )}
-    </ul>
-  `;
+const sheet = sheetOf(styles);
+
+export class FilesElement<File extends SentFile> extends ChatPart {
+  static override properties = { files: { attribute: false } };
+  files: readonly File[] = [];
+  /** Takes a file of the composer out again; absent for those that were sent. */
+  takeOut: ((file: File) => void) | undefined;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    adoptSheet(this, sheet);
+  }
+
+  protected override render(): TemplateResult {
+    const { strings } = this.context;
+    return html`
+      <ul
+        part="attachments"
+        class=${this.takeOut ? "draft-files" : "sent-files"}
+        aria-label=${strings.attachedFiles}
+      >
+        ${this.files.map(
+          (file) => html`
+            <li part="attachment" class=${file.picture ? "chip picture" : "chip"}>
+              ${
+                file.picture
+                  ? html`<img src=${pictureUrl(file.picture)} alt=${file.name} title=${file.name} />`
+                  : renderLabel(file, strings)
+              }
+              ${this.takeOut ? this.#renderRemove(file, this.takeOut) : nothing}
+            </li>
+          `,
+        )}
+      </ul>
+    `;
+  }
+
+  #renderRemove(file: File, takeOut: (file: File) => void): TemplateResult {
+    const press = (event: MouseEvent) => {
+      takeOut(file);
+      // A click that no pointer made has a count of zero.
+      if (event.detail === 0) focusNeighbour(event);
+    };
+    return iconButton("remove", this.context.strings.remove(file.name), icons.close, press, { className: "remove" });
+  }
+}
+
+/** The keyboard goes on to the next file that can be taken out; after the last the text field has the focus. */
+function focusNeighbour({ currentTarget }: Event): void {
+  const item = (currentTarget as Element).closest("li");
+  // The next file moves up into this one's place.
+  const place = item?.nextElementSibling ? item : item?.previousElementSibling;
+  place?.querySelector("button")?.focus();
 }
 
 function renderLabel({ name, mediaType, size }: SentFile, { lang }: Strings): TemplateResult {

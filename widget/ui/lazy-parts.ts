@@ -4,6 +4,8 @@ import { lazy } from "../loading/lazy.ts";
 
 /** Each of these modules exports its element, and nothing else. */
 const PARTS = {
+  /** Files of messages. */
+  "agent-chat-files": lazy(() => import("./files.ts"), "FilesElement"),
   /** Thumbs on answers. */
   "agent-chat-feedback": lazy(() => import("./feedback.ts"), "FeedbackElement"),
   /** The form that asks for a key. */

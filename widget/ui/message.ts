@@ -18,7 +18,6 @@ import { ChatPart } from "./chat-part.ts";
 import { Clock, secondsSince } from "./controllers/clock.ts";
 import { ToolDrawings } from "./controllers/tool-drawings.ts";
 import { iconButton, retryButton, smallButton } from "./controls.ts";
-import { renderFiles } from "./files.ts";
 import { icons } from "./icons.ts";
 import { loadPartEventually } from "./lazy-parts.ts";
 import { liveText } from "./live-text.ts";
@@ -90,7 +89,10 @@ export class MessageElement extends ChatPart {
   protected override willUpdate(): void {
     const { message, context } = this;
     if (context.modes.feedback) void loadPartEventually("agent-chat-feedback");
-    if (message.role === "user") return;
+    if (message.role === "user") {
+      if (message.files.length > 0) void loadPartEventually("agent-chat-files");
+      return;
+    }
     this.#drawings.update(message, context.toolRenderers);
     this.#parts = this.#partsOf(message);
     const isMute = message.status === "streaming" && isSilent(this.#parts);
@@ -123,7 +125,11 @@ export class MessageElement extends ChatPart {
         aria-labelledby=${this.#headingId}
       >
         ${this.#renderHeading(strings.you)}
-        ${renderFiles(message.files, "sent-files", strings)}
+        ${
+          message.files.length > 0
+            ? html`<agent-chat-files .context=${this.context} .files=${message.files}></agent-chat-files>`
+            : nothing
+        }
         ${this.isSending && !this.isQueued ? this.#renderUpload(message) : nothing}
         <div class="said">
           ${
