@@ -1,7 +1,7 @@
 import { LitElement, type PropertyValues, type TemplateResult, unsafeCSS } from "lit";
 import type { AgentInfo, ApprovalDecision } from "../../server/protocol/chat.ts";
+import { FileDrop } from "../composer/attachments.ts";
 import type { Composer } from "../composer/composer.ts";
-import { FileDrop } from "../composer/file-drop.ts";
 import { failureText, type Strings } from "../i18n/strings.ts";
 import { lazy } from "../loading/lazy.ts";
 import type { BlockRenderers } from "../markdown/renderers.ts";
