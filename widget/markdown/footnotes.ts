@@ -51,8 +51,8 @@ export function footnoteStart(source: string): number {
   return source.search(/(?<=\n) {0,3}\[\^[^\]\s^]+\]:/);
 }
 
-/** Labels that are hardly anything else: what `[^a-z]` is, only a note can tell. */
-const USUAL = /^[a-z]*\d{1,3}$/i;
+/** Numbers and words, which are hardly anything else: what `[^a-z]` is, only a note can tell. */
+const USUAL = /^(?:[\p{L}\d_]+|[\p{L}\d_]{2,}(?:-[\p{L}\d_]{2,})+)$/u;
 
 /** Whether a mark is shown as one before its note has come. */
 export function isExpected(label: string): boolean {
@@ -63,7 +63,7 @@ export function isExpected(label: string): boolean {
 export function footnoteMark(label: string): HTMLElement {
   const node = create("span", "footnote");
   node.dataset.label = label;
-  if (isExpected(label)) node.appendChild(create("sup")).append(label);
+  if (isExpected(label)) node.appendChild(create("sup")).append(/^\d+$/.test(label) ? label : "*");
   else node.append(`[^${label}]`);
   return node;
 }

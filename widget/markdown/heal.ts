@@ -15,12 +15,13 @@ const CONTAINERS = /^(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t]))*[ \t]*/;
 const UNDECIDED =
   /^(?:[-*_=+ \t]+|#{1,6}|\d{1,3}[.)]?|[|:\- \t]+|\[(?:[ xX]?|![A-Za-z]*|\^[^\s\]]*)\]?|`{1,2}|~{1,2}|(?:`{3,}|~{3,})[^\n]*)[ \t]*$/;
 
+/** A text that may still become the definition of a link, of which nothing is shown. */
+const DEFINITION = /^\[[^\]\n]*(?:\](?::[ \t]*(?:\S*|\S+[ \t]+(?:["'(].*)?))?)?$/;
+
 const DELIMITER_ROW = /^[ \t]*[|:\- \t]*$/;
 
 /** Returns the source as it may be shown now, which for most texts is all of it. */
 export function trimIncompleteTail(source: string, tokens: readonly MarkedToken[]): string {
-  const details = source.search(BEGUN_DETAILS);
-  if (details !== -1) return source.slice(0, details);
   const last = innermost(tokens);
   const lineStart = source.lastIndexOf("\n") + 1;
   const line = source.slice(lineStart);
@@ -28,6 +29,8 @@ export function trimIncompleteTail(source: string, tokens: readonly MarkedToken[
     const isFence = !last.raw.includes("\n") || /^[> \t]*(?:`+|~+)[ \t]*$/.test(line);
     return isFence ? source.slice(0, lineStart) : source;
   }
+  const details = source.search(BEGUN_DETAILS);
+  if (details !== -1) return source.slice(0, details);
   // After a blank line the block above is as complete as it looks.
   if (last === undefined || /\n[ \t]*\n[ \t]*$/.test(source)) return source;
   const text = line.replace(CONTAINERS, "");
@@ -39,7 +42,8 @@ export function trimIncompleteTail(source: string, tokens: readonly MarkedToken[
     return source.slice(0, cellStart) + healInline(source.slice(cellStart));
   }
   if (last.type !== "paragraph" && last.type !== "text" && last.type !== "heading") return source;
-  if (last.type !== "heading" && text.startsWith("|")) return source.slice(0, lineStart);
+  if (last.type !== "heading" && (text.startsWith("|") || DEFINITION.test(last.text)))
+    return source.slice(0, lineStart);
   return withClosedMarks(withoutTableHead(source, last), last.text, text);
 }
 
@@ -73,7 +77,10 @@ function withClosedMarks(source: string, text: string, lineText: string): string
 /** Escapes, runs of code, emphasis, and the brackets of links and images. */
 const MARKS = /\\[\s\S]|`+|\*+|_+|~+|!?\[|\]/;
 
-/** The same, and the first characters of inline rules. */
+/** What stands behind the label of a link. */
+const DESTINATION = /\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*\)/y;
+
+/** The marks, and the first characters of inline rules. */
 function marksAndRules(): RegExp {
   const firsts = inlineRules.map(({ open }) => `|\\u{${open.codePointAt(0)?.toString(16)}}`);
   return new RegExp(MARKS.source + firsts.join(""), "gu");
@@ -84,7 +91,7 @@ function marksAndRules(): RegExp {
  * unfinished link the label stays.
  */
 export function healInline(text: string): string {
-  const shown = text.replace(/(?:!?\[|[*_~`\\])+$/, "");
+  const shown = text.replace(/(?:&#?\w{0,10}|(?:!?\[|[*_~`\\])+)$/, "");
   const marks = marksAndRules();
   /** The closing marks and tags of what is open, the outermost first. */
   const emphasis: string[] = [];
@@ -116,20 +123,22 @@ export function healInline(text: string): string {
     } else if (mark === "]") {
       const bracket = brackets.pop();
       if (bracket === undefined) continue;
-      const isLink = shown.charAt(end) === "(";
-      const after = isLink ? shown.indexOf(")", end) : end;
-      if (end === shown.length || after === -1) return closed(unlinked(shown, bracket, match.index));
-      marks.lastIndex = isLink ? after + 1 : after;
+      DESTINATION.lastIndex = end;
+      const isUnfinished = shown.charAt(end) === "(" && !DESTINATION.test(shown);
+      if (end === shown.length || isUnfinished) return closed(unlinked(shown, bracket, match.index));
+      marks.lastIndex = DESTINATION.lastIndex || end;
     }
   }
   const [bracket] = brackets;
   return closed(bracket === undefined ? shown : unlinked(shown, bracket, shown.length));
 }
 
-/** The text before an unfinished link, and the link's label. Of an image nothing is shown. */
+/** The text before an unfinished link, and the link's label. Of an image nothing is shown, and of a link around one. */
 function unlinked(text: string, bracket: number, labelEnd: number): string {
   const before = text.slice(0, bracket);
-  return text.charAt(bracket) === "!" ? before : before + text.slice(bracket + 1, labelEnd);
+  return text.charAt(bracket) === "!" || text.startsWith("![", bracket + 1)
+    ? before
+    : before + text.slice(bracket + 1, labelEnd);
 }
 
 const WORD_CHARACTER = /[\p{L}\p{N}]/u;
