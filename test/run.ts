@@ -13,6 +13,7 @@ import { transpile } from "./support/transpile.ts";
 const AREAS = {
   browser: 6,
   thorough: 6,
+  rich: 1,
   server: 8,
   cli: 1,
   shared: 1,
