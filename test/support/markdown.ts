@@ -4,8 +4,12 @@ import { en } from "../../widget/i18n/strings.ts";
 import type { BlockRenderers } from "../../widget/markdown/renderers.ts";
 import { MarkdownStream } from "../../widget/markdown/stream.ts";
 
-export function newStream(root: HTMLElement, renderers: BlockRenderers = {}): MarkdownStream {
-  return new MarkdownStream(root, { strings: en, renderers, theme: "light", headingLevel: 0 });
+export function newStream(
+  root: HTMLElement,
+  renderers: BlockRenderers = {},
+  images: "none" | "ask" = "ask",
+): MarkdownStream {
+  return new MarkdownStream(root, { strings: en, renderers, theme: "light", headingLevel: 0, images });
 }
 
 /** An element into which a text was streamed, so many characters at a time, but for the characters at its end. */

@@ -121,11 +121,24 @@ test("an image that cannot be shown becomes its text and a link to it, also whil
   assert.equal(link?.getAttribute("title"), "img.example");
 });
 
-test("an image that fails without having been asked for is left alone", () => {
-  const { root } = mounted("![a dot](data:image/png;base64,iVBORw0KGgo=)");
-  const image = root.querySelector("img");
-  image?.dispatchEvent(new Event("error"));
-  assert.ok(image);
-  assert.equal(root.querySelector("img"), image);
-  assert.equal(root.querySelector("a"), null);
+test("an image in the text that is broken becomes its text, without a link, also while more comes in", () => {
+  const text = "See ![a dot](data:image/png;base64,iVBORw0KGgo=) and";
+  const { root, stream } = mounted(text);
+  root.querySelector("img")?.dispatchEvent(new Event("error"));
+  const shown = "See a dot (The image could not be loaded) and";
+  assert.equal(root.textContent, shown);
+  stream.update(`${text} more`, true);
+  assert.equal(root.textContent, `${shown} more`);
+  assert.equal(root.querySelector("a, img"), null);
+});
+
+test("where the page's policy forbids external images, each is a link from the start, and nothing failed", () => {
+  const root = document.createElement("div");
+  newStream(root, {}, "none").update("![a cat](https://img.example/x.png) ![](https://img.example/y.png)", false);
+  assert.equal(root.textContent, "a cat Open image at img.example Open image at img.example");
+  assert.deepEqual(
+    [...root.querySelectorAll("a")].map(({ href }) => href),
+    ["https://img.example/x.png", "https://img.example/y.png"],
+  );
+  assert.equal(root.querySelector("button"), null);
 });

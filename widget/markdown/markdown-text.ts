@@ -90,5 +90,5 @@ function isSame(a: MarkdownContext, b: MarkdownContext | undefined): boolean {
   // Only a renderer has to know the theme: everything else follows the style sheet.
   const isTheme = a.theme === b?.theme || !hasRenderers(a.renderers);
   const isLevel = a.headingLevel === b?.headingLevel;
-  return a.strings === b?.strings && a.renderers === b.renderers && isTheme && isLevel;
+  return a.strings === b?.strings && a.renderers === b.renderers && a.images === b.images && isTheme && isLevel;
 }

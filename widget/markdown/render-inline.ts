@@ -15,6 +15,8 @@ export interface InlineContext {
   readonly strings: Strings;
   /** The external images that the reader has asked for, by source. */
   readonly images: Map<string, ImageStatus>;
+  /** Whether the page's policy lets external images be loaded, so that it is worth asking. */
+  readonly mayLoadImages: boolean;
 }
 
 export function appendInline(parent: Parent, tokens: readonly Token[], context: InlineContext, isInLink = false): void {
@@ -89,15 +91,16 @@ function appendImage(parent: Parent, token: Tokens.Image, context: InlineContext
   const alt = plainText(token.tokens);
   const source = decodeEntities(token.href);
   const image = safeImage(source);
-  const status = image && (image.host === "" ? "requested" : context.images.get(image.src));
+  const status = image && (context.images.get(image.src) ?? (image.host === "" ? "requested" : undefined));
   if (image !== undefined && status === "requested") {
     parent.append(imageElement(image.src, alt));
   } else if (image === undefined || isInLink) {
     // A button or a link may not stand in a link, so there the image is its alternative text.
     appendText(parent, alt || source);
   } else {
-    const { strings } = context;
-    parent.append(status === "failed" ? failedImage(image, alt, strings) : imageButton(image, alt, strings));
+    const { strings, mayLoadImages } = context;
+    const isAsked = mayLoadImages && status === undefined;
+    parent.append(isAsked ? imageButton(image, alt, strings) : imageLink(image, alt, strings, status === "failed"));
   }
 }
 
@@ -116,12 +119,19 @@ function imageButton({ src, host }: SafeImage, alt: string, strings: Strings): H
 }
 
 /** Stands in place of an image that cannot be shown here: its text, and a link to where it can be. */
-function failedImage({ src, host }: SafeImage, alt: string, strings: Strings): HTMLElement {
+function imageLink(
+  { src, host }: SafeImage,
+  alt: string,
+  { imageFailed, openImage }: Strings,
+  isFailed: boolean,
+): HTMLElement {
   const node = create("span", "image-alt");
-  appendText(node, alt === "" ? strings.imageFailed : `${alt} (${strings.imageFailed})`);
-  appendText(node, " ");
+  appendText(node, !isFailed ? alt : alt === "" ? imageFailed : `${alt} (${imageFailed})`);
+  // What was in the text has no address.
+  if (host === "") return node;
+  if (node.hasChildNodes()) appendText(node, " ");
   const link = node.appendChild(linkElement({ href: src, host }));
-  appendText(link, strings.openImage(host));
+  appendText(link, openImage(host));
   return node;
 }
 
@@ -174,7 +184,7 @@ function requestImage(button: HTMLButtonElement, images: Map<string, ImageStatus
 function replaceFailed(target: EventTarget | null, { images, strings }: InlineContext): void {
   if (!(target instanceof HTMLImageElement)) return;
   const image = safeImage(target.src);
-  if (image === undefined || !images.has(image.src)) return;
+  if (image === undefined || (image.host !== "" && !images.has(image.src))) return;
   images.set(image.src, "failed");
-  target.replaceWith(failedImage(image, target.alt, strings));
+  target.replaceWith(imageLink(image, target.alt, strings, true));
 }

@@ -18,7 +18,7 @@ import {
 } from "./lexer.ts";
 import { isRestOf, NOTHING_SETTLED, splitLongBlock } from "./long-blocks.ts";
 import { removeFrom } from "./patch-dom.ts";
-import { type ImageStatus, listenForImages } from "./render-inline.ts";
+import { type ImageStatus, type InlineContext, listenForImages } from "./render-inline.ts";
 import { type BlockRenderers, delimitersOf } from "./renderers.ts";
 
 /**
@@ -42,6 +42,8 @@ export interface MarkdownContext {
   readonly theme: "light" | "dark";
   /** Level of the heading that the text stands below. */
   readonly headingLevel: number;
+  /** Whether the reader is asked to load external images: `none` where the page's policy forbids them. */
+  readonly images?: "none" | "ask";
 }
 
 /** Settled content with text in brackets, which looks different once one of its labels is defined as a link. */
@@ -96,7 +98,7 @@ export class MarkdownStream {
     this.#renderer = this.#newRenderer();
     this.#sections = new Sections(root);
     this.#tools = new BoxTools(root, context.strings, this.#closed.signal);
-    listenForImages(root, { ...context, images }, this.#closed.signal);
+    listenForImages(root, this.#inlineContext(), this.#closed.signal);
   }
 
   /** Shows `text`, the whole of it so far. While it streams, unfinished marks at its end are closed for the eye. */
@@ -122,7 +124,12 @@ export class MarkdownStream {
   }
 
   #newRenderer(): DomRenderer {
-    return new DomRenderer({ ...this.#context, images: this.#images }, this.#delimiters);
+    return new DomRenderer({ ...this.#inlineContext(), renderers: this.#context.renderers }, this.#delimiters);
+  }
+
+  #inlineContext(): InlineContext {
+    const { strings, images } = this.#context;
+    return { strings, images: this.#images, mayLoadImages: images !== "none" };
   }
 
   #reset(): void {
