@@ -17,7 +17,7 @@ const browser = await launchBrowser({ after });
 const ANSWER = `See [the page](https://example.org) and ![a chart](https://example.org/chart.png)
 
 ${"```"}ts
-const a = 1;
+const a = 1; // ${"wide ".repeat(50)}
 ${"```"}
 
 | ${"wide column | ".repeat(12)}

@@ -57,7 +57,7 @@ test("what is wider than the answer is a stop with a name, and is scrolled there
   await page.setViewportSize({ width: 1280, height: 640 });
   await page.waitForFunction((box) => box && box.scrollWidth === box.clientWidth, await command.elementHandle());
   assert.equal(await isFocused(command), true);
-  await page.getByRole("button", { name: "Wrap lines" }).nth(1).click();
+  await chat.answer.locator(".code").nth(1).getByRole("button", { name: "Wrap lines" }).click();
   await named("ts").waitFor({ state: "detached" });
 });
 

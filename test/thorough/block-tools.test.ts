@@ -12,17 +12,19 @@ const CLIPBOARD = { permissions: ["clipboard-read", "clipboard-write"] };
 const lines = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, index) => `line ${from + index}\n`).join("");
 
-test("long lines wrap by a button that Tab reaches, and say so", async (t) => {
+test("lines that are too long, and no others, wrap by a button that Tab reaches, and say so", async (t) => {
   const chat = await openChat(t, browser, {
-    turns: [[say(`\`\`\`\n${"wide ".repeat(100)}\n\`\`\``)]],
+    turns: [[say(`\`\`\`\n${"wide ".repeat(100)}\n\`\`\`\n\n\`\`\`\nnpm install\n\`\`\``)]],
   });
   await chat.say("Show me");
   const wrap = chat.answer.getByRole("button", { name: "Wrap lines" });
   await wrap.waitFor();
-  const pre = chat.answer.locator("pre");
+  await chat.answered();
+  assert.equal(await wrap.count(), 1);
+  const pre = chat.answer.locator("pre").first();
   const overflows = () => pre.evaluate((it) => it.scrollWidth > it.clientWidth);
   assert.equal(await overflows(), true);
-  await chat.answer.getByRole("button", { name: "Copy" }).focus();
+  await chat.answer.getByRole("button", { name: "Copy" }).first().focus();
   await chat.page.keyboard.press("Tab");
   assert.equal(await isFocused(wrap), true);
   await chat.page.keyboard.press("Enter");
@@ -48,7 +50,7 @@ test("code of 40 lines has no fold; longer code is folded while it streams, keep
   });
   await chat.say("Show me");
   await chat.answer.getByText("line 40").waitFor();
-  await chat.answer.getByRole("button", { name: "Wrap lines" }).waitFor();
+  await chat.answer.locator(".code-header > .tools").waitFor({ state: "attached" });
   assert.equal(await chat.answer.locator("[aria-expanded]").count(), 0);
   longer.open();
   await chat.answer.getByRole("button", { name: "Show all 59 lines" }).waitFor();

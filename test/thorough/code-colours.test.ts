@@ -179,7 +179,7 @@ test("a browser that paints no ranges shows code in one colour, and loads nothin
   await page.goto(server.url);
   const chat = chatIn(page);
   await chat.say("Show me");
-  await chat.answer.getByRole("button", { name: "Wrap lines" }).waitFor({ state: "attached" });
+  await chat.answer.locator(".code-header > .tools").waitFor({ state: "attached" });
   await chat.answered();
   assert.equal(await chat.answer.locator("code").textContent(), '// why\nconst answer: number = 42;\nfetchIt("url");');
   assert.doesNotMatch(requests.join(), /highlight-/);

@@ -61,7 +61,7 @@ test("code that was drawn without its tools can be copied, and gets them, as tab
   await chat.answer.getByRole("button", { name: "Copied" }).waitFor();
   assert.equal(await chat.page.evaluate(() => navigator.clipboard.readText()), "x");
   await comeOnline(chat.page);
-  await chat.page.getByRole("button", { name: "Wrap lines" }).waitFor();
+  await chat.page.locator(".code-header > .tools").waitFor({ state: "attached" });
   await chat.page.getByRole("button", { name: "Copy as CSV" }).waitFor();
   assert.equal(asked(), 2);
 });

@@ -30,6 +30,9 @@ const countAgain = new WeakMap<Element, (isSettled: boolean) => void>();
 /** Boxes that have their tools, with what they are called where they scroll. */
 const names = new WeakMap<Element, () => string>();
 
+/** The buttons that wrap lines, by their boxes. */
+const wrapButtons = new WeakMap<Element, HTMLButtonElement>();
+
 /**
  * Adds what is missing to the boxes in a node, itself included, and colours to code that does not change any more. To
  * be called again when they have grown.
@@ -52,6 +55,8 @@ function addCodeTools(box: HTMLElement, strings: Strings): void {
   const code = box.querySelector("code") as HTMLElement;
   const wrap = addButton(addToolsTo(header), strings.wrapLines);
   wrap.setAttribute("aria-pressed", "false");
+  wrap.hidden = true;
+  wrapButtons.set(box, wrap);
   wrap.addEventListener("click", () => {
     wrap.setAttribute("aria-pressed", String(box.toggleAttribute("data-ui-wrap")));
     lookAgain(box);
@@ -179,8 +184,12 @@ const sizes = new ResizeObserver((entries) => {
     return [...target.querySelectorAll<HTMLElement>(BOXES)].filter((box) => parentOf(box) === target);
   });
   // All are read before any is written: else the page is laid out for each.
-  const scrolling = boxes.filter(isStop);
-  for (const box of boxes) nameIfScrollable(box, scrolling.includes(box));
+  const wide = boxes.filter(overflows);
+  for (const box of boxes) {
+    nameIfScrollable(box, wide.includes(box) || scrollerOf(box).matches(":focus"));
+    const wrap = wrapButtons.get(box);
+    if (wrap && !wrap.matches(":focus")) wrap.hidden = !wide.includes(box) && !box.hasAttribute("data-ui-wrap");
+  }
 });
 
 /** Has the boxes looked at that stand beside a node. Observing an element again reports it again. */
@@ -196,15 +205,14 @@ function parentOf(node: Element): Element | null {
   return node.closest(".section, .markdown");
 }
 
-/** A box that has the focus keeps it: the reader may be in the middle of it. */
-function isStop(box: HTMLElement): boolean {
-  const scroller = scrollerOf(box);
-  return scroller.scrollWidth > scroller.clientWidth || scroller.matches(":focus");
+function overflows(box: HTMLElement): boolean {
+  const { scrollWidth, clientWidth } = scrollerOf(box);
+  return scrollWidth > clientWidth;
 }
 
 /**
  * A box that scrolls sideways can be scrolled by keyboard, and has a name there, as long as there is something to
- * scroll. One that shows all it has is no stop on the way through an answer.
+ * scroll, or the reader is in it. One that shows all it has is no stop on the way through an answer.
  */
 function nameIfScrollable(box: HTMLElement, isScrollable: boolean): void {
   const label = names.get(box)?.() ?? "";
