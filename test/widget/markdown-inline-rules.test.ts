@@ -86,7 +86,7 @@ test("formulas are shown as they are written, within a line and on lines of thei
     "$$ x_1 $$",
     "\\[ \\begin{aligned} a &= b \\\\ c &= d \\end{aligned} \\]",
   ]) {
-    const shown = `<p>«${formula.replaceAll("&", "&amp;")}»</p>`;
+    const shown = `<p class="formula">«${formula.replaceAll("&", "&amp;")}»</p>`;
     assert.equal(html(`The sum\n${formula}\nand *so*`), `<p>The sum</p>${shown}<p>and <em>so</em></p>`);
     const item = formula.replaceAll("\n", "\n   ");
     const list = streamed(`1. The sum\n\n   ${item}\n\n   and\n2. b`);
@@ -105,7 +105,7 @@ test("a formula on lines of its own grows as it is written, and no list or headi
   const show = streaming();
   const text = "The sum\n\n\\[\na_1\n- b\n===\n\\]\n";
   for (let end = text.indexOf("a_1"); end <= text.length; end += 1) {
-    assert.match(show(text.slice(0, end)), /^<p>The sum<\/p>(?:<p><code class="tex"[^>]*>\\\[[^<]*<\/code><\/p>)?$/);
+    assert.match(show(text.slice(0, end)), /^<p>The sum<\/p>(?:<p class="formula"><code class="tex"[^>]*>\\\[[^<]*<\/code><\/p>)?$/);
   }
 });
 

@@ -293,7 +293,7 @@ export class DomRenderer {
   /** Raw HTML, and blocks between delimiters until their renderer has drawn them, are shown as they are written. */
   #source(token: Token, live: Element | null | undefined): HTMLElement {
     if (token.type === "formula") {
-      const box = kept(live, "p");
+      const box = kept(live, "p", "formula");
       patchChildren(box, [formula(token.raw.trim())]);
       return box;
     }
