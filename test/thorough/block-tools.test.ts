@@ -109,7 +109,7 @@ test("a table is copied as CSV and as Markdown, also when it has grown under its
   assert.equal(await copied("Markdown"), '| a | b |\n| --- | ---: |\n| x, y | 1 |\n| "q" | -2 |\n| =1+1 | a\\|b |');
 });
 
-test("the tools of code are hidden until it is pointed at or holds the focus, and those of a table cover none of it", async (t) => {
+test("the tools of code and of a table are hidden until it is pointed at or holds the focus, and cover none of it", async (t) => {
   const chat = await openChat(t, browser, {
     turns: [[say("```\ncode\n```\n\n| a |\n|---|\n| 1 |")]],
     browser: { viewport: { width: 700, height: 900 } },
@@ -127,6 +127,14 @@ test("the tools of code are hidden until it is pointed at or holds the focus, an
   assert.equal(await opacity(), "1");
   const csv = chat.answer.getByRole("button", { name: "Copy as CSV" });
   await csv.waitFor();
+  const ofTable = chat.answer.locator(".table > .tools");
+  const shown = () => ofTable.evaluate((it) => getComputedStyle(it).opacity);
+  assert.equal(await shown(), "0");
+  await chat.answer.locator("td").hover();
+  assert.equal(await shown(), "1");
+  await chat.page.mouse.move(0, 0);
+  await csv.focus();
+  assert.equal(await shown(), "1");
   const table = await chat.answer.locator("table").boundingBox();
   const button = await csv.boundingBox();
   assert.ok(table && button && button.y >= table.y + table.height);
