@@ -26,6 +26,8 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   "Chinese bold beside quotes": CJK,
   Korean: CJK,
   "Chinese with an address": "A bare address ends before full-width punctuation.",
+  "image in a sentence and in a link": "The page at / may load none, and links to it.",
+  "image of another site": "The page at / may load none, and links to it.",
   "formulas in a line": FORMULA,
   "formula on its own lines": FORMULA,
   "formula between dollars": FORMULA,

@@ -105,7 +105,10 @@ test("a formula on lines of its own grows as it is written, and no list or headi
   const show = streaming();
   const text = "The sum\n\n\\[\na_1\n- b\n===\n\\]\n";
   for (let end = text.indexOf("a_1"); end <= text.length; end += 1) {
-    assert.match(show(text.slice(0, end)), /^<p>The sum<\/p>(?:<p class="formula"><code class="tex"[^>]*>\\\[[^<]*<\/code><\/p>)?$/);
+    assert.match(
+      show(text.slice(0, end)),
+      /^<p>The sum<\/p>(?:<p class="formula"><code class="tex"[^>]*>\\\[[^<]*<\/code><\/p>)?$/,
+    );
   }
 });
 

@@ -7,7 +7,7 @@ import { appendInline } from "./render-inline.ts";
 /** An image is its description: nobody would listen for its button. */
 export function drawInline(text: string, strings: Strings): DocumentFragment {
   const drawn = document.createDocumentFragment();
-  appendInline(drawn, lexInline(text, noLinks()), { strings, images: new Map() });
+  appendInline(drawn, lexInline(text, noLinks()), { strings, images: new Map(), mayLoadImages: true });
   for (const image of drawn.querySelectorAll("button")) image.replaceWith(image.dataset.alt ?? "");
   return drawn;
 }

@@ -124,7 +124,8 @@ export class MarkdownStream {
   }
 
   #newRenderer(): DomRenderer {
-    return new DomRenderer({ ...this.#inlineContext(), renderers: this.#context.renderers }, this.#delimiters);
+    const { renderers, headingLevel } = this.#context;
+    return new DomRenderer({ ...this.#inlineContext(), renderers, headingLevel }, this.#delimiters);
   }
 
   #inlineContext(): InlineContext {
