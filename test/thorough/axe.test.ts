@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
 import { type ChatElement, chatIn, openRows } from "../browser/chat-page.ts";
+import { axeFindings } from "../support/axe.ts";
 import { launchBrowser, openPage } from "../support/browser.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { startProxy } from "../support/proxy.ts";
@@ -14,8 +13,6 @@ import { startServer } from "../support/start-server.ts";
 import { broken, define, echo } from "../support/test-tools.ts";
 
 const browser = await launchBrowser({ after });
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 const ANSWER = `# Title
 
 **bold**, \`inline\`, [a link](https://example.org) and ![a chart](https://example.org/chart.png)
@@ -75,26 +72,11 @@ async function converse(chat: ChatElement): Promise<void> {
   await chat.input.fill("A draft");
 }
 
-/** What axe finds, as "rule: element: why". */
-async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  return page.evaluate(async () => {
-    const { violations } = await window.axe.run(document, {
-      resultTypes: ["violations"],
-      // Of WCAG 2.2; off by default.
-      rules: { "target-size": { enabled: true } },
-    });
-    return violations.flatMap(({ id, nodes }) =>
-      nodes.map(({ target, failureSummary }) => `${id}: ${target.flat().join(" > ")}: ${failureSummary}`),
-    );
-  });
-}
-
 /** Checks what is on the screen in both themes. Without motion, so that no colour is on its way to another. */
 async function assertClean(page: Page, state: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
-    assert.deepEqual(await findings(page), [], `${state}, ${colorScheme}`);
+    assert.deepEqual(await axeFindings(page), [], `${state}, ${colorScheme}`);
   }
 }
 
@@ -178,9 +160,3 @@ test("axe finds nothing on a site with the launcher: closed, with its preview, o
   await opener.waitFor();
   await assertClean(page, "closed again");
 });
-
-declare global {
-  interface Window {
-    axe: typeof import("axe-core");
-  }
-}

@@ -1,0 +1,299 @@
+/**
+ * Takes a picture of every state of the chat in every look, into `test/rich/pictures/`, for somebody to look at. What a test can
+ * tell of each is checked: axe finds nothing, nothing is wider than the window, and the page complains of nothing. `PICTURES`
+ * chooses by name: `PICTURES=failure` or `PICTURES=arabic`.
+ */
+
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { after, type TestContext, test } from "node:test";
+import type { BrowserContextOptions, Locator, Page } from "playwright-core";
+import { ApiError } from "../../server/protocol/errors.ts";
+import { failOnComplaints } from "../browser/chat-page.ts";
+import { axeFindings } from "../support/axe.ts";
+import { launchBrowser, openPage } from "../support/browser.ts";
+import { gate } from "../support/deadline.ts";
+import { RED_PIXEL } from "../support/files.ts";
+import { call, end, fail, say, type Turn, think, wait } from "../support/scripted-provider.ts";
+import { sitePage, startSite } from "../support/site.ts";
+import { type ServerOptions, startServer } from "../support/start-server.ts";
+import { broken, define, echo } from "../support/test-tools.ts";
+
+const FOLDER = "test/rich/pictures";
+/** In `npm test` every third picture is taken, each time the same ones. */
+const EVERY = Number(process.env.EVERY ?? 1);
+const chosen = process.env.PICTURES ?? "";
+
+const browser = await launchBrowser({ after });
+mkdirSync(FOLDER, { recursive: true });
+
+const phone = { hasTouch: true, isMobile: true };
+
+/** The looks that a person may meet: size of the window, theme, language, zoom. */
+const LOOKS: Record<string, BrowserContextOptions> = {
+  light: { viewport: { width: 1280, height: 800 } },
+  dark: { viewport: { width: 390, height: 844 }, colorScheme: "dark", ...phone },
+  german: { viewport: { width: 1280, height: 800 }, locale: "de" },
+  japanese: { viewport: { width: 390, height: 844 }, locale: "ja", ...phone },
+  arabic: { viewport: { width: 1024, height: 768 }, locale: "ar" },
+  zoom200: { viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 },
+  zoom400: { viewport: { width: 320, height: 256 }, deviceScaleFactor: 4 },
+  forced: { viewport: { width: 1280, height: 800 }, forcedColors: "active" },
+};
+
+const ANSWER = `## What you can count on
+
+**Bold**, *slanted*, ~~struck~~, \`inline\`, [a link](https://example.org) and H<sub>2</sub>O; press <kbd>Ctrl</kbd>.[^1]
+
+1. First
+   - [x] done
+   - [ ] open
+2. Second
+
+| Bike | Price |
+|:-----|------:|
+| City, seven gears,<br>with a basket | 1,299.00 € |
+| Mountain | 2,450.00 € |
+
+\`\`\`ts
+const total = bikes.reduce((sum, { price }) => sum + price, 0); // in cents, and this line is rather long
+\`\`\`
+
+The energy is \\(E = mc^2\\), it costs $5, and
+
+\\[ \\int_0^1 x^2\\,dx = \\tfrac13 \\]
+
+> [!NOTE]
+> Prices are with tax.
+
+> quoted
+
+Best regards,
+Bob
+
+[^1]: On most keyboards.
+`;
+
+const LONG = Array.from(
+  { length: 24 },
+  (_, at) => `Paragraph ${at + 1}. ${"Some words of a long answer. ".repeat(6)}`,
+).join("\n\n");
+
+const CJK = "**注意：**これは**「重要」**な点です。詳しくは https://example.com。次に進みます。";
+
+const never = define(
+  "search_orders",
+  (_, { signal }) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+    }),
+);
+
+/** The parts of the chat by name, in any language. */
+class Parts {
+  readonly root: Page;
+  constructor(root: Page) {
+    this.root = root;
+  }
+  part(name: string): Locator {
+    return this.root.locator(`[part~="${name}"]`);
+  }
+  async say(text: string): Promise<void> {
+    await this.part("input").fill(text);
+    await this.part("send").click();
+  }
+  async answered(count: number): Promise<void> {
+    await this.part("assistant")
+      .nth(count - 1)
+      .and(this.root.locator('[aria-busy="false"]'))
+      .waitFor();
+  }
+  async attach(): Promise<void> {
+    await this.root.locator('input[type="file"]').setInputFiles([
+      { name: "red.png", mimeType: "image/png", buffer: RED_PIXEL },
+      { name: "offer.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7\n") },
+      { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") },
+      { name: "letter.txt", mimeType: "text/plain", buffer: Buffer.from("letter") },
+    ]);
+    await this.part("refusals").waitFor();
+  }
+}
+
+interface State extends ServerOptions {
+  /** The chat in the corner of a site, in place of the page. */
+  site?: string;
+  /** Goes where the picture is taken; the page is open. */
+  reach(chat: Parts, page: Page): Promise<void>;
+  complaints?: RegExp;
+  /** What happens to the page before it is opened. */
+  before?(page: Page): Promise<void>;
+}
+
+const talk = (turns: readonly Turn[], reach: State["reach"], options: Partial<State> = {}): State => ({
+  turns,
+  reach,
+  ...options,
+});
+
+const failed = (error: ApiError, options: Partial<State> = {}): State =>
+  talk(
+    [[fail(error)]],
+    async (chat) => {
+      await chat.say("What is the status of order 4711?");
+      await chat.part("error").waitFor();
+    },
+    options,
+  );
+
+const STATES: Record<string, State> = {
+  start: talk([], (chat) => chat.part("empty").waitFor(), {
+    agent: {
+      chat: {
+        welcome:
+          "Welcome to **Acme**! Ask about orders, bicycles and repairs. We answer within the hour, see [our times](https://example.org/times).",
+        suggestions: [
+          "Where is my order?",
+          "Which bicycle fits me, if I ride to work every day and at the weekend into the hills?",
+          "Book a repair",
+          "Opening times",
+        ],
+        disclaimer: "Answers may be wrong. [Privacy](https://example.org/privacy)",
+      },
+    },
+  }),
+  waiting: talk(
+    [[wait(gate().opened)]],
+    async (chat, page) => {
+      await chat.say("What is the status of order 4711?");
+      await chat.part("stop").waitFor();
+      await page.clock.fastForward(12_000);
+      await page.clock.runFor(2_000);
+    },
+    { before: (page) => page.clock.install() },
+  ),
+  answer: talk([[say(ANSWER)]], async (chat) => {
+    await chat.say("Show me everything");
+    await chat.answered(1);
+  }),
+  "answer-end": talk([[say(ANSWER)]], async (chat) => {
+    await chat.say("Show me everything");
+    await chat.answered(1);
+    await chat.part("messages").evaluate((box) => box.scrollTo(0, box.scrollHeight));
+  }),
+  long: talk([[say(LONG)]], async (chat) => {
+    await chat.say("Tell me more");
+    await chat.answered(1);
+    await chat.part("jump").waitFor();
+  }),
+  chinese: talk([[say(CJK)]], async (chat) => {
+    await chat.say("これは何ですか");
+    await chat.answered(1);
+  }),
+  thinking: talk([[think("The customer asks for an order. ".repeat(12)), wait(gate().opened)]], async (chat) => {
+    await chat.say("Where is it?");
+    await chat.part("thinking").waitFor();
+  }),
+  tools: talk(
+    [[call("a", "echo", { text: "ping" }), call("b", "broken"), call("c", "search_orders", { customer: 7 })]],
+    async (chat) => {
+      await chat.say("Look it up");
+      await chat.part("tool").filter({ hasText: "search" }).waitFor();
+    },
+    { agent: { tools: [echo, broken, never] } },
+  ),
+  "tools-done": talk(
+    [
+      [think("Hm."), call("a", "echo", { text: "ping" }), call("b", "broken"), call("c", "echo", { text: "pong" })],
+      [say("All is well.")],
+    ],
+    async (chat) => {
+      await chat.say("Look it up");
+      await chat.answered(1);
+    },
+    { agent: { tools: [echo, broken] } },
+  ),
+  failure: failed(new ApiError("internal", "A fault in the server.")),
+  limited: failed(new ApiError("rate_limited", "Too many messages.", { retryAfter: 20 })),
+  "too-long": failed(new ApiError("context_too_long", "This conversation is too long for the model.")),
+  cut: talk([[say("The beginning of an answer, which"), end("length")]], async (chat) => {
+    await chat.say("Tell me all");
+    await chat.answered(1);
+  }),
+  empty: talk([[]], async (chat) => {
+    await chat.say("Say nothing");
+    await chat.answered(1);
+  }),
+  files: talk([], async (chat) => {
+    await chat.part("empty").waitFor();
+    await chat.attach();
+    await chat.part("input").fill("A draft\nof some\nlines");
+  }),
+  "own-message": talk([[say("I have read it.")]], async (chat) => {
+    await chat.part("empty").waitFor();
+    await chat.attach();
+    await chat.say(Array.from({ length: 40 }, (_, at) => `Line ${at + 1} of what was pasted`).join("\n"));
+    await chat.answered(1);
+    await chat.part("messages").evaluate((box) => box.scrollTo(0, 0));
+  }),
+  editing: talk([[say("An answer.")]], async (chat) => {
+    await chat.say("A question");
+    await chat.answered(1);
+    await chat.part("input").press("ArrowUp");
+    await chat.part("editing").waitFor();
+  }),
+  undo: talk([[say("An answer.")]], async (chat) => {
+    await chat.say("A question");
+    await chat.answered(1);
+    await chat.part("reset").click();
+    await chat.part("empty").waitFor();
+  }),
+  key: talk([], (chat) => chat.part("key-form").waitFor(), { env: { PARLEY_CHAT_KEY: "c-1" }, complaints: /401/ }),
+  corner: talk([], (chat) => chat.part("launcher").waitFor(), { site: 'data-label="Ask us"' }),
+  panel: talk(
+    [[say(ANSWER)]],
+    async (chat) => {
+      await chat.part("launcher").click();
+      await chat.say("Show me everything");
+      await chat.answered(1);
+    },
+    { site: "data-feedback" },
+  ),
+};
+
+async function widths(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const wide = [document.documentElement, ...document.querySelectorAll("agent-chat")].flatMap((it) => {
+      const box = it.shadowRoot?.querySelector('[part~="messages"]') ?? it;
+      return box.scrollWidth > box.clientWidth
+        ? [`${box.tagName} is ${box.scrollWidth} wide in ${box.clientWidth}`]
+        : [];
+    });
+    return wide;
+  });
+}
+
+async function take(t: TestContext, name: string, state: State, look: string): Promise<void> {
+  const server = await startServer(t, state);
+  const site =
+    state.site === undefined
+      ? undefined
+      : await startSite(t, {
+          "/": sitePage(`<script src="${server.url}/widget.js" ${state.site}></script>`),
+        });
+  const { page, complaints } = await openPage(t, browser, { reducedMotion: "reduce", ...LOOKS[look] });
+  failOnComplaints(t, complaints, state.complaints);
+  await state.before?.(page);
+  await page.goto(site?.url ?? server.url);
+  await state.reach(new Parts(page), page);
+  await page.screenshot({ path: `${FOLDER}/${name}-${look}.png`, animations: "disabled" });
+  assert.deepEqual(await widths(page), []);
+  if (look === "light" || look === "dark") assert.deepEqual(await axeFindings(page), []);
+}
+
+let number = 0;
+for (const [name, state] of Object.entries(STATES)) {
+  for (const look of Object.keys(LOOKS)) {
+    if (number++ % EVERY !== 0 || !`${name}-${look}`.includes(chosen)) continue;
+    test(`${name}, ${look}`, (t) => take(t, name, state, look));
+  }
+}
