@@ -67,6 +67,8 @@ interface Piece {
 export class DomRenderer {
   /** Blocks with a renderer that are drawn as they are written, by element. */
   readonly renderables = new Map<Element, Renderable>();
+  /** Of the first heading in the text: many answers begin with the second or the third. */
+  #firstDepth: number | undefined;
   readonly #context: BlockContext;
   readonly #delimiters: readonly Delimiter[];
   /** The source that an element was drawn from. */
@@ -141,12 +143,14 @@ export class DomRenderer {
     }
   }
 
-  /** Looks, and is copied, as the answer has it; for screen readers it stands below the heading of its message. */
+  /** Looks, and is copied, as the answer has it; for screen readers the first one is one level below the heading of its message. */
   #heading(depth: number, live: Element | null | undefined): HTMLElement {
     const { headingLevel } = this.#context;
+    this.#firstDepth ??= depth;
+    const below = Math.max(1, depth - this.#firstDepth + 1);
     const heading = kept(live, `h${depth}` as "h1");
     // Screen readers know six levels.
-    if (headingLevel > 0) setAttribute(heading, "aria-level", String(Math.min(headingLevel + depth, 6)));
+    if (headingLevel > 0) setAttribute(heading, "aria-level", String(Math.min(headingLevel + below, 6)));
     return heading;
   }
 

@@ -142,6 +142,7 @@ export class MarkdownStream {
     this.#bracketed = [];
     this.#notes.clear();
     this.#hasNotes = false;
+    this.#renderer = this.#newRenderer();
   }
 
   #append(text: string): void {

@@ -1,5 +1,5 @@
 /**
- * Takes a picture of every state of the chat in every look, into `test/rich/pictures/`, for somebody to look at. What a test can
+ * Takes a picture of every state of the chat in every look, into `test/thorough/pictures/`, for somebody to look at. What a test can
  * tell of each is checked: axe finds nothing, nothing is wider than the window, and the page complains of nothing. `PICTURES`
  * chooses by name: `PICTURES=failure` or `PICTURES=arabic`.
  */
@@ -19,9 +19,9 @@ import { sitePage, startSite } from "../support/site.ts";
 import { type ServerOptions, startServer } from "../support/start-server.ts";
 import { broken, define, echo } from "../support/test-tools.ts";
 
-const FOLDER = "test/rich/pictures";
-/** In `npm test` every third picture is taken, each time the same ones. */
-const EVERY = Number(process.env.EVERY ?? 1);
+const FOLDER = "test/thorough/pictures";
+/** Every third, each time the same ones; all of them with `npm run test:rich`. */
+const EVERY = process.env.RICH === "all" ? 1 : 3;
 const chosen = process.env.PICTURES ?? "";
 
 const browser = await launchBrowser({ after });
