@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { Browser, BrowserContextOptions, Frame, Locator, Page } from "playwright-core";
+import type { AgentChat } from "../../widget/element/agent-chat.ts";
 import { openPage } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { type ProxyOptions, startProxy, type TestProxy } from "../support/proxy.ts";
@@ -148,6 +149,16 @@ export async function holdInfo(page: Page): Promise<() => void> {
     await route.continue();
   });
   return answered.open;
+}
+
+/** Has the page's chat ask before it loads an image of another server, as a chat on a site does: our own page loads none. */
+export async function askForImages({ page }: Pick<ChatPage, "page">): Promise<void> {
+  await page.locator("agent-chat").evaluate(async (element) => {
+    const chat = element as AgentChat;
+    chat.images = "ask";
+    chat.requestUpdate();
+    await chat.updateComplete;
+  });
 }
 
 /** A file of that size, made in the page: sending it there would take longer than the test. */

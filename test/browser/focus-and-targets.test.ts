@@ -10,7 +10,7 @@ import { gate } from "../support/deadline.ts";
 import { RED_PIXEL } from "../support/files.ts";
 import { call, fail, say, think, wait } from "../support/scripted-provider.ts";
 import { broken, define, echo } from "../support/test-tools.ts";
-import { type ChatPage, isFocused, openChat, openRows } from "./chat-page.ts";
+import { askForImages, type ChatPage, isFocused, openChat, openRows } from "./chat-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -37,6 +37,7 @@ async function openFull(t: TestContext, options: BrowserContextOptions): Promise
     // Without motion no colour is on its way to another.
     browser: { viewport: { width: 800, height: 2400 }, reducedMotion: "reduce", ...options },
   });
+  await askForImages(chat);
   await chat.say("Everything");
   await chat.replies.getByText("some cell").first().waitFor();
   await chat.send.waitFor();
@@ -219,6 +220,7 @@ test("when a button is gone that had the focus, the text field has it", async (t
       [wait(pressed.opened), say(`${long}![a chart](https://example.org/chart.png)`)],
     ],
   });
+  await askForImages(chat);
   const part = (name: string) => chat.page.locator(`[part="${name}"]`);
   const press = async (button: Locator) => {
     await button.focus();

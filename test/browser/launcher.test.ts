@@ -341,6 +341,8 @@ test("data-thinking, data-tools and data-persist hold for the chat in the panel"
 const CLOSINGS: readonly ((chat: Visit) => Promise<void>)[] = [
   async ({ page, messages }) => {
     await messages.evaluate((box) => box.scrollTo({ top: 300, behavior: "instant" }));
+    // From the conversation to the text field, and from there out of the panel.
+    await page.keyboard.press("Escape");
     await page.keyboard.press("Escape");
   },
   // Before the browser has told of it: it does so with its next frame, when nothing of it is shown any more.

@@ -343,7 +343,7 @@ const ASK = `for (const name of ["agent-chat", "agent-chat-launcher"]) {
 }`;
 
 test("bundled by a site, both elements work, with their lazy parts from the site's own files", async (t) => {
-  const server = await startServer(t, { turns: [[say("```js\n1\n```")]] });
+  const server = await startServer(t, { turns: [[say(`\`\`\`js\n${"1 + ".repeat(60)}1\n\`\`\``)]] });
   const { outputFiles } = await build({
     stdin: { contents: `import ${JSON.stringify(join(DIST, "widget/browser.js"))};\n${ASK}`, resolveDir: DIST },
     bundle: true,

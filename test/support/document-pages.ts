@@ -85,7 +85,7 @@ const LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>';
 /** The policy of a page, with all that it shall allow and nothing else. */
 export async function isEnoughOfAPolicy(t: TestContext, browser: Browser, { text }: CodeBlock): Promise<void> {
   const policy = `default-src 'none'; ${text.replaceAll("\n", " ")}`;
-  const answer = "**Hi** ![dot](data:image/gif;base64,R0lGODlhAQABAAAAACw=)\n\n```js\nlet a;\n```";
+  const answer = `**Hi** ![dot](data:image/png;base64,${RED_PIXEL.toString("base64")})\n\n\`\`\`js\nlet a;\n\`\`\``;
   const {
     say: type,
     answer: shown,
