@@ -134,7 +134,7 @@ for (const [name, kind] of Object.entries(PAGES)) {
   });
 }
 
-test("no text around the answers makes an image or a link of a destination", async (t) => {
+test("no text around the answers makes an image or a link of a destination, but for safe links of the author", async (t) => {
   const { port, connections } = await startEvil(t);
   const all = hostileDestinations(port)
     .filter((_, index) => index % 9 === 0)
@@ -149,18 +149,26 @@ test("no text around the answers makes an image or a link of a destination", asy
     turns: [[think(all), call("c1", "echo", { text: all })], [say("Unharmed.")]],
   });
   const element = chat.page.locator("agent-chat");
-  assert.equal(await element.locator("img, a, [src], [href]").count(), 0, "before the first one");
+  // The author's own words may have links, as safe as those of answers.
+  const isOfAuthor = '[part="empty"] a, [part="disclaimer"] a';
+  const made = async () => {
+    const all = element.locator("img, a, [src], [href]");
+    return (await all.count()) - (await all.and(element.locator(isOfAuthor)).count());
+  };
+  assert.equal(await made(), 0, "before the first one");
+  assert.deepEqual(await faultsIn({ ...chat, replies: chat.greeting }), []);
+  assert.deepEqual(await faultsIn({ ...chat, replies: element.locator('[part="disclaimer"]') }), []);
   await chat.say(all);
   await chat.answered();
   await openRows(chat);
   await chat.tools.locator("pre").last().getByText("evil.example").waitFor();
-  assert.equal(await element.locator("img, a, [src], [href]").count(), 0);
+  assert.equal(await made(), 0);
   await element.evaluate((node, text) => {
     (node as AgentChat).suggest([text]);
     (node as AgentChat).setDraft(text);
   }, all);
   await element.locator('[part="suggestion"]').waitFor();
-  assert.equal(await element.locator("img, a, [src], [href]").count(), 0, "after it");
+  assert.equal(await made(), 0, "after it");
   assert.deepEqual([chat.requests, connections()], [[], 0]);
 });
 
@@ -175,7 +183,8 @@ test("what the launcher shows beside its button is text", async (t) => {
   await page.goto(site.publicUrl);
   const bubble = page.getByRole("button", { name: "evil.example" });
   await bubble.waitFor();
-  assert.deepEqual([(await bubble.innerText()).trim(), connections()], [words, 0]);
+  // Without the marks of Markdown, as the greeting is drawn in the chat.
+  assert.deepEqual([(await bubble.innerText()).trim(), connections()], [`!i <https:evil.example:${port}>`, 0]);
 });
 
 /** What a reader sees of links and images, and where they lead. */

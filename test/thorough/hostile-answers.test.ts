@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { ApiError } from "../../server/protocol/errors.ts";
-import { type ChatElement, type ChatPageOptions, openChat, openRows } from "../browser/chat-page.ts";
+import { askForImages, type ChatElement, type ChatPageOptions, openChat, openRows } from "../browser/chat-page.ts";
 import { watchIncidents } from "../browser/incidents.ts";
 import { chatTag, visit } from "../browser/launcher-page.ts";
 import { HEAVY_ANSWERS, HOSTILE_ANSWERS, type HostileAnswer } from "../fixtures/hostile-answers.ts";
@@ -144,6 +144,8 @@ test("tool names, arguments, outputs and thinking are text, whatever they hold",
   await chat.say("Go");
   await chat.replies.getByText("Unharmed.").waitFor();
   await openRows(chat);
+  const more = chat.tools.first().getByRole("button", { name: /^Show all/ });
+  while ((await more.count()) > 0) await more.first().click();
   const [args, output] = await chat.tools.first().locator("pre").allTextContents();
   assert.deepEqual(JSON.parse(args ?? ""), { text: EVERYTHING });
   assert.equal(output, EVERYTHING.toWellFormed());
@@ -186,6 +188,7 @@ test("an image of another site is asked for only when the reader clicks", async 
     turns: [[say("![A cat](https://evil.example/cat.png)")]],
     expectedComplaints: /Content Security Policy/,
   });
+  await askForImages(chat);
   await chat.say("Show me a cat");
   const button = chat.answer.getByRole("button", { name: /evil\.example/ });
   await button.waitFor();

@@ -88,7 +88,8 @@ test("each text of an answer has its own direction, and what holds texts has tha
     "English: left",
     "اقتباس: right",
     "أ: right",
-    "b: left",
+    // In the column of its table.
+    "b: right",
     "English: left",
     "نقطة: right",
   ]);
