@@ -68,6 +68,18 @@ test("every documented variable is read in one place, and no style sets one", ()
   for (const { path, code } of files) assert.doesNotMatch(code, /--agent-chat-[\w-]+:/, path);
 });
 
+// Browsers look such a rule up again for each token that is written into the conversation.
+test("no rule asks what the chat or its conversation holds, and none stands apart from the classes that browsers find rules by", () => {
+  for (const { path, code } of styles) {
+    assert.doesNotMatch(
+      code,
+      /\.(?:chat|is-empty|scroller|column|exchange|message|markdown)(?::not\([^)]*\))?:(?:not\()?has\(/,
+      path,
+    );
+    assert.doesNotMatch(code, /^\s*:is\([^()]*\)(?::[\w-]+)*(?: \{|,)$/m, path);
+  }
+});
+
 test("every private variable that a rule reads is set", () => {
   const read = found(styles, /var\(--([\w-]+)\)/g);
   // By a rule, or by a script.

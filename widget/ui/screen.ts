@@ -102,7 +102,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
   };
   return html`
     <div
-      class=${isEmpty ? "chat is-empty" : "chat"}
+      class=${isEmpty ? `chat is-empty${client?.key.prompt ? " is-locked" : ""}` : "chat"}
       lang=${strings.lang}
       dir=${screen.direction}
       @keydown=${keyDown}
