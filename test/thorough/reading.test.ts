@@ -118,3 +118,53 @@ for (const follow of ["end", "question"] as const) {
     assert.ok(fromEnd <= 2, "sending shows what was sent");
   });
 }
+
+test("a long message of the person shows ten lines, opens by its button or by what is found in it, and is printed whole", async (t) => {
+  const lines = Array.from({ length: 120 }, (_, index) => `Pasted line ${index + 1}.`);
+  const chat = await openChat(t, browser, { turns: [[say("One.")], [say("Two.")], [say("Three.")]] });
+  const bubbles = chat.questions.locator(".bubble");
+  const height = async (number: number) => (await bubbles.nth(number).boundingBox())?.height ?? 0;
+  await chat.say(lines.join("\n"));
+  await chat.answered();
+  const all = chat.questions.getByRole("button", { name: "Show all 120 lines" });
+  await all.waitFor();
+  assert.equal(await all.getAttribute("aria-expanded"), "false");
+  const folded = await height(0);
+  assert.ok(folded < 300, `${folded} px`);
+  assert.equal(await chat.answer.isVisible(), true);
+  await all.press("Enter");
+  const fewer = chat.questions.getByRole("button", { name: "Show fewer lines" });
+  await fewer.waitFor();
+  assert.ok((await height(0)) > 10 * folded);
+  await fewer.press("Enter");
+  await all.waitFor();
+  assert.equal(await height(0), folded);
+  assert.equal(await isFocused(all), true);
+  const top = await bubbles.first().evaluate(async (bubble) => {
+    const range = new Range();
+    const text = [...bubble.childNodes].find((node) => node instanceof Text) as Text;
+    range.setStart(text, text.data.indexOf("Pasted line 90."));
+    range.setEnd(text, range.startOffset + 1);
+    const before = range.getBoundingClientRect().top;
+    // As the browser's search does.
+    bubble.scrollTop = before - bubble.getBoundingClientRect().top - 100;
+    const found = range.getBoundingClientRect().top;
+    while (bubble.clientHeight < 1_000) await new Promise(requestAnimationFrame);
+    await new Promise(requestAnimationFrame);
+    return range.getBoundingClientRect().top - found;
+  });
+  assert.ok(Math.abs(top) < 2, `what was found has moved by ${top} px`);
+  // One long paragraph is counted as it is laid out; what has no more than ten lines has no button.
+  await chat.say("word ".repeat(400).trim());
+  await chat.answered(2);
+  const second = chat.questions.nth(1).getByRole("button", { name: /^Show all \d+ lines$/ });
+  await second.waitFor();
+  await chat.say("word ".repeat(105).trim());
+  await chat.answered(3);
+  assert.equal(await chat.questions.nth(2).getByRole("button", { name: /^Show/ }).count(), 0);
+  await chat.page.reload();
+  await second.waitFor();
+  await all.waitFor();
+  await chat.page.emulateMedia({ media: "print" });
+  assert.ok((await height(0)) > 10 * folded);
+});

@@ -21,7 +21,7 @@ export abstract class ChatPart extends LitElement {
   }
 }
 
-const PARTS = ["composer", "feedback", "files", "key-prompt", "markdown", "message", "step", "steps"]
+const PARTS = ["composer", "feedback", "files", "key-prompt", "markdown", "message", "message-fold", "step", "steps"]
   .map((name) => `agent-chat-${name}`)
   .join();
 

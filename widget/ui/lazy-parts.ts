@@ -6,6 +6,8 @@ import { lazy } from "../loading/lazy.ts";
 const PARTS = {
   /** Files of messages. */
   "agent-chat-files": lazy(() => import("./files.ts"), "FilesElement"),
+  /** What opens long messages. */
+  "agent-chat-message-fold": lazy(() => import("./message-fold.ts"), "MessageFoldElement"),
   /** Thumbs on answers. */
   "agent-chat-feedback": lazy(() => import("./feedback.ts"), "FeedbackElement"),
   /** The form that asks for a key. */

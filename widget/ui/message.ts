@@ -30,6 +30,9 @@ const UPLOAD_BAR_FROM_BYTES = 262_144;
 const WORKING_FROM_SECONDS = 2;
 const SECONDS_FROM_SECONDS = 10;
 
+/** Messages of the person that may be too long to be shown whole at once. */
+const LONG = /^(?:[^\n]*\n){10}|^.{500}/s;
+
 /** States that the server does not take: only a new conversation goes on. */
 const STATE_LOST = new Set<Failure["code"]>(["conversation_expired", "invalid_state"]);
 
@@ -91,6 +94,7 @@ export class MessageElement extends ChatPart {
     if (context.modes.feedback) void loadPartEventually("agent-chat-feedback");
     if (message.role === "user") {
       if (message.files.length > 0) void loadPartEventually("agent-chat-files");
+      if (LONG.test(message.text)) void loadPartEventually("agent-chat-message-fold");
       return;
     }
     this.#drawings.update(message, context.toolRenderers);
@@ -116,6 +120,7 @@ export class MessageElement extends ChatPart {
   /** A message of the person: a muted bubble on the end side. */
   #renderUser(message: UserMessage): TemplateResult {
     const { strings, actions } = this.context;
+    const isLong = LONG.test(message.text);
     const edit = () => actions.edit(message);
     const copy = (event: Event) => void copyOn(event, (button) => copyText(message.text, button), this.context);
     return html`
@@ -137,8 +142,9 @@ export class MessageElement extends ChatPart {
             iconButton("edit", strings.editMessage, icons.edit, edit, { disabled: !this.canEdit || this.isQueued })
           }
           ${message.text === "" ? nothing : iconButton("copy", strings.copyMessage, icons.copy, copy)}
-          ${message.text === "" ? nothing : html`<div class="bubble" dir="auto">${message.text}</div>`}
+          ${message.text === "" ? nothing : html`<div class=${isLong ? "bubble long" : "bubble"} dir="auto">${message.text}</div>`}
         </div>
+        ${isLong ? html`<agent-chat-message-fold .context=${this.context}></agent-chat-message-fold>` : nothing}
         ${
           this.isQueued
             ? html`<div part="queued" class="note queued">
