@@ -5,8 +5,9 @@ import type { Page } from "playwright-core";
 import { MAX_ATTACHMENT_BYTES } from "../../server/protocol/attachments.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { RED_PIXEL as PNG } from "../support/files.ts";
-import { say } from "../support/scripted-provider.ts";
+import { hang, say } from "../support/scripted-provider.ts";
 import { type ChatPage, dropLargePdf, holdInfo, isDrawn, isFocused, openChat, watchObjectUrls } from "./chat-page.ts";
+import { visit } from "./launcher-page.ts";
 
 const browser = await launchBrowser({ after });
 
@@ -225,4 +226,44 @@ test("pictures hold no memory of the page once they are drawn, and are there whe
   });
   await areDrawn();
   assert.equal(await images.count(), 2);
+});
+
+test("images that were sent and those in an answer open large, one after the other, and give the focus back", async (t) => {
+  const drawn = `![Chart one](${PNG_URL}) and ![](${PNG_URL}) in a [![link](${PNG_URL})](https://example.org)`;
+  const { page, ...chat } = await visit(t, browser, { turns: [[say(drawn), hang]] });
+  await page.getByRole("button", { name: "Open chat" }).click();
+  await chat.files.setInputFiles([
+    picture,
+    document,
+    { ...picture, name: "blue.png", buffer: Buffer.concat([PNG, Buffer.of(0)]) },
+  ]);
+  await chat.drafts.nth(2).waitFor();
+  await chat.say("Look");
+  const large = page.locator("dialog:modal");
+  const shows = async (name: string, count: string) => {
+    await page.getByRole("dialog", { name }).waitFor();
+    await isDrawn(large.locator("img"));
+    assert.match((await large.locator("p").textContent()) ?? "", new RegExp(`${count}$`));
+  };
+  const blue = chat.questions.getByRole("button", { name: "blue.png" });
+  await blue.click();
+  await shows("blue.png", "2 / 2");
+  await page.keyboard.press("ArrowRight");
+  await shows("red.png", "1 / 2");
+  await large.getByRole("button", { name: "Previous image" }).click();
+  await shows("blue.png", "2 / 2");
+  await page.keyboard.press("Escape");
+  await large.waitFor({ state: "detached" });
+  assert.equal(await isFocused(blue), true);
+  const chart = chat.replies.getByRole("button", { name: "Chart one" });
+  await chart.press("Enter");
+  await shows("Chart one", "1 / 2");
+  await page.keyboard.press("ArrowLeft");
+  await shows("Enlarge image", "2 / 2");
+  await large.getByRole("button", { name: "Close" }).click();
+  await large.waitFor({ state: "detached" });
+  assert.equal(await isFocused(chart), true);
+  assert.equal(await chat.replies.getByRole("link", { name: "link" }).getByRole("button").count(), 0);
+  // Escape has stopped no answer and closed no panel.
+  assert.equal(await chat.stop.isVisible(), true);
 });

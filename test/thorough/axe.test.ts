@@ -105,6 +105,10 @@ test("axe finds nothing on the page: greeting, key form, in a frame as well, and
   await assertClean(page, "greeting");
   await converse(chat);
   await assertClean(page, "conversation");
+  await page.getByRole("button", { name: "red.png" }).first().click();
+  await page.getByRole("dialog", { name: "red.png" }).waitFor();
+  await assertClean(page, "open image");
+  await page.keyboard.press("Escape");
   const locked = await open(t, { PARLEY_CHAT_KEY: "c-1" });
   for (const path of ["/", "/?embed=1"]) {
     await locked.page.goto(locked.server.url + path);

@@ -343,6 +343,8 @@ export class AgentChat extends ChatElement implements PublicAgentChat {
     if (isEscape && this.editing !== undefined) return () => this.composer?.cancelEdit();
     if (isEscape && this.client?.session.status === "running") return () => this.stop();
     if (isShortcut(event, RESET_SHORTCUT) && this.#messages.length > 0) return () => this.#actions.closeConversation();
+    const image = event.target as HTMLElement;
+    if (/^(Enter| )$/.test(event.key) && image.matches("img.image[role]")) return () => image.click();
     const scroller = this.renderRoot.querySelector<HTMLElement>(".scroller");
     const target = scroller && focusTarget(event, scroller);
     if (target === "composer") return () => this.focusComposer();

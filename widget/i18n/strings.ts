@@ -107,6 +107,10 @@ export const en = {
   code: "Code",
   loadImage: (host: string) => `Load image from ${host}`,
   openImage: (host: string) => `Open image at ${host}`,
+  /** Name of the button that a picture without a text of its own is. */
+  enlargeImage: "Enlarge image",
+  previousImage: "Previous image",
+  nextImage: "Next image",
   imageFailed: "The image could not be loaded",
   taskDone: "Completed task",
   taskOpen: "Open task",

@@ -93,7 +93,7 @@ function appendImage(parent: Parent, token: Tokens.Image, context: InlineContext
   const image = safeImage(source);
   const status = image && (context.images.get(image.src) ?? (image.host === "" ? "requested" : undefined));
   if (image !== undefined && status === "requested") {
-    parent.append(imageElement(image.src, alt));
+    parent.append(imageElement(image.src, alt, isInLink ? undefined : context.strings));
   } else if (image === undefined || isInLink) {
     // A button or a link may not stand in a link, so there the image is its alternative text.
     appendText(parent, alt || source);
@@ -135,10 +135,15 @@ function imageLink(
   return node;
 }
 
-/** An image that is requested without saying from where. */
-function imageElement(src: string, alt: string): HTMLImageElement {
+/** An image that is requested without saying from where. With `strings` it is a button: pressed, it is shown large. */
+function imageElement(src: string, alt: string, strings?: Strings): HTMLImageElement {
   const image = create("img", "image");
   image.setAttribute("alt", alt);
+  if (strings) {
+    const button = { role: "button", tabindex: "0", "aria-haspopup": "dialog" };
+    for (const [name, value] of Object.entries(button)) image.setAttribute(name, value);
+    if (alt === "") image.setAttribute("aria-label", strings.enlargeImage);
+  }
   image.setAttribute("decoding", "async");
   // Before `src`: setting the source starts the request.
   image.setAttribute("referrerpolicy", "no-referrer");
@@ -164,7 +169,7 @@ export function listenForImages(root: HTMLElement, context: InlineContext, signa
     "click",
     ({ target }) => {
       const button = (target as Element).closest<HTMLButtonElement>("button.image");
-      if (button) requestImage(button, context.images);
+      if (button) requestImage(button, context);
     },
     { signal },
   );
@@ -172,12 +177,12 @@ export function listenForImages(root: HTMLElement, context: InlineContext, signa
   root.addEventListener("error", ({ target }) => replaceFailed(target, context), { signal, capture: true });
 }
 
-function requestImage(button: HTMLButtonElement, images: Map<string, ImageStatus>): void {
+function requestImage(button: HTMLButtonElement, { images, strings }: InlineContext): void {
   const { src = "", alt = "" } = button.dataset;
   images.set(src, "requested");
-  // An image takes no focus: the box that scrolls has it then.
+  // It may turn out that there is no image: the box that scrolls has the focus then.
   const box = button.matches(":focus") && button.closest<HTMLElement>("[tabindex]");
-  button.replaceWith(imageElement(src, alt));
+  button.replaceWith(imageElement(src, alt, strings));
   if (box) box.focus({ preventScroll: true });
 }
 

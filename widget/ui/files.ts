@@ -58,17 +58,19 @@ export class FilesElement<File extends SentFile> extends ChatPart {
         ${this.files.map(
           (file) => html`
             <li part="attachment" class=${file.picture ? "chip picture" : "chip"}>
-              ${
-                file.picture
-                  ? html`<img src=${pictureUrl(file.picture)} alt=${file.name} title=${file.name} />`
-                  : renderLabel(file, strings)
-              }
+              ${file.picture ? this.#renderPicture(file, file.picture) : renderLabel(file, strings)}
               ${this.takeOut ? this.#renderRemove(file, this.takeOut) : nothing}
             </li>
           `,
         )}
       </ul>
     `;
+  }
+
+  /** Of a message that was sent it opens, which is done where all images are. */
+  #renderPicture({ name }: File, picture: Blob): TemplateResult {
+    const image = html`<img src=${pictureUrl(picture)} alt=${name} title=${name} />`;
+    return this.takeOut ? image : html`<button type="button" aria-haspopup="dialog">${image}</button>`;
   }
 
   #renderRemove(file: File, takeOut: (file: File) => void): TemplateResult {

@@ -1,6 +1,7 @@
 /** Elements that not every chat needs. Each stands in its place, empty, until its code has been loaded. */
 
 import { lazy } from "../loading/lazy.ts";
+import type { ChatContext } from "./context.ts";
 
 /** Each of these modules exports its element, and nothing else. */
 const PARTS = {
@@ -13,6 +14,18 @@ const PARTS = {
   /** The form that asks for a key. */
   "agent-chat-key-prompt": lazy(() => import("./key-prompt.ts"), "KeyPromptElement"),
 };
+
+const lightbox = lazy(() => import("./lightbox.ts"), "showImage");
+
+/** Images that open, and buttons with one. */
+const OPENERS = "img.image[role], .sent-files button";
+
+/** Shows an image large that was pressed; not later, if the code cannot be loaded now. */
+export async function openImage({ target }: Event, { strings }: ChatContext): Promise<void> {
+  const opener = (target as Element).closest(OPENERS);
+  const module = opener && (await lightbox.load().catch(() => undefined));
+  if (opener?.isConnected) module?.showImage(opener, OPENERS, strings);
+}
 
 type PartName = keyof typeof PARTS;
 

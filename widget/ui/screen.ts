@@ -10,6 +10,7 @@ import { SENTENCE_END } from "./controllers/announcer.ts";
 import { iconButton, keepTyping, retryButton, smallButton } from "./controls.ts";
 import type { ComposerAction } from "./extensions.ts";
 import { icons } from "./icons.ts";
+import { openImage } from "./lazy-parts.ts";
 import { liveText } from "./live-text.ts";
 import { renderMessages } from "./message-list.ts";
 
@@ -82,6 +83,10 @@ export interface ScreenView {
  * @csspart attach - The button for files.
  * @csspart attachments - The files of a message.
  * @csspart attachment - One file.
+ * @csspart lightbox - The dialog that shows an image large.
+ * @csspart previous-image - Its button to the image before.
+ * @csspart next-image - Its button to the image after.
+ * @csspart close-image - Its button that closes it.
  * @csspart remove - The button that removes a file.
  * @csspart upload - The line below files that are being sent.
  * @csspart refusals - The reasons why files were refused.
@@ -118,6 +123,7 @@ export function renderScreen(screen: ScreenView): TemplateResult {
         aria-label=${strings.conversation}
         aria-describedby="conversation-keys"
         tabindex="0"
+        @click=${(event: Event) => void openImage(event, context)}
       >
         <div class="column">
           ${isEmpty ? renderStart(screen) : nothing} ${client && !isEmpty ? renderMessages(client, screen) : nothing}
