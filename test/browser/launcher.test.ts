@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
+import type { AgentChatLauncher } from "../../widget/element/public-types.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { gate } from "../support/deadline.ts";
 import { readMarkdown, tableRows } from "../support/markdown-file.ts";
@@ -221,6 +222,57 @@ for (const [what, profile] of [
     assert.equal(await isFocused(input), true);
   });
 }
+
+test("the site's shortcut opens the chat and closes it again; keys that are used, composed or typed do nothing", async (t) => {
+  const { page, input } = await visit(t, browser, {
+    script: 'data-shortcut="Ctrl+Shift+K"',
+    body: "<input id=field>",
+    expectedComplaints: /shortcut must be like Ctrl\+Shift\+K, not "K"/,
+  });
+  const field = page.locator("#field");
+  const keys = (value: string) => page.locator(`[part="launcher"][aria-keyshortcuts="${value}"]`);
+  await keys("Control+Shift+K Meta+Shift+K").waitFor();
+  await field.focus();
+  await page.keyboard.press("Control+Shift+K");
+  await panel(page).waitFor();
+  await input.and(page.locator(":focus")).waitFor();
+  await page.keyboard.press("Control+Shift+K");
+  await panel(page).waitFor({ state: "hidden" });
+  assert.equal(await isFocused(field), true);
+  const isUsed = (init: Readonly<Record<string, string | boolean>>) =>
+    field.evaluate((it, options) => {
+      const rest = { code: "KeyK", shiftKey: true, bubbles: true, cancelable: true };
+      return !it.dispatchEvent(new KeyboardEvent("keydown", { ...rest, ...options }));
+    }, init);
+  for (const init of [
+    { key: "K" },
+    { key: "K", ctrlKey: true, isComposing: true },
+    { key: "K", ctrlKey: true, altKey: true },
+    { key: "K", ctrlKey: true, repeat: true },
+    // What fills in a form has no key.
+    { key: "", ctrlKey: true },
+  ]) {
+    assert.equal(await isUsed(init), false, JSON.stringify(init));
+  }
+  assert.equal(await isUsed({ key: "k", metaKey: true }), true);
+  await panel(page).waitFor();
+  await page.keyboard.press("Escape");
+  await panel(page).waitFor({ state: "hidden" });
+  await script(page, "addEventListener('keydown', (event) => event.preventDefault(), { capture: true, once: true })");
+  await isUsed({ key: "K", ctrlKey: true });
+  const set = (value: string) =>
+    page.locator("agent-chat-launcher").evaluate(async (it, text) => {
+      it.setAttribute("shortcut", text);
+      await (it as AgentChatLauncher).updateComplete;
+    }, value);
+  // A letter alone would be pressed by whoever writes.
+  await set("K");
+  assert.equal(await button(page).getAttribute("aria-keyshortcuts"), null);
+  assert.equal(await isUsed({ key: "k", shiftKey: false }), false);
+  await set("");
+  assert.equal(await isUsed({ key: "K", ctrlKey: true }), false);
+  assert.equal(await panel(page).isVisible(), false);
+});
 
 test("a request to close, such as Android's Back, closes the panel that fills the screen, and does not leave the page", async (t) => {
   const { page, input } = await visit(t, browser, { browser: PHONE });

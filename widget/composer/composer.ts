@@ -5,9 +5,10 @@ import type { Draft } from "../session/client.ts";
 import type { UserMessage } from "../session/messages.ts";
 import { renderActions } from "../ui/actions.ts";
 import { ChatPart } from "../ui/chat-part.ts";
-import { hasTouchKeyboard, iconButton, isTaken } from "../ui/controls.ts";
+import { hasTouchKeyboard, iconButton } from "../ui/controls.ts";
 import type { ComposerAction, ComposerPort } from "../ui/extensions.ts";
 import { icons } from "../ui/icons.ts";
+import { isTaken } from "../ui/keys.ts";
 import { DraftFiles, draftFilesOf, renderRefusals, sentencesOf } from "./attachments.ts";
 import type { DraftFile, FileNote } from "./read-file.ts";
 

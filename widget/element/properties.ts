@@ -59,6 +59,7 @@ const LAUNCHER_ONLY: RowsOf<Omit<LauncherProperties, keyof SharedProperties>> = 
   icon: { choices: ["chat", "spark", "question"] },
   size: { choices: ["medium", "small", "large"] },
   label: {},
+  shortcut: {},
   autoOpen: { kind: "time", attribute: "auto-open" },
   preview: {},
   previewAfter: { kind: "time", attribute: "preview-after" },

@@ -157,6 +157,11 @@ export interface LauncherProperties extends SharedProperties {
   /** A few words beside the icon. Screen readers read them as the name of the button. */
   label: string;
   /**
+   * Keys that open and close the chat, such as `Ctrl+Shift+K`, where ⌘ does as well as Ctrl. Default: none.
+   * @see Control the button
+   */
+  shortcut: string;
+  /**
    * Opens by itself after so many milliseconds, once per session, without moving the focus, and never on a small
    * screen.
    * @see Preview and opening by itself

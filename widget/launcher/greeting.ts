@@ -1,12 +1,14 @@
 /**
- * What a launcher does by itself: the bubble beside the closed button, with a few words of the site's or the beginning
- * of an answer, and opening after a time. Without Lit, since visitors that are greeted need no chat yet.
+ * What a launcher does without a press of its button: the bubble beside it, with a few words of the site's or the
+ * beginning of an answer, and opening after a time or by keys. Without Lit, since visitors that are greeted need no
+ * chat yet.
  */
 
 import type { AgentChatLauncher } from "../element/public-types.ts";
 import { sheetOf } from "../styles/adopt.ts";
 import baseStyles from "../styles/base.css";
 import previewStyles from "../styles/preview.css";
+import { isShortcut, isTaken, shownShortcut } from "../ui/keys.ts";
 import { element, svgIcon } from "./dom.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";
 
@@ -21,6 +23,9 @@ const EXCERPT = 140;
 
 /** By then a screen reader has taken over what it will say. */
 const HEARD_AFTER_MS = 1_000;
+
+/** Keys without one of the first two would be pressed while somebody writes. */
+const SHORTCUT = /^(?=.*(?:ctrl|alt)\+)(?:(?:ctrl|alt|shift)\+)+[^+]+$/i;
 
 /** The bubble is one button: of inline Markdown, which the greeting in the chat may have, it shows the text. */
 const withoutMarks = (text: string) => text.replace(/(\*\*|__|`)(.+?)\1|\[([^\]]+)\]\([^)\s]*\)/g, "$2$3");
@@ -79,6 +84,8 @@ export class Greeting {
   /** What the site has said. */
   #greeted = "";
   #heard: ReturnType<typeof setTimeout> | undefined;
+  /** The keys that are listened for. */
+  #shortcut: string | undefined;
 
   constructor(launcher: GreetingLauncher) {
     this.#launcher = launcher;
@@ -101,9 +108,21 @@ export class Greeting {
     launcher.button.before(this.#status);
   }
 
+  /** Opens the chat, or closes it where the focus is in it. The page has its keys first. */
+  readonly #pressed = (event: KeyboardEvent): void => {
+    const launcher = this.#launcher;
+    // The right Alt of many layouts says that it is Ctrl and Alt, and writes.
+    if (isTaken(event) || event.repeat || event.getModifierState("AltGraph")) return;
+    if (!isShortcut(event, launcher.shortcut)) return;
+    event.preventDefault();
+    if (launcher.opened && document.activeElement === launcher) launcher.close();
+    else void launcher.open();
+  };
+
   /** To be called when a property of the launcher or the page's language has changed. */
   launcherChanged(): void {
     const { autoOpen, box, preview, previewAfter, strings } = this.#launcher;
+    this.#listen();
     const names: Readonly<Record<string, string>> = JSON.parse(PARLEY_HIDE_PREVIEW);
     const own = strings?.hidePreview;
     const name = typeof own === "string" ? own : (names[box.lang] ?? "");
@@ -138,8 +157,23 @@ export class Greeting {
 
   /** Ends what was planned: the launcher has left the page. */
   stop(): void {
+    document.removeEventListener("keydown", this.#pressed);
+    this.#shortcut = undefined;
     this.#preview.cancel();
     this.#opening.cancel();
+  }
+
+  /** For the keys that open the chat. */
+  #listen(): void {
+    const { button, shortcut } = this.#launcher;
+    if (shortcut === this.#shortcut) return;
+    this.#shortcut = shortcut;
+    const isValid = SHORTCUT.test(shortcut);
+    if (shortcut && !isValid)
+      console.warn(`<agent-chat-launcher> shortcut must be like Ctrl+Shift+K, not "${shortcut}"`);
+    button.ariaKeyShortcuts = isValid ? shownShortcut(shortcut) : null;
+    if (isValid) document.addEventListener("keydown", this.#pressed);
+    else document.removeEventListener("keydown", this.#pressed);
   }
 
   /** Whether the person has closed a bubble: then there is no other one in this session. */

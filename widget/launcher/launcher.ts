@@ -238,7 +238,8 @@ export class AgentChatLauncher
     if (!this.isConnected) return;
     if (this.greeting) this.greeting.launcherChanged();
     // After all that the page itself loads.
-    else if (this.preview.trim() || (this.autoOpen !== null && !smallScreen().matches)) afterLoad(() => this.#greet());
+    else if (this.preview.trim() || this.shortcut || (this.autoOpen !== null && !smallScreen().matches))
+      afterLoad(() => this.#greet());
   }
 
   /** Opens the panel, unless the person has gone on to something else by the time it can be opened. */

@@ -11,8 +11,9 @@ import type { AgentChatDoneEvent, AgentChatErrorEvent, AgentChatLauncher } from 
 import { sheetOf } from "../styles/adopt.ts";
 import panelStyles from "../styles/panel.css";
 import { VisualViewportController } from "../ui/controllers/visual-viewport.ts";
-import { hasTouchKeyboard, iconButton, isTaken } from "../ui/controls.ts";
+import { hasTouchKeyboard, iconButton } from "../ui/controls.ts";
 import { icon, icons } from "../ui/icons.ts";
+import { isTaken } from "../ui/keys.ts";
 import { element, svgIcon } from "./dom.ts";
 import { Greeting, type GreetingLauncher } from "./greeting.ts";
 import { LauncherMemory, smallScreen } from "./state.ts";

@@ -1,8 +1,8 @@
-/** Buttons and keys of several parts of the interface. */
+/** Buttons of several parts of the interface. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { icons } from "./icons.ts";
-import { shownShortcut } from "./shortcut.ts";
+import { shownShortcut } from "./keys.ts";
 
 interface IconButtonOptions {
   readonly disabled?: boolean;
@@ -58,23 +58,4 @@ export function retryButton(label: string, onClick: () => void, disabled?: boole
 /** Whether the keyboard of the screen is used, which covers half of it and has no Shift+Enter. */
 export function hasTouchKeyboard(): boolean {
   return matchMedia("(hover: none) and (pointer: coarse)").matches;
-}
-
-/**
- * Whether a key is nothing for the chat: the page has used it, or it belongs to an input method. 229: also where Safari
- * says that the composition is over.
- */
-export function isTaken(event: KeyboardEvent): boolean {
-  return event.defaultPrevented || event.isComposing || event.keyCode === 229;
-}
-
-/**
- * The page does not get the keys that are typed into a field: it sees the element as their target, and would take "/"
- * or "s" for its shortcut. It gets those that move the focus or close something, and those with Ctrl or ⌘.
- */
-export function keepTyping(event: KeyboardEvent): void {
-  const [field, chat] = [event.target as Element, event.currentTarget as Element];
-  if (event.ctrlKey || event.metaKey || /^(Escape|Tab)$/.test(event.key)) return;
-  // A field that the page has put into a slot is in the page's tree.
-  if (field.matches("textarea,input") && field.getRootNode() === chat.getRootNode()) event.stopPropagation();
 }

@@ -7,9 +7,9 @@ import { adoptSheet, sheetOf } from "../styles/adopt.ts";
 import styles from "../styles/feedback.css";
 import { renderActions } from "./actions.ts";
 import { ChatPart } from "./chat-part.ts";
-import { isTaken } from "./controls.ts";
 import type { Action } from "./extensions.ts";
 import { icon } from "./icons.ts";
+import { isTaken } from "./keys.ts";
 
 /** The text of each reason. */
 const REASONS = {

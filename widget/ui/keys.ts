@@ -1,0 +1,39 @@
+/** Keys: whose they are, and which of them are pressed together. */
+
+/**
+ * Whether a key is nothing for the chat: the page has used it, or it belongs to an input method or to what fills in
+ * forms, which has none. 229: also where Safari says that the composition is over.
+ */
+export function isTaken(event: KeyboardEvent): boolean {
+  return !event.key || event.defaultPrevented || event.isComposing || event.keyCode === 229;
+}
+
+/**
+ * The page does not get the keys that are typed into a field: it sees the element as their target, and would take "/"
+ * or "s" for its shortcut. It gets those that move the focus or close something, and those with Ctrl or ⌘.
+ */
+export function keepTyping(event: KeyboardEvent): void {
+  const [field, chat] = [event.target as Element, event.currentTarget as Element];
+  if (event.ctrlKey || event.metaKey || /^(Escape|Tab)$/.test(event.key)) return;
+  // A field that the page has put into a slot is in the page's tree.
+  if (field.matches("textarea,input") && field.getRootNode() === chat.getRootNode()) event.stopPropagation();
+}
+
+/** Whether keys are pressed together that are written as in "Ctrl+Shift+O", where ⌘ does as well as Ctrl. */
+export function isShortcut(event: KeyboardEvent, shortcut: string): boolean {
+  const names = shortcut.toLowerCase().split("+");
+  // Where a layout, or Alt on a Mac, has no Latin letter on a key, it is known by its place.
+  const isLatin = /^[\x21-\x7e]$/.test(event.key);
+  const key = isLatin ? event.key : event.code.replace(/^(?:Key|Digit)/, "");
+  return (
+    names.pop() === key.toLowerCase() &&
+    names.includes("ctrl") === (event.ctrlKey || event.metaKey) &&
+    names.includes("shift") === event.shiftKey &&
+    names.includes("alt") === event.altKey
+  );
+}
+
+/** For `aria-keyshortcuts`. */
+export function shownShortcut(shortcut: string): string {
+  return ["Control", "Meta"].map((name) => shortcut.replace(/ctrl/i, name)).join(" ");
+}
