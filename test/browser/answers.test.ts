@@ -249,3 +249,36 @@ test("of an answer's code and tables, a browser is asked to watch the size of no
   });
   assert.deepEqual(inAnswers, ["agent-chat-markdown", "agent-chat-markdown"]);
 });
+
+for (const reducedMotion of ["no-preference", "reduce"] as const) {
+  test(`what a model sends in large pieces is drawn ${reducedMotion === "reduce" ? "as it comes by those who prefer no motion" : "in steps, and at its end whole"}`, async (t) => {
+    const [more, end] = [gate(), gate()];
+    const piece = "Some words of the answer. ".repeat(16).trim();
+    const chat = await openChat(t, browser, {
+      turns: [[say("First."), wait(more.opened), say(` ${piece}`), wait(end.opened), say(` ${piece}`)]],
+      browser: { reducedMotion },
+    });
+    await chat.say("Go");
+    await chat.answer.getByText("First.").waitFor();
+    const lengths = chat.answer.evaluateHandle((answer) => {
+      const seen = [answer.textContent?.length ?? 0];
+      new MutationObserver(() => seen.push(answer.textContent?.length ?? 0)).observe(answer, {
+        childList: true,
+        characterData: true,
+        subtree: true,
+      });
+      return seen;
+    });
+    const seen = await lengths;
+    more.open();
+    const whole = "First.".length + 1 + piece.length;
+    await chat.answer.evaluate(async (answer, length) => {
+      while ((answer.textContent?.length ?? 0) < length) await new Promise(requestAnimationFrame);
+    }, whole);
+    const steps = (await seen.evaluate((it) => it)).filter((length) => length > "First.".length && length < whole);
+    assert.equal(steps.length > 1, reducedMotion === "no-preference", String(steps));
+    end.open();
+    await chat.answered();
+    assert.equal(await chat.answer.textContent(), `First. ${piece} ${piece}`);
+  });
+}

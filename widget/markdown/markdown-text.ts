@@ -11,6 +11,10 @@ const FRAME = 16;
 /** So much of a text that is there at once is drawn without a pause, in characters: some 10 ms of work, and 50 on a phone. */
 const CHARACTERS_AT_A_TIME = 4_000;
 
+/** A piece of a stream with so many characters would pop up: it is drawn within so many milliseconds. */
+const COARSE = 80;
+const SPREAD = 250;
+
 /** Its children belong to the stream, so this element has no template. */
 export class MarkdownText extends ReactiveElement {
   static override properties = {
@@ -31,6 +35,9 @@ export class MarkdownText extends ReactiveElement {
   /** How much of the text was drawn last. */
   #drawn = 0;
   #hasMore = false;
+  /** Characters in a millisecond, while a coarse piece is drawn. */
+  #pace = 0;
+  #drawnAt = 0;
 
   protected override createRenderRoot(): this {
     return this;
@@ -54,6 +61,7 @@ export class MarkdownText extends ReactiveElement {
   /** Huge blocks are drawn less often, and long texts in pieces, so that the page stays usable. */
   protected override async scheduleUpdate(): Promise<void> {
     if (this.#isLong || this.#duration > FRAME) await new Promise((resolve) => setTimeout(resolve, this.#duration));
+    else if (this.#pace > 0) await nextFrame();
     super.scheduleUpdate();
   }
 
@@ -66,15 +74,31 @@ export class MarkdownText extends ReactiveElement {
     super.update(changed);
     const start = performance.now();
     if (!this.#stream || !isSame(this.context, this.#drawnWith)) this.#begin();
-    const end = this.#isLong ? this.text.indexOf("\n", this.#drawn + CHARACTERS_AT_A_TIME) : -1;
-    this.#hasMore = end !== -1;
-    this.#drawn = this.#hasMore ? end : this.text.length;
+    this.#drawn = this.#nextEnd(start);
+    this.#drawnAt = start;
+    this.#hasMore = this.#drawn < this.text.length;
+    if (!this.#hasMore) this.#pace = 0;
     this.#stream?.update(this.text.slice(0, this.#drawn), this.isStreaming || this.#hasMore);
     this.#duration = performance.now() - start;
   }
 
   protected override updated(): void {
     if (this.#hasMore) this.requestUpdate();
+  }
+
+  /** How much of the text is drawn next. */
+  #nextEnd(now: number): number {
+    const { length } = this.text;
+    const line = this.#isLong ? this.text.indexOf("\n", this.#drawn + CHARACTERS_AT_A_TIME) : -1;
+    if (line !== -1) return line;
+    const backlog = length - this.#drawn;
+    const isCoarse = backlog > COARSE || this.#pace > 0;
+    if (!this.isStreaming || !isCoarse || this.#drawn === 0 || document.hidden || prefersCalm()) return length;
+    const elapsed = this.#pace > 0 ? now - this.#drawnAt : FRAME;
+    this.#pace = Math.max(this.#pace, backlog / SPREAD);
+    const end = Math.min(length, this.#drawn + Math.ceil(this.#pace * elapsed));
+    // Half a character (of an emoji, for example) would be drawn as a question mark.
+    return isHighSurrogate(this.text, end - 1) ? end + 1 : end;
   }
 
   /** Another language, theme or renderer has everything drawn anew. */
@@ -84,6 +108,19 @@ export class MarkdownText extends ReactiveElement {
     this.#drawnWith = this.context;
     this.#stream = new MarkdownStream(this, this.context, this.#images);
   }
+}
+
+function isHighSurrogate(text: string, index: number): boolean {
+  return (text.charCodeAt(index) & 0xfc00) === 0xd800;
+}
+
+function prefersCalm(): boolean {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+/** Resolves at the next frame, or soon in a tab that was hidden meanwhile. */
+function nextFrame(): Promise<unknown> {
+  return Promise.race([new Promise(requestAnimationFrame), new Promise((resolve) => setTimeout(resolve, SPREAD))]);
 }
 
 function isSame(a: MarkdownContext, b: MarkdownContext | undefined): boolean {
