@@ -396,5 +396,5 @@ function withState(run: AgentRun, error: ApiError): ErrorEvent {
 }
 
 function sealed(state: ConversationState, { served, settings, context }: AgentRun): ConversationState {
-  return sealState(state, stateBindingOf(served, settings, context));
+  return sealState(state, context.conversation, stateBindingOf(served, settings, context));
 }

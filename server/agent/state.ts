@@ -34,56 +34,88 @@ export function readState(value: unknown, binding: StateBinding): ConversationSt
     if (Object.keys(value).length === 0) return NEW_CONVERSATION;
     throw invalidState("/state", `state must be as this server returned it: {} or an object with ${kind}.`);
   }
-  return kind === "previous_response_id"
-    ? readResponseId(value[kind], binding)
-    : readHistory(value[kind], value.signature, binding);
+  const conversation = readConversation(value.conversation);
+  const state =
+    kind === "previous_response_id"
+      ? readResponseId(value[kind], conversation, binding)
+      : readHistory(value[kind], value.signature, conversation, binding);
+  return withConversation(state, state.conversation ?? conversation);
 }
 
-function readResponseId(value: unknown, binding: StateBinding): ConversationState {
+/** As `randomUUID` makes it: without a dot, which parts a signed id. */
+const CONVERSATION = /^[A-Za-z0-9_-]{16,64}$/;
+
+function readConversation(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "string" && CONVERSATION.test(value)) return value;
+  throw invalidState("/state/conversation", "conversation must be a string that this server returned.");
+}
+
+function withConversation(state: ConversationState, conversation: string | undefined): ConversationState {
+  const isNew = state.previous_response_id === undefined && state.conversation_history === undefined;
+  return isNew || conversation === undefined ? state : { ...state, conversation };
+}
+
+function readResponseId(value: unknown, beside: string | undefined, binding: StateBinding): ConversationState {
   const param = "/state/previous_response_id";
   if (typeof value !== "string" || !/^[\x21-\x7e]{1,512}$/.test(value)) {
     throw invalidState(param, "previous_response_id must be a string that this server returned.");
   }
   if (binding.secrets.length === 0) return { previous_response_id: value };
-  const dot = value.lastIndexOf(".");
-  const id = value.slice(0, Math.max(dot, 0));
-  if (id === "" || !isSigned(id, value.slice(dot + 1), binding)) throw altered(param);
-  return { previous_response_id: id };
+  const [, id, conversation, signature = ""] = /^(.+)\.([\w-]+)\.([\w-]+)$/.exec(value) ?? [];
+  if (id === undefined || conversation === undefined) throw altered(param);
+  if (!isSigned(id, signature, conversation, binding)) throw altered(param);
+  if (beside !== undefined && beside !== conversation) throw altered("/state/conversation");
+  return { previous_response_id: id, conversation };
 }
 
-function readHistory(value: unknown, signature: unknown, binding: StateBinding): ConversationState {
+function readHistory(
+  value: unknown,
+  signature: unknown,
+  conversation: string | undefined,
+  binding: StateBinding,
+): ConversationState {
   const history = checkHistory(value, binding.limits);
   if (history.length === 0) return NEW_CONVERSATION;
   if (binding.secrets.length > 0) {
     const given = typeof signature === "string" ? signature : "";
     // The value as it was sent: a field that was added to it makes it another one.
-    if (!isSigned(value, given, binding)) throw altered("/state");
+    if (!isSigned(value, given, conversation, binding)) throw altered("/state");
   }
   return { conversation_history: history };
 }
 
-/** The state as the client gets it: signed, where the server signs. */
-export function sealState(state: ConversationState, binding: StateBinding): ConversationState {
+/** The state as the client gets it: signed, where the server signs. A state that continues nothing is empty. */
+export function sealState(state: ConversationState, conversation: string, binding: StateBinding): ConversationState {
   const [secret] = binding.secrets;
   const { previous_response_id: id, conversation_history: history } = state;
-  if (secret === undefined) return state;
-  if (id !== undefined) return { previous_response_id: `${id}.${sign(digestOf(id), secret, binding)}` };
-  if (history === undefined) return state;
-  return { conversation_history: history, signature: sign(digestOf(history), secret, binding) };
+  const signatureOf = (value: unknown) => secret && sign(digestOf(value), secret, conversation, binding);
+  if (id !== undefined) {
+    const signature = signatureOf(id);
+    return { previous_response_id: signature ? `${id}.${conversation}.${signature}` : id, conversation };
+  }
+  if (history === undefined) return NEW_CONVERSATION;
+  const signature = signatureOf(history);
+  return { conversation_history: history, conversation, ...(signature ? { signature } : {}) };
 }
 
-function isSigned(value: unknown, signature: string, binding: StateBinding): boolean {
+/** A conversation that nobody has begun may be continued by a user, and is theirs from then on. */
+function isSigned(value: unknown, signature: string, conversation: string | undefined, binding: StateBinding): boolean {
   const digest = digestOf(value);
   const given = Buffer.from(signature);
-  return binding.secrets.some((secret) => {
-    const right = Buffer.from(sign(digest, secret, binding));
-    return right.length === given.length && timingSafeEqual(right, given);
-  });
+  const owners = binding.user === undefined ? [binding] : [binding, { ...binding, user: undefined }];
+  const known = binding.secrets.flatMap((secret) => owners.map((owner) => sign(digest, secret, conversation, owner)));
+  return known.some((right) => right.length === given.length && timingSafeEqual(Buffer.from(right), given));
 }
 
 /** The array begins with the purpose: no other use of the secret signs the same text. */
-function sign(digest: string, secret: string, { agent, provider, user }: StateBinding): string {
-  const bound = JSON.stringify(["parley-state-1", agent, provider, user ?? null, digest]);
+function sign(
+  digest: string,
+  secret: string,
+  conversation: string | undefined,
+  { agent, provider, user }: StateBinding,
+): string {
+  const bound = JSON.stringify(["parley-state-1", agent, provider, user ?? null, conversation ?? null, digest]);
   return createHmac("sha256", secret).update(bound).digest("base64url");
 }
 

@@ -66,7 +66,7 @@ export type HistoryMessage = UserMessage | AssistantMessage | ToolMessage;
  * means a new conversation, in both directions and for every provider.
  */
 export interface ConversationState {
-  /** For providers that keep the conversation on their side; where states are signed, the id ends with its signature. */
+  /** For providers that keep the conversation on their side; a signed one ends with `.CONVERSATION.SIGNATURE`. */
   previous_response_id?: string;
   /** For providers that get the whole conversation with each request. */
   conversation_history?: HistoryMessage[];

@@ -348,9 +348,10 @@ const sortKeys = (_key: string, value: unknown) =>
 test("any conversation comes back from a client as it was sealed, and no other way", () => {
   fc.assert(
     fc.property(history, fc.nat(), (messages, place) => {
-      const sealed = sealState({ conversation_history: messages }, binding);
+      const conversation = "a-conversation-of-a-test";
+      const sealed = sealState({ conversation_history: messages }, conversation, binding);
       const back = readState(stored(sealed), binding);
-      assert.deepEqual(stored(back), stored({ conversation_history: messages }));
+      assert.deepEqual(stored(back), stored({ conversation_history: messages, conversation }));
 
       const altered = structuredClone(sealed) as { conversation_history: { content: unknown }[] };
       const target = altered.conversation_history[place % messages.length];

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { ApiError, ERRORS, type ErrorCode } from "../../server/protocol/errors.ts";
 import type { ProviderErrorCode } from "../../server/providers/failures.ts";
-import { assertSame, onEveryTransport, post, send, typesOf } from "../support/chat-transports.ts";
+import { assertSame, onEveryTransport, post, send, stateOf, typesOf } from "../support/chat-transports.ts";
 import { type Gate, gate, turns, within } from "../support/deadline.ts";
 import { newRun, openLine } from "../support/run-lines.ts";
 import { call, cut, fail, hang, say, type Turn, wait } from "../support/scripted-provider.ts";
@@ -73,8 +73,8 @@ test("an error brings the last good state, from which the same message can be se
   const state = { conversation_history: [{ role: "user", content: "Before" }] };
   const error = new ApiError("provider_error", "No.");
   const { sse, socket } = await onEveryTransport(t, () => ({ turns: [[fail(error)]] }), { message: "Hi", state });
-  assert.deepEqual(sse.last.state, state);
-  assert.deepEqual(socket.last.state, state);
+  assert.deepEqual(stateOf(sse.last), state);
+  assert.deepEqual(stateOf(socket.last), state);
 });
 
 test("a failure between tools and answer gives the state from before the message", async (t) => {
@@ -85,7 +85,7 @@ test("a failure between tools and answer gives the state from before the message
   });
   const state = { previous_response_id: "resp_1" };
   const { sse } = await onEveryTransport(t, setup, { message: "Hi", state });
-  assert.deepEqual(sse.last.state, state);
+  assert.deepEqual(stateOf(sse.last), state);
   assert.deepEqual(typesOf(sse.events), ["tool_call", "tool_result", "error"]);
 });
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentDefinition } from "../../server/agent/define.ts";
 import { stream as claudeStream } from "../support/anthropic.ts";
-import { onEveryTransport, post, send, typesOf } from "../support/chat-transports.ts";
+import { onEveryTransport, post, send, stateOf, typesOf } from "../support/chat-transports.ts";
 import { turns } from "../support/deadline.ts";
 import { type Cleanup, startServer } from "../support/start-server.ts";
 import { stopClock } from "../support/stopped-clock.ts";
@@ -174,7 +174,7 @@ test("two models of OpenAI go on with one conversation that OpenAI keeps", async
   const { last } = await send.sse(t, server, { message: "And?", state: first.last.state });
   assert.ok(last.type === "done");
   assert.deepEqual(
-    [last.data, last.model, last.state],
+    [last.data, last.model, stateOf(last)],
     ["Ho", "openai/gpt-5-mini", { previous_response_id: "resp_2" }],
   );
   const { model, previous_response_id } = upstream.calls[2]?.json ?? {};

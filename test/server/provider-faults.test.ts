@@ -8,6 +8,7 @@ import {
   onEveryTransport,
   post,
   send,
+  stateOf,
   TRANSPORTS,
   type TransportName,
   typesOf,
@@ -221,9 +222,9 @@ function requests({ calls }: UpstreamServer, path: string): unknown[][] {
 test("openai/…: two tools, an answer and a continued conversation, alike on all transports", async (t) => {
   const { upstream, first, second } = await converse(t, RESPONSES);
   assert.equal(first.data, "Mild, and noon.");
-  assert.deepEqual(first.state, { previous_response_id: "resp_2" });
+  assert.deepEqual(stateOf(first), { previous_response_id: "resp_2" });
   assert.equal(second.data, "As I said: mild.");
-  assert.deepEqual(second.state, { previous_response_id: "resp_3" });
+  assert.deepEqual(stateOf(second), { previous_response_id: "resp_3" });
   assert.ok(first.type === "done");
   assert.deepEqual(first.usage, { input_tokens: 20, output_tokens: 10 });
 
@@ -253,7 +254,7 @@ test("litellm/…: two tools, an answer and a continued conversation, alike on a
     { role: "tool", tool_call_id: "call_t", content: "12:00" },
     { role: "assistant", content: "Mild, and noon." },
   ];
-  assert.deepEqual(first.state, { conversation_history: history });
+  assert.deepEqual(stateOf(first), { conversation_history: history });
   const [one, two, three] = requests(upstream, CHAT_COMPLETIONS.path).map((body) => Object(body));
   const system = { role: "system", content: "Be brief." };
   assert.equal(one.model, "team/gpt-5.2");

@@ -282,6 +282,8 @@ const HISTORY_FORGERIES: [name: string, change: (state: { [name: string]: unknow
   ["a field more", (state) => replaceIn(state, '{"role"', '{"name":"x","role"')],
   ["no signature", ({ signature: _signature, ...rest }) => rest],
   ["a signature of another type", (state) => ({ ...state, signature: { length: 43 } })],
+  ["another conversation", (state) => ({ ...state, conversation: "0123456789abcdef" })],
+  ["no conversation", ({ conversation: _conversation, ...rest }) => rest],
   ["a cut signature", (state) => ({ ...state, signature: String(state.signature).slice(1) })],
 ];
 
@@ -309,6 +311,7 @@ const BINDING = {
   user: undefined,
   secrets: ["a secret"],
 } as const;
+const CONVERSATION = "0123456789abcdef";
 const LIMITS = { maxHistoryItems: 100, maxHistoryBytes: 1_000_000 };
 
 /** Everything that a signed history may hold. */
@@ -351,7 +354,7 @@ function withKeysReversed(value: unknown): unknown {
 
 test("a signature holds whatever the order of keys, and for no other value of any field", () => {
   const binding = { ...BINDING, limits: LIMITS };
-  const sealed = sealState({ conversation_history: SIGNED_HISTORY }, binding);
+  const sealed = sealState({ conversation_history: SIGNED_HISTORY }, CONVERSATION, binding);
   const read = (history: unknown) => readState({ ...sealed, conversation_history: history }, binding);
   const sent = JSON.parse(JSON.stringify(SIGNED_HISTORY));
   for (const history of [sent, withKeysReversed(sent)]) assert.ok(read(history).conversation_history);
@@ -367,10 +370,10 @@ test("a signature holds whatever the order of keys, and for no other value of an
   }
 });
 
-test("a signed state of one user is nobody else's, and nobody's is no user's", () => {
+test("a signed state of one user is nobody else's, and a user may continue nobody's", () => {
   const bindings = [undefined, "ada", "bob"].map((user) => ({ ...BINDING, limits: LIMITS, user }));
   for (const owner of bindings) {
-    const sealed = sealState({ conversation_history: SIGNED_HISTORY }, owner);
+    const sealed = sealState({ conversation_history: SIGNED_HISTORY }, CONVERSATION, owner);
     const readers = bindings.filter((reader) => {
       try {
         return readState(sealed, reader).conversation_history !== undefined;
@@ -378,22 +381,63 @@ test("a signed state of one user is nobody else's, and nobody's is no user's", (
         return false;
       }
     });
-    assert.deepEqual(readers, [owner]);
+    assert.deepEqual(readers, owner.user === undefined ? bindings : [owner]);
   }
 });
 
-test("the id of a response is resp_….SIGNATURE, and the provider sees it without", async (t) => {
+test("the id of a response is resp_….CONVERSATION.SIGNATURE, and the provider sees it without", async (t) => {
   const state = await issue(t, "previous_response_id", OLD);
   const { previous_response_id: id } = Object(state);
-  assert.match(id, /^resp_1\.[\w-]{43}$/);
+  assert.match(id, /^resp_1\.[\w-]{36}\.[\w-]{43}$/);
+  const [, conversation, signature] = id.split(".");
   const options = { turns: [[say("Second")]], stateKind: "previous_response_id" as const, env: OLD };
   const { server, client } = await startWithClient(t, { ...options, agent: { name: "Acme" } });
   const last = (await client.run({ message: "Hi", previous_response_id: id })).at(-1);
   assert.equal(last?.data, "Second");
   assert.equal(server.model.asked[0]?.previousId, "resp_1");
-  for (const forged of ["resp_1", "resp_2", id.replace("resp_1", "resp_2"), `.${id}`, `${id}x`]) {
+  for (const forged of [
+    "resp_1",
+    "resp_2",
+    id.replace("resp_1", "resp_2"),
+    `.${id}`,
+    `${id}x`,
+    `resp_1.${conversation}x.${signature}`,
+  ]) {
     const [event] = await client.run({ message: "Hi", previous_response_id: forged });
     assert.equal(event?.type === "error" && event.code, "invalid_state", forged);
+  }
+});
+
+for (const kind of KINDS) {
+  for (const env of [{}, OLD]) {
+    test(`${kind}: a conversation keeps its id${env === OLD ? ", signed" : ""}, and a new one has another`, async (t) => {
+      const first = await issue(t, kind, env);
+      const { last } = await ask(t, kind, env, "Acme", first);
+      const other = await issue(t, kind, env);
+      const ids = [first, last.state, other].map((state) => Object(state).conversation);
+      assert.match(ids[0], /^[\w-]{36}$/);
+      assert.equal(ids[1], ids[0]);
+      assert.notEqual(ids[2], ids[0]);
+    });
+  }
+
+  test(`${kind}: a conversation's id that is none is refused, and so is one that a signed id does not name`, async (t) => {
+    const state = Object(await issue(t, kind, OLD));
+    for (const conversation of [5, "short", "with.a.dot.in.its.middle", {}]) {
+      assert.equal(await judge(t, kind, {}, { ...Object(await issue(t, kind, {})), conversation }), "invalid_state");
+    }
+    assert.equal(await judge(t, kind, OLD, { ...state, conversation: "0123456789abcdef" }), "invalid_state");
+  });
+}
+
+test("OpenAI's signed id alone names its conversation, and an unsigned one that comes alone begins another", async (t) => {
+  for (const [env, isKept] of [
+    [OLD, true],
+    [{}, false],
+  ] as const) {
+    const { previous_response_id, conversation } = Object(await issue(t, "previous_response_id", env));
+    const { last } = await ask(t, "previous_response_id", env, "Acme", { previous_response_id });
+    assert.equal(last.state?.conversation === conversation, isKept);
   }
 });
 

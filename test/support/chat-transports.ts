@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createParser } from "eventsource-parser";
+import type { ConversationState } from "../../server/protocol/chat.ts";
 import type { ErrorBody } from "../../server/protocol/errors.ts";
 import type { DoneEvent, ErrorEvent, NumberedEvent, StreamEvent } from "../../server/protocol/events.ts";
 import { DEADLINE_MS } from "./deadline.ts";
@@ -160,8 +161,8 @@ export async function onEveryTransport(
 export function assertSame({ json, sse, socket }: Record<TransportName, Outcome>): void {
   if (sse.status === 200) assert.deepEqual(timeless(sse.events), timeless(socket.events));
   if (sse.last.type === "done") {
-    assert.deepEqual(json.last, sse.last);
-    assert.deepEqual(json.last, socket.last);
+    assert.deepEqual(unnamed(json.last), unnamed(sse.last));
+    assert.deepEqual(unnamed(json.last), unnamed(socket.last));
     assert.deepEqual(json.toolCalls?.map(timelessCall), joinedCalls(sse.events).map(timelessCall));
     return;
   }
@@ -182,11 +183,24 @@ function joinedCalls(events: readonly StreamEvent[]): object[] {
 
 const timelessCall = (call: unknown) => ({ ...(call as object), duration_ms: undefined });
 
-/** How long a tool took differs each time. */
+/** How long a tool took differs each time, and so does the conversation's id. */
 export function timeless(events: readonly StreamEvent[]): unknown[] {
   return events.map((event) =>
-    event.type === "tool_result" ? { ...event, data: without(event.data, "duration_ms") } : event,
+    event.type === "tool_result" ? { ...event, data: without(event.data, "duration_ms") } : unnamed(event),
   );
+}
+
+/** An event whose state does not name its conversation. */
+function unnamed<Event extends StreamEvent>(event: Event): Event {
+  return "state" in event && event.state !== undefined ? { ...event, state: stateOf(event) } : event;
+}
+
+/** What an event's state continues, without the id of its conversation, which differs each time. */
+export function stateOf({ state }: { state?: ConversationState }): ConversationState | undefined {
+  if (state === undefined) return undefined;
+  const { conversation, ...rest } = state;
+  if (Object.keys(rest).length > 0) assert.match(conversation ?? "", /^[\w-]{36}$/);
+  return rest;
 }
 
 function without<Value extends object, Key extends string>(value: Value, ...keys: Key[]) {
