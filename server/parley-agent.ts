@@ -9,4 +9,6 @@ export {
   ToolError,
   tool,
 } from "./agent/define.ts";
+export type { RunContext } from "./agent/run-context.ts";
 export type { JsonSchema, SchemaArguments, StandardSchema } from "./agent/tool-schema.ts";
+export type { Register, User } from "./auth/user.ts";

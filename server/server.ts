@@ -115,7 +115,7 @@ export async function createParley(options: ParleyServerOptions): Promise<Parley
   const shared = settings.redisUrl === "" ? undefined : await connect(options, log);
   const metrics = createMetrics({
     model: () => runtime.current.agent.model,
-    isTool: (name) => hasTool(runtime.current.agent, name),
+    isTool: (name) => runtime.current.isTool(name),
     openSockets: () => sockets.size,
     redisUp: shared && (() => shared.isUp),
   });
@@ -253,7 +253,7 @@ async function connect(
 /** @throws ConfigError */
 async function serve(agent: Agent, close: CloseModule, options: ParleyServerOptions): Promise<ServedAgent> {
   const provider = options.provider ?? (await createProvider(agent, options));
-  return { agent, provider, toolsFor: async () => agent.tools, life: new ModuleLife(close) };
+  return { agent, provider, ...toolsOf(agent), life: new ModuleLife(close) };
 }
 
 function createProvider(
@@ -263,6 +263,19 @@ function createProvider(
   return resolveModels([agent.model, ...agent.fallbacks], { settings, modelSettings: agent.settings, loadPackage });
 }
 
-function hasTool({ tools, settings }: Agent, name: string): boolean {
-  return tools.has(name) || (settings.hostedTools ?? []).some(({ type }) => type === name);
+/** Tools that are chosen for each message get a series of metrics each, as long as they are no more than these. */
+const MAX_CHOSEN_TOOLS = 100;
+
+function toolsOf({ tools, chooseTools, settings }: Agent): Pick<ServedAgent, "toolsFor" | "isTool"> {
+  const names = new Set<string>([...tools.keys(), ...(settings.hostedTools ?? []).map(({ type }) => type)]);
+  const most = names.size + MAX_CHOSEN_TOOLS;
+  return {
+    async toolsFor(context) {
+      if (chooseTools === undefined) return tools;
+      const chosen = await chooseTools(context);
+      for (const name of chosen.keys()) if (names.size < most) names.add(name);
+      return chosen;
+    },
+    isTool: (name) => names.has(name),
+  };
 }

@@ -5,6 +5,7 @@ import { ConfigError } from "../errors.ts";
 import { isRecord } from "../protocol/json.ts";
 import type { HostedTool, ModelSettings, ReasoningEffort } from "../providers/provider.ts";
 import { checkModelSettings } from "./model-settings.ts";
+import type { RunContext } from "./run-context.ts";
 import {
   type JsonSchema,
   type ParameterSchema,
@@ -16,11 +17,9 @@ import {
 export type { StandardSchema } from "./tool-schema.ts";
 
 /** What a tool gets besides its arguments. */
-export interface ToolContext {
-  /** Aborted when the client has gone, the run is stopped, or the tool's time is over. */
-  signal: AbortSignal;
+export interface ToolContext extends RunContext {
   /** Id of this call, as in `tool_call` and `tool_result`. */
-  callId: string;
+  readonly callId: string;
 }
 
 /** A tool as an author defines it. */
@@ -79,9 +78,10 @@ export interface AgentDefinition {
    * conversation in the same way, and all get the same settings.
    */
   fallbacks?: ModelName[];
-  /** The system prompt. It never leaves the server but to the model's provider. */
-  instructions?: string;
-  tools?: AnyToolDefinition[];
+  /** The system prompt, or what makes it for each message. It never leaves the server but to the model's provider. */
+  instructions?: string | ((ctx: RunContext) => string | Promise<string>);
+  /** The tools, or what chooses them for each message. */
+  tools?: AnyToolDefinition[] | ((ctx: RunContext) => AnyToolDefinition[] | Promise<AnyToolDefinition[]>);
   /** Maximum number of model requests in one run, 1 to 1,000. Default 10. */
   maxTurns?: number;
   /** How much a reasoning model may think. Default: the provider's. */
@@ -116,8 +116,10 @@ export interface Agent {
   readonly agent: string;
   readonly model: string;
   readonly fallbacks: readonly string[];
-  readonly instructions: string;
+  readonly instructions: string | ((ctx: RunContext) => unknown);
+  /** Empty where they are chosen for each message. */
   readonly tools: ReadonlyMap<string, Tool>;
+  readonly chooseTools: ((ctx: RunContext) => Promise<ReadonlyMap<string, Tool>>) | undefined;
   readonly maxTurns: number;
   readonly settings: ModelSettings;
   readonly welcome: string | undefined;
@@ -173,7 +175,6 @@ export function checkAgent(exported: unknown): Agent {
   if (typeof maxTurns !== "number" || !Number.isInteger(maxTurns) || maxTurns < 1 || maxTurns > 1000) {
     throw new ConfigError("maxTurns must be a whole number from 1 to 1000.");
   }
-  if (!Array.isArray(tools)) throw new ConfigError("tools must be an array of tool({ … }).");
   if (!isRecord(chat)) throw new ConfigError('chat must be an object, such as { welcome: "Hello!" }.');
   refuseUnknownFields(chat, CHAT_FIELDS, "chat.");
   return Object.freeze({
@@ -182,8 +183,11 @@ export function checkAgent(exported: unknown): Agent {
     agent: optionalText(exported, "agent") ?? name,
     model: requiredText(exported, "model"),
     fallbacks: checkFallbacks(exported),
-    instructions: optionalText(exported, "instructions") ?? "",
-    tools: checkTools(tools),
+    instructions: isFunction(exported.instructions)
+      ? exported.instructions
+      : (optionalText(exported, "instructions") ?? ""),
+    tools: checkTools(isFunction(tools) ? [] : tools),
+    chooseTools: isFunction(tools) ? async (ctx: RunContext) => checkTools(await tools(ctx)) : undefined,
     maxTurns,
     settings: checkModelSettings(exported),
     welcome: optionalText(chat, "welcome", "chat.welcome"),
@@ -283,7 +287,14 @@ function checkFallbacks({ model, fallbacks = [] }: Record<string, unknown>): rea
   });
 }
 
-function checkTools(tools: readonly unknown[]): ReadonlyMap<string, Tool> {
+/** Of the agent's module: what it gets and returns is checked where it is called. */
+function isFunction(value: unknown): value is (ctx: RunContext) => unknown {
+  return typeof value === "function";
+}
+
+function checkTools(tools: unknown): ReadonlyMap<string, Tool> {
+  if (!Array.isArray(tools))
+    throw new ConfigError("tools must be an array of tool({ … }), or a function that returns one.");
   const checked = new Map<string, Tool>();
   for (const [index, definition] of tools.entries()) {
     const tool = checkTool(definition, `tools[${index}]`);

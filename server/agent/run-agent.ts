@@ -15,7 +15,7 @@ import type { Agent, Tool } from "./define.ts";
 import type { ModuleLife } from "./module-life.ts";
 import type { RunContext } from "./run-context.ts";
 import { type StateBinding, sealState } from "./state.ts";
-import { cutContent, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
+import { cutContent, rejectWhenAborted, runTools, toolCallEvent, toolResultEvent } from "./tools.ts";
 
 /** An agent that is served. A run takes it once, at its start, and keeps it until its end. */
 export interface ServedAgent {
@@ -23,6 +23,8 @@ export interface ServedAgent {
   readonly provider: Provider;
   /** The tools that the model may call in this run, by name. */
   toolsFor(context: RunContext): Promise<ReadonlyMap<string, Tool>>;
+  /** Whether metrics have a series for a tool of this name. A model can make up any name. */
+  isTool(name: string): boolean;
   readonly life: ModuleLife;
 }
 
@@ -122,8 +124,9 @@ export async function* runAgent(run: AgentRun, observer: RunObserver): AsyncGene
   const progress: Progress = { said: "", unfinished: "", usage: undefined, model: undefined, hasUsedTools: false };
   let conversation: Conversation | undefined;
   try {
-    const tools = await served.toolsFor(context);
-    conversation = openConversation(run, tools);
+    const setup = Promise.all([served.toolsFor(context), instructionsFor(run)]);
+    const [tools, instructions] = await Promise.race([setup, rejectWhenAborted(signal)]);
+    conversation = openConversation(run, instructions, tools);
     for (let turnsLeft = served.agent.maxTurns - 1; ; turnsLeft--) {
       signal.throwIfAborted();
       const modelRequest = observer.modelRequest();
@@ -164,10 +167,9 @@ export async function* runAgent(run: AgentRun, observer: RunObserver): AsyncGene
       conversation.answer(calls.flatMap(({ id }) => answers.get(id) ?? []));
     }
   } catch (error) {
-    const last =
-      signal.aborted && conversation !== undefined
-        ? abortedEvent(run, conversation, progress)
-        : failedEvent(run, error, observer);
+    const last = signal.aborted
+      ? abortedEvent(run, conversation ?? openConversation(run, "", new Map()), progress)
+      : failedEvent(run, error, observer);
     if (last !== undefined) yield [last];
   }
 }
@@ -275,12 +277,22 @@ class ModelTurn {
   }
 }
 
-function openConversation({ served, request }: AgentRun, tools: ReadonlyMap<string, Tool>): Conversation {
-  const { agent, provider } = served;
+async function instructionsFor({ served, context }: AgentRun): Promise<string> {
+  const { instructions } = served.agent;
+  const text = typeof instructions === "string" ? instructions : await instructions(context);
+  if (typeof text === "string") return text.toWellFormed();
+  throw new TypeError(`instructions must return a string, but returned ${text === null ? "null" : typeof text}.`);
+}
+
+function openConversation(
+  { served, request }: AgentRun,
+  instructions: string,
+  tools: ReadonlyMap<string, Tool>,
+): Conversation {
   const specs = [...tools.values()].map(({ name, description, parameters }) => {
     return { name, description, parameters: parameters.json };
   });
-  return provider.open({ ...request, setup: { instructions: agent.instructions, tools: specs } });
+  return served.provider.open({ ...request, setup: { instructions, tools: specs } });
 }
 
 function addTurn(progress: Progress, { text, finish, usage, model, hasHostedCalls }: ModelTurn): void {

@@ -1,13 +1,14 @@
-import type { Caller, User } from "../auth/access.ts";
+import type { Caller } from "../auth/access.ts";
+import type { User } from "../auth/user.ts";
 import type { RunTransport } from "../observe/run-observer.ts";
 
 /** The user and the run that work is done for: made once for each run, and passed to everything that works on it. */
-export interface RunContext extends Pick<Caller, "keyKind" | "keyId"> {
-  /** `undefined` if the user is not known. */
+export interface RunContext {
+  /** What `authenticate` returned; `undefined` if the user is not known. */
   readonly user: User | undefined;
   /** What the client says of the message. Nothing proves it. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Stays the same over the messages of one conversation. */
+  /** Stays the same over the messages of one conversation. Where states are not signed, the client may say any other. */
   readonly conversation: string;
   readonly run: {
     readonly id: string;
@@ -15,6 +16,8 @@ export interface RunContext extends Pick<Caller, "keyKind" | "keyId"> {
     /** Id of the request, or of the socket's upgrade, that brought the message. */
     readonly requestId: string;
   };
-  /** Aborted, with a `RunAborted` as its reason, when the run is to end. */
+  /** Kind of the key that the message came with. */
+  readonly keyKind: Caller["keyKind"];
+  /** Aborted when the run is to end, and when the time of what gets it is over. */
   readonly signal: AbortSignal;
 }

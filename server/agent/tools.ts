@@ -7,7 +7,7 @@ import type { ToolCallEvent, ToolResultEvent } from "../protocol/events.ts";
 import { tryParse } from "../protocol/json.ts";
 import { textContent, textOf } from "../providers/history.ts";
 import type { ToolAnswer, ToolCall } from "../providers/provider.ts";
-import { isToolError, type Tool, ToolError } from "./define.ts";
+import { isToolError, type Tool, type ToolContext, ToolError } from "./define.ts";
 import type { RunContext } from "./run-context.ts";
 
 export interface ToolLimits {
@@ -103,7 +103,10 @@ async function callTool(tool: Tool, call: ToolCall, { context, observer }: Calli
   const timer = setTimeout(() => timeout.abort(), tool.timeoutMs);
   const signal = AbortSignal.any([runSignal, timeout.signal]);
   try {
-    return await Promise.race([execute(tool, call, signal), rejectWhenAborted(signal)]);
+    return await Promise.race([
+      execute(tool, call, { ...context, signal, callId: call.id }),
+      rejectWhenAborted(signal),
+    ]);
   } catch (error) {
     if (runSignal.aborted) return failure("Stopped before it finished.", ABORTED);
     if (timeout.signal.aborted) return failure(`Timed out after ${tool.timeoutMs} ms.`, "timeout");
@@ -113,12 +116,12 @@ async function callTool(tool: Tool, call: ToolCall, { context, observer }: Calli
   }
 }
 
-async function execute(tool: Tool, call: ToolCall, signal: AbortSignal): Promise<Outcome> {
+async function execute(tool: Tool, call: ToolCall, context: ToolContext): Promise<Outcome> {
   const args = tryParse(call.arguments);
   if (args === undefined) throw new ToolError("The arguments are not valid JSON.");
   const checked = await tool.parameters.check(args);
   if (!checked.ok) return failure(`The arguments do not fit:\n${checked.problems.join("\n")}`, "invalid_arguments");
-  const value = await tool.execute(checked.value, { signal, callId: call.id });
+  const value = await tool.execute(checked.value, context);
   return { content: textContent(asText(value)), failed: false };
 }
 
@@ -154,7 +157,7 @@ function failure(output: string, errorType?: string): Outcome {
 }
 
 /** For a race with work that may ignore the signal. */
-function rejectWhenAborted(signal: AbortSignal): Promise<never> {
+export function rejectWhenAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     if (signal.aborted) reject(signal.reason);
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });

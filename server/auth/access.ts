@@ -7,15 +7,9 @@ import { requiresKey, type Settings } from "../config/settings.ts";
 import { ApiError } from "../protocol/errors.ts";
 import { addressGroup, clientAddress, isTrustedPeer } from "./client-address.ts";
 import { type OriginHeaders, type Origins, type OriginVerdict, originRefused } from "./origins.ts";
+import type { User } from "./user.ts";
 
 export type KeyKind = "api" | "chat" | "widget";
-
-/** Somebody whom the project knows. */
-export interface User {
-  /** 1 to 200 characters. */
-  readonly id: string;
-  readonly [field: string]: unknown;
-}
 
 export interface Caller {
   keyKind: KeyKind | "none";
@@ -23,6 +17,7 @@ export interface Caller {
   keyId: string;
   /** The client's address, as far as it can be known behind proxies. */
   address: string;
+  /** `undefined` if the user is not known. */
   user?: User | undefined;
 }
 

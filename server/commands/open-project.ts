@@ -54,7 +54,11 @@ export async function createProjectServer(
 ): Promise<ProjectServer> {
   const tracing = loadOpenTelemetry(folder);
   const watchdog = new Watchdog();
-  const watched = (one: Agent): Agent => ({ ...one, tools: watchdog.watch(one.tools) });
+  const watched = ({ tools, chooseTools, ...more }: Agent): Agent => ({
+    ...more,
+    tools: watchdog.watch(tools),
+    chooseTools: chooseTools && (async (ctx) => watchdog.watch(await chooseTools(ctx))),
+  });
   const server = await createParleyServer({
     agent: watched(agent),
     close,

@@ -120,6 +120,7 @@ function idsOf({ requestId, runId }: Pick<RunStart, "requestId" | "runId">): Fie
 function runFields({ start, ...entry }: RunEntry): Fields {
   return {
     ...idsOf(start),
+    conversation: start.conversation,
     model: entry.model,
     transport: start.transport,
     key: start.key,

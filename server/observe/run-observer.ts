@@ -20,6 +20,7 @@ export interface RunStart {
   readonly runId: string;
   /** Id of the request that brought the message. */
   readonly requestId: string;
+  readonly conversation: string;
   readonly transport: RunTransport;
   /** Whether errors reach the client inside of a stream; otherwise they are the answer to its request. */
   readonly isStreamed: boolean;

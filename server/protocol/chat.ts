@@ -156,6 +156,8 @@ export type SocketRequest =
       attachments?: readonly Attachment[];
       /** Answers the tool calls that wait. The server asks for none yet. */
       approvals?: readonly ApprovalDecision[];
+      /** At most 16 strings for the agent, which nothing proves. */
+      metadata?: Readonly<Record<string, string>>;
     }
   | { type: "clear" }
   | { type: "stop" }

@@ -96,22 +96,12 @@ class ChatSocket implements SocketListener {
   }
 
   async #start(message: ParsedMessage & Pick<StartOptions, "served" | "memory">): Promise<void> {
-    const { served, request, name, digest, memory } = message;
+    const { request } = message;
     const { limits, runs } = this.#service;
     await limits.admitMessage(this.#caller);
     this.#refuseSecondRun();
     const { id: requestId, trace } = this.#upgrade;
-    const options = {
-      served,
-      request,
-      name,
-      digest,
-      transport: "ws",
-      isStreamed: true,
-      requestId,
-      trace,
-      memory,
-    } as const;
+    const options = { ...message, transport: "ws", isStreamed: true, requestId, trace } as const;
     const isNew = Object.keys(request.state).length === 0;
     this.#follow({ ...(await runs.start(this.#caller, options)), isNew });
   }

@@ -47,6 +47,8 @@ export interface ParsedMessage {
   name: string | undefined;
   /** A hash of a message that has a name; else empty. */
   digest: string;
+  /** What the client says of the message. Nothing proves it. */
+  metadata: Readonly<Record<string, string>>;
 }
 
 export interface ParsedChatRequest extends ParsedMessage {
@@ -64,10 +66,10 @@ export type RememberedState = ConversationState | "dropped";
 
 /** The body of `POST /api/chat`. Unknown fields are ignored. @throws ApiError */
 export function parseChatRequest(body: unknown, rules: MessageRules): ParsedChatRequest {
-  const { message, stream, run, state, attachments } = fieldsOf(body);
+  const { message, stream, run, ...more } = fieldsOf(body);
   if (typeof message !== "string") throw invalidRequest("/message", "message must be a string.");
   if (typeof stream !== "boolean") throw invalidRequest("/stream", "stream must be true or false.");
-  return { stream, ...parseMessage(message, attachments, state, parseRunName(run), rules) };
+  return { stream, ...parseMessage(message, more, parseRunName(run), rules) };
 }
 
 /**
@@ -75,7 +77,7 @@ export function parseChatRequest(body: unknown, rules: MessageRules): ParsedChat
  * @throws ApiError
  */
 export function parseSocketMessage(body: unknown, rules: MessageRules, remembered: RememberedState): SocketCommand {
-  const { type, message, run, after, state, previous_response_id: responseId, attachments } = fieldsOf(body);
+  const { type, message, run, after, state, previous_response_id: responseId, ...more } = fieldsOf(body);
   if (type === "clear" || type === "stop") return { type };
   const name = parseRunName(run);
   if (type === "resume") {
@@ -91,7 +93,7 @@ export function parseSocketMessage(body: unknown, rules: MessageRules, remembere
   const continued = continuesRemembered(body)
     ? refuseDropped(remembered)
     : (state ?? { previous_response_id: responseId });
-  return { type: "message", ...parseMessage(message, attachments, continued, name, rules) };
+  return { type: "message", ...parseMessage(message, { ...more, state: continued }, name, rules) };
 }
 
 /** How messages are read, by a name that can be sent to a thread. Another protocol adds its own. */
@@ -116,8 +118,7 @@ function refuseDropped(remembered: RememberedState): ConversationState {
 
 function parseMessage(
   message: string,
-  files: unknown,
-  state: unknown,
+  more: { state?: unknown; attachments?: unknown; metadata?: unknown },
   name: string | undefined,
   rules: MessageRules,
 ): ParsedMessage {
@@ -128,7 +129,7 @@ function parseMessage(
       { param: "/message" },
     );
   }
-  const attachments = parseAttachments(files, rules.attachments);
+  const attachments = parseAttachments(more.attachments, rules.attachments);
   if (message.trim() === "" && attachments.length === 0) {
     throw invalidRequest("/message", "message must not be empty, unless a file is attached.");
   }
@@ -136,12 +137,33 @@ function parseMessage(
     // A lone surrogate cannot be sent on as UTF-8.
     message: message.toWellFormed(),
     attachments,
-    state: readState(state, rules.state),
+    state: readState(more.state, rules.state),
   };
-  return { request, name, digest: name === undefined ? "" : digestOf(request) };
+  const metadata = parseMetadata(more.metadata);
+  return { request, name, digest: name === undefined ? "" : digestOf(request), metadata };
 }
 
-/** Without the state: a message that is sent again on another socket may name one where the first one did not. */
+const MAX_METADATA = { entries: 16, chars: 512 };
+
+/** @throws ApiError `invalid_request` */
+function parseMetadata(value: unknown): Readonly<Record<string, string>> {
+  if (!isGiven(value)) return {};
+  if (!isRecord(value)) throw invalidRequest("/metadata", "metadata must be an object of strings.");
+  const { entries: most, chars } = MAX_METADATA;
+  const entries = Object.entries(value);
+  if (entries.length > most) throw invalidRequest("/metadata", `metadata must hold at most ${most} strings.`);
+  return Object.fromEntries(
+    entries.map(([name, text]) => {
+      if (!/^[A-Za-z0-9_.-]{1,64}$/.test(name)) {
+        throw invalidRequest("/metadata", "Names in metadata must be 1 to 64 characters of A-Z, a-z, 0-9, _, . and -.");
+      }
+      if (typeof text === "string" && text.length <= chars) return [name, text.toWellFormed()];
+      throw invalidRequest(`/metadata/${name}`, `metadata.${name} must be a string of at most ${chars} characters.`);
+    }),
+  );
+}
+
+/** Without metadata, which is no part of the message, and without the state: a message that is sent again on another socket may name one where the first one did not. */
 function digestOf({ message, attachments }: RunRequest): string {
   const hash = createHash("sha256").update(JSON.stringify([message, attachments.map(({ name }) => name)]));
   for (const { url } of attachments) hash.update(`\n${url.length}\n`).update(url);

@@ -23,6 +23,8 @@ export interface StartOptions {
   name: string | undefined;
   /** The digest of the message that the name belongs to. */
   digest: string;
+  /** What the client says of the message. */
+  metadata: Readonly<Record<string, string>>;
   transport: RunTransport;
   /** Whether the client gets the events as they come; otherwise it gets one body at the end. */
   isStreamed: boolean;
@@ -200,6 +202,7 @@ export class RunRegistry {
         observeRun({
           runId: run.id,
           requestId,
+          conversation: context.conversation,
           transport,
           isStreamed,
           key: caller.keyKind,
@@ -215,12 +218,10 @@ export class RunRegistry {
   }
 }
 
-function contextOf({ id, signal }: Run, caller: Caller, { request, transport, requestId }: StartOptions): RunContext {
-  const { keyKind, keyId, user } = caller;
-  // No message brings metadata yet.
-  const metadata = {};
+function contextOf({ id, signal }: Run, { keyKind, user }: Caller, options: StartOptions): RunContext {
+  const { request, metadata, transport, requestId } = options;
   const conversation = request.state.conversation ?? randomUUID();
-  return { user, metadata, conversation, keyKind, keyId, run: { id, transport, requestId }, signal };
+  return { user, metadata, conversation, keyKind, run: { id, transport, requestId }, signal };
 }
 
 /** A run is known to the key that started it and to no other. Without keys, knowing the name is what opens the run. */

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { ToolContext } from "../../server/agent/define.ts";
 import { demoAgent } from "../../server/project/demo-agent.ts";
 import { findProject, loadAgent } from "../../server/project/load-project.ts";
 import { setEnvironment } from "../support/at-end.ts";
@@ -270,7 +271,7 @@ test("the demo agent's tool tells the model which city is missing or unknown, an
   assert.match(String(await problems({ city: "Lima", unit: "C" })), /unit/);
   assert.match(String(await problems(["Lima"])), /object/i);
   assert.deepEqual(await problems({ city: "Lima" }), []);
-  const context = { signal: new AbortController().signal, callId: "1" };
+  const context = { signal: new AbortController().signal, callId: "1" } as ToolContext;
   const weather = { city: "lima", celsius: 25, sky: "sunny", invented: true };
   assert.deepEqual(await execute({ city: "lima" }, context), weather);
   await assert.rejects(

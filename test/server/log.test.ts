@@ -51,12 +51,13 @@ for (const transport of ["json", "sse", "ws"] as const) {
       ],
     });
     const how = transport === "ws" ? "socket" : transport;
-    await send[how](t, server, { message: "private message" });
+    const { last } = await send[how](t, server, { message: "private message" });
     const [run, ...more] = await lines(server, "run");
     assert.deepEqual(more, []);
     assert.ok(run);
-    const { request_id, run_id, ...rest } = withoutTimes(run);
+    const { request_id, run_id, conversation, ...rest } = withoutTimes(run);
     assert.match(String(run_id), SHORT_ID);
+    assert.equal(conversation, last.state?.conversation);
     assert.equal(typeof run.first_token_ms, "number");
     assert.deepEqual(rest, {
       level: "info",
@@ -245,6 +246,7 @@ const HOSTILE = 'a\nb\r\x1b[31mc\x00\x7f\x9bd\u2028e\u2029"f hidden-key';
 const START: RunStart = {
   runId: HOSTILE,
   requestId: HOSTILE,
+  conversation: HOSTILE,
   transport: "sse",
   isStreamed: true,
   key: "none",
@@ -304,7 +306,7 @@ for (const format of ["json", "pretty"] as const) {
 /** All that docs/api.md names. */
 const FIELDS = new Set(
   `time level msg request_id run_id method route status ms bytes model transport key end queue_ms first_token_ms
-  input_tokens output_tokens turns tools provider_request_id name outcome error text`.split(/\s+/),
+  input_tokens output_tokens conversation turns tools provider_request_id name outcome error text`.split(/\s+/),
 );
 
 const WEATHER = { ...START, runId: "9b1d04c7-secret", message: "What is the\nweather in Paris today? ".repeat(3) };

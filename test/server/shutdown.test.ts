@@ -155,6 +155,7 @@ test("a message whose name is still being claimed when the server stops is waite
       request: { message: "Hi", attachments: [], state: {} },
       name: undefined,
       digest: "",
+      metadata: {},
       transport: "sse",
       isStreamed: true,
       requestId: "",

@@ -24,6 +24,7 @@ const HEADERS = { traceparent: `00-${TRACE_ID}-${PARENT_ID}-01` };
 const RUN: RunStart = {
   runId: "run",
   requestId: "request",
+  conversation: "conversation",
   transport: "sse",
   isStreamed: true,
   key: "none",

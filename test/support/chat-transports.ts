@@ -16,6 +16,7 @@ export interface ChatMessage {
   message: string;
   state?: unknown;
   attachments?: unknown;
+  metadata?: unknown;
 }
 
 /** What a client learned of one run. */

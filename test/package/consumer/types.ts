@@ -3,6 +3,17 @@
 import { type AgentDefinition, defineAgent, type ModelName, type ToolContext, tool } from "parley-agent";
 import { z } from "zod";
 
+interface Customer {
+  id: string;
+  plan: "free" | "pro";
+}
+
+declare module "parley-agent" {
+  interface Register {
+    user: Customer;
+  }
+}
+
 /** Compiles only where both types are the same. */
 function same<A>(_value: A): <B>(other: B & ([A] extends [B] ? ([B] extends [A] ? B : never) : never)) => void {
   return () => {};
@@ -12,7 +23,9 @@ export const fromZod = tool({
   name: "from_zod",
   description: "Arguments that zod describes.",
   parameters: z.object({ part: z.enum(["brakes", "gears"]), count: z.number().default(1) }),
-  async execute(args, { signal, callId }) {
+  async execute(args, { user, metadata, signal, callId }) {
+    same(user)(undefined as Customer | undefined);
+    same(metadata)({} as Readonly<Record<string, string>>);
     same(args)({ part: "brakes", count: 1 } as { part: "brakes" | "gears"; count: number });
     same(signal)(new AbortController().signal);
     same(callId)("" as string);
